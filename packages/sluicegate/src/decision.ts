@@ -1,0 +1,21 @@
+/** Where a decision was made: shared memory, a lease, the store itself, or without it while it cannot be reached. */
+export type DecisionSource = 'memory' | 'lease' | 'store' | 'outage'
+
+/** The answer to a take or a peek: a plain readonly value. A denial is a value too, never an exception. */
+export interface Decision {
+  readonly allowed: boolean
+  /** The binding policy's `limit`, never its burst; `remaining` may be larger. */
+  readonly limit: number
+  /** Whole tokens left after this decision, rounded down, never below 0. */
+  readonly remaining: number
+  /**
+   * Milliseconds until this same request would pass if nobody else takes: 0 when allowed, else rounded up;
+   * `Infinity` when the cost is above the burst and can never pass.
+   */
+  readonly retryAfterMs: number
+  /** Milliseconds until the key is as good as new, rounded up; 0 when it is. */
+  readonly resetAfterMs: number
+  /** Name of the binding policy. */
+  readonly policy: string
+  readonly source: DecisionSource
+}

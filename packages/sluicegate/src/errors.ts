@@ -1,0 +1,60 @@
+/** What a {@link PolicyError} can be about. Each code is explained in `docs/errors.md`. */
+export type PolicyErrorCode =
+  | 'ALGORITHM_CHANGE'
+  | 'BURST_INVALID'
+  | 'CLOCK_INVALID'
+  | 'COST_INVALID'
+  | 'DURATION_INVALID'
+  | 'HANDLE_INVALID'
+  | 'KEY_INVALID'
+  | 'LIMIT_INVALID'
+  | 'NAME_INVALID'
+  | 'OPTION_INVALID'
+  | 'OPTION_UNKNOWN'
+  | 'POLICY_INVALID'
+  | 'RANGE_UNSUPPORTED'
+  | 'WINDOW_INVALID'
+
+/** What a {@link StoreError} can be about. Each code is explained in `docs/errors.md`. */
+export type StoreErrorCode = 'CLOSED' | 'CONTENTION' | 'TABLE_FULL'
+
+/**
+ * Misuse by the caller: a bad option, cost, key or duration. Thrown where the mistake is made, never for a denial.
+ *
+ * @example
+ * try { tokenBucket({ limit: 0, window: '1s' }) } catch (error) { error.code } // 'LIMIT_INVALID'
+ */
+export class PolicyError extends TypeError {
+  override readonly name = 'PolicyError'
+  readonly code: PolicyErrorCode
+  /** The option or argument at fault, for example `limit`. */
+  readonly option: string
+  /** What it was. */
+  readonly value: unknown
+
+  constructor(code: PolicyErrorCode, option: string, value: unknown, mend: string) {
+    super(`${option}: ${mend} (got ${show(value)})`)
+    this.code = code
+    this.option = option
+    this.value = value
+  }
+}
+
+/** The store could not decide: an outage, which is never the same thing as a denial. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError'
+  readonly code: StoreErrorCode
+
+  constructor(code: StoreErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** Short and safe for messages: long strings are cut, nothing is ever called on the value. */
+function show(value: unknown): string {
+  if (typeof value === 'string') return value.length > 60 ? `a string of ${value.length} characters` : JSON.stringify(value)
+  if (typeof value === 'function') return 'a function'
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
+  return String(value)
+}
