@@ -1,0 +1,39 @@
+// What `npm start`, `npm test`, `npm run build`, `npm run check` and `npm run bench` run first. Plain JavaScript without
+// dependencies, because it has to work in a fresh clone, where there are none yet.
+import { buildWhenStale } from './setup/build.mjs'
+import { installWhenStale } from './setup/dependencies.mjs'
+import { requireNode } from './setup/node-version.mjs'
+import { Refusal } from './setup/refusal.mjs'
+import { run, serve } from './setup/run.mjs'
+import { requireCommands } from './setup/system-packages.mjs'
+import { chooseTests } from './setup/tests.mjs'
+
+const TASKS = {
+  build() {},
+  start: (args) => serve('packages/server/dist/main.js', ['serve', ...withConfig(args)]),
+  async test(args) {
+    const { files, nodeOptions } = chooseTests(args)
+    requireCommands(files)
+    await run(process.execPath, ['--test', ...nodeOptions, ...files])
+  },
+  bench: (args) => run(process.execPath, ['bench/dist/main.js', ...args]),
+  // The gate builds for itself, as its first step: a fault in the types is one of its findings.
+  check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
+}
+
+function withConfig(args) {
+  return args.includes('--config') ? args : ['--config', 'examples/sluicegate.yaml', ...args]
+}
+
+try {
+  requireNode('20.19.0')
+  const [task = 'build', ...args] = process.argv.slice(2)
+  if (!Object.hasOwn(TASKS, task)) throw new Refusal(`no task "${task}"; there are ${Object.keys(TASKS).join(', ')}`)
+  installWhenStale()
+  buildWhenStale({ toolsOnly: task === 'check' })
+  await TASKS[task](args)
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error
+  console.error(`\n${error.message}`)
+  process.exitCode = 1
+}

@@ -1,0 +1,14 @@
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { embedWasm } from './embed-wasm.js'
+
+// Everything that has to exist before the packages compile. Run from the root. A package that makes sources of its own
+// says how in its script "generate".
+console.log(await embedWasm())
+
+for (const folder of readdirSync('packages')) {
+  const { name, scripts } = JSON.parse(readFileSync(`packages/${folder}/package.json`, 'utf8'))
+  if (scripts?.generate === undefined) continue
+  const { status } = spawnSync('npm', ['run', '--silent', 'generate', '-w', name], { stdio: 'inherit' })
+  if (status !== 0) throw new Error(`"npm run generate -w ${name}" failed`)
+}

@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { ROOT, sourcesBelow } from './root.mjs'
+import { step } from './run.mjs'
+
+const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
+const STAMPS = join(ROOT, '.cache')
+const FOLDERS = ['packages', 'bench']
+const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.base.json', 'tsconfig.json']
+
+/** Builds what changed since the last build: the tools, then what they generate, then all packages. */
+export function buildWhenStale({ toolsOnly = false } = {}) {
+  const tools = fingerprint(['tools'])
+  whenStale('tools', tools, ['tools/dist'], () => step('Building the tools', process.execPath, [TSC, '-b', 'tools']))
+  if (toolsOnly) return
+  const outputs = ['packages/sluicegate/dist', 'packages/server/dist', 'packages/testkit/dist']
+  whenStale('packages', fingerprint(FOLDERS) + tools, outputs, () => {
+    step('Generating sources', process.execPath, ['tools/dist/generate.js'])
+    step('Building the packages', process.execPath, [TSC, '-b'])
+  })
+}
+
+function whenStale(name, wanted, outputs, build) {
+  const stamp = join(STAMPS, `built-${name}`)
+  const fresh = existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted
+  if (fresh && outputs.every((output) => existsSync(join(ROOT, output)))) return
+  build()
+  mkdirSync(dirname(stamp), { recursive: true })
+  writeFileSync(stamp, wanted)
+}
+
+/** Names, sizes and times of the sources: reading a thousand of them takes a few milliseconds. */
+function fingerprint(folders) {
+  const files = folders.filter((folder) => existsSync(join(ROOT, folder))).flatMap(sourcesBelow)
+  const hash = createHash('sha256')
+  for (const file of [...SETTINGS, ...files]) {
+    const { mtimeMs, size } = statSync(join(ROOT, file))
+    hash.update(`${file}\0${size}\0${mtimeMs}\n`)
+  }
+  return hash.digest('hex')
+}

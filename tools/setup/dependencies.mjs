@@ -1,0 +1,28 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from './root.mjs'
+import { step } from './run.mjs'
+
+const STAMP = join(ROOT, 'node_modules/.sluicegate-install')
+const LOCKFILE = join(ROOT, 'package-lock.json')
+
+/** Installs what package-lock.json names, unless that was done since it last changed. */
+export function installWhenStale() {
+  const lock = readFileSync(LOCKFILE, 'utf8')
+  const wanted = createHash('sha256').update(lock).digest('hex')
+  if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === wanted) return
+  if (!isInstalled(JSON.parse(lock).packages)) step('Installing dependencies (npm ci)', 'npm', ['ci', '--no-audit', '--no-fund'])
+  writeFileSync(STAMP, wanted)
+}
+
+/** Whether npm's own note of what it installed has it all: after `npm install` there is nothing to do again. */
+function isInstalled(packages) {
+  const note = join(ROOT, 'node_modules/.package-lock.json')
+  if (!existsSync(note)) return false
+  const installed = JSON.parse(readFileSync(note, 'utf8')).packages
+  return Object.entries(packages).every(([path, { version, link, optional }]) => {
+    if (!path.startsWith('node_modules/')) return true
+    return link ? existsSync(join(ROOT, path)) : optional || installed[path]?.version === version
+  })
+}

@@ -1,0 +1,40 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Refusal } from './refusal.mjs'
+import { ROOT } from './root.mjs'
+
+/** Runs a step of the set-up, says what it is and how long it took, and shows its output only when it fails. */
+export function step(what, command, args, env = {}) {
+  const startedMs = performance.now()
+  process.stderr.write(`${what} ... `)
+  const done = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', env: { ...process.env, ...env }, maxBuffer: 2 ** 28 })
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1)
+  process.stderr.write(`${done.status === 0 ? 'done' : 'failed'} in ${seconds} s\n`)
+  if (done.status === 0) return
+  throw new Refusal(`${done.stdout ?? ''}${done.stderr ?? ''}${done.error?.message ?? ''}\nFailed: ${command} ${args.join(' ')}`)
+}
+
+/** Runs a program in the foreground; its exit code becomes ours. */
+export function run(command, args) {
+  return new Promise((done, failed) => {
+    const child = spawn(command, args, { cwd: ROOT, stdio: 'inherit' })
+    // A terminal sends its interrupt to the child as well; a plain `kill` reaches only us.
+    const pass = (signal) => child.kill(signal)
+    process.on('SIGTERM', pass).on('SIGINT', () => {})
+    child.once('error', failed)
+    child.once('exit', (code, signal) => {
+      process.exitCode = code ?? 1
+      if (signal !== null) console.error(`${command} was ended by ${signal}`)
+      process.off('SIGTERM', pass)
+      done()
+    })
+  })
+}
+
+/** Becomes the program `main`: a server gets its signals first-hand that way. */
+export async function serve(main, args) {
+  process.chdir(ROOT)
+  process.argv = [process.execPath, resolve(main), ...args]
+  await import(pathToFileURL(resolve(main)).href)
+}

@@ -1,0 +1,30 @@
+import { existsSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import { Refusal } from './refusal.mjs'
+import { ROOT, sourcesBelow } from './root.mjs'
+
+/**
+ * The compiled test files, and what to hand to `node --test`. Arguments that begin with a dash go to Node; the others are
+ * folders or files, sources or compiled, and only the tests below them run.
+ */
+export function chooseTests(args) {
+  const wanted = args.filter((arg) => !arg.startsWith('-')).map((arg) => relative(ROOT, resolve(ROOT, arg)))
+  // From the sources, so that what is left in dist of a test that was deleted does not run.
+  const all = ['packages', 'tools', 'bench']
+    .filter((folder) => existsSync(join(ROOT, folder)))
+    .flatMap(sourcesBelow)
+    .filter((file) => file.endsWith('.test.ts'))
+  const chosen = all.filter((file) => wanted.length === 0 || wanted.some((path) => isBelow(file, path) || isBelow(compiled(file), path)))
+  if (chosen.length === 0) throw new Refusal(`No test files below ${wanted.join(', ') || 'this folder'}`)
+  return { files: chosen.map(compiled), nodeOptions: args.filter((arg) => arg.startsWith('-')) }
+}
+
+/** packages/a/src/b.test.ts is compiled to packages/a/dist/b.test.js, tools/b.test.ts to tools/dist/b.test.js. */
+function compiled(file) {
+  const inPackage = file.replace(/^(packages\/[^/]+|bench)\/src\//, '$1/dist/').replace(/^tools\//, 'tools/dist/')
+  return inPackage.replace(/\.ts$/, '.js')
+}
+
+function isBelow(file, path) {
+  return path === '' || file === path || file.startsWith(`${path}/`)
+}
