@@ -1,0 +1,141 @@
+import { add, load, raise, swap } from "./atomics"
+import { EXPLORED } from "./build-flags"
+import { claimedIdentity, expel, release, settle } from "./claim"
+import { evicted, pause } from "./host"
+import { CAS_RETRIES, CONTENTIONS, EPOCH, EVICTIONS, REFUSALS, STATE, TAKEOVER_HIGH } from "./memory-map"
+import { blockValueAt, burst, capacity, epoch, rebased, refresh, sinceBase, unitsPerToken, unitsPerUs, valueAt } from "./policy"
+import { FREE, LIVE, MARKED, NOTHING, RIVAL, choose, chosen, chosenDebt, find, residentDebt, roomAfterUs, seenState } from "./table"
+import { BLOCK, TAKE, step } from "./verbs"
+import { claimMark, isBlock, stateWord, withValue } from "./words"
+
+/** Attempts before a call gives up with CONTENTION. */
+const MAX_ATTEMPTS: i32 = 100
+/** Attempts for which a mark is waited for before it counts as abandoned. */
+const PATIENCE: i32 = EXPLORED ? 1 : 8
+/** Attempts that only spin; later ones ask the host for a pause. */
+const SPINS: i32 = 6
+const DEEPEST_DEBT_BURSTS: i64 = 11
+
+/** Why the answer is not a number. */
+export const REFUSED: i32 = 1
+export const BLOCKED: i32 = 2
+export const CONTENDED: i32 = 3
+/** A newcomer denied only because this thread's clock reads earlier than one by which a key was forgotten. */
+export const LATE: i32 = 4
+
+export let why: i32 = 0
+/** REFUSED and BLOCKED: microseconds to wait. LATE: the debt in units. */
+export let detail: i64 = 0
+
+const RETRY: f64 = Infinity
+
+@inline export function unanswered(reason: i32, about: i64): f64 {
+  why = reason
+  detail = about
+  return NaN
+}
+
+/**
+ * The one loop. What the verb makes of the key's debt is computed from a word that was read, and stands if the word still does.
+ *
+ * Returns the debt in units after it, or for a take that is denied -1 - debt; NaN when there is no answer: see `why`.
+ */
+export function change(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    if (attempt > 0) backOff(attempt)
+    const entry = find(fingerprint, home)
+    if (entry == 0) {
+      const answer = moveIn(verb, fingerprint, home, tokens, nowUs, attempt)
+      if (answer != RETRY) return answer
+      continue
+    }
+    const state = seenState
+    refresh()
+    if (rebased(nowUs)) continue
+    const debt = max<i64>(residentDebt(fingerprint, state, nowUs), 0)
+    const next = step(verb, debt, weight(verb, tokens), capacity)
+    if (next == debt) return verb == TAKE ? -1.0 - <f64>debt : <f64>debt
+    if (swap(entry + STATE, state, withValue(state, epoch, valueFor(fingerprint, next, nowUs)))) return <f64>next
+    add(CAS_RETRIES, 1)
+  }
+  add(CONTENTIONS, 1)
+  return unanswered(CONTENDED, 0)
+}
+
+/** A key that lives nowhere: it owes nothing, but counts from the latest time by which any key was forgotten. */
+function moveIn(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs: i64, attempt: i32): f64 {
+  refresh()
+  if (rebased(nowUs)) return RETRY
+  const debt = newcomersDebt(fingerprint, nowUs)
+  const next = step(verb, debt, weight(verb, tokens), capacity)
+  if (next == debt) return unmoved(verb, debt)
+
+  const kind = choose(fingerprint, home, nowUs)
+  if (kind == NOTHING) {
+    add(REFUSALS, 1)
+    return unanswered(REFUSED, roomAfterUs(home, nowUs, unitsPerUs))
+  }
+  const entry = chosen
+  const seen = seenState
+  const forgotten = chosenDebt
+  if (kind == RIVAL || kind == MARKED) {
+    if (attempt < PATIENCE) return RETRY
+    if (kind == RIVAL) {
+      expel(entry, seen)
+      return RETRY
+    }
+  } else if (kind != FREE) {
+    // Before the mark: whoever misses the key in the table finds the time by which it was forgotten.
+    raise(TAKEOVER_HIGH, nowUs)
+  }
+  const mark = claimMark(fingerprint, load(entry), seen)
+  if (!swap(entry + STATE, seen, mark)) return RETRY
+  if (kind == LIVE) {
+    add(EVICTIONS, 1)
+    evicted(<f64>forgotten / <f64>unitsPerToken)
+  }
+  if (!settle(entry, mark, fingerprint, home)) return RETRY
+  return firstState(verb, fingerprint, entry, mark, tokens, nowUs)
+}
+
+function firstState(verb: i32, fingerprint: u64, entry: usize, mark: u64, tokens: i64, nowUs: i64): f64 {
+  const identity = claimedIdentity
+  // After the rescan: a key that lived elsewhere in the range until then was forgotten by a time that is published now.
+  refresh()
+  const debt = newcomersDebt(fingerprint, nowUs)
+  const next = step(verb, debt, weight(verb, tokens), capacity)
+  if (next == debt || rebased(nowUs)) {
+    release(entry, mark)
+    return next == debt ? unmoved(verb, debt) : RETRY
+  }
+  return swap(entry + STATE, mark, stateWord(epoch, identity, valueFor(fingerprint, next, nowUs))) ? <f64>next : RETRY
+}
+
+function unmoved(verb: i32, debt: i64): f64 {
+  if (verb != TAKE) return <f64>debt
+  return debt > 0 ? unanswered(LATE, debt) : -1.0 - <f64>debt
+}
+
+@inline function newcomersDebt(fingerprint: u64, nowUs: i64): i64 {
+  if (isBlock(fingerprint)) return 0
+  return max<i64>(sinceBase(<i64>load(TAKEOVER_HIGH)) - sinceBase(nowUs), 0) * unitsPerUs
+}
+
+@inline function valueFor(fingerprint: u64, debt: i64, nowUs: i64): u64 {
+  const us = sinceBase(nowUs)
+  return isBlock(fingerprint) ? blockValueAt(debt, us) : valueAt(debt, us)
+}
+
+/** Tokens in units. More than the deepest debt weighs no more than that; a block's "tokens" are microseconds. */
+@inline function weight(verb: i32, tokens: i64): i64 {
+  return verb == BLOCK ? tokens : min<i64>(tokens, DEEPEST_DEBT_BURSTS * burst + 1) * unitsPerToken
+}
+
+function backOff(attempt: i32): void {
+  if (attempt > SPINS) {
+    pause(attempt)
+    return
+  }
+  if (EXPLORED) return
+  for (let spin = 1 << attempt; spin > 0; spin--) load(EPOCH)
+}

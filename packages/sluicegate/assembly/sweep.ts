@@ -1,0 +1,44 @@
+import { load, raise, swap } from "./atomics"
+import { expel } from "./claim"
+import { ENTRY_SIZE, LINES, LINE_SIZE, STATE, SWEPT } from "./memory-map"
+import { converted, epoch, refresh } from "./policy"
+import { lineAddress } from "./table"
+import { NEVER_USED, fingerprintOf, isBlock, isMark, lagOf, valueOf, withValue } from "./words"
+
+// A state word has three bits for its epoch, so none may fall eight policies behind. Each change of policy therefore carries one
+// sixth of the table over, and is not published before the share of the change before it is done, by whoever comes.
+
+const SHARES: u64 = 6
+
+export function finishSweepOf(ofEpoch: u64): void {
+  if (load(SWEPT) < ofEpoch) sweepShareOf(ofEpoch)
+}
+
+export function sweepShareOf(ofEpoch: u64): void {
+  const lines = load(LINES)
+  const share = ofEpoch % SHARES
+  const last = <i32>((lines * (share + 1)) / SHARES)
+  for (let line = <i32>((lines * share) / SHARES); line < last; line++) {
+    const end = lineAddress(line) + LINE_SIZE
+    for (let entry = lineAddress(line); entry < end; entry += ENTRY_SIZE) carryOver(entry)
+  }
+  raise(SWEPT, <i64>ofEpoch)
+}
+
+function carryOver(entry: usize): void {
+  while (true) {
+    const state = load(entry + STATE)
+    if (state == NEVER_USED) return
+    if (isMark(state)) {
+      // Its holder may be about to write a state of an epoch long past. If he is alive, he starts again.
+      if (expel(entry, state)) return
+      continue
+    }
+    const identity = load(entry)
+    refresh()
+    const lag = lagOf(state, epoch)
+    if (lag == 0) return
+    const value = converted(valueOf(state), lag, isBlock(fingerprintOf(identity)))
+    if (swap(entry + STATE, state, withValue(state, epoch, value))) return
+  }
+}

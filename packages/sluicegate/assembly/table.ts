@@ -1,0 +1,150 @@
+import { load } from "./atomics"
+import { DENY_WHEN_FULL, ENTRY_SIZE, LINES, LINE_SIZE, STATE, TABLE } from "./memory-map"
+import { blockDebtAt, capacity, converted, debtAt, epoch, refresh, sinceBase, unitsPerToken } from "./policy"
+import { passes } from "./verbs"
+import { NEVER_USED, NOBODY, fingerprintOf, isBlock, isMark, lagOf, markFingerprint, valueOf } from "./words"
+
+// Open addressing. A key's range is a fixed sequence of lines, the same for every thread. A key lives in at most one entry of
+// its range and never moves; nobody lives beyond the first never-used entry, so every search may stop there.
+
+/** Lines that a key may live in. At 69 % load 10^8 keys find room within 24. */
+const RANGE: i32 = 24
+/** Up to here the range is the whole table. */
+const SMALL_TABLE: i32 = 64
+
+let lines: i32 = 0
+export let range: i32 = 0
+let stepGrowth: i32 = 0
+let denyWhenFull: bool = false
+
+export function openTable(): void {
+  lines = <i32>load(LINES)
+  range = lines <= SMALL_TABLE ? lines : RANGE
+  // Triangular steps keep clusters from growing; with a prime number of lines no line comes twice.
+  stepGrowth = lines <= SMALL_TABLE ? 0 : 1
+  denyWhenFull = load(DENY_WHEN_FULL) != 0
+}
+
+@inline export function homeLine(hash: u32): i32 {
+  return <i32>((<u64>hash * <u64>lines) >> 32)
+}
+
+@inline export function lineAfter(line: i32, probe: i32): i32 {
+  const next = line + 1 + probe * stepGrowth
+  return next >= lines ? next - lines : next
+}
+
+@inline export function lineAddress(line: i32): usize {
+  return TABLE + <usize>line * LINE_SIZE
+}
+
+/** The state word that the last `find` or `choose` read in the entry it returned. */
+export let seenState: u64 = 0
+
+/**
+ * The entry in which the key lives, or 0.
+ *
+ * The state is read before the identity. Were an entry to change hands between the two, a state read *second* could be the
+ * new owner's, and the swap that follows would charge him. Read first, it is the old owner's, and the swap fails.
+ */
+export function find(fingerprint: u64, home: i32): usize {
+  let line = home
+  for (let probe = 0; probe < range; probe++) {
+    const end = lineAddress(line) + LINE_SIZE
+    for (let entry = lineAddress(line); entry < end; entry += ENTRY_SIZE) {
+      const state = load(entry + STATE)
+      if (state == NEVER_USED) return 0
+      if (fingerprintOf(load(entry)) == fingerprint && !isMark(state)) {
+        seenState = state
+        return entry
+      }
+    }
+    line = lineAfter(line, probe)
+  }
+  return 0
+}
+
+/** What `choose` found. */
+export const NOTHING: i32 = 0
+export const FREE: i32 = 1
+export const IDLE: i32 = 2
+export const MARKED: i32 = 3
+export const LIVE: i32 = 4
+/** Another thread is moving the very same key in. */
+export const RIVAL: i32 = 5
+
+export let chosen: usize = 0
+/** Debt of a LIVE choice; with NOTHING, units or (in a block's entry) microseconds until the first candidate would do. */
+export let chosenDebt: i64 = 0
+
+/**
+ * Where a newcomer could live, best first: a never-used or idle entry, a mark (which may be abandoned), the entry with the
+ * least debt among those where a take of 1 would pass now.
+ */
+export function choose(fingerprint: u64, home: i32, nowUs: i64): i32 {
+  let kind = NOTHING
+  let least: i64 = i64.MAX_VALUE
+  let line = home
+  for (let probe = 0; probe < range; probe++) {
+    const end = lineAddress(line) + LINE_SIZE
+    for (let entry = lineAddress(line); entry < end; entry += ENTRY_SIZE) {
+      const state = load(entry + STATE)
+      if (state == NEVER_USED) return pick(FREE, entry, state, 0)
+      if (isMark(state)) {
+        if (markFingerprint(state) == fingerprint) return pick(RIVAL, entry, state, 0)
+        if (kind != MARKED) kind = pick(MARKED, entry, state, 0)
+        continue
+      }
+      const identity = load(entry)
+      refresh()
+      const debt = residentDebt(fingerprintOf(identity), state, nowUs)
+      if (debt <= 0) return pick(fingerprintOf(identity) == NOBODY ? FREE : IDLE, entry, state, 0)
+      if (kind == MARKED || debt >= least) continue
+      const yields = !denyWhenFull && !isBlock(fingerprintOf(identity)) && passes(debt, unitsPerToken, capacity)
+      if (yields) {
+        least = debt
+        kind = pick(LIVE, entry, state, debt)
+      }
+    }
+    line = lineAfter(line, probe)
+  }
+  return kind
+}
+
+@inline function pick(kind: i32, entry: usize, state: u64, debt: i64): i32 {
+  chosen = entry
+  seenState = state
+  chosenDebt = debt
+  return kind
+}
+
+/** What a key owes now. The policy was looked at after its state was read, so the state is never of a newer one. */
+@inline export function residentDebt(fingerprint: u64, state: u64, nowUs: i64): i64 {
+  const ofBlock = isBlock(fingerprint)
+  const lag = lagOf(state, epoch)
+  const value = lag == 0 ? valueOf(state) : converted(valueOf(state), lag, ofBlock)
+  const us = sinceBase(nowUs)
+  return ofBlock ? blockDebtAt(value, us) : debtAt(value, us)
+}
+
+/** Microseconds until the first key in the range is idle, or (unless newcomers are denied then) may be forgotten. At least 1. */
+export function roomAfterUs(home: i32, nowUs: i64, perUs: i64): i64 {
+  let least: i64 = i64.MAX_VALUE
+  let line = home
+  for (let probe = 0; probe < range; probe++) {
+    const end = lineAddress(line) + LINE_SIZE
+    for (let entry = lineAddress(line); entry < end; entry += ENTRY_SIZE) {
+      const state = load(entry + STATE)
+      if (state == NEVER_USED || isMark(state)) return 1
+      const identity = load(entry)
+      refresh()
+      const debt = residentDebt(fingerprintOf(identity), state, nowUs)
+      const ofBlock = isBlock(fingerprintOf(identity))
+      const units = ofBlock || denyWhenFull ? debt : debt + unitsPerToken - capacity
+      least = min<i64>(least, ofBlock ? units : (units + perUs - 1) / perUs)
+    }
+    line = lineAfter(line, probe)
+  }
+  return max<i64>(least, 1)
+}
+

@@ -1,0 +1,27 @@
+// The steps, pure: what a verb makes of a key's debt. No clock, no memory, no thread is known here.
+// Debt is in units, 0 or less when the key is as good as new; `amount` is what the tokens in question weigh.
+
+export const TAKE: i32 = 0
+export const PEEK: i32 = 1
+export const REFUND: i32 = 2
+export const PENALIZE: i32 = 3
+export const RESET: i32 = 4
+/** On a block's own entry, whose debt is the microseconds left; 0 lifts it. */
+export const BLOCK: i32 = 5
+
+const DEEPEST_DEBT_BURSTS: i64 = 11
+
+/** Whether `amount` more would pass. */
+@inline export function passes(debt: i64, amount: i64, capacity: i64): bool {
+  return max<i64>(debt, 0) + amount <= capacity
+}
+
+/** The debt after the verb. */
+@inline export function step(verb: i32, debt: i64, amount: i64, capacity: i64): i64 {
+  const owed = max<i64>(debt, 0)
+  if (verb == TAKE) return owed + amount <= capacity ? owed + amount : owed
+  if (verb == REFUND) return max<i64>(owed - amount, 0)
+  if (verb == PENALIZE) return max<i64>(owed, min<i64>(owed + amount, DEEPEST_DEBT_BURSTS * capacity))
+  if (verb == BLOCK) return amount == 0 ? 0 : max<i64>(owed, amount)
+  return verb == RESET ? 0 : owed
+}
