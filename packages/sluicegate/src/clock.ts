@@ -28,6 +28,7 @@ export interface ManualClock extends Clock {
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 const handles = new WeakMap<Clock, () => ClockHandle>()
+const rereadings = new WeakMap<Clock, () => number>()
 
 /**
  * One reading of the monotonic clock a call, anchored once to Unix time: about 30 ns. The default.
@@ -81,6 +82,11 @@ export function clockFromHandle(handle: ClockHandle): Clock | undefined {
   }
 }
 
+/** A reading that is really new, also of a coarse clock. */
+export function freshReadingMs(clock: Clock): number {
+  return rereadings.get(clock)?.() ?? clock.nowMs()
+}
+
 /** Unix time of `performance.now() === 0` in this thread. */
 function anchor(): number {
   return performance.timeOrigin
@@ -115,6 +121,10 @@ function coarseFrom(originMs: number): Clock {
   }
   // NaN is the one number that differs from itself: no reading yet in this turn.
   const clock: Clock = { nowMs: () => (readingMs === readingMs ? readingMs : read()), after: afterRealMs }
+  rereadings.set(clock, () => {
+    if (readingMs === readingMs) readingMs = originMs + performance.now()
+    return clock.nowMs()
+  })
   handles.set(clock, () => ({ kind: 'coarse', unixMs: originMs, monotonicMs: offsetOfThisThread() }))
   return clock
 }

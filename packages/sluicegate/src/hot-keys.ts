@@ -4,3 +4,90 @@ export interface HotKey {
   readonly count: number
   readonly overcount: number
 }
+
+interface Counter {
+  key: string
+  count: number
+  overcount: number
+  /** Its place in the heap. */
+  at: number
+}
+
+/**
+ * The keys that come most often, in fixed memory: a space-saving summary. Every key whose share of all counts is above
+ * `1 / size` is in it.
+ *
+ * Source: A. Metwally, D. Agrawal, A. El Abbadi, "Efficient computation of frequent and top-k elements in data streams", 2005.
+ *
+ * @example
+ * const hot = new SpaceSaving(100); hot.add('crawler'); hot.top(10) // [{ key: 'crawler', count: 1, overcount: 0 }]
+ */
+export class SpaceSaving {
+  private readonly size: number
+  private readonly counters = new Map<string, Counter>()
+  /** A binary heap, the smallest count first: the counter to take over. */
+  private readonly heap: Counter[] = []
+
+  constructor(size: number) {
+    this.size = size
+  }
+
+  /** Counts one more of `key`. */
+  add(key: string): void {
+    const known = this.counters.get(key)
+    if (known !== undefined) {
+      known.count++
+      this.sink(known)
+      return
+    }
+    if (this.heap.length < this.size) {
+      const counter = { key, count: 1, overcount: 0, at: this.heap.length }
+      this.heap.push(counter)
+      this.counters.set(key, counter)
+      this.rise(counter)
+      return
+    }
+    const least = this.heap[0]
+    if (least === undefined) return
+    this.counters.delete(least.key)
+    least.key = key
+    least.overcount = least.count
+    least.count++
+    this.counters.set(key, least)
+    this.sink(least)
+  }
+
+  /** The `n` highest counts, highest first. */
+  top(n: number): HotKey[] {
+    return [...this.heap]
+      .sort((a, b) => b.count - a.count)
+      .slice(0, n)
+      .map(({ key, count, overcount }) => ({ key, count, overcount }))
+  }
+
+  private sink(counter: Counter): void {
+    for (;;) {
+      const left = this.heap[2 * counter.at + 1]
+      const right = this.heap[2 * counter.at + 2]
+      const smaller = right !== undefined && left !== undefined && right.count < left.count ? right : left
+      if (smaller === undefined || smaller.count >= counter.count) return
+      this.trade(counter, smaller)
+    }
+  }
+
+  private rise(counter: Counter): void {
+    for (;;) {
+      const parent = this.heap[(counter.at - 1) >> 1]
+      if (parent === undefined || parent.count <= counter.count) return
+      this.trade(counter, parent)
+    }
+  }
+
+  private trade(a: Counter, b: Counter): void {
+    const at = a.at
+    a.at = b.at
+    b.at = at
+    this.heap[a.at] = a
+    this.heap[b.at] = b
+  }
+}

@@ -1,0 +1,90 @@
+import { CORE_WASM_BASE64 } from './core-wasm.gen.js'
+
+/** What the compiled core calls back; each is rare. */
+export interface CoreHost {
+  policyChanged(): void
+  evicted(tokens: number): void
+}
+
+/**
+ * Typed calls into one thread's instance of the core. Keys are the two halves of a fingerprint, times microseconds since the
+ * Unix epoch, debts units of the policy in force (see `emission.ts`).
+ */
+export interface Core {
+  create(lines: number, denyWhenFull: boolean): void
+  attach(): void
+  look(): void
+  propose(): number
+  update(block: number, unitsPerUs: number, unitsPerToken: number, capacity: number, packed: boolean, nowUs: number): void
+  policyBlock(): number
+  /** The debt after it, -1 - debt when denied, NaN when {@link Core.whyUnanswered}. */
+  take(low: number, high: number, nowUs: number, tokens: number): number
+  /** The debt, or NaN; so do the next three. */
+  peek(low: number, high: number, nowUs: number): number
+  refund(low: number, high: number, nowUs: number, tokens: number): number
+  penalize(low: number, high: number, nowUs: number, tokens: number): number
+  reset(low: number, high: number, nowUs: number): number
+  /** The microseconds left, or NaN. */
+  block(low: number, high: number, nowUs: number, us: number): number
+  blockLeft(low: number, high: number, nowUs: number): number
+  whyUnanswered(): number
+  detailOfUnanswered(): number
+}
+
+type Offset = 'TABLE' | 'KEYS' | 'EVICTIONS' | 'REFUSALS' | 'CAS_RETRIES' | 'CONTENTIONS' | 'BLOCK_DESCRIPTION' | 'BLOCK_SIZE'
+type Reason = 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE'
+
+/** A core over its shared memory, and the constants that its exports carry. */
+export interface OpenCore {
+  readonly core: Core
+  readonly memory: WebAssembly.Memory
+  readonly constant: (name: Offset | Reason) => number
+}
+
+const PAGE_BYTES = 65_536
+const ENTRY_BYTES = 16
+const ENTRIES_PER_LINE = 4
+/** Table entries a key: at this load every key finds room in its range, and a million keys take 23.3 bytes each. */
+const ENTRIES_PER_KEY = 1.45
+const TABLE_OFFSET = 20_480
+
+let compiled: WebAssembly.Module | undefined
+
+/** A fresh memory with room for `maxKeys`, and this thread's core over it. */
+export function createCore(maxKeys: number, denyWhenFull: boolean, host: CoreHost): OpenCore {
+  const lines = nextPrime(Math.max(2, Math.ceil((maxKeys * ENTRIES_PER_KEY) / ENTRIES_PER_LINE)))
+  const pages = Math.ceil((TABLE_OFFSET + lines * ENTRIES_PER_LINE * ENTRY_BYTES) / PAGE_BYTES)
+  const open = openCore(new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }), host)
+  open.core.create(lines, denyWhenFull)
+  return open
+}
+
+/** This thread's core over a memory that another thread created. Call `attach` when the host is ready for callbacks. */
+export function openCore(memory: WebAssembly.Memory, host: CoreHost): OpenCore {
+  compiled ??= new WebAssembly.Module(Uint8Array.from(atob(CORE_WASM_BASE64), (character) => character.charCodeAt(0)))
+  const imports = { env: { memory }, host: { ...host, pause } }
+  const { exports } = new WebAssembly.Instance(compiled, imports)
+  const constant = (name: string): number => (exports[name] as WebAssembly.Global).value
+  return { core: exports as unknown as Core, memory, constant }
+}
+
+const sleeper = new Int32Array(new SharedArrayBuffer(4))
+const SPINNING_ATTEMPTS = 16
+
+/** Another thread is in the way: spin a little at first, then let it run. */
+function pause(attempt: number): void {
+  if (attempt < SPINNING_ATTEMPTS) {
+    for (let spin = attempt * 64; spin > 0; spin--) Atomics.load(sleeper, 0)
+  } else {
+    Atomics.wait(sleeper, 0, 0, 1)
+  }
+}
+
+function nextPrime(atLeast: number): number {
+  for (let n = atLeast | 1; ; n += 2) if (isPrime(n)) return n
+}
+
+function isPrime(n: number): boolean {
+  for (let divisor = 3; divisor * divisor <= n; divisor += 2) if (n % divisor === 0) return false
+  return n > 1
+}

@@ -1,0 +1,40 @@
+import type { Decision } from './decision.js'
+
+/** Published on `sluicegate:denial`. */
+export interface DenialEvent {
+  readonly policy: string
+  readonly key: string
+  readonly cost: number
+  readonly decision: Decision
+}
+
+/** Published on `sluicegate:eviction`: making room for `key`, a key that still owed `tokens` was forgotten. */
+export interface EvictionEvent {
+  readonly policy: string
+  readonly key: string
+  readonly tokens: number
+}
+
+/** Published on `sluicegate:contention`: a call was given up because other threads kept it from deciding. */
+export interface ContentionEvent {
+  readonly policy: string
+  readonly key: string
+}
+
+interface Channel<Event> {
+  readonly hasSubscribers: boolean
+  publish(event: Event): void
+}
+
+const SILENT = { hasSubscribers: false, publish: () => undefined }
+
+// Looked up at run time, not imported: the library runs where there is no `node:diagnostics_channel`, silently.
+const diagnostics = globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')
+
+function channel<Event>(name: string): Channel<Event> {
+  return diagnostics === undefined ? SILENT : (diagnostics.channel(name) as Channel<Event>)
+}
+
+export const denials = channel<DenialEvent>('sluicegate:denial')
+export const evictions = channel<EvictionEvent>('sluicegate:eviction')
+export const contentions = channel<ContentionEvent>('sluicegate:contention')

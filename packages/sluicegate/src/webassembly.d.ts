@@ -1,0 +1,17 @@
+// The little of WebAssembly's JavaScript interface that core.ts uses; neither es2023 nor Node's types declare it without the DOM's.
+declare namespace WebAssembly {
+  class Module {
+    constructor(bytes: Uint8Array)
+  }
+  class Instance {
+    constructor(module: Module, imports: object)
+    readonly exports: Readonly<Record<string, unknown>>
+  }
+  class Memory {
+    constructor(limits: { initial: number; maximum: number; shared: true })
+    readonly buffer: SharedArrayBuffer
+  }
+  interface Global {
+    readonly value: number
+  }
+}
