@@ -1,0 +1,67 @@
+import type { Import } from './imports-of.js'
+
+/** An import with the file it stands in and the one it leads to, both from the root; a bare specifier leads to itself. */
+export interface Edge extends Import {
+  readonly from: string
+  readonly target: string
+}
+
+/** What the files of one part may import, and why. */
+export interface Boundary {
+  readonly why: string
+  readonly files: RegExp
+  readonly allows: (edge: Edge) => boolean
+}
+
+const isRelative = ({ specifier }: Import): boolean => specifier.startsWith('.')
+const isPackage = ({ specifier }: Import, name: string): boolean => specifier === name || specifier.startsWith(`${name}/`)
+const leadsTo = ({ target }: Edge, pattern: RegExp): boolean => pattern.test(target)
+
+const protocolOf = (file: string): string | undefined => file.match(/^packages\/server\/src\/protocols\/([^/]+)\//)?.[1]
+
+/** Source files of a folder, its tests left out. */
+const sourcesOf = (folder: string): RegExp => new RegExp(`^${folder}/(?!.*\\.test\\.ts$)`)
+
+/** The architecture in the form of imports: every edge of every file has to be allowed by each boundary that covers the file. */
+export const BOUNDARIES: readonly Boundary[] = [
+  {
+    why: 'the library runs wherever its modules load: it imports only itself, and nothing of Node.js',
+    files: sourcesOf('packages/sluicegate/src'),
+    allows: (edge) => isRelative(edge) && leadsTo(edge, /^packages\/sluicegate\/src\//),
+  },
+  {
+    why: 'policies, durations, decisions and errors are plain data: they know no core, clock or limiter',
+    files: /^packages\/sluicegate\/src\/(policy|duration|decision|errors|emission)\.ts$/,
+    allows: (edge) => leadsTo(edge, /\/(policy|duration|decision|errors|emission)\.ts$/),
+  },
+  {
+    why: 'the oracle is a second opinion: it takes types from the library and never its arithmetic',
+    files: /^packages\/testkit\/src\/(oracle|exact)[^/]*\.ts$/,
+    allows: (edge) => edge.typeOnly || !isPackage(edge, 'sluicegate'),
+  },
+  {
+    why: 'a protocol translates for the engine and never decides: it takes only types from the library',
+    files: sourcesOf('packages/server/src/protocols'),
+    allows: (edge) => edge.typeOnly || !isPackage(edge, 'sluicegate'),
+  },
+  {
+    why: 'a protocol knows no other protocol',
+    files: sourcesOf('packages/server/src/protocols'),
+    allows: (edge) => [undefined, protocolOf(edge.from)].includes(protocolOf(edge.target)),
+  },
+  {
+    why: 'the server uses the library by its public name',
+    files: /^packages\/server\/src\//,
+    allows: (edge) => !isRelative(edge) || leadsTo(edge, /^packages\/server\//),
+  },
+  {
+    why: 'nothing that is published uses the testkit or the tools',
+    files: /^packages\/(sluicegate|server)\/src\/(?!.*\.test\.ts$)/,
+    allows: (edge) => !isPackage(edge, 'sluicegate-testkit') && !leadsTo(edge, /^(tools|packages\/testkit)\//),
+  },
+  {
+    why: 'nobody imports the benchmarks',
+    files: /^(packages|tools|examples)\//,
+    allows: (edge) => !leadsTo(edge, /^bench\//) && !isPackage(edge, 'sluicegate-bench'),
+  },
+]

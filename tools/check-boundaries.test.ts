@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { boundaryFaults, checkBoundaries } from './check-boundaries.js'
+
+const LIMITER = 'packages/sluicegate/src/limiter.ts'
+const ORACLE = 'packages/testkit/src/oracle.ts'
+const HTTP = 'packages/server/src/protocols/http/take.ts'
+
+const CROSSINGS: readonly (readonly [what: string, file: string, source: string])[] = [
+  ['a Node.js module in the library', LIMITER, "import { readFileSync } from 'node:fs'"],
+  ['a Node.js module in the library, without its prefix', LIMITER, "import fs from 'fs'"],
+  ['a dependency in the library', LIMITER, "import { z } from 'zod'"],
+  ['a dynamic import in the library', LIMITER, "const zod = await import('zod')"],
+  ['a re-export in the library', LIMITER, "export * from 'zod'"],
+  ['a type of another package in the library', LIMITER, "export type Schema = import('zod').ZodType"],
+  ['a path out of the library', LIMITER, "import { oracle } from '../../testkit/src/oracle.js'"],
+  ['the core in the policy', 'packages/sluicegate/src/policy.ts', "import { loadCore } from './core.js'"],
+  ['the library in the oracle', ORACLE, "import { emissionOf } from 'sluicegate'"],
+  ['the library among types in the oracle', ORACLE, "import { type Policy, emissionOf } from 'sluicegate'"],
+  ['a limiter in a protocol', HTTP, "import { createLimiter } from 'sluicegate'"],
+  ['a protocol in another', HTTP, "import { encode } from '../resp/encoder.js'"],
+  ['the inside of the library in the server', 'packages/server/src/engine.ts', "import { load } from '../../sluicegate/src/core.js'"],
+  ['the testkit in the server', 'packages/server/src/engine.ts', "import { oracle } from 'sluicegate-testkit'"],
+  ['a benchmark in a test', 'packages/sluicegate/src/limiter.test.ts', "import { run } from '../../../bench/src/harness.js'"],
+]
+
+for (const [what, file, source] of CROSSINGS) {
+  test(`the boundary check finds ${what}`, () => {
+    const faults = boundaryFaults(file, `// first line\n${source}\n`)
+    assert.notEqual(faults.length, 0)
+    assert.match(faults[0] ?? '', new RegExp(`^${file}:2 imports '`))
+  })
+}
+
+const ALLOWED: readonly (readonly [what: string, file: string, source: string])[] = [
+  ['the library its own files', LIMITER, "import { loadCore } from './core.js'"],
+  ['a test of the library the testkit and Node.js', 'packages/sluicegate/src/a.test.ts', "import 'node:test'; import 'sluicegate-testkit'"],
+  ['the oracle types of the library', ORACLE, "import type { Policy } from 'sluicegate'; import { type Decision } from 'sluicegate'"],
+  ['a protocol the engine', HTTP, "import { Engine } from '../../engine.js'; import { headers } from './headers.js'"],
+]
+
+for (const [what, file, source] of ALLOWED) {
+  test(`the boundary check allows ${what}`, () => {
+    assert.deepEqual(boundaryFaults(file, source), [])
+  })
+}
+
+test('no file of this repository crosses a boundary', () => {
+  assert.deepEqual(checkBoundaries(), [])
+})

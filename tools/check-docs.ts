@@ -1,0 +1,34 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { faultsOfTool } from './faults-of-command.js'
+import { type Example, examplesIn } from './markdown-examples.js'
+import { trackedFiles } from './tracked-files.js'
+
+/** Inside the checkout, so that `import 'sluicegate'` finds the built package as it would in a project of one's own. */
+const FOLDER = '.cache/documented'
+const MOST_MS = 20_000
+
+/** Examples in documents that do not compile under strict settings, fail, or print something else than the document says. */
+export function checkDocs(): string[] {
+  const examples = trackedFiles(/\.md$/).flatMap((file) => examplesIn(file, readFileSync(file, 'utf8')))
+  if (!examples.some(({ file }) => file === 'README.md')) return ['README.md has no example that begins with "```ts run"']
+  rmSync(FOLDER, { recursive: true, force: true })
+  mkdirSync(FOLDER, { recursive: true })
+  const files = examples.map((_, index) => `example-${index}.ts`)
+  examples.forEach(({ code }, index) => {
+    writeFileSync(`${FOLDER}/${files[index]}`, code)
+  })
+  writeFileSync(`${FOLDER}/package.json`, '{ "type": "module" }')
+  const settings = { composite: false, declaration: false, noUnusedLocals: false, outDir: '.', rootDir: '.' }
+  writeFileSync(`${FOLDER}/tsconfig.json`, JSON.stringify({ extends: '../../tsconfig.base.json', compilerOptions: settings, files }))
+  const where = examples.map(({ file, line }, index) => `${files[index]} is ${file}:${line}`).join('\n')
+  const types = faultsOfTool('tsc', '-p', FOLDER).map((fault) => `${fault}\n${where}`)
+  return types.length > 0 ? types : examples.flatMap(outcomeFaults)
+}
+
+function outcomeFaults({ file, line, prints }: Example, index: number): string[] {
+  const done = spawnSync(process.execPath, [`${FOLDER}/example-${index}.js`], { encoding: 'utf8', timeout: MOST_MS })
+  if (done.status !== 0) return [`${file}:${line} fails: ${done.stderr || done.error?.message || done.signal}`]
+  if (prints === undefined || done.stdout === prints) return []
+  return [`${file}:${line} prints\n${done.stdout}and not\n${prints}`]
+}

@@ -1,0 +1,52 @@
+import { checkBoundaries } from './check-boundaries.js'
+import { checkDocs } from './check-docs.js'
+import { checkFileSizes } from './check-file-sizes.js'
+import { checkLockfiles } from './check-lockfiles.js'
+import { checkPackages } from './check-packages.js'
+import { faultsOfCommand, faultsOfTool } from './faults-of-command.js'
+
+// The gate: everything but the tests. Every step runs, whatever became of the ones before; one fault fails it.
+
+interface Step {
+  readonly name: string
+  /** What is wrong, in the words to print; nothing when all is well. */
+  readonly faults: () => readonly string[]
+}
+
+const STEPS: readonly Step[] = [
+  { name: 'generated sources', faults: () => faultsOfCommand(process.execPath, ['tools/dist/generate.js']) },
+  { name: 'types', faults: () => faultsOfTool('tsc', '-b') },
+  { name: 'lint and format', faults: () => faultsOfTool('biome', 'ci', '--colors=off') },
+  { name: 'import boundaries', faults: checkBoundaries },
+  { name: 'dead code', faults: () => faultsOfTool('knip') },
+  { name: 'packages', faults: checkPackages },
+  { name: 'bundle size', faults: () => faultsOfTool('size-limit') },
+  { name: 'file sizes', faults: checkFileSizes },
+  { name: 'lockfiles', faults: checkLockfiles },
+  { name: 'documentation', faults: checkDocs },
+]
+
+function passes({ name, faults }: Step): boolean {
+  const startedMs = performance.now()
+  const found = attempt(faults)
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1).padStart(5)
+  console.log(`${found.length === 0 ? 'ok    ' : 'FAILED'} ${seconds} s  ${name}`)
+  for (const fault of found) console.log(`\n${fault}\n`)
+  return found.length === 0
+}
+
+function attempt(faults: () => readonly string[]): readonly string[] {
+  try {
+    return faults()
+  } catch (error) {
+    return [String(error instanceof Error ? error.stack : error)]
+  }
+}
+
+const failed = STEPS.filter((step) => !passes(step))
+if (failed.length > 0) {
+  console.log(`\n${failed.length} of ${STEPS.length} steps failed: ${failed.map(({ name }) => name).join(', ')}`)
+  process.exitCode = 1
+} else {
+  console.log(`\nAll ${STEPS.length} steps passed`)
+}

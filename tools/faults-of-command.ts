@@ -1,0 +1,14 @@
+import { spawnSync } from 'node:child_process'
+
+/** Runs a program; what it printed is the fault when it fails. */
+export function faultsOfCommand(command: string, args: readonly string[]): string[] {
+  const done = spawnSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, FORCE_COLOR: '0' } })
+  if (done.status === 0) return []
+  const output = `${done.stdout ?? ''}${done.stderr ?? ''}${done.error?.message ?? ''}`.trim()
+  return [output || `${command} ended with code ${done.status} and said nothing`]
+}
+
+/** The same, for a program that came with npm. */
+export function faultsOfTool(tool: string, ...args: readonly string[]): string[] {
+  return faultsOfCommand(`node_modules/.bin/${tool}`, args)
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fileSizeFaults } from './check-file-sizes.js'
+import { lockfileFaults } from './check-lockfiles.js'
+import { examplesIn } from './markdown-examples.js'
+
+test('a file of 250 lines is short enough, one of 251 is not', () => {
+  const sizes = [1, 120, 250].map((lines) => [`${lines}.ts`, lines] as const)
+  assert.deepEqual(fileSizeFaults(sizes), [])
+  assert.deepEqual(fileSizeFaults([...sizes, ['251.ts', 251], ['2.ts', 2]]), ['251.ts has 251 lines, over 250'])
+})
+
+test('half of the files may have at most 120 lines', () => {
+  const sizes = [1, 121, 122].map((lines, index) => [`${index}.ts`, lines] as const)
+  assert.deepEqual(fileSizeFaults(sizes), ['The median file has 121 lines, over 120'])
+})
+
+test('a lockfile with a download address or without a checksum is refused', () => {
+  const lock = {
+    packages: {
+      '': {},
+      'node_modules/good': { integrity: 'sha512-a' },
+      'node_modules/own': { resolved: 'packages/own', link: true },
+      'packages/own': {},
+      'node_modules/addressed': { resolved: 'https://registry.example/addressed.tgz', integrity: 'sha512-b' },
+      'node_modules/good/node_modules/unchecked': {},
+    },
+  }
+  assert.deepEqual(lockfileFaults('package-lock.json', JSON.stringify(lock)), [
+    'package-lock.json: node_modules/addressed holds a download address',
+    'package-lock.json: node_modules/good/node_modules/unchecked has no checksum',
+  ])
+})
+
+test('an example is a block marked to run, with what it prints right after it', () => {
+  const markdown = [
+    '# A',
+    '```ts',
+    'skipped',
+    '```',
+    '```ts run',
+    'first()',
+    '```',
+    '',
+    '```text',
+    'one',
+    '```',
+    '```ts run',
+    'second()',
+    '```',
+  ]
+  assert.deepEqual(examplesIn('a.md', markdown.join('\n')), [
+    { file: 'a.md', line: 6, code: 'first()\n', prints: 'one\n' },
+    { file: 'a.md', line: 13, code: 'second()\n' },
+  ])
+})
+
+test('a block of text further down is not what an example prints', () => {
+  const markdown = ['```ts run', 'first()', '```', 'Prose.', '', 'More prose.', '```text', 'one', '```']
+  assert.deepEqual(examplesIn('a.md', markdown.join('\n')), [{ file: 'a.md', line: 2, code: 'first()\n' }])
+})
