@@ -26,6 +26,8 @@ let rebaseAtUs: i64 = 0
 const ARRIVAL_UNITS: i64 = 1 << 55
 /** The same for 32 bits of 1,024 microseconds. */
 const PACKED_US: i64 = 1 << 41
+/** More than any value of a state word. */
+const PAST_ALL_UNITS: i64 = 1 << 57
 
 @inline export function blockAddress(ticket: u64): usize {
   return BLOCKS + <usize>(ticket % BLOCK_COUNT) * BLOCK_SIZE
@@ -191,8 +193,10 @@ function spent(block: usize, sinceUs: i64, ofBlock: bool): u64 {
   return ofBlock ? gcra.valueFor(0, us) : valueIn(block, field(block, BLOCK_CAPACITY), us)
 }
 
-function debtIn(block: usize, value: u64, us: i64): i64 {
+function debtIn(block: usize, value: u64, usAfterBase: i64): i64 {
   const perUs = field(block, BLOCK_UNITS_PER_US)
+  // A key may have been idle for years: past the last value of a word it owes nothing, and the product must not wrap.
+  const us = min<i64>(usAfterBase, PAST_ALL_UNITS / perUs)
   if (field(block, BLOCK_PACKED) != 0) return bucket.debtOf(value, us, perUs, field(block, BLOCK_CAPACITY))
   return gcra.debtOf(value, us * perUs)
 }

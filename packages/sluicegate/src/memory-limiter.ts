@@ -128,7 +128,7 @@ export class MemoryLimiter implements Limiter {
     if (ms > MAX_BLOCK_MS) throw new PolicyError('DURATION_INVALID', 'duration', duration, 'must be at most 100 years')
     fingerprint(key, this.k0, this.k1)
     const nowUs = this.nowUs()
-    this.answered(this.core.block(low, high, nowUs, Math.ceil(ms * 1000)), key)
+    this.answered(this.core.block(low, high, nowUs, wholeUs(ms)), key)
     return this.look(key, low, high, nowUs, 1)
   }
 
@@ -145,7 +145,12 @@ export class MemoryLimiter implements Limiter {
     const next = checkedPolicy(policy)
     const { algorithm } = this.policy
     if (next.algorithm !== algorithm) {
-      throw new PolicyError('ALGORITHM_CHANGE', 'policy', next.algorithm, `must stay ${algorithm}: make a new limiter to change the algorithm`)
+      throw new PolicyError(
+        'ALGORITHM_CHANGE',
+        'policy',
+        next.algorithm,
+        `must stay ${algorithm}: make a new limiter to change the algorithm`,
+      )
     }
     publishPolicy(this.opened, next, this.nowUs())
   }
@@ -160,7 +165,8 @@ export class MemoryLimiter implements Limiter {
     this.core.look()
     const { memory, constant } = this.opened
     const counters = new BigInt64Array(memory.buffer)
-    const read = (name: 'KEYS' | 'EVICTIONS' | 'REFUSALS' | 'CAS_RETRIES' | 'CONTENTIONS'): number => Number(Atomics.load(counters, constant(name) / 8))
+    const read = (name: 'KEYS' | 'EVICTIONS' | 'REFUSALS' | 'CAS_RETRIES' | 'CONTENTIONS'): number =>
+      Number(Atomics.load(counters, constant(name) / 8))
     return {
       keys: read('KEYS'),
       evictions: read('EVICTIONS'),
@@ -201,7 +207,9 @@ export class MemoryLimiter implements Limiter {
     const debt = this.answered(this.core.peek(low, high, nowUs), key)
     const blockMs = Math.ceil(this.answered(this.core.blockLeft(low, high, nowUs), key) / 1000)
     const passes = blockMs === 0 && debt + cost * this.unitsPerToken <= this.capacity
-    return this.decision(passes, debt, passes ? 0 : Math.max(blockMs, this.retryAfterMs(debt, cost)))
+    const decision = this.decision(passes, debt, passes ? 0 : Math.max(blockMs, this.retryAfterMs(debt, cost)))
+    // A blocked key is not as good as new, however full.
+    return blockMs > decision.resetAfterMs ? { ...decision, resetAfterMs: blockMs } : decision
   }
 
   /** Microseconds since the Unix epoch, for the core. */
@@ -225,7 +233,8 @@ export class MemoryLimiter implements Limiter {
   }
 
   private denial(key: string, low: number, high: number, nowUs: number, cost: number, answer: number): Decision {
-    const decision = answer < 0 ? this.decision(false, -1 - answer, this.retryAfterMs(-1 - answer, cost)) : this.unanswered(key, low, high, nowUs, cost)
+    const decision =
+      answer < 0 ? this.decision(false, -1 - answer, this.retryAfterMs(-1 - answer, cost)) : this.unanswered(key, low, high, nowUs, cost)
     if (!decision.allowed && denials.hasSubscribers) denials.publish({ policy: this.name, key, cost, decision })
     return decision
   }
@@ -336,6 +345,11 @@ function checkKey(key: unknown): void {
 function checkCost(cost: unknown, option = 'cost'): number {
   if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 1) return Math.min(cost, MAX_INT32)
   throw new PolicyError('COST_INVALID', option, cost, 'must be an integer >= 1')
+}
+
+/** The nearest whole microsecond, as readings are; only 0 itself is none. */
+function wholeUs(ms: number): number {
+  return ms > 0 ? Math.max(1, Math.round(ms * 1000)) : 0
 }
 
 function badReading(us: number): PolicyError {

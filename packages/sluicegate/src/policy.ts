@@ -78,13 +78,14 @@ function ratePolicy(algorithm: Algorithm, options: RateOptions): Policy {
     throw new PolicyError('POLICY_INVALID', 'options', options, 'must be an object such as { limit: 100, window: "1s" }')
   }
   for (const option of Object.keys(options)) {
-    if (!OPTIONS.has(option)) throw new PolicyError('OPTION_UNKNOWN', option, (options as never)[option], `is not one of ${[...OPTIONS].join(', ')}`)
+    if (!OPTIONS.has(option))
+      throw new PolicyError('OPTION_UNKNOWN', option, (options as never)[option], `is not one of ${[...OPTIONS].join(', ')}`)
   }
   const limit = wholeTokens('LIMIT_INVALID', 'limit', options.limit)
   const burst = options.burst === undefined ? limit : wholeTokens('BURST_INVALID', 'burst', options.burst)
   const windowMs = toMs(options.window, 'window', 'WINDOW_INVALID')
   const windowUs = Math.round(windowMs * 1000)
-  if (windowMs < MIN_WINDOW_MS || windowMs > MAX_WINDOW_MS || Math.abs(windowMs * 1000 - windowUs) > 1e-3) {
+  if (windowMs < MIN_WINDOW_MS || windowMs > MAX_WINDOW_MS || !isNearly(windowMs * 1000, windowUs)) {
     throw new PolicyError('WINDOW_INVALID', 'window', options.window, 'must be from 1 ms to 366 days, in whole microseconds')
   }
   const name = options.name ?? `${algorithm}-${limit}-${formatMs(windowMs)}`
@@ -96,9 +97,16 @@ function ratePolicy(algorithm: Algorithm, options: RateOptions): Policy {
   return policy
 }
 
+/** Equal up to a thousandth and what doubles lose on the way: 17417771096.719 ms is whole microseconds, though its product is not. */
+function isNearly(a: number, b: number): boolean {
+  return Math.abs(a - b) <= 1e-3 + b * 2 ** -51
+}
+
 function wholeTokens(code: 'LIMIT_INVALID' | 'BURST_INVALID', option: string, value: unknown): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_LIMIT) return value
   const fraction = typeof value === 'number' && value > 0 && value < MAX_LIMIT
-  const mend = fraction ? 'must be a whole number: widen the window instead, 0.35 a second is 7 per 20s' : `must be an integer from 1 to ${MAX_LIMIT}`
+  const mend = fraction
+    ? 'must be a whole number: widen the window instead, 0.35 a second is 7 per 20s'
+    : `must be an integer from 1 to ${MAX_LIMIT}`
   throw new PolicyError(code, option, value, mend)
 }
