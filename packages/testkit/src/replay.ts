@@ -1,0 +1,82 @@
+import type { Decision, Limiter } from 'sluicegate'
+import { Oracle, type OracleDecision } from './oracle.js'
+import type { RateSpec } from './oracle-emission.js'
+import type { Sequence, Step } from './sequences.js'
+
+/** How a replay gets at a library: policies and limiters made from plain numbers, on a clock that it sets. */
+export interface Replayed {
+  /** Sets the clock that the limiter reads. */
+  set(ms: number): void
+  readonly limiter: Limiter
+  update(spec: RateSpec): void
+}
+
+/** The first step whose answer differs, and how. */
+export interface Mismatch {
+  readonly step: number
+  readonly verb: Step['verb']
+  readonly field: keyof OracleDecision
+  readonly expected: unknown
+  readonly actual: unknown
+}
+
+const FIELDS = ['allowed', 'limit', 'remaining', 'retryAfterMs', 'resetAfterMs'] as const
+
+/** Runs a sequence on one key of the oracle: the answer to each step, undefined for an update. */
+export function oracleAnswers({ policy, steps }: Sequence, key = 'k'): (OracleDecision | undefined)[] {
+  const oracle = new Oracle(policy)
+  return steps.map((step) => {
+    switch (step.verb) {
+      case 'take':
+        return oracle.take(key, step.cost, step.atMs)
+      case 'peek':
+        return oracle.peek(key, step.cost, step.atMs)
+      case 'refund':
+        return oracle.refund(key, step.tokens, step.atMs)
+      case 'penalize':
+        return oracle.penalize(key, step.tokens, step.atMs)
+      case 'block':
+        return oracle.block(key, step.durationMs, step.atMs)
+      case 'reset':
+        return oracle.reset(key, step.atMs)
+      case 'update':
+        return void oracle.update(step.policy, step.atMs)
+    }
+  })
+}
+
+/** Runs the same sequence on one key of a real limiter. */
+export function limiterAnswers(steps: readonly Step[], { limiter, set, update }: Replayed, key = 'k'): (Decision | undefined)[] {
+  return steps.map((step) => {
+    set(step.atMs)
+    switch (step.verb) {
+      case 'take':
+        return limiter.take(key, step.cost)
+      case 'peek':
+        return limiter.peek(key, step.cost)
+      case 'refund':
+        return limiter.refund(key, step.tokens)
+      case 'penalize':
+        return limiter.penalize(key, step.tokens)
+      case 'block':
+        return limiter.block(key, step.durationMs)
+      case 'reset':
+        return limiter.reset(key)
+      case 'update':
+        return void update(step.policy)
+    }
+  })
+}
+
+/** Compares every field of every answer of a limiter with the oracle's. */
+export function firstMismatch(sequence: Sequence, replayed: Replayed, key = 'k'): Mismatch | undefined {
+  const expected = oracleAnswers(sequence, key)
+  const actual = limiterAnswers(sequence.steps, replayed, key)
+  for (const [step, { verb }] of sequence.steps.entries()) {
+    for (const field of FIELDS) {
+      const [wanted, got] = [expected[step]?.[field], actual[step]?.[field]]
+      if (!Object.is(wanted, got)) return { step, verb, field, expected: wanted, actual: got }
+    }
+  }
+  return undefined
+}
