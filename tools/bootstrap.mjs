@@ -8,13 +8,16 @@ import { run, serve } from './setup/run.mjs'
 import { requireCommands } from './setup/system-packages.mjs'
 import { chooseTests } from './setup/tests.mjs'
 
+/** A test that hangs becomes one that fails. */
+const LONGEST_TEST_MS = 600_000
+
 const TASKS = {
   build() {},
   start: (args) => serve('packages/server/dist/main.js', ['serve', ...withConfig(args)]),
   async test(args) {
     const { files, nodeOptions } = chooseTests(args)
     requireCommands(files)
-    await run(process.execPath, ['--test', ...nodeOptions, ...files])
+    await run(process.execPath, ['--test', `--test-timeout=${LONGEST_TEST_MS}`, ...nodeOptions, ...files])
   },
   bench: (args) => run(process.execPath, ['bench/dist/main.js', ...args]),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.

@@ -1,19 +1,21 @@
 import { readFileSync } from 'node:fs'
+import { type Lockfile, missingPlatforms } from './lockfile-platforms.js'
 import { trackedFiles } from './tracked-files.js'
 
-/** Download addresses and missing checksums in lockfiles: they have to install from any registry, and only what was reviewed. */
+/** Faults of lockfiles: they have to install with `npm ci` from any registry, and only what was reviewed. */
 export function checkLockfiles(): string[] {
-  return trackedFiles(/(^|\/)package-lock\.json$/).flatMap((file) => lockfileFaults(file, readFileSync(file, 'utf8')))
+  return trackedFiles(/(^|\/)package-lock\.json$/).flatMap((file) => lockfileFaults(file, JSON.parse(readFileSync(file, 'utf8'))))
 }
 
-/** The rule itself, for the text of one lockfile. */
-export function lockfileFaults(file: string, text: string): string[] {
-  const { packages } = JSON.parse(text) as { packages: Record<string, { resolved?: string; link?: boolean; integrity?: string }> }
-  return Object.entries(packages).flatMap(([path, { resolved, link, integrity }]) => {
+/** The rule itself, for one lockfile: no download addresses, checksums, and every platform's binaries named. */
+export function lockfileFaults(file: string, lockfile: Lockfile): string[] {
+  const unnamed = Object.keys(missingPlatforms(lockfile)).map((path) => `${file}: ${path} is not named; "npm run lockfile" adds it`)
+  const faults = Object.entries(lockfile.packages).flatMap(([path, { resolved, link, integrity, optional, os }]) => {
     if (!/(^|\/)node_modules\//.test(path) || link === true) return []
-    const faults = []
-    if (resolved !== undefined) faults.push(`${file}: ${path} holds a download address`)
-    if (integrity === undefined) faults.push(`${file}: ${path} has no checksum`)
-    return faults
+    const address = resolved === undefined ? [] : [`${file}: ${path} holds a download address`]
+    // A binary for another platform may never have been fetched by whoever wrote the lockfile.
+    const checked = integrity !== undefined || (optional === true && os !== undefined)
+    return checked ? address : [...address, `${file}: ${path} has no checksum`]
   })
+  return [...faults, ...unnamed]
 }

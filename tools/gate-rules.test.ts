@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileSizeFaults } from './check-file-sizes.js'
 import { lockfileFaults } from './check-lockfiles.js'
+import { missingPlatforms } from './lockfile-platforms.js'
 import { examplesIn } from './markdown-examples.js'
 
 test('a file of 250 lines is short enough, one of 251 is not', () => {
@@ -26,10 +27,22 @@ test('a lockfile with a download address or without a checksum is refused', () =
       'node_modules/good/node_modules/unchecked': {},
     },
   }
-  assert.deepEqual(lockfileFaults('package-lock.json', JSON.stringify(lock)), [
+  assert.deepEqual(lockfileFaults('package-lock.json', lock), [
     'package-lock.json: node_modules/addressed holds a download address',
     'package-lock.json: node_modules/good/node_modules/unchecked has no checksum',
   ])
+})
+
+test('a lockfile that leaves out the binaries of other platforms is refused', () => {
+  const tool = { integrity: 'sha512-a', optionalDependencies: { '@tool/linux-x64-gnu': '1.0.0', '@tool/darwin-arm64': '1.0.0' } }
+  const linux = { version: '1.0.0', integrity: 'sha512-b', optional: true, os: ['linux'], cpu: ['x64'], libc: ['glibc'] }
+  const lock = { packages: { 'node_modules/tool': tool, 'node_modules/@tool/linux-x64-gnu': linux } }
+  assert.deepEqual(lockfileFaults('package-lock.json', lock), [
+    'package-lock.json: node_modules/@tool/darwin-arm64 is not named; "npm run lockfile" adds it',
+  ])
+  const darwin = { version: '1.0.0', os: ['darwin'], cpu: ['arm64'], optional: true }
+  assert.deepEqual(missingPlatforms(lock), { 'node_modules/@tool/darwin-arm64': darwin })
+  assert.deepEqual(lockfileFaults('package-lock.json', { packages: { ...lock.packages, ...missingPlatforms(lock) } }), [])
 })
 
 test('an example is a block marked to run, with what it prints right after it', () => {
