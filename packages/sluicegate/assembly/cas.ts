@@ -1,7 +1,7 @@
 import { add, load, raise, swap } from "./atomics"
 import { EXPLORED } from "./build-flags"
 import { claimedIdentity, expel, release, settle } from "./claim"
-import { evicted, pause } from "./host"
+import { pause } from "./host"
 import { CAS_RETRIES, CONTENTIONS, EPOCH, EVICTIONS, REFUSALS, STATE, TAKEOVER_HIGH } from "./memory-map"
 import { blockValueAt, burst, capacity, epoch, rebased, refresh, sinceBase, unitsPerToken, unitsPerUs, valueAt } from "./policy"
 import { FREE, LIVE, MARKED, NOTHING, RIVAL, choose, chosen, chosenDebt, find, residentDebt, roomAfterUs, seenState } from "./table"
@@ -23,13 +23,18 @@ export const CONTENDED: i32 = 3
 /** A newcomer denied only because this thread's clock reads earlier than one by which a key was forgotten. */
 export const LATE: i32 = 4
 
+/** Answered after all, but a key that still owed something had to be forgotten for it. */
+export const EVICTED: i32 = 5
+
 export let why: i32 = 0
-/** REFUSED and BLOCKED: microseconds to wait. LATE: the debt in units. */
-export let detail: i64 = 0
+/** REFUSED and BLOCKED: microseconds to wait. LATE: the debt in units. EVICTED: the answer. */
+export let detail: f64 = 0
+/** What the key forgotten by the last call owed, in units; -1 when none was. */
+export let forgottenDebt: i64 = -1
 
 const RETRY: f64 = Infinity
 
-@inline export function unanswered(reason: i32, about: i64): f64 {
+@inline export function unanswered(reason: i32, about: f64): f64 {
   why = reason
   detail = about
   return NaN
@@ -46,8 +51,8 @@ export function change(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowU
     const entry = find(fingerprint, home)
     if (entry == 0) {
       const answer = moveIn(verb, fingerprint, home, tokens, nowUs, attempt)
-      if (answer != RETRY) return answer
-      continue
+      if (answer == RETRY) continue
+      return forgottenDebt < 0 ? answer : unanswered(EVICTED, answer)
     }
     const state = seenState
     refresh()
@@ -64,6 +69,7 @@ export function change(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowU
 
 /** A key that lives nowhere: it owes nothing, but counts from the latest time by which any key was forgotten. */
 function moveIn(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs: i64, attempt: i32): f64 {
+  if (attempt == 0) forgottenDebt = -1
   refresh()
   if (rebased(nowUs)) return RETRY
   const debt = newcomersDebt(fingerprint, nowUs)
@@ -73,11 +79,11 @@ function moveIn(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs: i64,
   const kind = choose(fingerprint, home, nowUs)
   if (kind == NOTHING) {
     add(REFUSALS, 1)
-    return unanswered(REFUSED, roomAfterUs(home, nowUs, unitsPerUs))
+    return unanswered(REFUSED, <f64>roomAfterUs(home, nowUs, unitsPerUs))
   }
   const entry = chosen
   const seen = seenState
-  const forgotten = chosenDebt
+  const owed = chosenDebt
   if (kind == RIVAL || kind == MARKED) {
     if (attempt < PATIENCE) return RETRY
     if (kind == RIVAL) {
@@ -92,7 +98,7 @@ function moveIn(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs: i64,
   if (!swap(entry + STATE, seen, mark)) return RETRY
   if (kind == LIVE) {
     add(EVICTIONS, 1)
-    evicted(<f64>forgotten / <f64>unitsPerToken)
+    forgottenDebt = owed
   }
   if (!settle(entry, mark, fingerprint, home)) return RETRY
   return firstState(verb, fingerprint, entry, mark, tokens, nowUs)
@@ -113,7 +119,7 @@ function firstState(verb: i32, fingerprint: u64, entry: usize, mark: u64, tokens
 
 function unmoved(verb: i32, debt: i64): f64 {
   if (verb != TAKE) return <f64>debt
-  return debt > 0 ? unanswered(LATE, debt) : -1.0 - <f64>debt
+  return debt > 0 ? unanswered(LATE, <f64>debt) : -1.0 - <f64>debt
 }
 
 @inline function newcomersDebt(fingerprint: u64, nowUs: i64): i64 {

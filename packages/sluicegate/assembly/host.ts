@@ -2,8 +2,6 @@
 
 /** The policy in shared memory is another one than this thread knew. */
 @external("host", "policyChanged") export declare function policyChanged(): void
-/** A key was forgotten while it still had debt. */
-@external("host", "evicted") export declare function evicted(debt: f64): void
 /** Another thread is in the way, for the `attempt`th time: give it a moment. */
 @external("host", "pause") export declare function pause(attempt: i32): void
 /** Exploration only: the scheduler may switch threads here. */

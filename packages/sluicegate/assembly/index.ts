@@ -1,5 +1,5 @@
 import { load, raise, store } from "./atomics"
-import { BLOCKED, change, detail, unanswered, why } from "./cas"
+import { BLOCKED, change, detail, forgottenDebt, unanswered, why } from "./cas"
 import { BLOCKED_UNTIL, DENY_WHEN_FULL, EPOCH, LINES, TAKEOVER_HIGH } from "./memory-map"
 import * as policy from "./policy"
 import { homeLine, openTable } from "./table"
@@ -9,7 +9,7 @@ import { blockFingerprint } from "./words"
 export {
   BLOCK_DESCRIPTION, BLOCK_SIZE, CAS_RETRIES, CONTENTIONS, EVICTIONS, KEYS, REFUSALS, TABLE,
 } from "./memory-map"
-export { BLOCKED, CONTENDED, LATE, REFUSED } from "./cas"
+export { BLOCKED, CONTENDED, EVICTED, LATE, REFUSED } from "./cas"
 export { policyBlock, propose } from "./policy"
 
 /** Puts a proposed block in force from `nowUs` on, with these numbers. */
@@ -45,7 +45,7 @@ export function take(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
   const home = homeLine(low)
   if (now < <i64>load(BLOCKED_UNTIL)) {
     const left = change(PEEK, blockFingerprint(fingerprint), home, 0, now)
-    if (left > 0) return unanswered(BLOCKED, <i64>left)
+    if (left > 0) return unanswered(BLOCKED, left)
   }
   return change(TAKE, fingerprint, home, tokens, now)
 }
@@ -84,7 +84,12 @@ export function whyUnanswered(): i32 {
 }
 
 export function detailOfUnanswered(): f64 {
-  return <f64>detail
+  return detail
+}
+
+/** With EVICTED: what the forgotten key owed, in units. */
+export function forgotten(): f64 {
+  return <f64>forgottenDebt
 }
 
 /** 48 bits, even and not 0. The low word's upper half also chooses the line. */

@@ -28,7 +28,27 @@ export interface ManualClock extends Clock {
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 const handles = new WeakMap<Clock, () => ClockHandle>()
-const rereadings = new WeakMap<Clock, () => number>()
+const tickers = new WeakMap<Clock, Ticker>()
+
+/** How a limiter reads its clock: in whole microseconds, and without a call while a reading still holds. */
+export interface Ticker {
+  /** The reading that holds now, or NaN when there is none. */
+  us: number
+  /** A new reading. */
+  read(): number
+}
+
+/** The ticker behind one of this file's clocks, or one that asks any other clock each time. */
+export function tickerOf(clock: Clock): Ticker {
+  return tickers.get(clock) ?? { us: Number.NaN, read: () => wholeUs(clock.nowMs()) }
+}
+
+/** @throws {PolicyError} `CLOCK_INVALID` when the clock reads nothing usable. */
+function wholeUs(ms: number): number {
+  const us = Math.round(ms * 1000)
+  if (Number.isSafeInteger(us)) return us
+  throw new PolicyError('CLOCK_INVALID', 'clock', ms, 'must read finite milliseconds since the Unix epoch')
+}
 
 /**
  * One reading of the monotonic clock a call, anchored once to Unix time: about 30 ns. The default.
@@ -82,11 +102,6 @@ export function clockFromHandle(handle: ClockHandle): Clock | undefined {
   }
 }
 
-/** A reading that is really new, also of a coarse clock. */
-export function freshReadingMs(clock: Clock): number {
-  return rereadings.get(clock)?.() ?? clock.nowMs()
-}
-
 /** Unix time of `performance.now() === 0` in this thread. */
 function anchor(): number {
   return performance.timeOrigin
@@ -105,26 +120,27 @@ function offsetOfThisThread(): number {
 
 function preciseFrom(originMs: number): Clock {
   const clock: Clock = { nowMs: () => originMs + performance.now(), after: afterRealMs }
+  const originUs = originMs * 1000
+  tickers.set(clock, { us: Number.NaN, read: () => Math.round(originUs + performance.now() * 1000) })
   handles.set(clock, () => ({ kind: 'precise', unixMs: originMs, monotonicMs: offsetOfThisThread() }))
   return clock
 }
 
 function coarseFrom(originMs: number): Clock {
-  let readingMs = Number.NaN
+  const originUs = originMs * 1000
   const forget = (): void => {
-    readingMs = Number.NaN
+    ticker.us = Number.NaN
   }
-  const read = (): number => {
-    setImmediate(forget)
-    readingMs = originMs + performance.now()
-    return readingMs
+  const ticker: Ticker = {
+    us: Number.NaN,
+    read() {
+      if (Number.isNaN(ticker.us)) setImmediate(forget)
+      ticker.us = Math.round(originUs + performance.now() * 1000)
+      return ticker.us
+    },
   }
-  // NaN is the one number that differs from itself: no reading yet in this turn.
-  const clock: Clock = { nowMs: () => (readingMs === readingMs ? readingMs : read()), after: afterRealMs }
-  rereadings.set(clock, () => {
-    if (readingMs === readingMs) readingMs = originMs + performance.now()
-    return clock.nowMs()
-  })
+  const clock: Clock = { nowMs: () => (Number.isNaN(ticker.us) ? ticker.read() : ticker.us) / 1000, after: afterRealMs }
+  tickers.set(clock, ticker)
   handles.set(clock, () => ({ kind: 'coarse', unixMs: originMs, monotonicMs: offsetOfThisThread() }))
   return clock
 }

@@ -1,9 +1,8 @@
 import { CORE_WASM_BASE64 } from './core-wasm.gen.js'
 
-/** What the compiled core calls back; each is rare. */
+/** What the compiled core calls back. Rare. */
 export interface CoreHost {
   policyChanged(): void
-  evicted(tokens: number): void
 }
 
 /**
@@ -29,10 +28,11 @@ export interface Core {
   blockLeft(low: number, high: number, nowUs: number): number
   whyUnanswered(): number
   detailOfUnanswered(): number
+  forgotten(): number
 }
 
 type Offset = 'TABLE' | 'KEYS' | 'EVICTIONS' | 'REFUSALS' | 'CAS_RETRIES' | 'CONTENTIONS' | 'BLOCK_DESCRIPTION' | 'BLOCK_SIZE'
-type Reason = 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE'
+type Reason = 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE' | 'EVICTED'
 
 /** A core over its shared memory, and the constants that its exports carry. */
 export interface OpenCore {

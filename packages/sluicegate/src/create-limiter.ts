@@ -72,5 +72,10 @@ function checkWhole(option: string, value: unknown, least: number, most: number)
 
 function checkClock(clock: unknown): asserts clock is NonNullable<LimiterOptions['clock']> {
   if (typeof (clock as { nowMs?: unknown } | undefined)?.nowMs === 'function') return
-  throw new PolicyError('CLOCK_INVALID', 'clock', clock, 'must have nowMs(): pass preciseClock(), coarseClock() or your own, also to attachLimiter()')
+  throw new PolicyError(
+    'CLOCK_INVALID',
+    'clock',
+    clock,
+    'must have nowMs(): pass preciseClock(), coarseClock() or your own, also to attachLimiter()',
+  )
 }

@@ -38,7 +38,12 @@ export function emissionOf(policy: Policy): Emission {
   const exact = { unitsPerUs: limit / shared, unitsPerToken: windowUs / shared }
   const { unitsPerUs, unitsPerToken } = exact.unitsPerUs <= most ? exact : roundedUp(limit, windowUs, most)
   if ((unitsPerToken * limit) / (unitsPerUs * windowUs) - 1 > MAX_RATE_LOSS) {
-    throw new PolicyError('RANGE_UNSUPPORTED', 'limit', limit, 'loses more than 0.1 % to rounding with this window and burst: lower the burst, or round the limit')
+    throw new PolicyError(
+      'RANGE_UNSUPPORTED',
+      'limit',
+      limit,
+      'loses more than 0.1 % to rounding with this window and burst: lower the burst, or round the limit',
+    )
   }
   return { unitsPerUs, unitsPerToken, capacity: burst * unitsPerToken }
 }

@@ -1,11 +1,15 @@
-// HalfSipHash-1-3 with 64 bits of output over the UTF-16 units of a key, keyed by a limiter's random secret, so that nobody
-// outside can craft keys that share a table line. Lone surrogates are units like any other.
+// A keyed 64-bit hash of a key's UTF-16 units, so that nobody outside can craft keys that share a table line or a fingerprint.
+// HalfSipHash-1-3 with two departures: four units below 256 share a word, which saves every other round of an ASCII key, and
+// the second half of the output is the other half of the final state, not three more rounds; no output is ever shown.
+// Lone surrogates are units like any other. The round stands three times: a call would cost what the hash does.
 //
 // Source: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF", 2012, and its 32-bit variant HalfSipHash.
 
 /** The two halves of the last {@link fingerprint}: no object is made on the hot path. */
 export let low = 0
 export let high = 0
+
+const FINAL_ROUNDS = 3
 
 /** Sets {@link low} and {@link high} to the fingerprint of `key` under the secret `k0`, `k1`. */
 export function fingerprint(key: string, k0: number, k1: number): void {
@@ -14,11 +18,31 @@ export function fingerprint(key: string, k0: number, k1: number): void {
   let v2 = 0x6c796765 ^ k0
   let v3 = 0x74656462 ^ k1
   const length = key.length
-  const even = length & ~1
-  for (let i = 0; i <= even; i += 2) {
-    // The last word holds the odd unit, if any, and the length in bytes.
-    const word =
-      i < even ? key.charCodeAt(i) | (key.charCodeAt(i + 1) << 16) : (length << 25) | (length > even ? key.charCodeAt(i) : 0)
+  let i = 0
+  for (; i + 4 <= length; i += 4) {
+    const a = key.charCodeAt(i)
+    const b = key.charCodeAt(i + 1)
+    const c = key.charCodeAt(i + 2)
+    const d = key.charCodeAt(i + 3)
+    if ((a | b | c | d) > 0xff) break
+    const word = a | (b << 8) | (c << 16) | (d << 24)
+    v3 ^= word
+    v0 = (v0 + v1) | 0
+    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
+    v0 = (v0 << 16) | (v0 >>> 16)
+    v2 = (v2 + v3) | 0
+    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
+    v0 = (v0 + v3) | 0
+    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
+    v2 = (v2 + v1) | 0
+    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
+    v2 = (v2 << 16) | (v2 >>> 16)
+    v0 ^= word
+  }
+  for (; i <= length; i += 2) {
+    // The last word holds the length and the odd unit, if any.
+    const pair = i + 2 <= length
+    const word = pair ? key.charCodeAt(i) | (key.charCodeAt(i + 1) << 16) : (length << 25) | (i < length ? key.charCodeAt(i) : 0)
     v3 ^= word
     v0 = (v0 + v1) | 0
     v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
@@ -33,7 +57,7 @@ export function fingerprint(key: string, k0: number, k1: number): void {
     v0 ^= word
   }
   v2 ^= 0xee
-  for (let round = 0; round < 6; round++) {
+  for (let round = 0; round < FINAL_ROUNDS; round++) {
     v0 = (v0 + v1) | 0
     v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
     v0 = (v0 << 16) | (v0 >>> 16)
@@ -44,12 +68,9 @@ export function fingerprint(key: string, k0: number, k1: number): void {
     v2 = (v2 + v1) | 0
     v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
     v2 = (v2 << 16) | (v2 >>> 16)
-    if (round === 2) {
-      low = v1 ^ v3
-      v1 ^= 0xdd
-    }
   }
-  high = v1 ^ v3
+  low = v1 ^ v3
+  high = v0 ^ v2
 }
 
 /** Two random 32-bit numbers. */

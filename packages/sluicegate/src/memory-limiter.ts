@@ -1,5 +1,5 @@
-import { type Clock, clockHandle, freshReadingMs } from './clock.js'
-import type { Core, OpenCore } from './core.js'
+import { type Clock, clockHandle, type Ticker, tickerOf } from './clock.js'
+import type { Core, CoreHost, OpenCore } from './core.js'
 import type { Decision } from './decision.js'
 import { contentions, denials, evictions } from './diagnostics.js'
 import { type Duration, toMs } from './duration.js'
@@ -19,7 +19,7 @@ export interface MemoryHandle extends LimiterHandle {
 }
 
 export interface MemoryLimiterParts {
-  readonly open: (host: { policyChanged(): void; evicted(tokens: number): void }) => OpenCore
+  readonly open: (host: CoreHost) => OpenCore
   readonly secret: readonly [number, number]
   readonly clock: Clock
   readonly hotKeys: number
@@ -28,12 +28,11 @@ export interface MemoryLimiterParts {
 const MAX_KEY_LENGTH = 1024
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_BLOCK_MS = 100 * 366 * 86_400_000
-const REREADINGS = 3
 
 /** The limiter in shared memory: hashes keys, reads the clock, and turns the core's debts into decisions. */
 export class MemoryLimiter implements Limiter {
   private readonly parts: MemoryLimiterParts
-  private readonly clock: Clock
+  private readonly ticker: Ticker
   private readonly k0: number
   private readonly k1: number
   private opened: OpenCore
@@ -46,25 +45,18 @@ export class MemoryLimiter implements Limiter {
   private unitsPerToken = 1
   private unitsPerMs = 1
   private capacity = 1
-  /** Tokens of a key that the call under way has made the core forget. */
-  private forgotten = Number.NaN
   private readonly demand: SpaceSaving | undefined
-  private readonly denied: SpaceSaving | undefined
+  private readonly refused: SpaceSaving | undefined
 
   constructor(parts: MemoryLimiterParts) {
     this.parts = parts
-    this.clock = parts.clock
+    this.ticker = tickerOf(parts.clock)
     ;[this.k0, this.k1] = parts.secret
     if (parts.hotKeys > 0) {
       this.demand = new SpaceSaving(parts.hotKeys)
-      this.denied = new SpaceSaving(parts.hotKeys)
+      this.refused = new SpaceSaving(parts.hotKeys)
     }
-    this.opened = parts.open({
-      policyChanged: () => this.adopt(publishedPolicy(this.opened)),
-      evicted: (tokens) => {
-        this.forgotten = tokens
-      },
-    })
+    this.opened = parts.open({ policyChanged: () => this.adopt(publishedPolicy(this.opened)) })
     this.core = this.opened.core
   }
 
@@ -157,7 +149,7 @@ export class MemoryLimiter implements Limiter {
 
   handle(): LimiterHandle {
     this.core.look()
-    const handle: MemoryHandle = { sluicegate: 1, memory: this.opened.memory, secret: this.parts.secret, clock: clockHandle(this.clock) }
+    const handle: MemoryHandle = { sluicegate: 1, memory: this.opened.memory, secret: this.parts.secret, clock: clockHandle(this.parts.clock) }
     return handle
   }
 
@@ -178,7 +170,7 @@ export class MemoryLimiter implements Limiter {
   }
 
   hotKeys(n = 10): { readonly demand: readonly HotKey[]; readonly denials: readonly HotKey[] } {
-    return { demand: this.demand?.top(n) ?? [], denials: this.denied?.top(n) ?? [] }
+    return { demand: this.demand?.top(n) ?? [], denials: this.refused?.top(n) ?? [] }
   }
 
   close(): void {
@@ -192,13 +184,11 @@ export class MemoryLimiter implements Limiter {
 
   /** {@link take} for a key whose fingerprint is known. */
   takeHashed(key: string, low: number, high: number, cost: number): Decision {
-    if ((cost | 0) !== cost || cost < 1) cost = checkCost(cost)
+    const tokens = (cost | 0) === cost && cost > 0 ? cost : checkCost(cost)
     const nowUs = this.nowUs()
-    const answer = this.core.take(low, high, nowUs, cost)
-    const decision = answer >= 0 ? this.decision(true, answer, 0) : this.denial(key, low, high, nowUs, cost, answer)
+    const answer = this.core.take(low, high, nowUs, tokens)
+    const decision = answer >= 0 ? this.decision(true, answer, 0) : this.notAllowed(key, low, high, nowUs, tokens, answer)
     if (this.demand !== undefined) this.count(key, decision.allowed)
-    // NaN, the usual, differs from itself.
-    if (this.forgotten === this.forgotten) this.publishEviction(key)
     return decision
   }
 
@@ -214,9 +204,9 @@ export class MemoryLimiter implements Limiter {
 
   /** Microseconds since the Unix epoch, for the core. */
   nowUs(): number {
-    const us = Math.round(this.clock.nowMs() * 1000)
-    if (!(us < Number.MAX_SAFE_INTEGER && us > -Number.MAX_SAFE_INTEGER)) throw badReading(us)
-    return us
+    const { us } = this.ticker
+    // NaN, no reading that still holds, differs from itself.
+    return us === us ? us : this.ticker.read()
   }
 
   private decision(allowed: boolean, debt: number, retryAfterMs: number): Decision {
@@ -232,31 +222,37 @@ export class MemoryLimiter implements Limiter {
     }
   }
 
-  private denial(key: string, low: number, high: number, nowUs: number, cost: number, answer: number): Decision {
-    const decision =
-      answer < 0 ? this.decision(false, -1 - answer, this.retryAfterMs(-1 - answer, cost)) : this.unanswered(key, low, high, nowUs, cost)
+  private notAllowed(key: string, low: number, high: number, nowUs: number, cost: number, answer: number): Decision {
+    const decision = answer < 0 ? this.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost)
     if (!decision.allowed && denials.hasSubscribers) denials.publish({ policy: this.name, key, cost, decision })
     return decision
   }
 
+  private denied(debt: number, cost: number): Decision {
+    return this.decision(false, debt, this.retryAfterMs(debt, cost))
+  }
+
   /** A take that the core did not answer with a debt. */
-  private unanswered(key: string, low: number, high: number, firstUs: number, cost: number): Decision {
+  private unanswered(key: string, low: number, high: number, nowUs: number, cost: number): Decision {
     const { core } = this
     const { constant } = this.opened
-    let answer = Number.NaN
-    // Late: this thread's clock was read before a key was forgotten elsewhere. A new reading nearly always mends that.
-    for (let reading = 0, nowUs = firstUs; reading < REREADINGS && core.whyUnanswered() === constant('LATE'); reading++) {
-      const nextUs = Math.round(freshReadingMs(this.clock) * 1000)
-      if (!(nextUs > nowUs)) return this.decision(false, core.detailOfUnanswered(), this.retryAfterMs(core.detailOfUnanswered(), cost))
-      nowUs = nextUs
-      answer = core.take(low, high, nowUs, cost)
-      if (answer >= 0) return this.decision(true, answer, 0)
-      if (answer < 0) return this.decision(false, -1 - answer, this.retryAfterMs(-1 - answer, cost))
-    }
     const why = core.whyUnanswered()
-    if (why === constant('BLOCKED')) return this.look(key, low, high, firstUs, cost)
+    const detail = core.detailOfUnanswered()
+    if (why === constant('EVICTED')) {
+      this.publishEviction(key)
+      return detail >= 0 ? this.decision(true, detail, 0) : this.denied(-1 - detail, cost)
+    }
+    if (why === constant('BLOCKED')) return this.look(key, low, high, nowUs, cost)
+    if (why === constant('LATE')) {
+      // This thread's clock was read before another thread forgot a key. A new reading nearly always mends that.
+      const laterUs = this.ticker.read()
+      if (!(laterUs > nowUs)) return this.denied(detail, cost)
+      const answer = core.take(low, high, laterUs, cost)
+      if (answer >= 0) return this.decision(true, answer, 0)
+      return answer < 0 ? this.denied(-1 - answer, cost) : this.unanswered(key, low, high, laterUs, cost)
+    }
     if (why === constant('REFUSED')) {
-      const waitMs = Math.ceil(core.detailOfUnanswered() / 1000)
+      const waitMs = Math.ceil(detail / 1000)
       return { ...this.decision(false, this.capacity, cost > this.burst ? Number.POSITIVE_INFINITY : waitMs), resetAfterMs: waitMs }
     }
     throw this.contended(key)
@@ -267,11 +263,15 @@ export class MemoryLimiter implements Limiter {
     return Math.max(0, Math.ceil((debt + cost * this.unitsPerToken - this.capacity) / this.unitsPerMs))
   }
 
-  /** Lets a debt through, throws when there is none. */
-  private answered(debt: number, key: string): number {
-    if (this.forgotten === this.forgotten) this.publishEviction(key)
-    if (debt >= 0) return debt
-    if (this.core.whyUnanswered() === this.opened.constant('REFUSED')) {
+  /** Lets a number through, throws when there is none. */
+  private answered(answer: number, key: string): number {
+    if (answer >= 0) return answer
+    const why = this.core.whyUnanswered()
+    if (why === this.opened.constant('EVICTED')) {
+      this.publishEviction(key)
+      return this.core.detailOfUnanswered()
+    }
+    if (why === this.opened.constant('REFUSED')) {
       throw new StoreError('TABLE_FULL', 'no room for this key: every key near it is being denied. Raise maxKeys')
     }
     throw this.contended(key)
@@ -283,14 +283,13 @@ export class MemoryLimiter implements Limiter {
   }
 
   private publishEviction(key: string): void {
-    const tokens = this.forgotten
-    this.forgotten = Number.NaN
+    const tokens = this.core.forgotten() / this.unitsPerToken
     if (evictions.hasSubscribers) evictions.publish({ policy: this.name, key, tokens })
   }
 
   private count(key: string, allowed: boolean): void {
     this.demand?.add(key)
-    if (!allowed) this.denied?.add(key)
+    if (!allowed) this.refused?.add(key)
   }
 
   private adopt(policy: Policy): void {
@@ -350,8 +349,4 @@ function checkCost(cost: unknown, option = 'cost'): number {
 /** The nearest whole microsecond, as readings are; only 0 itself is none. */
 function wholeUs(ms: number): number {
   return ms > 0 ? Math.max(1, Math.round(ms * 1000)) : 0
-}
-
-function badReading(us: number): PolicyError {
-  return new PolicyError('CLOCK_INVALID', 'clock', us / 1000, 'must read finite milliseconds since the Unix epoch')
 }
