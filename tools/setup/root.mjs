@@ -5,13 +5,13 @@ import { fileURLToPath } from 'node:url'
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-const NOT_SOURCES = new Set(['node_modules', 'dist', '.cache', '.git', 'results', 'versus'])
+const NOT_SOURCES = new Set(['node_modules', 'dist', 'results', 'versus'])
 
 /** Every source file below `folder`, as paths from the root: nothing generated, no results. */
 export function sourcesBelow(folder) {
   const found = []
   for (const entry of readdirSync(join(ROOT, folder), { withFileTypes: true })) {
-    if (NOT_SOURCES.has(entry.name)) continue
+    if (NOT_SOURCES.has(entry.name) || entry.name.startsWith('.')) continue
     const path = join(folder, entry.name)
     if (entry.isDirectory()) found.push(...sourcesBelow(path))
     else if (!entry.name.endsWith('.gen.ts')) found.push(path)
