@@ -1,7 +1,7 @@
 import type { Import } from './imports-of.js'
 
 /** An import with the file it stands in and the one it leads to, both from the root; a bare specifier leads to itself. */
-export interface Edge extends Import {
+interface Edge extends Import {
   readonly from: string
   readonly target: string
 }
