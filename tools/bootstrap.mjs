@@ -25,7 +25,7 @@ const TASKS = {
 }
 
 function withConfig(args) {
-  return args.includes('--config') ? args : ['--config', 'examples/sluicegate.yaml', ...args]
+  return args.some((arg) => arg === '--config' || arg.startsWith('--config=')) ? args : ['--config', 'examples/sluicegate.yaml', ...args]
 }
 
 try {
