@@ -1,4 +1,4 @@
-// What `npm start`, `npm test`, `npm run build`, `npm run check` and `npm run bench` run first. Plain JavaScript without
+// What `npm start`, `npm test` and the scripts beside them in package.json run first. Plain JavaScript without
 // dependencies, because it has to work in a fresh clone, where there are none yet.
 import { buildWhenStale } from './setup/build.mjs'
 import { installWhenStale } from './setup/dependencies.mjs'
@@ -6,7 +6,7 @@ import { requireNode } from './setup/node-version.mjs'
 import { Refusal } from './setup/refusal.mjs'
 import { run, serve } from './setup/run.mjs'
 import { requireCommands } from './setup/system-packages.mjs'
-import { chooseTests } from './setup/tests.mjs'
+import { chooseProof, chooseTests } from './setup/tests.mjs'
 
 /** A test that hangs becomes one that fails. */
 const LONGEST_TEST_MS = 600_000
@@ -19,6 +19,7 @@ const TASKS = {
     requireCommands(files)
     await run(process.execPath, ['--test', `--test-timeout=${LONGEST_TEST_MS}`, ...nodeOptions, ...files])
   },
+  prove: ([name, ...args]) => run(process.execPath, [chooseProof(name), ...args]),
   bench: (args) => run(process.execPath, ['bench/dist/main.js', ...args]),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),

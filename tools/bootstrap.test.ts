@@ -37,5 +37,5 @@ test('a choice without tests is refused, instead of passing with none', async ()
 test('an unknown task is one line and a failure', () => {
   const { status, stderr } = spawnSync(process.execPath, [BOOTSTRAP, 'tset'], { encoding: 'utf8' })
   assert.equal(status, 1)
-  assert.equal(stderr.trim(), 'no task "tset"; there are build, start, test, bench, check')
+  assert.equal(stderr.trim(), 'no task "tset"; there are build, start, test, prove, bench, check')
 })

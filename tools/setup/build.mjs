@@ -32,7 +32,7 @@ function whenStale(name, wanted, outputs, build) {
 
 /** Names, sizes and times of the sources: reading a thousand of them takes a few milliseconds. */
 function fingerprint(folders) {
-  const files = folders.filter((folder) => existsSync(join(ROOT, folder))).flatMap(sourcesBelow)
+  const files = folders.flatMap(sourcesBelow)
   const hash = createHash('sha256')
   for (const file of [...SETTINGS, ...files]) {
     const { mtimeMs, size } = statSync(join(ROOT, file))

@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs'
-import { join, relative, resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { Refusal } from './refusal.mjs'
 import { ROOT, sourcesBelow } from './root.mjs'
 
@@ -10,13 +9,21 @@ import { ROOT, sourcesBelow } from './root.mjs'
 export function chooseTests(args) {
   const wanted = args.filter((arg) => !arg.startsWith('-')).map((arg) => relative(ROOT, resolve(ROOT, arg)))
   // From the sources, so that what is left in dist of a test that was deleted does not run.
-  const all = ['packages', 'tools', 'bench']
-    .filter((folder) => existsSync(join(ROOT, folder)))
-    .flatMap(sourcesBelow)
-    .filter((file) => file.endsWith('.test.ts'))
+  const all = ['packages', 'tools', 'bench'].flatMap(sourcesBelow).filter((file) => file.endsWith('.test.ts'))
   const chosen = all.filter((file) => wanted.length === 0 || wanted.some((path) => isBelow(file, path) || isBelow(compiled(file), path)))
   if (chosen.length === 0) throw new Refusal(`No test files below ${wanted.join(', ') || 'this folder'}`)
   return { files: chosen.map(compiled), nodeOptions: args.filter((arg) => arg.startsWith('-')) }
+}
+
+/** The program of a longer proof: prove-<name>.ts, wherever it stands. */
+export function chooseProof(name) {
+  const proofs = new Map()
+  for (const file of sourcesBelow('packages')) {
+    const [, found] = file.match(/\/prove-([^/]+)\.ts$/) ?? []
+    if (found !== undefined) proofs.set(found, compiled(file))
+  }
+  if (proofs.has(name)) return proofs.get(name)
+  throw new Refusal(`${name === undefined ? 'Say what to prove' : `Nothing proves "${name}"`}; there are ${[...proofs.keys()].join(', ')}`)
 }
 
 /** packages/a/src/b.test.ts is compiled to packages/a/dist/b.test.js, tools/b.test.ts to tools/dist/b.test.js. */
