@@ -1,0 +1,141 @@
+import { type Document, isAlias, isMap, isScalar, type LineCounter, type Node, type YAMLMap } from 'yaml'
+import type { Fault } from './fault.js'
+import { didYouMean } from './spelling.js'
+
+/** The parsed file, and where the faults found in it are collected. */
+export interface Source {
+  readonly document: Document
+  readonly lines: LineCounter
+  readonly faults: Fault[]
+}
+
+/** An option's name and value as they stand in the file. */
+interface Entry {
+  readonly keyNode: Node | undefined
+  readonly valueNode: Node | undefined
+}
+
+/** What needs no quotes to be one unmistakable step of a path. */
+const PLAIN_NAME = /^[\w-]+$/
+
+/**
+ * A mapping of the file, read option by option. Nothing here throws: whatever is wrong becomes a fault at its place and
+ * reads as undefined, so that one pass finds them all. What was never asked for is unknown, and {@link Section.done} says so.
+ */
+export class Section {
+  readonly path: string
+  readonly #source: Source
+  /** Where faults of the section as a whole are shown: its name where it has one, since an empty section has nothing else. */
+  readonly #place: Node | undefined
+  readonly #entries = new Map<string, Entry>()
+  readonly #known = new Set<string>()
+
+  constructor(source: Source, node: unknown, path = '', name?: Node) {
+    this.#source = source
+    this.path = path
+    this.#place = name ?? (node as Node | null) ?? undefined
+    const target = resolved(source, node)
+    if (isMap(target)) this.#read(target)
+    else if (target !== undefined) this.#fault(node as Node, path, `must be a mapping of options, not ${describe(target)}`)
+  }
+
+  /** Names of all options that are there, in the file's order. */
+  names(): string[] {
+    return [...this.#entries.keys()]
+  }
+
+  has(option: string): boolean {
+    this.#known.add(option)
+    return this.#entries.has(option)
+  }
+
+  /** The mapping under `option`; an empty one when it is left out. */
+  section(option: string): Section {
+    this.#known.add(option)
+    const { keyNode, valueNode } = this.#entries.get(option) ?? {}
+    return new Section(this.#source, valueNode, this.#pathOf(option), keyNode)
+  }
+
+  /** A number as written. Whether it is in range is for the policy to say. */
+  number(option: string): number | undefined {
+    return this.#value(option, (value) => typeof value === 'number', 'a number, for example 100')
+  }
+
+  integer(option: string, min: number, max: number): number | undefined {
+    const fits = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= min && (value as number) <= max
+    return this.#value(option, fits, `an integer from ${min} to ${max}`)
+  }
+
+  text(option: string, example: string): string | undefined {
+    return this.#value(option, (value) => typeof value === 'string' && value !== '', `a text, for example ${example}`)
+  }
+
+  oneOf<Choice extends string>(option: string, choices: readonly Choice[]): Choice | undefined {
+    const list = choices.join(' or ')
+    return this.#value(option, (value) => choices.includes(value as Choice), list, (value) =>
+      typeof value === 'string' ? didYouMean(value, choices) : '',
+    )
+  }
+
+  /** Records a fault at `option`'s value, at its name, or at this section where it is left out. */
+  fault(option: string, reason: string): void {
+    const { keyNode, valueNode } = this.#entries.get(option) ?? {}
+    this.#fault(valueNode ?? keyNode ?? this.#place, this.#pathOf(option), reason)
+  }
+
+  /** Records a fault at `option`'s name. */
+  nameFault(option: string, reason: string): void {
+    this.#fault(this.#entries.get(option)?.keyNode, this.#pathOf(option), reason)
+  }
+
+  /** Records each option that is there and was never asked for. */
+  done(): void {
+    for (const option of this.#entries.keys()) {
+      if (this.#known.has(option)) continue
+      const missing = [...this.#known].filter((known) => !this.#entries.has(known))
+      const guess = didYouMean(option, missing)
+      this.nameFault(option, `unknown option${guess || `; there are ${[...this.#known].join(', ')}`}`)
+    }
+  }
+
+  #read(map: YAMLMap): void {
+    for (const { key, value } of map.items) {
+      const name = isScalar(key) ? String(key.value) : String(key)
+      this.#entries.set(name, { keyNode: (key as Node | null) ?? undefined, valueNode: (value as Node | null) ?? undefined })
+    }
+  }
+
+  #value<Value>(option: string, fits: (value: unknown) => boolean, wanted: string, hint = (_: unknown): string => ''): Value | undefined {
+    this.#known.add(option)
+    const entry = this.#entries.get(option)
+    if (entry === undefined) return undefined
+    const node = resolved(this.#source, entry.valueNode)
+    const value = isScalar(node) ? node.value : undefined
+    if (fits(value)) return value as Value
+    this.fault(option, `must be ${wanted}, not ${describe(node)}${hint(value)}`)
+    return undefined
+  }
+
+  #pathOf(option: string): string {
+    const name = PLAIN_NAME.test(option) ? option : JSON.stringify(option)
+    return this.path === '' ? name : `${this.path}.${name}`
+  }
+
+  #fault(node: Node | undefined, path: string, reason: string): void {
+    const { line, col } = this.#source.lines.linePos(node?.range?.[0] ?? 0)
+    this.#source.faults.push({ line: Math.max(1, line), column: Math.max(1, col), path, reason })
+  }
+}
+
+/** The node itself, or the one that an alias stands for; undefined for nothing at all and for an explicit null. */
+function resolved(source: Source, node: unknown): Node | undefined {
+  const target = isAlias(node) ? node.resolve(source.document) : (node as Node | null)
+  return target == null || (isScalar(target) && target.value === null) ? undefined : (target as Node)
+}
+
+function describe(node: Node | undefined): string {
+  if (node === undefined) return 'nothing'
+  if (!isScalar(node)) return isMap(node) ? 'a mapping' : 'a list'
+  const shown = JSON.stringify(node.value) ?? String(node.value)
+  return shown.length > 60 ? `${shown.slice(0, 60)}...` : shown
+}

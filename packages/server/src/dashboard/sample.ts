@@ -1,0 +1,37 @@
+/** What the page is sent every second. Shared with the page's own code, so it imports nothing. */
+export interface Sample {
+  /** Unix time in seconds. */
+  readonly atS: number
+  readonly keys: 'masked' | 'shown'
+  readonly policies: readonly PolicySample[]
+}
+
+export interface PolicySample {
+  readonly name: string
+  /** For people, for example `token-bucket, 100 per 1m, burst 100`. */
+  readonly description: string
+  readonly allowed: Flow
+  readonly denied: Flow
+  readonly impossible: Flow
+  readonly keysTracked: number
+  readonly demand: readonly RankedKey[]
+  readonly denials: readonly RankedKey[]
+}
+
+export interface Flow {
+  /** Since the service started. */
+  readonly total: number
+  readonly perSecond: number
+}
+
+export interface RankedKey {
+  /** Masked or printable, never raw. */
+  readonly key: string
+  readonly count: number
+}
+
+/** What the page is sent first: the past that the service remembers, oldest first. */
+export interface History {
+  readonly atS: readonly number[]
+  readonly policies: readonly { readonly name: string; readonly allowed: readonly number[]; readonly denied: readonly number[] }[]
+}

@@ -1,0 +1,40 @@
+import type { ServerResponse } from 'node:http'
+import { Problem } from '../protocols/http/problem.js'
+
+/** A page is for a few people; each costs a connection and a message a second. */
+const MAX_READERS = 32
+/** Unsent bytes at which a reader misses the next message: it is too slow, and the one after will say as much. */
+const MAX_BACKLOG_BYTES = 262_144
+
+/**
+ * The pages that are open, as server-sent events.
+ *
+ * Source: WHATWG HTML, section 9.2, "Server-sent events".
+ */
+export class Stream {
+  readonly #readers = new Set<ServerResponse>()
+
+  /** Adds a page; `first` is sent to it alone, as the event `history`. */
+  add(response: ServerResponse, headers: Readonly<Record<string, string>>, first: unknown): void {
+    if (this.#readers.size >= MAX_READERS) throw new Problem(503, 'BUSY', `${MAX_READERS} pages are open already: close one`)
+    response.writeHead(200, headers)
+    response.write(`retry: 2000\nevent: history\ndata: ${JSON.stringify(first)}\n\n`)
+    this.#readers.add(response)
+    response.once('close', () => this.#readers.delete(response))
+  }
+
+  /** Sends `message` to every page. */
+  send(message: unknown): void {
+    if (this.#readers.size === 0) return
+    // JSON has no raw line breaks, so one line holds it.
+    const event = `data: ${JSON.stringify(message)}\n\n`
+    for (const reader of this.#readers) {
+      if (reader.writableLength < MAX_BACKLOG_BYTES) reader.write(event)
+    }
+  }
+
+  /** Ends all streams; the pages will try to come back. */
+  end(): void {
+    for (const reader of this.#readers) reader.end()
+  }
+}

@@ -1,0 +1,74 @@
+import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
+import type { Engine, Gate } from './engine.js'
+import { LATENCY_BOUNDS_S } from './latency.js'
+
+/** One line of a metric. */
+interface Sample {
+  readonly labels: Readonly<Record<string, string | number>>
+  readonly value: number
+  /** Where it differs from the metric's own name, as in a histogram. */
+  readonly metricName?: string
+}
+
+/** The exposition of everything that the engine counted, and of the process. */
+export interface Metrics {
+  readonly contentType: string
+  /** Prometheus text format 0.0.4. */
+  render(): Promise<string>
+}
+
+/**
+ * Metrics of `engine`, read when they are asked for: a decision pays for a plain addition, never for a label. Keys are
+ * remote text without bound and appear nowhere.
+ */
+export function createMetrics(engine: Engine, version: string): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]): void => {
+    registry.registerMetric(collected(type, name, help, collect))
+  }
+  const eachGate = (read: (gate: Gate) => number) => (): Sample[] =>
+    Array.from(engine.gates, (gate) => ({ labels: { policy: gate.name }, value: read(gate) }))
+
+  add('gauge', 'sluicegate_build_info', 'The version that runs; always 1.', () => [{ labels: { version }, value: 1 }])
+  add('counter', 'sluicegate_decisions_total', 'Takes by policy and outcome: allowed, denied, or impossible (a cost above the burst).', () =>
+    Array.from(engine.gates, outcomes).flat(),
+  )
+  add('counter', 'sluicegate_peeks_total', 'Questions that took nothing.', eachGate((gate) => gate.counts.peeks))
+  add('counter', 'sluicegate_decision_errors_total', 'Takes and peeks without a decision, by the code of the error: outages, never denials.', () =>
+    Array.from(engine.gates, (gate) => Array.from(gate.errors, ([code, value]) => ({ labels: { policy: gate.name, code }, value }))).flat(),
+  )
+  add('histogram', 'sluicegate_decision_duration_seconds', 'Time that a take spent in the engine.', () => latencySamples(engine))
+  add('gauge', 'sluicegate_keys', 'Keys in the table, those as good as new and not yet replaced included.', eachGate((gate) => gate.stats().keys))
+  add('counter', 'sluicegate_evictions_total', 'Keys forgotten while they still had debt.', eachGate((gate) => gate.stats().evictions))
+  add('counter', 'sluicegate_refusals_total', 'Newcomers denied because there was no room for them.', eachGate((gate) => gate.stats().refusals))
+  add('counter', 'sluicegate_cas_retries_total', 'Swaps that lost a race and were tried again.', eachGate((gate) => gate.stats().casRetries))
+  add('gauge', 'sluicegate_memory_bytes', 'Fixed size of the table of keys.', eachGate((gate) => gate.stats().memoryBytes))
+  return { contentType: registry.contentType, render: () => registry.metrics() }
+}
+
+function outcomes({ name, counts }: Gate): Sample[] {
+  const { allowed, denied, impossible } = counts
+  return Object.entries({ allowed, denied, impossible }).map(([outcome, value]) => ({ labels: { policy: name, outcome }, value }))
+}
+
+/** Prometheus wants each bucket to hold all that is below its bound. */
+function latencySamples({ latency }: Engine): Sample[] {
+  const name = 'sluicegate_decision_duration_seconds'
+  let below = 0
+  const buckets = Array.from(latency.buckets, (observations, i) => {
+    below += observations
+    return { metricName: `${name}_bucket`, labels: { le: LATENCY_BOUNDS_S[i] ?? '+Inf' }, value: below }
+  })
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels: {}, value: latency.sumS },
+    { metricName: `${name}_count`, labels: {}, value: below },
+  ]
+}
+
+/** A metric that the registry asks for its values; the library's own classes would keep a second copy of each count. */
+function collected(type: string, name: string, help: string, collect: () => Sample[]): Metric {
+  const metric = { name, help, type, aggregator: 'sum', get: async () => ({ name, help, type, aggregator: 'sum', values: collect() }), reset() {} }
+  return metric as unknown as Metric
+}

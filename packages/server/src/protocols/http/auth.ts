@@ -1,0 +1,48 @@
+import type { IncomingMessage } from 'node:http'
+import type { Engine } from '../../engine.js'
+import { readAsk } from './ask.js'
+import type { Handler, Route } from './handler.js'
+import { rateLimitHeaders } from './headers.js'
+import { Problem } from './problem.js'
+import { readQuery } from './query.js'
+import { replyEmpty } from './reply.js'
+
+const HEADER_BY_PARAMETER = { policy: 'x-sluicegate-policy', key: 'x-sluicegate-key', cost: 'x-sluicegate-cost' } as const
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/**
+ * `/v1/auth`: a take in the form that nginx's `auth_request` can call. 204 lets the request pass, 403 does not: the module
+ * takes every status but 2xx, 401 and 403 for a failure of this service, and would answer 500 to a 429.
+ */
+export function authRoute(engine: Engine): Route {
+  const answer: Handler = (request, response, query) => {
+    const ask = readAsk(engine, readParameters(request, query))
+    const decision = ask.gate.take(ask.key, ask.cost)
+    replyEmpty(response, decision.allowed ? 204 : 403, rateLimitHeaders(ask.gate.policy, decision))
+  }
+  return { GET: answer, HEAD: answer }
+}
+
+/**
+ * From the query string or, for each parameter that it does not give, from a header. The query string is the proxy's own
+ * word; a header may have come through it from the client, so it never overrides.
+ */
+function readParameters(request: IncomingMessage, query: string): Map<string, string> {
+  const parameters = readQuery(query)
+  for (const [parameter, header] of Object.entries(HEADER_BY_PARAMETER)) {
+    const values = request.headersDistinct[header]
+    if (values === undefined || parameters.has(parameter)) continue
+    if (values.length > 1) throw new Problem(400, 'PARAMETER_REPEATED', `${header} is given more than once: give it once`)
+    parameters.set(parameter, decoded(values[0] as string, header))
+  }
+  return parameters
+}
+
+/** Node hands a header's bytes over as Latin-1; the same key must be the same text here and in JSON. */
+function decoded(value: string, header: string): string {
+  try {
+    return utf8.decode(Buffer.from(value, 'latin1'))
+  } catch {
+    throw new Problem(400, 'PARAMETER_INVALID', `${header} must be UTF-8`)
+  }
+}

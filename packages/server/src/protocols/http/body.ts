@@ -1,0 +1,64 @@
+import type { IncomingMessage } from 'node:http'
+import { Problem } from './problem.js'
+
+/** Holds the longest key, each of its 1,024 units escaped as six bytes, with room to spare. */
+export const MAX_BODY_BYTES = 16_384
+
+const MAX_DISCARDED_BYTES = 4_194_304
+
+const JSON_CONTENT = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/**
+ * The members of the JSON object in a request's body.
+ *
+ * @throws {Problem} when it is of another type, too large, or no JSON object. What was not read then is left unread.
+ */
+export async function readJsonBody(request: IncomingMessage): Promise<Map<string, unknown>> {
+  if (!JSON_CONTENT.test(request.headers['content-type'] ?? '')) {
+    throw new Problem(415, 'CONTENT_TYPE', 'the body must be JSON in UTF-8: send Content-Type: application/json', [['Accept-Post', 'application/json']])
+  }
+  if (Number(request.headers['content-length']) > MAX_BODY_BYTES) throw tooLarge()
+  const bytes = await readAll(request)
+  let value: unknown
+  try {
+    value = JSON.parse(utf8.decode(bytes))
+  } catch {
+    throw new Problem(400, 'BODY_INVALID', 'the body is not JSON in UTF-8')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new Problem(400, 'BODY_INVALID', 'the body must be an object such as {"policy":"per-user","key":"alice","cost":1}')
+  }
+  // A map has no prototype whose members could pass for the client's.
+  return new Map(Object.entries(value))
+}
+
+/** Reads on what nobody wants, so that the client gets to read its answer; hangs up on one that does not stop. */
+export function discardRest(request: IncomingMessage): void {
+  let bytes = 0
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > MAX_DISCARDED_BYTES) request.destroy()
+  })
+  request.on('error', () => {})
+}
+
+function readAll(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const keep = (chunk: Buffer): void => {
+      bytes += chunk.length
+      if (bytes <= MAX_BODY_BYTES) return void chunks.push(chunk)
+      request.off('data', keep)
+      reject(tooLarge())
+    }
+    request.on('data', keep)
+    request.once('end', () => resolve(Buffer.concat(chunks)))
+    request.once('error', () => reject(new Problem(400, 'REQUEST_INVALID', 'the body ended early')))
+  })
+}
+
+function tooLarge(): Problem {
+  return new Problem(413, 'BODY_TOO_LARGE', `the body must be at most ${MAX_BODY_BYTES} bytes`)
+}

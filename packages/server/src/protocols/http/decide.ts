@@ -1,0 +1,47 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Engine } from '../../engine.js'
+import { type Outcome, outcomeOf } from '../../outcome.js'
+import { type Ask, readAsk } from './ask.js'
+import { readJsonBody } from './body.js'
+import { decisionJson } from './decision-json.js'
+import type { Route } from './handler.js'
+import { rateLimitHeaders } from './headers.js'
+import { Problem } from './problem.js'
+import { readQuery } from './query.js'
+import { JSON_TYPE, reply } from './reply.js'
+
+/** A cost that can never pass is no reason to come back later, hence not 429. */
+const STATUS: Readonly<Record<Outcome, number>> = { allowed: 200, denied: 429, impossible: 422 }
+
+/** `/v1/take`: takes the tokens. 200, 429 or 422, with the decision. */
+export function takeRoute(engine: Engine): Route {
+  return asking(engine, ({ gate, key, cost }, response) => {
+    refuseOtherSites(response.req)
+    const decision = gate.take(key, cost)
+    reply(response, STATUS[outcomeOf(decision)], JSON_TYPE, decisionJson(decision), rateLimitHeaders(gate.policy, decision))
+  })
+}
+
+/** `/v1/peek`: what a take would answer. Always 200, since the question itself was answered: `allowed` says the rest. */
+export function peekRoute(engine: Engine): Route {
+  return asking(engine, ({ gate, key, cost }, response) => {
+    const decision = gate.peek(key, cost)
+    const headers = rateLimitHeaders(gate.policy, decision).filter(([name]) => name !== 'Retry-After')
+    reply(response, 200, JSON_TYPE, decisionJson(decision), headers)
+  })
+}
+
+function asking(engine: Engine, answer: (ask: Ask, response: ServerResponse) => void): Route {
+  return {
+    GET: (_, response, query) => answer(readAsk(engine, readQuery(query)), response),
+    async POST(request, response, query) {
+      if (query !== '') throw new Problem(400, 'PARAMETER_INVALID', 'a POST has its parameters in the body: send no query string')
+      answer(readAsk(engine, await readJsonBody(request)), response)
+    },
+  }
+}
+
+/** A page on another site may not spend tokens through its visitor's browser: an image's address would be enough. */
+function refuseOtherSites({ headers }: IncomingMessage): void {
+  if (headers['sec-fetch-site'] === 'cross-site') throw new Problem(403, 'CROSS_SITE', 'pages of other sites may not take tokens')
+}

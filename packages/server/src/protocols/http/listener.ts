@@ -1,0 +1,61 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { Problem } from './problem.js'
+import { ALWAYS, PROBLEM_TYPE } from './reply.js'
+
+/** How long a client may take. A slow one is cut off; it never holds up another. */
+export interface Patience {
+  readonly headersMs: number
+  readonly requestMs: number
+  /** How long an idle connection is kept; longer than a proxy's own (nginx: 60 s), so that the proxy closes first. */
+  readonly idleMs: number
+}
+
+export const DEFAULT_PATIENCE: Patience = { headersMs: 10_000, requestMs: 15_000, idleMs: 75_000 }
+
+const MAX_HEADER_BYTES = 16_384
+const MAX_CONNECTIONS = 10_000
+
+/** Room for every key that is allowed, percent-encoded. */
+export function createListener(handle: RequestListener, patience: Patience = DEFAULT_PATIENCE): Server {
+  const server = createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: patience.headersMs,
+    requestTimeout: patience.requestMs,
+    keepAliveTimeout: patience.idleMs,
+    connectionsCheckingInterval: Math.min(1_000, patience.headersMs),
+    noDelay: true,
+  })
+  server.maxConnections = MAX_CONNECTIONS
+  server.on('request', handle)
+  server.on('clientError', answerUnreadable)
+  return server
+}
+
+/** Listens, and resolves with the address that came of it. Rejects with the system's error. */
+export function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve(server.address() as AddressInfo)
+    })
+  })
+}
+
+const PROBLEM_BY_CODE: Readonly<Record<string, Problem>> = {
+  HPE_HEADER_OVERFLOW: new Problem(431, 'HEADERS_TOO_LARGE', `the request line and headers must be at most ${MAX_HEADER_BYTES} bytes together`),
+  ERR_HTTP_REQUEST_TIMEOUT: new Problem(408, 'REQUEST_TIMEOUT', 'the request did not arrive in time'),
+}
+const UNREADABLE = new Problem(400, 'REQUEST_INVALID', 'this is not an HTTP/1.1 request')
+
+/** What Node's parser refused has no response object: the answer is written by hand. */
+function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const problem = PROBLEM_BY_CODE[error.code ?? ''] ?? UNREADABLE
+  const body = problem.toJson()
+  const { title } = JSON.parse(body) as { title: string }
+  const headers = [...ALWAYS, ['Connection', 'close'], ['Content-Type', PROBLEM_TYPE], ['Content-Length', String(Buffer.byteLength(body))]]
+  const head = [`HTTP/1.1 ${problem.status} ${title}`, ...headers.map((pair) => pair.join(': '))]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
+}

@@ -1,0 +1,31 @@
+import type { ServerResponse } from 'node:http'
+import type { HeaderPair } from './headers.js'
+import type { Problem } from './problem.js'
+
+export const JSON_TYPE = 'application/json'
+export const PROBLEM_TYPE = 'application/problem+json'
+
+/** On every response: an answer is about this moment only, and is what it says it is. */
+export const ALWAYS: readonly HeaderPair[] = [
+  ['Cache-Control', 'no-store'],
+  ['X-Content-Type-Options', 'nosniff'],
+]
+
+/** Answers with a body. */
+export function reply(response: ServerResponse, status: number, type: string, body: string, headers: readonly HeaderPair[] = []): void {
+  const pairs = [...ALWAYS, ...headers, ['Content-Type', type], ['Content-Length', String(Buffer.byteLength(body))]]
+  response.writeHead(status, pairs.flat())
+  response.end(body)
+}
+
+/** Answers without a body. */
+export function replyEmpty(response: ServerResponse, status: 204 | 403, headers: readonly HeaderPair[]): void {
+  // A 204 has no length by definition.
+  const length: HeaderPair[] = status === 204 ? [] : [['Content-Length', '0']]
+  response.writeHead(status, [...ALWAYS, ...headers, ...length].flat())
+  response.end()
+}
+
+export function replyProblem(response: ServerResponse, problem: Problem): void {
+  reply(response, problem.status, PROBLEM_TYPE, problem.toJson(), problem.headers)
+}

@@ -1,0 +1,48 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { PolicyError, StoreError } from '../../engine.js'
+import { discardRest } from './body.js'
+import type { Route } from './handler.js'
+import { Problem } from './problem.js'
+import { splitTarget } from './query.js'
+import { replyProblem } from './reply.js'
+
+/** Hands each request to the handler of its path and method; whatever a handler throws becomes a problem response. */
+export function router(routes: ReadonlyMap<string, Route>): RequestListener {
+  return (request, response) => {
+    try {
+      const done = dispatch(routes, request, response)
+      done?.catch((error: unknown) => fail(response, error))
+    } catch (error) {
+      fail(response, error)
+    }
+  }
+}
+
+function dispatch(routes: ReadonlyMap<string, Route>, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
+  const { path, query } = splitTarget(request.url ?? '/')
+  const route = routes.get(path)
+  if (route === undefined) throw new Problem(404, 'PATH_UNKNOWN', `there is nothing at this path; there are ${[...routes.keys()].join(', ')}`)
+  const method = request.method ?? ''
+  const handler = Object.hasOwn(route, method) ? route[method] : undefined
+  if (handler === undefined) {
+    const allowed = Object.keys(route).join(', ')
+    throw new Problem(405, 'METHOD', `this path knows ${allowed}`, [['Allow', allowed]])
+  }
+  return handler(request, response, query)
+}
+
+function fail(response: ServerResponse, error: unknown): void {
+  // The client went away, or half an answer is out: there is nobody to tell, and nothing to mend.
+  if (response.headersSent || response.destroyed) return void response.destroy()
+  if (!response.req.complete) discardRest(response.req)
+  replyProblem(response, asProblem(error))
+}
+
+function asProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error
+  if (error instanceof PolicyError) return new Problem(400, error.code === 'COST_INVALID' ? 'COST_INVALID' : 'KEY_INVALID', error.message)
+  // An outage is not a denial: 503, and the caller decides whether to let the request pass.
+  if (error instanceof StoreError) return new Problem(503, 'OUTAGE', `no decision could be made: ${error.code}`, [['Retry-After', '1']])
+  console.error('sluicegate: a request failed:', error)
+  return new Problem(500, 'INTERNAL', 'the service failed to answer; its log says more')
+}

@@ -1,0 +1,50 @@
+import type { Config, Listen } from './config/config.js'
+import { describePolicy } from './policy-text.js'
+import { type Service, startService } from './service.js'
+import { UsageError } from './usage-error.js'
+import { VERSION } from './version.js'
+
+/**
+ * Serves until SIGTERM or SIGINT, then ends the process: 0 after requests in flight were finished, 1 on a second signal.
+ *
+ * @throws {UsageError} when it cannot listen there.
+ */
+export async function serve(config: Config, { host, port }: { host: string | undefined; port: number | undefined }): Promise<void> {
+  const listen: Listen = { host: host ?? config.listen.host, port: port ?? config.listen.port }
+  const service = await startService({ ...config, listen }).catch((error: NodeJS.ErrnoException) => {
+    throw explained(error, listen)
+  })
+  announce(service, config)
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(service, signal))
+}
+
+let ending = false
+
+async function end(service: Service, signal: string): Promise<void> {
+  if (ending) process.exit(1)
+  ending = true
+  console.log(`${signal}: finishing what is in flight (again to stop at once)`)
+  await service.stop()
+  process.exit(0)
+}
+
+function announce({ url, engine }: Service, { dashboard }: Config): void {
+  const names = Array.from(engine.gates, ({ name }) => name)
+  const [example = ''] = names
+  const width = Math.max(...names.map(({ length }) => length))
+  console.log(`Sluicegate ${VERSION} listens on ${url}\n`)
+  for (const { name, policy } of engine.gates) console.log(`  ${name.padEnd(width)}  ${describePolicy(policy)}`)
+  console.log(`\nTry it:  curl -i '${url}/v1/take?policy=${encodeURIComponent(example)}&key=alice'`)
+  if (dashboard.keys !== 'off') console.log(`Watch:   ${url}/`)
+}
+
+function explained(error: NodeJS.ErrnoException, { host, port }: Listen): Error {
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: `${host}:${port} is in use by another program: stop it, or choose another port with --port`,
+    EACCES: `${host}:${port} needs rights that this user has not: choose a port above 1023 with --port`,
+    EADDRNOTAVAIL: `${host} is no address of this machine: choose another with --host`,
+    ENOTFOUND: `${host} is not known: choose an address of this machine with --host`,
+  }
+  const reason = reasons[error.code ?? '']
+  return reason === undefined ? error : new UsageError(reason, 1)
+}

@@ -1,0 +1,18 @@
+import type { TestContext } from 'node:test'
+import { parseConfig } from '../config/read-config.js'
+import { type Service, type ServiceOptions, startService } from '../service.js'
+
+/** `burst`: 100 a minute, all at once. `spaced`: five a second, one at a time. */
+export const TWO_POLICIES = `
+listen: { port: 0 }
+policies:
+  burst: { algorithm: token-bucket, limit: 100, window: 1m, burst: 100 }
+  spaced: { algorithm: gcra, limit: 5, window: 1s, burst: 1 }
+`
+
+/** A service on a free loopback port for the length of a test. */
+export async function runService(t: TestContext, yaml: string = TWO_POLICIES, options: ServiceOptions = {}): Promise<Service> {
+  const service = await startService(parseConfig(yaml), options)
+  t.after(() => service.stop(0))
+  return service
+}
