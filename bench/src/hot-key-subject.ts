@@ -1,0 +1,43 @@
+// A process whose worker threads all take from one key. Speaks the same lines as `subject.ts`.
+import { createInterface } from 'node:readline'
+import { Worker } from 'node:worker_threads'
+import { coarseClock, createLimiter, preciseClock, tokenBucket } from 'sluicegate'
+import { createMutexTwin } from '../../packages/sluicegate/dist/mutex-twin.js'
+import type { HotKeyJob, HotKeyStart, Stint } from './hot-key.js'
+import { ALLOW, type Repeat } from './job.js'
+
+const job = JSON.parse(process.argv[2] ?? '') as HotKeyJob
+const options = { maxKeys: 1_000, clock: job.clock === 'coarse' ? coarseClock() : preciseClock() }
+const create = job.store === 'mutex' ? createMutexTwin : createLimiter
+const start: HotKeyStart = { job, handle: create(tokenBucket(ALLOW), options).handle() }
+
+const workers = Array.from({ length: job.workers }, () => new Worker(new URL('./hot-key-worker.js', import.meta.url), { workerData: start }))
+await Promise.all(workers.map(nextMessage))
+console.log('ready')
+for await (const line of createInterface({ input: process.stdin })) {
+  if (line !== 'run') break
+  console.log(JSON.stringify(await repeat()))
+}
+process.exit(0)
+
+/** Wall time from the first worker's start to the last one's end, over the takes of all of them. */
+async function repeat(): Promise<Repeat> {
+  const answers = workers.map(nextMessage)
+  for (const worker of workers) worker.postMessage('run')
+  const stints = (await Promise.all(answers)) as Stint[]
+  const wallMs = Math.max(...stints.map(({ untilMs }) => untilMs)) - Math.min(...stints.map(({ fromMs }) => fromMs))
+  const takes = sum(stints.map((stint) => stint.takes))
+  const ns = (wallMs * 1e6) / takes
+  return { ns, grossNs: ns, takes, allowed: sum(stints.map((stint) => stint.allowed)) }
+}
+
+function nextMessage(worker: Worker): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    worker.once('message', resolve)
+    worker.once('error', reject)
+  })
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}

@@ -1,0 +1,37 @@
+// A fresh process that fills one contender with keys, once, and says what that cost.
+import { createInterface } from 'node:readline'
+import { CONTENDERS, type ContenderName } from './contenders.js'
+import type { Job } from './job.js'
+
+/** Bytes that a million keys cost. */
+export interface Filled {
+  /** Growth of the resident set. */
+  readonly residentBytes: number
+  /** What the contender itself says, if it says anything. */
+  readonly ownBytes?: number
+}
+
+const job = JSON.parse(process.argv[2] ?? '') as Job
+// A small one first, so that code and the first pages of the heap are not counted.
+const small = await CONTENDERS[job.contender as ContenderName]({ ...job, keys: 1_000 })
+for (let i = 0; i < 1_000; i++) await small.take(`user-${i}`)
+console.log('ready')
+for await (const line of createInterface({ input: process.stdin })) {
+  if (line !== 'run') break
+  console.log(JSON.stringify(await fill()))
+}
+process.exit(0)
+
+async function fill(): Promise<Filled> {
+  const before = residentAfterCollection()
+  const contender = await CONTENDERS[job.contender as ContenderName](job)
+  for (let i = 0; i < job.keys; i++) await contender.take(`user-${i}`)
+  const residentBytes = residentAfterCollection() - before
+  const ownBytes = contender.memoryBytes?.()
+  return ownBytes === undefined ? { residentBytes } : { residentBytes, ownBytes }
+}
+
+function residentAfterCollection(): number {
+  for (let i = 0; i < 4; i++) globalThis.gc?.()
+  return process.memoryUsage.rss()
+}

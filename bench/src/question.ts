@@ -1,0 +1,47 @@
+import type { Effort, Measurement } from './measure.js'
+import { ratios, type Summary, summaryOf } from './samples.js'
+
+/** A line of the targets' table, judged. */
+export interface Verdict {
+  readonly what: string
+  readonly target: string
+  readonly measured: Summary
+  readonly unit: 'ns' | 'x' | 'bytes'
+  /** By the median. */
+  readonly met: boolean
+}
+
+/** A table of the report. */
+export interface Answer {
+  readonly title: string
+  /** What the reader must know to read the figures. */
+  readonly note: string
+  readonly unit: 'ns' | 'bytes'
+  readonly measurements: readonly Measurement[]
+  readonly verdicts: readonly Verdict[]
+}
+
+/** One thing to find out; `--only` names it. */
+export interface Question {
+  readonly name: string
+  ask(effort: Effort): Promise<Answer[]>
+}
+
+/** The measurement of a subject, by its name. */
+export function of(measurements: readonly Measurement[], subject: string): Measurement {
+  const found = measurements.find((measurement) => measurement.subject === subject)
+  if (found === undefined) throw new Error(`${subject} was not measured`)
+  return found
+}
+
+/** Judges a figure against a bound. */
+export function atMost(what: string, measurement: Measurement, bound: number, unit: 'ns' | 'bytes' = 'ns'): Verdict {
+  const target = `<= ${bound} ${unit}`
+  return { what, target, measured: measurement.ns, unit, met: measurement.ns.median <= bound }
+}
+
+/** Judges the ratio of two subjects of one run, round by round, against a bound. */
+export function atMostTimes(what: string, over: Measurement, under: Measurement, bound: number, boundAsWritten: string): Verdict {
+  const measured = summaryOf(ratios(over.samples, under.samples))
+  return { what: `${what}: ${over.subject} / ${under.subject}`, target: `<= ${boundAsWritten}`, measured, unit: 'x', met: measured.median <= bound }
+}

@@ -1,0 +1,60 @@
+import type { Job, Repeat } from './job.js'
+import { inOneLoop, inTurns } from './turns.js'
+import type { Walk } from './walk.js'
+
+/** Pairs of blocks, one with takes and one without, that make up one repeat in turns: short ones, so that a disturbance hits both. */
+const PAIRS = 12
+const WARM_UP_ROUNDS = 4
+const FIRST_GUESS = 1_000
+
+/** Warms the walk up and finds out how many takes fill a repeat; answers a function that runs one repeat. */
+export async function repeater(job: Job, walk: Walk, idle: Walk): Promise<() => Promise<Repeat>> {
+  return job.takesPerTurn === 0 ? loopRepeater(job, walk) : turnsRepeater(job, walk, idle)
+}
+
+async function loopRepeater(job: Job, walk: Walk): Promise<() => Promise<Repeat>> {
+  const takes = await fill(job.repeatMs, async (count) => (await inOneLoop(walk, count)).ns)
+  return async () => {
+    await new Promise(setImmediate)
+    const { ns, allowed } = await inOneLoop(walk, takes)
+    return { ns: ns / takes, grossNs: ns / takes, takes, allowed }
+  }
+}
+
+async function turnsRepeater(job: Job, walk: Walk, idle: Walk): Promise<() => Promise<Repeat>> {
+  const { takesPerTurn } = job
+  const turns = await fill(job.repeatMs / PAIRS / 2, async (count) => (await inTurns(walk, count, takesPerTurn)).ns)
+  await fill(job.repeatMs / PAIRS / 2, async (count) => (await inTurns(idle, count, takesPerTurn)).ns)
+  return async () => {
+    const takes = turns * takesPerTurn
+    const nets: number[] = []
+    const grosses: number[] = []
+    let allowed = 0
+    for (let pair = 0; pair < PAIRS; pair++) {
+      const without = pair % 2 === 0 ? await inTurns(idle, turns, takesPerTurn) : undefined
+      const busy = await inTurns(walk, turns, takesPerTurn)
+      const { ns } = without ?? (await inTurns(idle, turns, takesPerTurn))
+      nets.push((busy.ns - ns) / takes)
+      grosses.push(busy.ns / takes)
+      allowed += busy.allowed
+    }
+    return { ns: mean(nets), grossNs: mean(grosses), takes: takes * PAIRS, allowed }
+  }
+}
+
+/** How many make `ms`, found by running more and more of them. */
+async function fill(ms: number, run: (count: number) => Promise<number>): Promise<number> {
+  let count = FIRST_GUESS
+  for (;;) {
+    const tookMs = (await run(count)) / 1e6
+    if (tookMs >= ms / 2) break
+    count = Math.ceil(count * Math.min(10, Math.max(2, ms / Math.max(tookMs, 1e-3))))
+  }
+  // The first rounds ran in part before the compiler was done.
+  for (let round = 0; round < WARM_UP_ROUNDS; round++) count = Math.max(1, Math.round((count * ms * 1e6) / (await run(count))))
+  return count
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}

@@ -1,0 +1,33 @@
+/** Several measurements of one thing. */
+export interface Summary {
+  readonly median: number
+  readonly lowerQuartile: number
+  readonly upperQuartile: number
+  readonly min: number
+  readonly max: number
+}
+
+/** Median, quartiles (linear between neighbours) and range. */
+export function summaryOf(samples: readonly number[]): Summary {
+  if (samples.length === 0) throw new RangeError('no samples')
+  const sorted = [...samples].sort((a, b) => a - b)
+  return {
+    median: quantile(sorted, 0.5),
+    lowerQuartile: quantile(sorted, 0.25),
+    upperQuartile: quantile(sorted, 0.75),
+    min: sorted[0] as number,
+    max: sorted.at(-1) as number,
+  }
+}
+
+/** Each sample over the one measured beside it, in the same round. */
+export function ratios(over: readonly number[], under: readonly number[]): number[] {
+  return over.map((value, round) => value / (under[round] as number))
+}
+
+function quantile(sorted: readonly number[], share: number): number {
+  const at = (sorted.length - 1) * share
+  const below = sorted[Math.floor(at)] as number
+  const above = sorted[Math.ceil(at)] as number
+  return below + (above - below) * (at - Math.floor(at))
+}
