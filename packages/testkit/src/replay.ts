@@ -25,47 +25,55 @@ const FIELDS = ['allowed', 'limit', 'remaining', 'retryAfterMs', 'resetAfterMs']
 /** Runs a sequence on one key of the oracle: the answer to each step, undefined for an update. */
 export function oracleAnswers({ policy, steps }: Sequence, key = 'k'): (OracleDecision | undefined)[] {
   const oracle = new Oracle(policy)
+  return steps.map((step) => oracleAnswer(oracle, step, key))
+}
+
+/** Runs the same steps on one key of a real limiter. */
+export function limiterAnswers(steps: readonly Step[], replayed: Replayed, key = 'k'): (Decision | undefined)[] {
   return steps.map((step) => {
-    switch (step.verb) {
-      case 'take':
-        return oracle.take(key, step.cost, step.atMs)
-      case 'peek':
-        return oracle.peek(key, step.cost, step.atMs)
-      case 'refund':
-        return oracle.refund(key, step.tokens, step.atMs)
-      case 'penalize':
-        return oracle.penalize(key, step.tokens, step.atMs)
-      case 'block':
-        return oracle.block(key, step.durationMs, step.atMs)
-      case 'reset':
-        return oracle.reset(key, step.atMs)
-      case 'update':
-        return void oracle.update(step.policy, step.atMs)
-    }
+    replayed.set(step.atMs)
+    return limiterAnswer(replayed, step, key)
   })
 }
 
-/** Runs the same sequence on one key of a real limiter. */
-export function limiterAnswers(steps: readonly Step[], { limiter, set, update }: Replayed, key = 'k'): (Decision | undefined)[] {
-  return steps.map((step) => {
-    set(step.atMs)
-    switch (step.verb) {
-      case 'take':
-        return limiter.take(key, step.cost)
-      case 'peek':
-        return limiter.peek(key, step.cost)
-      case 'refund':
-        return limiter.refund(key, step.tokens)
-      case 'penalize':
-        return limiter.penalize(key, step.tokens)
-      case 'block':
-        return limiter.block(key, step.durationMs)
-      case 'reset':
-        return limiter.reset(key)
-      case 'update':
-        return void update(step.policy)
-    }
-  })
+function oracleAnswer(oracle: Oracle, step: Step, key: string): OracleDecision | undefined {
+  switch (step.verb) {
+    case 'take':
+      return oracle.take(key, step.cost, step.atMs)
+    case 'peek':
+      return oracle.peek(key, step.cost, step.atMs)
+    case 'refund':
+      return oracle.refund(key, step.tokens, step.atMs)
+    case 'penalize':
+      return oracle.penalize(key, step.tokens, step.atMs)
+    case 'block':
+      return oracle.block(key, step.durationMs, step.atMs)
+    case 'reset':
+      return oracle.reset(key, step.atMs)
+    case 'update':
+      oracle.update(step.policy, step.atMs)
+      return undefined
+  }
+}
+
+function limiterAnswer({ limiter, update }: Replayed, step: Step, key: string): Decision | undefined {
+  switch (step.verb) {
+    case 'take':
+      return limiter.take(key, step.cost)
+    case 'peek':
+      return limiter.peek(key, step.cost)
+    case 'refund':
+      return limiter.refund(key, step.tokens)
+    case 'penalize':
+      return limiter.penalize(key, step.tokens)
+    case 'block':
+      return limiter.block(key, step.durationMs)
+    case 'reset':
+      return limiter.reset(key)
+    case 'update':
+      update(step.policy)
+      return undefined
+  }
 }
 
 /** Compares every field of every answer of a limiter with the oracle's. */

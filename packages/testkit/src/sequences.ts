@@ -59,7 +59,7 @@ export function sequenceOf(seed: number): Sequence {
   return { algorithm, policy, steps: randomSteps(random, policy) }
 }
 
-/** A policy from the whole range that is accepted: limits 1 per 366 days to 10^9 a millisecond, bursts to 10^9. */
+/** A policy from the whole range that is accepted: limits from 1 per 366 days to 10^9 a second, bursts to 10^9. */
 export function randomPolicy(random: Random): RateSpec {
   for (;;) {
     const limit = random.chance(0.5) ? random.pick(LIMITS) : random.magnitude(1, 1_000_000_000)
