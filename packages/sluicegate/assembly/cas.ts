@@ -2,11 +2,11 @@ import { add, load, raise, swap } from "./atomics"
 import { EXPLORED } from "./build-flags"
 import { claimedIdentity, expel, release, settle } from "./claim"
 import { pause } from "./host"
-import { CAS_RETRIES, CONTENTIONS, EPOCH, EVICTIONS, REFUSALS, STATE, TAKEOVER_HIGH } from "./memory-map"
-import { blockValueAt, burst, capacity, epoch, rebased, refresh, sinceBase, unitsPerToken, unitsPerUs, valueAt } from "./policy"
-import { FREE, LIVE, MARKED, NOTHING, RIVAL, choose, chosen, chosenDebt, find, residentDebt, roomAfterUs, seenState } from "./table"
-import { BLOCK, TAKE, step } from "./verbs"
-import { claimMark, isBlock, stateWord, withValue } from "./words"
+import { BLOCKED_UNTIL, CAS_RETRIES, CONTENTIONS, EPOCH, EVICTIONS, REFUSALS, STATE, TAKEOVER_HIGH } from "./memory-map"
+import { blockValueAt, burst, capacity, debtAt, epoch, isOrdinary, rebased, refresh, sinceBase, unitsPerToken, unitsPerUs, valueAt } from "./policy"
+import { FREE, LIVE, MARKED, NOTHING, RIVAL, choose, chosen, chosenDebt, find, lineAddress, residentDebt, roomAfterUs, seenState } from "./table"
+import { BLOCK, PEEK, TAKE, step } from "./verbs"
+import { blockFingerprint, claimMark, fingerprintOf, isBlock, stateWord, valueOf, withValue } from "./words"
 
 /** Attempts before a call gives up with CONTENTION. */
 const MAX_ATTEMPTS: i32 = 100
@@ -41,6 +41,33 @@ const RETRY: f64 = Infinity
 }
 
 /**
+ * The ordinary take: the first turn of the loop below for a key that stands first in its line, while no policy changes and no
+ * block is in force. A third faster than the loop, which it leaves everything else to.
+ */
+export function take(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
+  const entry = lineAddress(home)
+  const state = load(entry + STATE)
+  if (fingerprintOf(load(entry)) == fingerprint && isOrdinary(state, nowUs) && nowUs >= <i64>load(BLOCKED_UNTIL) && tokens <= burst) {
+    const us = sinceBase(nowUs)
+    const debt = max<i64>(debtAt(valueOf(state), us), 0)
+    const next = debt + tokens * unitsPerToken
+    if (next <= capacity) {
+      if (swap(entry + STATE, state, withValue(state, epoch, valueAt(next, us)))) return <f64>next
+      add(CAS_RETRIES, 1)
+    } else if (load(entry + STATE) == state) return -1.0 - <f64>debt
+  }
+  return takeUnlessBlocked(fingerprint, home, tokens, nowUs)
+}
+
+function takeUnlessBlocked(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
+  if (nowUs < <i64>load(BLOCKED_UNTIL)) {
+    const left = change(PEEK, blockFingerprint(fingerprint), home, 0, nowUs)
+    if (left > 0) return unanswered(BLOCKED, left)
+  }
+  return change(TAKE, fingerprint, home, tokens, nowUs)
+}
+
+/**
  * The one loop. What the verb makes of the key's debt is computed from a word that was read, and stands if the word still does.
  *
  * Returns the debt in units after it, or for a take that is denied -1 - debt; NaN when there is no answer: see `why`.
@@ -59,7 +86,11 @@ export function change(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowU
     if (rebased(nowUs)) continue
     const debt = max<i64>(residentDebt(fingerprint, state, nowUs), 0)
     const next = step(verb, debt, weight(verb, tokens), capacity)
-    if (next == debt) return verb == TAKE ? -1.0 - <f64>debt : <f64>debt
+    if (next == debt) {
+      // Nothing to swap: but did state and identity belong together?
+      if (load(entry + STATE) == state) return verb == TAKE ? -1.0 - <f64>debt : <f64>debt
+      continue
+    }
     if (swap(entry + STATE, state, withValue(state, epoch, valueFor(fingerprint, next, nowUs)))) return <f64>next
     add(CAS_RETRIES, 1)
   }

@@ -1,9 +1,9 @@
 import { load, raise, store } from "./atomics"
-import { BLOCKED, change, detail, forgottenDebt, unanswered, why } from "./cas"
+import { change, detail, forgottenDebt, take as ordinaryTake, why } from "./cas"
 import { BLOCKED_UNTIL, DENY_WHEN_FULL, EPOCH, LINES, TAKEOVER_HIGH } from "./memory-map"
 import * as policy from "./policy"
 import { homeLine, openTable } from "./table"
-import { BLOCK, PEEK, PENALIZE, REFUND, RESET, TAKE } from "./verbs"
+import { BLOCK, PEEK, PENALIZE, REFUND, RESET } from "./verbs"
 import { blockFingerprint } from "./words"
 
 export {
@@ -40,14 +40,7 @@ export function look(): void {
 }
 
 export function take(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
-  const now = <i64>nowUs
-  const fingerprint = fingerprintFrom(low, high)
-  const home = homeLine(low)
-  if (now < <i64>load(BLOCKED_UNTIL)) {
-    const left = change(PEEK, blockFingerprint(fingerprint), home, 0, now)
-    if (left > 0) return unanswered(BLOCKED, left)
-  }
-  return change(TAKE, fingerprint, home, tokens, now)
+  return ordinaryTake(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
 }
 
 export function peek(low: u32, high: u32, nowUs: f64): f64 {

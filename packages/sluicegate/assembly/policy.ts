@@ -7,6 +7,7 @@ import {
 } from "./memory-map"
 import { sweepShareOf, finishSweepOf } from "./sweep"
 import * as bucket from "./token-bucket"
+import { headOf, stateHead } from "./words"
 
 // The policy in force lives in a block of shared memory; the epoch word names it. A thread keeps a copy in these globals and
 // compares the epoch word at each take. A block is written by the one thread that holds its ticket, before the swap of
@@ -21,6 +22,7 @@ export let packed: bool = false
 export let burst: i64 = 1
 let baseUs: i64 = 0
 let rebaseAtUs: i64 = 0
+let currentHead: u64 = 0
 
 /** Values stay below 2^56 when an arrival lies at most 2^55 units after the base and debt is below 2^53. */
 const ARRIVAL_UNITS: i64 = 1 << 55
@@ -64,7 +66,13 @@ function reload(): void {
   }
   epochWord = word
   epoch = word >> 32
+  currentHead = stateHead(epoch)
   policyChanged()
+}
+
+/** Nothing to load, convert or move first: the state is of the policy that this thread knows, which is in force at `nowUs`. */
+@inline export function isOrdinary(state: u64, nowUs: i64): bool {
+  return load(EPOCH) == epochWord && headOf(state) == currentHead && nowUs <= rebaseAtUs
 }
 
 /** Block of the policy in force, for JavaScript. */

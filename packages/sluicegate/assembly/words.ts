@@ -58,6 +58,15 @@ const FINGERPRINT_MASK: u64 = (1 << 48) - 1
   return state & VALUE_MASK
 }
 
+/** The bits above owner and value: what distinguishes a state word of `epoch` from marks and older words. */
+@inline export function headOf(state: u64): u64 {
+  return state >> EPOCH_SHIFT
+}
+
+@inline export function stateHead(epoch: u64): u64 {
+  return headOf(stateWord(epoch, 0, 0))
+}
+
 /** How many policies ago the word was written, 0 to 7; sweeping keeps it below 7. */
 @inline export function lagOf(state: u64, epoch: u64): u64 {
   return (epoch - (state >> EPOCH_SHIFT)) & EPOCH_MASK

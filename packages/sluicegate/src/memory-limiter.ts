@@ -210,7 +210,7 @@ export class MemoryLimiter implements Limiter {
   }
 
   private decision(allowed: boolean, debt: number, retryAfterMs: number): Decision {
-    const left = Math.floor((this.capacity - debt) / this.unitsPerToken)
+    const left = ((this.capacity - debt) / this.unitsPerToken) | 0
     return {
       allowed,
       limit: this.limit,
