@@ -18,6 +18,7 @@ export interface EngineOptions {
 
 /** A named policy with its keys: the one place where decisions are made and counted, whatever protocol asked. */
 export class Gate {
+  readonly name: string
   readonly counts: Counts = { allowed: 0, denied: 0, impossible: 0, peeks: 0 }
   /** Outages by the code of their error. */
   readonly errors = new Map<string, number>()
@@ -25,12 +26,9 @@ export class Gate {
   readonly #latency: Latency
 
   constructor(limiter: Limiter, latency: Latency) {
+    this.name = limiter.policy.name
     this.#limiter = limiter
     this.#latency = latency
-  }
-
-  get name(): string {
-    return this.#limiter.policy.name
   }
 
   get policy(): Policy {

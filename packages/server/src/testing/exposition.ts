@@ -79,13 +79,23 @@ function readLabels(text: string, line: string): Record<string, string> {
   return Object.fromEntries(labels)
 }
 
+/** Each set of labels but `le` is a histogram of its own. */
 function checkHistogram(name: string, samples: readonly ExposedSample[]): void {
-  const buckets = samples.filter((sample) => sample.name === `${name}_bucket`)
-  const bounds = buckets.map(({ labels }) => (labels['le'] === '+Inf' ? Number.POSITIVE_INFINITY : Number(labels['le'])))
-  const count = valueOf(samples, `${name}_count`)
-  const rising = (values: readonly number[], strict: boolean): boolean =>
-    values.every((value, i) => i === 0 || (strict ? value > (values[i - 1] as number) : value >= (values[i - 1] as number)))
-  if (bounds.at(-1) !== Number.POSITIVE_INFINITY || !rising(bounds, true)) throw new Error(`${name}: bounds must rise to +Inf`)
-  if (!rising(buckets.map(({ value }) => value), false)) throw new Error(`${name}: buckets must be cumulative`)
-  if (buckets.at(-1)?.value !== count || !(valueOf(samples, `${name}_sum`) >= 0)) throw new Error(`${name}: sum and count must fit the buckets`)
+  const groups = new Map<string, ExposedSample[]>()
+  for (const sample of samples.filter((each) => each.name === `${name}_bucket`)) {
+    const { le: _, ...others } = sample.labels
+    const group = JSON.stringify(others)
+    groups.set(group, [...(groups.get(group) ?? []), sample])
+  }
+  for (const [others, buckets] of groups) {
+    const labels = JSON.parse(others) as Record<string, string>
+    const bounds = buckets.map((bucket) => (bucket.labels['le'] === '+Inf' ? Number.POSITIVE_INFINITY : Number(bucket.labels['le'])))
+    const counts = buckets.map(({ value }) => value)
+    if (bounds.at(-1) !== Number.POSITIVE_INFINITY || !bounds.every((bound, i) => i === 0 || bound > (bounds[i - 1] as number))) {
+      throw new Error(`${name}: bounds must rise to +Inf`)
+    }
+    if (!counts.every((count, i) => i === 0 || count >= (counts[i - 1] as number))) throw new Error(`${name}: buckets must be cumulative`)
+    const sum = valueOf(samples, `${name}_sum`, labels)
+    if (counts.at(-1) !== valueOf(samples, `${name}_count`, labels) || !(sum >= 0)) throw new Error(`${name}: sum and count must fit the buckets`)
+  }
 }

@@ -1,5 +1,6 @@
 import { Problem } from './problem.js'
 
+const ENCODED = /[%+]/
 const PRINTABLE_ASCII = /^[\x21-\x7e]*$/
 
 /** The path and the query string of a request's target, which may be a whole URL (RFC 9112, section 3.2.2). */
@@ -37,6 +38,7 @@ export function quoted(name: string): string {
 }
 
 function decoded(text: string): string {
+  if (!ENCODED.test(text)) return text
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {

@@ -11,21 +11,32 @@ export const ALWAYS: readonly HeaderPair[] = [
   ['X-Content-Type-Options', 'nosniff'],
 ]
 
+const ALWAYS_FLAT = ALWAYS.flat()
+
 /** Answers with a body. */
 export function reply(response: ServerResponse, status: number, type: string, body: string, headers: readonly HeaderPair[] = []): void {
-  const pairs = [...ALWAYS, ...headers, ['Content-Type', type], ['Content-Length', String(Buffer.byteLength(body))]]
-  response.writeHead(status, pairs.flat())
+  const list = headerList(headers)
+  list.push('Content-Type', type, 'Content-Length', String(Buffer.byteLength(body)))
+  response.writeHead(status, list)
   response.end(body)
 }
 
 /** Answers without a body. */
 export function replyEmpty(response: ServerResponse, status: 204 | 403, headers: readonly HeaderPair[]): void {
+  const list = headerList(headers)
   // A 204 has no length by definition.
-  const length: HeaderPair[] = status === 204 ? [] : [['Content-Length', '0']]
-  response.writeHead(status, [...ALWAYS, ...headers, ...length].flat())
+  if (status !== 204) list.push('Content-Length', '0')
+  response.writeHead(status, list)
   response.end()
 }
 
 export function replyProblem(response: ServerResponse, problem: Problem): void {
   reply(response, problem.status, PROBLEM_TYPE, problem.toJson(), problem.headers)
+}
+
+/** Names and values in turn, the form that Node writes out without a copy. */
+function headerList(headers: readonly HeaderPair[]): string[] {
+  const list = [...ALWAYS_FLAT]
+  for (const [name, value] of headers) list.push(name, value)
+  return list
 }

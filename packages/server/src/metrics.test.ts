@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { manualClock, tokenBucket } from 'sluicegate'
+import { Engine } from './engine.js'
+import { LATENCY_BOUNDS_S } from './latency.js'
+import { createMetrics } from './metrics.js'
+import { readExposition, valueOf } from './testing/exposition.js'
+
+function setUp(name = 'burst') {
+  const policy = tokenBucket({ name, limit: 2, window: '1m' })
+  const engine = new Engine([{ policy, maxKeys: 100, onFull: 'evict' }], { clock: manualClock(0) })
+  const gate = engine.gate(name) ?? assert.fail()
+  const metrics = createMetrics(engine, '1.2.3')
+  return { engine, gate, metrics, read: async () => readExposition(await metrics.render()) }
+}
+
+test('the exposition keeps to the text format to the letter', async () => {
+  const { gate, metrics, read } = setUp()
+  gate.take('alice', 1)
+  assert.equal(metrics.contentType, 'text/plain; version=0.0.4; charset=utf-8')
+  assert.ok((await read()).length > 40)
+})
+
+test('a strict reader refuses what is not the text format', () => {
+  const head = '# HELP a_total A.\n# TYPE a_total counter\n'
+  assert.equal(readExposition(`${head}a_total{x="1"} 1\n`).length, 1)
+  const broken = [`${head}a_total 1`, 'a_total 1\n', `${head}a_total -1\n`, `${head}a_total{x=1} 1\n`, `${head}a_total 1\na_total 1\n`]
+  const disorder = [`${head}b 1\n`, `${head}a_total one\n`, `${head}# TYPE a_total gauge\n`, '# HELP a A.\n# TYPE a counter\na 1\n']
+  const histogram = '# HELP h H.\n# TYPE h histogram\nh_bucket{le="1"} 2\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n'
+  for (const text of [...broken, ...disorder, histogram]) assert.throws(() => readExposition(text), Error, text)
+})
+
+test('allowed, denied and impossible are three series', async () => {
+  const { gate, read } = setUp()
+  for (const cost of [1, 1, 1, 1, 3, 1]) gate.take('alice', cost)
+  const samples = await read()
+  const decisions = (outcome: string): number => valueOf(samples, 'sluicegate_decisions_total', { policy: 'burst', outcome })
+  assert.deepEqual([decisions('allowed'), decisions('denied'), decisions('impossible')], [2, 3, 1])
+})
+
+test('an outage is a series of its own', async () => {
+  const { gate, read } = setUp()
+  gate.errors.set('CONTENTION', 2)
+  const samples = await read()
+  assert.equal(valueOf(samples, 'sluicegate_decision_errors_total', { policy: 'burst', code: 'CONTENTION' }), 2)
+  assert.equal(valueOf(samples, 'sluicegate_decisions_total', { policy: 'burst', outcome: 'denied' }), 0)
+})
+
+test('the latency histogram counts every take, in buckets that are cumulative', async () => {
+  const { engine, gate, read } = setUp()
+  for (let i = 0; i < 20; i++) gate.take('alice', 1)
+  engine.latency.observe(5) // above every bound
+  const samples = await read()
+  assert.equal(valueOf(samples, 'sluicegate_decision_duration_seconds_count'), 21)
+  const last = String(LATENCY_BOUNDS_S.at(-1))
+  assert.equal(valueOf(samples, 'sluicegate_decision_duration_seconds_bucket', { le: last }), 20)
+  assert.equal(valueOf(samples, 'sluicegate_decision_duration_seconds_bucket', { le: '+Inf' }), 21)
+})
+
+test('keys, evictions, refusals and memory are told for each policy', async () => {
+  const { gate, read } = setUp()
+  gate.take('alice', 1)
+  gate.take('bob', 1)
+  gate.peek('carol', 1)
+  const samples = await read()
+  const labels = { policy: 'burst' }
+  assert.equal(valueOf(samples, 'sluicegate_keys', labels), 2)
+  assert.equal(valueOf(samples, 'sluicegate_peeks_total', labels), 1)
+  assert.equal(valueOf(samples, 'sluicegate_evictions_total', labels), 0)
+  assert.equal(valueOf(samples, 'sluicegate_refusals_total', labels), 0)
+  assert.equal(valueOf(samples, 'sluicegate_memory_bytes', labels), gate.stats().memoryBytes)
+})
+
+test('version and process are there', async () => {
+  const samples = await setUp().read()
+  assert.equal(valueOf(samples, 'sluicegate_build_info', { version: '1.2.3' }), 1)
+  assert.ok(valueOf(samples, 'process_resident_memory_bytes') > 0)
+})
+
+test('no key is ever in the exposition', async () => {
+  const { gate, metrics } = setUp()
+  for (let i = 0; i < 50; i++) gate.take('secret-key-of-alice', 1)
+  assert.doesNotMatch(await metrics.render(), /secret-key|alice/)
+})
+
+test('a policy name with quotes and backslashes is escaped', async () => {
+  const name = 'a "b" \\ c'
+  const { gate, read } = setUp(name)
+  gate.take('alice', 1)
+  assert.equal(valueOf(await read(), 'sluicegate_decisions_total', { policy: name, outcome: 'allowed' }), 1)
+})

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { manualClock } from 'sluicegate'
+import { readRateLimitFields } from '../../testing/rate-limit-fields.js'
+import { rawExchange } from '../../testing/raw-http.js'
+import { runService } from '../../testing/running-service.js'
+
+const AUTH = '/v1/auth?policy=spaced&key=alice'
+
+test('204 lets a request pass and 403 does not, both with the RateLimit fields and no body', async (t) => {
+  const { url } = await runService(t, undefined, { clock: manualClock(0) })
+  const first = await fetch(url + AUTH)
+  assert.deepEqual([first.status, first.headers.get('cache-control'), first.headers.has('retry-after')], [204, 'no-store', false])
+  readRateLimitFields(first.headers)
+  const second = await fetch(url + AUTH)
+  assert.deepEqual([second.status, await second.text(), second.headers.get('retry-after')], [403, '', '1'])
+  assert.equal(readRateLimitFields(second.headers).name, 'spaced')
+})
+
+test('an impossible cost is 403 without Retry-After', async (t) => {
+  const { url } = await runService(t)
+  const response = await fetch(`${url}${AUTH}&cost=2`)
+  assert.deepEqual([response.status, response.headers.has('retry-after')], [403, false])
+})
+
+test('policy, key and cost can come in headers', async (t) => {
+  const { url, engine } = await runService(t, undefined, { clock: manualClock(0) })
+  const headers = { 'x-sluicegate-policy': 'burst', 'x-sluicegate-key': 'alice', 'x-sluicegate-cost': '40' }
+  assert.equal((await fetch(`${url}/v1/auth`, { headers })).status, 204)
+  assert.equal(engine.gate('burst')?.peek('alice', 1).remaining, 60)
+})
+
+test('a header never overrides what the query string says', async (t) => {
+  const { url, engine } = await runService(t, undefined, { clock: manualClock(0) })
+  await fetch(url + AUTH, { headers: { 'x-sluicegate-key': 'somebody-else', 'x-sluicegate-policy': 'burst' } })
+  assert.equal(engine.gate('spaced')?.peek('alice', 1).allowed, false)
+  assert.equal(engine.gate('burst')?.counts.allowed, 0)
+})
+
+test('a key in a header is UTF-8, the same key as in a query string', async (t) => {
+  const { url, engine } = await runService(t, undefined, { clock: manualClock(0) })
+  const head = 'GET /v1/auth?policy=spaced HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Sluicegate-Key: '
+  const { status } = await rawExchange(url, Buffer.from(`${head}zoë\r\n\r\n`, 'utf8'))
+  assert.equal(status, 204)
+  assert.equal(engine.gate('spaced')?.peek('zoë', 1).allowed, false)
+  const latin = await rawExchange(url, Buffer.from(`${head}zoë\r\n\r\n`, 'latin1'))
+  assert.equal(latin.status, 400)
+})
+
+test('a header given twice is refused', async (t) => {
+  const { url } = await runService(t)
+  const request = 'GET /v1/auth?policy=spaced HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Sluicegate-Key: a\r\nX-Sluicegate-Key: b\r\n\r\n'
+  assert.equal((await rawExchange(url, request)).status, 400)
+})
