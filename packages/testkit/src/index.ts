@@ -1,4 +1,5 @@
 export { compareSeeds, type OracleRun, seedsFrom } from './compare-seeds.js'
+export { conformance } from './conformance.js'
 export { type Admission, type Excess, firstExcess, shareOfBudget } from './exact-history.js'
 export { policyOf, replayedInMemory } from './kit.js'
 export { Oracle, type OracleDecision } from './oracle.js'

@@ -1,0 +1,8 @@
+import { conformance } from 'sluicegate-testkit'
+import { attachLimiter, createLimiter } from './index.js'
+
+conformance('memory', createLimiter)
+
+conformance('memory, attached', (policy, { hotKeys = 0, ...options }) =>
+  attachLimiter(createLimiter(policy, options).handle(), { hotKeys }),
+)
