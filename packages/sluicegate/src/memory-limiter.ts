@@ -92,6 +92,7 @@ export class MemoryLimiter implements Limiter {
 
   key(key: string): BoundKey {
     checkKey(key)
+    this.core.look()
     fingerprint(key, this.k0, this.k1)
     return new MemoryBoundKey(this, key, low, high)
   }
@@ -170,6 +171,7 @@ export class MemoryLimiter implements Limiter {
   }
 
   hotKeys(n = 10): { readonly demand: readonly HotKey[]; readonly denials: readonly HotKey[] } {
+    this.core.look()
     return { demand: this.demand?.top(n) ?? [], denials: this.refused?.top(n) ?? [] }
   }
 
