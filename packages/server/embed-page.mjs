@@ -9,7 +9,15 @@ const target = fileURLToPath(new URL('src/dashboard/assets.gen.ts', import.meta.
 
 async function bundled(entry) {
   // uPlot's licence stays in the bundle, at its end.
-  const options = { entryPoints: [page + entry], bundle: true, minify: true, write: false, format: 'iife', target: 'es2022', legalComments: 'eof' }
+  const options = {
+    entryPoints: [page + entry],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'iife',
+    target: 'es2022',
+    legalComments: 'eof',
+  }
   const { outputFiles } = await build({ ...options, charset: 'utf8', logLevel: 'warning' })
   return outputFiles[0].text
 }
@@ -22,4 +30,6 @@ const assets = {
 }
 const source = Object.entries(assets).map(([name, text]) => `export const ${name} = ${JSON.stringify(text)}\n`)
 writeFileSync(target, source.join(''))
-console.log(`Embedded the page: ${Math.ceil(assets.PAGE_SCRIPT.length / 1024)} kB of script, ${Math.ceil(assets.PAGE_STYLE.length / 1024)} kB of style`)
+console.log(
+  `Embedded the page: ${Math.ceil(assets.PAGE_SCRIPT.length / 1024)} kB of script, ${Math.ceil(assets.PAGE_STYLE.length / 1024)} kB of style`,
+)

@@ -49,7 +49,8 @@ async function run(args: readonly string[]): Promise<void> {
   if (values.help || command === 'help') return console.log(HELP)
   if (command === undefined) throw new UsageError('say what to do: serve, check or --help')
   const perform = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined
-  if (perform === undefined) throw new UsageError(`there is no command "${command}"${didYouMean(command, Object.keys(COMMANDS)) || '; see --help'}`)
+  if (perform === undefined)
+    throw new UsageError(`there is no command "${command}"${didYouMean(command, Object.keys(COMMANDS)) || '; see --help'}`)
   if (rest.length > 0) throw new UsageError(`"${rest[0]}" is one word too many; see --help`)
   await perform(values)
 }

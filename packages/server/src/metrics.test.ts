@@ -4,7 +4,7 @@ import { manualClock, tokenBucket } from 'sluicegate'
 import { Engine } from './engine.js'
 import { LATENCY_BOUNDS_S } from './latency.js'
 import { createMetrics } from './metrics.js'
-import { readExposition, valueOf } from './testing/exposition.js'
+import { readExposition, seriesValue } from './testing/exposition.js'
 
 function setUp(name = 'burst') {
   const policy = tokenBucket({ name, limit: 2, window: '1m' })
@@ -34,7 +34,7 @@ test('allowed, denied and impossible are three series', async () => {
   const { gate, read } = setUp()
   for (const cost of [1, 1, 1, 1, 3, 1]) gate.take('alice', cost)
   const samples = await read()
-  const decisions = (outcome: string): number => valueOf(samples, 'sluicegate_decisions_total', { policy: 'burst', outcome })
+  const decisions = (outcome: string): number => seriesValue(samples, 'sluicegate_decisions_total', { policy: 'burst', outcome })
   assert.deepEqual([decisions('allowed'), decisions('denied'), decisions('impossible')], [2, 3, 1])
 })
 
@@ -42,8 +42,8 @@ test('an outage is a series of its own', async () => {
   const { gate, read } = setUp()
   gate.errors.set('CONTENTION', 2)
   const samples = await read()
-  assert.equal(valueOf(samples, 'sluicegate_decision_errors_total', { policy: 'burst', code: 'CONTENTION' }), 2)
-  assert.equal(valueOf(samples, 'sluicegate_decisions_total', { policy: 'burst', outcome: 'denied' }), 0)
+  assert.equal(seriesValue(samples, 'sluicegate_decision_errors_total', { policy: 'burst', code: 'CONTENTION' }), 2)
+  assert.equal(seriesValue(samples, 'sluicegate_decisions_total', { policy: 'burst', outcome: 'denied' }), 0)
 })
 
 test('the latency histogram counts every take, in buckets that are cumulative', async () => {
@@ -51,10 +51,10 @@ test('the latency histogram counts every take, in buckets that are cumulative', 
   for (let i = 0; i < 20; i++) gate.take('alice', 1)
   engine.latency.observe(5) // above every bound
   const samples = await read()
-  assert.equal(valueOf(samples, 'sluicegate_decision_duration_seconds_count'), 21)
+  assert.equal(seriesValue(samples, 'sluicegate_decision_duration_seconds_count'), 21)
   const last = String(LATENCY_BOUNDS_S.at(-1))
-  assert.equal(valueOf(samples, 'sluicegate_decision_duration_seconds_bucket', { le: last }), 20)
-  assert.equal(valueOf(samples, 'sluicegate_decision_duration_seconds_bucket', { le: '+Inf' }), 21)
+  assert.equal(seriesValue(samples, 'sluicegate_decision_duration_seconds_bucket', { le: last }), 20)
+  assert.equal(seriesValue(samples, 'sluicegate_decision_duration_seconds_bucket', { le: '+Inf' }), 21)
 })
 
 test('keys, evictions, refusals and memory are told for each policy', async () => {
@@ -64,17 +64,17 @@ test('keys, evictions, refusals and memory are told for each policy', async () =
   gate.peek('carol', 1)
   const samples = await read()
   const labels = { policy: 'burst' }
-  assert.equal(valueOf(samples, 'sluicegate_keys', labels), 2)
-  assert.equal(valueOf(samples, 'sluicegate_peeks_total', labels), 1)
-  assert.equal(valueOf(samples, 'sluicegate_evictions_total', labels), 0)
-  assert.equal(valueOf(samples, 'sluicegate_refusals_total', labels), 0)
-  assert.equal(valueOf(samples, 'sluicegate_memory_bytes', labels), gate.stats().memoryBytes)
+  assert.equal(seriesValue(samples, 'sluicegate_keys', labels), 2)
+  assert.equal(seriesValue(samples, 'sluicegate_peeks_total', labels), 1)
+  assert.equal(seriesValue(samples, 'sluicegate_evictions_total', labels), 0)
+  assert.equal(seriesValue(samples, 'sluicegate_refusals_total', labels), 0)
+  assert.equal(seriesValue(samples, 'sluicegate_memory_bytes', labels), gate.stats().memoryBytes)
 })
 
 test('version and process are there', async () => {
   const samples = await setUp().read()
-  assert.equal(valueOf(samples, 'sluicegate_build_info', { version: '1.2.3' }), 1)
-  assert.ok(valueOf(samples, 'process_resident_memory_bytes') > 0)
+  assert.equal(seriesValue(samples, 'sluicegate_build_info', { version: '1.2.3' }), 1)
+  assert.ok(seriesValue(samples, 'process_resident_memory_bytes') > 0)
 })
 
 test('no key is ever in the exposition', async () => {
@@ -87,5 +87,5 @@ test('a policy name with quotes and backslashes is escaped', async () => {
   const name = 'a "b" \\ c'
   const { gate, read } = setUp(name)
   gate.take('alice', 1)
-  assert.equal(valueOf(await read(), 'sluicegate_decisions_total', { policy: name, outcome: 'allowed' }), 1)
+  assert.equal(seriesValue(await read(), 'sluicegate_decisions_total', { policy: name, outcome: 'allowed' }), 1)
 })

@@ -31,19 +31,58 @@ export function createMetrics(engine: Engine, version: string): Metrics {
     Array.from(engine.gates, (gate) => ({ labels: { policy: gate.name }, value: read(gate) }))
 
   add('gauge', 'sluicegate_build_info', 'The version that runs; always 1.', () => [{ labels: { version }, value: 1 }])
-  add('counter', 'sluicegate_decisions_total', 'Takes by policy and outcome: allowed, denied, or impossible (a cost above the burst).', () =>
-    Array.from(engine.gates, outcomes).flat(),
+  add(
+    'counter',
+    'sluicegate_decisions_total',
+    'Takes by policy and outcome: allowed, denied, or impossible (a cost above the burst).',
+    () => Array.from(engine.gates, outcomes).flat(),
   )
-  add('counter', 'sluicegate_peeks_total', 'Questions that took nothing.', eachGate((gate) => gate.counts.peeks))
-  add('counter', 'sluicegate_decision_errors_total', 'Takes and peeks without a decision, by the code of the error: outages, never denials.', () =>
-    Array.from(engine.gates, (gate) => Array.from(gate.errors, ([code, value]) => ({ labels: { policy: gate.name, code }, value }))).flat(),
+  add(
+    'counter',
+    'sluicegate_peeks_total',
+    'Questions that took nothing.',
+    eachGate((gate) => gate.counts.peeks),
+  )
+  add(
+    'counter',
+    'sluicegate_decision_errors_total',
+    'Takes and peeks without a decision, by the code of the error: outages, never denials.',
+    () =>
+      Array.from(engine.gates, (gate) =>
+        Array.from(gate.errors, ([code, value]) => ({ labels: { policy: gate.name, code }, value })),
+      ).flat(),
   )
   add('histogram', 'sluicegate_decision_duration_seconds', 'Time that a take spent in the engine.', () => latencySamples(engine))
-  add('gauge', 'sluicegate_keys', 'Keys in the table, those as good as new and not yet replaced included.', eachGate((gate) => gate.stats().keys))
-  add('counter', 'sluicegate_evictions_total', 'Keys forgotten while they still had debt.', eachGate((gate) => gate.stats().evictions))
-  add('counter', 'sluicegate_refusals_total', 'Newcomers denied because there was no room for them.', eachGate((gate) => gate.stats().refusals))
-  add('counter', 'sluicegate_cas_retries_total', 'Swaps that lost a race and were tried again.', eachGate((gate) => gate.stats().casRetries))
-  add('gauge', 'sluicegate_memory_bytes', 'Fixed size of the table of keys.', eachGate((gate) => gate.stats().memoryBytes))
+  add(
+    'gauge',
+    'sluicegate_keys',
+    'Keys in the table, those as good as new and not yet replaced included.',
+    eachGate((gate) => gate.stats().keys),
+  )
+  add(
+    'counter',
+    'sluicegate_evictions_total',
+    'Keys forgotten while they still had debt.',
+    eachGate((gate) => gate.stats().evictions),
+  )
+  add(
+    'counter',
+    'sluicegate_refusals_total',
+    'Newcomers denied because there was no room for them.',
+    eachGate((gate) => gate.stats().refusals),
+  )
+  add(
+    'counter',
+    'sluicegate_cas_retries_total',
+    'Swaps that lost a race and were tried again.',
+    eachGate((gate) => gate.stats().casRetries),
+  )
+  add(
+    'gauge',
+    'sluicegate_memory_bytes',
+    'Fixed size of the table of keys.',
+    eachGate((gate) => gate.stats().memoryBytes),
+  )
   return { contentType: registry.contentType, render: () => registry.metrics() }
 }
 
@@ -69,6 +108,13 @@ function latencySamples({ latency }: Engine): Sample[] {
 
 /** A metric that the registry asks for its values; the library's own classes would keep a second copy of each count. */
 function collected(type: string, name: string, help: string, collect: () => Sample[]): Metric {
-  const metric = { name, help, type, aggregator: 'sum', get: async () => ({ name, help, type, aggregator: 'sum', values: collect() }), reset() {} }
+  const metric = {
+    name,
+    help,
+    type,
+    aggregator: 'sum',
+    get: async () => ({ name, help, type, aggregator: 'sum', values: collect() }),
+    reset() {},
+  }
   return metric as unknown as Metric
 }

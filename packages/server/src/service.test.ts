@@ -34,7 +34,15 @@ test('an allowed take is 200 with the decision and the RateLimit fields', async 
   const { status, headers, body } = await ask(`${url}/v1/take?policy=burst&key=alice&cost=50`)
   assert.equal(status, 200)
   assert.equal(headers.get('content-type'), 'application/json')
-  assert.deepEqual(body, { allowed: true, policy: 'burst', limit: 100, remaining: 50, retryAfterMs: 0, resetAfterMs: 30_000, source: 'memory' })
+  assert.deepEqual(body, {
+    allowed: true,
+    policy: 'burst',
+    limit: 100,
+    remaining: 50,
+    retryAfterMs: 0,
+    resetAfterMs: 30_000,
+    source: 'memory',
+  })
   assert.deepEqual(readRateLimitFields(headers), { name: 'burst', q: 100, w: 60, r: 50, t: 30 })
   assert.equal(headers.has('retry-after'), false)
 })
@@ -46,8 +54,8 @@ test('a denied take is 429 with Retry-After, and at that time the same request p
   await ask(take)
   const { status, headers, body } = await ask(take)
   assert.equal(status, 429)
-  assert.equal(body['allowed'], false)
-  assert.equal(body['retryAfterMs'], 12_000)
+  assert.equal(body.allowed, false)
+  assert.equal(body.retryAfterMs, 12_000)
   assert.equal(headers.get('retry-after'), '12')
   assert.ok(readRateLimitFields(headers).t <= 12)
   clock.advance(11_999)
@@ -60,14 +68,14 @@ test('a denial of less than a second still asks for a whole one', async (t) => {
   const { url } = await runService(t, undefined, { clock: manualClock(0) })
   await ask(`${url}/v1/take?policy=spaced&key=alice`)
   const { status, headers, body } = await ask(`${url}/v1/take?policy=spaced&key=alice`)
-  assert.deepEqual([status, body['retryAfterMs'], headers.get('retry-after')], [429, 200, '1'])
+  assert.deepEqual([status, body.retryAfterMs, headers.get('retry-after')], [429, 200, '1'])
 })
 
 test('an impossible cost is 422, null in JSON, without Retry-After, and charges nothing', async (t) => {
   const { url } = await runService(t, undefined, { clock: manualClock(0) })
   const { status, headers, body } = await ask(`${url}/v1/take?policy=burst&key=alice&cost=101`)
   assert.equal(status, 422)
-  assert.deepEqual([body['allowed'], body['retryAfterMs'], body['impossible'], body['remaining']], [false, null, true, 100])
+  assert.deepEqual([body.allowed, body.retryAfterMs, body.impossible, body.remaining], [false, null, true, 100])
   assert.equal(headers.has('retry-after'), false)
   readRateLimitFields(headers)
 })
@@ -75,28 +83,28 @@ test('an impossible cost is 422, null in JSON, without Retry-After, and charges 
 test('a take can be posted as JSON', async (t) => {
   const { url } = await runService(t, undefined, { clock: manualClock(0) })
   const { status, body } = await post(`${url}/v1/take`, { policy: 'burst', key: 'älice/€', cost: 7 })
-  assert.deepEqual([status, body['remaining']], [200, 93])
+  assert.deepEqual([status, body.remaining], [200, 93])
   const same = await ask(`${url}/v1/peek?policy=burst&key=${encodeURIComponent('älice/€')}`)
-  assert.equal(same.body['remaining'], 93, 'it is the same key in a query string')
+  assert.equal(same.body.remaining, 93, 'it is the same key in a query string')
 })
 
 test('a key of 1,024 units passes in every form', async (t) => {
   const { url } = await runService(t, undefined, { clock: manualClock(0) })
   for (const [i, key] of ['x'.repeat(1_024), '€'.repeat(1_024), '😀'.repeat(512)].entries()) {
     assert.equal((await ask(`${url}/v1/take?policy=burst&key=${encodeURIComponent(key)}`)).status, 200)
-    assert.equal((await post(`${url}/v1/take`, { policy: 'burst', key })).body['remaining'], 98, `key ${i}`)
+    assert.equal((await post(`${url}/v1/take`, { policy: 'burst', key })).body.remaining, 98, `key ${i}`)
   }
 })
 
 test('a peek takes nothing and is 200 whatever it answers', async (t) => {
   const { url } = await runService(t, undefined, { clock: manualClock(0) })
   const peek = `${url}/v1/peek?policy=burst&key=alice`
-  for (let i = 0; i < 3; i++) assert.equal((await ask(`${peek}&cost=100`)).body['allowed'], true)
+  for (let i = 0; i < 3; i++) assert.equal((await ask(`${peek}&cost=100`)).body.allowed, true)
   await ask(`${url}/v1/take?policy=burst&key=alice&cost=100`)
   const { status, headers, body } = await post(`${url}/v1/peek`, { policy: 'burst', key: 'alice' })
-  assert.deepEqual([status, body['allowed'], body['retryAfterMs']], [200, false, 600])
+  assert.deepEqual([status, body.allowed, body.retryAfterMs], [200, false, 600])
   assert.equal(headers.has('retry-after'), false)
-  assert.equal((await ask(`${peek}&cost=101`)).body['impossible'], true)
+  assert.equal((await ask(`${peek}&cost=101`)).body.impossible, true)
 })
 
 test('keys are limited each by itself, and policies too', async (t) => {
@@ -112,7 +120,7 @@ test('an outage is 503 and no denial', async (t) => {
   const { url, engine } = await runService(t)
   engine.close()
   const { status, body } = await ask(`${url}/v1/take?policy=burst&key=alice`)
-  assert.deepEqual([status, body['code']], [503, 'OUTAGE'])
+  assert.deepEqual([status, body.code], [503, 'OUTAGE'])
 })
 
 test('the probes and the metrics answer GET and HEAD', async (t) => {
@@ -134,6 +142,6 @@ test('the probes and the metrics answer GET and HEAD', async (t) => {
 test('a page of another site cannot take tokens through its visitor’s browser', async (t) => {
   const { url, engine } = await runService(t)
   const { status, body } = await ask(`${url}/v1/take?policy=burst&key=alice`, { headers: { 'sec-fetch-site': 'cross-site' } })
-  assert.deepEqual([status, body['code']], [403, 'CROSS_SITE'])
+  assert.deepEqual([status, body.code], [403, 'CROSS_SITE'])
   assert.equal(engine.gate('burst')?.counts.allowed, 0)
 })

@@ -15,7 +15,8 @@ const STAND_INS = { limit: 1, window: '1s', burst: 1, name: 'x' } as const
 export function readPolicies(root: Section): PolicyConfig[] {
   const section = root.section('policies')
   const names = section.names()
-  if (names.length === 0) root.fault('policies', 'must name at least one policy, for example "per-user: { algorithm: token-bucket, limit: 100, window: 1m }"')
+  if (names.length === 0)
+    root.fault('policies', 'must name at least one policy, for example "per-user: { algorithm: token-bucket, limit: 100, window: 1m }"')
   if (names.length > MAX_POLICIES) root.fault('policies', `must be at most ${MAX_POLICIES}, not ${names.length}`)
   return names.flatMap((name) => readPolicy(section, name) ?? [])
 }

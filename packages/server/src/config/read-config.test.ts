@@ -111,23 +111,47 @@ test('a misspelt name or choice is answered with the right one', () => {
 })
 
 const SINGLE_FAULTS: readonly [what: string, yaml: string, fault: RegExp][] = [
-  ['a limit of 0', one('algorithm: gcra, limit: 0, window: 1s'), /^gate\.yaml:2:34: policies\.api\.limit: must be an integer from 1 to 1000000000 \(got 0\)$/],
+  [
+    'a limit of 0',
+    one('algorithm: gcra, limit: 0, window: 1s'),
+    /^gate\.yaml:2:34: policies\.api\.limit: must be an integer from 1 to 1000000000 \(got 0\)$/,
+  ],
   ['an infinite limit', one('algorithm: gcra, limit: .inf, window: 1s'), /2:34: policies\.api\.limit: must be an integer/],
   ['a limit below one', one('algorithm: gcra, limit: 0.35, window: 1s'), /limit: must be a whole number: widen the window instead/],
   ['a limit left out', one('algorithm: gcra, window: 1s'), /^gate\.yaml:2:3: policies\.api\.limit: is missing$/],
-  ['a limit without a value', 'policies:\n  api:\n    algorithm: gcra\n    window: 1s\n    limit:\n', /^gate\.yaml:5:11: policies\.api\.limit: must be a number.*not nothing$/],
+  [
+    'a limit without a value',
+    'policies:\n  api:\n    algorithm: gcra\n    window: 1s\n    limit:\n',
+    /^gate\.yaml:5:11: policies\.api\.limit: must be a number.*not nothing$/,
+  ],
   ['a window without a unit', one('algorithm: gcra, limit: 1, window: 60'), /window: must be a text, for example 250ms, 10s.*not 60$/],
   ['a window of half a millisecond', one('algorithm: gcra, limit: 1, window: 0.5ms'), /window: must be from 1 ms to 366 days/],
   ['a burst of 0', one('algorithm: gcra, limit: 1, window: 1s, burst: 0'), /burst: must be an integer/],
   ['a burst that takes decades', one('algorithm: gcra, limit: 1, window: 366d, burst: 1000'), /burst: would take more than 23 years/],
   ['no key at all', one('algorithm: gcra, limit: 1, window: 1s, max-keys: 0'), /max-keys: must be an integer from 1 to 100000000, not 0$/],
-  ['a port out of range', `listen: { port: 65536 }\n${one('algorithm: gcra, limit: 1, window: 1s')}`, /^gate\.yaml:1:17: listen\.port: must be an integer from 0 to 65535/],
-  ['an option that is a mapping', one('algorithm: gcra, limit: { a: 1 }, window: 1s'), /limit: must be a number, for example 100, not a mapping$/],
+  [
+    'a port out of range',
+    `listen: { port: 65536 }\n${one('algorithm: gcra, limit: 1, window: 1s')}`,
+    /^gate\.yaml:1:17: listen\.port: must be an integer from 0 to 65535/,
+  ],
+  [
+    'an option that is a mapping',
+    one('algorithm: gcra, limit: { a: 1 }, window: 1s'),
+    /limit: must be a number, for example 100, not a mapping$/,
+  ],
   ['a section that is a list', 'policies: [1, 2]\n', /^gate\.yaml:1:11: policies: must be a mapping of options, not a list/],
   ['no policies', 'listen: { port: 1 }\n', /policies: must name at least one policy/],
   ['an empty file', '', /^gate\.yaml:1:1: policies: must name at least one policy/],
-  ['a name beyond ASCII', 'policies:\n  größe: { algorithm: gcra, limit: 1, window: 1s }\n', /^gate\.yaml:2:3: policies\."größe": name: must be 1 to 120 printable ASCII/],
-  ['an option named __proto__', one('algorithm: gcra, limit: 1, window: 1s, __proto__: { limit: 2 }'), /policies\.api\.__proto__: unknown option/],
+  [
+    'a name beyond ASCII',
+    'policies:\n  größe: { algorithm: gcra, limit: 1, window: 1s }\n',
+    /^gate\.yaml:2:3: policies\."größe": name: must be 1 to 120 printable ASCII/,
+  ],
+  [
+    'an option named __proto__',
+    one('algorithm: gcra, limit: 1, window: 1s, __proto__: { limit: 2 }'),
+    /policies\.api\.__proto__: unknown option/,
+  ],
 ]
 
 for (const [what, yaml, fault] of SINGLE_FAULTS) {

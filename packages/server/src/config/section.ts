@@ -72,8 +72,11 @@ export class Section {
 
   oneOf<Choice extends string>(option: string, choices: readonly Choice[]): Choice | undefined {
     const list = choices.join(' or ')
-    return this.#value(option, (value) => choices.includes(value as Choice), list, (value) =>
-      typeof value === 'string' ? didYouMean(value, choices) : '',
+    return this.#value(
+      option,
+      (value) => choices.includes(value as Choice),
+      list,
+      (value) => (typeof value === 'string' ? didYouMean(value, choices) : ''),
     )
   }
 

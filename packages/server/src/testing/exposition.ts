@@ -49,9 +49,11 @@ export function readExposition(text: string): ExposedSample[] {
 }
 
 /** The value of one series; NaN when it is not there. */
-export function valueOf(samples: readonly ExposedSample[], name: string, labels: Readonly<Record<string, string>> = {}): number {
+export function seriesValue(samples: readonly ExposedSample[], name: string, labels: Readonly<Record<string, string>> = {}): number {
   const wanted = JSON.stringify(Object.entries(labels).sort())
-  return samples.find((sample) => sample.name === name && JSON.stringify(Object.entries(sample.labels).sort()) === wanted)?.value ?? Number.NaN
+  return (
+    samples.find((sample) => sample.name === name && JSON.stringify(Object.entries(sample.labels).sort()) === wanted)?.value ?? Number.NaN
+  )
 }
 
 function belongs(sample: string, metric: string, type: string): boolean {
@@ -89,13 +91,14 @@ function checkHistogram(name: string, samples: readonly ExposedSample[]): void {
   }
   for (const [others, buckets] of groups) {
     const labels = JSON.parse(others) as Record<string, string>
-    const bounds = buckets.map((bucket) => (bucket.labels['le'] === '+Inf' ? Number.POSITIVE_INFINITY : Number(bucket.labels['le'])))
+    const bounds = buckets.map((bucket) => (bucket.labels.le === '+Inf' ? Number.POSITIVE_INFINITY : Number(bucket.labels.le)))
     const counts = buckets.map(({ value }) => value)
     if (bounds.at(-1) !== Number.POSITIVE_INFINITY || !bounds.every((bound, i) => i === 0 || bound > (bounds[i - 1] as number))) {
       throw new Error(`${name}: bounds must rise to +Inf`)
     }
     if (!counts.every((count, i) => i === 0 || count >= (counts[i - 1] as number))) throw new Error(`${name}: buckets must be cumulative`)
-    const sum = valueOf(samples, `${name}_sum`, labels)
-    if (counts.at(-1) !== valueOf(samples, `${name}_count`, labels) || !(sum >= 0)) throw new Error(`${name}: sum and count must fit the buckets`)
+    const sum = seriesValue(samples, `${name}_sum`, labels)
+    if (counts.at(-1) !== seriesValue(samples, `${name}_count`, labels) || !(sum >= 0))
+      throw new Error(`${name}: sum and count must fit the buckets`)
   }
 }

@@ -18,7 +18,7 @@ readFeed({
   },
   state(state) {
     const status = byId('status')
-    status.dataset['state'] = state
+    status.dataset.state = state
     status.textContent = STATES[state]
   },
 })

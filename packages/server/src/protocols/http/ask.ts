@@ -41,7 +41,8 @@ function readGate(engine: Engine, name: unknown): Gate {
 }
 
 function readKey(key: unknown): string {
-  if (key === undefined || key === '') throw new Problem(400, 'KEY_MISSING', 'key is missing: give 1 to 1024 characters that say who is limited')
+  if (key === undefined || key === '')
+    throw new Problem(400, 'KEY_MISSING', 'key is missing: give 1 to 1024 characters that say who is limited')
   if (typeof key !== 'string') throw new Problem(400, 'PARAMETER_INVALID', 'key must be a string')
   // JSON can spell half a character; two such keys could become one on their way through a proxy or a log.
   if (LONE_SURROGATE.test(key)) throw new Problem(400, 'KEY_INVALID', 'key has half of a surrogate pair: send well-formed Unicode')

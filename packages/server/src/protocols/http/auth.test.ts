@@ -49,6 +49,7 @@ test('a key in a header is UTF-8, the same key as in a query string', async (t) 
 
 test('a header given twice is refused', async (t) => {
   const { url } = await runService(t)
-  const request = 'GET /v1/auth?policy=spaced HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Sluicegate-Key: a\r\nX-Sluicegate-Key: b\r\n\r\n'
+  const request =
+    'GET /v1/auth?policy=spaced HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Sluicegate-Key: a\r\nX-Sluicegate-Key: b\r\n\r\n'
   assert.equal((await rawExchange(url, request)).status, 400)
 })

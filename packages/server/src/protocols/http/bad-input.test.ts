@@ -39,7 +39,12 @@ const CASES: readonly [what: string, bytes: string | Buffer, status: number, det
   ['an encoded lone surrogate', get('policy=burst&key=%ED%A0%80'), 400, /percent-encoded UTF-8/],
   ['broken JSON', json('{"policy":"burst",'), 400, /not JSON/],
   ['no body at all', request('POST /v1/take', ['Content-Type: application/json', 'Content-Length: 0']), 400, /not JSON/],
-  ['JSON in Latin-1 that says it is UTF-8', Buffer.from(json('{"policy":"burst","key":"zoe"}').replace('zoe', 'zo\u00eb'), 'latin1'), 400, /not JSON in UTF-8/],
+  [
+    'JSON in Latin-1 that says it is UTF-8',
+    Buffer.from(json('{"policy":"burst","key":"zoe"}').replace('zoe', 'zo\u00eb'), 'latin1'),
+    400,
+    /not JSON in UTF-8/,
+  ],
   ['JSON that is a list', json('["burst","a"]'), 400, /must be an object such as/],
   ['JSON that is null', json('null'), 400, /must be an object such as/],
   ['a key that is a number', json('{"policy":"burst","key":5}'), 400, /key must be a string/],

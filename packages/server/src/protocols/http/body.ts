@@ -16,7 +16,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  */
 export async function readJsonBody(request: IncomingMessage): Promise<Map<string, unknown>> {
   if (!JSON_CONTENT.test(request.headers['content-type'] ?? '')) {
-    throw new Problem(415, 'CONTENT_TYPE', 'the body must be JSON in UTF-8: send Content-Type: application/json', [['Accept-Post', 'application/json']])
+    throw new Problem(415, 'CONTENT_TYPE', 'the body must be JSON in UTF-8: send Content-Type: application/json', [
+      ['Accept-Post', 'application/json'],
+    ])
   }
   if (Number(request.headers['content-length']) > MAX_BODY_BYTES) throw tooLarge()
   const bytes = await readAll(request)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Duration, gcra, type Policy, tokenBucket } from 'sluicegate'
+import type { Decision } from '../../engine.js'
 import { Engine } from '../../engine.js'
 import { type RateLimitFields, readRateLimitFields } from '../../testing/rate-limit-fields.js'
-import type { Decision } from '../../engine.js'
 import { rateLimitHeaders } from './headers.js'
 
 const FULL: Omit<Decision, 'policy' | 'limit'> = { allowed: true, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, source: 'memory' }

@@ -44,7 +44,11 @@ export function listen(server: Server, host: string, port: number): Promise<Addr
 }
 
 const PROBLEM_BY_CODE: Readonly<Record<string, Problem>> = {
-  HPE_HEADER_OVERFLOW: new Problem(431, 'HEADERS_TOO_LARGE', `the request line and headers must be at most ${MAX_HEADER_BYTES} bytes together`),
+  HPE_HEADER_OVERFLOW: new Problem(
+    431,
+    'HEADERS_TOO_LARGE',
+    `the request line and headers must be at most ${MAX_HEADER_BYTES} bytes together`,
+  ),
   ERR_HTTP_REQUEST_TIMEOUT: new Problem(408, 'REQUEST_TIMEOUT', 'the request did not arrive in time'),
 }
 const UNREADABLE = new Problem(400, 'REQUEST_INVALID', 'this is not an HTTP/1.1 request')

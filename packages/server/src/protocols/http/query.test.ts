@@ -3,11 +3,14 @@ import { test } from 'node:test'
 import { quoted, readQuery, splitTarget } from './query.js'
 
 test('a query string is read as browsers write it', () => {
-  assert.deepEqual([...readQuery('key=a%20b+c%2Bd&cost=2&&policy=%E2%82%AC')], [
-    ['key', 'a b c+d'],
-    ['cost', '2'],
-    ['policy', '€'],
-  ])
+  assert.deepEqual(
+    [...readQuery('key=a%20b+c%2Bd&cost=2&&policy=%E2%82%AC')],
+    [
+      ['key', 'a b c+d'],
+      ['cost', '2'],
+      ['policy', '€'],
+    ],
+  )
 })
 
 const REFUSED: readonly [what: string, query: string, why: RegExp][] = [

@@ -20,7 +20,8 @@ export function splitTarget(target: string): { path: string; query: string } {
 export function readQuery(query: string): Map<string, string> {
   const parameters = new Map<string, string>()
   if (query === '') return parameters
-  if (!PRINTABLE_ASCII.test(query)) throw new Problem(400, 'PARAMETER_INVALID', 'the query string has characters that must be percent-encoded')
+  if (!PRINTABLE_ASCII.test(query))
+    throw new Problem(400, 'PARAMETER_INVALID', 'the query string has characters that must be percent-encoded')
   for (const part of query.split('&')) {
     if (part === '') continue
     const equals = part.indexOf('=')

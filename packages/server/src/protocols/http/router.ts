@@ -21,14 +21,24 @@ export function router(routes: ReadonlyMap<string, Route>): RequestListener {
 function dispatch(routes: ReadonlyMap<string, Route>, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
   const { path, query } = splitTarget(request.url ?? '/')
   const route = routes.get(path)
-  if (route === undefined) throw new Problem(404, 'PATH_UNKNOWN', `there is nothing at this path; there are ${[...routes.keys()].join(', ')}`)
+  if (route === undefined)
+    throw new Problem(404, 'PATH_UNKNOWN', `there is nothing at this path; there are ${[...routes.keys()].join(', ')}`)
   const method = request.method ?? ''
   const handler = Object.hasOwn(route, method) ? route[method] : undefined
   if (handler === undefined) {
     const allowed = Object.keys(route).join(', ')
     throw new Problem(405, 'METHOD', `this path knows ${allowed}`, [['Allow', allowed]])
   }
+  if (method !== 'POST' && announcesBody(request)) response.shouldKeepAlive = false
   return handler(request, response, query)
+}
+
+/**
+ * A proxy that asks without its client's body but with its Content-Length would find its next question taken for that
+ * body. Closing the connection after the answer keeps the two apart.
+ */
+function announcesBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
 function fail(response: ServerResponse, error: unknown): void {

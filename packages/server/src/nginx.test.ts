@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { Service } from './service.js'
+import { readRateLimitFields } from './testing/rate-limit-fields.js'
+import { runService } from './testing/running-service.js'
+
+const SHIPPED = readFileSync(fileURLToPath(new URL('../../../examples/nginx/sluicegate.conf', import.meta.url)), 'utf8')
+const CONFIG = 'listen: { port: 0 }\npolicies:\n  per-user: { algorithm: token-bucket, limit: 3, window: 1h, burst: 3 }\n'
+
+interface Edge {
+  readonly url: string
+  readonly service: Service
+  /** How many requests nginx let through. */
+  passed(): number
+}
+
+/** nginx with the configuration that ships, between us, the service and an application; only the addresses are put in. */
+async function runEdge(t: TestContext, change: (conf: string) => string = (conf) => conf): Promise<Edge> {
+  const service = await runService(t, CONFIG)
+  let passed = 0
+  const application = createServer((request, response) => {
+    passed++
+    response.writeHead(request.url === '/forbidden' ? 403 : 200).end('from the application')
+  })
+  application.listen(0, '127.0.0.1')
+  await once(application, 'listening')
+  t.after(() => application.close())
+  const port = await freePort()
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-nginx-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const conf = replaced(change(SHIPPED), {
+    '127.0.0.1:8080': new URL(service.url).host,
+    '127.0.0.1:8000': `127.0.0.1:${port}`,
+    '127.0.0.1:3000': `127.0.0.1:${(application.address() as AddressInfo).port}`,
+  })
+  writeFileSync(join(folder, 'sluicegate.conf'), conf)
+  writeFileSync(join(folder, 'nginx.conf'), mainConfiguration(folder))
+  await startNginx(t, folder, port)
+  return { url: `http://127.0.0.1:${port}`, service, passed: () => passed }
+}
+
+function mainConfiguration(folder: string): string {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`)
+  const http = [...temporary, 'access_log off;', `include ${folder}/sluicegate.conf;`]
+  return `daemon off; master_process off; error_log stderr warn; pid ${folder}/pid;\nevents {}\nhttp {\n${http.join('\n')}\n}\n`
+}
+
+async function startNginx(t: TestContext, folder: string, port: number): Promise<void> {
+  const nginx: ChildProcess = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: ['ignore', 'ignore', 'pipe'] })
+  let log = ''
+  nginx.stderr?.on('data', (chunk) => (log += chunk))
+  const ended = once(nginx, 'close')
+  t.after(async () => {
+    nginx.kill('SIGTERM')
+    await ended
+  })
+  for (;;) {
+    const up = await fetch(`http://127.0.0.1:${port}/_sluicegate`).then(
+      (response) => response.status === 404,
+      () => false,
+    )
+    if (up) return
+    assert.equal(nginx.exitCode, null, `nginx ended: ${log}`)
+    await new Promise(setImmediate)
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+function replaced(text: string, addresses: Readonly<Record<string, string>>): string {
+  return Object.entries(addresses).reduce((conf, [from, to]) => {
+    assert.ok(conf.includes(from), `the file that ships has ${from}`)
+    return conf.replaceAll(from, to)
+  }, text)
+}
+
+test('nginx lets through what the policy admits, and answers 429 with Retry-After to the rest', async (t) => {
+  const { url, passed } = await runEdge(t)
+  const allowed = await fetch(url)
+  assert.deepEqual([allowed.status, await allowed.text()], [200, 'from the application'])
+  assert.deepEqual(readRateLimitFields(allowed.headers), { name: 'per-user', q: 3, w: 3600, r: 2, t: 2400 })
+  assert.equal(allowed.headers.has('retry-after'), false)
+
+  const answers = await Promise.all(Array.from({ length: 20 }, () => fetch(url)))
+  const denied = answers.filter(({ status }) => status === 429)
+  assert.equal(denied.length, 18)
+  assert.equal(passed(), 3)
+  for (const { headers } of denied) {
+    const seconds = Number(headers.get('retry-after'))
+    assert.ok(seconds > 0 && seconds <= 1200, `Retry-After: ${seconds}`)
+    assert.ok(readRateLimitFields(headers).t <= seconds)
+    assert.equal(headers.get('cache-control'), 'no-store')
+  }
+  const body = (await denied[0]?.json()) as { status: number }
+  assert.equal(body.status, 429)
+})
+
+test('a post with a body is limited too, and arrives whole', async (t) => {
+  const { url, passed } = await runEdge(t)
+  const statuses: number[] = []
+  for (let i = 0; i < 5; i++) statuses.push((await fetch(url, { method: 'POST', body: 'x'.repeat(100_000) })).status)
+  assert.deepEqual(statuses, [200, 200, 200, 429, 429])
+  assert.equal(passed(), 3)
+})
+
+test('a forgotten Content-Length does not make one request the body of another', async (t) => {
+  const { url } = await runEdge(t, (conf) => conf.replace('proxy_set_header Content-Length "";', ''))
+  const statuses: number[] = []
+  for (let i = 0; i < 3; i++) statuses.push((await fetch(url, { method: 'POST', body: 'x'.repeat(1_000) })).status)
+  assert.deepEqual(statuses, [200, 200, 200])
+})
+
+test('a client can name neither policy nor key nor cost', async (t) => {
+  const { url, service } = await runEdge(t)
+  const headers = { 'x-sluicegate-key': 'somebody-else', 'x-sluicegate-policy': 'other', 'x-sluicegate-cost': '99' }
+  assert.equal((await fetch(`${url}/?policy=other&key=x&cost=99`, { headers })).status, 200)
+  assert.equal(service.engine.gate('per-user')?.peek('127.0.0.1', 1).remaining, 2)
+})
+
+test('a 403 of the application stays a 403', async (t) => {
+  const { url } = await runEdge(t)
+  assert.equal((await fetch(`${url}/forbidden`)).status, 403)
+})
+
+test('the question itself cannot be asked from outside', async (t) => {
+  const { url } = await runEdge(t)
+  assert.equal((await fetch(`${url}/_sluicegate`)).status, 404)
+})
+
+test('without Sluicegate nothing passes, unless the file says otherwise', async (t) => {
+  const closed = await runEdge(t)
+  await closed.service.stop()
+  assert.equal((await fetch(closed.url)).status, 500)
+  const open = await runEdge(t, (conf) => conf.replaceAll(/#(proxy_intercept_errors|error_page)/g, '$1'))
+  await open.service.stop()
+  assert.deepEqual([(await fetch(open.url)).status, open.passed()], [200, 1])
+})
