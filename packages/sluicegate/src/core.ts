@@ -1,4 +1,5 @@
 import { CORE_WASM_BASE64 } from './core-wasm.gen.js'
+import type { LimiterStats } from './limiter.js'
 
 /** What the compiled core calls back. Rare. */
 export interface CoreHost {
@@ -31,14 +32,18 @@ export interface Core {
   forgotten(): number
 }
 
-type Offset = 'TABLE' | 'KEYS' | 'EVICTIONS' | 'REFUSALS' | 'CAS_RETRIES' | 'CONTENTIONS' | 'BLOCK_DESCRIPTION' | 'BLOCK_SIZE'
-type Reason = 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE' | 'EVICTED'
+/** Why the core gave no debt. */
+export type Reason = 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE' | 'EVICTED'
 
-/** A core over its shared memory, and the constants that its exports carry. */
+/** One thread's core over its shared memory. */
 export interface OpenCore {
   readonly core: Core
   readonly memory: WebAssembly.Memory
-  readonly constant: (name: Offset | Reason) => number
+  /** After a NaN: why. */
+  reason(): Reason
+  stats(): LimiterStats
+  /** The part of a policy block that the core does not read. */
+  description(block: number): DataView
 }
 
 const PAGE_BYTES = 65_536
@@ -62,12 +67,29 @@ export function createCore(maxKeys: number, denyWhenFull: boolean, host: CoreHos
 /** This thread's core over a memory that another thread created. Call `attach` when the host is ready for callbacks. */
 export function openCore(memory: WebAssembly.Memory, host: CoreHost): OpenCore {
   compiled ??= new WebAssembly.Module(Uint8Array.from(atob(CORE_WASM_BASE64), (character) => character.charCodeAt(0)))
-  const imports = { env: { memory }, host: { ...host, pause } }
-  const { exports } = new WebAssembly.Instance(compiled, imports)
+  const { exports } = new WebAssembly.Instance(compiled, { env: { memory }, host: { ...host, pause } })
+  // A plain object: an exports object is slow to look up in.
+  const core = { ...exports } as unknown as Core
   const constant = (name: string): number => (exports[name] as WebAssembly.Global).value
-  return { core: exports as unknown as Core, memory, constant }
+  const counters = new BigInt64Array(memory.buffer)
+  const counter = (name: string): number => Number(Atomics.load(counters, constant(name) / 8))
+  return {
+    core,
+    memory,
+    reason: () => REASONS.find((reason) => constant(reason) === core.whyUnanswered()) ?? 'CONTENDED',
+    stats: () => ({
+      keys: counter('KEYS'),
+      evictions: counter('EVICTIONS'),
+      refusals: counter('REFUSALS'),
+      casRetries: counter('CAS_RETRIES'),
+      contentions: counter('CONTENTIONS'),
+      memoryBytes: memory.buffer.byteLength,
+    }),
+    description: (block) => new DataView(memory.buffer, block + constant('BLOCK_DESCRIPTION')),
+  }
 }
 
+const REASONS: readonly Reason[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED']
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 const SPINNING_ATTEMPTS = 16
 

@@ -28,7 +28,7 @@ export function createLimiter(policy: Policy, options: LimiterOptions = {}): Lim
   checkClock(clock)
   if (onFull !== 'evict' && onFull !== 'deny') throw new PolicyError('OPTION_INVALID', 'onFull', onFull, "must be 'evict' or 'deny'")
   const open: MemoryLimiterOpen = (host) => createCore(maxKeys, onFull === 'deny', host)
-  return new MemoryLimiter({ open, secret: randomSecret(), clock, hotKeys: checkedHotKeys(options) }).found(checked)
+  return new MemoryLimiter({ open, secret: randomSecret(), clock, hotKeys: checkedHotKeys(options) }, checked)
 }
 
 /**
@@ -49,7 +49,7 @@ export function attachLimiter(handle: LimiterHandle, options: Pick<LimiterOption
   const clock = options.clock ?? clockFromHandle(posted)
   checkClock(clock)
   const open: MemoryLimiterOpen = (host) => openCore(memory, host)
-  return new MemoryLimiter({ open, secret, clock, hotKeys: checkedHotKeys(options) }).join()
+  return new MemoryLimiter({ open, secret, clock, hotKeys: checkedHotKeys(options) })
 }
 
 type MemoryLimiterOpen = ConstructorParameters<typeof MemoryLimiter>[0]['open']

@@ -5,6 +5,12 @@ export interface HotKey {
   readonly overcount: number
 }
 
+/** The keys asked about most and those denied most, highest first. */
+export interface HotKeys {
+  readonly demand: readonly HotKey[]
+  readonly denials: readonly HotKey[]
+}
+
 interface Counter {
   key: string
   count: number

@@ -1,7 +1,7 @@
 import type { Clock } from './clock.js'
 import type { Decision } from './decision.js'
 import type { Duration } from './duration.js'
-import type { HotKey } from './hot-keys.js'
+import type { HotKeys } from './hot-keys.js'
 import type { Policy } from './policy.js'
 
 /** What {@link createLimiter} takes beside the policy. */
@@ -81,7 +81,7 @@ export interface Limiter {
   handle(): LimiterHandle
   stats(): LimiterStats
   /** The `n` keys with the highest demand and the `n` with the most denials; empty unless the option `hotKeys` is set. */
-  hotKeys(n?: number): { readonly demand: readonly HotKey[]; readonly denials: readonly HotKey[] }
+  hotKeys(n?: number): HotKeys
   /** Lets go of the memory here; other threads keep theirs. Every later call throws `CLOSED`. */
   close(): void
   [Symbol.dispose](): void

@@ -17,10 +17,10 @@ const PACKED_LEVELS = 2 ** 24
 const TICK_US = 1024
 
 /** Writes the policy into a block of its own and puts it in force for all threads from `nowUs` on. */
-export function publishPolicy({ core, memory, constant }: OpenCore, policy: Policy, nowUs: number): void {
+export function publishPolicy({ core, description }: OpenCore, policy: Policy, nowUs: number): void {
   const { unitsPerUs, unitsPerToken, capacity } = emissionOf(policy)
   const block = core.propose()
-  const view = new DataView(memory.buffer, block + constant('BLOCK_DESCRIPTION'))
+  const view = description(block)
   view.setFloat64(LIMIT, policy.limit, true)
   view.setFloat64(WINDOW_MS, policy.windowMs, true)
   view.setFloat64(BURST, policy.burst, true)
@@ -32,8 +32,8 @@ export function publishPolicy({ core, memory, constant }: OpenCore, policy: Poli
 }
 
 /** The policy in force, as this thread's core last saw it. */
-export function publishedPolicy({ core, memory, constant }: OpenCore): Policy {
-  const view = new DataView(memory.buffer, core.policyBlock() + constant('BLOCK_DESCRIPTION'))
+export function publishedPolicy({ core, description }: OpenCore): Policy {
+  const view = description(core.policyBlock())
   const letters = Array.from({ length: view.getUint8(NAME_LENGTH) }, (_, i) => view.getUint8(NAME + i))
   return checkedPolicy({
     algorithm: ALGORITHMS[view.getUint8(ALGORITHM)],

@@ -1,0 +1,34 @@
+import { type Duration, toMs } from './duration.js'
+import { PolicyError } from './errors.js'
+
+const MAX_KEY_LENGTH = 1024
+const MAX_INT32 = 2 ** 31 - 1
+const MAX_BLOCK_MS = 100 * 366 * 86_400_000
+
+/** @throws {PolicyError} `KEY_INVALID` */
+export function checkKey(key: unknown): void {
+  if (typeof key !== 'string' || key.length === 0 || key.length > MAX_KEY_LENGTH) {
+    throw new PolicyError('KEY_INVALID', 'key', key, `must be a string of 1 to ${MAX_KEY_LENGTH} characters`)
+  }
+}
+
+/**
+ * The cost, at most what fits 32 bits: above 1,000,000,000 none can pass anyway.
+ *
+ * @throws {PolicyError} `COST_INVALID`
+ */
+export function checkedCost(cost: unknown, option = 'cost'): number {
+  if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 1) return Math.min(cost, MAX_INT32)
+  throw new PolicyError('COST_INVALID', option, cost, 'must be an integer >= 1')
+}
+
+/**
+ * How long to block, to the nearest microsecond as readings are; only 0 itself is none.
+ *
+ * @throws {PolicyError} `DURATION_INVALID`
+ */
+export function blockUs(duration: Duration): number {
+  const ms = toMs(duration, 'duration')
+  if (ms > MAX_BLOCK_MS) throw new PolicyError('DURATION_INVALID', 'duration', duration, 'must be at most 100 years')
+  return ms > 0 ? Math.max(1, Math.round(ms * 1000)) : 0
+}
