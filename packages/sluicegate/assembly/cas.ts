@@ -2,7 +2,7 @@ import { add, load, raise, swap } from "./atomics"
 import { EXPLORED } from "./build-flags"
 import { claimedIdentity, expel, release, settle } from "./claim"
 import { pause } from "./host"
-import { BLOCKED_UNTIL, CAS_RETRIES, CONTENTIONS, EPOCH, EVICTIONS, REFUSALS, STATE, TAKEOVER_HIGH } from "./memory-map"
+import { BLOCKED_UNTIL, CAS_RETRIES, CONTENTIONS, EPOCH, EVICTIONS, GATES, GATE_COUNT, REFUSALS, STATE, TAKEOVER_HIGH } from "./memory-map"
 import { blockValueAt, burst, capacity, debtAt, epoch, isOrdinary, rebased, refresh, sinceBase, unitsPerToken, unitsPerUs, valueAt } from "./policy"
 import { FREE, LIVE, MARKED, NOTHING, RIVAL, choose, chosen, chosenDebt, find, lineAddress, residentDebt, roomAfterUs, seenState } from "./table"
 import { BLOCK, PEEK, TAKE, step } from "./verbs"
@@ -47,7 +47,7 @@ const RETRY: f64 = Infinity
 export function take(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
   const entry = lineAddress(home)
   const state = load(entry + STATE)
-  if (fingerprintOf(load(entry)) == fingerprint && isOrdinary(state, nowUs) && nowUs >= <i64>load(BLOCKED_UNTIL) && tokens <= burst) {
+  if (fingerprintOf(load(entry)) == fingerprint && isOrdinary(state, nowUs) && !isGated(fingerprint, nowUs) && tokens <= burst) {
     const us = sinceBase(nowUs)
     const debt = max<i64>(debtAt(valueOf(state), us), 0)
     const next = debt + tokens * unitsPerToken
@@ -59,11 +59,33 @@ export function take(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 
   return takeUnlessBlocked(fingerprint, home, tokens, nowUs)
 }
 
-function takeUnlessBlocked(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
-  if (nowUs < <i64>load(BLOCKED_UNTIL)) {
-    const left = change(PEEK, blockFingerprint(fingerprint), home, 0, nowUs)
-    if (left > 0) return unanswered(BLOCKED, left)
+/** Whether the key may be blocked: some key is, and one behind the same gate. */
+@inline function isGated(fingerprint: u64, nowUs: i64): bool {
+  return nowUs < <i64>load(BLOCKED_UNTIL) && nowUs < <i64>load(gateOf(fingerprint))
+}
+
+@inline function gateOf(fingerprint: u64): usize {
+  return GATES + <usize>((fingerprint >> 1) % GATE_COUNT) * 8
+}
+
+/** Blocks for `us` microseconds, 0 lifts. Returns the microseconds left. */
+export function block(fingerprint: u64, home: i32, us: i64, nowUs: i64): f64 {
+  if (us > 0) {
+    // First the gates, then the entry: once the entry stands, no take can pass a gate unseeing.
+    raise(gateOf(fingerprint), nowUs + us)
+    raise(BLOCKED_UNTIL, nowUs + us)
   }
+  return change(BLOCK, blockFingerprint(fingerprint), home, us, nowUs)
+}
+
+/** Microseconds for which the key is still blocked. */
+export function blockLeft(fingerprint: u64, home: i32, nowUs: i64): f64 {
+  return isGated(fingerprint, nowUs) ? change(PEEK, blockFingerprint(fingerprint), home, 0, nowUs) : 0
+}
+
+function takeUnlessBlocked(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
+  const left = blockLeft(fingerprint, home, nowUs)
+  if (left != 0) return left > 0 ? unanswered(BLOCKED, left) : left
   return change(TAKE, fingerprint, home, tokens, nowUs)
 }
 

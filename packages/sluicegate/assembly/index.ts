@@ -1,10 +1,9 @@
-import { load, raise, store } from "./atomics"
-import { change, detail, forgottenDebt, take as ordinaryTake, why } from "./cas"
+import { load, store } from "./atomics"
+import { blockLeft as blockOfKeyLeft, block as blockKey, change, detail, forgottenDebt, take as takeKey, why } from "./cas"
 import { BLOCKED_UNTIL, DENY_WHEN_FULL, EPOCH, LINES, TAKEOVER_HIGH } from "./memory-map"
 import * as policy from "./policy"
 import { homeLine, openTable } from "./table"
-import { BLOCK, PEEK, PENALIZE, REFUND, RESET } from "./verbs"
-import { blockFingerprint } from "./words"
+import { PEEK, PENALIZE, REFUND, RESET } from "./verbs"
 
 export {
   BLOCK_DESCRIPTION, BLOCK_SIZE, CAS_RETRIES, CONTENTIONS, EVICTIONS, KEYS, REFUSALS, TABLE,
@@ -40,7 +39,7 @@ export function look(): void {
 }
 
 export function take(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
-  return ordinaryTake(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
+  return takeKey(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
 }
 
 export function peek(low: u32, high: u32, nowUs: f64): f64 {
@@ -61,15 +60,12 @@ export function reset(low: u32, high: u32, nowUs: f64): f64 {
 
 /** Blocks for `us` microseconds, 0 lifts. Returns the microseconds left. */
 export function block(low: u32, high: u32, nowUs: f64, us: f64): f64 {
-  // First the gate, then the entry: a take that sees the entry's effect missing started before it.
-  if (us > 0) raise(BLOCKED_UNTIL, <i64>nowUs + <i64>us)
-  return change(BLOCK, blockFingerprint(fingerprintFrom(low, high)), homeLine(low), <i64>us, <i64>nowUs)
+  return blockKey(fingerprintFrom(low, high), homeLine(low), <i64>us, <i64>nowUs)
 }
 
 /** Microseconds for which the key is still blocked. */
 export function blockLeft(low: u32, high: u32, nowUs: f64): f64 {
-  if (<i64>nowUs >= <i64>load(BLOCKED_UNTIL)) return 0
-  return change(PEEK, blockFingerprint(fingerprintFrom(low, high)), homeLine(low), 0, <i64>nowUs)
+  return blockOfKeyLeft(fingerprintFrom(low, high), homeLine(low), <i64>nowUs)
 }
 
 export function whyUnanswered(): i32 {

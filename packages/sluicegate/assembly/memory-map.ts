@@ -9,6 +9,8 @@ import { ENTRIES_PER_LINE } from "./build-flags"
 //    4096 ├────────────────────────────────────────────┤
 //         │ policy blocks, a ring of 64 x 256          │  numbers of the core, then those of JavaScript
 //   20480 ├────────────────────────────────────────────┤
+//         │ gates, 8192 x 8                            │  blocked until, by hash: read only while any block is in force
+//   86016 ├────────────────────────────────────────────┤
 //         │ table: lines of 64 bytes, 4 entries each   │  entry: identity word | state word
 //         └────────────────────────────────────────────┘
 
@@ -50,7 +52,11 @@ export const BLOCK_KEEPS_DEBT: usize = 72
 /** What only JavaScript reads, from here to the end of the block: limit, window, burst, name. */
 export const BLOCK_DESCRIPTION: usize = 80
 
-export const TABLE: usize = 20480
+/** Latest end of any block among the keys that share a gate, in microseconds since the Unix epoch. */
+export const GATES: usize = 20480
+export const GATE_COUNT: u64 = 8192
+
+export const TABLE: usize = 86016
 export const ENTRY_SIZE: usize = 16
 export const LINE_SIZE: usize = ENTRY_SIZE * ENTRIES_PER_LINE
 /** The state word's offset in an entry; the identity word is at 0. */

@@ -51,7 +51,7 @@ const ENTRY_BYTES = 16
 const ENTRIES_PER_LINE = 4
 /** Table entries a key: at this load every key finds room in its range, and a million keys take 23.3 bytes each. */
 const ENTRIES_PER_KEY = 1.45
-const TABLE_OFFSET = 20_480
+const TABLE_OFFSET = 86_016
 
 let compiled: WebAssembly.Module | undefined
 

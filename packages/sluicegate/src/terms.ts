@@ -56,7 +56,7 @@ export class Terms {
     return {
       allowed,
       limit: this.limit,
-      remaining: left > 0 ? left : 0,
+      remaining: Math.max(left, 0),
       retryAfterMs,
       resetAfterMs: Math.ceil(debt / this.unitsPerMs),
       policy: this.name,
