@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Mate, Random } from 'sluicegate-testkit'
 import { createLimiter, manualClock, tokenBucket } from './index.js'
@@ -26,7 +26,7 @@ test(`I8: ${DEATHS} threads ended at random moments leave nothing stuck: every k
   assert.equal(limiter.stats().contentions, 0)
 })
 
-test(`I8: a thread that ends loses at most the one operation it was at`, async (t) => {
+test('I8: a thread that ends loses at most the one operation it was at', async (t) => {
   const limiter = createLimiter(tokenBucket({ limit: 100_000, window: '366d' }), { clock: manualClock(), maxKeys: 100 })
   const keys = Array.from({ length: 20 }, (_, i) => `key ${i}`)
   const passed = await endOneAfterAnother(t, { handle: limiter.handle() }, keys, true, () => undefined)
@@ -41,7 +41,7 @@ test(`I8: a thread that ends loses at most the one operation it was at`, async (
 
 /** Keeps two workers at the limiter, ends the older of them each time, and answers the takes that passed, by key. */
 async function endOneAfterAnother(
-  t: { diagnostic(message: string): void },
+  t: TestContext,
   start: ConstructorParameters<typeof Mate>[0],
   keys: readonly string[],
   takesOnly: boolean,
@@ -49,15 +49,18 @@ async function endOneAfterAnother(
 ): Promise<readonly number[]> {
   const random = new Random(8)
   const counts = new Int32Array(new SharedArrayBuffer(4 * (keys.length + 1)))
+  const mates: Mate[] = []
   let failure: Error | undefined
   const hire = (seed: number): Mate => {
     const mate = new Mate(start)
+    mates.push(mate)
     mate.onError((error) => {
       failure ??= error
     })
     mate.start({ kind: 'for-ever', keys, seed, counts, takesOnly })
     return mate
   }
+  t.after(() => Promise.all(mates.map((mate) => mate.terminate())))
   let older = hire(0)
   for (let death = 1; death <= DEATHS; death++) {
     const younger = hire(death)

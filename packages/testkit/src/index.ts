@@ -1,6 +1,8 @@
 export { compareSeeds, type OracleRun, seedsFrom } from './compare-seeds.js'
 export { conformance } from './conformance.js'
+export { Crew, Mate } from './crew.js'
 export { type Admission, type Excess, firstExcess, shareOfBudget } from './exact-history.js'
+export { type FloodResult, flood } from './flood.js'
 export { policyOf, replayedInMemory } from './kit.js'
 export { Oracle, type OracleDecision } from './oracle.js'
 export { type ExactEmission, exactEmission, type RateSpec } from './oracle-emission.js'
@@ -11,3 +13,4 @@ export { randomPolicy, type Sequence, type Step, sequenceOf } from './sequences.
 export type { VectorPolicy } from './vector.js'
 export { answered, oracleSubject, specOf, type Vector, type VectorCall, type VectorSubject } from './vector.js'
 export { savedVectors, VECTOR_ALGORITHMS, type VectorAlgorithm } from './vector-files.js'
+export type { WorkerJob, WorkerStart } from './worker-job.js'
