@@ -79,6 +79,7 @@ export class MemoryLimiter implements Limiter {
 
   key(key: string): BoundKey {
     checkKey(key)
+    this.core.look()
     fingerprint(key, this.k0, this.k1)
     return new MemoryBoundKey(this, key, low, high)
   }
@@ -128,6 +129,7 @@ export class MemoryLimiter implements Limiter {
   }
 
   hotKeys(n = 10): HotKeys {
+    this.core.look()
     return { demand: this.demand?.top(n) ?? [], denials: this.denials?.top(n) ?? [] }
   }
 
