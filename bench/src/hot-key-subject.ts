@@ -11,7 +11,10 @@ const options = { maxKeys: 1_000, clock: job.clock === 'coarse' ? coarseClock() 
 const create = job.store === 'mutex' ? createMutexTwin : createLimiter
 const start: HotKeyStart = { job, handle: create(tokenBucket(ALLOW), options).handle() }
 
-const workers = Array.from({ length: job.workers }, () => new Worker(new URL('./hot-key-worker.js', import.meta.url), { workerData: start }))
+const workers = Array.from(
+  { length: job.workers },
+  () => new Worker(new URL('./hot-key-worker.js', import.meta.url), { workerData: start }),
+)
 await Promise.all(workers.map(nextMessage))
 console.log('ready')
 for await (const line of createInterface({ input: process.stdin })) {

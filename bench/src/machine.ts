@@ -1,5 +1,5 @@
-import { arch, cpus, loadavg, release, totalmem, type } from 'node:os'
 import { readFileSync } from 'node:fs'
+import { arch, cpus, loadavg, release, totalmem, type } from 'node:os'
 import { goVersion } from './go-rival.js'
 
 /** Where a run took place. */

@@ -74,5 +74,6 @@ function measurement(subject: string, repeats: readonly Repeat[]): Measurement {
 
 function checkOutcome({ name, outcome }: Subject, { takes, allowed }: Repeat): void {
   const expected = outcome === 'allow' ? takes : 0
-  if (allowed !== expected) throw new Error(`${name}: ${allowed} of ${takes} takes were allowed instead of ${expected}: not what was to be measured`)
+  if (allowed !== expected)
+    throw new Error(`${name}: ${allowed} of ${takes} takes were allowed instead of ${expected}: not what was to be measured`)
 }

@@ -12,9 +12,9 @@ export interface Filled {
 }
 
 const job = JSON.parse(process.argv[2] ?? '') as Job
-// A small one first, so that code and the first pages of the heap are not counted.
+// As many takes over few keys first, so that code, and the young generation that the garbage of takes makes grow, are not counted.
 const small = await CONTENDERS[job.contender as ContenderName]({ ...job, keys: 1_000 })
-for (let i = 0; i < 1_000; i++) await small.take(`user-${i}`)
+for (let i = 0; i < job.keys; i++) await small.take(`user-${i % 1_000}`)
 console.log('ready')
 for await (const line of createInterface({ input: process.stdin })) {
   if (line !== 'run') break

@@ -43,5 +43,11 @@ export function atMost(what: string, measurement: Measurement, bound: number, un
 /** Judges the ratio of two subjects of one run, round by round, against a bound. */
 export function atMostTimes(what: string, over: Measurement, under: Measurement, bound: number, boundAsWritten: string): Verdict {
   const measured = summaryOf(ratios(over.samples, under.samples))
-  return { what: `${what}: ${over.subject} / ${under.subject}`, target: `<= ${boundAsWritten}`, measured, unit: 'x', met: measured.median <= bound }
+  return {
+    what: `${what}: ${over.subject} / ${under.subject}`,
+    target: `<= ${boundAsWritten}`,
+    measured,
+    unit: 'x',
+    met: measured.median <= bound,
+  }
 }

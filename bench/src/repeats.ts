@@ -1,8 +1,12 @@
 import type { Job, Repeat } from './job.js'
+import { summaryOf } from './samples.js'
 import { inOneLoop, inTurns } from './turns.js'
 import type { Walk } from './walk.js'
 
-/** Pairs of blocks, one with takes and one without, that make up one repeat in turns: short ones, so that a disturbance hits both. */
+/**
+ * Pairs of blocks, one with takes and one without, that make up one repeat in turns. Short ones, and the median over them, so
+ * that a disturbance of a few milliseconds does not count.
+ */
 const PAIRS = 12
 const WARM_UP_ROUNDS = 4
 const FIRST_GUESS = 1_000
@@ -38,7 +42,7 @@ async function turnsRepeater(job: Job, walk: Walk, idle: Walk): Promise<() => Pr
       grosses.push(busy.ns / takes)
       allowed += busy.allowed
     }
-    return { ns: mean(nets), grossNs: mean(grosses), takes: takes * PAIRS, allowed }
+    return { ns: summaryOf(nets).median, grossNs: summaryOf(grosses).median, takes: takes * PAIRS, allowed }
   }
 }
 
@@ -53,8 +57,4 @@ async function fill(ms: number, run: (count: number) => Promise<number>): Promis
   // The first rounds ran in part before the compiler was done.
   for (let round = 0; round < WARM_UP_ROUNDS; round++) count = Math.max(1, Math.round((count * ms * 1e6) / (await run(count))))
   return count
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length
 }

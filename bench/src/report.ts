@@ -7,7 +7,14 @@ export function answerText({ title, note, unit, measurements, verdicts }: Answer
   const inTurns = measurements.some(({ ns, grossNs }) => ns.median !== grossNs.median)
   const head = ['', `median ${unit}`, 'quartiles', 'min .. max', ...(inTurns ? ['gross'] : [])]
   const rows = measurements.map((measurement) => measurementCells(measurement, inTurns))
-  return [title, note, '', ...aligned([head, ...rows]), ...(verdicts.length > 0 ? ['', ...aligned(verdicts.map(verdictCells))] : []), ''].join('\n')
+  return [
+    title,
+    note,
+    '',
+    ...aligned([head, ...rows]),
+    ...(verdicts.length > 0 ? ['', ...aligned(verdicts.map(verdictCells))] : []),
+    '',
+  ].join('\n')
 }
 
 /** All verdicts of a run as text for a terminal. */
@@ -38,7 +45,12 @@ function verdictCells({ what, target, measured, unit, met }: Verdict): string[] 
 /** The first column to the left, the others to the right where they hold figures. */
 function aligned(rows: readonly (readonly string[])[]): string[] {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
-  return rows.map((row) => row.map((cell, column) => pad(cell, widths[column] ?? 0, column)).join('  ').trimEnd())
+  return rows.map((row) =>
+    row
+      .map((cell, column) => pad(cell, widths[column] ?? 0, column))
+      .join('  ')
+      .trimEnd(),
+  )
 }
 
 function pad(cell: string, width: number, column: number): string {

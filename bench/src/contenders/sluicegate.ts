@@ -22,7 +22,6 @@ export function boundGcra(job: Job, clock: Clock): Contender {
   return { take: () => key.take(), passed, awaited: false }
 }
 
-
 function limiterFor(job: Job, clock: Clock): Limiter {
   return createLimiter(tokenBucket(job.outcome === 'allow' ? ALLOW : DENY), { maxKeys: job.keys, clock })
 }

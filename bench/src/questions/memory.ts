@@ -7,6 +7,8 @@ import { type Answer, atMost, of, type Question } from '../question.js'
 import { summaryOf } from '../samples.js'
 
 const KEYS = 1_000_000
+/** A young generation of fixed size: its growth under the garbage of takes is the engine's, not the contender's. */
+const FLAGS = ['--expose-gc', '--min-semi-space-size=16', '--max-semi-space-size=16']
 const SUBJECT = fileURLToPath(new URL('../memory-subject.js', import.meta.url))
 const CONTENDERS: readonly ContenderName[] = ['sluicegate, precise', 'plain Map', 'rate-limiter-flexible', 'express-rate-limit store']
 
@@ -19,7 +21,8 @@ export const memory: Question = {
       const filled: Filled[] = []
       for (let round = 0; round < effort.rounds; round++) filled.push(await fill(contender, effort))
       measurements.push(bytesAKey(contender, 'resident', filled, ({ residentBytes }) => residentBytes))
-      if (filled[0]?.ownBytes !== undefined) measurements.push(bytesAKey(contender, 'by its own stats', filled, ({ ownBytes = 0 }) => ownBytes))
+      if (filled[0]?.ownBytes !== undefined)
+        measurements.push(bytesAKey(contender, 'by its own stats', filled, ({ ownBytes = 0 }) => ownBytes))
     }
     const what = 'memory, 1,000,000 keys, bytes a key'
     return [
@@ -39,7 +42,7 @@ export const memory: Question = {
 
 async function fill(contender: ContenderName, { repeatMs }: Effort): Promise<Filled> {
   const job: Job = { contender, keys: KEYS, takesPerTurn: 0, outcome: 'allow', freshKeys: false, repeatMs }
-  const process = await startNode(contender, SUBJECT, job, ['--expose-gc'])
+  const process = await startNode(contender, SUBJECT, job, FLAGS)
   const filled = (await process.ask('run')) as Filled
   await process.stop()
   return filled

@@ -9,7 +9,9 @@ export const oneKey: Question = {
   async ask(effort: Effort): Promise<Answer[]> {
     const measurements = await measure(
       [
-        ...TAKES_PER_TURN.map((takesPerTurn) => subject('sluicegate, coarse', effort, { name: `coarse, ${takesPerTurn} a turn`, takesPerTurn })),
+        ...TAKES_PER_TURN.map((takesPerTurn) =>
+          subject('sluicegate, coarse', effort, { name: `coarse, ${takesPerTurn} a turn`, takesPerTurn }),
+        ),
         subject('sluicegate, coarse', effort, { name: 'coarse, one loop' }),
         subject('sluicegate, precise', effort, { name: 'precise, one loop' }),
         subject('plain Map', effort),
