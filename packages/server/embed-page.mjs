@@ -7,18 +7,13 @@ import { build } from 'esbuild'
 const page = fileURLToPath(new URL('src/dashboard/page/', import.meta.url))
 const target = fileURLToPath(new URL('src/dashboard/assets.gen.ts', import.meta.url))
 
+// uPlot's own files do not mark their licence as a comment to keep, and its terms ask for it.
+const terms = readFileSync(fileURLToPath(import.meta.resolve('uplot')).replace(/dist\/.*$/, 'LICENSE'), 'utf8').trim()
+const licence = `/*! With uPlot (https://github.com/leeoniya/uPlot):\n${terms}\n*/`
+
 async function bundled(entry) {
-  // uPlot's licence stays in the bundle, at its end.
-  const options = {
-    entryPoints: [page + entry],
-    bundle: true,
-    minify: true,
-    write: false,
-    format: 'iife',
-    target: 'es2022',
-    legalComments: 'eof',
-  }
-  const { outputFiles } = await build({ ...options, charset: 'utf8', logLevel: 'warning' })
+  const options = { entryPoints: [page + entry], bundle: true, minify: true, write: false, format: 'iife', target: 'es2022' }
+  const { outputFiles } = await build({ ...options, banner: { js: licence, css: licence }, charset: 'utf8', logLevel: 'warning' })
   return outputFiles[0].text
 }
 

@@ -1,4 +1,13 @@
-import { type Clock, createLimiter, type Decision, type Limiter, type LimiterStats, type Policy, StoreError } from 'sluicegate'
+import {
+  type Clock,
+  createLimiter,
+  type Decision,
+  type HotKeys,
+  type Limiter,
+  type LimiterStats,
+  type Policy,
+  StoreError,
+} from 'sluicegate'
 import type { PolicyConfig } from './config/config.js'
 import { Latency } from './latency.js'
 import { type Outcome, outcomeOf } from './outcome.js'
@@ -69,7 +78,7 @@ export class Gate {
   }
 
   /** The `n` keys with the highest demand, and the `n` with the most denials. */
-  hotKeys(n: number): ReturnType<Limiter['hotKeys']> {
+  hotKeys(n: number): HotKeys {
     return this.#limiter.hotKeys(n)
   }
 

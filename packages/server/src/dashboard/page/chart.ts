@@ -61,7 +61,7 @@ export class Chart {
       padding: [8, 4, 0, 0],
       scales: { x: { time: true, range: lastMinutes }, y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
       axes: [
-        { ...axis, size: 24, gap: 2, space: 80, values: (_, ticks) => ticks.map(clockTime) },
+        { ...axis, size: 26, gap: 7, space: 80, values: (_, ticks) => ticks.map(clockTime) },
         { ...axis, size: 46, space: 34, values: (_, ticks) => ticks.map(compact) },
       ],
       series: [

@@ -8,10 +8,9 @@ export function showRanking(list: HTMLElement, keys: readonly RankedKey[], whenE
 }
 
 function row({ key, count: times }: RankedKey, most: number): HTMLElement {
-  const bar = document.createElement('meter')
-  bar.max = most
-  bar.value = times
-  bar.ariaHidden = 'true'
+  const bar = document.createElement('i')
+  bar.className = 'bar'
+  bar.style.setProperty('--share', `${(100 * times) / most}%`)
   // A key may be written from right to left; it must not turn its neighbours around.
   const name = document.createElement('bdi')
   name.textContent = key

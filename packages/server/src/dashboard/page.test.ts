@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import type { Locator, Page } from 'playwright-core'
+import { manualClock } from 'sluicegate'
+import type { Service } from '../service.js'
+import { openPage } from '../testing/browser.js'
+import { runService, TWO_POLICIES } from '../testing/running-service.js'
+
+const OFTEN = { sampleMs: 50 }
+const SHOWN = `${TWO_POLICIES}dashboard: { keys: shown }\n`
+
+/** Waits until the first policy's part of the page shows `text` for `value`. */
+async function shows(page: Page, value: string, text: string): Promise<void> {
+  await page
+    .locator('.policy')
+    .first()
+    .locator(`[data-value="${value}"]`)
+    .filter({ hasText: new RegExp(`^${text}$`) })
+    .waitFor()
+}
+
+async function take({ url }: Service, key: string, times = 1): Promise<void> {
+  for (let i = 0; i < times; i++) await fetch(`${url}/v1/take?policy=burst&key=${encodeURIComponent(key)}`)
+}
+
+function ranking(page: Page, kind: 'demand' | 'denials') {
+  return page.locator('.policy').first().locator(`[data-ranking="${kind}"] li`)
+}
+
+async function textOf(locator: Locator): Promise<string> {
+  return (await locator.textContent()) ?? ''
+}
+
+async function openAt(t: TestContext, yaml: string = TWO_POLICIES) {
+  const service = await runService(t, yaml, { ...OFTEN, clock: manualClock(0) })
+  return { service, ...(await openPage(t, service.url)) }
+}
+
+test('the page’s figures follow real takes, without a word on the console and without asking another host', async (t) => {
+  const { service, page, complaints } = await openAt(t)
+  await page.locator('#status[data-state="live"]').waitFor()
+  await shows(page, 'allowed-total', '0')
+  await take(service, 'alice', 104)
+  await take(service, 'bob', 3)
+  await fetch(`${service.url}/v1/take?policy=burst&key=carol&cost=500`)
+  await shows(page, 'allowed-total', '103')
+  await shows(page, 'denied-total', '4')
+  await shows(page, 'impossible-total', '1')
+  assert.equal(await ranking(page, 'demand').count(), 3)
+  assert.match(await textOf(ranking(page, 'demand').first()), /104$/)
+  assert.match(await textOf(ranking(page, 'denials').first()), /4$/)
+  assert.equal(await page.locator('.policy h2').allInnerTexts().then(String), 'burst,spaced')
+  assert.deepEqual(complaints, [])
+})
+
+test('the rates rise with takes and the chart draws them', async (t) => {
+  const { service, page } = await openAt(t)
+  await page.locator('canvas').first().waitFor()
+  const rate = page.locator('#total-allowed')
+  const pouring = setInterval(() => void take(service, 'alice').catch(() => {}), 5)
+  t.after(() => clearInterval(pouring))
+  await rate.filter({ hasText: /[1-9]/ }).waitFor()
+  // Points in the colour that stands for what was allowed: #0b7a75.
+  const colours = await page.evaluate(`(() => {
+    const canvas = document.querySelector('canvas')
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+    return data.reduce((n, red, i) => (i % 4 === 0 && red === 0x0b && data[i + 1] === 0x7a && data[i + 2] === 0x75 ? n + 1 : n), 0)
+  })()`)
+  assert.ok(typeof colours === 'number' && colours > 20, `${colours} points of the line`)
+})
+
+test('masked, no key is anywhere in the page or its events', async (t) => {
+  const { service, page } = await openAt(t)
+  const secrets = ['alice@example.org', '203.0.113.77', 'sk_live_4242']
+  for (const key of secrets) await take(service, key, 2)
+  await ranking(page, 'demand').nth(2).waitFor()
+  const html = await page.content()
+  const events = await firstEvents(service.url)
+  for (const key of secrets) {
+    for (const piece of [key, key.slice(0, 6), key.slice(-6)]) {
+      assert.ok(!html.includes(piece), `the page has ${piece}`)
+      assert.ok(!events.includes(piece), `the events have ${piece}`)
+    }
+  }
+  assert.match(await textOf(ranking(page, 'demand').first()), /^[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}\s*2$/)
+  assert.equal(await page.locator('#key-note').isVisible(), true)
+})
+
+test('shown, a key that is markup or turns text around is nothing but text', async (t) => {
+  const { service, page, complaints } = await openAt(t, SHOWN)
+  const markup = '<img src=x onerror="document.title=\'broken in\'"><script>document.title="broken in"</script>'
+  await take(service, markup, 3)
+  await take(service, 'admin\u202egnp.exe\u0000\n', 2)
+  await ranking(page, 'demand').nth(1).waitFor()
+  assert.equal(await textOf(ranking(page, 'demand').first().locator('bdi')), `${markup.slice(0, 80)}…`)
+  assert.equal(await textOf(ranking(page, 'demand').nth(1).locator('bdi')), 'admin\\u{202e}gnp.exe\\u{0}\\u{a}')
+  assert.equal(await page.locator('main img, main script').count(), 0)
+  assert.equal(await page.title(), 'Sluicegate')
+  assert.equal(await page.locator('#key-note').isVisible(), false)
+  assert.deepEqual(complaints, [])
+})
+
+test('a page opened later is shown what happened before', async (t) => {
+  const service = await runService(t, TWO_POLICIES, { ...OFTEN, clock: manualClock(0) })
+  await take(service, 'alice', 20)
+  const history = JSON.parse(/event: history\ndata: (.*)\n/.exec(await firstEvents(service.url))?.[1] ?? '')
+  assert.deepEqual(
+    history.policies.map(({ name }: { name: string }) => name),
+    ['burst', 'spaced'],
+  )
+  assert.equal(history.policies[0].allowed.length, history.atS.length)
+})
+
+test('when the service goes, the page says so', async (t) => {
+  const { service, page } = await openAt(t)
+  await page.locator('#status[data-state="live"]').waitFor()
+  await service.stop()
+  await page.locator('#status[data-state="lost"]').waitFor()
+  assert.match(await textOf(page.locator('#status')), /Connection lost/)
+})
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  test(`at a phone’s width nothing sticks out, and text stands out from its ground (${colorScheme})`, async (t) => {
+    const service = await runService(t, SHOWN, { ...OFTEN, clock: manualClock(0) })
+    await take(service, 'k'.repeat(200), 2)
+    const { page } = await openPage(t, service.url, { viewport: { width: 360, height: 740 }, colorScheme })
+    await ranking(page, 'demand').first().waitFor()
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
+    for (const selector of ['h2', '.description', 'dt', 'dd.allowed', 'dd.denied', 'li bdi', 'footer p']) {
+      const contrast = await contrastOf(page, selector)
+      assert.ok(contrast >= 4.5, `${selector}: contrast ${contrast.toFixed(2)}`)
+    }
+  })
+}
+
+test('each chart has a text in its place, and each figure a name', async (t) => {
+  const { service, page } = await openAt(t)
+  await take(service, 'alice', 2)
+  await shows(page, 'allowed-total', '2')
+  assert.match((await page.locator('.chart').first().getAttribute('aria-label')) ?? '', /burst: now .* allowed and .* denied a second/)
+  assert.equal(await textOf(page.getByRole('heading', { level: 1 })), 'Sluicegate')
+  assert.equal(await textOf(page.getByRole('status')), 'Live')
+  assert.equal(await page.locator('html').getAttribute('lang'), 'en')
+})
+
+/** What a page is sent first: the history, then one sample. */
+async function firstEvents(url: string): Promise<string> {
+  const stop = new AbortController()
+  const response = await fetch(`${url}/events`, { signal: stop.signal })
+  let text = ''
+  for await (const chunk of response.body ?? []) {
+    text += Buffer.from(chunk).toString()
+    if (/\n\ndata: .*\n\n/.test(text)) break
+  }
+  stop.abort()
+  return text
+}
+
+/** WCAG 2.2's contrast ratio of an element's text against the nearest ground that is painted behind it. */
+function contrastOf(page: Page, selector: string): Promise<number> {
+  return page.evaluate(`(() => {
+    const channels = (colour) => colour.match(/[\\d.]+/g).map(Number)
+    const luminance = (colour) => {
+      const [r, g, b] = channels(colour).map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4))
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b
+    }
+    const element = document.querySelector(${JSON.stringify(selector)})
+    const bar = element.parentElement.querySelector('.bar')
+    let behind = bar ?? element
+    while (channels(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement
+    const [low, high] = [luminance(getComputedStyle(element).color), luminance(getComputedStyle(behind).backgroundColor)].sort((a, b) => a - b)
+    return (high + 0.05) / (low + 0.05)
+  })()`)
+}

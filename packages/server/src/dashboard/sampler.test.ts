@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { manualClock, tokenBucket } from 'sluicegate'
+import { Engine } from '../engine.js'
+import { HISTORY_LENGTH, Sampler } from './sampler.js'
+
+function setUp() {
+  const policy = tokenBucket({ name: 'burst', limit: 5, window: '1m' })
+  const engine = new Engine([{ policy, maxKeys: 100, onFull: 'evict' }], { clock: manualClock(0), hotKeys: 100 })
+  return { gate: engine.gate('burst') ?? assert.fail(), sampler: new Sampler(engine, 'shown') }
+}
+
+test('a sample has the totals, and the rates since the one before', () => {
+  const { gate, sampler } = setUp()
+  for (let i = 0; i < 7; i++) gate.take('alice', 1)
+  gate.take('alice', 6)
+  const [first = assert.fail()] = sampler.sample().policies
+  assert.deepEqual([first.allowed.total, first.denied.total, first.impossible.total, first.keysTracked], [5, 2, 1, 1])
+  assert.ok(first.allowed.perSecond > 0 && first.allowed.perSecond <= 5_000)
+  const [second = assert.fail()] = sampler.sample().policies
+  assert.deepEqual([second.allowed.total, second.allowed.perSecond, second.denied.perSecond], [5, 0, 0])
+})
+
+test('the ten hottest keys are ranked', () => {
+  const { gate, sampler } = setUp()
+  for (let i = 1; i <= 15; i++) for (let n = 0; n < i; n++) gate.take(`key-${i}`, 1)
+  const { demand = [], denials = [] } = sampler.sample().policies[0] ?? {}
+  assert.deepEqual([demand.length, demand[0]], [10, { key: 'key-15', count: 15 }])
+  assert.deepEqual(denials[0], { key: 'key-15', count: 10 })
+})
+
+test('the past is two minutes of samples and no more', () => {
+  const { gate, sampler } = setUp()
+  gate.take('alice', 1)
+  for (let i = 0; i < HISTORY_LENGTH + 30; i++) sampler.sample()
+  const { atS, policies } = sampler.history()
+  assert.deepEqual([atS.length, policies[0]?.allowed.length, policies[0]?.denied.length], [120, 120, 120])
+})

@@ -1,0 +1,38 @@
+import { execFileSync } from 'node:child_process'
+import type { TestContext } from 'node:test'
+import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/** A page in the system's own Chromium, and everything that it complained about. */
+export interface WatchedPage {
+  readonly page: Page
+  /** Errors and warnings of the console, uncaught errors, and requests that went anywhere else. */
+  readonly complaints: readonly string[]
+}
+
+/** Opens `url` and keeps watch until the test is over. */
+export async function openPage(t: TestContext, url: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+  const executablePath = execFileSync('sh', ['-c', 'command -v chromium']).toString().trim()
+  const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS })
+  t.after(() => browser.close())
+  const page = await (await browser.newContext(options)).newPage()
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(`console: ${message.text()}`)
+  })
+  page.on('pageerror', (error) => complaints.push(`uncaught: ${error.message}`))
+  page.on('request', (request) => {
+    if (!request.url().startsWith(url)) complaints.push(`request: ${request.url()}`)
+  })
+  await page.goto(url)
+  return { page, complaints }
+}
