@@ -17,9 +17,18 @@ export function checkKey(key: unknown): void {
  *
  * @throws {PolicyError} `COST_INVALID`
  */
-export function checkedCost(cost: unknown, option = 'cost'): number {
-  if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 1) return Math.min(cost, MAX_INT32)
-  throw new PolicyError('COST_INVALID', option, cost, 'must be an integer >= 1')
+export function checkedCost(cost: unknown): number {
+  return Math.min(checkedTokens(cost, 'cost'), MAX_INT32)
+}
+
+/**
+ * Tokens to give or take, at most what a double counts exactly: no debt comes near it.
+ *
+ * @throws {PolicyError} `COST_INVALID`
+ */
+export function checkedTokens(tokens: unknown, option = 'tokens'): number {
+  if (typeof tokens === 'number' && Number.isInteger(tokens) && tokens >= 1) return Math.min(tokens, Number.MAX_SAFE_INTEGER)
+  throw new PolicyError('COST_INVALID', option, tokens, 'must be an integer >= 1')
 }
 
 /**

@@ -1,4 +1,4 @@
-import { blockUs, checkedCost, checkKey } from './arguments.js'
+import { blockUs, checkedCost, checkedTokens, checkKey } from './arguments.js'
 import { type Clock, clockHandle, type Ticker, tickerOf } from './clock.js'
 import type { Core, CoreHost, OpenCore } from './core.js'
 import type { Decision } from './decision.js'
@@ -86,12 +86,12 @@ export class MemoryLimiter implements Limiter {
 
   refund(key: string, tokens: number): Decision {
     const { refund } = this.core
-    return this.change(key, (nowUs) => refund(low, high, nowUs, checkedCost(tokens, 'tokens')))
+    return this.change(key, (nowUs) => refund(low, high, nowUs, checkedTokens(tokens)))
   }
 
   penalize(key: string, tokens: number): Decision {
     const { penalize } = this.core
-    return this.change(key, (nowUs) => penalize(low, high, nowUs, checkedCost(tokens, 'tokens')))
+    return this.change(key, (nowUs) => penalize(low, high, nowUs, checkedTokens(tokens)))
   }
 
   block(key: string, duration: Duration): Decision {

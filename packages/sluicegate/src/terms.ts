@@ -52,11 +52,11 @@ export class Terms {
   }
 
   private decision(allowed: boolean, debt: number, retryAfterMs: number): Decision {
-    const left = ((this.capacity - debt) / this.unitsPerToken) | 0
+    const room = this.capacity - debt
     return {
       allowed,
       limit: this.limit,
-      remaining: Math.max(left, 0),
+      remaining: room > 0 ? (room / this.unitsPerToken) | 0 : 0,
       retryAfterMs,
       resetAfterMs: Math.ceil(debt / this.unitsPerMs),
       policy: this.name,
