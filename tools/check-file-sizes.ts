@@ -4,10 +4,16 @@ import { trackedFiles } from './tracked-files.js'
 const MOST_LINES = 250
 const MOST_MEDIAN_LINES = 120
 
+/** Longer ones, each with its reason. */
+const EXCEPTIONS: Readonly<Record<string, string>> = {
+  'packages/testkit/model/table.pml': 'Spin checks one model, whose processes share all of its state',
+  'packages/server/src/dashboard/page/style.css': 'one page, one cascade',
+}
+
 /** Files of source that are too long to be read at a glance. Generated ones are not in git, and so not among them. */
 export function checkFileSizes(): string[] {
   const files = trackedFiles(/^(packages|tools|bench|examples)\/.*\.(ts|mts|mjs|js|css|pml|go|lua)$/)
-  return fileSizeFaults(files.map((file) => [file, linesOf(readFileSync(file, 'utf8'))]))
+  return fileSizeFaults(files.filter((file) => EXCEPTIONS[file] === undefined).map((file) => [file, linesOf(readFileSync(file, 'utf8'))]))
 }
 
 /** The rule itself: no file over 250 lines, and half of them at most 120. */
