@@ -1,16 +1,26 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { faultsOfTool } from './faults-of-command.js'
 import { type Example, examplesIn } from './markdown-examples.js'
+import { linkedFiles } from './markdown-links.js'
 import { trackedFiles } from './tracked-files.js'
 
 /** Inside the checkout, so that `import 'sluicegate'` finds the built package as it would in a project of one's own. */
 const FOLDER = '.cache/documented'
 const MOST_MS = 20_000
 
-/** Examples in documents that do not compile under strict settings, fail, or print something else than the document says. */
+/** Links that lead nowhere, and examples that do not work. */
 export function checkDocs(): string[] {
-  const examples = trackedFiles(/\.md$/).flatMap((file) => examplesIn(file, readFileSync(file, 'utf8')))
+  const documents = trackedFiles(/\.md$/).map((file) => [file, readFileSync(file, 'utf8')] as const)
+  const dead = documents.flatMap(([file, text]) => {
+    const targets = linkedFiles(file, text).filter((target) => !existsSync(target))
+    return targets.map((target) => `${file} links to ${target}, which is not there`)
+  })
+  return [...dead, ...exampleFaults(documents.flatMap(([file, text]) => examplesIn(file, text)))]
+}
+
+/** Examples in documents that do not compile under strict settings, fail, or print something else than the document says. */
+function exampleFaults(examples: readonly Example[]): string[] {
   if (!examples.some(({ file }) => file === 'README.md')) return ['README.md has no example that begins with "```ts run"']
   rmSync(FOLDER, { recursive: true, force: true })
   mkdirSync(FOLDER, { recursive: true })

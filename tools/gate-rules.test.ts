@@ -4,6 +4,7 @@ import { fileSizeFaults } from './check-file-sizes.js'
 import { lockfileFaults } from './check-lockfiles.js'
 import { missingPlatforms } from './lockfile-platforms.js'
 import { examplesIn } from './markdown-examples.js'
+import { linkedFiles } from './markdown-links.js'
 
 test('a file of 250 lines is short enough, one of 251 is not', () => {
   const sizes = [1, 120, 250].map((lines) => [`${lines}.ts`, lines] as const)
@@ -71,4 +72,16 @@ test('an example is a block marked to run, with what it prints right after it', 
 test('a block of text further down is not what an example prints', () => {
   const markdown = ['```ts run', 'first()', '```', 'Prose.', '', 'More prose.', '```text', 'one', '```']
   assert.deepEqual(examplesIn('a.md', markdown.join('\n')), [{ file: 'a.md', line: 2, code: 'first()\n' }])
+})
+
+test('links to files are found from the folder of their document, and not in code', () => {
+  const markdown = [
+    '[a](a.md#part) and [b](../b/)',
+    '[web](https://example.org/x) [here](#part) `[code](c.md)`',
+    '```',
+    '[d](d.md)',
+    '```',
+    '![e](plots/e.svg)',
+  ]
+  assert.deepEqual(linkedFiles('docs/x.md', markdown.join('\n')), ['docs/a.md', 'b/', 'docs/plots/e.svg'])
 })
