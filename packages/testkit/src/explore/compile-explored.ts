@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { CoreSources } from './core-sources.js'
+
+const MEMORY = ['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536']
+const FLAGS = ['-O3', '--noAssert', '--enable', 'threads', '--runtime', 'stub', ...MEMORY, '--runPasses', 'asyncify']
+const CACHE = join(tmpdir(), 'sluicegate-explored')
+
+/**
+ * Compiles sources of the core so that a call can be suspended at a yield point (Binaryen's Asyncify) and resumed there.
+ * What was compiled before is kept by its content.
+ *
+ * @throws {Error} with the compiler's messages.
+ */
+export async function compileExplored(sources: CoreSources): Promise<WebAssembly.Module> {
+  const content = JSON.stringify([FLAGS, ...sources])
+  const kept = join(CACHE, `${createHash('sha256').update(content).digest('hex')}.wasm`)
+  if (!existsSync(kept)) {
+    const binary = await compiled(sources)
+    mkdirSync(CACHE, { recursive: true })
+    // Renamed into place, so that another process never reads half a file.
+    writeFileSync(`${kept}.${process.pid}`, binary)
+    renameSync(`${kept}.${process.pid}`, kept)
+  }
+  return new WebAssembly.Module(readFileSync(kept))
+}
+
+async function compiled(sources: CoreSources): Promise<Uint8Array> {
+  const { default: asc } = await import('assemblyscript/asc')
+  const messages: string[] = []
+  let binary: Uint8Array | undefined
+  const { error } = await asc.main(['index.ts', '--outFile', 'core.wasm', ...FLAGS], {
+    stderr: { write: (text: string) => void messages.push(text) },
+    readFile: (name: string) => sources.get(name) ?? null,
+    listFiles: () => null,
+    writeFile(name: string, contents: string | Uint8Array) {
+      if (name === 'core.wasm' && typeof contents !== 'string') binary = contents
+    },
+  })
+  if (error !== null || binary === undefined) throw new Error(`${messages.join('')}${error?.message ?? 'the compiler wrote nothing'}`)
+  return binary
+}

@@ -1,0 +1,64 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** The AssemblyScript files of the core: name to text. */
+export type CoreSources = ReadonlyMap<string, string>
+
+const ASSEMBLY = new URL('../../../sluicegate/assembly/', import.meta.url)
+const YIELD_POINT = '@external("host", "yieldPoint") export declare function yieldPoint(): void'
+
+/**
+ * A yield point counts down in the core itself and leaves it only where the thread is to be switched: nearly all of them cost
+ * a nanosecond, not a call into JavaScript.
+ */
+const COUNTED_YIELD_POINT = `@external("host", "switchThread") declare function switchThread(): void
+let granted: i32 = 0
+export function grant(steps: i32): void { granted = steps }
+export function left(): i32 { return granted }
+export function yieldPoint(): void { if (--granted < 0) switchThread() }
+`
+
+const EXTRA_EXPORTS = `export { grant, left } from "./host"
+export { BLOCKS, BLOCK_COUNT, ENTRY_SIZE, GATES, GATE_COUNT, TAKEOVER_HIGH } from "./memory-map"
+`
+
+/** One exact substitution in one file of the core. */
+export interface Substitution {
+  readonly file: string
+  readonly from: string
+  readonly to: string
+}
+
+/** The core as it stands in the working tree. */
+export function coreSources(): CoreSources {
+  const names = readdirSync(ASSEMBLY).filter((name) => name.endsWith('.ts'))
+  return new Map(names.map((name) => [name, readFileSync(new URL(name, ASSEMBLY), 'utf8')]))
+}
+
+/** The same sources with a yield before every atomic operation, and lines of so many entries. */
+export function exploredSources(sources: CoreSources, entriesPerLine: number): CoreSources {
+  const flags = { EXPLORED: 'bool = true', ENTRIES_PER_LINE: `i32 = ${entriesPerLine}` }
+  let text = sources.get('build-flags.ts') ?? ''
+  for (const [name, value] of Object.entries(flags)) {
+    const flag = new RegExp(`(export const ${name}: ).*`)
+    if (!flag.test(text)) throw new Error(`build-flags.ts has no ${name} any more`)
+    text = text.replace(flag, `$1${value}`)
+  }
+  const changed = new Map(sources).set('build-flags.ts', text)
+  changed.set('index.ts', `${sources.get('index.ts')}\n${EXTRA_EXPORTS}`)
+  return substituted(changed, [{ file: 'host.ts', from: YIELD_POINT, to: COUNTED_YIELD_POINT }])
+}
+
+/**
+ * The sources with some passages replaced.
+ *
+ * @throws {Error} when a passage does not stand exactly once in its file: a planted fault must not rot away unseen.
+ */
+export function substituted(sources: CoreSources, substitutions: readonly Substitution[]): CoreSources {
+  const changed = new Map(sources)
+  for (const { file, from, to } of substitutions) {
+    const parts = (changed.get(file) ?? '').split(from)
+    if (parts.length !== 2) throw new Error(`${file} has this passage ${parts.length - 1} times, not once:\n${from}`)
+    changed.set(file, parts.join(to))
+  }
+  return changed
+}

@@ -1,0 +1,63 @@
+import { admittedOf, isWithinBudget } from './admitted.js'
+import { describeOutcome } from './call.js'
+import { explanation, type History } from './linearization.js'
+import { hasVerb, type Scenario } from './scenario.js'
+import { Search, type SearchBounds, type Stretch } from './search.js'
+import { signatureOf } from './signature.js'
+import { World } from './world.js'
+
+/** A schedule that went wrong. */
+export interface Violation {
+  readonly what: string
+  readonly schedule: readonly Stretch[]
+  readonly calls: readonly string[]
+}
+
+export interface Exploration {
+  readonly schedules: number
+  /** Distinct outcomes, each judged once. */
+  readonly outcomes: number
+  /** Whether all schedules within the bounds were run. */
+  readonly complete: boolean
+  readonly seconds: number
+  readonly violation: Violation | undefined
+}
+
+/** Runs a scenario through all schedules within bounds, and judges each; stops at the first that goes wrong. */
+export function explore(module: WebAssembly.Module, scenario: Scenario, bounds: SearchBounds): Exploration {
+  const startMs = performance.now()
+  const world = new World(module, scenario)
+  const judged = new Set<number>()
+  let what: string | undefined
+  const search = new Search(world.threads, bounds, () => {
+    world.reset()
+    search.runAll()
+    const kills = search.kills
+    what = world.table.fault(kills)
+    world.audit()
+    what ??= world.table.fault(kills)
+    const signature = signatureOf(world.results, world.table.evictions)
+    if (what === undefined && !judged.has(signature)) {
+      judged.add(signature)
+      what = judge(scenario, world.history())
+    }
+    return what === undefined
+  })
+  const complete = search.run()
+  const violation = what === undefined ? undefined : { what, schedule: search.stretchesRun, calls: world.history().outcomes.map(describeOutcome) }
+  if (violation === undefined && !world.isClean()) throw new Error(`"${scenario.name}": a schedule wrote where none was expected to`)
+  return { schedules: search.schedules, outcomes: judged.size, complete, seconds: (performance.now() - startMs) / 1000, violation }
+}
+
+/** What is wrong with a history; undefined when nothing is. */
+export function judge(scenario: Scenario, history: History): string | undefined {
+  const { outcomes, evictions, uncounted } = history
+  if (outcomes.some(({ why }) => why === 'CONTENDED')) return 'a call gave up'
+  const lowers = (['refund', 'reset', 'update'] as const).some((verb) => hasVerb(scenario, verb))
+  for (let key = 0; !lowers && key < scenario.homes.length; key++) {
+    // What is forgotten is worth at most a burst less one token.
+    const excused = (evictions + uncounted) * (scenario.policy.burst - 1) * scenario.policy.unitsPerToken
+    if (!isWithinBudget(admittedOf(outcomes, key), scenario.policy, excused)) return `more was admitted of key ${key} than its policy allows`
+  }
+  return explanation(history) === undefined ? 'no order of the calls explains their answers' : undefined
+}

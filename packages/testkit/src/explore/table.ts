@@ -1,0 +1,83 @@
+import type { ExploredKey } from './explored-thread.js'
+
+const COUNTERS = ['KEYS', 'EVICTIONS'] as const
+
+/** The explored memory read from outside: entries, counters, and where they lie. Knows the layout, nothing of the protocol. */
+export class Table {
+  readonly from: number
+  readonly to: number
+  /** Bytes of the policy blocks. */
+  readonly blocks: [number, number]
+  private readonly words: Int32Array
+  private readonly first: number
+  private readonly stride: number
+  private readonly entries: number
+  private readonly gates: number
+  private readonly gateCount: number
+  private readonly keysAt: number
+  private readonly evictionsAt: number
+  private readonly takeoverHighAt: number
+
+  constructor(words: Int32Array, constant: (name: string) => number, entries: number) {
+    this.words = words
+    this.entries = entries
+    this.from = constant('TABLE')
+    this.to = this.from + entries * constant('ENTRY_SIZE')
+    this.blocks = [constant('BLOCKS'), constant('BLOCKS') + Number(constant('BLOCK_COUNT')) * constant('BLOCK_SIZE')]
+    this.gates = constant('GATES')
+    this.gateCount = Number(constant('GATE_COUNT'))
+    this.first = this.from / 4
+    this.stride = constant('ENTRY_SIZE') / 4
+    const [keysAt, evictionsAt] = COUNTERS.map((name) => constant(name) / 4) as [number, number]
+    this.keysAt = keysAt
+    this.evictionsAt = evictionsAt
+    this.takeoverHighAt = constant('TAKEOVER_HIGH') / 4
+  }
+
+  get keys(): number {
+    return this.words[this.keysAt] as number
+  }
+
+  get evictions(): number {
+    return this.evictionsIn(this.words)
+  }
+
+  evictionsIn(words: Int32Array): number {
+    return words[this.evictionsAt] as number
+  }
+
+  takeoverHighIn(words: Int32Array): number {
+    return (words[this.takeoverHighAt + 1] as number) * 2 ** 32 + ((words[this.takeoverHighAt] as number) >>> 0)
+  }
+
+  /** Bytes of the gate of a key's block. */
+  gateOf({ low, high }: ExploredKey): [number, number] {
+    const fingerprint = high * 65_536 + (low & 0xfffe)
+    const at = this.gates + ((fingerprint / 2) % this.gateCount) * 8
+    return [at, at + 8]
+  }
+
+  /** What no table may look like: undefined when all is well. `mayHoldMarks`: a thread was stopped for good. */
+  fault(mayHoldMarks: boolean): string | undefined {
+    const { words, first, stride, entries } = this
+    let known = 0
+    for (let i = 0; i < entries; i++) {
+      const at = first + i * stride
+      const stateHigh = words[at + 3] as number
+      if (stateHigh < 0) {
+        if (!mayHoldMarks) return 'a mark was left behind'
+        continue
+      }
+      const identityHigh = words[at + 1] as number
+      const identityLow = (words[at] as number) >>> 16
+      if ((identityHigh === 0 && identityLow === 0) || (stateHigh === 0 && words[at + 2] === 0)) continue
+      known++
+      for (let j = i + 1; j < entries; j++) {
+        const other = first + j * stride
+        if ((words[other + 3] as number) < 0 || words[other + 1] !== identityHigh) continue
+        if ((words[other] as number) >>> 16 === identityLow) return 'a key lives in two entries'
+      }
+    }
+    return mayHoldMarks || known === this.keys ? undefined : `${this.keys} keys are counted, ${known} are there`
+  }
+}

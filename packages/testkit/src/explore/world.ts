@@ -1,0 +1,157 @@
+import type { Call, Outcome, Why } from './call.js'
+import { type ExploredKey, ExploredThread, STACK_BYTES, TO_THE_END } from './explored-thread.js'
+import { emptyLedger, type Ledger, NEVER } from './ledger.js'
+import { explanation, type History } from './linearization.js'
+import { hasVerb, latestUs, type Scenario } from './scenario.js'
+import { Table } from './table.js'
+
+const PAGE_BYTES = 65_536
+const PAGES = 3
+const FIRST_STACK = 2 * PAGE_BYTES
+/** What the core writes for a time before all others. */
+const LONG_AGO_US = -(2 ** 62)
+const REASONS: readonly Exclude<Why, 'answered'>[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED']
+const AUDIT_STAMP = 1_000_000
+
+/** The shared memory of one scenario with all its threads, put back to the start before each schedule. */
+export class World {
+  readonly threads: readonly ExploredThread[]
+  readonly table: Table
+  private readonly scenario: Scenario
+  private readonly founder: ExploredThread
+  private readonly auditor: ExploredThread
+  private readonly words: Int32Array
+  private readonly pristine: Int32Array
+  private readonly regions: readonly { at: number; words: Int32Array }[]
+  private readonly names: ReadonlyMap<number, Why>
+  private readonly start: Ledger
+  private readonly updates: boolean
+
+  constructor(module: WebAssembly.Module, scenario: Scenario) {
+    this.scenario = scenario
+    const memory = new WebAssembly.Memory({ initial: PAGES, maximum: PAGES, shared: true })
+    const keys = scenario.homes.map(keyAt)
+    const scripts = [scenario.before, auditCalls(scenario), ...scenario.threads]
+    const [founder, auditor, ...threads] = scripts.map(
+      (calls, i) => new ExploredThread(module, memory, FIRST_STACK + i * STACK_BYTES, keys, calls),
+    ) as [ExploredThread, ExploredThread, ...ExploredThread[]]
+    this.founder = founder
+    this.auditor = auditor
+    this.threads = threads
+    const constant = (name: string): number => (founder.core as unknown as Record<string, WebAssembly.Global>)[name]?.value as number
+    this.names = new Map(REASONS.map((name) => [constant(name), name]))
+    this.words = new Int32Array(memory.buffer)
+    this.table = new Table(this.words, constant, scenario.lines * scenario.entriesPerLine)
+    this.updates = hasVerb(scenario, 'update') || scenario.movesBase
+    this.found()
+    this.pristine = this.words.slice()
+    this.start = this.settledLedger()
+    this.regions = this.changing(keys).map(([from, to]) => ({ at: from / 4, words: this.pristine.subarray(from / 4, to / 4) }))
+  }
+
+  reset(): void {
+    for (const { at, words } of this.regions) this.words.set(words, at)
+    for (const thread of this.threads) {
+      thread.reset()
+      if (this.updates) thread.attach()
+    }
+  }
+
+  /** A fresh thread looks at each key, and takes one token of each. */
+  audit(): void {
+    if (this.updates) this.auditor.attach()
+    this.auditor.reset()
+    this.auditor.run(TO_THE_END, AUDIT_STAMP)
+  }
+
+  /** Every thread's results, and the auditor's, for a signature. */
+  get results(): readonly ExploredThread[] {
+    return [...this.threads, this.auditor]
+  }
+
+  history(): History {
+    const outcomes = [...this.scenario.threads.flatMap((calls, i) => this.outcomes(this.threads[i] as ExploredThread, calls, i)), ...this.audited()]
+    const stopped = outcomes.some(({ ended, began }) => ended === Number.POSITIVE_INFINITY && began !== Number.POSITIVE_INFINITY)
+    return {
+      before: this.start,
+      outcomes: outcomes.filter(({ began }) => began !== Number.POSITIVE_INFINITY),
+      takeoverHighUs: this.takeoverHighUs(),
+      evictions: this.table.evictions - this.table.evictionsIn(this.pristine),
+      uncounted: stopped ? 1 : 0,
+      mayRefuse: this.scenario.mayRefuse,
+    }
+  }
+
+  /** Whether anything changed outside what each schedule puts back: then schedules would not start alike. */
+  isClean(): boolean {
+    this.reset()
+    return this.words.subarray(0, FIRST_STACK / 4).every((word, i) => word === this.pristine[i])
+  }
+
+  private found(): void {
+    const { lines, denyWhenFull, policy, before } = this.scenario
+    const { core } = this.founder
+    core.grant(TO_THE_END)
+    core.create(lines, denyWhenFull)
+    const { unitsPerUs, unitsPerToken, burst, packed } = policy
+    const firstUs = Math.min(latestUs(this.scenario), ...before.map(({ nowUs }) => nowUs))
+    core.update(core.propose(), unitsPerUs, unitsPerToken, burst * unitsPerToken, packed, firstUs)
+    this.founder.reset()
+    if (before.length > 0) this.founder.run(TO_THE_END, 0)
+    for (const thread of [this.auditor, ...this.threads]) thread.attach()
+  }
+
+  /** What the calls before the start mean, by the model; they have to have answered so. */
+  private settledLedger(): Ledger {
+    const { before, policy, homes, mayRefuse } = this.scenario
+    const outcomes = inOrder(this.outcomes(this.founder, before, -1), -before.length)
+    const empty = emptyLedger(policy, homes.length)
+    const start = { before: empty, outcomes, takeoverHighUs: NEVER, evictions: this.table.evictions, uncounted: 0, mayRefuse }
+    const settled = explanation(start)
+    if (settled === undefined) throw new Error(`"${this.scenario.name}": furnishing the table went wrong`)
+    return settled
+  }
+
+  private takeoverHighUs(): number {
+    const us = this.table.takeoverHighIn(this.pristine)
+    return us <= LONG_AGO_US ? NEVER : us
+  }
+
+  private audited(): Outcome[] {
+    return inOrder(this.outcomes(this.auditor, auditCalls(this.scenario), this.threads.length), AUDIT_STAMP)
+  }
+
+  private outcomes(thread: ExploredThread, calls: readonly Call[], id: number): Outcome[] {
+    return calls.map((call, i) => {
+      const ended = thread.ended[i] as number
+      const reason = this.names.get(thread.whys[i] as number) ?? 'answered'
+      const why = ended === Number.POSITIVE_INFINITY ? 'answered' : reason
+      const forgotten = why === 'EVICTED' ? (thread.forgotten[i] as number) : -1
+      return { call, thread: id, began: thread.began[i] as number, ended, why, value: thread.values[i] as number, forgotten }
+    })
+  }
+
+  /** Byte ranges that a schedule may write. */
+  private changing(keys: readonly ExploredKey[]): [number, number][] {
+    const { table } = this
+    const ranges: [number, number][] = [[0, 128], [table.from, table.to]]
+    if (this.updates) ranges.push(table.blocks)
+    if (hasVerb(this.scenario, 'block')) for (const key of keys) ranges.push(table.gateOf(key))
+    return ranges
+  }
+}
+
+function keyAt(home: number, index: number): ExploredKey {
+  // The low word's upper half chooses the line, its lower half is part of the fingerprint.
+  return { low: (Math.floor(home * 65_536) << 16) | 2, high: index + 1 }
+}
+
+function auditCalls(scenario: Scenario): Call[] {
+  const nowUs = latestUs(scenario)
+  const looks = scenario.homes.map((_, key): Call => ({ verb: 'peek', key, nowUs, amount: 0 }))
+  return [...looks, ...looks.map((call): Call => ({ ...call, verb: 'take', amount: 1 }))]
+}
+
+function inOrder(outcomes: readonly Outcome[], first: number): Outcome[] {
+  return outcomes.map((outcome, i) => ({ ...outcome, began: first + i, ended: first + i }))
+}
