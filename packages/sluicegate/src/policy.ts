@@ -30,8 +30,8 @@ export interface RateOptions {
   readonly name?: string
 }
 
-export const MAX_LIMIT = 1_000_000_000
-export const MAX_NAME_LENGTH = 120
+const MAX_LIMIT = 1_000_000_000
+const MAX_NAME_LENGTH = 120
 const MIN_WINDOW_MS = 1
 const MAX_WINDOW_MS = 366 * 86_400_000
 const OPTIONS: ReadonlySet<string> = new Set(['limit', 'window', 'burst', 'name'])

@@ -138,7 +138,7 @@ export class Oracle {
 }
 
 /** A reading in milliseconds as whole microseconds, the nearest. */
-export function toUs(ms: number): bigint {
+function toUs(ms: number): bigint {
   return BigInt(Math.round(ms * 1000))
 }
 
