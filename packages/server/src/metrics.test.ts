@@ -25,7 +25,13 @@ test('a strict reader refuses what is not the text format', () => {
   const head = '# HELP a_total A.\n# TYPE a_total counter\n'
   assert.equal(readExposition(`${head}a_total{x="1"} 1\n`).length, 1)
   const broken = [`${head}a_total 1`, 'a_total 1\n', `${head}a_total -1\n`, `${head}a_total{x=1} 1\n`, `${head}a_total 1\na_total 1\n`]
-  const disorder = [`${head}b 1\n`, `${head}a_total one\n`, `${head}# TYPE a_total gauge\n`, '# HELP a A.\n# TYPE a counter\na 1\n']
+  const disorder = [
+    `${head}b 1\n`,
+    `${head}a_total one\n`,
+    `${head}# TYPE a_total gauge\n`,
+    '# HELP a A.\n# TYPE a counter\na 1\n',
+    `${head.replace(' counter', ' gauge')}a_total 1\n`,
+  ]
   const histogram = '# HELP h H.\n# TYPE h histogram\nh_bucket{le="1"} 2\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n'
   for (const text of [...broken, ...disorder, histogram]) assert.throws(() => readExposition(text), Error, text)
 })

@@ -24,6 +24,8 @@ export interface Metrics {
 export function createMetrics(engine: Engine, version: string): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  // Gauges with a counter's name: Prometheus' own check refuses them.
+  for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`)
   const add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]): void => {
     registry.registerMetric(collected(type, name, help, collect))
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { manualClock } from 'sluicegate'
 import { readRateLimitFields } from './testing/rate-limit-fields.js'
-import { runService } from './testing/running-service.js'
+import { runService, TWO_POLICIES } from './testing/running-service.js'
 
 interface Answer {
   readonly status: number
@@ -117,7 +117,8 @@ test('keys are limited each by itself, and policies too', async (t) => {
 })
 
 test('an outage is 503 and no denial', async (t) => {
-  const { url, engine } = await runService(t)
+  // Without the page nothing else asks the engine, which is closed here as nobody but the service would.
+  const { url, engine } = await runService(t, `${TWO_POLICIES}dashboard: { keys: off }\n`)
   engine.close()
   const { status, body } = await ask(`${url}/v1/take?policy=burst&key=alice`)
   assert.deepEqual([status, body.code], [503, 'OUTAGE'])

@@ -39,6 +39,7 @@ export function readExposition(text: string): ExposedSample[] {
     if (type === undefined || !helps.has(current)) throw new Error(`${line}: neither HELP nor TYPE before it`)
     if (!belongs(sample.name, current, type)) throw new Error(`${line}: does not belong to ${type} ${current}`)
     if (type === 'counter' && (!sample.name.endsWith('_total') || !(sample.value >= 0))) throw new Error(`${line}: no proper counter`)
+    if (type !== 'counter' && current.endsWith('_total')) throw new Error(`${line}: only a counter is a total`)
     const series = `${sample.name} ${JSON.stringify(Object.entries(sample.labels).sort())}`
     if (seen.has(series)) throw new Error(`${line}: the series is there twice`)
     seen.add(series)

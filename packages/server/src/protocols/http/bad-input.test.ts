@@ -62,6 +62,8 @@ const CASES: readonly [what: string, bytes: string | Buffer, status: number, det
   ['a query string on a POST', request(`POST /v1/take?${GOOD}`, ['Content-Type: application/json'], '{}'), 400, /no query string/],
   ['an unknown path', request('GET /v2/take'), 404, /nothing at this path.*\/v1\/take/],
   ['a path named __proto__', request('GET /__proto__'), 404, /nothing at this path/],
+  ['no Host', 'GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n', 400, /Host header is missing/],
+  ['an odd expectation', request('GET /nowhere', ['Expect: wonders']), 404, /nothing at this path/],
   ['no HTTP at all', 'hello\r\n\r\n', 400, /not an HTTP\/1\.1 request/],
 ]
 

@@ -13,10 +13,11 @@ export interface Patience {
 
 export const DEFAULT_PATIENCE: Patience = { headersMs: 10_000, requestMs: 15_000, idleMs: 75_000 }
 
+/** Room for every key that is allowed, percent-encoded. */
 const MAX_HEADER_BYTES = 16_384
 const MAX_CONNECTIONS = 10_000
 
-/** Room for every key that is allowed, percent-encoded. */
+/** An HTTP server with bounds on what a client may send and how long it may take, not listening yet. */
 export function createListener(handle: RequestListener, patience: Patience = DEFAULT_PATIENCE): Server {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -25,9 +26,13 @@ export function createListener(handle: RequestListener, patience: Patience = DEF
     keepAliveTimeout: patience.idleMs,
     connectionsCheckingInterval: Math.min(1_000, patience.headersMs),
     noDelay: true,
+    // Node's own answers have neither a body nor our headers: the router asks for the host itself.
+    requireHostHeader: false,
   })
   server.maxConnections = MAX_CONNECTIONS
   server.on('request', handle)
+  // What a client expects beyond "100-continue" may be ignored (RFC 9110, section 10.1.1).
+  server.on('checkExpectation', handle)
   server.on('clientError', answerUnreadable)
   return server
 }

@@ -19,6 +19,8 @@ export function router(routes: ReadonlyMap<string, Route>): RequestListener {
 }
 
 function dispatch(routes: ReadonlyMap<string, Route>, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
+  if (request.headers.host === undefined && request.httpVersion === '1.1')
+    throw new Problem(400, 'REQUEST_INVALID', 'the Host header is missing')
   const { path, query } = splitTarget(request.url ?? '/')
   const route = routes.get(path)
   if (route === undefined)
