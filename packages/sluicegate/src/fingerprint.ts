@@ -1,15 +1,13 @@
 // A keyed 64-bit hash of a key's UTF-16 units, so that nobody outside can craft keys that share a table line or a fingerprint.
 // HalfSipHash-1-3 with two departures: four units below 256 share a word, which saves every other round of an ASCII key, and
 // the second half of the output is the other half of the final state, not three more rounds; no output is ever shown.
-// Lone surrogates are units like any other. The round stands three times: a call would cost what the hash does.
+// Lone surrogates are units like any other. The round stands five times: a call would cost what the hash does.
 //
 // Source: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF", 2012, and its 32-bit variant HalfSipHash.
 
 /** The two halves of the last {@link fingerprint}: no object is made on the hot path. */
 export let low = 0
 export let high = 0
-
-const FINAL_ROUNDS = 3
 
 /** Sets {@link low} and {@link high} to the fingerprint of `key` under the secret `k0`, `k1`. */
 export function fingerprint(key: string, k0: number, k1: number): void {
@@ -40,9 +38,9 @@ export function fingerprint(key: string, k0: number, k1: number): void {
     v0 ^= word
   }
   for (; i <= length; i += 2) {
-    // The last word holds the length and the odd unit, if any.
+    // The last word holds the odd unit, if any, and the whole length: it tells how many units the words before it hold.
     const pair = i + 2 <= length
-    const word = pair ? key.charCodeAt(i) | (key.charCodeAt(i + 1) << 16) : (length << 25) | (i < length ? key.charCodeAt(i) : 0)
+    const word = pair ? key.charCodeAt(i) | (key.charCodeAt(i + 1) << 16) : (length << 16) | (i < length ? key.charCodeAt(i) : 0)
     v3 ^= word
     v0 = (v0 + v1) | 0
     v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
@@ -56,19 +54,38 @@ export function fingerprint(key: string, k0: number, k1: number): void {
     v2 = (v2 << 16) | (v2 >>> 16)
     v0 ^= word
   }
+  // Three rounds to finish.
   v2 ^= 0xee
-  for (let round = 0; round < FINAL_ROUNDS; round++) {
-    v0 = (v0 + v1) | 0
-    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
-    v0 = (v0 << 16) | (v0 >>> 16)
-    v2 = (v2 + v3) | 0
-    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
-    v0 = (v0 + v3) | 0
-    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
-    v2 = (v2 + v1) | 0
-    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
-    v2 = (v2 << 16) | (v2 >>> 16)
-  }
+  v0 = (v0 + v1) | 0
+  v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
+  v0 = (v0 << 16) | (v0 >>> 16)
+  v2 = (v2 + v3) | 0
+  v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
+  v0 = (v0 + v3) | 0
+  v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
+  v2 = (v2 + v1) | 0
+  v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
+  v2 = (v2 << 16) | (v2 >>> 16)
+  v0 = (v0 + v1) | 0
+  v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
+  v0 = (v0 << 16) | (v0 >>> 16)
+  v2 = (v2 + v3) | 0
+  v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
+  v0 = (v0 + v3) | 0
+  v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
+  v2 = (v2 + v1) | 0
+  v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
+  v2 = (v2 << 16) | (v2 >>> 16)
+  v0 = (v0 + v1) | 0
+  v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
+  v0 = (v0 << 16) | (v0 >>> 16)
+  v2 = (v2 + v3) | 0
+  v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
+  v0 = (v0 + v3) | 0
+  v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
+  v2 = (v2 + v1) | 0
+  v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
+  v2 = (v2 << 16) | (v2 >>> 16)
   low = v1 ^ v3
   high = v0 ^ v2
 }
