@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { clockFromHandle, clockHandle, coarseClock, manualClock, preciseClock } from './clock.js'
+import { createLimiter, tokenBucket } from './index.js'
+
+test('a manual clock stands still until it is moved', () => {
+  const clock = manualClock(1000.25)
+  assert.equal(clock.nowMs(), 1000.25)
+  clock.advance(0.5)
+  assert.equal(clock.nowMs(), 1000.75)
+  clock.advance(-1000)
+  assert.equal(clock.nowMs(), 0.75)
+  clock.set(2 ** 41)
+  assert.equal(clock.nowMs(), 2 ** 41)
+})
+
+test('a manual clock fires the timers that fell due, in order, at their time', () => {
+  const clock = manualClock()
+  const fired: string[] = []
+  const timer = (name: string, ms: number) => clock.after(ms, () => void fired.push(`${name} at ${clock.nowMs()}`))
+  timer('late', 30)
+  timer('early', 10)
+  timer('middle', 20)
+  const cancel = timer('cancelled', 15)
+  cancel()
+  clock.advance(9.999)
+  assert.deepEqual(fired, [])
+  clock.advance(15)
+  assert.deepEqual(fired, ['early at 10', 'middle at 20'])
+  clock.set(1e6)
+  assert.deepEqual(fired, ['early at 10', 'middle at 20', 'late at 30'])
+  assert.equal(clock.nowMs(), 1e6)
+})
+
+test('a timer of a manual clock may set the next one', () => {
+  const clock = manualClock()
+  const ticks: number[] = []
+  const tick = (): void => {
+    ticks.push(clock.nowMs())
+    if (ticks.length < 5) clock.after(10, tick)
+  }
+  clock.after(10, tick)
+  clock.advance(100)
+  assert.deepEqual(ticks, [10, 20, 30, 40, 50])
+})
+
+test('a manual clock takes finite times only', () => {
+  for (const wrong of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
+    assert.throws(() => manualClock(wrong), { code: 'CLOCK_INVALID' })
+    assert.throws(() => manualClock().advance(wrong), { code: 'CLOCK_INVALID' })
+  }
+})
+
+test('the handle of a manual clock leads to the same time', () => {
+  const clock = manualClock(5)
+  const other = clockFromHandle(clockHandle(clock))
+  clock.advance(37)
+  assert.equal(other?.nowMs(), 42)
+})
+
+test('a precise clock reads Unix time and never runs back', () => {
+  const clock = preciseClock()
+  assert.ok(Math.abs(clock.nowMs() - (performance.timeOrigin + performance.now())) < 5)
+  let last = 0
+  for (let i = 0; i < 10_000; i++) {
+    const nowMs = clock.nowMs()
+    assert.ok(nowMs >= last)
+    last = nowMs
+  }
+})
+
+test('a coarse clock stands still within a turn of the event loop and moves between turns', async () => {
+  const clock = coarseClock()
+  const readings: number[] = []
+  for (let turn = 0; turn < 3; turn++) {
+    const first = clock.nowMs()
+    const busyUntilMs = performance.now() + 2
+    while (performance.now() < busyUntilMs) assert.equal(clock.nowMs(), first)
+    readings.push(first)
+    await nextTurn()
+  }
+  assert.ok(readings.every((reading, i) => i === 0 || reading >= (readings[i - 1] as number) + 2))
+})
+
+test('a limiter reads a coarse clock once a turn', async () => {
+  const limiter = createLimiter(tokenBucket({ limit: 1000, window: '1s', burst: 1 }), { clock: coarseClock() })
+  const busyUntilMs = performance.now() + 5
+  let passed = 0
+  while (performance.now() < busyUntilMs) if (limiter.take('k').allowed) passed++
+  assert.equal(passed, 1)
+  await nextTurn()
+  assert.equal(limiter.take('k').allowed, true)
+})
+
+for (const clockOf of [preciseClock, coarseClock]) {
+  test(`the handle of a ${clockOf.name} leads to the same time base`, () => {
+    const handle = clockHandle(clockOf())
+    const [there, here] = [clockFromHandle(handle)?.nowMs() ?? 0, preciseClock().nowMs()]
+    assert.ok(Math.abs(there - here) < 5)
+  })
+}
+
+test('a clock of the caller travels in no handle', () => {
+  assert.deepEqual(clockHandle({ nowMs: () => 0 }), { kind: 'custom' })
+  assert.equal(clockFromHandle({ kind: 'custom' }), undefined)
+})
+
+test('a delay beyond 2^31 ms does not fire at once', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { after } = preciseClock()
+  let fired = 0
+  after?.(30 * 86_400_000, () => {
+    fired++
+  })
+  t.mock.timers.tick(2 ** 31 - 1)
+  assert.equal(fired, 0)
+  t.mock.timers.tick(30 * 86_400_000 - 2 ** 31)
+  assert.equal(fired, 0)
+  t.mock.timers.tick(1)
+  assert.equal(fired, 1)
+  const cancel = after?.(10, () => {
+    fired++
+  })
+  cancel?.()
+  t.mock.timers.tick(100)
+  assert.equal(fired, 1)
+})

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  attachLimiter,
+  createLimiter,
+  gcra,
+  type LimiterHandle,
+  type LimiterOptions,
+  manualClock,
+  PolicyError,
+  tokenBucket,
+} from './index.js'
+
+const POLICY = gcra({ limit: 10, window: '1s' })
+const BAD_OPTIONS: readonly (readonly [string, string, readonly unknown[]])[] = [
+  ['OPTION_INVALID', 'maxKeys', [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 100_000_001, '10', null]],
+  ['OPTION_INVALID', 'hotKeys', [-1, 0.5, 10_001, '5', null]],
+  ['OPTION_INVALID', 'onFull', ['', 'drop', null, true]],
+  ['CLOCK_INVALID', 'clock', [null, 0, {}, Date, { nowMs: 5 }]],
+  ['OPTION_UNKNOWN', 'maxkeys', [10]],
+]
+
+for (const [code, option, values] of BAD_OPTIONS) {
+  test(`a bad ${option} is refused with ${code}, the option and the value`, () => {
+    for (const value of values) {
+      assert.throws(
+        () => createLimiter(POLICY, { [option]: value } as LimiterOptions),
+        (error) => error instanceof PolicyError && error.code === code && error.option === option && Object.is(error.value, value),
+        `${option}: ${String(value)}`,
+      )
+    }
+  })
+}
+
+test('options that are undefined count as not given', () => {
+  const limiter = createLimiter(POLICY, { maxKeys: undefined, clock: undefined, onFull: undefined, hotKeys: undefined } as never)
+  assert.equal(limiter.take('k').allowed, true)
+})
+
+test('what is no policy is refused', () => {
+  for (const wrong of [null, undefined, {}, 'gcra', { ...POLICY, algorithm: 'x' }]) {
+    assert.throws(() => createLimiter(wrong as never), { code: 'POLICY_INVALID', option: 'policy' })
+  }
+})
+
+test('a policy that came as JSON is as good as the one it was made from', () => {
+  const limiter = createLimiter(JSON.parse(JSON.stringify(POLICY)))
+  assert.deepEqual(limiter.policy, POLICY)
+})
+
+test('a clock that reads nothing usable is misuse at the call that read it', () => {
+  let reading: unknown = 0
+  const limiter = createLimiter(POLICY, { clock: { nowMs: () => reading as number } })
+  for (reading of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 1e300, undefined]) {
+    assert.throws(() => limiter.take('k'), { name: 'PolicyError', code: 'CLOCK_INVALID' })
+    assert.throws(() => limiter.peek('k'), { name: 'PolicyError', code: 'CLOCK_INVALID' })
+  }
+  reading = 1000
+  assert.equal(limiter.take('k').remaining, 9)
+})
+
+test('a policy of many digits keeps its name and numbers through update and attach', () => {
+  const policy = tokenBucket({ limit: 999_983, window: 60_000.001, burst: 123_457, name: `!${'~'.repeat(119)}` })
+  const limiter = createLimiter(policy, { clock: manualClock() })
+  assert.deepEqual(attachLimiter(limiter.handle()).policy, policy)
+  limiter.update({ ...policy, name: ' ' })
+  assert.deepEqual(attachLimiter(limiter.handle()).policy, { ...policy, name: ' ' })
+})
+
+test('an attached limiter shares the budget both ways, and outlives the one it was attached to', () => {
+  const limiter = createLimiter(POLICY, { clock: manualClock() })
+  const attached = attachLimiter(limiter.handle())
+  limiter.take('k', 3)
+  attached.take('k', 3)
+  assert.deepEqual([limiter.peek('k').remaining, attached.peek('k').remaining], [4, 4])
+  limiter.close()
+  assert.equal(attached.take('k', 4).allowed, true)
+})
+
+test('what is no handle is refused', () => {
+  const good = createLimiter(POLICY).handle()
+  for (const wrong of [null, undefined, {}, { sluicegate: 1 }, { ...good, sluicegate: 2 }, { ...good, memory: new SharedArrayBuffer(8) }]) {
+    assert.throws(() => attachLimiter(wrong as LimiterHandle), { code: 'HANDLE_INVALID', option: 'handle' })
+  }
+})
+
+test('a clock of the caller does not travel: attach without it is refused, with it shares the time', () => {
+  let nowMs = 0
+  const clock = { nowMs: () => nowMs }
+  const handle = createLimiter(POLICY, { clock }).handle()
+  assert.throws(() => attachLimiter(handle), { code: 'CLOCK_INVALID', option: 'clock' })
+  const attached = attachLimiter(handle, { clock })
+  attached.take('k', 10)
+  nowMs = 100
+  assert.equal(attached.take('k').allowed, true)
+})
+
+test('attach takes no options that belong to the memory', () => {
+  const handle = createLimiter(POLICY).handle()
+  assert.throws(() => attachLimiter(handle, { maxKeys: 5 } as never), { code: 'OPTION_UNKNOWN', option: 'maxKeys' })
+})
