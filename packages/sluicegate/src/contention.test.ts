@@ -47,7 +47,7 @@ test('a call that was given up has charged nothing, and the next one decides', (
   assert.equal(limiter.take('k').allowed, true)
 })
 
-test('a call that another thread gets ahead of charges once, beside the other's', (t) => {
+test('a call that another thread gets ahead of charges once, apart from the other', (t) => {
   const { limiter, rival, policy } = twoEnds()
   let interruptions = 0
   const restore = steppingIn(t, () => {
