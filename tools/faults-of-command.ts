@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 
 /** Runs a program; what it printed is the fault when it fails. */
 export function faultsOfCommand(command: string, args: readonly string[]): string[] {
-  const done = spawnSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, FORCE_COLOR: '0' } })
+  const done = spawnSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, NO_COLOR: '1' } })
   if (done.status === 0) return []
   const output = `${done.stdout ?? ''}${done.stderr ?? ''}${done.error?.message ?? ''}`.trim()
   return [output || `${command} ended with code ${done.status} and said nothing`]
