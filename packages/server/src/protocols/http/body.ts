@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { Problem } from './problem.js'
 
 /** Holds the longest key, each of its 1,024 units escaped as six bytes, with room to spare. */
-export const MAX_BODY_BYTES = 16_384
+const MAX_BODY_BYTES = 16_384
 
 const MAX_DISCARDED_BYTES = 4_194_304
 

@@ -57,3 +57,19 @@ test('requests on one connection are answered in turn', async (t) => {
   const remaining = [...(await readToEnd(socket)).matchAll(/"remaining":(\d+)/g)].map(([, tokens]) => tokens)
   assert.deepEqual(remaining, ['99', '98', '97'])
 })
+
+test('a client that asks and never reads is not asked for more, and fills no memory', async (t) => {
+  const { url, engine } = await runService(t)
+  const { counts } = engine.gate('burst') ?? assert.fail()
+  const socket = await connectTo(url)
+  const asked = 300_000
+  const batch = 'GET /v1/take?policy=burst&key=a HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1_000)
+  for (let i = 0; i < asked / 1_000; i++) socket.write(batch)
+  const answered = (): number => counts.allowed + counts.denied
+  for (let before = -1; before !== answered(); ) {
+    before = answered()
+    for (let i = 0; i < 20; i++) await (await fetch(`${url}/livez`)).text()
+  }
+  socket.destroy()
+  assert.ok(answered() > 0 && answered() < asked / 2, `${answered()} answers were made`)
+})

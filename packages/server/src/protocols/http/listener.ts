@@ -11,7 +11,7 @@ export interface Patience {
   readonly idleMs: number
 }
 
-export const DEFAULT_PATIENCE: Patience = { headersMs: 10_000, requestMs: 15_000, idleMs: 75_000 }
+const DEFAULT_PATIENCE: Patience = { headersMs: 10_000, requestMs: 15_000, idleMs: 75_000 }
 
 /** Room for every key that is allowed, percent-encoded. */
 const MAX_HEADER_BYTES = 16_384
@@ -43,6 +43,8 @@ export function listen(server: Server, host: string, port: number): Promise<Addr
     server.once('error', reject)
     server.listen(port, host, () => {
       server.off('error', reject)
+      // For example no more file descriptors: those who are connected are served on.
+      server.on('error', (error) => console.error(`sluicegate: a connection could not be taken: ${error.message}`))
       resolve(server.address() as AddressInfo)
     })
   })

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { ConfigError } from './config/fault.js'
+import { parseConfig } from './config/read-config.js'
+import { Engine } from './engine.js'
+import { createMetrics } from './metrics.js'
+
+const GUIDE = read('../../../docs/service.md')
+
+function read(path: string): string {
+  return readFileSync(fileURLToPath(new URL(path, import.meta.url)), 'utf8')
+}
+
+/** The contents of each fenced block of this language. */
+function blocks(language: string): string[] {
+  return [...GUIDE.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map(([, block]) => block as string)
+}
+
+test('the configuration in the guide is accepted', () => {
+  const [yaml = assert.fail('there is none')] = blocks('yaml')
+  assert.deepEqual(
+    parseConfig(yaml).policies.map(({ policy: { name } }) => name),
+    ['per-user', 'uploads'],
+  )
+})
+
+test('the faults in the guide are told in these words', () => {
+  const yaml = '\npolicies:\n  api:\n    algorithm: tokenbucket\n    limit: 5\n    window: 60\n'
+  assert.throws(
+    () => parseConfig(yaml, 'gate.yaml'),
+    (error) => error instanceof ConfigError && assert.equal(`${error.message}\n`, blocks('text')[0]) === undefined,
+  )
+})
+
+test('the guide has every metric of the service, and no other', async () => {
+  const exposed = (await createMetrics(new Engine([]), '0').render()).matchAll(/^# TYPE (sluicegate_\w+)/gm)
+  const described = GUIDE.matchAll(/^\| `(sluicegate_\w+)`/gm)
+  assert.deepEqual(Array.from(described, ([, name]) => name).sort(), Array.from(exposed, ([, name]) => name).sort())
+})
+
+test('the guide has every code of a problem that a client can meet', () => {
+  const codes = read('../src/protocols/http/problem.ts').matchAll(/^ {2}\| '([A-Z_]+)'/gm)
+  const missing = Array.from(codes, ([, code]) => code as string).filter((code) => code !== 'INTERNAL' && !GUIDE.includes(`\`${code}\``))
+  assert.deepEqual(missing, [])
+})
