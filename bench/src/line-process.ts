@@ -22,6 +22,10 @@ export class LineProcess {
     return process
   }
 
+  get pid(): number {
+    return this.child.pid as number
+  }
+
   async ask(line: string): Promise<unknown> {
     this.child.stdin.write(`${line}\n`)
     return JSON.parse(await this.nextLine())

@@ -16,14 +16,16 @@ import { installRivals, rivalVersions } from './rivals.js'
 
 const JUDGED: readonly Question[] = [boundKey, oneKey, hundredThousandKeys, millionKeys, denial, memory, hotKey]
 const SWEEPS: readonly Question[] = [keysSweep, workersSweep]
-const FULL: Effort = { rounds: 11, repeatMs: 150 }
-const QUICK: Effort = { rounds: 7, repeatMs: 40 }
+const FULL: Effort = { rounds: 11, repeatMs: 150, patienceMs: 0 }
+const PATIENCE_MS = 60_000
+const QUICK: Effort = { rounds: 7, repeatMs: 40, patienceMs: 0 }
 
-const USAGE = `npm run bench -- [--only NAME]... [--quick] [--sweeps] [--json FILE]
+const USAGE = `npm run bench -- [--only NAME]... [--quick] [--sweeps] [--patient] [--json FILE]
 
   --only NAME   one question, may be given again: ${[...JUDGED, ...SWEEPS].map(({ name }) => name).join(', ')}
   --quick       ${QUICK.rounds} short rounds instead of ${FULL.rounds} long ones: a first look, no figures to quote
   --sweeps      also what the plots are drawn from: ${SWEEPS.map(({ name }) => name).join(', ')}
+  --patient     wait for quiet before each repeat, and throw away those that others disturbed
   --json FILE   write all samples, the machine and the verdicts`
 
 const { values } = parseArgs({
@@ -31,6 +33,7 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true, default: [] },
     quick: { type: 'boolean', default: false },
     sweeps: { type: 'boolean', default: false },
+    patient: { type: 'boolean', default: false },
     json: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
@@ -52,7 +55,7 @@ function chosen(): readonly Question[] {
 
 async function run(questions: readonly Question[]): Promise<void> {
   installRivals()
-  const effort = values.quick ? QUICK : FULL
+  const effort: Effort = { ...(values.quick ? QUICK : FULL), patienceMs: values.patient ? PATIENCE_MS : 0 }
   const about = { startedAt: new Date().toISOString(), machine: machine(), rivals: rivalVersions(), effort }
   const loadBefore = load()
   console.log(`${about.machine.cpu}, ${about.machine.cores} cores, ${about.machine.os}, Node ${about.machine.node}, load ${loadBefore}\n`)

@@ -37,7 +37,7 @@ export const hotKey: Question = {
 
 /** Workers on one key, lock-free or under a mutex. */
 export function hotKeySubject(name: string, { repeatMs }: Effort, job: Omit<HotKeyJob, 'repeatMs'>): Subject {
-  return { name, outcome: 'allow', start: () => startNode(name, SUBJECT, { ...job, repeatMs }) }
+  return { name, outcome: 'mostly allow', start: () => startNode(name, SUBJECT, { ...job, repeatMs }) }
 }
 
 function goSubjects({ repeatMs }: Effort): Subject[] {

@@ -51,5 +51,5 @@ async function fill(contender: ContenderName, { repeatMs }: Effort): Promise<Fil
 function bytesAKey(contender: string, kind: string, filled: readonly Filled[], bytes: (filled: Filled) => number): Measurement {
   const samples = filled.map((each) => bytes(each) / KEYS)
   const summary = summaryOf(samples)
-  return { subject: `${contender}: ${kind}`, ns: summary, grossNs: summary, samples, takes: KEYS * filled.length }
+  return { subject: `${contender}: ${kind}`, ns: summary, grossNs: summary, samples, takes: KEYS * filled.length, voided: 0 }
 }
