@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compareSeeds, firstMismatch, replayedInMemory, savedSeeds, seedsFrom, sequenceOf } from 'sluicegate-testkit'
+import type { Limiter } from './index.js'
 
 const SEQUENCES = 20_000
 
@@ -18,19 +19,19 @@ test('a wrong answer in any field and at any step is noticed', () => {
   for (const field of ['allowed', 'limit', 'remaining', 'retryAfterMs', 'resetAfterMs'] as const) {
     const sequence = sequenceOf(7)
     const replayed = replayedInMemory(sequence)
-    const { limiter } = replayed
     const last = sequence.steps.filter(({ verb }) => verb !== 'update').length
     let calls = 0
-    const wrong = new Proxy(limiter, {
-      get: (target, name) => {
-        const method = target[name as 'take'].bind(target)
-        return (...args: Parameters<typeof method>) => {
-          const decision = method(...args)
-          if (++calls < last) return decision
-          return { ...decision, [field]: field === 'allowed' ? !decision.allowed : decision[field] + 1 }
-        }
-      },
-    })
-    assert.equal(firstMismatch(sequence, { ...replayed, limiter: wrong })?.field, field)
+    const wrongly = (limiter: Limiter): Limiter =>
+      new Proxy(limiter, {
+        get: (target, name) => {
+          const method = target[name as 'take'].bind(target)
+          return (...args: Parameters<typeof method>) => {
+            const decision = method(...args)
+            if (++calls < last) return decision
+            return { ...decision, [field]: field === 'allowed' ? !decision.allowed : decision[field] + 1 }
+          }
+        },
+      })
+    assert.equal(firstMismatch(sequence, { ...replayed, ends: replayed.ends.map(wrongly) })?.field, field)
   }
 })

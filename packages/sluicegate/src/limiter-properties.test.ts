@@ -12,25 +12,29 @@ test(`the limiter answers as the oracle does in ${RUNS} sequences that shrink`, 
     fc.property(sequences(), (sequence) => {
       const replayed = replayedInMemory(sequence)
       const mismatch = firstMismatch(sequence, replayed)
-      replayed.limiter.close()
+      for (const end of replayed.ends) end.close()
       return mismatch === undefined
     }),
     { numRuns: RUNS, seed: SEED },
   )
 })
 
-type Move = (atMs: number, policy: RateSpec) => Step
+type Move = (place: Place, policy: RateSpec) => Step
+type Place = Pick<Step, 'atMs' | 'key' | 'end'>
 
 function sequences(): fc.Arbitrary<Sequence> {
-  const moves = fc.array(fc.tuple(gapsMs(), calls()), { minLength: 1, maxLength: 30 })
+  const moves = fc.array(fc.tuple(gapsMs(), calls(), fc.constantFrom('a', 'b', 'c'), fc.integer({ min: 0, max: 2 })), {
+    minLength: 1,
+    maxLength: 30,
+  })
   return fc
     .record({ algorithm: fc.constantFrom('gcra' as const, 'token-bucket' as const), policy: policies(), moves })
     .map(({ algorithm, policy, moves }) => {
       let atMs = 1_789_000_000_000
       let current = policy
-      const steps = moves.map(([gapMs, call]) => {
+      const steps = moves.map(([gapMs, call, key, end]) => {
         atMs += gapMs
-        const step = call(atMs, current)
+        const step = call({ atMs, key, end }, current)
         if (step.verb === 'update') current = step.policy
         return step
       })
@@ -66,29 +70,29 @@ function calls(): fc.Arbitrary<Move> {
       weight: 6,
       arbitrary: fc.tuple(fc.constantFrom('take' as const, 'peek' as const), share).map(
         ([verb, part]): Move =>
-          (atMs, policy) => ({ atMs, verb, cost: tokens(part, policy) }),
+          (place, policy) => ({ ...place, verb, cost: tokens(part, policy) }),
       ),
     },
     {
       weight: 2,
       arbitrary: fc.tuple(fc.constantFrom('refund' as const, 'penalize' as const), share).map(
         ([verb, part]): Move =>
-          (atMs, policy) => ({ atMs, verb, tokens: tokens(part * 3, policy) }),
+          (place, policy) => ({ ...place, verb, tokens: tokens(part * 3, policy) }),
       ),
     },
     {
       weight: 1,
       arbitrary: fc.integer({ min: 0, max: 100_000_000 }).map(
         (us): Move =>
-          (atMs) => ({ atMs, verb: 'block', durationMs: us / 1000 }),
+          (place) => ({ ...place, verb: 'block', durationMs: us / 1000 }),
       ),
     },
-    { weight: 1, arbitrary: fc.constant<Move>((atMs) => ({ atMs, verb: 'reset' })) },
+    { weight: 1, arbitrary: fc.constant<Move>((place) => ({ ...place, verb: 'reset' })) },
     {
       weight: 1,
       arbitrary: policies().map(
         (policy): Move =>
-          (atMs) => ({ atMs, verb: 'update', policy }),
+          (place) => ({ ...place, verb: 'update', policy }),
       ),
     },
   )

@@ -18,7 +18,7 @@ export function compareSeeds(seeds: Iterable<number>, onSequence?: (done: number
     const sequence = sequenceOf(seed)
     const replayed = replayedInMemory(sequence)
     const mismatch = firstMismatch(sequence, replayed)
-    replayed.limiter.close()
+    for (const end of replayed.ends) end.close()
     if (mismatch !== undefined) mismatches.push({ seed, mismatch })
     sequences++
     decisions += sequence.steps.length

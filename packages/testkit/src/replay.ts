@@ -7,8 +7,9 @@ import type { Sequence, Step } from './sequences.js'
 export interface Replayed {
   /** Sets the clock that the limiter reads. */
   set(ms: number): void
-  readonly limiter: Limiter
-  update(spec: RateSpec): void
+  /** The limiter's ends, the one that made it first. */
+  readonly ends: readonly Limiter[]
+  update(end: Limiter, spec: RateSpec): void
 }
 
 /** The first step whose answer differs, and how. */
@@ -22,21 +23,22 @@ export interface Mismatch {
 
 const FIELDS = ['allowed', 'limit', 'remaining', 'retryAfterMs', 'resetAfterMs'] as const
 
-/** Runs a sequence on one key of the oracle: the answer to each step, undefined for an update. */
-export function oracleAnswers({ policy, steps }: Sequence, key = 'k'): (OracleDecision | undefined)[] {
+/** Runs a sequence on the oracle: the answer to each step, undefined for an update. */
+export function oracleAnswers({ policy, steps }: Sequence): (OracleDecision | undefined)[] {
   const oracle = new Oracle(policy)
-  return steps.map((step) => oracleAnswer(oracle, step, key))
+  return steps.map((step) => oracleAnswer(oracle, step))
 }
 
-/** Runs the same steps on one key of a real limiter. */
-export function limiterAnswers(steps: readonly Step[], replayed: Replayed, key = 'k'): (Decision | undefined)[] {
+/** Runs the same steps on a real limiter. */
+export function limiterAnswers(steps: readonly Step[], replayed: Replayed): (Decision | undefined)[] {
   return steps.map((step) => {
     replayed.set(step.atMs)
-    return limiterAnswer(replayed, step, key)
+    return limiterAnswer(replayed, step)
   })
 }
 
-function oracleAnswer(oracle: Oracle, step: Step, key: string): OracleDecision | undefined {
+function oracleAnswer(oracle: Oracle, step: Step): OracleDecision | undefined {
+  const { key } = step
   switch (step.verb) {
     case 'take':
       return oracle.take(key, step.cost, step.atMs)
@@ -56,7 +58,10 @@ function oracleAnswer(oracle: Oracle, step: Step, key: string): OracleDecision |
   }
 }
 
-function limiterAnswer({ limiter, update }: Replayed, step: Step, key: string): Decision | undefined {
+function limiterAnswer({ ends, update }: Replayed, step: Step): Decision | undefined {
+  const { key } = step
+  const limiter = ends[step.end]
+  if (limiter === undefined) throw new RangeError(`no end ${step.end}`)
   switch (step.verb) {
     case 'take':
       return limiter.take(key, step.cost)
@@ -71,15 +76,15 @@ function limiterAnswer({ limiter, update }: Replayed, step: Step, key: string): 
     case 'reset':
       return limiter.reset(key)
     case 'update':
-      update(step.policy)
+      update(limiter, step.policy)
       return undefined
   }
 }
 
 /** Compares every field of every answer of a limiter with the oracle's. */
-export function firstMismatch(sequence: Sequence, replayed: Replayed, key = 'k'): Mismatch | undefined {
-  const expected = oracleAnswers(sequence, key)
-  const actual = limiterAnswers(sequence.steps, replayed, key)
+export function firstMismatch(sequence: Sequence, replayed: Replayed): Mismatch | undefined {
+  const expected = oracleAnswers(sequence)
+  const actual = limiterAnswers(sequence.steps, replayed)
   for (const [step, { verb }] of sequence.steps.entries()) {
     for (const field of FIELDS) {
       const [wanted, got] = [expected[step]?.[field], actual[step]?.[field]]

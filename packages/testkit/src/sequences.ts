@@ -1,15 +1,26 @@
 import { exactEmission, type RateSpec } from './oracle-emission.js'
 import { Random } from './random.js'
 
-/** One call of a sequence, at a reading of the clock in milliseconds. */
-export type Step =
-  | { readonly atMs: number; readonly verb: 'take' | 'peek'; readonly cost: number }
-  | { readonly atMs: number; readonly verb: 'refund' | 'penalize'; readonly tokens: number }
-  | { readonly atMs: number; readonly verb: 'block'; readonly durationMs: number }
-  | { readonly atMs: number; readonly verb: 'reset' }
-  | { readonly atMs: number; readonly verb: 'update'; readonly policy: RateSpec }
+/** When, where and on what a step acts. */
+interface Place {
+  /** The reading of the clock, in milliseconds. */
+  readonly atMs: number
+  readonly key: string
+  /** Which end of the limiter is asked: 0 made it, others are attached to it. */
+  readonly end: number
+}
 
-/** A policy and what happens to one key of it. */
+/** One call of a sequence. An update has no use for its key. */
+export type Step = Place &
+  (
+    | { readonly verb: 'take' | 'peek'; readonly cost: number }
+    | { readonly verb: 'refund' | 'penalize'; readonly tokens: number }
+    | { readonly verb: 'block'; readonly durationMs: number }
+    | { readonly verb: 'reset' }
+    | { readonly verb: 'update'; readonly policy: RateSpec }
+  )
+
+/** A policy and what happens to a few keys of it. */
 export interface Sequence {
   readonly algorithm: 'token-bucket' | 'gcra'
   readonly policy: RateSpec
@@ -24,9 +35,12 @@ const LAST_MS = 2 ** 41
 /**
  * The clock may step back, by an hour, within this time after the last policy. Later a key without debt may have been
  * forgotten and found again, and a step back holds it for the step at most, but how long exactly is the store's affair. The same
- * goes for a key whose entry made room for a block's: so a sequence has blocks or steps back.
+ * goes for a key whose entry made room for another key or a block: so a sequence has those or steps back.
  */
 const CERTAIN_MS = 5 * HOUR_MS
+/** A table for eight keys has room for these, each with a block. */
+const MOST_KEYS = 4
+const MOST_ENDS = 3
 const WINDOWS_MS = [
   1,
   1.001,
@@ -77,16 +91,18 @@ function randomSteps(random: Random, first: RateSpec): Step[] {
   let atMs = random.pick([2 * HOUR_MS, 1_789_000_000_000, random.fraction() * 30 * YEAR_MS, HOUR_MS + random.fraction() * 1000])
   let sinceMs = atMs
   let latestMs = atMs
-  const blocks = random.chance(0.3)
+  const forward = random.chance(0.4)
+  const keys = forward ? random.integer(1, MOST_KEYS) : 1
+  const ends = random.integer(1, MOST_ENDS)
   const gap = random.chance(0.3) ? pollGap(random) : (spec: RateSpec) => randomGapMs(random, spec)
   for (let i = 0; i < length; i++) {
-    const mayStepBack = !blocks && latestMs - sinceMs < CERTAIN_MS
+    const mayStepBack = !forward && latestMs - sinceMs < CERTAIN_MS
     const nextMs = Math.round((atMs + gap(policy)) * 1000) / 1000 + finerThanUs(random)
     atMs = Math.min(LAST_MS, Math.max(mayStepBack ? sinceMs - HOUR_MS : latestMs, nextMs))
     latestMs = Math.max(latestMs, atMs)
-    const step = randomStep(random, policy, atMs, blocks)
-    if (step.verb === 'update') {
-      policy = step.policy
+    const step = randomStep(random, policy, randomPlace(random, atMs, keys, ends), forward)
+    if (step.verb === 'update') policy = step.policy
+    if (i === 0 || step.verb === 'update') {
       sinceMs = atMs
       latestMs = atMs
     }
@@ -129,16 +145,23 @@ function finerThanUs(random: Random): number {
   return random.chance(0.2) ? (random.fraction() - 0.5) / 1000 : 0
 }
 
-function randomStep(random: Random, policy: RateSpec, atMs: number, blocks: boolean): Step {
+function randomPlace(random: Random, atMs: number, keys: number, ends: number): Place {
+  return { atMs, key: `key ${random.integer(1, keys)}`, end: random.integer(0, ends - 1) }
+}
+
+function randomStep(random: Random, policy: RateSpec, place: Place, blocks: boolean): Step {
   const die = random.integer(0, 99)
-  if (die < 72) return { atMs, verb: 'take', cost: randomCost(random, policy.burst) }
-  if (die < 82) return { atMs, verb: 'peek', cost: randomCost(random, policy.burst) }
-  if (die < 87) return { atMs, verb: 'refund', tokens: randomCost(random, policy.burst) }
-  if (die < 92) return { atMs, verb: 'penalize', tokens: randomCost(random, policy.burst * 4) }
-  if (die < 95 && blocks)
-    return { atMs, verb: 'block', durationMs: random.pick([0, 0.001, 1, 1000, policy.windowMs, random.fraction() * DAY_MS]) }
-  if (die < 97) return { atMs, verb: 'reset' }
-  return { atMs, verb: 'update', policy: random.chance(0.5) ? randomPolicy(random) : sibling(random, policy) }
+  if (die < 72) return { ...place, verb: 'take', cost: randomCost(random, policy.burst) }
+  if (die < 82) return { ...place, verb: 'peek', cost: randomCost(random, policy.burst) }
+  if (die < 87) return { ...place, verb: 'refund', tokens: randomCost(random, policy.burst) }
+  if (die < 92) return { ...place, verb: 'penalize', tokens: randomCost(random, policy.burst * 4) }
+  if (die < 95 && blocks) return { ...place, verb: 'block', durationMs: randomBlockMs(random, policy) }
+  if (die < 97) return { ...place, verb: 'reset' }
+  return { ...place, verb: 'update', policy: random.chance(0.5) ? randomPolicy(random) : sibling(random, policy) }
+}
+
+function randomBlockMs(random: Random, { windowMs }: RateSpec): number {
+  return random.pick([0, 0.001, 1, 1000, windowMs, random.fraction() * DAY_MS])
 }
 
 /** The same policy with one number changed, as people do. */
