@@ -45,6 +45,6 @@ function explained(error: NodeJS.ErrnoException, { host, port }: Listen): Error 
     EADDRNOTAVAIL: `${host} is no address of this machine: choose another with --host`,
     ENOTFOUND: `${host} is not known: choose an address of this machine with --host`,
   }
-  const reason = reasons[error.code ?? '']
+  const reason = error instanceof RangeError ? 'there is not enough memory for so many keys: lower max-keys' : reasons[error.code ?? '']
   return reason === undefined ? error : new UsageError(reason, 1)
 }
