@@ -4,7 +4,7 @@ import { claimedIdentity, expel, release, settle } from "./claim"
 import { pause } from "./host"
 import { BLOCKED_UNTIL, CAS_RETRIES, CONTENTIONS, EPOCH, EVICTIONS, GATES, GATE_COUNT, REFUSALS, STATE, TAKEOVER_HIGH } from "./memory-map"
 import { blockValueAt, burst, capacity, debtAt, epoch, isOrdinary, rebased, refresh, sinceBase, unitsPerToken, unitsPerUs, valueAt } from "./policy"
-import { FREE, LIVE, MARKED, NOTHING, RIVAL, choose, chosen, chosenDebt, find, lineAddress, residentDebt, roomAfterUs, seenState } from "./table"
+import { FREE, LIVE, MARKED, NOTHING, RESIDENT, RIVAL, choose, chosen, chosenDebt, find, lineAddress, residentDebt, roomAfterUs, seenState } from "./table"
 import { BLOCK, PEEK, TAKE, step } from "./verbs"
 import { blockFingerprint, claimMark, fingerprintOf, isBlock, stateWord, valueOf, withValue } from "./words"
 
@@ -95,6 +95,7 @@ function takeUnlessBlocked(fingerprint: u64, home: i32, tokens: i64, nowUs: i64)
  * Returns the debt in units after it, or for a take that is denied -1 - debt; NaN when there is no answer: see `why`.
  */
 export function change(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
+  forgottenDebt = -1
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     if (attempt > 0) backOff(attempt)
     const entry = find(fingerprint, home)
@@ -122,7 +123,6 @@ export function change(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowU
 
 /** A key that lives nowhere: it owes nothing, but counts from the latest time by which any key was forgotten. */
 function moveIn(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs: i64, attempt: i32): f64 {
-  if (attempt == 0) forgottenDebt = -1
   refresh()
   if (rebased(nowUs)) return RETRY
   const debt = newcomersDebt(fingerprint, nowUs)
@@ -130,6 +130,7 @@ function moveIn(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs: i64,
   if (next == debt) return unmoved(verb, debt)
 
   const kind = choose(fingerprint, home, nowUs)
+  if (kind == RESIDENT) return RETRY
   if (kind == NOTHING) {
     add(REFUSALS, 1)
     return unanswered(REFUSED, <f64>roomAfterUs(home, nowUs, unitsPerUs))

@@ -72,6 +72,8 @@ export const MARKED: i32 = 3
 export const LIVE: i32 = 4
 /** Another thread is moving the very same key in. */
 export const RIVAL: i32 = 5
+/** The very same key has moved in since it was missed. */
+export const RESIDENT: i32 = 6
 
 export let chosen: usize = 0
 /** Debt of a LIVE choice; with NOTHING, units or (in a block's entry) microseconds until the first candidate would do. */
@@ -96,6 +98,8 @@ export function choose(fingerprint: u64, home: i32, nowUs: i64): i32 {
         continue
       }
       const identity = load(entry)
+      // Judged like any other it could be forgotten for itself, and its charge with it.
+      if (fingerprintOf(identity) == fingerprint) return pick(RESIDENT, entry, state, 0)
       refresh()
       const debt = residentDebt(fingerprintOf(identity), state, nowUs)
       if (debt <= 0) return pick(fingerprintOf(identity) == NOBODY ? FREE : IDLE, entry, state, 0)
