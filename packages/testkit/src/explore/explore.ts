@@ -44,7 +44,8 @@ export function explore(module: WebAssembly.Module, scenario: Scenario, bounds: 
     return what === undefined
   })
   const complete = search.run()
-  const violation = what === undefined ? undefined : { what, schedule: search.stretchesRun, calls: world.history().outcomes.map(describeOutcome) }
+  const violation =
+    what === undefined ? undefined : { what, schedule: search.stretchesRun, calls: world.history().outcomes.map(describeOutcome) }
   if (violation === undefined && !world.isClean()) throw new Error(`"${scenario.name}": a schedule wrote where none was expected to`)
   return { schedules: search.schedules, outcomes: judged.size, complete, seconds: (performance.now() - startMs) / 1000, violation }
 }
@@ -53,11 +54,13 @@ export function explore(module: WebAssembly.Module, scenario: Scenario, bounds: 
 export function judge(scenario: Scenario, history: History): string | undefined {
   const { outcomes, evictions, uncounted } = history
   if (outcomes.some(({ why }) => why === 'CONTENDED')) return 'a call gave up'
+  if (outcomes.filter(({ why }) => why === 'EVICTED').length > evictions) return 'a call reports that it forgot a key, and did not'
   const lowers = (['refund', 'reset', 'update'] as const).some((verb) => hasVerb(scenario, verb))
   for (let key = 0; !lowers && key < scenario.homes.length; key++) {
     // What is forgotten is worth at most a burst less one token.
     const excused = (evictions + uncounted) * (scenario.policy.burst - 1) * scenario.policy.unitsPerToken
-    if (!isWithinBudget(admittedOf(outcomes, key), scenario.policy, excused)) return `more was admitted of key ${key} than its policy allows`
+    if (!isWithinBudget(admittedOf(outcomes, key), scenario.policy, excused))
+      return `more was admitted of key ${key} than its policy allows`
   }
   return explanation(history) === undefined ? 'no order of the calls explains their answers' : undefined
 }

@@ -1,4 +1,5 @@
 import type { Call } from './call.js'
+import { type Stepwise, TO_THE_END } from './search.js'
 
 /** An instance of the core compiled for exploration. */
 export interface ExploredCore {
@@ -29,14 +30,11 @@ export interface ExploredKey {
   readonly high: number
 }
 
-/** Runs without being switched away from. */
-export const TO_THE_END = 1 << 30
-
 const STACK_HEADER_BYTES = 8
 export const STACK_BYTES = 4096
 
 /** A thread of the exploration: an instance of its own over the shared memory, that runs as many atomic operations as it is told to. */
-export class ExploredThread {
+export class ExploredThread implements Stepwise {
   readonly core: ExploredCore
   /** Of each call of the script; `whys` 0 stands for a plain number. */
   readonly values: Float64Array
@@ -81,10 +79,6 @@ export class ExploredThread {
   attach(): void {
     this.core.grant(TO_THE_END)
     this.core.attach()
-  }
-
-  get isDone(): boolean {
-    return this.at === this.script.length
   }
 
   /**

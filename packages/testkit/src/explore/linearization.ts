@@ -40,7 +40,7 @@ export function explanation(history: History): Ledger | undefined {
 function explains(history: History, ledger: Ledger, waiting: readonly Moment[], evictions: number, uncounted: number): Ledger | undefined {
   if (waiting.every(({ outcome }) => outcome.ended === Number.POSITIVE_INFINITY) && evictions === 0) return ledger
   for (const moment of waiting) {
-    if (waiting.some((other) => other !== moment && comesFirst(other, moment))) continue
+    if (!hasBegun(moment, waiting)) continue
     const rest = waiting.filter((other) => other !== moment)
     for (const after of meanings(history, ledger, moment)) {
       const end = explains(history, after, rest, evictions, uncounted)
@@ -61,7 +61,7 @@ function afterForgetting(
   if (evictions + uncounted === 0) return undefined
   for (let key = 0; key < ledger.paidAt.length; key++) {
     if (ledger.paidAt[key] === NEVER) continue
-    if (!waiting.some(({ outcome }) => mayForget(ledger, key, outcome))) continue
+    if (!waiting.some((moment) => hasBegun(moment, waiting) && mayForget(ledger, key, moment.outcome))) continue
     const counted = evictions > 0 ? 1 : 0
     const end = explains(history, withoutKey(ledger, key), waiting, evictions - counted, uncounted - (1 - counted))
     if (end !== undefined) return end
@@ -69,12 +69,16 @@ function afterForgetting(
   return undefined
 }
 
-function mayForget(ledger: Ledger, key: number, { call, forgotten, why }: Outcome): boolean {
+function mayForget(ledger: Ledger, key: number, { call }: Outcome): boolean {
   if (call.key === key) return false
   const { unitsPerToken, burst } = ledger.policy
   const debt = debtOf(ledger, key, call.nowUs, NEVER)
-  if (debt <= 0 || debt + unitsPerToken > burst * unitsPerToken) return false
-  return why !== 'EVICTED' || forgotten === debt
+  return debt > 0 && debt + unitsPerToken <= burst * unitsPerToken
+}
+
+/** Whether nothing that is still to come has to come before it. */
+function hasBegun(moment: Moment, waiting: readonly Moment[]): boolean {
+  return !waiting.some((other) => other !== moment && comesFirst(other, moment))
 }
 
 function comesFirst(a: Moment, b: Moment): boolean {

@@ -1,4 +1,11 @@
-import { type ExploredThread, TO_THE_END } from './explored-thread.js'
+/** Runs to its end. */
+export const TO_THE_END = 1 << 30
+
+/** Something that can be run a few steps at a time. */
+export interface Stepwise {
+  /** @returns how many of at most `steps` there were; fewer when it came to its end. `stamp` is the position in the schedule. */
+  run(steps: number, stamp: number): number
+}
 
 /** How far a search goes. */
 export interface SearchBounds {
@@ -28,7 +35,7 @@ const MOST_STRETCHES = 64
  */
 export class Search {
   schedules = 0
-  private readonly threads: readonly ExploredThread[]
+  private readonly threads: readonly Stepwise[]
   private readonly bounds: SearchBounds
   private readonly visit: () => boolean
   private readonly thread = new Int32Array(MOST_STRETCHES)
@@ -42,7 +49,7 @@ export class Search {
   /**
    * @param visit runs the schedule through {@link Search.runAll}, judges it, and says whether to go on.
    */
-  constructor(threads: readonly ExploredThread[], bounds: SearchBounds, visit: () => boolean) {
+  constructor(threads: readonly Stepwise[], bounds: SearchBounds, visit: () => boolean) {
     this.threads = threads
     this.bounds = bounds
     this.visit = visit
@@ -50,14 +57,14 @@ export class Search {
 
   /** True when all was searched. */
   run(): boolean {
-    for (let first = 0; first < this.threads.length; first++) this.go(0, first, 0, this.bounds.preemptions, this.bounds.deaths)
+    this.switchTo(-1, 0, -1, this.bounds.preemptions, this.bounds.deaths)
     return !this.over
   }
 
   /** The schedule at hand, from a memory that stands at the start. */
   runAll(): void {
     for (let i = 0; i < this.stretches; i++) {
-      this.steps[i] = (this.threads[this.thread[i] as number] as ExploredThread).run(this.limit[i] as number, i)
+      this.steps[i] = (this.threads[this.thread[i] as number] as Stepwise).run(this.limit[i] as number, i)
     }
   }
 
@@ -90,7 +97,7 @@ export class Search {
         this.leave(depth, current, steps, 0)
         this.switchTo(depth, gone, current, preemptions - 1, deaths)
       }
-      if (deaths > 0) {
+      if (deaths > 0 && !this.over) {
         this.leave(depth, current, steps, 1)
         this.next(depth, left, preemptions, deaths - 1)
       }

@@ -16,7 +16,9 @@ export function signatureOf(threads: readonly ExploredThread[], evictions: numbe
     for (let i = 0; i < values.length; i++) {
       const endedAt = ended[i] as number
       numbers[used++] = endedAt === Number.POSITIVE_INFINITY ? -0.5 : (values[i] as number)
-      numbers[used++] = ((whys[i] as number) * 4_294_967_296 + (began[i] === Number.POSITIVE_INFINITY ? 1 : 0)) * (endedAt === Number.POSITIVE_INFINITY ? 0.5 : 1)
+      numbers[used++] =
+        ((whys[i] as number) * 4_294_967_296 + (began[i] === Number.POSITIVE_INFINITY ? 1 : 0)) *
+        (endedAt === Number.POSITIVE_INFINITY ? 0.5 : 1)
       numbers[used++] = whys[i] === 0 ? -1 : (forgotten[i] as number)
       numbers[used++] = precededBy(threads, a, began[i] as number)
     }

@@ -1,8 +1,9 @@
 import type { Call, Outcome, Why } from './call.js'
-import { type ExploredKey, ExploredThread, STACK_BYTES, TO_THE_END } from './explored-thread.js'
+import { type ExploredKey, ExploredThread, STACK_BYTES } from './explored-thread.js'
 import { emptyLedger, type Ledger, NEVER } from './ledger.js'
 import { explanation, type History } from './linearization.js'
 import { hasVerb, latestUs, type Scenario } from './scenario.js'
+import { TO_THE_END } from './search.js'
 import { Table } from './table.js'
 
 const PAGE_BYTES = 65_536
@@ -26,6 +27,8 @@ export class World {
   private readonly names: ReadonlyMap<number, Why>
   private readonly start: Ledger
   private readonly updates: boolean
+  /** Index of the epoch's own half of the epoch word. */
+  private readonly epochAt: number
 
   constructor(module: WebAssembly.Module, scenario: Scenario) {
     this.scenario = scenario
@@ -41,6 +44,7 @@ export class World {
     const constant = (name: string): number => (founder.core as unknown as Record<string, WebAssembly.Global>)[name]?.value as number
     this.names = new Map(REASONS.map((name) => [constant(name), name]))
     this.words = new Int32Array(memory.buffer)
+    this.epochAt = constant('EPOCH') / 4 + 1
     this.table = new Table(this.words, constant, scenario.lines * scenario.entriesPerLine)
     this.updates = hasVerb(scenario, 'update') || scenario.movesBase
     this.found()
@@ -50,11 +54,19 @@ export class World {
   }
 
   reset(): void {
+    this.restore()
+    for (const thread of this.threads) thread.reset()
+    if (!this.updates) return
+    // A thread may have been stopped between its copy of a policy's numbers and that of its epoch. So that it takes all of
+    // them anew, it sees another epoch first.
+    this.words[this.epochAt] = ~(this.words[this.epochAt] as number)
+    for (const thread of [this.auditor, ...this.threads]) thread.attach()
+    this.restore()
+    for (const thread of [this.auditor, ...this.threads]) thread.attach()
+  }
+
+  private restore(): void {
     for (const { at, words } of this.regions) this.words.set(words, at)
-    for (const thread of this.threads) {
-      thread.reset()
-      if (this.updates) thread.attach()
-    }
   }
 
   /** A fresh thread looks at each key, and takes one token of each. */
@@ -70,7 +82,10 @@ export class World {
   }
 
   history(): History {
-    const outcomes = [...this.scenario.threads.flatMap((calls, i) => this.outcomes(this.threads[i] as ExploredThread, calls, i)), ...this.audited()]
+    const outcomes = [
+      ...this.scenario.threads.flatMap((calls, i) => this.outcomes(this.threads[i] as ExploredThread, calls, i)),
+      ...this.audited(),
+    ]
     const stopped = outcomes.some(({ ended, began }) => ended === Number.POSITIVE_INFINITY && began !== Number.POSITIVE_INFINITY)
     return {
       before: this.start,
@@ -134,7 +149,10 @@ export class World {
   /** Byte ranges that a schedule may write. */
   private changing(keys: readonly ExploredKey[]): [number, number][] {
     const { table } = this
-    const ranges: [number, number][] = [[0, 128], [table.from, table.to]]
+    const ranges: [number, number][] = [
+      [0, 128],
+      [table.from, table.to],
+    ]
     if (this.updates) ranges.push(table.blocks)
     if (hasVerb(this.scenario, 'block')) for (const key of keys) ranges.push(table.gateOf(key))
     return ranges

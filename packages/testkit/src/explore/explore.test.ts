@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ExploredModules } from './explored-modules.js'
+import { withPacked } from './scenario.js'
+import { SCENARIOS } from './scenarios.js'
+
+// What every run of the tests explores; `npm run prove:schedules` goes further.
+const SEARCHES = [
+  { preemptions: 2, deaths: 0, most: 40_000 },
+  { preemptions: 1, deaths: 1, most: 40_000 },
+]
+const LEAST_SCHEDULES = 500_000
+
+const modules = await ExploredModules.compile(SCENARIOS)
+let schedules = 0
+
+for (const scenario of SCENARIOS) {
+  test(`I1, I4, I7, I8 hold in every schedule: ${scenario.name}`, () => {
+    for (const packed of [false, true]) {
+      for (const bounds of SEARCHES) {
+        const found = modules.explore(withPacked(scenario, packed), bounds)
+        assert.equal(found.violation, undefined, JSON.stringify(found.violation, undefined, 2))
+        assert.ok(found.complete, `only ${found.schedules} schedules of more`)
+        schedules += found.schedules
+      }
+    }
+  })
+}
+
+test(`at least ${LEAST_SCHEDULES} schedules were run`, (t) => {
+  t.diagnostic(`${schedules} schedules`)
+  assert.ok(schedules >= LEAST_SCHEDULES, `${schedules}`)
+})

@@ -1,0 +1,197 @@
+import type { Substitution } from './core-sources.js'
+
+/** A fault planted in the core, and the scenario that has to find it. */
+export interface Mutant {
+  readonly name: string
+  readonly substitutions: readonly Substitution[]
+  readonly scenario: string
+  readonly preemptions: number
+  readonly deaths: number
+}
+
+function mutant(name: string, scenario: string, [preemptions, deaths]: [number, number], ...substitutions: Substitution[]): Mutant {
+  return { name, scenario, preemptions, deaths, substitutions }
+}
+
+const inCas = (from: string, to: string): Substitution => ({ file: 'cas.ts', from, to })
+const inClaim = (from: string, to: string): Substitution => ({ file: 'claim.ts', from, to })
+const inTable = (from: string, to: string): Substitution => ({ file: 'table.ts', from, to })
+const inWords = (from: string, to: string): Substitution => ({ file: 'words.ts', from, to })
+
+export const MUTANTS: readonly Mutant[] = [
+  mutant('the swap is two steps', 'take | take | take, one key', [1, 0], {
+    file: 'atomics.ts',
+    from: '  return atomic.cmpxchg<u64>(address, expected, next) == expected',
+    to: '  if (atomic.load<u64>(address) != expected) return false\n  yieldPoint()\n  atomic.store<u64>(address, next)\n  return true',
+  }),
+  mutant(
+    'the ordinary take does not look whether its swap worked',
+    'take | take | take, one key',
+    [1, 0],
+    inCas(
+      'if (swap(entry + STATE, state, withValue(state, epoch, valueAt(next, us)))) return <f64>next',
+      'swap(entry + STATE, state, withValue(state, epoch, valueAt(next, us))); return <f64>next',
+    ),
+  ),
+  mutant(
+    'the loop does not try again',
+    'take | refund | take',
+    [1, 0],
+    inCas(
+      'if (swap(entry + STATE, state, withValue(state, epoch, valueFor(fingerprint, next, nowUs)))) return <f64>next',
+      'swap(entry + STATE, state, withValue(state, epoch, valueFor(fingerprint, next, nowUs))); return <f64>next',
+    ),
+  ),
+  mutant(
+    'the search reads the identity before the state',
+    'peek | take that forgets another | peek',
+    [1, 0],
+    inTable(
+      '      const state = load(entry + STATE)\n      if (state == NEVER_USED) return 0',
+      '      const identity = load(entry)\n      const state = load(entry + STATE)\n      if (state == NEVER_USED) return 0',
+    ),
+    inTable(
+      'if (fingerprintOf(load(entry)) == fingerprint && !isMark(state)) {',
+      'if (fingerprintOf(identity) == fingerprint && !isMark(state)) {',
+    ),
+  ),
+  mutant(
+    'the ordinary take reads the identity before the state',
+    'take | take-over, one entry',
+    [1, 0],
+    inCas(
+      '  const state = load(entry + STATE)\n  if (fingerprintOf(load(entry)) == fingerprint && isOrd',
+      '  const identity = load(entry)\n  const state = load(entry + STATE)\n  if (fingerprintOf(identity) == fingerprint && isOrd',
+    ),
+  ),
+  mutant(
+    'a denial is not looked at again',
+    'two costs of a newcomer | one entry in debt',
+    [1, 0],
+    inCas('      if (load(entry + STATE) == state) return verb', '      if (true) return verb'),
+  ),
+  mutant(
+    'an ordinary denial is not looked at again',
+    'two costs of a newcomer | one entry in debt',
+    [1, 0],
+    inCas('} else if (load(entry + STATE) == state) return -1.0', '} else return -1.0'),
+  ),
+  mutant(
+    'there is no rescan after the mark',
+    'first take x 3, one key',
+    [2, 1],
+    inClaim('if (alone(entry, fingerprint, home)) return', 'if (true) return'),
+  ),
+  mutant(
+    'a member does not win over a mark',
+    'first take x 3, one key',
+    [2, 1],
+    inClaim('        if (fingerprintOf(load(entry)) == fingerprint) return false', '        load(entry)'),
+  ),
+  mutant(
+    'rivals both go on',
+    'first take x 3, one key',
+    [2, 1],
+    inClaim('        if (beforeMine || !expel(entry, state)) return false', '        load(entry)'),
+  ),
+  mutant(
+    'generations stand still',
+    'take | take that forgets it and owes as much',
+    [1, 0],
+    inWords('((mark + 1) & GENERATION_MASK)', '(mark & GENERATION_MASK)'),
+  ),
+  mutant(
+    'a mark taken over looks like the one before',
+    'newcomer | newcomer | take, full and told to deny',
+    [1, 1],
+    inWords('isMark(seen) ? seen + 1 : identity', 'isMark(seen) ? seen : identity'),
+  ),
+  mutant(
+    'state words do not carry their owner',
+    'take | take that forgets it and owes as much',
+    [1, 0],
+    inWords('((identity & OWNER_MASK) << OWNER_SHIFT) | value', 'value'),
+  ),
+  mutant(
+    'the identity is written whatever stands there',
+    'first take x 2, then another',
+    [1, 0],
+    inClaim('if (swap(entry, identity, next)) {', 'if (swap(entry, load(entry), next)) {'),
+  ),
+  mutant(
+    'a mark is wiped, its identity left',
+    'take-over | update | take',
+    [0, 1],
+    inClaim('  if (!named(entry, mark, NOBODY)) return\n', ''),
+  ),
+  mutant(
+    'the first take is free',
+    'first take x 3, one key',
+    [0, 0],
+    inCas(
+      'stateWord(epoch, identity, valueFor(fingerprint, next, nowUs))',
+      'stateWord(epoch, identity, valueFor(fingerprint, debt, nowUs))',
+    ),
+  ),
+  mutant(
+    'idle time is saved up',
+    'take | take-over | take',
+    [0, 0],
+    inCas('const debt = max<i64>(debtAt(valueOf(state), us), 0)', 'const debt = debtAt(valueOf(state), us)'),
+  ),
+  mutant(
+    'nobody is told by what time a key was forgotten',
+    'take | take-over | take, clocks apart',
+    [0, 0],
+    inCas('    raise(TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
+  ),
+  mutant(
+    'the time is told after the mark',
+    'take | take-over | take, clocks apart',
+    [0, 1],
+    inCas('    raise(TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
+    inCas(
+      '  if (kind == LIVE) {\n    add(EVICTIONS, 1)',
+      '  if (kind != FREE && kind != MARKED) raise(TAKEOVER_HIGH, nowUs)\n  if (kind == LIVE) {\n    add(EVICTIONS, 1)',
+    ),
+  ),
+  mutant(
+    'a newcomer goes by the time that was told before its rescan',
+    'first take | first take | take-over by a late clock',
+    [1, 1],
+    inCas('  refresh()\n  const debt = newcomersDebt(fingerprint, nowUs)', '  refresh()\n  const debt: i64 = 0'),
+  ),
+  mutant(
+    'a denied key is forgotten',
+    'refused newcomer | reset | refused newcomer',
+    [0, 0],
+    inTable(' && passes(debt, unitsPerToken, capacity)', ''),
+  ),
+  mutant(
+    'words of an older policy are read as they stand',
+    'take | looser update | take, second epoch',
+    [0, 0],
+    inTable('lag == 0 ? valueOf(state) : converted(valueOf(state), lag, ofBlock)', 'valueOf(state)'),
+  ),
+  mutant(
+    'the policy is not looked at after the state',
+    'take | update | take',
+    [0, 0],
+    inCas('    const state = seenState\n    refresh()\n', '    const state = seenState\n'),
+    { file: 'policy.ts', from: '  return load(EPOCH) == epochWord && headOf', to: '  return headOf' },
+  ),
+  mutant('the ordinary take does not see a block', 'take | block | take', [0, 0], inCas(' && !isGated(fingerprint, nowUs)', '')),
+  mutant(
+    'a newcomer forgets its own key, which has moved in meanwhile',
+    'two costs of a newcomer | one entry in debt',
+    [1, 0],
+    inTable('      if (fingerprintOf(identity) == fingerprint) return pick(RESIDENT, entry, state, 0)\n', ''),
+  ),
+  mutant(
+    'a call reports what an earlier one forgot',
+    'take that forgets, take | take | reset',
+    [2, 0],
+    inCas('  forgottenDebt = -1\n  for', '  for'),
+    inCas('  if (kind == RESIDENT) return RETRY\n', '  if (attempt == 0) forgottenDebt = -1\n  if (kind == RESIDENT) return RETRY\n'),
+  ),
+]
