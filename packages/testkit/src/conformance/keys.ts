@@ -43,12 +43,12 @@ export function keys(name: string, fixture: Fixtures, policyOf: MakePolicy): voi
     assert.throws(() => fixture(three).limiter.take(`${long}x`), { code: 'KEY_INVALID' })
   })
 
-  test(`${name}: 50,000 keys of one pattern each have exactly their own budget`, () => {
-    const { limiter } = fixture(three, { maxKeys: 50_000 })
+  test(`${name}: 20,000 keys of one pattern each have exactly their own budget`, () => {
+    const { limiter } = fixture(three, { maxKeys: 20_000 })
     let passed = 0
-    for (let round = 0; round < 4; round++) for (let i = 0; i < 50_000; i++) if (limiter.take(`10.0.${i >> 8}.${i & 255}`).allowed) passed++
-    assert.equal(passed, 150_000)
-    assert.deepEqual([limiter.stats().keys, limiter.stats().evictions, limiter.stats().refusals], [50_000, 0, 0])
+    for (let round = 0; round < 4; round++) for (let i = 0; i < 20_000; i++) if (limiter.take(`10.0.${i >> 8}.${i & 255}`).allowed) passed++
+    assert.equal(passed, 60_000)
+    assert.deepEqual([limiter.stats().keys, limiter.stats().evictions, limiter.stats().refusals], [20_000, 0, 0])
   })
 
   test(`${name}: crafted keys cannot share a place: each limiter puts the same keys elsewhere`, () => {

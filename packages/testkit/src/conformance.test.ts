@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const PROGRAM = fileURLToPath(new URL('./faulty-limiter.js', import.meta.url))
+const FAULTS = JSON.parse(run().stdout) as readonly string[]
+
+for (const fault of FAULTS) {
+  test(`the conformance suite ${fault === 'none' ? 'passes where there is no fault' : `notices ${fault}`}`, () => {
+    const { status, stdout } = run(fault)
+    const failures = Number(/^# fail (\d+)$/m.exec(stdout)?.[1])
+    assert.equal(failures > 0, fault !== 'none', stdout.slice(-2000))
+    assert.equal(status !== 0, fault !== 'none')
+  })
+}
+
+test('there are faults to notice', () => {
+  assert.ok(FAULTS.length > 10)
+})
+
+function run(...args: readonly string[]): { readonly status: number | null; readonly stdout: string } {
+  // Without the variable that tells a child of the test runner to report to it.
+  const { NODE_TEST_CONTEXT: _context, ...env } = process.env
+  return spawnSync(process.execPath, ['--test-reporter=tap', PROGRAM, ...args], {
+    encoding: 'utf8',
+    env,
+    maxBuffer: 2 ** 26,
+    timeout: 60_000,
+  })
+}
