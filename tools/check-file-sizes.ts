@@ -6,7 +6,6 @@ const MOST_MEDIAN_LINES = 120
 
 /** Longer ones, each with its reason. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  'packages/testkit/model/table.pml': 'Spin checks one model, whose processes share all of its state',
   'packages/server/src/dashboard/page/style.css': 'one page, one cascade',
 }
 

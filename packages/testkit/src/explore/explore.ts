@@ -51,7 +51,7 @@ export function explore(module: WebAssembly.Module, scenario: Scenario, bounds: 
 }
 
 /** What is wrong with a history; undefined when nothing is. */
-export function judge(scenario: Scenario, history: History): string | undefined {
+function judge(scenario: Scenario, history: History): string | undefined {
   const { outcomes, evictions, uncounted } = history
   if (outcomes.some(({ why }) => why === 'CONTENDED')) return 'a call gave up'
   if (outcomes.filter(({ why }) => why === 'EVICTED').length > evictions) return 'a call reports that it forgot a key, and did not'
