@@ -1,0 +1,54 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+/** Names that the model is compiled with; see the head of table.pml. */
+export type Defines = Readonly<Record<string, number>>
+
+export interface SpinResult {
+  /** Distinct states that were looked at. */
+  readonly states: number
+  /** Whether there was no other state to look at. */
+  readonly complete: boolean
+  /** The assertion that failed, if one did. */
+  readonly error: string | undefined
+  readonly seconds: number
+}
+
+const run = promisify(execFile)
+const MODEL = fileURLToPath(new URL('../../model/table.pml', import.meta.url))
+const PAN_FLAGS = ['-O2', '-DSAFETY', '-DNOREDUCE', '-DCOLLAPSE', '-w']
+/** 2^22 slots to begin with. Takers that are left standing are no fault of the model (-E). */
+const SEARCH_FLAGS = ['-E', '-m200000', '-w22']
+const MOST_OUTPUT_BYTES = 2 ** 24
+
+/**
+ * Looks at every state that the model of the table can come to, with Spin.
+ *
+ * @throws {Error} when Spin or the C compiler fail.
+ */
+export async function checkModel(defines: Defines): Promise<SpinResult> {
+  const startMs = performance.now()
+  const folder = await mkdtemp(join(tmpdir(), 'sluicegate-model-'))
+  try {
+    const names = Object.entries(defines).map(([name, value]) => `-D${name}=${value}`)
+    await run('spin', ['-a', ...names, MODEL], { cwd: folder })
+    await run('gcc', [...PAN_FLAGS, '-o', 'pan', 'pan.c'], { cwd: folder })
+    const { stdout } = await run('./pan', SEARCH_FLAGS, { cwd: folder, maxBuffer: MOST_OUTPUT_BYTES })
+    return { ...readReport(stdout), seconds: (performance.now() - startMs) / 1000 }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** What Spin's checker printed. */
+export function readReport(text: string): Omit<SpinResult, 'seconds'> {
+  const states = text.match(/(\d+) states, stored/)?.[1]
+  const errors = text.match(/errors: (\d+)/)?.[1]
+  if (states === undefined || errors === undefined) throw new Error(`not a report of Spin's checker:\n${text}`)
+  const error = errors === '0' ? undefined : (text.match(/pan:1: (.*) \(at depth/)?.[1] ?? 'unknown')
+  return { states: Number(states), complete: errors === '0' && !/Search not completed|max search depth|out of memory/.test(text), error }
+}
