@@ -1,19 +1,21 @@
 import { load, store } from "./atomics"
 import { blockLeft as blockOfKeyLeft, block as blockKey, change, detail, forgottenDebt, take as takeKey, why } from "./cas"
 import { BLOCKED_UNTIL, DENY_WHEN_FULL, EPOCH, LINES, TAKEOVER_HIGH } from "./memory-map"
-import * as policy from "./policy"
+import { refresh } from "./policy"
 import { homeLine, openTable } from "./table"
+import { update as putInForce } from "./update"
 import { PEEK, PENALIZE, REFUND, RESET } from "./verbs"
 
 export {
   BLOCK_DESCRIPTION, BLOCK_SIZE, CAS_RETRIES, CONTENTIONS, EVICTIONS, KEYS, REFUSALS, TABLE,
 } from "./memory-map"
 export { BLOCKED, CONTENDED, EVICTED, LATE, REFUSED } from "./cas"
-export { policyBlock, propose } from "./policy"
+export { policyBlock } from "./policy"
+export { propose } from "./update"
 
 /** Puts a proposed block in force from `nowUs` on, with these numbers. */
 export function update(block: usize, unitsPerUs: f64, unitsPerToken: f64, capacity: f64, packed: bool, nowUs: f64): void {
-  policy.update(block, <i64>unitsPerUs, <i64>unitsPerToken, <i64>capacity, packed, <i64>nowUs)
+  putInForce(block, <i64>unitsPerUs, <i64>unitsPerToken, <i64>capacity, packed, <i64>nowUs)
 }
 
 const LONG_AGO: i64 = -(1 << 62)
@@ -30,12 +32,12 @@ export function create(lines: i32, denyWhenFull: bool): void {
 /** Opens a memory that another thread has laid out. */
 export function attach(): void {
   openTable()
-  policy.refresh()
+  refresh()
 }
 
 /** Loads the policy in force; calls the host's `policyChanged` if it is another one. */
 export function look(): void {
-  if (load(EPOCH) != 0) policy.refresh()
+  if (load(EPOCH) != 0) refresh()
 }
 
 export function take(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {

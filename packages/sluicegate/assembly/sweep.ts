@@ -1,7 +1,8 @@
 import { load, raise, swap } from "./atomics"
+import { converted } from "./carry"
 import { expel } from "./claim"
 import { ENTRY_SIZE, LINES, LINE_SIZE, STATE, SWEPT } from "./memory-map"
-import { converted, epoch, refresh } from "./policy"
+import { epoch, refresh } from "./policy"
 import { lineAddress } from "./table"
 import { NEVER_USED, fingerprintOf, isBlock, isMark, lagOf, valueOf, withValue } from "./words"
 

@@ -1,6 +1,7 @@
 import { load } from "./atomics"
+import { converted } from "./carry"
 import { DENY_WHEN_FULL, ENTRY_SIZE, LINES, LINE_SIZE, STATE, TABLE } from "./memory-map"
-import { blockDebtAt, capacity, converted, debtAt, epoch, refresh, sinceBase, unitsPerToken } from "./policy"
+import { blockDebtAt, capacity, debtAt, epoch, refresh, sinceBase, unitsPerToken } from "./policy"
 import { passes } from "./verbs"
 import { NEVER_USED, NOBODY, fingerprintOf, isBlock, isMark, lagOf, markFingerprint, valueOf } from "./words"
 

@@ -1,0 +1,62 @@
+import * as gcra from "./gcra"
+import {
+  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_KEEPS_DEBT, BLOCK_PREVIOUS, BLOCK_SINCE_US, BLOCK_TICKET, BLOCK_UNITS_PER_TOKEN,
+} from "./memory-map"
+import { epochWord } from "./policy"
+import { blockAddress, debtIn, field, ticketOf, valueIn } from "./policy-block"
+
+// A state word of an older policy, carried over to the one in force: a pure function of the word and the blocks in between, so
+// that it does not matter which thread does it, or when.
+
+/** A value written `lag` policies ago, as the policy in force writes it. */
+export function converted(value: u64, lag: u64, ofBlock: bool): u64 {
+  return expressed(value, lag, ofBlock, ticketOf(epochWord))
+}
+
+function expressed(value: u64, lag: u64, ofBlock: bool, ticket: u64): u64 {
+  if (lag == 0) return value
+  const block = blockAddress(ticket)
+  const previousTicket = <u64>field(block, BLOCK_PREVIOUS)
+  const previous = blockAddress(previousTicket)
+  const sinceUs = field(block, BLOCK_SINCE_US)
+  if (field(previous, BLOCK_TICKET) != <i64>previousTicket) return spent(block, sinceUs, ofBlock)
+  return carried(expressed(value, lag - 1, ofBlock, previousTicket), ofBlock, previous, block, sinceUs)
+}
+
+/** spent' = min(spent, new burst), at the time of the change. Rounded up, so that nothing is given. */
+function carried(value: u64, ofBlock: bool, from: usize, to: usize, sinceUs: i64): u64 {
+  const usBefore = max<i64>(sinceUs - field(from, BLOCK_BASE_US), 0)
+  const usAfter = sinceUs - field(to, BLOCK_BASE_US)
+  if (ofBlock) return gcra.valueFor(max<i64>(gcra.debtOf(value, usBefore), 0), usAfter)
+  const debt = max<i64>(debtIn(from, value, usBefore), 0)
+  if (field(to, BLOCK_KEEPS_DEBT) != 0) return valueIn(to, debt, usAfter)
+  const tokensTo = <u64>field(to, BLOCK_UNITS_PER_TOKEN)
+  const carriedDebt = scaled(<u64>debt, tokensTo, <u64>field(from, BLOCK_UNITS_PER_TOKEN), <u64>field(to, BLOCK_CAPACITY))
+  return valueIn(to, <i64>carriedDebt, usAfter)
+}
+
+/** The words before it are lost (64 changes went by unswept): all that can be said is what a key may have spent at most. */
+function spent(block: usize, sinceUs: i64, ofBlock: bool): u64 {
+  const us = sinceUs - field(block, BLOCK_BASE_US)
+  return ofBlock ? gcra.valueFor(0, us) : valueIn(block, field(block, BLOCK_CAPACITY), us)
+}
+
+/** min(ceil(debt * to / from), most), with a product of 128 bits, by long division. */
+function scaled(debt: u64, to: u64, from: u64, most: u64): u64 {
+  const whole = debt / from
+  if (whole >= most / to + 1) return most
+  let rest = debt % from
+  // rest * to / from, one bit of `to` at a time from the top; every remainder stays below from < 2^53.
+  let quotient: u64 = 0
+  let remainder: u64 = 0
+  for (let bit: i32 = 63 - <i32>clz<u64>(to); bit >= 0; bit--) {
+    quotient <<= 1
+    remainder <<= 1
+    if ((to >> bit) & 1) remainder += rest
+    while (remainder >= from) {
+      remainder -= from
+      quotient++
+    }
+  }
+  return min<u64>(whole * to + quotient + (remainder > 0 ? 1 : 0), most)
+}

@@ -1,0 +1,43 @@
+import * as gcra from "./gcra"
+import { BLOCKS, BLOCK_CAPACITY, BLOCK_COUNT, BLOCK_PACKED, BLOCK_SIZE, BLOCK_UNITS_PER_US } from "./memory-map"
+import * as bucket from "./token-bucket"
+
+// A policy in shared memory. A block is written by the one thread that holds its ticket, before the swap of the epoch word that
+// publishes it, and is used again 64 tickets later; a writer that dies leaves a block nobody reads.
+
+/** More than any value of a state word. */
+const PAST_ALL_UNITS: i64 = 1 << 57
+
+@inline export function blockAddress(ticket: u64): usize {
+  return BLOCKS + <usize>(ticket % BLOCK_COUNT) * BLOCK_SIZE
+}
+
+@inline export function ticketOf(epochWord: u64): u64 {
+  return epochWord & 0xffffffff
+}
+
+// Not through atomics.ts: a block never changes while it can be read, so a switch of threads here would show nothing.
+
+@inline export function field(block: usize, offset: usize): i64 {
+  return atomic.load<i64>(block + offset)
+}
+
+@inline export function setField(block: usize, offset: usize, value: i64): void {
+  atomic.store<i64>(block + offset, value)
+}
+
+// What policy.ts does with the copy of the policy in force, for any policy in a block.
+
+export function debtIn(block: usize, value: u64, usAfterBase: i64): i64 {
+  const perUs = field(block, BLOCK_UNITS_PER_US)
+  // A key may have been idle for years: past the last value of a word it owes nothing, and the product must not wrap.
+  const us = min<i64>(usAfterBase, PAST_ALL_UNITS / perUs)
+  if (field(block, BLOCK_PACKED) != 0) return bucket.debtOf(value, us, perUs, field(block, BLOCK_CAPACITY))
+  return gcra.debtOf(value, us * perUs)
+}
+
+export function valueIn(block: usize, debt: i64, us: i64): u64 {
+  const perUs = field(block, BLOCK_UNITS_PER_US)
+  if (field(block, BLOCK_PACKED) != 0) return bucket.valueFor(debt, us, perUs, field(block, BLOCK_CAPACITY))
+  return gcra.valueFor(debt, us * perUs)
+}
