@@ -103,7 +103,8 @@ export function change(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowU
     if (entry == 0) {
       const answer = moveIn(verb, fingerprint, home, tokens, nowUs, attempt)
       if (answer == RETRY) continue
-      return forgottenDebt < 0 ? answer : unanswered(EVICTED, answer)
+      // No answer (NaN differs from itself) stays what it is, also when a key was forgotten in vain on the way to it.
+      return forgottenDebt < 0 || answer != answer ? answer : unanswered(EVICTED, answer)
     }
     const state = seenState
     refresh()
