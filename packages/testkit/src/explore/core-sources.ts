@@ -18,7 +18,7 @@ export function yieldPoint(): void { if (--granted < 0) switchThread() }
 `
 
 const EXTRA_EXPORTS = `export { grant, left } from "./host"
-export { BLOCKS, BLOCK_COUNT, ENTRY_SIZE, EPOCH, GATES, GATE_COUNT, TAKEOVER_HIGH } from "./memory-map"
+export { BLOCKS, ENTRY_SIZE, EPOCH, GATES, GATE_COUNT, TAKEOVER_HIGH } from "./memory-map"
 `
 
 /** One exact substitution in one file of the core. */

@@ -29,7 +29,7 @@ interface Moment {
 
 /** Where an order that explains the history leads; undefined when none does. */
 export function explanation(history: History): Ledger | undefined {
-  const blocks = history.outcomes.some(({ call }) => call.verb === 'block')
+  const blocks = history.outcomes.some(({ call }) => call.verb === 'block') || history.before.blockedUntil.some((us) => us !== NEVER)
   const moments = history.outcomes.flatMap((outcome): Moment[] => {
     const own = { outcome, isLook: false }
     return blocks && outcome.call.verb === 'take' ? [{ outcome, isLook: true }, own] : [own]

@@ -47,6 +47,6 @@ export function latestUs({ before, threads }: Scenario): number {
   return Math.max(...before.map(({ nowUs }) => nowUs), ...threads.flat().map(({ nowUs }) => nowUs))
 }
 
-export function hasVerb({ threads }: Scenario, verb: Call['verb']): boolean {
-  return threads.flat().some((call) => call.verb === verb)
+export function hasVerb({ before, threads }: Scenario, verb: Call['verb']): boolean {
+  return [...before, ...threads.flat()].some((call) => call.verb === verb)
 }

@@ -62,6 +62,13 @@ const HITS: readonly Scenario[] = [
     before: [take(A)],
     threads: [[take(A)], [block(A, 5_000), block(A, 0)], [take(B)]],
   }),
+  scenario({
+    name: 'take of a blocked key | lift | take after its end',
+    lines: 2,
+    homes: [0],
+    before: [take(A), block(A, 5_000)],
+    threads: [[take(A)], [block(A, 0)], [take(A, NOW + 6_000)]],
+  }),
   scenario({ name: 'block | block | take', lines: 3, homes: [0], threads: [[block(A, 5_000)], [block(A, 7_000)], [take(A)]] }),
 ]
 

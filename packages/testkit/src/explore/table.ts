@@ -1,5 +1,7 @@
 import type { ExploredKey } from './explored-thread.js'
 
+/** More policies than one schedule makes; the world checks that no other block is touched. */
+const BLOCKS_USED = 12
 const COUNTERS = ['KEYS', 'EVICTIONS'] as const
 
 /** The explored memory read from outside: entries, counters, and where they lie. Knows the layout, nothing of the protocol. */
@@ -23,7 +25,7 @@ export class Table {
     this.entries = entries
     this.from = constant('TABLE')
     this.to = this.from + entries * constant('ENTRY_SIZE')
-    this.blocks = [constant('BLOCKS'), constant('BLOCKS') + Number(constant('BLOCK_COUNT')) * constant('BLOCK_SIZE')]
+    this.blocks = [constant('BLOCKS'), constant('BLOCKS') + BLOCKS_USED * constant('BLOCK_SIZE')]
     this.gates = constant('GATES')
     this.gateCount = Number(constant('GATE_COUNT'))
     this.first = this.from / 4
