@@ -34,7 +34,7 @@ test('the example that ships is accepted', () => {
   assert.deepEqual(
     policies.map(({ policy: { name, algorithm, limit, windowMs, burst } }) => ({ name, algorithm, limit, windowMs, burst })),
     [
-      { name: 'per-user', algorithm: 'token-bucket', limit: 100, windowMs: 60_000, burst: 100 },
+      { name: 'per-user', algorithm: 'token-bucket', limit: 10, windowMs: 60_000, burst: 10 },
       { name: 'uploads', algorithm: 'gcra', limit: 5, windowMs: 1_000, burst: 1 },
     ],
   )
