@@ -4,6 +4,7 @@ import { explanation, type History } from './linearization.js'
 import { hasVerb, type Scenario } from './scenario.js'
 import { Search, type SearchBounds, type Stretch } from './search.js'
 import { signatureOf } from './signature.js'
+import { Walk, type WalkBounds } from './walk.js'
 import { World } from './world.js'
 
 /** A schedule that went wrong. */
@@ -17,19 +18,19 @@ export interface Exploration {
   readonly schedules: number
   /** Distinct outcomes, each judged once. */
   readonly outcomes: number
-  /** Whether all schedules within the bounds were run. */
+  /** Whether all schedules within the bounds, or all that were to be drawn, were run. */
   readonly complete: boolean
   readonly seconds: number
   readonly violation: Violation | undefined
 }
 
-/** Runs a scenario through all schedules within bounds, and judges each; stops at the first that goes wrong. */
-export function explore(module: WebAssembly.Module, scenario: Scenario, bounds: SearchBounds): Exploration {
+/** Runs a scenario through all schedules within bounds, or some at random, and judges each; stops at the first that goes wrong. */
+export function explore(module: WebAssembly.Module, scenario: Scenario, bounds: SearchBounds | WalkBounds): Exploration {
   const startMs = performance.now()
   const world = new World(module, scenario)
   const judged = new Set<number>()
   let what: string | undefined
-  const search = new Search(world.threads, bounds, () => {
+  const visit = (): boolean => {
     world.reset()
     search.runAll()
     const kills = search.kills
@@ -42,7 +43,8 @@ export function explore(module: WebAssembly.Module, scenario: Scenario, bounds: 
       what = judge(scenario, world.history())
     }
     return what === undefined
-  })
+  }
+  const search = 'walks' in bounds ? new Walk(world.threads, bounds, visit) : new Search(world.threads, bounds, visit)
   const complete = search.run()
   const violation =
     what === undefined ? undefined : { what, schedule: search.stretchesRun, calls: world.history().outcomes.map(describeOutcome) }

@@ -3,6 +3,7 @@ import { coreSources, exploredSources, type Substitution, substituted } from './
 import { type Exploration, explore } from './explore.js'
 import type { Scenario } from './scenario.js'
 import type { SearchBounds } from './search.js'
+import type { WalkBounds } from './walk.js'
 
 /** The core as it stands, or with faults planted in it, ready to be explored in tables of any line length. */
 export class ExploredModules {
@@ -20,7 +21,7 @@ export class ExploredModules {
     return modules
   }
 
-  explore(scenario: Scenario, bounds: SearchBounds): Exploration {
+  explore(scenario: Scenario, bounds: SearchBounds | WalkBounds): Exploration {
     const module = this.byLine.get(scenario.entriesPerLine)
     if (module === undefined) throw new Error(`nothing was compiled for lines of ${scenario.entriesPerLine} entries`)
     return explore(module, scenario, bounds)

@@ -81,6 +81,10 @@ export class ExploredThread implements Stepwise {
     this.core.attach()
   }
 
+  get isDone(): boolean {
+    return this.at === this.script.length
+  }
+
   /**
    * Goes on for at most `steps` atomic operations, and stops before the next one.
    *

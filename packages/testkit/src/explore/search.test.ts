@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Search, type SearchBounds, type Stepwise } from './search.js'
+import { Walk } from './walk.js'
 
 /** A thread of so many steps that writes down each. */
 class Counting implements Stepwise {
@@ -17,6 +18,10 @@ class Counting implements Stepwise {
 
   reset(): void {
     this.done = 0
+  }
+
+  get isDone(): boolean {
+    return this.done === this.length
   }
 
   run(steps: number): number {
@@ -91,5 +96,30 @@ test('a search that is told to stop keeps the schedule that it stopped at', () =
       [1, 2],
       [0, 1],
     ],
+  )
+})
+
+test('a walk draws whole schedules, the same ones from the same seed, with more switches than a search is given', () => {
+  const drawn = (seed: number): string[] => {
+    const all: string[] = []
+    const log: string[] = []
+    const threads = [new Counting('a', 30, log), new Counting('b', 30, log)]
+    const walk = new Walk(threads, { walks: 200, seed }, () => {
+      log.length = 0
+      for (const thread of threads) thread.reset()
+      walk.runAll()
+      if (!walk.kills) assert.equal(log.length, 60)
+      all.push(log.join(''))
+      return true
+    })
+    walk.run()
+    return all
+  }
+  assert.deepEqual(drawn(1), drawn(1))
+  assert.notDeepEqual(drawn(1), drawn(2))
+  assert.ok(drawn(1).some((schedule) => (schedule.match(/ab/g) ?? []).length > 3))
+  assert.ok(
+    drawn(1).some((schedule) => schedule.length < 60),
+    'some stop a thread for good',
   )
 })

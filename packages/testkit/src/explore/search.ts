@@ -5,6 +5,7 @@ export const TO_THE_END = 1 << 30
 export interface Stepwise {
   /** @returns how many of at most `steps` there were; fewer when it came to its end. `stamp` is the position in the schedule. */
   run(steps: number, stamp: number): number
+  readonly isDone: boolean
 }
 
 /** How far a search goes. */

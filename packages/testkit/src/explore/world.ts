@@ -86,13 +86,13 @@ export class World {
       ...this.scenario.threads.flatMap((calls, i) => this.outcomes(this.threads[i] as ExploredThread, calls, i)),
       ...this.audited(),
     ]
-    const stopped = outcomes.some(({ ended, began }) => ended === Number.POSITIVE_INFINITY && began !== Number.POSITIVE_INFINITY)
+    const begun = outcomes.filter(({ began }) => began !== Number.POSITIVE_INFINITY)
     return {
       before: this.start,
-      outcomes: outcomes.filter(({ began }) => began !== Number.POSITIVE_INFINITY),
+      outcomes: begun,
       takeoverHighUs: this.takeoverHighUs(),
       evictions: this.table.evictions - this.table.evictionsIn(this.pristine),
-      uncounted: stopped ? 1 : 0,
+      uncounted: begun.filter(({ ended }) => ended === Number.POSITIVE_INFINITY).length,
       mayRefuse: this.scenario.mayRefuse,
     }
   }
