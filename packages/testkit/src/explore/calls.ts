@@ -1,0 +1,23 @@
+import type { Call, PolicyNumbers, Verb } from './call.js'
+
+// Keys, and three moments. At EARLIER + 9 ms everything spent EARLIER has come back; LATER lies three tokens after NOW.
+export const A = 0
+export const B = 1
+export const C = 2
+export const D = 3
+export const EARLIER = 1_000
+export const NOW = 10_000
+export const LATER = 13_000
+
+/** Half the rate, two at once. */
+export const STRICTER: PolicyNumbers = { unitsPerUs: 1, unitsPerToken: 2000, burst: 2, packed: false }
+/** Thrice the rate, four at once, in units of a third of a microsecond. */
+export const LOOSER: PolicyNumbers = { unitsPerUs: 3, unitsPerToken: 1000, burst: 4, packed: false }
+export const FORTNIGHT_US = 14 * 86_400e6
+
+export const call = (verb: Verb, key: number, nowUs: number, amount: number): Call => ({ verb, key, nowUs, amount })
+export const take = (key: number, nowUs = NOW, amount = 1): Call => call('take', key, nowUs, amount)
+export const peek = (key: number, nowUs = NOW): Call => call('peek', key, nowUs, 0)
+export const reset = (key: number): Call => call('reset', key, NOW, 0)
+export const block = (key: number, us: number): Call => call('block', key, NOW, us)
+export const update = (policy: PolicyNumbers, nowUs = NOW): Call => ({ verb: 'update', key: A, nowUs, amount: 0, policy })
