@@ -16,9 +16,9 @@ import { installRivals, rivalVersions } from './rivals.js'
 
 const JUDGED: readonly Question[] = [boundKey, oneKey, hundredThousandKeys, millionKeys, denial, memory, hotKey]
 const SWEEPS: readonly Question[] = [keysSweep, workersSweep]
-const FULL: Effort = { rounds: 11, repeatMs: 150, patienceMs: 0 }
-const PATIENCE_MS = 60_000
-const QUICK: Effort = { rounds: 7, repeatMs: 40, patienceMs: 0 }
+const FULL: Effort = { rounds: 12, lives: 3, repeatMs: 120, patienceMs: 0 }
+const PATIENCE_MS = 40_000
+const QUICK: Effort = { rounds: 7, lives: 1, repeatMs: 40, patienceMs: 0 }
 
 const USAGE = `npm run bench -- [--only NAME]... [--quick] [--sweeps] [--patient] [--json FILE]
 

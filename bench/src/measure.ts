@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { ContenderName } from './contenders.js'
 import type { Job, Repeat } from './job.js'
 import { LineProcess } from './line-process.js'
-import { disturbed, quiet, usage } from './quiet.js'
+import { coresLeftBy, disturbed, quiet, usage } from './quiet.js'
 import { type Summary, summaryOf } from './samples.js'
 
 /** What one subject did in all rounds of one run. */
@@ -24,13 +24,18 @@ export interface Subject {
   readonly start: () => Promise<LineProcess>
   /** What every take must answer; a subject that answers otherwise measured something else. */
   readonly outcome: 'allow' | 'deny' | 'mostly allow'
+  /** Threads it runs on, default 1: the other cores may be used by others. */
+  readonly threads?: number
 }
 
 /** How long and how often; from the command line. */
 export interface Effort {
+  /** Repeats of each subject, shared out over its lives. */
   readonly rounds: number
+  /** How often each subject starts anew: the compiler is not equally lucky each time. */
+  readonly lives: number
   readonly repeatMs: number
-  /** How long to wait for quiet before a repeat, and again when others disturbed it; 0 takes every repeat as it is. */
+  /** How long to wait for quiet, and to repeat what others disturbed, over all repeats of a table; 0 takes every repeat as it is. */
   readonly patienceMs: number
 }
 
@@ -51,39 +56,51 @@ export function startNode(what: string, script: string, argument: unknown, flags
   return LineProcess.start(what, process.execPath, [...flags, script, JSON.stringify(argument)])
 }
 
+/** A repeat, and how many it took to get one that nobody disturbed. */
+interface Tried extends Repeat {
+  readonly tries: number
+}
+
 /**
  * Measures all subjects in turn, round after round, each in its own process, which rests while the others run. Every other
  * round goes backwards, so that nobody always follows the same neighbour.
  */
 export async function measure(subjects: readonly Subject[], effort: Effort): Promise<Measurement[]> {
-  const processes: LineProcess[] = []
-  for (const { start } of subjects) processes.push(await start())
-  const repeats: (Repeat & { readonly tries: number })[][] = subjects.map(() => [])
-  for (let round = 0; round < effort.rounds; round++) {
-    const order = [...subjects.keys()]
-    if (round % 2 === 1) order.reverse()
-    for (const index of order) {
-      const { repeat, tries } = await quietRepeat(processes[index] as LineProcess, effort)
-      checkOutcome(subjects[index] as Subject, repeat)
-      repeats[index]?.push({ ...repeat, tries })
+  const repeats: Tried[][] = subjects.map(() => [])
+  const patience = { leftMs: effort.patienceMs }
+  for (let life = 0; life < effort.lives; life++) {
+    const processes: LineProcess[] = []
+    for (const { start } of subjects) processes.push(await start())
+    for (let round = 0; round < effort.rounds / effort.lives; round++) {
+      const order = [...subjects.keys()]
+      if (round % 2 === 1) order.reverse()
+      for (const index of order) {
+        const repeat = await quietRepeat(subjects[index] as Subject, processes[index] as LineProcess, patience)
+        checkOutcome(subjects[index] as Subject, repeat)
+        repeats[index]?.push(repeat)
+      }
     }
+    await Promise.all(processes.map((process) => process.stop()))
   }
-  await Promise.all(processes.map((process) => process.stop()))
   return subjects.map(({ name }, index) => measurement(name, repeats[index] ?? []))
 }
 
-/** One repeat during which nobody else used the processors, as far as patience goes. */
-async function quietRepeat(process: LineProcess, { patienceMs }: Effort): Promise<{ repeat: Repeat; tries: number }> {
-  const deadlineMs = performance.now() + patienceMs
+/** One repeat during which others kept to the cores that the subject leaves them, as far as patience goes. */
+async function quietRepeat({ threads = 1 }: Subject, process: LineProcess, patience: { leftMs: number }): Promise<Tried> {
+  const left = coresLeftBy(threads)
   for (let tries = 1; ; tries++) {
-    await (patienceMs > 0 ? quiet(deadlineMs - performance.now()) : sleep(SETTLE_MS))
+    const fromMs = performance.now()
+    await (patience.leftMs > 0 ? quiet(patience.leftMs, left) : sleep(SETTLE_MS))
     const before = usage(process.pid)
+    patience.leftMs -= before.atMs - fromMs - SETTLE_MS
     const repeat = (await process.ask('run')) as Repeat
-    if (performance.now() >= deadlineMs || !disturbed(before, usage(process.pid))) return { repeat, tries }
+    const after = usage(process.pid)
+    if (patience.leftMs <= 0 || !disturbed(before, after, left)) return { ...repeat, tries }
+    patience.leftMs -= after.atMs - before.atMs
   }
 }
 
-function measurement(subject: string, repeats: readonly (Repeat & { readonly tries: number })[]): Measurement {
+function measurement(subject: string, repeats: readonly Tried[]): Measurement {
   const samples = repeats.map(({ ns }) => ns)
   const takes = repeats.reduce((sum, repeat) => sum + repeat.takes, 0)
   const voided = repeats.reduce((sum, { tries }) => sum + tries - 1, 0)

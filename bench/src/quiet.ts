@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Of one core, over the length of a repeat: what others may use without making it void. */
+/** Of one core, over the length of a repeat: what others may use beyond the cores that the subject leaves them. */
 const DISTURBANCE = 0.15
 const LOOK_MS = 60
 const MS_PER_TICK = 10
@@ -18,22 +18,27 @@ export function usage(pid: number): Usage {
   return { atMs: performance.now(), machineMs: machineMs(), subjectMs: processMs(pid) }
 }
 
-/** Whether others than the subject used the processors between two readings. */
-export function disturbed(before: Usage, after: Usage): boolean {
+/** Whether others used more between two readings than the cores that a subject with so many threads leaves them. */
+export function disturbed(before: Usage, after: Usage, leftCores: number): boolean {
   const others = after.machineMs - before.machineMs - (after.subjectMs - before.subjectMs)
+  const elapsedMs = after.atMs - before.atMs
   // Processor time is counted in ticks on both sides: two of them are no evidence.
-  return others > Math.max((after.atMs - before.atMs) * DISTURBANCE, 2 * MS_PER_TICK)
+  return others > elapsedMs * leftCores + Math.max(elapsedMs * DISTURBANCE, 2 * MS_PER_TICK)
 }
 
-/** Waits until the processors were idle for a moment; false when they were not within `patienceMs`. */
-export async function quiet(patienceMs: number): Promise<boolean> {
+/** Waits until the others kept to the cores left to them for a moment, at most `patienceMs`. */
+export async function quiet(patienceMs: number, leftCores: number): Promise<void> {
   const deadlineMs = performance.now() + patienceMs
   for (;;) {
     const before = machineMs()
     await sleep(LOOK_MS)
-    if (machineMs() - before <= MS_PER_TICK) return true
-    if (performance.now() >= deadlineMs) return false
+    if (machineMs() - before <= LOOK_MS * leftCores + MS_PER_TICK || performance.now() >= deadlineMs) return
   }
+}
+
+/** Cores that a subject with so many threads leaves to others. */
+export function coresLeftBy(threads: number): number {
+  return Math.max(0, cpus().length - threads)
 }
 
 function machineMs(): number {

@@ -37,7 +37,7 @@ export const hotKey: Question = {
 
 /** Workers on one key, lock-free or under a mutex. */
 export function hotKeySubject(name: string, { repeatMs }: Effort, job: Omit<HotKeyJob, 'repeatMs'>): Subject {
-  return { name, outcome: 'mostly allow', start: () => startNode(name, SUBJECT, { ...job, repeatMs }) }
+  return { name, outcome: 'mostly allow', threads: job.workers, start: () => startNode(name, SUBJECT, { ...job, repeatMs }) }
 }
 
 function goSubjects({ repeatMs }: Effort): Subject[] {
@@ -46,5 +46,5 @@ function goSubjects({ repeatMs }: Effort): Subject[] {
     ['Go packed CAS, 2 goroutines, one clock reading for 1,024', 'cas-coarse'],
     ['Go x/time/rate, 2 goroutines', 'rate'],
   ]
-  return limiters.map(([name, limiter]) => ({ name, outcome: 'allow', start: () => startGoRival(limiter, 2, repeatMs) }))
+  return limiters.map(([name, limiter]) => ({ name, outcome: 'allow', threads: 2, start: () => startGoRival(limiter, 2, repeatMs) }))
 }

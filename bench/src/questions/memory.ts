@@ -7,6 +7,7 @@ import { type Answer, atMost, of, type Question } from '../question.js'
 import { summaryOf } from '../samples.js'
 
 const KEYS = 1_000_000
+const FILLINGS = 7
 /** A young generation of fixed size: its growth under the garbage of takes is the engine's, not the contender's. */
 const FLAGS = ['--expose-gc', '--min-semi-space-size=16', '--max-semi-space-size=16']
 const SUBJECT = fileURLToPath(new URL('../memory-subject.js', import.meta.url))
@@ -19,7 +20,7 @@ export const memory: Question = {
     const measurements: Measurement[] = []
     for (const contender of CONTENDERS) {
       const filled: Filled[] = []
-      for (let round = 0; round < effort.rounds; round++) filled.push(await fill(contender, effort))
+      for (let round = 0; round < FILLINGS; round++) filled.push(await fill(contender, effort))
       measurements.push(bytesAKey(contender, 'resident', filled, ({ residentBytes }) => residentBytes))
       if (filled[0]?.ownBytes !== undefined)
         measurements.push(bytesAKey(contender, 'by its own stats', filled, ({ ownBytes = 0 }) => ownBytes))

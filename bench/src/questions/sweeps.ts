@@ -15,12 +15,16 @@ export const SWEPT: readonly ContenderName[] = [
   'rate-limiter-flexible',
 ]
 
+/** There are many subjects, and no verdict hangs on them. */
+const SWEEP_EFFORT = { rounds: 7, lives: 1 }
+
 export const WORKER_COUNTS = [1, 2, 3, 4] as const
 
 /** Nanoseconds a decision over the number of keys, for the plot. */
 export const keysSweep: Question = {
   name: 'keys-sweep',
-  async ask(effort: Effort): Promise<Answer[]> {
+  async ask(given: Effort): Promise<Answer[]> {
+    const effort = { ...given, ...SWEEP_EFFORT }
     const measurements: Measurement[] = []
     for (const keys of KEY_COUNTS) {
       const subjects = SWEPT.map((contender) =>
@@ -36,7 +40,8 @@ export const keysSweep: Question = {
 /** One hot key under 1 to 4 workers, lock-free and under a mutex, for the plot. */
 export const workersSweep: Question = {
   name: 'workers-sweep',
-  async ask(effort: Effort): Promise<Answer[]> {
+  async ask(given: Effort): Promise<Answer[]> {
+    const effort = { ...given, ...SWEEP_EFFORT }
     const subjects = WORKER_COUNTS.flatMap((workers) =>
       (['lock-free', 'mutex'] as const).map((store) =>
         hotKeySubject(workersName(store, workers), effort, { store, workers, boundKey: true, clock: 'coarse' }),
