@@ -1,6 +1,6 @@
 import { replayedInMemory } from './kit.js'
 import { firstMismatch, type Mismatch } from './replay.js'
-import { sequenceOf } from './sequences.js'
+import { type Sequence, sequenceOf } from './sequences.js'
 
 /** What a run over many seeds found. */
 export interface OracleRun {
@@ -16,15 +16,24 @@ export function compareSeeds(seeds: Iterable<number>, onSequence?: (done: number
   let decisions = 0
   for (const seed of seeds) {
     const sequence = sequenceOf(seed)
-    const replayed = replayedInMemory(sequence)
-    const mismatch = firstMismatch(sequence, replayed)
-    for (const end of replayed.ends) end.close()
+    const mismatch = compared(seed, sequence)
     if (mismatch !== undefined) mismatches.push({ seed, mismatch })
     sequences++
     decisions += sequence.steps.length
     onSequence?.(sequences)
   }
   return { sequences, decisions, mismatches }
+}
+
+function compared(seed: number, sequence: Sequence): Mismatch | undefined {
+  const replayed = replayedInMemory(sequence)
+  try {
+    return firstMismatch(sequence, replayed)
+  } catch (cause) {
+    throw new Error(`the sequence of seed ${seed} throws`, { cause })
+  } finally {
+    for (const end of replayed.ends) end.close()
+  }
 }
 
 /** `count` seeds from `first` on. */
