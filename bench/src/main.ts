@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'
 import { load, machine } from './machine.js'
 import type { Effort } from './measure.js'
-import type { Answer, Question } from './question.js'
+import type { Question } from './question.js'
 import { boundKey } from './questions/bound-key.js'
 import { denial } from './questions/denial.js'
 import { hotKey } from './questions/hot-key.js'
@@ -12,6 +12,7 @@ import { memory } from './questions/memory.js'
 import { oneKey } from './questions/one-key.js'
 import { keysSweep, workersSweep } from './questions/sweeps.js'
 import { answerText, verdictsText } from './report.js'
+import type { Results } from './results.js'
 import { installRivals, rivalVersions } from './rivals.js'
 
 const JUDGED: readonly Question[] = [boundKey, oneKey, hundredThousandKeys, millionKeys, denial, memory, hotKey]
@@ -59,7 +60,7 @@ async function run(questions: readonly Question[]): Promise<void> {
   const about = { startedAt: new Date().toISOString(), machine: machine(), rivals: rivalVersions(), effort }
   const loadBefore = load()
   console.log(`${about.machine.cpu}, ${about.machine.cores} cores, ${about.machine.os}, Node ${about.machine.node}, load ${loadBefore}\n`)
-  const answers: (Answer & { readonly question: string })[] = []
+  const answers: Results['answers'][number][] = []
   for (const question of questions) {
     for (const answer of await question.ask(effort)) {
       answers.push({ question: question.name, ...answer })
@@ -69,6 +70,7 @@ async function run(questions: readonly Question[]): Promise<void> {
   console.log(verdictsText(answers.flatMap(({ verdicts }) => verdicts)))
   if (values.json === undefined) return
   mkdirSync(dirname(values.json), { recursive: true })
-  writeFileSync(values.json, `${JSON.stringify({ ...about, loadBefore, loadAfter: load(), answers }, null, 1)}\n`)
+  const results: Results = { ...about, loadBefore, loadAfter: load(), answers }
+  writeFileSync(values.json, `${JSON.stringify(results, null, 1)}\n`)
   console.log(`\nwritten to ${values.json}`)
 }

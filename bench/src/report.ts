@@ -24,12 +24,12 @@ export function verdictsText(verdicts: readonly Verdict[]): string {
 }
 
 /** Three significant digits, as far as that makes sense. */
-function figure(value: number): string {
+export function figure(value: number): string {
   const size = Math.abs(value)
   return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)
 }
 
-function spread({ lowerQuartile, upperQuartile }: Summary): string {
+export function spread({ lowerQuartile, upperQuartile }: Summary): string {
   return `${figure(lowerQuartile)} .. ${figure(upperQuartile)}`
 }
 

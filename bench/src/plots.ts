@@ -1,30 +1,13 @@
-// node bench/dist/draw.js RESULTS.json FOLDER: the plots of a run with --sweeps.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { type Chart, chartSvg, type Line } from './chart.js'
-import type { Machine } from './machine.js'
+import type { Chart, Line } from './chart.js'
 import type { Measurement } from './measure.js'
-import { type Answer, of } from './question.js'
+import { of } from './question.js'
 import { KEY_COUNTS, SWEPT, sweepName, WORKER_COUNTS, workersName } from './questions/sweeps.js'
-
-interface Results {
-  readonly machine: Machine
-  readonly answers: readonly (Answer & { readonly question: string })[]
-}
+import type { Results } from './results.js'
 
 const COLORS = ['#2f81f7', '#1b9e8f', '#8b949e', '#d4712a', '#c2437e']
 
-const [file, folder] = process.argv.slice(2)
-if (file === undefined || folder === undefined) {
-  console.error('usage: node bench/dist/draw.js RESULTS.json FOLDER')
-  process.exit(2)
-}
-const results = JSON.parse(readFileSync(file, 'utf8')) as Results
-mkdirSync(folder, { recursive: true })
-writeFileSync(join(folder, 'over-keys.svg'), chartSvg(overKeys(results)))
-writeFileSync(join(folder, 'over-workers.svg'), chartSvg(overWorkers(results)))
-
-function overKeys(results: Results): Chart {
+/** Nanoseconds a decision over the number of keys. */
+export function overKeys(results: Results): Chart {
   const measurements = measurementsOf(results, 'keys-sweep')
   const lines = SWEPT.map((contender, index): Line => {
     const points = KEY_COUNTS.map((keys) => {
@@ -38,7 +21,8 @@ function overKeys(results: Results): Chart {
   return { title, subtitle, xName: 'keys', yName: 'ns a decision', yScale: 'log', lines }
 }
 
-function overWorkers(results: Results): Chart {
+/** Decisions a second over the number of worker threads. */
+export function overWorkers(results: Results): Chart {
   const measurements = measurementsOf(results, 'workers-sweep')
   const kinds = [
     ['lock-free', 'compare-and-swap (Sluicegate)'],

@@ -1,0 +1,69 @@
+import type { Answer, Verdict } from './question.js'
+import { figure, spread } from './report.js'
+import type { Results } from './results.js'
+
+/** The parts of the document that come out of a run, by the names of their places in it. */
+export function markdownParts(results: Results): ReadonlyMap<string, string> {
+  const parts = new Map([
+    ['machine', machineTable(results)],
+    ['targets', targetsTable(results.answers.flatMap(({ verdicts }) => verdicts))],
+  ])
+  for (const answer of results.answers) {
+    const { question } = answer
+    parts.set(question, [...(parts.has(question) ? [parts.get(question) as string, ''] : []), answerTable(answer)].join('\n'))
+  }
+  return parts
+}
+
+/** The document with each place `<!-- bench:NAME -->` ... `<!-- /bench -->` filled anew. */
+export function filled(document: string, parts: ReadonlyMap<string, string>): string {
+  return document.replace(/(<!-- bench:([\w-]+) -->)[\s\S]*?(<!-- \/bench -->)/g, (place, open: string, name: string, close: string) => {
+    const part = parts.get(name)
+    return part === undefined ? place : `${open}\n\n${part}\n\n${close}`
+  })
+}
+
+function machineTable({ startedAt, machine, rivals, effort, loadBefore, loadAfter }: Results): string {
+  const versions = Object.entries(rivals).filter(([name]) => name !== 'echarts')
+  return table(
+    ['', ''],
+    [
+      ['processor', `${machine.cpu}, ${machine.cores} cores (virtual), ${machine.memoryGiB} GiB`],
+      ['system', `${machine.os}, ${machine.kernel}`],
+      ['Node', machine.node],
+      ['Go', machine.go],
+      ['rivals', versions.map(([name, version]) => `${name} ${version}`).join(', ')],
+      [
+        'run',
+        `${startedAt.slice(0, 16).replace('T', ' ')} UTC, ${effort.rounds} repeats of ${effort.repeatMs} ms in ${effort.lives} processes each`,
+      ],
+      ['load average', `${loadBefore} before, ${loadAfter} after`],
+    ],
+  )
+}
+
+function targetsTable(verdicts: readonly Verdict[]): string {
+  const rows = verdicts.map(({ what, target, measured, unit, met }) => [
+    what,
+    target.replace('<=', '≤'),
+    `${figure(measured.median)} ${unit === 'x' ? '×' : unit}`,
+    spread(measured),
+    met ? 'met' : '**missed**',
+  ])
+  return table(['what', 'target', 'measured', 'quartiles', ''], rows)
+}
+
+function answerTable({ title, note, unit, measurements }: Answer): string {
+  const inTurns = measurements.some(({ ns, grossNs }) => ns.median !== grossNs.median)
+  const rows = measurements.map(({ subject, ns, grossNs }) => {
+    const gross = ns.median === grossNs.median ? '' : figure(grossNs.median)
+    return [subject, figure(ns.median), spread(ns), `${figure(ns.min)} .. ${figure(ns.max)}`, ...(inTurns ? [gross] : [])]
+  })
+  const head = ['', `median, ${unit}`, 'quartiles', 'min .. max', ...(inTurns ? ['gross'] : [])]
+  return [`**${title}.** ${note}`, '', table(head, rows)].join('\n')
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+  return [line(head), line(head.map((_, column) => (column === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
+}
