@@ -89,6 +89,25 @@ export class Oracle {
     return this.#answer(key, 1, nowUs)
   }
 
+  /** The same, to go on from here in another way. */
+  copy(): Oracle {
+    const copy = new Oracle(this.#spec)
+    for (const [key, state] of this.#keys) copy.#keys.set(key, { ...state })
+    return copy
+  }
+
+  /** Two oracles with the same answer here answer alike about the key for ever. */
+  standing(key: string): string {
+    const state = this.#keys.get(key)
+    return state === undefined ? 'new' : `${state.arrival} ${state.blockedUntilUs}`
+  }
+
+  /** What is left of a key whose tokens a full table forgot: its block. */
+  forget(key: string): void {
+    const state = this.#keys.get(key)
+    if (state !== undefined) state.arrival = NEVER
+  }
+
   /** What each key has spent stays spent, at most the new burst; a fraction of a token is rounded up to the new units. */
   update(spec: RateSpec, nowMs: number): void {
     const nowUs = toUs(nowMs)
