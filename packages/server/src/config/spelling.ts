@@ -9,7 +9,7 @@ export function nearest(typed: string, words: Iterable<string>): string | undefi
   let best: string | undefined
   let bestEdits = Math.max(1, Math.floor(wanted.length / 3)) + 1
   for (const word of words) {
-    const edits = distance(wanted, normal(word))
+    const edits = distance(wanted, normal(word), bestEdits)
     if (edits < bestEdits) [best, bestEdits] = [word, edits]
   }
   return best
@@ -30,20 +30,26 @@ function normal(name: string): string {
 }
 
 /**
- * Optimal string alignment: insertions, deletions, replacements and swaps of neighbours.
+ * Optimal string alignment: insertions, deletions, replacements and swaps of neighbours. Stops at `enough`, since a remote
+ * caller may ask for a guess among a thousand long names.
  *
  * Source: L. Boytsov, "Indexing methods for approximate dictionary searching", ACM JEA 16, 2011, section 2.
  */
-function distance(a: string, b: string): number {
-  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)]
-  const at = (i: number, j: number): number => rows[i]?.[j] ?? Number.POSITIVE_INFINITY
+function distance(a: string, b: string, enough: number): number {
+  if (Math.abs(a.length - b.length) >= enough) return enough
+  let last: number[] = []
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {
-    rows[i] = [i]
+    const [beforeLast, above] = [last, row]
+    row = [i]
+    last = above
     for (let j = 1; j <= b.length; j++) {
-      const replaced = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : Number.POSITIVE_INFINITY
-      ;(rows[i] as number[])[j] = Math.min(replaced, swapped, at(i - 1, j) + 1, at(i, j - 1) + 1)
+      const replaced = (above[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const swapped = i > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? (beforeLast[j - 2] as number) + 1 : enough
+      row.push(Math.min(replaced, swapped, (above[j] as number) + 1, (row[j - 1] as number) + 1))
     }
+    // Both of the last two rows, since a swap reaches back over one.
+    if (Math.min(...row, ...above) >= enough) return enough
   }
-  return at(a.length, b.length)
+  return row[b.length] as number
 }

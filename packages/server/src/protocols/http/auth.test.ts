@@ -53,3 +53,34 @@ test('a header given twice is refused', async (t) => {
     'GET /v1/auth?policy=spaced HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Sluicegate-Key: a\r\nX-Sluicegate-Key: b\r\n\r\n'
   assert.equal((await rawExchange(url, request)).status, 400)
 })
+
+test('a byte order mark is part of a key, in a header as in a query string', async (t) => {
+  const { url, engine } = await runService(t, undefined, { clock: manualClock(0) })
+  const request = 'GET /v1/auth?policy=spaced HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Sluicegate-Key: \ufeffalice\r\n\r\n'
+  assert.equal((await rawExchange(url, request)).status, 204)
+  assert.deepEqual(
+    ['alice', '\ufeffalice'].map((key) => engine.gate('spaced')?.peek(key, 1).allowed),
+    [true, false],
+  )
+})
+
+test('no crowd of headers hides the one that counts, or its double', async (t) => {
+  const { url } = await runService(t, undefined, { clock: manualClock(0) })
+  const crowd = Array.from({ length: 2_100 }, (_, i) => `${i.toString(36)}:\r\n`).join('')
+  const head = `GET /v1/auth?policy=spaced HTTP/1.1\r\nHost: x\r\nConnection: close\r\n`
+  assert.equal((await rawExchange(url, `${head}${crowd}X-Sluicegate-Key: a\r\n\r\n`)).status, 204)
+  assert.equal((await rawExchange(url, `${head}X-Sluicegate-Key: b\r\n${crowd}X-Sluicegate-Key: a\r\n\r\n`)).status, 400)
+})
+
+test('a page of another site may not take tokens here either, but a gateway may tell of one', async (t) => {
+  const { url, engine } = await runService(t, undefined, { clock: manualClock(0) })
+  const crossSite = { 'sec-fetch-site': 'cross-site' }
+  const page = await fetch(url + AUTH, { headers: crossSite })
+  const { code } = (await page.json()) as { code: string }
+  assert.deepEqual([page.status, code], [403, 'CROSS_SITE'])
+  assert.equal(engine.gate('spaced')?.peek('alice', 1).allowed, true)
+  for (const gateway of [{ 'x-forwarded-for': '192.0.2.1' }, { 'x-sluicegate-key': 'bob' }]) {
+    const query = 'x-sluicegate-key' in gateway ? '?policy=spaced' : '?policy=spaced&key=alice'
+    assert.equal((await fetch(`${url}/v1/auth${query}`, { headers: { ...crossSite, ...gateway } })).status, 204)
+  }
+})

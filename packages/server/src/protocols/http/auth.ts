@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Engine } from '../../engine.js'
 import { readAsk } from './ask.js'
+import { refuseOtherSites } from './cross-site.js'
 import type { Handler, Route } from './handler.js'
 import { rateLimitHeaders } from './headers.js'
 import { Problem } from './problem.js'
@@ -8,7 +9,8 @@ import { readQuery } from './query.js'
 import { replyEmpty } from './reply.js'
 
 const HEADER_BY_PARAMETER = { policy: 'x-sluicegate-policy', key: 'x-sluicegate-key', cost: 'x-sluicegate-cost' } as const
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+// A byte order mark belongs to the key, as in a query string: without it the key would be somebody else's.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * `/v1/auth`: a take in the form that nginx's `auth_request` can call. 204 lets the request pass, 403 does not: the module
@@ -16,11 +18,20 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  */
 export function authRoute(engine: Engine): Route {
   const answer: Handler = (request, response, query) => {
+    if (!saysGateway(request)) refuseOtherSites(request)
     const ask = readAsk(engine, readParameters(request, query))
     const decision = ask.gate.take(ask.key, ask.cost)
     replyEmpty(response, decision.allowed ? 204 : 403, rateLimitHeaders(ask.gate.policy, decision))
   }
   return { GET: answer, HEAD: answer }
+}
+
+/**
+ * A gateway may pass on its visitor's own Sec-Fetch-Site, which says nothing against its question. A page of another site
+ * cannot send these headers without asking first, and is never told that it may.
+ */
+function saysGateway({ headers }: IncomingMessage): boolean {
+  return headers['x-sluicegate-key'] !== undefined || headers['x-forwarded-for'] !== undefined
 }
 
 /**

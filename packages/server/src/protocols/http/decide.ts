@@ -1,8 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Engine } from '../../engine.js'
 import { type Outcome, outcomeOf } from '../../outcome.js'
 import { type Ask, readAsk } from './ask.js'
 import { readJsonBody } from './body.js'
+import { refuseOtherSites } from './cross-site.js'
 import { decisionJson } from './decision-json.js'
 import type { Route } from './handler.js'
 import { rateLimitHeaders } from './headers.js'
@@ -39,9 +40,4 @@ function asking(engine: Engine, answer: (ask: Ask, response: ServerResponse) => 
       answer(readAsk(engine, await readJsonBody(request)), response)
     },
   }
-}
-
-/** A page on another site may not spend tokens through its visitor's browser: an image's address would be enough. */
-function refuseOtherSites({ headers }: IncomingMessage): void {
-  if (headers['sec-fetch-site'] === 'cross-site') throw new Problem(403, 'CROSS_SITE', 'pages of other sites may not take tokens')
 }

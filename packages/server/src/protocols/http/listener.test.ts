@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { connectTo, parseResponse, readToEnd } from '../../testing/raw-http.js'
+import { connectTo, parseResponse, rawExchange, readToEnd } from '../../testing/raw-http.js'
 import { runService } from '../../testing/running-service.js'
 
 const HASTY = { headersMs: 100, requestMs: 100, idleMs: 1_000 }
@@ -72,4 +72,11 @@ test('a client that asks and never reads is not asked for more, and fills no mem
   }
   socket.destroy()
   assert.ok(answered() > 0 && answered() < asked / 2, `${answered()} answers were made`)
+})
+
+test('an address that was not percent-encoded is refused with what to do about it', async (t) => {
+  const { url } = await runService(t)
+  const { status, body } = await rawExchange(url, 'GET /v1/take?policy=burst&key=zoë HTTP/1.1\r\nHost: x\r\n\r\n')
+  assert.equal(status, 400)
+  assert.match(JSON.parse(body).detail, /percent-encoded/)
 })

@@ -30,6 +30,8 @@ export function createListener(handle: RequestListener, patience: Patience = DEF
     requireHostHeader: false,
   })
   server.maxConnections = MAX_CONNECTIONS
+  // Bytes bound them. By default Node drops those above a thousand in silence: the client's own could crowd out the gateway's.
+  server.maxHeadersCount = 0
   server.on('request', handle)
   // What a client expects beyond "100-continue" may be ignored (RFC 9110, section 10.1.1).
   server.on('checkExpectation', handle)
@@ -56,6 +58,7 @@ const PROBLEM_BY_CODE: Readonly<Record<string, Problem>> = {
     'HEADERS_TOO_LARGE',
     `the request line and headers must be at most ${MAX_HEADER_BYTES} bytes together`,
   ),
+  HPE_INVALID_URL: new Problem(400, 'REQUEST_INVALID', 'the address has characters that must be percent-encoded'),
   ERR_HTTP_REQUEST_TIMEOUT: new Problem(408, 'REQUEST_TIMEOUT', 'the request did not arrive in time'),
 }
 const UNREADABLE = new Problem(400, 'REQUEST_INVALID', 'this is not an HTTP/1.1 request')

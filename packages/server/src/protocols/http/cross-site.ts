@@ -1,0 +1,11 @@
+import type { IncomingMessage } from 'node:http'
+import { Problem } from './problem.js'
+
+/**
+ * A page on another site may not spend tokens through its visitor's browser: an image's address would be enough.
+ *
+ * @throws {Problem} for a request that a browser marked so.
+ */
+export function refuseOtherSites({ headers }: IncomingMessage): void {
+  if (headers['sec-fetch-site'] === 'cross-site') throw new Problem(403, 'CROSS_SITE', 'pages of other sites may not take tokens')
+}
