@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, statSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
@@ -20,10 +21,13 @@ export function rivalVersions(): Readonly<Record<string, string>> {
 
 /** Runs `npm ci` in the rivals' folder unless what is there fits its lockfile. */
 export function installRivals(): void {
-  const lockfile = `${VERSUS}package-lock.json`
-  const installed = `${VERSUS}node_modules/.package-lock.json`
-  if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lockfile).mtimeMs) return
+  const digest = createHash('sha256')
+    .update(readFileSync(`${VERSUS}package-lock.json`))
+    .digest('hex')
+  const stamp = `${VERSUS}node_modules/.installed-for`
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return
   console.error('installing the rivals in bench/versus ...')
   const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: VERSUS, stdio: ['ignore', 'ignore', 'inherit'] })
   if (status !== 0) throw new Error('npm ci in bench/versus failed: the rivals cannot be measured')
+  writeFileSync(stamp, digest)
 }
