@@ -50,7 +50,9 @@ function configFile(t: TestContext, yaml: string): string {
 }
 
 test('serve tells its address, its policies and a command to try, and the command works', async (t) => {
-  const child = sluicegate(t, 'serve', '--config', configFile(t, TWO_POLICIES))
+  // The command stands between single quotes.
+  const file = configFile(t, TWO_POLICIES.replace('policies:', `policies:\n  "ann's": { algorithm: gcra, limit: 1, window: 1s }`))
+  const child = sluicegate(t, 'serve', '--config', file)
   const { url, text } = await announcement(child)
   assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
   assert.match(text, /burst {3}token-bucket, 100 per 1m, burst 100\n/)

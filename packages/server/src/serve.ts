@@ -34,8 +34,13 @@ function announce({ url, engine }: Service, { dashboard }: Config): void {
   const width = Math.max(...names.map(({ length }) => length))
   console.log(`Sluicegate ${VERSION} listens on ${url}\n`)
   for (const { name, policy } of engine.gates) console.log(`  ${name.padEnd(width)}  ${describePolicy(policy)}`)
-  console.log(`\nTry it:  curl -i '${url}/v1/take?policy=${encodeURIComponent(example)}&key=alice'`)
+  console.log(`\nTry it:  curl -i '${url}/v1/take?policy=${quotable(example)}&key=alice'`)
   if (dashboard.keys !== 'off') console.log(`Watch:   ${url}/`)
+}
+
+/** For a query string between a shell's single quotes. */
+function quotable(text: string): string {
+  return encodeURIComponent(text).replaceAll("'", '%27')
 }
 
 function explained(error: NodeJS.ErrnoException, { host, port }: Listen): Error {

@@ -68,7 +68,9 @@ export async function startService(config: Config, { clock, patience, sampleMs =
     route(request, response)
   }, patience)
   const { address, port } = await listen(server, config.listen.host, config.listen.port)
-  const sampling = pageServed ? setInterval(() => stream.send(sampler.sample()), sampleMs).unref() : undefined
+  const sampling = pageServed
+    ? setInterval(() => (stream.isRead ? stream.send(sampler.sample()) : sampler.tick()), sampleMs).unref()
+    : undefined
 
   const stop = async (timeoutMs = 10_000): Promise<void> => {
     if (stopping) return

@@ -186,3 +186,8 @@ policies:
 test('a file that cannot be read is one fault', () => {
   assert.throws(() => readConfig('/nowhere/gate.yaml'), /^ConfigError: \/nowhere\/gate\.yaml:1:1: cannot be read: ENOENT/)
 })
+
+test('a name given twice in different spellings is refused', () => {
+  const rate = '{ algorithm: gcra, limit: 1, window: 1s }'
+  assert.deepEqual(faults(`policies:\n  1: ${rate}\n  "1": ${rate}\n`), ['gate.yaml:3:3: policies.1: is given more than once'])
+})

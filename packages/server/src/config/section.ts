@@ -104,6 +104,8 @@ export class Section {
   #read(map: YAMLMap): void {
     for (const { key, value } of map.items) {
       const name = isScalar(key) ? String(key.value) : String(key)
+      // The parser finds equal keys; 1 and "1" differ to YAML and are one name here.
+      if (this.#entries.has(name)) this.#fault((key as Node | null) ?? undefined, this.#pathOf(name), 'is given more than once')
       this.#entries.set(name, { keyNode: (key as Node | null) ?? undefined, valueNode: (value as Node | null) ?? undefined })
     }
   }

@@ -36,3 +36,14 @@ test('the past is two minutes of samples and no more', () => {
   const { atS, policies } = sampler.history()
   assert.deepEqual([atS.length, policies[0]?.allowed.length, policies[0]?.denied.length], [120, 120, 120])
 })
+
+test('what happened while nobody looked is in the past, and not told again as new', () => {
+  const { gate, sampler } = setUp()
+  for (let i = 0; i < 3; i++) gate.take('alice', 1)
+  sampler.tick()
+  const [sample = assert.fail()] = sampler.sample().policies
+  assert.deepEqual([sample.allowed.total, sample.allowed.perSecond], [3, 0])
+  const [before = 0, now] = sampler.history().policies[0]?.allowed ?? []
+  assert.ok(before > 0)
+  assert.equal(now, 0)
+})

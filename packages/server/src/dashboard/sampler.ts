@@ -1,5 +1,6 @@
 import type { KeyDisplay } from '../config/config.js'
-import type { Engine, Gate, HotKey } from '../engine.js'
+import type { Counts, Engine, Gate, HotKey } from '../engine.js'
+import type { Outcome } from '../outcome.js'
 import { describePolicy } from '../policy-text.js'
 import { keyDisplay } from './key-display.js'
 import type { Flow, History, PolicySample, RankedKey, Sample } from './sample.js'
@@ -8,14 +9,18 @@ import type { Flow, History, PolicySample, RankedKey, Sample } from './sample.js
 export const HISTORY_LENGTH = 120
 const RANKED_KEYS = 10
 
+type Flows = Pick<PolicySample, 'allowed' | 'denied' | 'impossible'>
+type Rates = { readonly allowed: number; readonly denied: number }
+
 /** Turns the engine's counters into what happened since the last sample. */
 export class Sampler {
   readonly #engine: Engine
   readonly #keys: 'masked' | 'shown'
   readonly #display: (key: string) => string
-  readonly #past: Sample[] = []
+  /** Rates only: names and keys of two minutes would be a hundred times as much. */
+  readonly #past: { readonly atS: number; readonly rates: readonly Rates[] }[] = []
   #lastMs = performance.now()
-  #last: Sample | undefined
+  #last: readonly Flows[] = []
 
   constructor(engine: Engine, keys: KeyDisplay) {
     this.#engine = engine
@@ -23,41 +28,42 @@ export class Sampler {
     this.#display = keyDisplay(keys)
   }
 
-  /** What happened since the call before. */
+  /** What happened since the call before, of `sample` or `tick`. */
   sample(): Sample {
+    this.tick()
+    const policies = Array.from(this.#engine.gates, (gate, i) => this.#policy(gate, this.#last[i] as Flows))
+    return { atS: Date.now() / 1000, keys: this.#keys, policies }
+  }
+
+  /** Notes the rates for {@link Sampler.history}: what there is to do while nobody looks. */
+  tick(): void {
     const nowMs = performance.now()
     // Two calls within a millisecond would make a rate out of noise.
     const seconds = Math.max(1, nowMs - this.#lastMs) / 1000
-    const policies = Array.from(this.#engine.gates, (gate, i) => this.#policy(gate, this.#last?.policies[i], seconds))
-    const sample = { atS: Date.now() / 1000, keys: this.#keys, policies }
+    this.#last = Array.from(this.#engine.gates, ({ counts }, i) => flows(counts, this.#last[i], seconds))
     this.#lastMs = nowMs
-    this.#last = sample
-    this.#past.push(sample)
+    const rates = this.#last.map(({ allowed, denied }) => ({ allowed: allowed.perSecond, denied: denied.perSecond }))
+    this.#past.push({ atS: Date.now() / 1000, rates })
     if (this.#past.length > HISTORY_LENGTH) this.#past.shift()
-    return sample
   }
 
   /** The past samples' rates. */
   history(): History {
-    const rates = (i: number, flow: 'allowed' | 'denied'): number[] => this.#past.map(({ policies }) => policies[i]?.[flow].perSecond ?? 0)
+    const column = (i: number, flow: keyof Rates): number[] => this.#past.map(({ rates }) => rates[i]?.[flow] ?? 0)
     return {
       atS: this.#past.map(({ atS }) => atS),
-      policies: Array.from(this.#engine.gates, ({ name }, i) => ({ name, allowed: rates(i, 'allowed'), denied: rates(i, 'denied') })),
+      policies: Array.from(this.#engine.gates, ({ name }, i) => ({ name, allowed: column(i, 'allowed'), denied: column(i, 'denied') })),
     }
   }
 
-  #policy(gate: Gate, before: PolicySample | undefined, seconds: number): PolicySample {
+  #policy(gate: Gate, { allowed, denied, impossible }: Flows): PolicySample {
     const { demand, denials } = gate.hotKeys(RANKED_KEYS)
-    const flow = (outcome: 'allowed' | 'denied' | 'impossible'): Flow => {
-      const total = gate.counts[outcome]
-      return { total, perSecond: (total - (before?.[outcome].total ?? 0)) / seconds }
-    }
     return {
       name: gate.name,
       description: describePolicy(gate.policy),
-      allowed: flow('allowed'),
-      denied: flow('denied'),
-      impossible: flow('impossible'),
+      allowed,
+      denied,
+      impossible,
       keysTracked: gate.stats().keys,
       demand: this.#ranked(demand),
       denials: this.#ranked(denials),
@@ -67,4 +73,12 @@ export class Sampler {
   #ranked(keys: readonly HotKey[]): RankedKey[] {
     return keys.map(({ key, count }) => ({ key: this.#display(key), count }))
   }
+}
+
+function flows(counts: Counts, before: Flows | undefined, seconds: number): Flows {
+  const flow = (outcome: Outcome): Flow => {
+    const total = counts[outcome]
+    return { total, perSecond: (total - (before?.[outcome].total ?? 0)) / seconds }
+  }
+  return { allowed: flow('allowed'), denied: flow('denied'), impossible: flow('impossible') }
 }

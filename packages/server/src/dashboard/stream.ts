@@ -5,6 +5,8 @@ import { Problem } from '../protocols/http/problem.js'
 const MAX_READERS = 32
 /** Unsent bytes at which a reader misses the next message: it is too slow, and the one after will say as much. */
 const MAX_BACKLOG_BYTES = 262_144
+/** Messages missed in a row after which a reader is let go: one that never reads must not keep its place for ever. */
+const MAX_MISSED = 30
 
 /**
  * The pages that are open, as server-sent events.
@@ -12,29 +14,37 @@ const MAX_BACKLOG_BYTES = 262_144
  * Source: WHATWG HTML, section 9.2, "Server-sent events".
  */
 export class Stream {
-  readonly #readers = new Set<ServerResponse>()
+  /** How many messages each has missed in a row. */
+  readonly #readers = new Map<ServerResponse, number>()
+
+  /** Whether anybody reads. */
+  get isRead(): boolean {
+    return this.#readers.size > 0
+  }
 
   /** Adds a page; `first` is sent to it alone, as the event `history`. */
   add(response: ServerResponse, headers: Readonly<Record<string, string>>, first: unknown): void {
     if (this.#readers.size >= MAX_READERS) throw new Problem(503, 'BUSY', `${MAX_READERS} pages are open already: close one`)
     response.writeHead(200, headers)
     response.write(`retry: 2000\nevent: history\ndata: ${JSON.stringify(first)}\n\n`)
-    this.#readers.add(response)
+    this.#readers.set(response, 0)
     response.once('close', () => this.#readers.delete(response))
   }
 
   /** Sends `message` to every page. */
   send(message: unknown): void {
-    if (this.#readers.size === 0) return
     // JSON has no raw line breaks, so one line holds it.
     const event = `data: ${JSON.stringify(message)}\n\n`
-    for (const reader of this.#readers) {
-      if (reader.writableLength < MAX_BACKLOG_BYTES) reader.write(event)
+    for (const [reader, missed] of this.#readers) {
+      const isSlow = reader.writableLength >= MAX_BACKLOG_BYTES
+      if (!isSlow) reader.write(event)
+      this.#readers.set(reader, isSlow ? missed + 1 : 0)
+      if (isSlow && missed >= MAX_MISSED) reader.destroy()
     }
   }
 
   /** Ends all streams; the pages will try to come back. */
   end(): void {
-    for (const reader of this.#readers) reader.end()
+    for (const reader of this.#readers.keys()) reader.end()
   }
 }
