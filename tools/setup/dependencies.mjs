@@ -6,13 +6,15 @@ import { step } from './run.mjs'
 
 const STAMP = join(ROOT, 'node_modules/.sluicegate-install')
 const LOCKFILE = join(ROOT, 'package-lock.json')
+/** Without a network npm's own waits, 10 s and more each, keep its user waiting for minutes before the first word. */
+const RETRIES = ['--fetch-retries=2', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000']
 
 /** Installs what package-lock.json names, unless that was done since it last changed. */
 export function installWhenStale() {
   const lock = readFileSync(LOCKFILE, 'utf8')
   const wanted = createHash('sha256').update(lock).digest('hex')
   if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === wanted) return
-  if (!isInstalled(JSON.parse(lock).packages)) step('Installing dependencies (npm ci)', 'npm', ['ci', '--no-audit', '--no-fund'])
+  if (!isInstalled(JSON.parse(lock).packages)) step('Installing dependencies (npm ci)', 'npm', ['ci', '--no-audit', '--no-fund', ...RETRIES])
   writeFileSync(STAMP, wanted)
 }
 
