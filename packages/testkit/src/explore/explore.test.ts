@@ -6,8 +6,8 @@ import { SCENARIOS } from './scenarios.js'
 
 // What every run of the tests explores; `npm run prove:schedules` goes further.
 const SEARCHES = [
-  { preemptions: 2, deaths: 0, most: 40_000 },
-  { preemptions: 1, deaths: 1, most: 40_000 },
+  { preemptions: 2, deaths: 0, most: 200_000 },
+  { preemptions: 1, deaths: 1, most: 200_000 },
 ]
 /** Beyond those bounds, by chance. */
 const WALKS = { walks: 3_000, seed: 20_240_901 }

@@ -194,4 +194,14 @@ export const MUTANTS: readonly Mutant[] = [
     inCas('  forgottenDebt = -1\n  for', '  for'),
     inCas('  if (kind == RESIDENT) return RETRY\n', '  if (attempt == 0) forgottenDebt = -1\n  if (kind == RESIDENT) return RETRY\n'),
   ),
+  mutant('a change of policy does not sweep', 'take | nine updates', [0, 0], {
+    file: 'sweep.ts',
+    from: ' carryOver(entry)\n',
+    to: ' load(entry)\n',
+  }),
+  mutant('the sweep leaves marks alone', 'first take | nine updates', [1, 0], {
+    file: 'sweep.ts',
+    from: '      if (expel(entry, state)) return\n      continue\n',
+    to: '      return\n',
+  }),
 ]

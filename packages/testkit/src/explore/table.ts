@@ -1,7 +1,7 @@
 import type { ExploredKey } from './explored-thread.js'
 
 /** More policies than one schedule makes; the world checks that no other block is touched. */
-const BLOCKS_USED = 12
+const BLOCKS_USED = 16
 const COUNTERS = ['KEYS', 'EVICTIONS'] as const
 
 /** The explored memory read from outside: entries, counters, and where they lie. Knows the layout, nothing of the protocol. */

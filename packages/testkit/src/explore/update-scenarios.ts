@@ -1,6 +1,8 @@
 import { A, B, block, C, EARLIER, FORTNIGHT_US, LOOSER, NOW, reset, STRICTER, take, update } from './calls.js'
 import { type Scenario, scenario } from './scenario.js'
 
+const NINE_UPDATES = Array.from({ length: 9 }, (_, i) => update(i % 2 === 0 ? STRICTER : LOOSER))
+
 /** Changes of policy and of the time base, while calls are under way. */
 export const UPDATES: readonly Scenario[] = [
   scenario({
@@ -61,5 +63,16 @@ export const UPDATES: readonly Scenario[] = [
     homes: [0],
     before: [take(A, NOW, 3)],
     threads: [[reset(A)], [update(LOOSER)], [take(A)]],
+  }),
+  // A state word has three bits for its epoch: a thread that stands still meanwhile sees them come round.
+  scenario({ name: 'take | nine updates', lines: 2, homes: [0], before: [take(A)], threads: [[take(A)], NINE_UPDATES] }),
+  scenario({ name: 'first take | nine updates', lines: 2, homes: [0], threads: [[take(A)], NINE_UPDATES] }),
+  scenario({
+    name: 'take-over | nine updates',
+    lines: 2,
+    homes: [0, 0, 0],
+    before: [take(A, EARLIER), take(C, EARLIER)],
+    threads: [[take(B)], NINE_UPDATES],
+    mayRefuse: true,
   }),
 ]
