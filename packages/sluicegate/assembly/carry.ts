@@ -1,9 +1,9 @@
 import * as gcra from "./gcra"
 import {
-  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_KEEPS_DEBT, BLOCK_PREVIOUS, BLOCK_SINCE_US, BLOCK_TICKET, BLOCK_UNITS_PER_TOKEN,
+  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_KEEPS_DEBT, BLOCK_PREVIOUS, BLOCK_SINCE_US, BLOCK_UNITS_PER_TOKEN,
 } from "./memory-map"
 import { epochWord } from "./policy"
-import { blockAddress, debtIn, field, ticketOf, valueIn } from "./policy-block"
+import { blockAddress, debtIn, field, ticketIn, ticketOf, valueIn } from "./policy-block"
 
 // A state word of an older policy, carried over to the one in force: a pure function of the word and the blocks in between, so
 // that it does not matter which thread does it, or when.
@@ -19,15 +19,17 @@ function expressed(value: u64, lag: u64, ofBlock: bool, ticket: u64): u64 {
   const previousTicket = <u64>field(block, BLOCK_PREVIOUS)
   const previous = blockAddress(previousTicket)
   const sinceUs = field(block, BLOCK_SINCE_US)
-  if (field(previous, BLOCK_TICKET) != <i64>previousTicket) return spent(block, sinceUs, ofBlock)
+  if (ticketIn(previous) != previousTicket) return spent(block, sinceUs, ofBlock)
   return carried(expressed(value, lag - 1, ofBlock, previousTicket), ofBlock, previous, block, sinceUs)
 }
 
 /** spent' = min(spent, new burst), at the time of the change. Rounded up, so that nothing is given. */
 function carried(value: u64, ofBlock: bool, from: usize, to: usize, sinceUs: i64): u64 {
-  const usBefore = max<i64>(sinceUs - field(from, BLOCK_BASE_US), 0)
   const usAfter = sinceUs - field(to, BLOCK_BASE_US)
-  if (ofBlock) return gcra.valueFor(max<i64>(gcra.debtOf(value, usBefore), 0), usAfter)
+  const usSince = sinceUs - field(from, BLOCK_BASE_US)
+  // A block ends when it ends, also when the clock stepped back to before the base.
+  if (ofBlock) return gcra.valueFor(max<i64>(gcra.debtOf(value, usSince), 0), usAfter)
+  const usBefore = max<i64>(usSince, 0)
   const debt = max<i64>(debtIn(from, value, usBefore), 0)
   if (field(to, BLOCK_KEEPS_DEBT) != 0) return valueIn(to, debt, usAfter)
   const tokensTo = <u64>field(to, BLOCK_UNITS_PER_TOKEN)
@@ -35,7 +37,7 @@ function carried(value: u64, ofBlock: bool, from: usize, to: usize, sinceUs: i64
   return valueIn(to, <i64>carriedDebt, usAfter)
 }
 
-/** The words before it are lost (64 changes went by unswept): all that can be said is what a key may have spent at most. */
+/** The words before it are lost (this thread paused for many changes): all that can be said is what a key may have spent at most. */
 function spent(block: usize, sinceUs: i64, ofBlock: bool): u64 {
   const us = sinceUs - field(block, BLOCK_BASE_US)
   return ofBlock ? gcra.valueFor(0, us) : valueIn(block, field(block, BLOCK_CAPACITY), us)

@@ -3,7 +3,7 @@ import { EXPLORED } from "./build-flags"
 import { claimedIdentity, expel, release, settle } from "./claim"
 import { pause } from "./host"
 import { BLOCKED_UNTIL, CAS_RETRIES, CONTENTIONS, EPOCH, EVICTIONS, GATES, GATE_COUNT, REFUSALS, STATE, TAKEOVER_HIGH } from "./memory-map"
-import { blockValueAt, burst, capacity, debtAt, epoch, isOrdinary, refresh, sinceBase, unitsPerToken, unitsPerUs, valueAt } from "./policy"
+import { blockValueAt, burst, capacity, debtAt, epoch, isOrdinary, refresh, sinceBase, unitsPerToken, unitsPerUs, valueAt, withinRange } from "./policy"
 import { FREE, LIVE, MARKED, NOTHING, RESIDENT, RIVAL, choose, chosen, chosenDebt, find, lineAddress, residentDebt, roomAfterUs, seenState } from "./table"
 import { rebased } from "./update"
 import { BLOCK, PEEK, TAKE, step } from "./verbs"
@@ -180,7 +180,7 @@ function unmoved(verb: i32, debt: i64): f64 {
 
 @inline function newcomersDebt(fingerprint: u64, nowUs: i64): i64 {
   if (isBlock(fingerprint)) return 0
-  return max<i64>(sinceBase(<i64>load(TAKEOVER_HIGH)) - sinceBase(nowUs), 0) * unitsPerUs
+  return max<i64>(sinceBase(withinRange(<i64>load(TAKEOVER_HIGH))) - sinceBase(nowUs), 0) * unitsPerUs
 }
 
 @inline function valueFor(fingerprint: u64, debt: i64, nowUs: i64): u64 {

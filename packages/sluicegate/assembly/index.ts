@@ -10,8 +10,8 @@ export {
   BLOCK_DESCRIPTION, BLOCK_SIZE, CAS_RETRIES, CONTENTIONS, EVICTIONS, KEYS, REFUSALS, TABLE,
 } from "./memory-map"
 export { BLOCKED, CONTENDED, EVICTED, LATE, REFUSED } from "./cas"
-export { policyBlock } from "./policy"
-export { propose } from "./update"
+export { isWhole, policyBlock } from "./policy"
+export { prepare, propose } from "./update"
 
 /** Puts a proposed block in force from `nowUs` on, with these numbers. */
 export function update(block: usize, unitsPerUs: f64, unitsPerToken: f64, capacity: f64, packed: bool, nowUs: f64): void {

@@ -38,7 +38,7 @@ export const TICKETS: usize = 120
 export const BLOCKS: usize = 4096
 export const BLOCK_COUNT: u64 = 64
 export const BLOCK_SIZE: usize = 256
-/** Offsets in a policy block; the core's numbers come first. */
+/** Offsets in a policy block; the core's numbers come first. The ticket is marked while its holder writes. */
 export const BLOCK_TICKET: usize = 0
 export const BLOCK_PREVIOUS: usize = 8
 export const BLOCK_UNITS_PER_US: usize = 16
@@ -49,8 +49,10 @@ export const BLOCK_BASE_US: usize = 48
 export const BLOCK_REBASE_AT_US: usize = 56
 export const BLOCK_SINCE_US: usize = 64
 export const BLOCK_KEEPS_DEBT: usize = 72
+/** The epoch that it was last to be published as. */
+export const BLOCK_EPOCH: usize = 80
 /** What only JavaScript reads, from here to the end of the block: limit, window, burst, name. */
-export const BLOCK_DESCRIPTION: usize = 80
+export const BLOCK_DESCRIPTION: usize = 88
 
 /** Latest end of any block among the keys that share a gate, in microseconds since the Unix epoch. */
 export const GATES: usize = 20480

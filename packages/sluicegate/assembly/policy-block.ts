@@ -1,9 +1,10 @@
 import * as gcra from "./gcra"
-import { BLOCKS, BLOCK_CAPACITY, BLOCK_COUNT, BLOCK_PACKED, BLOCK_SIZE, BLOCK_UNITS_PER_US } from "./memory-map"
+import { BLOCKS, BLOCK_CAPACITY, BLOCK_COUNT, BLOCK_PACKED, BLOCK_SIZE, BLOCK_TICKET, BLOCK_UNITS_PER_US } from "./memory-map"
 import * as bucket from "./token-bucket"
 
-// A policy in shared memory. A block is written by the one thread that holds its ticket, before the swap of the epoch word that
-// publishes it, and is used again 64 tickets later; a writer that dies leaves a block nobody reads.
+// A policy in shared memory. A block is written by the one thread that has put its ticket there, before the swap of the epoch
+// word that publishes it. It is not used again while its writer is at it, however long he pauses, nor while a state word may
+// need it; a writer that dies leaves one of the 64 blocks unused.
 
 /** More than any value of a state word. */
 const PAST_ALL_UNITS: i64 = 1 << 57
@@ -14,6 +15,11 @@ const PAST_ALL_UNITS: i64 = 1 << 57
 
 @inline export function ticketOf(epochWord: u64): u64 {
   return epochWord & 0xffffffff
+}
+
+/** The ticket in a block, marked or not. */
+@inline export function ticketIn(block: usize): u64 {
+  return ticketOf(<u64>field(block, BLOCK_TICKET))
 }
 
 // Not through atomics.ts: a block never changes while it can be read, so a switch of threads here would show nothing.

@@ -4,7 +4,7 @@ import { policyChanged } from "./host"
 import {
   BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_PACKED, BLOCK_REBASE_AT_US, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US, EPOCH,
 } from "./memory-map"
-import { blockAddress, field, ticketOf } from "./policy-block"
+import { blockAddress, field, ticketIn, ticketOf } from "./policy-block"
 import * as bucket from "./token-bucket"
 import { headOf, stateHead } from "./words"
 
@@ -28,8 +28,8 @@ let currentHead: u64 = 0
 }
 
 function reload(): void {
-  let word = load(EPOCH)
   while (true) {
+    const word = load(EPOCH)
     const block = blockAddress(ticketOf(word))
     unitsPerUs = field(block, BLOCK_UNITS_PER_US)
     unitsPerToken = field(block, BLOCK_UNITS_PER_TOKEN)
@@ -38,15 +38,17 @@ function reload(): void {
     packed = field(block, BLOCK_PACKED) != 0
     baseUs = field(block, BLOCK_BASE_US)
     rebaseAtUs = field(block, BLOCK_REBASE_AT_US)
-    // Still the policy in force: its block was not being written meanwhile.
-    const again = load(EPOCH)
-    if (again == word) break
-    word = again
+    epochWord = word
+    epoch = word >> 32
+    currentHead = stateHead(epoch)
+    policyChanged()
+    if (isWhole()) return
   }
-  epochWord = word
-  epoch = word >> 32
-  currentHead = stateHead(epoch)
-  policyChanged()
+}
+
+/** Whether what was read of this thread's policy block is whole: nobody has begun to write another policy there since. */
+export function isWhole(): bool {
+  return ticketIn(policyBlock()) == ticketOf(epochWord)
 }
 
 /** Nothing to load, convert or move first: the state is of the policy that this thread knows, which is in force at `nowUs`. */
@@ -67,6 +69,11 @@ export function policyBlock(): usize {
 /** Whether a state word of this time base can hold a debt at `nowUs`. */
 @inline export function isWithinRange(nowUs: i64): bool {
   return nowUs <= rebaseAtUs
+}
+
+/** The latest time up to `us` at which a state word of this time base can hold a debt. */
+@inline export function withinRange(us: i64): i64 {
+  return min<i64>(us, rebaseAtUs)
 }
 
 // A key's debt, and the value that holds it.

@@ -1,10 +1,11 @@
-import { add, swap } from "./atomics"
+import { add, load, store, swap } from "./atomics"
+import { pause } from "./host"
 import {
-  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_KEEPS_DEBT, BLOCK_PACKED, BLOCK_PREVIOUS, BLOCK_REBASE_AT_US, BLOCK_SINCE_US,
-  BLOCK_SIZE, BLOCK_TICKET, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US, EPOCH, TICKETS,
+  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_COUNT, BLOCK_EPOCH, BLOCK_KEEPS_DEBT, BLOCK_PACKED, BLOCK_PREVIOUS, BLOCK_REBASE_AT_US,
+  BLOCK_SINCE_US, BLOCK_SIZE, BLOCK_TICKET, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US, EPOCH, TICKETS,
 } from "./memory-map"
 import { epoch, epochWord, isWithinRange, policyBlock, refresh } from "./policy"
-import { blockAddress, field, setField, ticketOf } from "./policy-block"
+import { blockAddress, field, setField, ticketIn, ticketOf } from "./policy-block"
 import { finishSweepOf, sweepShareOf } from "./sweep"
 
 // A change of policy, and of the time base, which is a change to the same policy with a later base.
@@ -14,12 +15,44 @@ const ARRIVAL_UNITS: i64 = 1 << 55
 /** The same for 32 bits of 1,024 microseconds. */
 const PACKED_US: i64 = 1 << 41
 
+/** In a block's ticket: somebody is writing. */
+const WRITING: u64 = 1 << 32
+/** Blocks of so many policies back are kept: state words lag by at most 7, and a thread that reads one may lag itself. */
+const KEPT_EPOCHS: u64 = 16
+/** Blocks tried, most of them with a pause, before those still being written count as abandoned: about half a second. */
+const PATIENCE: i32 = 512
+
 /** A block of this thread's own, to be filled and published. */
 export function propose(): usize {
-  const ticket = add(TICKETS, 1) & 0xffffffff
-  const block = blockAddress(ticket)
-  setField(block, BLOCK_TICKET, <i64>ticket)
-  return block
+  let tries = -1
+  while (true) {
+    tries++
+    if (tries >= <i32>BLOCK_COUNT) pause(tries)
+    const ticket = ticketOf(add(TICKETS, 1))
+    const block = blockAddress(ticket)
+    const before = load(block + BLOCK_TICKET)
+    if ((before & WRITING) != 0 && tries < PATIENCE) continue
+    const epochOfBlock = <u64>field(block, BLOCK_EPOCH)
+    if (epochOfBlock != 0 && (load(EPOCH) >> 32) < epochOfBlock + KEPT_EPOCHS) continue
+    // Lost only to another who wants the same block, 64 tickets on.
+    if (swap(block + BLOCK_TICKET, before, ticket | WRITING)) return block
+  }
+}
+
+/** Its holder writes no more. */
+function close(block: usize): void {
+  store(block + BLOCK_TICKET, ticketIn(block))
+}
+
+/** Brings this thread up to date with the policy in force, and the table as far as the next change needs it. */
+export function prepare(): void {
+  let swept: u64
+  do {
+    refresh()
+    swept = epoch
+    finishSweepOf(swept)
+    // Sweeping looks at the policy too, and may have met one whose share is not swept yet.
+  } while (epoch != swept)
 }
 
 /** Fills in the core's numbers of a proposed block and puts it in force from `nowUs` on. */
@@ -28,11 +61,9 @@ export function update(block: usize, toUnitsPerUs: i64, toUnitsPerToken: i64, to
   setField(block, BLOCK_UNITS_PER_TOKEN, toUnitsPerToken)
   setField(block, BLOCK_CAPACITY, toCapacity)
   setField(block, BLOCK_PACKED, toPacked ? 1 : 0)
-  while (true) {
-    refresh()
-    finishSweepOf(epoch)
-    if (publish(block, nowUs, false)) return
-  }
+  do prepare()
+  while (!publish(block, nowUs, false))
+  close(block)
 }
 
 /** One attempt to follow the policy that this thread knows. `keepsDebt`: to the letter, not at most to the new burst. */
@@ -43,7 +74,8 @@ function publish(block: usize, nowUs: i64, keepsDebt: bool): bool {
   setField(block, BLOCK_SINCE_US, nowUs)
   setField(block, BLOCK_KEEPS_DEBT, keepsDebt ? 1 : 0)
   setField(block, BLOCK_PREVIOUS, <i64>ticketOf(epochWord))
-  const next = ((epoch + 1) << 32) | <u64>field(block, BLOCK_TICKET)
+  setField(block, BLOCK_EPOCH, <i64>(epoch + 1))
+  const next = ((epoch + 1) << 32) | ticketIn(block)
   if (!swap(EPOCH, epochWord, next)) {
     refresh()
     return false
@@ -62,8 +94,10 @@ function publish(block: usize, nowUs: i64, keepsDebt: bool): bool {
 
 function rebase(nowUs: i64): void {
   const block = propose()
+  prepare()
   // The same policy, ticket apart. Torn if another is published meanwhile, but then the swap fails.
   memory.copy(block + BLOCK_PREVIOUS, policyBlock() + BLOCK_PREVIOUS, BLOCK_SIZE - BLOCK_PREVIOUS)
-  finishSweepOf(epoch)
-  publish(block, nowUs, true)
+  // One that nobody follows is needed by no state word.
+  if (isWithinRange(nowUs) || !publish(block, nowUs, true)) setField(block, BLOCK_EPOCH, 0)
+  close(block)
 }

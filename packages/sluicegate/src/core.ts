@@ -14,9 +14,13 @@ export interface Core {
   create(lines: number, denyWhenFull: boolean): void
   attach(): void
   look(): void
+  /** Does beforehand what a change of policy has to wait for. */
+  prepare(): void
   propose(): number
   update(block: number, unitsPerUs: number, unitsPerToken: number, capacity: number, packed: boolean, nowUs: number): void
   policyBlock(): number
+  /** Whether what was read from that block is whole: nobody has begun to write another policy there. */
+  isWhole(): boolean
   /** The debt after it, -1 - debt when denied, NaN when {@link Core.whyUnanswered}. */
   take(low: number, high: number, nowUs: number, tokens: number): number
   /** The debt, or NaN; so do the next three. */

@@ -52,7 +52,9 @@ export class MemoryLimiter implements Limiter {
     }
     this.opened = parts.open({
       policyChanged: () => {
-        this.terms = new Terms(publishedPolicy(this.opened))
+        const policy = publishedPolicy(this.opened)
+        // Else the core calls again, for a later one.
+        if (policy !== undefined) this.terms = new Terms(policy)
       },
     })
     this.core = this.opened.core
@@ -113,7 +115,9 @@ export class MemoryLimiter implements Limiter {
       const mend = `must stay ${algorithm}: make a new limiter to change the algorithm`
       throw new PolicyError('ALGORITHM_CHANGE', 'policy', next.algorithm, mend)
     }
-    publishPolicy(this.opened, next, this.nowUs())
+    // Read last, and anew: what other threads take under the old policy after this reading counts as taken before it.
+    this.core.prepare()
+    publishPolicy(this.opened, next, this.ticker.read())
   }
 
   handle(): LimiterHandle {
@@ -144,7 +148,7 @@ export class MemoryLimiter implements Limiter {
 
   /** {@link take} for a key whose fingerprint is known. */
   takeHashed(key: string, low: number, high: number, cost: number): Decision {
-    const tokens = (cost | 0) === cost && cost > 0 ? cost : checkedCost(cost)
+    const tokens = typeof cost === 'number' && (cost | 0) === cost && cost > 0 ? cost : checkedCost(cost)
     const nowUs = this.nowUs()
     const answer = this.core.take(low, high, nowUs, tokens)
     const decision = answer >= 0 ? this.terms.allowed(answer) : this.notAllowed(key, low, high, nowUs, tokens, answer)
@@ -159,10 +163,12 @@ export class MemoryLimiter implements Limiter {
 
   private change(key: string, verb: (nowUs: number) => number): Decision {
     checkKey(key)
-    fingerprint(key, this.k0, this.k1)
     const nowUs = this.nowUs()
+    fingerprint(key, this.k0, this.k1)
+    // Kept: a subscriber who hears of an eviction may ask about another key.
+    const [ownLow, ownHigh] = [low, high]
     this.answered(verb(nowUs), key)
-    return this.foreseen(key, low, high, nowUs, 1)
+    return this.foreseen(key, ownLow, ownHigh, nowUs, 1)
   }
 
   private foreseen(key: string, low: number, high: number, nowUs: number, cost: number): Decision {
@@ -184,7 +190,7 @@ export class MemoryLimiter implements Limiter {
   }
 
   /** A take that the core did not answer with a debt. */
-  private unanswered(key: string, low: number, high: number, nowUs: number, cost: number): Decision {
+  private unanswered(key: string, low: number, high: number, nowUs: number, cost: number, isSecond = false): Decision {
     const detail = this.core.detailOfUnanswered()
     switch (this.opened.reason()) {
       case 'EVICTED':
@@ -193,12 +199,13 @@ export class MemoryLimiter implements Limiter {
       case 'BLOCKED':
         return this.terms.foreseen(this.answered(this.core.peek(low, high, nowUs), key), cost, Math.ceil(detail / 1000))
       case 'LATE': {
-        // This thread's clock was read before another thread forgot a key. A new reading nearly always mends that.
-        const laterUs = this.ticker.read()
+        // This thread's clock was read before another thread forgot a key. A new reading nearly always mends that; after a
+        // step back none would for long.
+        const laterUs = isSecond ? nowUs : this.ticker.read()
         if (laterUs <= nowUs) return this.terms.denied(detail, cost)
         const answer = this.core.take(low, high, laterUs, cost)
         if (answer >= 0) return this.terms.allowed(answer)
-        return answer < 0 ? this.terms.denied(-1 - answer, cost) : this.unanswered(key, low, high, laterUs, cost)
+        return answer < 0 ? this.terms.denied(-1 - answer, cost) : this.unanswered(key, low, high, laterUs, cost, true)
       }
       case 'REFUSED':
         return this.terms.refused(cost, Math.ceil(detail / 1000))
@@ -215,8 +222,9 @@ export class MemoryLimiter implements Limiter {
       throw new StoreError('TABLE_FULL', 'no room for this key: every key near it is being denied. Raise maxKeys')
     }
     if (reason !== 'EVICTED') throw this.contended(key)
+    const detail = this.core.detailOfUnanswered()
     this.publishEviction(key)
-    return this.core.detailOfUnanswered()
+    return detail
   }
 
   private contended(key: string): StoreError {

@@ -31,15 +31,16 @@ export function publishPolicy({ core, description }: OpenCore, policy: Policy, n
   core.update(block, unitsPerUs, unitsPerToken, capacity, packed, nowUs)
 }
 
-/** The policy in force, as this thread's core last saw it. */
-export function publishedPolicy({ core, description }: OpenCore): Policy {
+/** The policy in force, as this thread's core last saw it; undefined when its block was written anew meanwhile. */
+export function publishedPolicy({ core, description }: OpenCore): Policy | undefined {
   const view = description(core.policyBlock())
   const letters = Array.from({ length: view.getUint8(NAME_LENGTH) }, (_, i) => view.getUint8(NAME + i))
-  return checkedPolicy({
+  const policy = {
     algorithm: ALGORITHMS[view.getUint8(ALGORITHM)],
     limit: view.getFloat64(LIMIT, true),
     windowMs: view.getFloat64(WINDOW_MS, true),
     burst: view.getFloat64(BURST, true),
     name: String.fromCharCode(...letters),
-  })
+  }
+  return core.isWhole() ? checkedPolicy(policy) : undefined
 }
