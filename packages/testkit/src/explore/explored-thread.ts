@@ -95,7 +95,10 @@ export class ExploredThread implements Stepwise {
     const { core } = this
     // The operation before which it was suspended does not count down again.
     core.grant(this.suspended ? steps - 1 : steps)
-    if (this.suspended && this.untouched) this.began[this.at] = stamp
+    if (this.suspended && this.untouched) {
+      this.began[this.at] = stamp
+      this.untouched = false
+    }
     while (true) {
       if (this.suspended) {
         core.asyncify_start_rewind(this.stack)
