@@ -20,7 +20,7 @@ export function machine(): Machine {
     cores: cpus().length,
     memoryGiB: Math.round(totalmem() / 2 ** 30),
     os: distribution(),
-    kernel: `${type()} ${release()} ${arch()}`,
+    kernel: `${type()} ${release().split('-')[0]} ${arch()}`,
     node: `${process.version} (V8 ${process.versions.v8})`,
     go: goVersion()?.replace('go version ', '') ?? 'none',
   }
