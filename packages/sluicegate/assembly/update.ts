@@ -10,10 +10,10 @@ import { finishSweepOf, sweepShareOf } from "./sweep"
 
 // A change of policy, and of the time base, which is a change to the same policy with a later base.
 
-/** Values stay below 2^56 when an arrival lies at most 2^55 units after the base and debt is below 2^53. */
-const ARRIVAL_UNITS: i64 = 1 << 55
+/** What 56 bits hold: half of it for a clock that steps back, a quarter until the next move, the rest for debt, below 2^53. */
+const ARRIVAL_UNITS: i64 = 1 << 56
 /** The same for 32 bits of 1,024 microseconds. */
-const PACKED_US: i64 = 1 << 41
+const PACKED_US: i64 = 1 << 42
 
 /** In a block's ticket: somebody is writing. */
 const WRITING: u64 = 1 << 32
@@ -69,8 +69,8 @@ export function update(block: usize, toUnitsPerUs: i64, toUnitsPerToken: i64, to
 /** One attempt to follow the policy that this thread knows. `keepsDebt`: to the letter, not at most to the new burst. */
 function publish(block: usize, nowUs: i64, keepsDebt: bool): bool {
   const rangeUs = field(block, BLOCK_PACKED) != 0 ? PACKED_US : ARRIVAL_UNITS / field(block, BLOCK_UNITS_PER_US)
-  setField(block, BLOCK_BASE_US, nowUs - rangeUs / 8)
-  setField(block, BLOCK_REBASE_AT_US, nowUs + rangeUs / 2)
+  setField(block, BLOCK_BASE_US, nowUs - rangeUs / 2)
+  setField(block, BLOCK_REBASE_AT_US, nowUs + rangeUs / 4)
   setField(block, BLOCK_SINCE_US, nowUs)
   setField(block, BLOCK_KEEPS_DEBT, keepsDebt ? 1 : 0)
   setField(block, BLOCK_PREVIOUS, <i64>ticketOf(epochWord))

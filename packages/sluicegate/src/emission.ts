@@ -15,7 +15,7 @@ export interface Emission {
 /** A full bucket's debt and the ten bursts of penalty below it stay exact in a double (and far inside a state word). */
 const MAX_DEBT_UNITS = 2 ** 53
 const MAX_DEBT_BURSTS = 12
-/** Above it a state word would have to move its time base more than once a day. */
+/** Above it the time base would have to move more than four times a day, and could not bear a clock set back by 12 hours. */
 const MAX_UNITS_PER_US = 834_000
 const MAX_RATE_LOSS = 0.001
 
