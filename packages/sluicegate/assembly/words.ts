@@ -6,8 +6,8 @@
 //              1 | 1 | ...                                      kept for swaps over several words
 //
 // All zero is an entry never used. The generation grows by one with every claim of the entry, also when a mark is taken over:
-// no two marks of an entry are alike, and an identity is never written twice. `owner` is its low part: it keeps a state
-// word from looking like one of an earlier owner to a thread that still holds that one.
+// no two marks of an entry are alike, and an identity is never written twice, until 2^14 claims have gone by. `owner` is its
+// low part: the state words of eight owners in a row differ, whatever their values.
 
 export const NEVER_USED: u64 = 0
 export const NOBODY: u64 = 0

@@ -1,4 +1,5 @@
 import { CORE_WASM_BASE64 } from './core-wasm.gen.js'
+import { StoreError } from './errors.js'
 import type { LimiterStats } from './limiter.js'
 
 /** What the compiled core calls back. Rare. */
@@ -94,6 +95,13 @@ export function openCore(memory: WebAssembly.Memory, host: CoreHost): OpenCore {
 }
 
 const REASONS: readonly Reason[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED']
+/** Every call throws: what a closed limiter's core is. */
+export const closedCore = new Proxy({} as Core, {
+  get: () => () => {
+    throw new StoreError('CLOSED', 'this limiter was closed')
+  },
+})
+
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 const SPINNING_ATTEMPTS = 16
 

@@ -1,3 +1,5 @@
+// So that the declarations of users without it know Symbol.dispose.
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { Clock } from './clock.js'
 import type { Decision } from './decision.js'
 import type { Duration } from './duration.js'

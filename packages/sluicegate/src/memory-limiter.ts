@@ -1,6 +1,6 @@
 import { blockUs, checkedCost, checkedTokens, checkKey } from './arguments.js'
 import { type Clock, clockHandle, type Ticker, tickerOf } from './clock.js'
-import type { Core, CoreHost, OpenCore } from './core.js'
+import { type Core, type CoreHost, closedCore, type OpenCore } from './core.js'
 import type { Decision } from './decision.js'
 import { contentions, denials, evictions } from './diagnostics.js'
 import type { Duration } from './duration.js'
@@ -219,7 +219,7 @@ export class MemoryLimiter implements Limiter {
     if (answer >= 0) return answer
     const reason = this.opened.reason()
     if (reason === 'REFUSED') {
-      throw new StoreError('TABLE_FULL', 'no room for this key: every key near it is being denied. Raise maxKeys')
+      throw new StoreError('TABLE_FULL', 'no room for this key: nothing near it may be forgotten. Raise maxKeys')
     }
     if (reason !== 'EVICTED') throw this.contended(key)
     const detail = this.core.detailOfUnanswered()
@@ -242,10 +242,3 @@ export class MemoryLimiter implements Limiter {
     if (!allowed) this.denials?.add(key)
   }
 }
-
-/** Every call throws: what a closed limiter's core is. */
-const closedCore = new Proxy({} as Core, {
-  get: () => () => {
-    throw new StoreError('CLOSED', 'this limiter was closed')
-  },
-})
