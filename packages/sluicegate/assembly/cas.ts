@@ -15,6 +15,11 @@ const MAX_ATTEMPTS: i32 = 100
 const PATIENCE: i32 = EXPLORED ? 1 : 8
 /** Attempts that only spin; later ones ask the host for a pause. */
 const SPINS: i32 = 6
+/**
+ * Loads for which the first spin lasts, a few microseconds; it doubles with each attempt. While one thread stands back the other
+ * keeps the cache line for a run of swaps, which is what makes two threads on one key cheaper than their quarrel.
+ */
+const SPIN_LOADS: i32 = 4096
 const DEEPEST_DEBT_BURSTS: i64 = 11
 
 /** Why the answer is not a number. */
@@ -55,6 +60,7 @@ export function take(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 
     if (next <= capacity) {
       if (swap(entry + STATE, state, withValue(state, epoch, valueAt(next, us)))) return <f64>next
       add(CAS_RETRIES, 1)
+      backOff(0)
     } else if (load(entry + STATE) == state) return -1.0 - <f64>debt
   }
   return takeUnlessBlocked(fingerprint, home, tokens, nowUs)
@@ -199,5 +205,5 @@ function backOff(attempt: i32): void {
     return
   }
   if (EXPLORED) return
-  for (let spin = 1 << attempt; spin > 0; spin--) load(EPOCH)
+  for (let spin = SPIN_LOADS << attempt; spin > 0; spin--) load(EPOCH)
 }
