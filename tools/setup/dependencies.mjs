@@ -14,7 +14,8 @@ export function installWhenStale() {
   const lock = readFileSync(LOCKFILE, 'utf8')
   const wanted = createHash('sha256').update(lock).digest('hex')
   if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === wanted) return
-  if (!isInstalled(JSON.parse(lock).packages)) step('Installing dependencies (npm ci)', 'npm', ['ci', '--no-audit', '--no-fund', ...RETRIES])
+  if (!isInstalled(JSON.parse(lock).packages))
+    step('Installing dependencies (npm ci)', 'npm', ['ci', '--no-audit', '--no-fund', ...RETRIES])
   writeFileSync(STAMP, wanted)
 }
 
