@@ -6,7 +6,7 @@ import { BLOCKED_UNTIL, CAS_RETRIES, CONTENTIONS, EPOCH, EVICTIONS, GATES, GATE_
 import { blockValueAt, burst, capacity, debtAt, epoch, isOrdinary, refresh, sinceBase, unitsPerToken, unitsPerUs, valueAt, withinRange } from "./policy"
 import { FREE, LIVE, MARKED, NOTHING, RESIDENT, RIVAL, choose, chosen, chosenDebt, find, lineAddress, residentDebt, roomAfterUs, seenState } from "./table"
 import { rebased } from "./update"
-import { BLOCK, PEEK, TAKE, step } from "./verbs"
+import { BLOCK, DEEPEST_DEBT_BURSTS, PEEK, TAKE, step } from "./verbs"
 import { blockFingerprint, claimMark, fingerprintOf, isBlock, stateWord, valueOf, withValue } from "./words"
 
 /** Attempts before a call gives up with CONTENTION. */
@@ -20,7 +20,6 @@ const SPINS: i32 = 6
  * keeps the cache line for a run of swaps, which is what makes two threads on one key cheaper than their quarrel.
  */
 const SPIN_LOADS: i32 = 4096
-const DEEPEST_DEBT_BURSTS: i64 = 11
 
 /** Why the answer is not a number. */
 export const REFUSED: i32 = 1
@@ -28,7 +27,6 @@ export const BLOCKED: i32 = 2
 export const CONTENDED: i32 = 3
 /** A newcomer denied only because this thread's clock reads earlier than one by which a key was forgotten. */
 export const LATE: i32 = 4
-
 /** Answered after all, but a key that still owed something had to be forgotten for it. */
 export const EVICTED: i32 = 5
 

@@ -77,7 +77,7 @@ export const RIVAL: i32 = 5
 export const RESIDENT: i32 = 6
 
 export let chosen: usize = 0
-/** Debt of a LIVE choice; with NOTHING, units or (in a block's entry) microseconds until the first candidate would do. */
+/** Debt of a LIVE choice. */
 export let chosenDebt: i64 = 0
 
 /**

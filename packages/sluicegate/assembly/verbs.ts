@@ -9,7 +9,7 @@ export const RESET: i32 = 4
 /** On a block's own entry, whose debt is the microseconds left; 0 lifts it. */
 export const BLOCK: i32 = 5
 
-const DEEPEST_DEBT_BURSTS: i64 = 11
+export const DEEPEST_DEBT_BURSTS: i64 = 11
 
 /** Whether `amount` more would pass. */
 @inline export function passes(debt: i64, amount: i64, capacity: i64): bool {

@@ -58,6 +58,8 @@ const ENTRIES_PER_LINE = 4
 const ENTRIES_PER_KEY = 1.45
 const TABLE_OFFSET = 86_016
 
+const REASONS: readonly Reason[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED']
+
 let compiled: WebAssembly.Module | undefined
 
 /** A fresh memory with room for `maxKeys`, and this thread's core over it. */
@@ -93,8 +95,6 @@ export function openCore(memory: WebAssembly.Memory, host: CoreHost): OpenCore {
     description: (block) => new DataView(memory.buffer, block + constant('BLOCK_DESCRIPTION')),
   }
 }
-
-const REASONS: readonly Reason[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED']
 /** Every call throws: what a closed limiter's core is. */
 export const closedCore = new Proxy({} as Core, {
   get: () => () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Crew, Oracle, Random } from 'sluicegate-testkit'
+import { crewFor, Oracle, Random } from 'sluicegate-testkit'
 import { createLimiter, gcra, manualClock, tokenBucket } from './index.js'
 
 // Threads at work while something else changes under them: the time base, the policy, the keys in the table.
@@ -77,13 +77,6 @@ test('I1: what evictions in a crowd give away is at most what was forgotten', as
   // A key that may be forgotten would still pass a take of 1: it owes at most the burst less one.
   assert.ok(passed <= keys.length * burst + evictions * (burst - 1), `${passed} passed, ${evictions} evictions`)
 })
-
-/** A crew that goes when the test ends, however it ends. */
-function crewFor(t: TestContext, ...[size, start]: ConstructorParameters<typeof Crew>): Crew {
-  const crew = new Crew(size, start)
-  t.after(() => crew.end())
-  return crew
-}
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, n) => total + n, 0)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Crew, firstExcess, Random } from 'sluicegate-testkit'
+import { crewFor, firstExcess, Random } from 'sluicegate-testkit'
 import { createLimiter, gcra, manualClock, type Policy, preciseClock, type RateOptions, tokenBucket } from './index.js'
 
 const ALGORITHMS: readonly (readonly [string, (options: RateOptions) => Policy])[] = [
@@ -93,13 +93,6 @@ test('a worker knows the same keys by the same secret, and the same time by the 
     assert.ok(blocked !== undefined && beforeMs >= blocked.decision.retryAfterMs && blocked.decision.retryAfterMs >= afterMs)
   }
 })
-
-/** A crew that goes when the test ends, however it ends. */
-function crewFor(t: TestContext, ...[size, start]: ConstructorParameters<typeof Crew>): Crew {
-  const crew = new Crew(size, start)
-  t.after(() => crew.end())
-  return crew
-}
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, n) => total + n, 0)

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { TestContext } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import type { WorkerJob, WorkerStart } from './worker-job.js'
 
@@ -36,7 +37,7 @@ export class Mate {
 }
 
 /** Several worker threads that share a limiter. */
-export class Crew {
+class Crew {
   readonly #mates: readonly Mate[]
 
   constructor(size: number, start: WorkerStart) {
@@ -51,4 +52,11 @@ export class Crew {
   async end(): Promise<void> {
     await Promise.all(this.#mates.map((mate) => mate.terminate()))
   }
+}
+
+/** A crew that goes when the test ends, however it ends. */
+export function crewFor(t: TestContext, ...[size, start]: ConstructorParameters<typeof Crew>): Crew {
+  const crew = new Crew(size, start)
+  t.after(() => crew.end())
+  return crew
 }

@@ -1,6 +1,6 @@
 export { compareSeeds, type OracleRun, seedsFrom } from './compare-seeds.js'
 export { conformance } from './conformance.js'
-export { Crew, Mate } from './crew.js'
+export { crewFor, Mate } from './crew.js'
 export { type CrowdResult, crowd } from './crowd.js'
 export { type Admission, type Excess, firstExcess, shareOfBudget } from './exact-history.js'
 export { type FloodResult, flood } from './flood.js'
