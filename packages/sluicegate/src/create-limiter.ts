@@ -4,7 +4,8 @@ import { PolicyError } from './errors.js'
 import { randomSecret } from './fingerprint.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
 import { type MemoryHandle, MemoryLimiter } from './memory-limiter.js'
-import { checkedPolicy, type Policy } from './policy.js'
+import { checkedPolicy } from './checked-policy.js'
+import type { Policy } from './policy.js'
 
 const DEFAULT_MAX_KEYS = 100_000
 const MOST_KEYS = 100_000_000

@@ -18,4 +18,8 @@ export interface Decision {
   /** Name of the binding policy. */
   readonly policy: string
   readonly source: DecisionSource
+  /** Of `allOf`: the decision of each of its policies, in their order. */
+  readonly parts?: readonly Decision[]
+  /** From a shadow limiter: this would have been denied. */
+  readonly wouldDeny?: true
 }

@@ -1,9 +1,23 @@
+export { allOf } from './all-of.js'
+export type { Calendar, CalendarUnit } from './calendar.js'
 export { type Clock, coarseClock, type ManualClock, manualClock, preciseClock } from './clock.js'
+export { type ConcurrencyOptions, concurrency } from './concurrency-policy.js'
 export { attachLimiter, createLimiter } from './create-limiter.js'
 export type { Decision, DecisionSource } from './decision.js'
 export type { ContentionEvent, DenialEvent, EvictionEvent } from './diagnostics.js'
 export type { Duration } from './duration.js'
 export { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from './errors.js'
 export type { HotKey, HotKeys } from './hot-keys.js'
-export type { BoundKey, Limiter, LimiterHandle, LimiterOptions, LimiterStats } from './limiter.js'
-export { type Algorithm, gcra, type Policy, type RateOptions, tokenBucket } from './policy.js'
+export type { BoundKey, Key, KeyList, Limiter, LimiterHandle, LimiterOptions, LimiterStats, WaitOptions } from './limiter.js'
+export type { Permit } from './permit.js'
+export type { Algorithm, ConcurrencyPolicy, Policy } from './policy.js'
+export { gcra, type RateOptions, tokenBucket } from './rate-policy.js'
+export type { Reservation } from './reservation.js'
+export {
+  type FixedWindowOptions,
+  fixedWindow,
+  type SlidingLogOptions,
+  type SlidingWindowOptions,
+  slidingLog,
+  slidingWindow,
+} from './window-policy.js'

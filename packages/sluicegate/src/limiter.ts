@@ -5,6 +5,7 @@ import type { Decision } from './decision.js'
 import type { Duration } from './duration.js'
 import type { HotKeys } from './hot-keys.js'
 import type { Policy } from './policy.js'
+import type { Reservation } from './reservation.js'
 
 /** What {@link createLimiter} takes beside the policy. */
 export interface LimiterOptions {
@@ -19,6 +20,29 @@ export interface LimiterOptions {
   readonly onFull?: 'evict' | 'deny'
   /** Keep a top list of this many keys by demand and by denial, for {@link Limiter.hotKeys}; default 0, none. */
   readonly hotKeys?: number
+  /** How many callers may be in {@link Limiter.wait} at once, on this thread: 0 to 1,000,000, default 10,000. */
+  readonly maxWaiters?: number
+  /** Another policy for some keys: overrides and tiers. A few policy objects made beforehand, not a new one a call; undefined is the limiter's own. */
+  readonly policyFor?: (key: string) => Policy | undefined
+  /** Keys that always pass and are not counted. */
+  readonly allow?: KeyList
+  /** Keys that never pass; they are denied with `retryAfterMs: Infinity`. A key on both lists is denied. */
+  readonly deny?: KeyList
+  /** Decide and count as ever, but let everything pass: what would have been denied says `wouldDeny: true`. */
+  readonly shadow?: boolean
+}
+
+/** Keys by name, or a function that knows them. */
+export type KeyList = Iterable<string> | ((key: string) => boolean)
+
+/** What {@link Limiter.wait} takes beside the key. */
+export interface WaitOptions {
+  /** Default 1. */
+  readonly cost?: number
+  /** Ends the wait: it rejects with the signal's reason, and what was held goes back. */
+  readonly signal?: AbortSignal
+  /** Denied at once when it would take longer; default as long as it takes. */
+  readonly maxWaitMs?: number
 }
 
 /** Counters since the limiter was made, over all threads that share it. */
@@ -37,10 +61,13 @@ export interface LimiterStats {
   readonly memoryBytes: number
 }
 
+/** Who is limited: a string of 1 to 1,024 UTF-16 units. With `allOf` also an array of them, one for each of its policies. */
+export type Key = string | readonly string[]
+
 /** A key whose hash was computed once: the fastest way to ask about it again and again. */
-export interface BoundKey {
-  readonly key: string
-  take(cost?: number): Decision
+export interface BoundKey<Answer extends Decision = Decision> {
+  readonly key: Key
+  take(cost?: number): Answer
   peek(cost?: number): Decision
 }
 
@@ -55,23 +82,36 @@ export interface LimiterHandle {
  * Every method throws {@link PolicyError} `KEY_INVALID` or `COST_INVALID` on misuse, {@link StoreError} `CLOSED` after
  * `close()`, and `CONTENTION` if other threads kept it from deciding within a bounded wait.
  */
-export interface Limiter {
+export interface Limiter<Answer extends Decision = Decision> {
   /** The policy in force now, on any thread that shares this limiter. */
   readonly policy: Policy
   /** Takes `cost` tokens if they are there. A denial changes nothing; a cost above the burst is denied with `retryAfterMs: Infinity`. */
-  take(key: string, cost?: number): Decision
+  take(key: Key, cost?: number): Answer
   /** What `take` would answer now; changes nothing, and `remaining` is what is there before it. */
-  peek(key: string, cost?: number): Decision
+  peek(key: Key, cost?: number): Decision
+  /**
+   * Resolves with an allowed decision when `cost` tokens are there, in the order of arrival for each key of this thread; `take`
+   * does not overtake. Denied at once when the cost can never pass, when it would take longer than `maxWaitMs`, or when
+   * `maxWaiters` are waiting.
+   *
+   * Rejects only when the signal aborts, with its reason, and with {@link StoreError} `CLOSED` when the limiter is closed.
+   */
+  wait(key: Key, options?: WaitOptions): Promise<Answer>
+  /**
+   * Books `cost` tokens now, to be spent in `waitMs`: for work whose cost is known only afterwards, such as bytes or the tokens
+   * of a language model. Say what it was with `settle`, or `cancel`.
+   */
+  reserve(key: Key, cost: number): Reservation
   /** Gives back `tokens`, at most to full. */
-  refund(key: string, tokens: number): Decision
+  refund(key: Key, tokens: number): Decision
   /** Takes `tokens` whether they are there or not, down to a debt of ten bursts. */
-  penalize(key: string, tokens: number): Decision
+  penalize(key: Key, tokens: number): Decision
   /** Denies the key everything for `duration`, apart from its tokens. The longest block wins; 0 lifts it. */
-  block(key: string, duration: Duration): Decision
+  block(key: Key, duration: Duration): Decision
   /** Makes the key as good as new and lifts its block. */
-  reset(key: string): Decision
+  reset(key: Key): Decision
   /** The key hashed once. */
-  key(key: string): BoundKey
+  key(key: Key): BoundKey<Answer>
   /**
    * Changes the policy for all threads that share this limiter, at once. What a key has spent stays spent, at most the new
    * burst: nobody gets a fresh burst, nobody is locked out for years.
@@ -82,6 +122,11 @@ export interface Limiter {
   /** For a worker thread: `attachLimiter(handle)` there shares this exact budget. */
   handle(): LimiterHandle
   stats(): LimiterStats
+  /**
+   * Everything that the limiter knows, as bytes for {@link restoreLimiter}: a restart then hands out no fresh bursts. May be taken
+   * while other threads go on.
+   */
+  snapshot(): Uint8Array
   /** The `n` keys with the highest demand and the `n` with the most denials; empty unless the option `hotKeys` is set. */
   hotKeys(n?: number): HotKeys
   /** Lets go of the memory here; other threads keep theirs. Every later call throws `CLOSED`. */

@@ -9,7 +9,8 @@ import { fingerprint, high, low } from './fingerprint.js'
 import { type HotKeys, SpaceSaving } from './hot-keys.js'
 import type { BoundKey, Limiter, LimiterHandle, LimiterStats } from './limiter.js'
 import { MemoryBoundKey } from './memory-bound-key.js'
-import { checkedPolicy, type Policy } from './policy.js'
+import { checkedPolicy } from './checked-policy.js'
+import type { Policy } from './policy.js'
 import { publishedPolicy, publishPolicy } from './policy-block.js'
 import { Terms } from './terms.js'
 
@@ -118,6 +119,18 @@ export class MemoryLimiter implements Limiter {
     // Read last, and anew: what other threads take under the old policy after this reading counts as taken before it.
     this.core.prepare()
     publishPolicy(this.opened, next, this.ticker.read())
+  }
+
+  wait(): never {
+    throw new Error('not yet')
+  }
+
+  reserve(): never {
+    throw new Error('not yet')
+  }
+
+  snapshot(): never {
+    throw new Error('not yet')
   }
 
   handle(): LimiterHandle {

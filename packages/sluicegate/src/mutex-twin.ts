@@ -3,7 +3,8 @@ import type { Decision } from './decision.js'
 import { emissionOf } from './emission.js'
 import { fingerprint, high, low, randomSecret } from './fingerprint.js'
 import type { BoundKey } from './limiter.js'
-import { checkedPolicy, type Policy } from './policy.js'
+import { checkedPolicy } from './checked-policy.js'
+import type { Policy } from './policy.js'
 
 // The token bucket as it is written without compare-and-swap: shared memory under a mutex, asleep in Atomics.wait while
 // another thread is inside. It exists to be measured against; it is not part of the public API. A thread that dies inside

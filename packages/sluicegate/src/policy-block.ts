@@ -1,6 +1,7 @@
 import type { OpenCore } from './core.js'
 import { emissionOf } from './emission.js'
-import { type Algorithm, checkedPolicy, type Policy } from './policy.js'
+import { checkedPolicy } from './checked-policy.js'
+import type { Algorithm, Policy } from './policy.js'
 
 // The part of a policy block that only JavaScript reads: three numbers, the algorithm, the length of the name, the name.
 const LIMIT = 0

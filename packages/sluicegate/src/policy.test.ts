@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PolicyError } from './errors.js'
-import { checkedPolicy, gcra, type RateOptions, tokenBucket } from './policy.js'
+import { checkedPolicy } from './checked-policy.js'
+import { gcra, type RateOptions, tokenBucket } from './rate-policy.js'
 
 test('a policy is frozen data with its defaults filled in', () => {
   const policy = tokenBucket({ limit: 100, window: '1m' })

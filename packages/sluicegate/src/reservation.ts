@@ -1,0 +1,18 @@
+import type { Decision } from './decision.js'
+
+/** Tokens booked ahead, see {@link Limiter.reserve}. */
+export interface Reservation {
+  /** Whether they are booked; if not, nothing was charged. */
+  readonly allowed: boolean
+  /** Milliseconds from the booking until they may be spent, rounded up: 0 at once, `Infinity` when the cost can never pass. */
+  readonly waitMs: number
+  /** The key as it stood right after. */
+  readonly decision: Decision
+  /**
+   * Says what was really spent, once: below the estimate the rest comes back as by {@link Reservation.cancel}, above it the key
+   * goes into debt. A second call, or one after `cancel`, changes nothing. Never settled, the estimate stays charged.
+   */
+  settle(actualCost: number): Decision
+  /** Gives back what the reservation still holds, see the guide for how much that is. Once; after `settle` it changes nothing. */
+  cancel(): Decision
+}
