@@ -1,4 +1,4 @@
-import { requireRival } from './rivals.js'
+import { AXIS, drawnSvg, GRID, heading, TEXT } from './drawing.js'
 
 /** A line of a chart: its points, each with the quartiles around it. */
 export interface Line {
@@ -16,10 +16,6 @@ export interface Chart {
   readonly lines: readonly Line[]
 }
 
-interface Echarts {
-  init(dom: null, theme: null, options: object): { setOption(option: object): void; renderToSVGString(): string; dispose(): void }
-}
-
 /** The pen of an error bar, as the drawing library passes it. */
 interface Pen {
   value(dimension: number): number
@@ -27,34 +23,20 @@ interface Pen {
 }
 
 const SIZE = { width: 820, height: 460 }
-const FONT = 'ui-sans-serif, system-ui, sans-serif'
-/** Colours that are swapped for their dark twins where the reader's page is dark. */
-const INK = '#3d444d'
-const GRID = '#d0d7de'
-const DARK = `@media (prefers-color-scheme: dark) { [fill="${INK}"] { fill: #c9d1d9 } [stroke="${GRID}"] { stroke: #3d444d } [stroke="${INK}"] { stroke: #8b949e } }`
 
-/** A chart as SVG without a background of its own, readable on light and on dark pages. */
+/** A chart as SVG. */
 export function chartSvg(chart: Chart): string {
-  const { init } = requireRival('echarts') as Echarts
-  const canvas = init(null, null, { renderer: 'svg', ssr: true, ...SIZE })
-  canvas.setOption(optionFor(chart))
-  const svg = canvas.renderToSVGString()
-  canvas.dispose()
-  return `${svg.replace(/(<svg[^>]*>)/, `$1<title>${chart.title}</title><style>${DARK}</style>`)}\n`
+  return drawnSvg(chart.title, SIZE, optionFor(chart))
 }
 
 function optionFor({ title, subtitle, xName, yName, yScale, lines }: Chart): object {
-  const text = { color: INK, fontFamily: FONT, fontSize: 12 }
-  const axis = { nameTextStyle: text, axisLabel: text, axisLine: { lineStyle: { color: INK } }, axisTick: { lineStyle: { color: INK } } }
   const labels = lines[0]?.points.map(({ x }) => x) ?? []
   return {
-    animation: false,
-    backgroundColor: 'transparent',
-    title: { text: title, subtext: subtitle, left: 8, textStyle: { ...text, fontSize: 15 }, subtextStyle: text },
-    legend: { bottom: 4, textStyle: text, icon: 'roundRect', itemWidth: 18, itemHeight: 4, itemGap: 36 },
+    title: heading(title, subtitle),
+    legend: { bottom: 4, textStyle: TEXT, icon: 'roundRect', itemWidth: 18, itemHeight: 4, itemGap: 36 },
     grid: { left: 70, right: 40, top: 78, bottom: 78 },
-    xAxis: { type: 'category', name: xName, nameLocation: 'middle', nameGap: 28, data: labels, boundaryGap: yScale === 'value', ...axis },
-    yAxis: { type: yScale, name: yName, nameLocation: 'middle', nameGap: 48, splitLine: { lineStyle: { color: GRID } }, ...axis },
+    xAxis: { type: 'category', name: xName, nameLocation: 'middle', nameGap: 28, data: labels, boundaryGap: yScale === 'value', ...AXIS },
+    yAxis: { type: yScale, name: yName, nameLocation: 'middle', nameGap: 48, splitLine: { lineStyle: { color: GRID } }, ...AXIS },
     series: [...lines.map(lineSeries), ...lines.map(errorSeries)],
   }
 }

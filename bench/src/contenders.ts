@@ -1,5 +1,6 @@
 import { coarseClock, preciseClock } from 'sluicegate'
 import type { ContenderFactory } from './contender.js'
+import { ALGORITHM_CONTENDERS, LOG_CONTENDERS } from './contenders/algorithms.js'
 import { expressRateLimitStore } from './contenders/express-rate-limit.js'
 import { limiter } from './contenders/limiter.js'
 import { mapGcra } from './contenders/map-gcra.js'
@@ -19,6 +20,8 @@ export const CONTENDERS = {
   'rate-limiter-flexible, no prefix': (job) => rateLimiterFlexible(job, { keyPrefix: '' }),
   'express-rate-limit store': (job) => expressRateLimitStore(job),
   limiter: (job) => limiter(job),
+  ...ALGORITHM_CONTENDERS,
+  ...LOG_CONTENDERS,
 } as const satisfies Record<string, ContenderFactory>
 
 export type ContenderName = keyof typeof CONTENDERS

@@ -9,6 +9,8 @@ export interface Job {
   readonly freshKeys: boolean
   /** How long one repeat should last. */
   readonly repeatMs: number
+  /** Where memory is measured: takes of each key, default 1. */
+  readonly takesPerKey?: number
 }
 
 /** What one repeat found. */

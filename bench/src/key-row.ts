@@ -12,7 +12,7 @@ const FRESH_KEY_BYTES = 12
 /** `count` keys made beforehand. Their strings remember the hash that a Map needs, once it was computed. */
 export function madeKeys(count: number): KeyRow {
   const keys = keysUpTo(count)
-  const order = randomOrder(count)
+  const order = keyIndices(count)
   const mask = order.length - 1
   return { keys, at: (position) => keys[order[position & mask] as number] as string }
 }
@@ -21,7 +21,7 @@ export function madeKeys(count: number): KeyRow {
 export function freshKeys(count: number): KeyRow {
   const keys = keysUpTo(count).map((key) => key.padEnd(FRESH_KEY_BYTES))
   const bytes = Buffer.from(keys.join(''), 'latin1')
-  const order = randomOrder(count)
+  const order = keyIndices(count)
   const mask = order.length - 1
   const at = (position: number): string => {
     const from = (order[position & mask] as number) * FRESH_KEY_BYTES
@@ -34,8 +34,8 @@ function keysUpTo(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `user-${index}`)
 }
 
-/** A power of two of indices below `count`, the same in every process. */
-function randomOrder(count: number): Uint32Array {
+/** A power of two of indices below `count`, at random, the same in every process. */
+export function keyIndices(count: number): Uint32Array {
   const order = new Uint32Array(count === 1 ? 1 : ORDER_LENGTH)
   let random = 0x9e3779b9
   for (let i = 0; i < order.length; i++) {

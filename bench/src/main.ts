@@ -4,6 +4,9 @@ import { parseArgs } from 'node:util'
 import { load, machine } from './machine.js'
 import type { Effort } from './measure.js'
 import type { Question } from './question.js'
+import { algorithms, algorithmsManyKeys } from './questions/algorithms.js'
+import { algorithmsMemory } from './questions/algorithms-memory.js'
+import { algorithmsWorkers } from './questions/algorithms-workers.js'
 import { boundKey } from './questions/bound-key.js'
 import { denial } from './questions/denial.js'
 import { hotKey } from './questions/hot-key.js'
@@ -14,44 +17,62 @@ import { keysSweep, workersSweep } from './questions/sweeps.js'
 import { answerText, verdictsText } from './report.js'
 import type { Results } from './results.js'
 import { installRivals, rivalVersions } from './rivals.js'
+import { runStudy } from './study/run-study.js'
+import { STUDIES } from './study/studies.js'
 
 const JUDGED: readonly Question[] = [boundKey, oneKey, hundredThousandKeys, millionKeys, denial, memory, hotKey]
 const SWEEPS: readonly Question[] = [keysSweep, workersSweep]
+const PER_ALGORITHM: readonly Question[] = [algorithms, algorithmsManyKeys, algorithmsMemory, algorithmsWorkers]
+const ALL = [...JUDGED, ...SWEEPS, ...PER_ALGORITHM]
 const FULL: Effort = { rounds: 12, lives: 3, repeatMs: 120, patienceMs: 0 }
 const PATIENCE_MS = 40_000
 const QUICK: Effort = { rounds: 7, lives: 1, repeatMs: 40, patienceMs: 0 }
 
-const USAGE = `npm run bench -- [--only NAME]... [--quick] [--sweeps] [--patient] [--json FILE]
+const USAGE = `npm run bench -- [--only NAME]... [--quick] [--sweeps] [--algorithms] [--patient] [--json FILE]
+npm run bench -- --study NAME [--quick] [--json FILE]
 
-  --only NAME   one question, may be given again: ${[...JUDGED, ...SWEEPS].map(({ name }) => name).join(', ')}
+  --only NAME   one question, may be given again: ${ALL.map(({ name }) => name).join(', ')}
   --quick       ${QUICK.rounds} short rounds instead of ${FULL.rounds} long ones: a first look, no figures to quote
   --sweeps      also what the plots are drawn from: ${SWEEPS.map(({ name }) => name).join(', ')}
+  --algorithms  instead, those about each algorithm: ${PER_ALGORITHM.map(({ name }) => name).join(', ')}
   --patient     wait for quiet before each repeat, and throw away those that others disturbed
-  --json FILE   write all samples, the machine and the verdicts`
+  --json FILE   write all samples, the machine and the verdicts
+  --study NAME  not a measurement but a count, the same on every machine: ${[...STUDIES.keys()].join(', ')}; writes to bench/results`
 
 const { values } = parseArgs({
   options: {
     only: { type: 'string', multiple: true, default: [] },
     quick: { type: 'boolean', default: false },
     sweeps: { type: 'boolean', default: false },
+    algorithms: { type: 'boolean', default: false },
     patient: { type: 'boolean', default: false },
     json: { type: 'string' },
+    study: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
 
 if (values.help) console.log(USAGE)
+else if (values.study !== undefined) study(values.study)
 else await run(chosen())
 
+function study(name: string): void {
+  const found = STUDIES.get(name)
+  if (found === undefined) refuse(`no study ${name}`)
+  else runStudy(name, found, { quick: values.quick, json: values.json })
+}
+
+function refuse(what: string): never {
+  console.error(`${what}\n\n${USAGE}`)
+  process.exit(2)
+}
+
 function chosen(): readonly Question[] {
-  const all = [...JUDGED, ...SWEEPS]
-  const unknown = values.only.filter((name) => !all.some((question) => question.name === name))
-  if (unknown.length > 0) {
-    console.error(`no question ${unknown.join(', ')}\n\n${USAGE}`)
-    process.exit(2)
-  }
-  if (values.only.length > 0) return all.filter(({ name }) => values.only.includes(name))
-  return values.sweeps ? all : JUDGED
+  const unknown = values.only.filter((name) => !ALL.some((question) => question.name === name))
+  if (unknown.length > 0) refuse(`no question ${unknown.join(', ')}`)
+  if (values.only.length > 0) return ALL.filter(({ name }) => values.only.includes(name))
+  if (values.algorithms) return PER_ALGORITHM
+  return values.sweeps ? [...JUDGED, ...SWEEPS] : JUDGED
 }
 
 async function run(questions: readonly Question[]): Promise<void> {
@@ -67,7 +88,8 @@ async function run(questions: readonly Question[]): Promise<void> {
       console.log(answerText(answer))
     }
   }
-  console.log(verdictsText(answers.flatMap(({ verdicts }) => verdicts)))
+  const verdicts = answers.flatMap((answer) => answer.verdicts)
+  if (verdicts.length > 0) console.log(verdictsText(verdicts))
   if (values.json === undefined) return
   mkdirSync(dirname(values.json), { recursive: true })
   const results: Results = { ...about, loadBefore, loadAfter: load(), answers }

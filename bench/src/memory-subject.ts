@@ -25,7 +25,10 @@ process.exit(0)
 async function fill(): Promise<Filled> {
   const before = residentAfterCollection()
   const contender = await CONTENDERS[job.contender as ContenderName](job)
-  for (let i = 0; i < job.keys; i++) await contender.take(`user-${i}`)
+  const { takesPerKey = 1 } = job
+  for (let i = 0; i < job.keys; i++) {
+    for (let takes = 0; takes < takesPerKey; takes++) await contender.take(`user-${i}`)
+  }
   const residentBytes = residentAfterCollection() - before
   const ownBytes = contender.memoryBytes?.()
   return ownBytes === undefined ? { residentBytes } : { residentBytes, ownBytes }

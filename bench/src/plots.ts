@@ -1,10 +1,9 @@
 import type { Chart, Line } from './chart.js'
+import { COLORS } from './drawing.js'
 import type { Measurement } from './measure.js'
 import { of } from './question.js'
 import { KEY_COUNTS, SWEPT, sweepName, WORKER_COUNTS, workersName } from './questions/sweeps.js'
 import type { Results } from './results.js'
-
-const COLORS = ['#2f81f7', '#1b9e8f', '#8b949e', '#d4712a', '#c2437e']
 
 /** Nanoseconds a decision over the number of keys. */
 export function overKeys(results: Results): Chart {

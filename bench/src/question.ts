@@ -11,6 +11,12 @@ export interface Verdict {
   readonly met: boolean
 }
 
+/** The ratio of two subjects of one run, round by round, that nothing is judged by. */
+export interface Ratio {
+  readonly what: string
+  readonly measured: Summary
+}
+
 /** A table of the report. */
 export interface Answer {
   readonly title: string
@@ -19,6 +25,7 @@ export interface Answer {
   readonly unit: 'ns' | 'bytes'
   readonly measurements: readonly Measurement[]
   readonly verdicts: readonly Verdict[]
+  readonly ratios?: readonly Ratio[]
 }
 
 /** One thing to find out; `--only` names it. */
@@ -50,4 +57,9 @@ export function atMostTimes(what: string, over: Measurement, under: Measurement,
     unit: 'x',
     met: measured.median <= bound,
   }
+}
+
+/** The ratio of two subjects of one run, round by round. */
+export function ratioOf(what: string, over: Measurement, under: Measurement): Ratio {
+  return { what, measured: summaryOf(ratios(over.samples, under.samples)) }
 }

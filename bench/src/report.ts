@@ -1,9 +1,9 @@
 import type { Measurement } from './measure.js'
-import type { Answer, Verdict } from './question.js'
+import type { Answer, Ratio, Verdict } from './question.js'
 import type { Summary } from './samples.js'
 
 /** An answer as text for a terminal. */
-export function answerText({ title, note, unit, measurements, verdicts }: Answer): string {
+export function answerText({ title, note, unit, measurements, verdicts, ratios = [] }: Answer): string {
   const inTurns = measurements.some(({ ns, grossNs }) => ns.median !== grossNs.median)
   const head = ['', `median ${unit}`, 'quartiles', 'min .. max', ...(inTurns ? ['gross'] : [])]
   const rows = measurements.map((measurement) => measurementCells(measurement, inTurns))
@@ -12,6 +12,7 @@ export function answerText({ title, note, unit, measurements, verdicts }: Answer
     note,
     '',
     ...aligned([head, ...rows]),
+    ...(ratios.length > 0 ? ['', ...aligned(ratios.map(ratioCells))] : []),
     ...(verdicts.length > 0 ? ['', ...aligned(verdicts.map(verdictCells))] : []),
     '',
   ].join('\n')
@@ -38,12 +39,17 @@ function measurementCells({ subject, ns, grossNs }: Measurement, inTurns: boolea
   return [subject, figure(ns.median), spread(ns), `${figure(ns.min)} .. ${figure(ns.max)}`, ...(inTurns ? [gross] : [])]
 }
 
+/** What, its median and its quartiles. */
+export function ratioCells({ what, measured }: Ratio): string[] {
+  return [what, `${figure(measured.median)} ×`, spread(measured)]
+}
+
 function verdictCells({ what, target, measured, unit, met }: Verdict): string[] {
   return [met ? 'met   ' : 'MISSED', what, `target ${target}`, `${figure(measured.median)} ${unit}`, `(${spread(measured)})`]
 }
 
 /** The first column to the left, the others to the right where they hold figures. */
-function aligned(rows: readonly (readonly string[])[]): string[] {
+export function aligned(rows: readonly (readonly string[])[]): string[] {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
   return rows.map((row) =>
     row

@@ -44,7 +44,14 @@ export const workersSweep: Question = {
     const effort = { ...given, ...SWEEP_EFFORT }
     const subjects = WORKER_COUNTS.flatMap((workers) =>
       (['lock-free', 'mutex'] as const).map((store) =>
-        hotKeySubject(workersName(store, workers), effort, { store, workers, boundKey: true, clock: 'coarse' }),
+        hotKeySubject(workersName(store, workers), effort, {
+          algorithm: 'token-bucket',
+          keys: 1,
+          store,
+          workers,
+          boundKey: true,
+          clock: 'coarse',
+        }),
       ),
     )
     const measurements = await measure(subjects, effort)

@@ -1,46 +1,64 @@
 import * as gcra from "./gcra"
 import {
-  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_KEEPS_DEBT, BLOCK_PREVIOUS, BLOCK_SINCE_US, BLOCK_UNITS_PER_TOKEN,
+  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_PREVIOUS, BLOCK_SINCE_US, BLOCK_UNITS_PER_TOKEN,
 } from "./memory-map"
+import { BUCKET } from "./forms"
 import { epochWord } from "./policy"
-import { blockAddress, debtIn, field, ticketIn, ticketOf, valueIn } from "./policy-block"
+import { blockAddress, debtIn, field, ticketIn, ticketOf, valueIn as valueInBlock } from "./policy-block"
+import { carriedWindow } from "./carry-window"
+import { valueOf } from "./words"
 
 // A state word of an older policy, carried over to the one in force: a pure function of the word and the blocks in between, so
-// that it does not matter which thread does it, or when.
+// that it does not matter which thread does it, or when. What more than one word belongs to is carried over in sweep.ts.
 
-/** A value written `lag` policies ago, as the policy in force writes it. */
-export function converted(value: u64, lag: u64, ofBlock: bool): u64 {
-  return expressed(value, lag, ofBlock, ticketOf(epochWord))
+/** The value of a state word of `entry` that was written `lag` policies ago, as the policy in force writes it. */
+@inline export function valueIn(state: u64, lag: u64, entry: usize, ofBlock: bool): u64 {
+  return lag == 0 ? valueOf(state) : expressed(valueOf(state), lag, entry, ofBlock, ticketOf(epochWord))
 }
 
-function expressed(value: u64, lag: u64, ofBlock: bool, ticket: u64): u64 {
+/** The block of the policy in force `lag` policies ago; 0 when another policy was written there since. */
+export function blockOf(lag: u64): usize {
+  let ticket = ticketOf(epochWord)
+  for (let i: u64 = 0; i < lag; i++) {
+    ticket = <u64>field(blockAddress(ticket), BLOCK_PREVIOUS)
+    if (ticketIn(blockAddress(ticket)) != ticket) return 0
+  }
+  return blockAddress(ticket)
+}
+
+function expressed(value: u64, lag: u64, entry: usize, ofBlock: bool, ticket: u64): u64 {
   if (lag == 0) return value
   const block = blockAddress(ticket)
   const previousTicket = <u64>field(block, BLOCK_PREVIOUS)
   const previous = blockAddress(previousTicket)
   const sinceUs = field(block, BLOCK_SINCE_US)
   if (ticketIn(previous) != previousTicket) return spent(block, sinceUs, ofBlock)
-  return carried(expressed(value, lag - 1, ofBlock, previousTicket), ofBlock, previous, block, sinceUs)
+  return carried(expressed(value, lag - 1, entry, ofBlock, previousTicket), entry, ofBlock, previous, block, sinceUs)
 }
 
 /** spent' = min(spent, new burst), at the time of the change. Rounded up, so that nothing is given. */
-function carried(value: u64, ofBlock: bool, from: usize, to: usize, sinceUs: i64): u64 {
+function carried(value: u64, entry: usize, ofBlock: bool, from: usize, to: usize, sinceUs: i64): u64 {
   const usAfter = sinceUs - field(to, BLOCK_BASE_US)
   const usSince = sinceUs - field(from, BLOCK_BASE_US)
   // A block ends when it ends, also when the clock stepped back to before the base.
   if (ofBlock) return gcra.valueFor(max<i64>(gcra.debtOf(value, usSince), 0), usAfter)
   const usBefore = max<i64>(usSince, 0)
+  if (field(from, BLOCK_FORM) > BUCKET) return carriedWindow(value, entry, from, to, sinceUs)
   const debt = max<i64>(debtIn(from, value, usBefore), 0)
-  if (field(to, BLOCK_KEEPS_DEBT) != 0) return valueIn(to, debt, usAfter)
+  if (field(to, BLOCK_KEEPS_DEBT) != 0) return valueInBlock(to, debt, usAfter)
   const tokensTo = <u64>field(to, BLOCK_UNITS_PER_TOKEN)
   const carriedDebt = scaled(<u64>debt, tokensTo, <u64>field(from, BLOCK_UNITS_PER_TOKEN), <u64>field(to, BLOCK_CAPACITY))
-  return valueIn(to, <i64>carriedDebt, usAfter)
+  return valueInBlock(to, <i64>carriedDebt, usAfter)
 }
 
-/** The words before it are lost (this thread paused for many changes): all that can be said is what a key may have spent at most. */
+/**
+ * The words before it are lost (this thread paused for many changes, and no swap of its own can succeed any more): all that can be
+ * said is what a key may have spent at most.
+ */
 function spent(block: usize, sinceUs: i64, ofBlock: bool): u64 {
   const us = sinceUs - field(block, BLOCK_BASE_US)
-  return ofBlock ? gcra.valueFor(0, us) : valueIn(block, field(block, BLOCK_CAPACITY), us)
+  if (ofBlock) return gcra.valueFor(0, us)
+  return field(block, BLOCK_FORM) > BUCKET ? 0 : valueInBlock(block, field(block, BLOCK_CAPACITY), us)
 }
 
 /** min(ceil(debt * to / from), most), with a product of 128 bits, by long division. */

@@ -1,6 +1,13 @@
 import { add, load, swap } from "./atomics"
+import { wipe } from "./concurrency"
+import { CONCURRENCY, LOG } from "./forms"
 import { ENTRY_SIZE, KEYS, LINE_SIZE, STATE } from "./memory-map"
-import { epoch, refresh, valueAt } from "./policy"
+import { epoch, form, refresh } from "./policy"
+import { companionOf, noCount } from "./previous-count"
+import { emptyHeader } from "./ring"
+import { base } from "./section"
+import { settled } from "./several"
+import { idleValue } from "./standing"
 import { lineAddress, lineAfter, range } from "./table"
 import { NEVER_USED, NOBODY, claimMark, fingerprintOf, identityAfter, isMark, markFingerprint, stateWord } from "./words"
 
@@ -32,7 +39,7 @@ export function settle(entry: usize, mark: u64, fingerprint: u64, home: i32): bo
 export function release(entry: usize, mark: u64): void {
   if (!named(entry, mark, NOBODY)) return
   refresh()
-  swap(entry + STATE, mark, stateWord(epoch, claimedIdentity, valueAt(0, 0)))
+  swap(entry + STATE, mark, stateWord(epoch, claimedIdentity, idleValue()))
 }
 
 /** Takes the entry away from the holder of `mark` and gives it up. False: he was quicker. */
@@ -41,6 +48,29 @@ export function expel(entry: usize, mark: u64): bool {
   if (!swap(entry + STATE, mark, mine)) return false
   release(entry, mine)
   return true
+}
+
+/** Takes the entry from the key that lives there, whose state was seen, and gives it up. False: the state is another one. */
+export function forget(entry: usize, state: u64): bool {
+  const mine = claimMark(NOBODY, load(entry), state)
+  if (!swap(entry + STATE, state, mine)) return false
+  release(entry, mine)
+  return true
+}
+
+/**
+ * Makes the entry's other words a newcomer's, while the mark stands. What is written is another word with each owner, so that a
+ * swap still pending from an earlier one fails.
+ */
+export function cleaned(entry: usize, mark: u64, identity: u64): bool {
+  if (form == CONCURRENCY) return wipe(entry, mark)
+  const address = companionOf(entry)
+  const fresh = form == LOG ? emptyHeader(identity) : noCount(identity)
+  while (true) {
+    const word = settled(address)
+    if (load(entry + STATE) != mark) return false
+    if (swap(address, word, fresh)) return true
+  }
 }
 
 /** Writes the identity while the mark stands. */
@@ -58,8 +88,8 @@ function named(entry: usize, mark: u64, fingerprint: u64): bool {
 }
 
 @inline function count(before: u64, after: u64): void {
-  if (before == NOBODY && after != NOBODY) add(KEYS, 1)
-  if (before != NOBODY && after == NOBODY) add(KEYS, -1)
+  if (before == NOBODY && after != NOBODY) add(base + KEYS, 1)
+  if (before != NOBODY && after == NOBODY) add(base + KEYS, -1)
 }
 
 /** The rescan. True: the key lives nowhere else in its range and nobody else is moving it in. */
@@ -73,7 +103,7 @@ function alone(mine: usize, fingerprint: u64, home: i32): bool {
         beforeMine = false
         continue
       }
-      const state = load(entry + STATE)
+      const state = settled(entry + STATE)
       if (state == NEVER_USED) return true
       if (!isMark(state)) {
         if (fingerprintOf(load(entry)) == fingerprint) return false

@@ -1,73 +1,159 @@
+import { detail, why } from "./answers"
 import { load, store } from "./atomics"
-import { blockLeft as blockOfKeyLeft, block as blockKey, change, detail, forgottenDebt, take as takeKey, why } from "./cas"
+import * as cas from "./cas"
 import { BLOCKED_UNTIL, DENY_WHEN_FULL, EPOCH, LINES, TAKEOVER_HIGH } from "./memory-map"
+import { givenSlot as slotGiven, givenUntilUs as untilGiven } from "./permits"
 import { refresh } from "./policy"
+import { seedRandom } from "./random"
+import { base, openSection } from "./section"
+import * as several from "./several"
+import { untilFree as usUntilFree, untilNew as usUntilNew } from "./standing"
 import { homeLine, openTable } from "./table"
 import { update as putInForce } from "./update"
-import { PEEK, PENALIZE, REFUND, RESET } from "./verbs"
+import { CANCEL, PEEK, PENALIZE, REFUND, RESET } from "./verbs"
+import { waitUs as reservedIn } from "./waits"
 
 export {
-  BLOCK_DESCRIPTION, BLOCK_SIZE, CAS_RETRIES, CONTENTIONS, EVICTIONS, KEYS, REFUSALS, TABLE,
+  BLOCK_CAPACITY, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_DESCRIPTION, BLOCK_FORM, BLOCK_NUMBER_BITS, BLOCK_SLOTS, BLOCK_SLOT_BYTES,
+  BLOCK_STRIDE, BLOCK_TICK_US, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US, CAS_RETRIES, CONTENTIONS, EVICTIONS, KEYS,
+  REFUSALS, RELEASES, TABLE,
 } from "./memory-map"
-export { BLOCKED, CONTENDED, EVICTED, LATE, REFUSED } from "./cas"
+export { BLOCKED, CONTENDED, EVICTED, LATE, REFUSED } from "./answers"
+export { ARRIVAL, BUCKET, COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from "./forms"
 export { isWhole, policyBlock } from "./policy"
 export { prepare, propose } from "./update"
 
-/** Puts a proposed block in force from `nowUs` on, with these numbers. */
-export function update(block: usize, unitsPerUs: f64, unitsPerToken: f64, capacity: f64, packed: bool, nowUs: f64): void {
-  putInForce(block, <i64>unitsPerUs, <i64>unitsPerToken, <i64>capacity, packed, <i64>nowUs)
+/** Puts a proposed block in force from `nowUs` on. */
+export function update(block: usize, nowUs: f64): void {
+  putInForce(block, <i64>nowUs)
 }
 
 const LONG_AGO: i64 = -(1 << 62)
 
-/** Lays out a fresh, zeroed memory. Publish a policy with `propose` and `update` before the first take. */
-export function create(lines: i32, denyWhenFull: bool): void {
-  store(LINES, <u64>lines)
-  store(DENY_WHEN_FULL, denyWhenFull ? 1 : 0)
-  store(BLOCKED_UNTIL, <u64>LONG_AGO)
-  store(TAKEOVER_HIGH, <u64>LONG_AGO)
+/** Lays out a fresh, zeroed section of the memory. Publish a policy with `propose` and `update` before the first take. */
+export function create(section: usize, lines: i32, denyWhenFull: bool): void {
+  openSection(section)
+  store(base + LINES, <u64>lines)
+  store(base + DENY_WHEN_FULL, denyWhenFull ? 1 : 0)
+  store(base + BLOCKED_UNTIL, <u64>LONG_AGO)
+  store(base + TAKEOVER_HIGH, <u64>LONG_AGO)
   openTable()
 }
 
-/** Opens a memory that another thread has laid out. */
-export function attach(): void {
+/** Opens a section that another thread has laid out. */
+export function attach(section: usize): void {
+  openSection(section)
   openTable()
   refresh()
 }
 
-/** Loads the policy in force; calls the host's `policyChanged` if it is another one. */
-export function look(): void {
-  if (load(EPOCH) != 0) refresh()
+/** Makes this thread's random increments its own. */
+export function seed(low: u32, high: u32): void {
+  seedRandom(low, high)
 }
 
+/** Loads the policy in force; calls the host's `policyChanged` if it is another one. */
+export function look(): void {
+  if (load(base + EPOCH) != 0) refresh()
+}
+
+/** A take of a bucket or GCRA. */
 export function take(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
-  return takeKey(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
+  return cas.take(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
+}
+
+/** A take of any form. */
+export function takeAny(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
+  return cas.takeUnlessBlocked(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
 }
 
 export function peek(low: u32, high: u32, nowUs: f64): f64 {
-  return change(PEEK, fingerprintFrom(low, high), homeLine(low), 0, <i64>nowUs)
+  return cas.change(PEEK, fingerprintFrom(low, high), homeLine(low), 0, <i64>nowUs, 0)
 }
 
 export function refund(low: u32, high: u32, nowUs: f64, tokens: f64): f64 {
-  return change(REFUND, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs)
+  return cas.change(REFUND, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, 0)
 }
 
 export function penalize(low: u32, high: u32, nowUs: f64, tokens: f64): f64 {
-  return change(PENALIZE, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs)
+  return cas.change(PENALIZE, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, 0)
 }
 
 export function reset(low: u32, high: u32, nowUs: f64): f64 {
-  return change(RESET, fingerprintFrom(low, high), homeLine(low), 0, <i64>nowUs)
+  return cas.change(RESET, fingerprintFrom(low, high), homeLine(low), 0, <i64>nowUs, 0)
+}
+
+/** A take that may lie up to `mostUs` in the future; `waitUs` says how far. */
+export function reserve(low: u32, high: u32, nowUs: f64, tokens: i32, mostUs: f64): f64 {
+  return cas.reserve(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs, <i64>mostUs)
+}
+
+/** Of buckets and GCRA, `bound` is what of the reservation's debt would be left, in units; otherwise the time that it was for. */
+export function cancel(low: u32, high: u32, nowUs: f64, tokens: f64, bound: f64): f64 {
+  return cas.change(CANCEL, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, <i64>bound)
 }
 
 /** Blocks for `us` microseconds, 0 lifts. Returns the microseconds left. */
 export function block(low: u32, high: u32, nowUs: f64, us: f64): f64 {
-  return blockKey(fingerprintFrom(low, high), homeLine(low), <i64>us, <i64>nowUs)
+  return cas.block(fingerprintFrom(low, high), homeLine(low), <i64>us, <i64>nowUs)
 }
 
 /** Microseconds for which the key is still blocked. */
 export function blockLeft(low: u32, high: u32, nowUs: f64): f64 {
-  return blockOfKeyLeft(fingerprintFrom(low, high), homeLine(low), <i64>nowUs)
+  return cas.blockLeft(fingerprintFrom(low, high), homeLine(low), <i64>nowUs)
+}
+
+// About the key that the last call was about; not for buckets and GCRA, where the debt says it all.
+
+/** Microseconds until so many tokens would pass. */
+export function untilFree(tokens: f64): f64 {
+  return <f64>usUntilFree(<i64>tokens)
+}
+
+/** Microseconds until the key is as good as new. */
+export function untilNew(): f64 {
+  return <f64>usUntilNew()
+}
+
+/** Microseconds until what was reserved may be spent. */
+export function waitUs(): f64 {
+  return <f64>reservedIn
+}
+
+// Takes of several sections that are made together.
+
+/** A descriptor, or 0 when all are in use. */
+export function openDescriptor(): usize {
+  return several.open()
+}
+
+/** A take that is written down in the descriptor; its answer stands if the descriptor is committed. */
+export function stage(descriptor: usize, low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
+  return cas.stage(descriptor, fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
+}
+
+/** True: all that was written down is done. False: nothing is. */
+export function commit(descriptor: usize): bool {
+  return several.commit(descriptor)
+}
+
+export function closeDescriptor(descriptor: usize): void {
+  several.close(descriptor)
+}
+
+// Permits.
+
+export function givenSlot(): f64 {
+  return <f64>slotGiven
+}
+
+export function givenUntilUs(): f64 {
+  return <f64>untilGiven
+}
+
+/** Renews a permit, or takes it back: when it expires now, or 1; 0 when it was nobody's any more. */
+export function changePermit(low: u32, high: u32, nowUs: f64, isRelease: bool, slot: f64, untilUs: f64, cost: f64): f64 {
+  return cas.changePermitOf(fingerprintFrom(low, high), homeLine(low), <i64>nowUs, isRelease, <i64>slot, <i64>untilUs, <i64>cost)
 }
 
 export function whyUnanswered(): i32 {
@@ -78,9 +164,9 @@ export function detailOfUnanswered(): f64 {
   return detail
 }
 
-/** With EVICTED: what the forgotten key owed, in units. */
+/** With EVICTED: what the key forgotten for this one owed, in units. */
 export function forgotten(): f64 {
-  return <f64>forgottenDebt
+  return <f64>cas.forgottenDebt
 }
 
 /** 48 bits, even and not 0. The low word's upper half also chooses the line. */

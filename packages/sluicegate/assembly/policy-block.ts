@@ -1,5 +1,7 @@
+import { BUCKET } from "./forms"
 import * as gcra from "./gcra"
-import { BLOCKS, BLOCK_CAPACITY, BLOCK_COUNT, BLOCK_PACKED, BLOCK_SIZE, BLOCK_TICKET, BLOCK_UNITS_PER_US } from "./memory-map"
+import { BLOCKS, BLOCK_CAPACITY, BLOCK_COUNT, BLOCK_FORM, BLOCK_SIZE, BLOCK_TICKET, BLOCK_UNITS_PER_US } from "./memory-map"
+import { base } from "./section"
 import * as bucket from "./token-bucket"
 
 // A policy in shared memory. A block is written by the one thread that has put its ticket there, before the swap of the epoch
@@ -10,7 +12,7 @@ import * as bucket from "./token-bucket"
 const PAST_ALL_UNITS: i64 = 1 << 57
 
 @inline export function blockAddress(ticket: u64): usize {
-  return BLOCKS + <usize>(ticket % BLOCK_COUNT) * BLOCK_SIZE
+  return base + BLOCKS + <usize>(ticket % BLOCK_COUNT) * BLOCK_SIZE
 }
 
 @inline export function ticketOf(epochWord: u64): u64 {
@@ -38,12 +40,12 @@ export function debtIn(block: usize, value: u64, usAfterBase: i64): i64 {
   const perUs = field(block, BLOCK_UNITS_PER_US)
   // A key may have been idle for years: past the last value of a word it owes nothing, and the product must not wrap.
   const us = min<i64>(usAfterBase, PAST_ALL_UNITS / perUs)
-  if (field(block, BLOCK_PACKED) != 0) return bucket.debtOf(value, us, perUs, field(block, BLOCK_CAPACITY))
+  if (<i32>field(block, BLOCK_FORM) == BUCKET) return bucket.debtOf(value, us, perUs, field(block, BLOCK_CAPACITY))
   return gcra.debtOf(value, us * perUs)
 }
 
 export function valueIn(block: usize, debt: i64, us: i64): u64 {
   const perUs = field(block, BLOCK_UNITS_PER_US)
-  if (field(block, BLOCK_PACKED) != 0) return bucket.valueFor(debt, us, perUs, field(block, BLOCK_CAPACITY))
+  if (<i32>field(block, BLOCK_FORM) == BUCKET) return bucket.valueFor(debt, us, perUs, field(block, BLOCK_CAPACITY))
   return gcra.valueFor(debt, us * perUs)
 }

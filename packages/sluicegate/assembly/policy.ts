@@ -1,10 +1,15 @@
 import { load } from "./atomics"
+import { forgetWindow } from "./fixed-window"
+import { BUCKET } from "./forms"
 import * as gcra from "./gcra"
 import { policyChanged } from "./host"
 import {
-  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_PACKED, BLOCK_REBASE_AT_US, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US, EPOCH,
+  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_CLAMP, BLOCK_CLAMP_WINDOW, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_ERA, BLOCK_FLOOR_US, BLOCK_FORM,
+  BLOCK_REBASE_AT_US, BLOCK_SLOTS, BLOCK_SLOT_BYTES, BLOCK_STRIDE, BLOCK_TICK_US, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US,
+  EPOCH,
 } from "./memory-map"
 import { blockAddress, field, ticketIn, ticketOf } from "./policy-block"
+import { base } from "./section"
 import * as bucket from "./token-bucket"
 import { headOf, stateHead } from "./words"
 
@@ -16,31 +21,57 @@ export let epoch: u64 = 0
 export let unitsPerUs: i64 = 1
 export let unitsPerToken: i64 = 1
 export let capacity: i64 = 1
-export let packed: bool = false
+export let form: i32 = 0
 export let burst: i64 = 1
-let baseUs: i64 = 0
+/** Of windows and logs, in microseconds. */
+export let windowUs: i64 = 0
+/** Width of a count in a value. */
+export let countBits: i64 = 0
+/** Microseconds that one step of a value's number or time stands for. */
+export let tickUs: i64 = 1
+export let slots: i64 = 0
+export let slotBytes: i64 = 8
+export let companions: usize = 0
+export let stride: usize = 0
+export let era: i64 = 0
+export let clampWindow: i64 = 0
+export let clamp: i64 = 0
+export let floorUs: i64 = 0
+export let baseUs: i64 = 0
 let rebaseAtUs: i64 = 0
 let currentHead: u64 = 0
 
 /** Makes this thread's copy the policy in force. Called after a state word was read, so no word is newer than the copy. */
 @inline export function refresh(): void {
-  if (load(EPOCH) != epochWord) reload()
+  if (load(base + EPOCH) != epochWord) reload()
 }
 
 function reload(): void {
   while (true) {
-    const word = load(EPOCH)
+    const word = load(base + EPOCH)
     const block = blockAddress(ticketOf(word))
     unitsPerUs = field(block, BLOCK_UNITS_PER_US)
     unitsPerToken = field(block, BLOCK_UNITS_PER_TOKEN)
     capacity = field(block, BLOCK_CAPACITY)
     burst = capacity / unitsPerToken
-    packed = field(block, BLOCK_PACKED) != 0
+    form = <i32>field(block, BLOCK_FORM)
+    windowUs = field(block, BLOCK_WINDOW_US)
+    countBits = field(block, BLOCK_COUNT_BITS)
+    tickUs = field(block, BLOCK_TICK_US)
+    slots = field(block, BLOCK_SLOTS)
+    slotBytes = field(block, BLOCK_SLOT_BYTES)
+    companions = <usize>field(block, BLOCK_COMPANIONS)
+    stride = <usize>field(block, BLOCK_STRIDE)
+    era = field(block, BLOCK_ERA)
+    clampWindow = field(block, BLOCK_CLAMP_WINDOW)
+    clamp = field(block, BLOCK_CLAMP)
+    floorUs = field(block, BLOCK_FLOOR_US)
     baseUs = field(block, BLOCK_BASE_US)
     rebaseAtUs = field(block, BLOCK_REBASE_AT_US)
     epochWord = word
     epoch = word >> 32
     currentHead = stateHead(epoch)
+    forgetWindow()
     policyChanged()
     if (isWhole()) return
   }
@@ -53,7 +84,7 @@ export function isWhole(): bool {
 
 /** Nothing to load, convert or move first: the state is of the policy that this thread knows, which is in force at `nowUs`. */
 @inline export function isOrdinary(state: u64, nowUs: i64): bool {
-  return load(EPOCH) == epochWord && headOf(state) == currentHead && isWithinRange(nowUs)
+  return load(base + EPOCH) == epochWord && headOf(state) == currentHead && isWithinRange(nowUs)
 }
 
 /** Block of the policy in force, for JavaScript. */
@@ -76,15 +107,25 @@ export function policyBlock(): usize {
   return min<i64>(us, rebaseAtUs)
 }
 
-// A key's debt, and the value that holds it.
+/** How far ahead of now a state word of this time base may surely lie, in microseconds. */
+export function mostAheadUs(): i64 {
+  return (rebaseAtUs - baseUs) / 8
+}
+
+/** Whether the policy is a bucket or GCRA. */
+@inline export function isRate(): bool {
+  return form <= BUCKET
+}
+
+// A key's debt under a bucket or GCRA, and the value that holds it.
 
 @inline export function debtAt(value: u64, us: i64): i64 {
-  if (packed) return bucket.debtOf(value, us, unitsPerUs, capacity)
+  if (form == BUCKET) return bucket.debtOf(value, us, unitsPerUs, capacity)
   return gcra.debtOf(value, us * unitsPerUs)
 }
 
 @inline export function valueAt(debt: i64, us: i64): u64 {
-  if (packed) return bucket.valueFor(debt, us, unitsPerUs, capacity)
+  if (form == BUCKET) return bucket.valueFor(debt, us, unitsPerUs, capacity)
   return gcra.valueFor(debt, us * unitsPerUs)
 }
 

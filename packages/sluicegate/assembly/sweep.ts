@@ -1,10 +1,14 @@
 import { load, raise, swap } from "./atomics"
-import { converted } from "./carry"
+import { blockOf, valueIn } from "./carry"
 import { expel } from "./claim"
 import { ENTRY_SIZE, LINES, LINE_SIZE, STATE, SWEPT } from "./memory-map"
-import { epoch, refresh } from "./policy"
+import { LOG } from "./forms"
+import { liesElsewhere, copiedPermits, movedLog } from "./move"
+import { epoch, form, refresh, stride } from "./policy"
+import { base } from "./section"
+import { settled } from "./several"
 import { lineAddress } from "./table"
-import { NEVER_USED, fingerprintOf, isBlock, isMark, lagOf, valueOf, withValue } from "./words"
+import { NEVER_USED, fingerprintOf, isBlock, isMark, lagOf, withValue } from "./words"
 
 // A state word has three bits for its epoch, so none may fall eight policies behind. Each change of policy therefore carries one
 // sixth of the table over, and is not published before the share of the change before it is done, by whoever comes.
@@ -12,23 +16,24 @@ import { NEVER_USED, fingerprintOf, isBlock, isMark, lagOf, valueOf, withValue }
 const SHARES: u64 = 6
 
 export function finishSweepOf(ofEpoch: u64): void {
-  if (load(SWEPT) < ofEpoch) sweepShareOf(ofEpoch)
+  if (load(base + SWEPT) < ofEpoch) sweepShareOf(ofEpoch)
 }
 
 export function sweepShareOf(ofEpoch: u64): void {
-  const lines = load(LINES)
+  const lines = load(base + LINES)
   const share = ofEpoch % SHARES
   const last = <i32>((lines * (share + 1)) / SHARES)
   for (let line = <i32>((lines * share) / SHARES); line < last; line++) {
     const end = lineAddress(line) + LINE_SIZE
     for (let entry = lineAddress(line); entry < end; entry += ENTRY_SIZE) carryOver(entry)
   }
-  raise(SWEPT, <i64>ofEpoch)
+  raise(base + SWEPT, <i64>ofEpoch)
 }
 
-function carryOver(entry: usize): void {
+/** Carries an entry over to the policy in force, with its companions where they lie elsewhere now. */
+export function carryOver(entry: usize): void {
   while (true) {
-    const state = load(entry + STATE)
+    const state = settled(entry + STATE)
     if (state == NEVER_USED) return
     if (isMark(state)) {
       // Its holder may be about to write a state of an epoch long past. If he is alive, he starts again.
@@ -39,7 +44,15 @@ function carryOver(entry: usize): void {
     refresh()
     const lag = lagOf(state, epoch)
     if (lag == 0) return
-    const value = converted(valueOf(state), lag, isBlock(fingerprintOf(identity)))
-    if (swap(entry + STATE, state, withValue(state, epoch, value))) return
+    const ofBlock = isBlock(fingerprintOf(identity))
+    const from = stride == 0 || ofBlock ? <usize>0 : blockOf(lag)
+    if (from != 0 && form >= LOG && liesElsewhere(from)) {
+      if (form == LOG) {
+        if (movedLog(entry, state, from)) return
+        continue
+      }
+      if (!copiedPermits(entry, state, from)) continue
+    }
+    if (swap(entry + STATE, state, withValue(state, epoch, valueIn(state, lag, entry, ofBlock)))) return
   }
 }

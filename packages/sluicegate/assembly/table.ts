@@ -1,9 +1,13 @@
 import { load } from "./atomics"
-import { converted } from "./carry"
+import { valueIn } from "./carry"
 import { DENY_WHEN_FULL, ENTRY_SIZE, LINES, LINE_SIZE, STATE, TABLE } from "./memory-map"
-import { blockDebtAt, capacity, debtAt, epoch, refresh, sinceBase, unitsPerToken } from "./policy"
+import { capacity, epoch, isRate, refresh, sinceBase, stride, unitsPerToken } from "./policy"
+import { base } from "./section"
+import { settled } from "./several"
+import { debtOf, untilFree, untilNew } from "./standing"
+import { carryOver } from "./sweep"
 import { passes } from "./verbs"
-import { NEVER_USED, NOBODY, fingerprintOf, isBlock, isMark, lagOf, markFingerprint, valueOf } from "./words"
+import { NEVER_USED, NOBODY, fingerprintOf, isBlock, isMark, isTicket, lagOf, markFingerprint } from "./words"
 
 // Open addressing. A key's range is a fixed sequence of lines, the same for every thread. A key lives in at most one entry of
 // its range and never moves; nobody lives beyond the first never-used entry, so every search may stop there.
@@ -14,16 +18,18 @@ const RANGE: i32 = 24
 const SMALL_TABLE: i32 = 64
 
 let lines: i32 = 0
+export let tableAddress: usize = 0
 export let range: i32 = 0
 let stepGrowth: i32 = 0
 let denyWhenFull: bool = false
 
 export function openTable(): void {
-  lines = <i32>load(LINES)
+  tableAddress = base + TABLE
+  lines = <i32>load(base + LINES)
   range = lines <= SMALL_TABLE ? lines : RANGE
   // Triangular steps keep clusters from growing; with a prime number of lines no line comes twice.
   stepGrowth = lines <= SMALL_TABLE ? 0 : 1
-  denyWhenFull = load(DENY_WHEN_FULL) != 0
+  denyWhenFull = load(base + DENY_WHEN_FULL) != 0
 }
 
 @inline export function homeLine(hash: u32): i32 {
@@ -36,7 +42,7 @@ export function openTable(): void {
 }
 
 @inline export function lineAddress(line: i32): usize {
-  return TABLE + <usize>line * LINE_SIZE
+  return tableAddress + <usize>line * LINE_SIZE
 }
 
 /** The state word that the last `find` or `choose` read in the entry it returned. */
@@ -55,9 +61,15 @@ export function find(fingerprint: u64, home: i32): usize {
     for (let entry = lineAddress(line); entry < end; entry += ENTRY_SIZE) {
       const state = load(entry + STATE)
       if (state == NEVER_USED) return 0
-      if (fingerprintOf(load(entry)) == fingerprint && !isMark(state)) {
-        seenState = state
-        return entry
+      if (fingerprintOf(load(entry)) == fingerprint) {
+        if (!isMark(state)) {
+          seenState = state
+          return entry
+        }
+        if (isTicket(state)) {
+          settled(entry + STATE)
+          entry -= ENTRY_SIZE
+        }
       }
     }
     line = lineAfter(line, probe)
@@ -91,7 +103,7 @@ export function choose(fingerprint: u64, home: i32, nowUs: i64): i32 {
   for (let probe = 0; probe < range; probe++) {
     const end = lineAddress(line) + LINE_SIZE
     for (let entry = lineAddress(line); entry < end; entry += ENTRY_SIZE) {
-      const state = load(entry + STATE)
+      const state = settled(entry + STATE)
       if (state == NEVER_USED) return pick(FREE, entry, state, 0)
       if (isMark(state)) {
         if (markFingerprint(state) == fingerprint) return pick(RIVAL, entry, state, 0)
@@ -102,7 +114,11 @@ export function choose(fingerprint: u64, home: i32, nowUs: i64): i32 {
       // Judged like any other it could be forgotten for itself, and its charge with it.
       if (fingerprintOf(identity) == fingerprint) return pick(RESIDENT, entry, state, 0)
       refresh()
-      const debt = residentDebt(fingerprintOf(identity), state, nowUs)
+      if (isOfOldPolicy(entry, state, identity)) {
+        entry -= ENTRY_SIZE
+        continue
+      }
+      const debt = residentDebt(entry, fingerprintOf(identity), state, nowUs)
       if (debt <= 0) return pick(fingerprintOf(identity) == NOBODY ? FREE : IDLE, entry, state, 0)
       if (kind == MARKED || debt >= least) continue
       const yields = !denyWhenFull && !isBlock(fingerprintOf(identity)) && passes(debt, unitsPerToken, capacity)
@@ -123,13 +139,17 @@ export function choose(fingerprint: u64, home: i32, nowUs: i64): i32 {
   return kind
 }
 
+/** Carries over what is more than a word of an older policy, so that it can be read. True: look at the entry again. */
+@inline function isOfOldPolicy(entry: usize, state: u64, identity: u64): bool {
+  if (stride == 0 || lagOf(state, epoch) == 0 || isBlock(fingerprintOf(identity))) return false
+  carryOver(entry)
+  return true
+}
+
 /** What a key owes now. The policy was looked at after its state was read, so the state is never of a newer one. */
-@inline export function residentDebt(fingerprint: u64, state: u64, nowUs: i64): i64 {
+export function residentDebt(entry: usize, fingerprint: u64, state: u64, nowUs: i64): i64 {
   const ofBlock = isBlock(fingerprint)
-  const lag = lagOf(state, epoch)
-  const value = lag == 0 ? valueOf(state) : converted(valueOf(state), lag, ofBlock)
-  const us = sinceBase(nowUs)
-  return ofBlock ? blockDebtAt(value, us) : debtAt(value, us)
+  return debtOf(ofBlock, entry, valueIn(state, lagOf(state, epoch), entry, ofBlock), sinceBase(nowUs))
 }
 
 /** Microseconds until the first key in the range is idle, or (unless newcomers are denied then) may be forgotten. At least 1. */
@@ -139,17 +159,22 @@ export function roomAfterUs(home: i32, nowUs: i64, perUs: i64): i64 {
   for (let probe = 0; probe < range; probe++) {
     const end = lineAddress(line) + LINE_SIZE
     for (let entry = lineAddress(line); entry < end; entry += ENTRY_SIZE) {
-      const state = load(entry + STATE)
+      const state = settled(entry + STATE)
       if (state == NEVER_USED || isMark(state)) return 1
       const identity = load(entry)
       refresh()
-      const debt = residentDebt(fingerprintOf(identity), state, nowUs)
-      const ofBlock = isBlock(fingerprintOf(identity))
-      const units = ofBlock || denyWhenFull ? debt : debt + unitsPerToken - capacity
-      least = min<i64>(least, ofBlock ? units : (units + perUs - 1) / perUs)
+      if (isOfOldPolicy(entry, state, identity)) return 1
+      const debt = residentDebt(entry, fingerprintOf(identity), state, nowUs)
+      least = min<i64>(least, roomIn(debt, isBlock(fingerprintOf(identity)), perUs))
     }
     line = lineAfter(line, probe)
   }
   return max<i64>(least, 1)
 }
 
+/** Microseconds until a key with this debt, the one last read, is idle or may be forgotten. */
+function roomIn(debt: i64, ofBlock: bool, perUs: i64): i64 {
+  if (ofBlock) return debt
+  if (!isRate()) return denyWhenFull ? untilNew() : untilFree(1)
+  return ((denyWhenFull ? debt : debt + unitsPerToken - capacity) + perUs - 1) / perUs
+}

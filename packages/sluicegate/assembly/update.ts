@@ -1,19 +1,21 @@
 import { add, load, store, swap } from "./atomics"
 import { pause } from "./host"
 import {
-  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_COUNT, BLOCK_EPOCH, BLOCK_KEEPS_DEBT, BLOCK_PACKED, BLOCK_PREVIOUS, BLOCK_REBASE_AT_US,
-  BLOCK_SINCE_US, BLOCK_SIZE, BLOCK_TICKET, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US, EPOCH, TICKETS,
+  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_CLAMP, BLOCK_CLAMP_WINDOW, BLOCK_COUNT, BLOCK_COUNT_BITS, BLOCK_EPOCH, BLOCK_ERA, BLOCK_FLOOR_US,
+  BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_NUMBER_BITS, BLOCK_PREVIOUS, BLOCK_REBASE_AT_US, BLOCK_SINCE_US, BLOCK_SIZE, BLOCK_TICKET,
+  BLOCK_TICK_US, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US, EPOCH, TICKETS,
 } from "./memory-map"
 import { epoch, epochWord, isWithinRange, policyBlock, refresh } from "./policy"
 import { blockAddress, field, setField, ticketIn, ticketOf } from "./policy-block"
+import { base } from "./section"
 import { finishSweepOf, sweepShareOf } from "./sweep"
 
 // A change of policy, and of the time base, which is a change to the same policy with a later base.
 
 /** What 56 bits hold: half of it for a clock that steps back, a quarter until the next move, the rest for debt, below 2^53. */
 const ARRIVAL_UNITS: i64 = 1 << 56
-/** The same for 32 bits of 1,024 microseconds. */
-const PACKED_US: i64 = 1 << 42
+/** No time base lasts longer: 36,000 years. */
+const LONGEST_US: i64 = 1 << 60
 
 /** In a block's ticket: somebody is writing. */
 const WRITING: u64 = 1 << 32
@@ -28,12 +30,12 @@ export function propose(): usize {
   while (true) {
     tries++
     if (tries >= <i32>BLOCK_COUNT) pause(tries)
-    const ticket = ticketOf(add(TICKETS, 1))
+    const ticket = ticketOf(add(base + TICKETS, 1))
     const block = blockAddress(ticket)
     const before = load(block + BLOCK_TICKET)
     if ((before & WRITING) != 0 && tries < PATIENCE) continue
     const epochOfBlock = <u64>field(block, BLOCK_EPOCH)
-    if (epochOfBlock != 0 && (load(EPOCH) >> 32) < epochOfBlock + KEPT_EPOCHS) continue
+    if (epochOfBlock != 0 && (load(base + EPOCH) >> 32) < epochOfBlock + KEPT_EPOCHS) continue
     // Lost only to another who wants the same block, 64 tickets on.
     if (swap(block + BLOCK_TICKET, before, ticket | WRITING)) return block
   }
@@ -55,12 +57,8 @@ export function prepare(): void {
   } while (epoch != swept)
 }
 
-/** Fills in the core's numbers of a proposed block and puts it in force from `nowUs` on. */
-export function update(block: usize, toUnitsPerUs: i64, toUnitsPerToken: i64, toCapacity: i64, toPacked: bool, nowUs: i64): void {
-  setField(block, BLOCK_UNITS_PER_US, toUnitsPerUs)
-  setField(block, BLOCK_UNITS_PER_TOKEN, toUnitsPerToken)
-  setField(block, BLOCK_CAPACITY, toCapacity)
-  setField(block, BLOCK_PACKED, toPacked ? 1 : 0)
+/** Puts a proposed block, with all the numbers that JavaScript counts out, in force from `nowUs` on. */
+export function update(block: usize, nowUs: i64): void {
   do prepare()
   while (!publish(block, nowUs, false))
   close(block)
@@ -68,21 +66,53 @@ export function update(block: usize, toUnitsPerUs: i64, toUnitsPerToken: i64, to
 
 /** One attempt to follow the policy that this thread knows. `keepsDebt`: to the letter, not at most to the new burst. */
 function publish(block: usize, nowUs: i64, keepsDebt: bool): bool {
-  const rangeUs = field(block, BLOCK_PACKED) != 0 ? PACKED_US : ARRIVAL_UNITS / field(block, BLOCK_UNITS_PER_US)
-  setField(block, BLOCK_BASE_US, nowUs - rangeUs / 2)
+  const rangeUs = rangeOf(block)
+  setField(block, BLOCK_BASE_US, wholeTicks(nowUs - rangeUs / 2, max<i64>(field(block, BLOCK_TICK_US), 1)))
   setField(block, BLOCK_REBASE_AT_US, nowUs + rangeUs / 4)
   setField(block, BLOCK_SINCE_US, nowUs)
   setField(block, BLOCK_KEEPS_DEBT, keepsDebt ? 1 : 0)
   setField(block, BLOCK_PREVIOUS, <i64>ticketOf(epochWord))
   setField(block, BLOCK_EPOCH, <i64>(epoch + 1))
+  if (epoch == 0) setField(block, BLOCK_FLOOR_US, LONG_AGO)
+  else if (!keepsDebt) inherit(block, policyBlock(), nowUs)
   const next = ((epoch + 1) << 32) | ticketIn(block)
-  if (!swap(EPOCH, epochWord, next)) {
+  if (!swap(base + EPOCH, epochWord, next)) {
     refresh()
     return false
   }
   refresh()
   sweepShareOf(next >> 32)
   return true
+}
+
+const LONG_AGO: i64 = -(1 << 62)
+
+/** For how long a time base lasts. */
+function rangeOf(block: usize): i64 {
+  const bits = field(block, BLOCK_NUMBER_BITS)
+  if (bits == 0) return ARRIVAL_UNITS / field(block, BLOCK_UNITS_PER_US)
+  const tickUs = field(block, BLOCK_TICK_US)
+  return tickUs >= LONGEST_US >> bits ? LONGEST_US - (LONGEST_US % tickUs) : tickUs << bits
+}
+
+@inline function wholeTicks(us: i64, tickUs: i64): i64 {
+  const into = us % tickUs
+  return us - (into < 0 ? into + tickUs : into)
+}
+
+/** What a policy of windows has to know of the one before it. */
+function inherit(block: usize, before: usize, nowUs: i64): void {
+  const windowUs = field(block, BLOCK_WINDOW_US)
+  const sameWindows = windowUs == field(before, BLOCK_WINDOW_US)
+  const sameWords = field(block, BLOCK_FORM) == field(before, BLOCK_FORM) && field(block, BLOCK_COUNT_BITS) == field(before, BLOCK_COUNT_BITS)
+  setField(block, BLOCK_ERA, field(before, BLOCK_ERA) + (sameWindows && sameWords ? 0 : 1))
+  setField(block, BLOCK_FLOOR_US, max<i64>(field(before, BLOCK_FLOOR_US), nowUs - field(before, BLOCK_WINDOW_US)))
+  if (windowUs == 0) return
+  const window = nowUs / windowUs
+  const clamp = field(block, BLOCK_CAPACITY)
+  const clampedToo = sameWindows && field(before, BLOCK_CLAMP_WINDOW) == window
+  setField(block, BLOCK_CLAMP_WINDOW, window)
+  setField(block, BLOCK_CLAMP, clampedToo ? min<i64>(clamp, field(before, BLOCK_CLAMP)) : clamp)
 }
 
 /** Moves the time base up when `nowUs` has come too far from it for a state word; true when the caller must start again. */

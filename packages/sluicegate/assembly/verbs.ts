@@ -8,6 +8,12 @@ export const PENALIZE: i32 = 3
 export const RESET: i32 = 4
 /** On a block's own entry, whose debt is the microseconds left; 0 lifts it. */
 export const BLOCK: i32 = 5
+/** Moves the key in, and leaves it as it is. */
+export const ENTER: i32 = 6
+/** A take that may lie in the future. */
+export const RESERVE: i32 = 7
+/** Gives back what a reservation holds. */
+export const CANCEL: i32 = 8
 
 export const DEEPEST_DEBT_BURSTS: i64 = 11
 
@@ -16,12 +22,26 @@ export const DEEPEST_DEBT_BURSTS: i64 = 11
   return max<i64>(debt, 0) + amount <= capacity
 }
 
-/** The debt after the verb. */
-@inline export function step(verb: i32, debt: i64, amount: i64, capacity: i64): i64 {
+/**
+ * The debt after the verb. `bound` is for two verbs alone: the deepest debt that a reservation may leave; for a cancel, what the
+ * reservation would have left of the debt by now, had nothing come after it.
+ */
+@inline export function step(verb: i32, debt: i64, amount: i64, capacity: i64, bound: i64): i64 {
   const owed = max<i64>(debt, 0)
   if (verb == TAKE) return owed + amount <= capacity ? owed + amount : owed
   if (verb == REFUND) return max<i64>(owed - amount, 0)
   if (verb == PENALIZE) return max<i64>(owed, min<i64>(owed + amount, DEEPEST_DEBT_BURSTS * capacity))
   if (verb == BLOCK) return amount == 0 ? 0 : max<i64>(owed, amount)
+  if (verb == RESERVE) return owed + amount <= bound ? owed + amount : owed
+  if (verb == CANCEL) return owed - givenBack(owed, amount, capacity, max<i64>(bound, 0))
   return verb == RESET ? 0 : owed
+}
+
+/**
+ * What has flowed back of a reservation is not given back again; nor is what later reservations wait for: they were told their
+ * times, and come at those, so that whoever came instead of this one would come on top of them.
+ */
+@inline function givenBack(owed: i64, amount: i64, capacity: i64, expected: i64): i64 {
+  const pending = max<i64>(owed - max<i64>(capacity, expected), 0)
+  return min<i64>(max<i64>(min<i64>(amount, expected) - pending, 0), owed)
 }

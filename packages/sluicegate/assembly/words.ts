@@ -3,7 +3,7 @@
 //   identity   fingerprint 48 | 0 0 | generation 14             who lives here
 //   state      0 | 1 | epoch 3 | owner 3 | value 56             of the key that the identity names
 //   mark       1 | 0 | fingerprint 48 | generation 14           somebody is moving in
-//              1 | 1 | ...                                      kept for swaps over several words
+//   ticket     1 | 1 | descriptor 23 | turn 39                  one of several words that change together, see several.ts
 //
 // All zero is an entry never used. The generation grows by one with every claim of the entry, also when a mark is taken over:
 // no two marks of an entry are alike, and an identity is never written twice, until 2^14 claims have gone by. `owner` is its
@@ -14,6 +14,8 @@ export const NOBODY: u64 = 0
 
 const MARK: u64 = 1 << 63
 const USED: u64 = 1 << 62
+/** The least ticket. */
+export const TICKET: u64 = MARK | USED
 const EPOCH_SHIFT: u64 = 59
 const OWNER_SHIFT: u64 = 56
 const EPOCH_MASK: u64 = 7
@@ -26,8 +28,13 @@ const FINGERPRINT_MASK: u64 = (1 << 48) - 1
   return identity >> 16
 }
 
+/** A mark, or the ticket of a swap over several words. */
 @inline export function isMark(state: u64): bool {
   return (state & MARK) != 0
+}
+
+@inline export function isTicket(word: u64): bool {
+  return word >= TICKET
 }
 
 /** The claim of `fingerprint` on an entry in which `seen` stands under `identity`. */

@@ -6,7 +6,7 @@ const MAX_INT32 = 2 ** 31 - 1
 const MAX_BLOCK_MS = 100 * 366 * 86_400_000
 
 /** @throws {PolicyError} `KEY_INVALID` */
-export function checkKey(key: unknown): void {
+export function checkKey(key: unknown): asserts key is string {
   if (typeof key !== 'string' || key.length === 0 || key.length > MAX_KEY_LENGTH) {
     throw new PolicyError('KEY_INVALID', 'key', key, `must be a string of 1 to ${MAX_KEY_LENGTH} characters`)
   }

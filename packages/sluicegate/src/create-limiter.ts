@@ -1,17 +1,20 @@
-import { clockFromHandle, preciseClock } from './clock.js'
-import { createCore, openCore } from './core.js'
-import { PolicyError } from './errors.js'
-import { randomSecret } from './fingerprint.js'
-import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
-import { type MemoryHandle, MemoryLimiter } from './memory-limiter.js'
 import { checkedPolicy } from './checked-policy.js'
+import { type Clock, preciseClock } from './clock.js'
+import { PolicyError } from './errors.js'
+import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
+import { attachedLayers, layered } from './limiter-layers.js'
+import { attachedMemoryLimiter, newMemoryLimiter } from './memory-limiters.js'
 import type { Policy } from './policy.js'
 
-const DEFAULT_MAX_KEYS = 100_000
 const MOST_KEYS = 100_000_000
 const MOST_HOT_KEYS = 10_000
-const OPTIONS: ReadonlySet<string> = new Set(['maxKeys', 'clock', 'onFull', 'hotKeys'])
-const ATTACH_OPTIONS: ReadonlySet<string> = new Set(['clock', 'hotKeys'])
+const DEFAULT_MAX_WAITERS = 10_000
+const MOST_WAITERS = 1_000_000
+const OPTIONS: ReadonlySet<string> = new Set(['maxKeys', 'clock', 'onFull', 'hotKeys', 'maxWaiters', 'policyFor', 'policies', 'allow', 'deny', 'shadow'])
+const ATTACH_OPTIONS: ReadonlySet<string> = new Set(['clock', 'hotKeys', 'maxWaiters', 'policyFor', 'allow', 'deny', 'shadow'])
+
+/** What {@link attachLimiter} takes beside the handle. */
+export type AttachOptions = Pick<LimiterOptions, 'clock' | 'hotKeys' | 'maxWaiters' | 'policyFor' | 'allow' | 'deny' | 'shadow'>
 
 /**
  * A limiter in shared memory: exact, and shared with worker threads through {@link Limiter.handle}.
@@ -23,41 +26,34 @@ const ATTACH_OPTIONS: ReadonlySet<string> = new Set(['clock', 'hotKeys'])
  */
 export function createLimiter(policy: Policy, options: LimiterOptions = {}): Limiter {
   checkNames(options, OPTIONS)
-  const checked = checkedPolicy(policy)
-  const { maxKeys = DEFAULT_MAX_KEYS, clock = preciseClock(), onFull = 'evict' } = options
-  checkWhole('maxKeys', maxKeys, 1, MOST_KEYS)
+  const own = checkedPolicy(policy)
+  const { maxKeys, clock = preciseClock(), onFull = 'evict' } = options
+  if (maxKeys !== undefined) checkWhole('maxKeys', maxKeys, 1, MOST_KEYS)
   checkClock(clock)
   if (onFull !== 'evict' && onFull !== 'deny') throw new PolicyError('OPTION_INVALID', 'onFull', onFull, "must be 'evict' or 'deny'")
-  const open: MemoryLimiterOpen = (host) => createCore(maxKeys, onFull === 'deny', host)
-  return new MemoryLimiter({ open, secret: randomSecret(), clock, hotKeys: checkedHotKeys(options) }, checked)
+  const parts = { maxKeys, denyWhenFull: onFull === 'deny', clock, ...checkedSizes(options) }
+  return layered(own, (each) => newMemoryLimiter(each, parts), options)
 }
 
 /**
- * In a worker thread: the limiter of a handle, sharing its exact budget, policy and time. A custom clock does not travel and
- * must be passed again.
+ * In a worker thread: the limiter of a handle, sharing its exact budget, policy and time. Lists and shadow travel too; what cannot
+ * travel must be passed again: a custom clock, and any function given as `policyFor`, `allow` or `deny`.
  *
- * @throws {PolicyError} `HANDLE_INVALID`, or `CLOCK_INVALID` when a custom clock is missing.
+ * @throws {PolicyError} `HANDLE_INVALID`, `CLOCK_INVALID` when a custom clock is missing, `OPTION_INVALID` when a function is.
  * @example
  * // main:   new Worker(file, { workerData: limiter.handle() })
  * // worker: const limiter = attachLimiter(workerData)
  */
-export function attachLimiter(handle: LimiterHandle, options: Pick<LimiterOptions, 'clock' | 'hotKeys'> = {}): Limiter {
+export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}): Limiter {
   checkNames(options, ATTACH_OPTIONS)
-  const { sluicegate, memory, secret, clock: posted } = (handle ?? {}) as Partial<MemoryHandle>
-  if (sluicegate !== 1 || !(memory instanceof WebAssembly.Memory) || secret === undefined || posted === undefined) {
-    throw new PolicyError('HANDLE_INVALID', 'handle', handle, 'must be what limiter.handle() gave, of this same version')
-  }
-  const clock = options.clock ?? clockFromHandle(posted)
-  checkClock(clock)
-  const open: MemoryLimiterOpen = (host) => openCore(memory, host)
-  return new MemoryLimiter({ open, secret, clock, hotKeys: checkedHotKeys(options) })
+  const parts = { clock: options.clock, ...checkedSizes(options) }
+  return attachedLayers(handle, (each) => attachedMemoryLimiter(each, parts, checkClock), options)
 }
 
-type MemoryLimiterOpen = ConstructorParameters<typeof MemoryLimiter>[0]['open']
-
-function checkedHotKeys({ hotKeys = 0 }: LimiterOptions): number {
+function checkedSizes({ hotKeys = 0, maxWaiters = DEFAULT_MAX_WAITERS }: LimiterOptions): { hotKeys: number; maxWaiters: number } {
   checkWhole('hotKeys', hotKeys, 0, MOST_HOT_KEYS)
-  return hotKeys
+  checkWhole('maxWaiters', maxWaiters, 0, MOST_WAITERS)
+  return { hotKeys, maxWaiters }
 }
 
 function checkNames(options: object, known: ReadonlySet<string>): void {
@@ -71,7 +67,7 @@ function checkWhole(option: string, value: unknown, least: number, most: number)
   throw new PolicyError('OPTION_INVALID', option, value, `must be an integer from ${least} to ${most}`)
 }
 
-function checkClock(clock: unknown): asserts clock is NonNullable<LimiterOptions['clock']> {
+function checkClock(clock: unknown): asserts clock is Clock {
   if (typeof (clock as { nowMs?: unknown } | undefined)?.nowMs === 'function') return
   throw new PolicyError(
     'CLOCK_INVALID',

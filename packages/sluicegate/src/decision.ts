@@ -20,6 +20,6 @@ export interface Decision {
   readonly source: DecisionSource
   /** Of `allOf`: the decision of each of its policies, in their order. */
   readonly parts?: readonly Decision[]
-  /** From a shadow limiter: this would have been denied. */
+  /** From a shadow limiter: this would have been denied, or made to wait. */
   readonly wouldDeny?: true
 }

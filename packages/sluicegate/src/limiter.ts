@@ -22,17 +22,27 @@ export interface LimiterOptions {
   readonly hotKeys?: number
   /** How many callers may be in {@link Limiter.wait} at once, on this thread: 0 to 1,000,000, default 10,000. */
   readonly maxWaiters?: number
-  /** Another policy for some keys: overrides and tiers. A few policy objects made beforehand, not a new one a call; undefined is the limiter's own. */
+  /**
+   * Another policy for some keys: overrides and tiers. Asked at each call; undefined, or what the limiter was made with, is the limiter's
+   * own policy, the only one that `update` changes. Return policies made beforehand: one made anew finds what counts for its equal, but
+   * more slowly. Each policy has its own table of `maxKeys`, its own waiters and hot keys; a key whose policy changes starts afresh there.
+   * Keys are then single strings, also under `allOf`.
+   */
   readonly policyFor?: (key: string) => Policy | undefined
-  /** Keys that always pass and are not counted. */
+  /**
+   * All that `policyFor` may return, at most 1,000, each made at once: needed for {@link Limiter.handle}, so that all threads share them.
+   * Without it each is made when it is first returned, also at most 1,000, and the limiter stays in its thread.
+   */
+  readonly policies?: readonly Policy[]
+  /** Keys that always pass and are not counted. Of several keys in one call all have to be on it. */
   readonly allow?: KeyList
-  /** Keys that never pass; they are denied with `retryAfterMs: Infinity`. A key on both lists is denied. */
+  /** Keys that never pass; they are denied with `retryAfterMs: Infinity`. A key on both lists is denied, and so is a call with any key on it. */
   readonly deny?: KeyList
-  /** Decide and count as ever, but let everything pass: what would have been denied says `wouldDeny: true`. */
+  /** Decide and count as ever, but let everything pass: what would have been denied, or made to wait, says `wouldDeny: true`. */
   readonly shadow?: boolean
 }
 
-/** Keys by name, or a function that knows them. */
+/** Keys by name, read once, or a function that is asked each time. */
 export type KeyList = Iterable<string> | ((key: string) => boolean)
 
 /** What {@link Limiter.wait} takes beside the key. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Oracle, Random } from 'sluicegate-testkit'
+import { crewFor, Random, RateOracle } from 'sluicegate-testkit'
 import { manualClock, tokenBucket } from './index.js'
 import { attachMutexTwin, createMutexTwin } from './mutex-twin.js'
 
@@ -16,7 +16,7 @@ test('the mutex twin decides as the oracle does, field by field, on both its end
     const policy = tokenBucket({ limit: spec.limit, window: spec.windowMs, burst: spec.burst })
     const twin = createMutexTwin(policy, { clock, maxKeys: 1000 })
     const ends = [twin, attachMutexTwin(twin.handle())]
-    const oracle = new Oracle(spec)
+    const oracle = new RateOracle(spec)
     const random = new Random(spec.limit)
     for (let i = 0; i < 5000; i++) {
       const key = `key ${random.integer(1, 50)}`
@@ -35,4 +35,17 @@ test('a bound key of the mutex twin spends the same tokens', () => {
   bound.take(2)
   twin.take('k')
   assert.equal(bound.take().remaining, 1)
+})
+
+test('4 workers on one key of the mutex twin admit exactly what flows in, round after round', async (t) => {
+  const clock = manualClock(1_789_000_000_000)
+  const twin = createMutexTwin(tokenBucket({ limit: 1000, window: '1s', burst: 100 }), { clock, maxKeys: 10 })
+  const attach = { module: new URL('./mutex-twin.js', import.meta.url).href, name: 'attachMutexTwin' }
+  const crew = crewFor(t, 4, { handle: twin.handle(), attach })
+  for (let round = 0; round < 20; round++) {
+    const passed = (await crew.ask({ kind: 'take', keys: ['hot'], rounds: 100 })) as number[][]
+    const all = passed.flat().reduce((total, n) => total + n, 0)
+    assert.equal(all, round === 0 ? 100 : 50)
+    clock.advance(50)
+  }
 })

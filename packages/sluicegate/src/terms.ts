@@ -1,66 +1,19 @@
 import type { Decision } from './decision.js'
-import { emissionOf } from './emission.js'
 import type { Policy } from './policy.js'
 
-/** A policy's numbers, and what a key's debt means under them. Debts are in units (see `emission.ts`), >= 0. */
-export class Terms {
+/** What a core's answers mean under a policy. Debts are in the core's units, 0 or more. */
+export interface Terms {
   readonly policy: Policy
   readonly unitsPerToken: number
-  private readonly unitsPerMs: number
-  private readonly capacity: number
-  private readonly burst: number
-  private readonly limit: number
-  private readonly name: string
-
-  constructor(policy: Policy) {
-    const { unitsPerUs, unitsPerToken, capacity } = emissionOf(policy)
-    this.policy = policy
-    this.unitsPerToken = unitsPerToken
-    this.unitsPerMs = unitsPerUs * 1000
-    this.capacity = capacity
-    this.burst = policy.burst
-    this.limit = policy.limit
-    this.name = policy.name
-  }
-
-  /** The answer that leaves a key with this debt. Debts and their quotients are exact in doubles: both stay below 2^53. */
-  allowed(debt: number): Decision {
-    return this.decision(true, debt, 0)
-  }
-
-  denied(debt: number, cost: number): Decision {
-    return this.decision(false, debt, this.retryAfterMs(debt, cost))
-  }
-
+  /** The answer that leaves a key with this debt. */
+  allowed(debt: number): Decision
+  denied(debt: number, cost: number): Decision
   /** What a take of `cost` would get, were the key blocked for another `blockMs` (0: not blocked). */
-  foreseen(debt: number, cost: number, blockMs: number): Decision {
-    const retryAfterMs = Math.max(blockMs, this.retryAfterMs(debt, cost))
-    const decision = this.decision(retryAfterMs === 0, debt, retryAfterMs)
-    // A blocked key is not as good as new, however full.
-    return blockMs > decision.resetAfterMs ? { ...decision, resetAfterMs: blockMs } : decision
-  }
-
+  foreseen(debt: number, cost: number, blockMs: number): Decision
   /** For a newcomer without room, who may try again after `waitMs`. */
-  refused(cost: number, waitMs: number): Decision {
-    const retryAfterMs = cost > this.burst ? Number.POSITIVE_INFINITY : waitMs
-    return { ...this.decision(false, this.capacity, retryAfterMs), resetAfterMs: waitMs }
-  }
-
-  private retryAfterMs(debt: number, cost: number): number {
-    if (cost > this.burst) return Number.POSITIVE_INFINITY
-    return Math.max(0, Math.ceil((debt + cost * this.unitsPerToken - this.capacity) / this.unitsPerMs))
-  }
-
-  private decision(allowed: boolean, debt: number, retryAfterMs: number): Decision {
-    const room = this.capacity - debt
-    return {
-      allowed,
-      limit: this.limit,
-      remaining: room > 0 ? (room / this.unitsPerToken) | 0 : 0,
-      retryAfterMs,
-      resetAfterMs: Math.ceil(debt / this.unitsPerMs),
-      policy: this.name,
-      source: 'memory',
-    }
-  }
+  refused(cost: number, waitMs: number): Decision
+  /** Microseconds until what was reserved, and left this debt, may be spent. */
+  waitUs(debt: number): number
+  /** Microseconds after which a take of `cost` that was denied would pass. */
+  untilFreeUs(debt: number, cost: number): number
 }

@@ -10,6 +10,7 @@ declare namespace WebAssembly {
   class Memory {
     constructor(limits: { initial: number; maximum: number; shared: true })
     readonly buffer: SharedArrayBuffer
+    grow(pages: number): number
   }
   interface Global {
     readonly value: number

@@ -1,6 +1,7 @@
 import { type Decision, type Limiter, StoreError } from 'sluicegate'
-import { Oracle, type OracleDecision } from './oracle.js'
-import type { RateSpec } from './oracle-emission.js'
+import type { RateSpec } from './oracle/emission.js'
+import type { Oracle, OracleDecision } from './oracle/oracle.js'
+import { RateOracle } from './oracle/rate-oracle.js'
 import { Random } from './random.js'
 
 /** More keys than a limiter's table holds, and how its clock is set. */
@@ -48,7 +49,7 @@ export function crowd({ seed, calls, keys, spec, limiter, set }: CrowdOptions): 
     nowMs = Math.round((nowMs + random.pick([0, 0, 0.001, (random.fraction() * spec.windowMs) / spec.limit])) * 1000) / 1000
     set(nowMs)
     const call: Call = { verb: random.pick(VERBS), key: `key ${random.magnitude(1, keys)}`, amount: random.integer(1, spec.burst), nowMs }
-    const remembering = standings.get(call.key) ?? [new Oracle(spec)]
+    const remembering = standings.get(call.key) ?? [new RateOracle(spec)]
     const forgetful = remembering.filter((oracle) => mayBeForgotten(oracle, call)).map((oracle) => forgetting(oracle, call.key))
     const { refusals } = limiter.stats()
     const answer = askLimiter(limiter, call)

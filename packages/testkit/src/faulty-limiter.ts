@@ -34,9 +34,9 @@ const FAULTS: Readonly<Record<string, (limiter: Limiter) => Partial<Limiter>>> =
     const shared = {} as Decision
     return { take: (key, cost) => Object.assign(shared, limiter.take(key, cost)) }
   },
-  'keys joined by their first unit': (limiter) => ({ take: (key, cost) => limiter.take(key.slice(0, 1), cost) }),
+  'keys joined by their first unit': (limiter) => ({ take: (key, cost) => limiter.take(String(key).slice(0, 1), cost) }),
   'keys that lose their lone surrogates': (limiter) => ({
-    take: (key, cost) => limiter.take(new TextDecoder().decode(new TextEncoder().encode(key)), cost),
+    take: (key, cost) => limiter.take(new TextDecoder().decode(new TextEncoder().encode(String(key))), cost),
   }),
   'the burst shown as the limit': (limiter) => ({
     take: (key, cost) => changed(limiter.take(key, cost), () => ({ limit: limiter.policy.burst })),

@@ -1,5 +1,6 @@
 import { createLimiter, type LimiterStats, manualClock, tokenBucket } from 'sluicegate'
-import { type Admission, type Excess, firstExcess } from './exact-history.js'
+import type { Admission, Excess } from './history/admission.js'
+import { firstExcess } from './history/rate-history.js'
 
 /** What is flooded, and with how many keys. */
 export interface FloodOptions {

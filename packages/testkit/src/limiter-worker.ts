@@ -1,15 +1,21 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { attachLimiter, StoreError } from 'sluicegate'
+import { attachLimiter, type Limiter, type LimiterHandle, StoreError } from 'sluicegate'
 import { Random } from './random.js'
 import type { WorkerJob, WorkerStart } from './worker-job.js'
 
 // The program of a crew's worker thread: attaches to the limiter of its handle and does one job after another.
 
-const { handle, clockUs } = workerData as WorkerStart
+const { handle, attach, clockUs } = workerData as WorkerStart
 let readingUs = 0
-const limiter = clockUs === undefined ? attachLimiter(handle) : attachLimiter(handle, { clock: { nowMs: () => read(clockUs) / 1000 } })
+const limiter = await attached()
 
 parentPort?.on('message', (job: WorkerJob) => parentPort?.postMessage(done(job)))
+
+async function attached(): Promise<Limiter> {
+  if (attach !== undefined) return (await import(attach.module))[attach.name](handle)
+  const clock = clockUs && { nowMs: () => read(clockUs) / 1000 }
+  return attachLimiter(handle as LimiterHandle, clock && { clock })
+}
 
 function read(cell: BigInt64Array): number {
   readingUs = Number(Atomics.load(cell, 0))

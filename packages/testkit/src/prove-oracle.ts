@@ -1,21 +1,36 @@
 import { parseArgs } from 'node:util'
-import { compareSeeds, seedsFrom } from './compare-seeds.js'
+import { compareSeeds, type OracleRun, seedsFrom } from './compare-seeds.js'
+import type { AlgorithmName } from './oracle/policy-spec.js'
 import { savedSeeds } from './saved-seeds.js'
+import { VECTOR_ALGORITHMS } from './vectors/vector-files.js'
 
-// The limiter in memory against the oracle: `prove-oracle [--count 200000] [--from 1]`, one seeded sequence after another.
+// The limiter in memory against the oracle: `prove-oracle [--count 200000] [--from 1] [--algorithm sliding-log]`, one seeded sequence
+// after another. Without an algorithm each in turn, and the plain sequences of rates.
 
-const { values } = parseArgs({ options: { from: { type: 'string', default: '1' }, count: { type: 'string', default: '200000' } } })
-const [from, count] = [Number(values.from), Number(values.count)]
+const { values } = parseArgs({
+  options: { from: { type: 'string', default: '1' }, count: { type: 'string', default: '200000' }, algorithm: { type: 'string' } },
+})
+const chosen = [undefined, ...VECTOR_ALGORITHMS].filter((name) => values.algorithm === undefined || values.algorithm === name)
+if (chosen.length === 0) throw new RangeError(`no algorithm ${values.algorithm}; there are ${VECTOR_ALGORITHMS.join(', ')}`)
+const [from, count] = [Number(values.from), Math.ceil(Number(values.count) / chosen.length)]
 const startMs = performance.now()
-const progress = (done: number): void => {
-  if (done % 20_000 === 0) console.log(`${done} of ${count} sequences, ${Math.round((performance.now() - startMs) / 1000)} s`)
-}
-const runs = [compareSeeds(savedSeeds()), compareSeeds(seedsFrom(from, count), progress)]
-const mismatches = runs.flatMap((run) => run.mismatches)
-for (const { seed, mismatch } of mismatches.slice(0, 20)) console.log(`seed ${seed}: ${JSON.stringify(mismatch)}`)
-const total = (field: 'sequences' | 'decisions'): number => runs.reduce((sum, run) => sum + run[field], 0)
+const runs = chosen.flatMap(run)
+const total = (field: 'sequences' | 'decisions'): number => runs.reduce((sum, each) => sum + each[field], 0)
+const mismatches = runs.flatMap((each) => each.mismatches)
 console.log(`${total('sequences')} sequences, ${total('decisions')} decisions, ${mismatches.length} mismatches`)
 if (mismatches.length > 0) {
   console.log('Add a seed that once failed to packages/testkit/seeds/oracle.json: it is replayed in every run from then on.')
   process.exitCode = 1
+}
+
+function run(algorithm: AlgorithmName | undefined): OracleRun[] {
+  const name = algorithm ?? 'rates, plain verbs'
+  const onSequence = (done: number): void => {
+    if (done % 20_000 === 0) console.log(`${name}: ${done} of ${count} sequences, ${Math.round((performance.now() - startMs) / 1000)} s`)
+  }
+  const both = [compareSeeds(savedSeeds(algorithm), { algorithm }), compareSeeds(seedsFrom(from, count), { algorithm, onSequence })]
+  for (const { seed, mismatch } of both.flatMap(({ mismatches }) => mismatches).slice(0, 20)) {
+    console.log(`${name}, seed ${seed}: ${JSON.stringify(mismatch)}`)
+  }
+  return both
 }

@@ -1,7 +1,9 @@
-import type { Decision, Limiter } from 'sluicegate'
-import { Oracle, type OracleDecision } from './oracle.js'
-import type { RateSpec } from './oracle-emission.js'
-import type { Sequence, Step } from './sequences.js'
+import type { Decision, Limiter, Permit, Reservation } from 'sluicegate'
+import { ConcurrencyOracle, type OraclePermit } from './oracle/concurrency-oracle.js'
+import type { Oracle, OracleBooking, OracleDecision, OracleKey } from './oracle/oracle.js'
+import { oracleFor } from './oracle/oracle-for.js'
+import type { PolicySpec } from './oracle/policy-spec.js'
+import type { Sequence, Step } from './sequences/sequence.js'
 
 /** How a replay gets at a library: policies and limiters made from plain numbers, on a clock that it sets. */
 export interface Replayed {
@@ -9,76 +11,128 @@ export interface Replayed {
   set(ms: number): void
   /** The limiter's ends, the one that made it first. */
   readonly ends: readonly Limiter[]
-  update(end: Limiter, spec: RateSpec): void
+  update(end: Limiter, spec: PolicySpec): void
 }
+
+/** What a step answers, as far as it can be compared; of a booking its wait as `retryAfterMs`, of a permit's verbs `allowed` alone. */
+export type Answer = Partial<OracleDecision>
 
 /** The first step whose answer differs, and how. */
 export interface Mismatch {
   readonly step: number
   readonly verb: Step['verb']
-  readonly field: keyof OracleDecision
+  /** For example `remaining`, or `parts.1.remaining`. */
+  readonly field: string
   readonly expected: unknown
   readonly actual: unknown
 }
 
 const FIELDS = ['allowed', 'limit', 'remaining', 'retryAfterMs', 'resetAfterMs'] as const
 
-/** Runs a sequence on the oracle: the answer to each step, undefined for an update. */
-export function oracleAnswers({ policy, steps }: Sequence): (OracleDecision | undefined)[] {
-  const oracle = new Oracle(policy)
-  return steps.map((step) => oracleAnswer(oracle, step))
-}
-
-/** Runs the same steps on a real limiter. */
-export function limiterAnswers(steps: readonly Step[], replayed: Replayed): (Decision | undefined)[] {
+/** Runs a sequence on the oracle: the answer to each step, undefined where there is none to compare. */
+export function oracleAnswers({ policy, steps }: Sequence): (Answer | undefined)[] {
+  const oracle = oracleFor(policy)
+  const bookings: (readonly [OracleBooking, cost: number])[] = []
+  const permits: (readonly [OracleKey, OraclePermit])[] = []
+  const settled = new Set<OracleBooking>()
   return steps.map((step) => {
-    replayed.set(step.atMs)
-    return limiterAnswer(replayed, step)
+    const { key, atMs } = step
+    switch (step.verb) {
+      case 'take': {
+        const permit = oracle.take(key, step.cost, atMs)
+        permits.push([key, permit])
+        return permit
+      }
+      case 'peek':
+        return oracle.peek(key, step.cost, atMs)
+      case 'refund':
+        return oracle.refund(key, step.tokens, atMs)
+      case 'penalize':
+        return oracle.penalize(key, step.tokens, atMs)
+      case 'block':
+        return oracle.block(key, step.durationMs, atMs)
+      case 'reset':
+        return oracle.reset(key, atMs)
+      case 'update':
+        oracle.update(step.policy, atMs)
+        return undefined
+      case 'reserve': {
+        const booking = oracle.reserve(key, step.cost, atMs)
+        bookings.push([booking, step.cost])
+        return answerOf(booking)
+      }
+      case 'settle':
+      case 'cancel': {
+        const [booking, cost] = numbered(bookings, step.booking) ?? []
+        if (booking === undefined || cost === undefined || !booking.allowed || settled.has(booking)) return undefined
+        settled.add(booking)
+        return settledOn(oracle, booking, cost, step.verb === 'cancel' ? 0 : step.actual, atMs)
+      }
+      case 'release':
+      case 'heartbeat': {
+        const [owner, given] = numbered(permits, step.permit) ?? []
+        if (!(oracle instanceof ConcurrencyOracle) || owner === undefined || given === undefined) return undefined
+        return { allowed: given.permit !== undefined && oracle[step.verb](owner, given.permit, atMs) }
+      }
+    }
   })
 }
 
-function oracleAnswer(oracle: Oracle, step: Step): OracleDecision | undefined {
-  const { key } = step
-  switch (step.verb) {
-    case 'take':
-      return oracle.take(key, step.cost, step.atMs)
-    case 'peek':
-      return oracle.peek(key, step.cost, step.atMs)
-    case 'refund':
-      return oracle.refund(key, step.tokens, step.atMs)
-    case 'penalize':
-      return oracle.penalize(key, step.tokens, step.atMs)
-    case 'block':
-      return oracle.block(key, step.durationMs, step.atMs)
-    case 'reset':
-      return oracle.reset(key, step.atMs)
-    case 'update':
-      oracle.update(step.policy, step.atMs)
-      return undefined
-  }
+/** Below the estimate the rest comes back, above it the difference is a debt. */
+function settledOn(oracle: Oracle, booking: OracleBooking, cost: number, actual: number, atMs: number): OracleDecision {
+  if (actual < cost) return oracle.cancel(booking, cost - actual, atMs)
+  return actual > cost ? oracle.penalize(booking.key, actual - cost, atMs) : oracle.peek(booking.key, 1, atMs)
 }
 
-function limiterAnswer({ ends, update }: Replayed, step: Step): Decision | undefined {
-  const { key } = step
-  const limiter = ends[step.end]
-  if (limiter === undefined) throw new RangeError(`no end ${step.end}`)
-  switch (step.verb) {
-    case 'take':
-      return limiter.take(key, step.cost)
-    case 'peek':
-      return limiter.peek(key, step.cost)
-    case 'refund':
-      return limiter.refund(key, step.tokens)
-    case 'penalize':
-      return limiter.penalize(key, step.tokens)
-    case 'block':
-      return limiter.block(key, step.durationMs)
-    case 'reset':
-      return limiter.reset(key)
-    case 'update':
-      update(limiter, step.policy)
-      return undefined
-  }
+/** Runs the same steps on a real limiter. */
+export function limiterAnswers(steps: readonly Step[], replayed: Replayed): (Answer | undefined)[] {
+  const bookings: Reservation[] = []
+  const permits: Decision[] = []
+  const settled = new Set<Reservation>()
+  return steps.map((step) => {
+    replayed.set(step.atMs)
+    const limiter = replayed.ends[step.end]
+    if (limiter === undefined) throw new RangeError(`no end ${step.end}`)
+    const { key } = step
+    switch (step.verb) {
+      case 'take': {
+        const decision = limiter.take(key, step.cost)
+        permits.push(decision)
+        return decision
+      }
+      case 'peek':
+        return limiter.peek(key, step.cost)
+      case 'refund':
+        return limiter.refund(key, step.tokens)
+      case 'penalize':
+        return limiter.penalize(key, step.tokens)
+      case 'block':
+        return limiter.block(key, step.durationMs)
+      case 'reset':
+        return limiter.reset(key)
+      case 'update':
+        replayed.update(limiter, step.policy)
+        return undefined
+      case 'reserve': {
+        const booking = limiter.reserve(key, step.cost)
+        bookings.push(booking)
+        return answerOf(booking)
+      }
+      case 'settle':
+      case 'cancel': {
+        const booking = numbered(bookings, step.booking)
+        const answer = step.verb === 'cancel' ? booking?.cancel() : booking?.settle(step.actual)
+        if (booking === undefined || !booking.allowed || settled.has(booking)) return undefined
+        settled.add(booking)
+        return answer
+      }
+      case 'release':
+      case 'heartbeat': {
+        const permit = numbered(permits, step.permit) as Permit | undefined
+        return permit === undefined || !('release' in permit) ? undefined : { allowed: permit[step.verb]() }
+      }
+    }
+  })
 }
 
 /** Compares every field of every answer of a limiter with the oracle's. */
@@ -86,10 +140,32 @@ export function firstMismatch(sequence: Sequence, replayed: Replayed): Mismatch 
   const expected = oracleAnswers(sequence)
   const actual = limiterAnswers(sequence.steps, replayed)
   for (const [step, { verb }] of sequence.steps.entries()) {
-    for (const field of FIELDS) {
-      const [wanted, got] = [expected[step]?.[field], actual[step]?.[field]]
-      if (!Object.is(wanted, got)) return { step, verb, field, expected: wanted, actual: got }
-    }
+    const wanted = expected[step]
+    const different = wanted && firstDifference(wanted, actual[step] ?? {}, '')
+    if (different !== undefined) return { step, verb, ...different }
   }
   return undefined
+}
+
+function firstDifference(wanted: Answer, got: Answer, within: string): Pick<Mismatch, 'field' | 'expected' | 'actual'> | undefined {
+  for (const field of FIELDS) {
+    if (field in wanted && !Object.is(wanted[field], got[field])) {
+      return { field: within + field, expected: wanted[field], actual: got[field] }
+    }
+  }
+  for (const [i, part] of (wanted.parts ?? []).entries()) {
+    const different = firstDifference(part, got.parts?.[i] ?? {}, `${within}parts.${i}.`)
+    if (different !== undefined) return different
+  }
+  return undefined
+}
+
+function answerOf({ allowed, waitMs, decision }: OracleBooking | Reservation): Answer {
+  const { limit, remaining, resetAfterMs } = decision
+  return { allowed, limit, remaining, retryAfterMs: waitMs, resetAfterMs }
+}
+
+/** Counted round. */
+function numbered<Thing>(things: readonly Thing[], number: number): Thing | undefined {
+  return things.length === 0 ? undefined : things[number % things.length]
 }

@@ -1,7 +1,16 @@
 import { readFileSync } from 'node:fs'
+import type { AlgorithmName } from './oracle/policy-spec.js'
+
+interface SavedSeeds {
+  /** Of sequences without an algorithm named. */
+  readonly seeds: readonly number[]
+  /** Of those of an algorithm. */
+  readonly of: { readonly [algorithm in AlgorithmName]?: readonly number[] }
+}
 
 /** Seeds of sequences that once found something, replayed in every run: `packages/testkit/seeds/oracle.json`. */
-export function savedSeeds(): readonly number[] {
+export function savedSeeds(algorithm?: AlgorithmName): readonly number[] {
   const file = new URL('../seeds/oracle.json', import.meta.url)
-  return (JSON.parse(readFileSync(file, 'utf8')) as { seeds: number[] }).seeds
+  const { seeds, of } = JSON.parse(readFileSync(file, 'utf8')) as SavedSeeds
+  return algorithm === undefined ? seeds : (of[algorithm] ?? [])
 }

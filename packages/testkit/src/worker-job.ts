@@ -1,8 +1,11 @@
-import type { LimiterHandle, Policy } from 'sluicegate'
+import type { Policy } from 'sluicegate'
 
 /** What a worker of a crew is started with. */
 export interface WorkerStart {
-  readonly handle: LimiterHandle
+  /** What `limiter.handle()` gave. */
+  readonly handle: unknown
+  /** The function that attaches to the handle, and its module's address; default `attachLimiter`. */
+  readonly attach?: { readonly module: string; readonly name: string }
   /** Microseconds since the Unix epoch, for a limiter whose clock is the crew's own. */
   readonly clockUs?: BigInt64Array
 }

@@ -1,0 +1,98 @@
+import {
+  type BoundKey,
+  type Clock,
+  coarseClock,
+  createLimiter,
+  type Decision,
+  type Limiter,
+  type Permit,
+  type Policy,
+  preciseClock,
+  slidingLog,
+} from 'sluicegate'
+import { ALGORITHM_NAMES, ALGORITHMS, type Algorithm, type AlgorithmName, TAKES_IN_TURN } from '../algorithms.js'
+import type { Contender, ContenderFactory } from '../contender.js'
+import type { Job } from '../job.js'
+
+const CLOCKS = { precise: preciseClock, coarse: coarseClock } as const
+export type ClockName = keyof typeof CLOCKS
+
+export type AlgorithmContenderName = `${AlgorithmName}; ${'bound' | 'keyed'}; ${ClockName}`
+
+/** Each algorithm asked by bound key and by key, on both clocks. */
+export const ALGORITHM_CONTENDERS = Object.fromEntries(
+  ALGORITHM_NAMES.flatMap((name) =>
+    (['precise', 'coarse'] as const).flatMap((clock) => [
+      [`${name}; bound; ${clock}`, (job: Job) => bound(ALGORITHMS[name], job, CLOCKS[clock]())],
+      [`${name}; keyed; ${clock}`, (job: Job) => keyed(ALGORITHMS[name], job, CLOCKS[clock]())],
+    ]),
+  ),
+) as Record<AlgorithmContenderName, ContenderFactory>
+
+/** Sizes of the logs whose memory is measured. */
+export const LOG_LIMITS = [10, 100] as const
+const SLOT_BYTES = [8, 4] as const
+
+export type LogContenderName = `sliding log of ${(typeof LOG_LIMITS)[number]}, ${(typeof SLOT_BYTES)[number]} bytes`
+
+/** Logs that keep all they are told, by key. */
+export const LOG_CONTENDERS = Object.fromEntries(
+  LOG_LIMITS.flatMap((limit) =>
+    SLOT_BYTES.map((slotBytes) => {
+      const allow = slidingLog({ limit, window: '1h', slotBytes })
+      return [`sliding log of ${limit}, ${slotBytes} bytes`, (job: Job) => keyed({ allow, deny: allow }, job, preciseClock())]
+    }),
+  ),
+) as Record<LogContenderName, ContenderFactory>
+
+const TURN_BITS = Math.log2(TAKES_IN_TURN)
+/** More than any limit here: a counter with random steps is full after a few takes beyond its limit. */
+const MOST_TAKES_TO_FILL = 1_000_000
+
+const passed = (answer: unknown): boolean => (answer as Decision).allowed
+
+function keyed(algorithm: Algorithm, job: Job, clock: Clock): Contender {
+  const { limiter, policy, names } = made(algorithm, job, clock)
+  const releases = policy.algorithm === 'concurrency' && job.outcome === 'allow'
+  const memoryBytes = (): number => limiter.stats().memoryBytes
+  const rest = { passed, awaited: false, memoryBytes }
+  if (job.keys > 1) return { take: releases ? (key) => released(limiter.take(key)) : (key) => limiter.take(key), ...rest }
+  const mask = names.length - 1
+  let takes = 0
+  const next = (): string => names[(takes++ >>> TURN_BITS) & mask] as string
+  return { take: releases ? () => released(limiter.take(next())) : () => limiter.take(next()), ...rest }
+}
+
+function bound(algorithm: Algorithm, job: Job, clock: Clock): Contender {
+  const { limiter, policy, names } = made(algorithm, job, clock)
+  const keys = names.map((name) => limiter.key(name))
+  const mask = keys.length - 1
+  let takes = 0
+  const next = (): BoundKey => keys[(takes++ >>> TURN_BITS) & mask] as BoundKey
+  const releases = policy.algorithm === 'concurrency' && job.outcome === 'allow'
+  return { take: releases ? () => released(next().take()) : () => next().take(), passed, awaited: false }
+}
+
+/** The limiter of a job, and the keys of a job with one key: as many as that has to change between. Nothing is left where it shall deny. */
+function made(algorithm: Algorithm, { outcome, keys }: Job, clock: Clock): { limiter: Limiter; policy: Policy; names: readonly string[] } {
+  const { allow, allowMany = allow, deny, denyMany = deny, keysInTurn = 1 } = algorithm
+  const isMany = keys > 1
+  const policy = outcome === 'allow' ? (isMany ? allowMany : allow) : isMany ? denyMany : deny
+  const count = isMany ? keys : keysInTurn
+  const limiter = createLimiter(policy, { maxKeys: count, clock })
+  const names = Array.from({ length: count }, (_, index) => `user-${index}`)
+  if (outcome === 'deny') for (const name of names) fill(limiter, name)
+  return { limiter, policy, names }
+}
+
+/** Requests of one token each, but where that would take too long. */
+function fill(limiter: Limiter, key: string): void {
+  const { limit } = limiter.policy
+  if (limit > MOST_TAKES_TO_FILL / 100) limiter.take(key, limit)
+  for (let takes = 0; limiter.take(key).allowed; takes++) if (takes > MOST_TAKES_TO_FILL) throw new Error(`${key} is never denied`)
+}
+
+function released(answer: Decision): Decision {
+  ;(answer as Permit).release()
+  return answer
+}

@@ -1,0 +1,160 @@
+import { LOG, PACKED } from './forms.js'
+import type { Judgement } from './judge.js'
+import type { AtRate, Day, SlidingWindowFindings } from './sliding-window.js'
+import { percent, type StudyTable } from './study-table.js'
+
+/** The findings as tables, by the names of their places in the page. */
+export function slidingWindowTables(findings: SlidingWindowFindings): StudyTable[] {
+  const { days, poisson, frontLoaded, attacks } = findings
+  return [
+    trafficTable(days),
+    countedTable(days),
+    sourcesTable(days),
+    differencesTable(days),
+    limitedTable(days),
+    ratesTable('poisson', 'One source that asks at random (Poisson), 60 s windows', poisson),
+    ratesTable('front-loaded', 'One source that asks in the first tenth of each window only', frontLoaded),
+    {
+      name: 'attacks',
+      title: 'The most that the adversary got out of one window, in any position',
+      head: ['limit', '', 'most', 'most / limit', 'how, from the start of a window of 1 s'],
+      rows: formsMerged(
+        attacks.map(({ form, limit, most, attempts }) => [
+          count(limit),
+          form,
+          count(most),
+          (most / limit).toFixed(4),
+          attempts.map(({ atUs, admitted }) => `${count(admitted)} at ${(atUs / 1000).toFixed(3)} ms`).join(', '),
+        ]),
+      ),
+    },
+  ]
+}
+
+function trafficTable(days: readonly Day[]): StudyTable {
+  return {
+    name: 'traffic',
+    title: 'The two days',
+    head: ['', 'requests', 'sources', 'of them asked'],
+    rows: days.map(({ name, requests, sources, seen }) => [name, count(requests), count(sources), count(seen)]),
+  }
+}
+
+function countedTable(days: readonly Day[]): StudyTable {
+  return {
+    name: 'counted',
+    title: 'Every request counted, as in the published analysis',
+    head: ['limit a minute', '', 'over it', 'wrongly allowed', 'wrongly denied', 'wrong'],
+    rows: days.flatMap(({ counted }) =>
+      formsMerged(counted.map((judged) => [count(judged.limit), judged.form, percent(judged.over, judged.requests), ...wrong(judged)])),
+    ),
+  }
+}
+
+function sourcesTable(days: readonly Day[]): StudyTable {
+  return {
+    name: 'counted-sources',
+    title: 'The same by source',
+    head: ['limit a minute', '', 'sources over it', 'never denied', 'those over it by at most', 'denied, never over it'],
+    rows: days.flatMap(({ counted }) =>
+      formsMerged(
+        counted.map((judged) => [
+          count(judged.limit),
+          judged.form,
+          count(judged.sourcesOver),
+          count(judged.sourcesMissed),
+          judged.sourcesMissed === 0 ? '' : percent(judged.worstMissed - 1, 1),
+          count(judged.sourcesDeniedWithoutCause),
+        ]),
+      ),
+    ),
+  }
+}
+
+function differencesTable(days: readonly Day[]): StudyTable {
+  return {
+    name: 'differences',
+    title: 'Mean difference between the real count and the approximated one',
+    head: ['', '', 'over all requests', 'where the real count is 10 or more', 'sum of differences / sum of counts'],
+    rows: days.flatMap(({ name, differences }) =>
+      formsMerged(
+        differences.map(({ form, ofAll, ofTenOrMore, weighted }) => [
+          name,
+          form,
+          percent(ofAll, 1),
+          percent(ofTenOrMore, 1),
+          percent(weighted, 1),
+        ]),
+      ),
+    ),
+  }
+}
+
+function limitedTable(days: readonly Day[]): StudyTable {
+  return {
+    name: 'limited',
+    title: 'A limiter, which counts what it lets through: each decision beside what its own history really held',
+    head: ['limit a minute', '', 'passed', 'passed / by the log', 'wrongly allowed', 'wrongly denied', 'wrong', 'most in a window'],
+    rows: days.flatMap(({ limited }) =>
+      formsMerged(
+        limited.map((judged) => [
+          count(judged.limit),
+          judged.form,
+          percent(judged.allowed, judged.requests),
+          percent(judged.allowed, logOf(limited, judged).allowed),
+          ...wrong(judged),
+          `${(judged.mostAdmitted / judged.limit).toFixed(2)} ×`,
+        ]),
+      ),
+    ),
+  }
+}
+
+/** The packed form, which the others differ little from: those stand in the results. */
+function ratesTable(name: string, title: string, judgements: readonly AtRate[]): StudyTable {
+  return {
+    name,
+    title,
+    head: ['limit', 'rate / limit', 'passed', 'passed by the log', 'wrongly allowed', 'wrongly denied', 'most in a window'],
+    rows: judgements
+      .filter(({ form }) => form === PACKED.name)
+      .map((judged) => [
+        count(judged.limit),
+        String(judged.rate),
+        percent(judged.allowed, judged.requests),
+        percent(logOf(atSameRate(judgements, judged), judged).allowed, judged.requests),
+        percent(judged.wronglyAllowed, judged.requests),
+        percent(judged.wronglyDenied, judged.requests),
+        `${(judged.mostAdmitted / judged.limit).toFixed(2)} ×`,
+      ]),
+  }
+}
+
+/** Rows that differ in nothing but the form, in their second cell, as one; in the order of their first cells. */
+function formsMerged(rows: readonly (readonly string[])[]): string[][] {
+  const firsts = [...new Set(rows.map(([first = '']) => first))]
+  return firsts.flatMap((first) => {
+    const merged = new Map<string, string[]>()
+    for (const [, form = '', ...rest] of rows.filter((row) => row[0] === first)) {
+      const same = merged.get(rest.join())
+      merged.set(rest.join(), [first, same === undefined ? form : `${same[1]}, ${form}`, ...rest])
+    }
+    return [...merged.values()]
+  })
+}
+
+function atSameRate(judgements: readonly AtRate[], { rate }: AtRate): readonly AtRate[] {
+  return judgements.filter((judged) => judged.rate === rate)
+}
+
+function logOf(judgements: readonly Judgement[], { limit }: Judgement): Judgement {
+  return judgements.find((judged) => judged.form === LOG.name && judged.limit === limit) as Judgement
+}
+
+function wrong({ wronglyAllowed, wronglyDenied, requests }: Judgement): string[] {
+  return [percent(wronglyAllowed, requests), percent(wronglyDenied, requests), percent(wronglyAllowed + wronglyDenied, requests)]
+}
+
+function count(value: number): string {
+  return value.toLocaleString('en')
+}

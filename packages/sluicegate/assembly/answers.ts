@@ -1,0 +1,25 @@
+// What a call answers when it is not a debt.
+
+/** Lost against another thread: once more, after a moment. */
+export const RETRY: f64 = Infinity
+/** One step of several is made: once more, at once. */
+export const AGAIN: f64 = -Infinity
+
+/** Why the answer is not a number. */
+export const REFUSED: i32 = 1
+export const BLOCKED: i32 = 2
+export const CONTENDED: i32 = 3
+/** A newcomer denied only because this thread's clock reads earlier than one by which a key was forgotten. */
+export const LATE: i32 = 4
+/** Answered after all, but a key that still owed something had to be forgotten for it. */
+export const EVICTED: i32 = 5
+
+export let why: i32 = 0
+/** REFUSED and BLOCKED: microseconds to wait. LATE: the debt in units. EVICTED: the answer. */
+export let detail: f64 = 0
+
+@inline export function unanswered(reason: i32, about: f64): f64 {
+  why = reason
+  detail = about
+  return NaN
+}

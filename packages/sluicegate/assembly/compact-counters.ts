@@ -1,0 +1,59 @@
+import { random } from "./random"
+
+// Counters in floating point. The fine one has 19 bits of mantissa and 5 of exponent: up to 2^19 it counts exactly; beyond, a
+// step smaller than the last place is made with the probability that makes the count right on average. Its standard error
+// stays below 0.2 %. The coarse one, which never counts, has 7 and 5, and is rounded up: at most 1/128 too much.
+//
+// Source: R. Morris, "Counting large numbers of events in small registers", 1978; M. Csűrös, "Approximate counting with a
+// floating-point counter", 2010.
+
+const FINE_BITS: u64 = 19
+const FINE_MASK: u64 = (1 << 24) - 1
+const COARSE_BITS: u64 = 7
+const COARSE_MASK: u64 = (1 << 12) - 1
+
+@inline export function fine(bits: u64): i64 {
+  return decoded(bits & FINE_MASK, FINE_BITS)
+}
+
+@inline export function coarse(bits: u64): i64 {
+  return decoded(bits & COARSE_MASK, COARSE_BITS)
+}
+
+export function fineOf(count: i64): u64 {
+  return encoded(count, FINE_BITS)
+}
+
+export function coarseOf(count: i64): u64 {
+  return encoded(count, COARSE_BITS)
+}
+
+/** A fine counter after `by` more, or fewer. */
+export function stepped(bits: u64, by: i64): u64 {
+  const count = max<i64>(fine(bits) + by, 0)
+  const place = placeOf(count, FINE_BITS)
+  const rest = <u64>count & ((<u64>1 << place) - 1)
+  const up = rest != 0 && (random() & ((<u64>1 << place) - 1)) < rest
+  return encoded(<i64>((<u64>count >> place) + (up ? 1 : 0)) << <i64>place, FINE_BITS)
+}
+
+@inline function decoded(bits: u64, mantissaBits: u64): i64 {
+  return <i64>((bits & ((<u64>1 << mantissaBits) - 1)) << (bits >> mantissaBits))
+}
+
+/** Rounded up. */
+function encoded(count: i64, mantissaBits: u64): u64 {
+  let place = placeOf(count, mantissaBits)
+  let mantissa = (<u64>count + ((<u64>1 << place) - 1)) >> place
+  if (mantissa >> mantissaBits != 0) {
+    mantissa = (mantissa + 1) >> 1
+    place++
+  }
+  return (place << mantissaBits) | mantissa
+}
+
+/** The value of a mantissa's last place, as a power of two. */
+@inline function placeOf(count: i64, mantissaBits: u64): u64 {
+  const bits = 64 - clz<u64>(<u64>count)
+  return bits > mantissaBits ? bits - mantissaBits : 0
+}

@@ -1,0 +1,156 @@
+import { load, swap } from "./atomics"
+import { ENTRY_SIZE, STATE } from "./memory-map"
+import { baseUs, capacity, companions, slots, stride, windowUs } from "./policy"
+import { settled } from "./several"
+import { tableAddress } from "./table"
+
+// Concurrency: latest reading by which anything changed, in microseconds since the time base | turn 16. The permits are in the
+// entry's companions, one a slot:
+//
+//   permit     0 | expiry 49, in microseconds since the Unix epoch, modulo | cost 14
+//
+// A permit is given, renewed and taken back together with a new turn of the state word (several.ts), so that whoever has read the
+// slots and finds the state unchanged knows that they are too. A permit that has expired is free for the next one, and nobody can
+// renew it any more: for a key, time never runs back.
+
+const TURN_BITS: u64 = 16
+const TURN_MASK: u64 = (1 << 16) - 1
+const COST_BITS: u64 = 14
+const COST_MASK: u64 = (1 << 14) - 1
+const EXPIRY_MASK: u64 = (1 << 49) - 1
+/** A permit that expired so long ago is wiped, before it could be mistaken for one in the future. */
+const ANCIENT_US: i64 = 1 << 46
+
+// A key as last read.
+let entryRead: usize = 0
+let nowUs: i64 = 0
+let readUs: i64 = 0
+let used: i64 = 0
+export let freeSlot: usize = 0
+export let freeWord: u64 = 0
+
+export function emptyValue(us: i64): u64 {
+  return <u64>us << TURN_BITS
+}
+
+/** The value for a change at the time last read. */
+export function turned(value: u64): u64 {
+  return (<u64>(nowUs - baseUs) << TURN_BITS) | ((value + 1) & TURN_MASK)
+}
+
+@inline export function slotOf(entry: usize, i: i64): usize {
+  return companions + ((entry - tableAddress) / ENTRY_SIZE) * stride + <usize>i * 8
+}
+
+@inline export function slotNumber(entry: usize, slot: usize): i64 {
+  return <i64>((slot - slotOf(entry, 0)) / 8)
+}
+
+export function permitOf(expiryUs: i64, cost: i64): u64 {
+  return ((<u64>expiryUs & EXPIRY_MASK) << COST_BITS) | <u64>cost
+}
+
+/** When a permit given now expires. */
+export function expiryUs(): i64 {
+  return nowUs + windowUs
+}
+
+/** Microseconds that a permit has left; 0 or less when it has expired, or is none. */
+@inline export function leftUs(permit: u64): i64 {
+  if (permit == 0) return 0
+  // The difference of two times modulo 2^49, as a signed number.
+  const shift: i64 = 64 - 49
+  return ((<i64>(permit >> COST_BITS) - nowUs) << shift) >> shift
+}
+
+@inline export function costOf(permit: u64): i64 {
+  return <i64>(permit & COST_MASK)
+}
+
+/** The time of a call on a key with this value. */
+export function standAt(value: u64, us: i64): void {
+  readUs = us + baseUs
+  nowUs = max<i64>(us, <i64>(value >> TURN_BITS)) + baseUs
+}
+
+/** Tokens in flight. */
+export function debtOf(entry: usize, value: u64, us: i64): i64 {
+  entryRead = entry
+  standAt(value, us)
+  used = 0
+  freeSlot = 0
+  if (entry == 0) return 0
+  for (let i: i64 = 0; i < slots; i++) {
+    const slot = slotOf(entry, i)
+    const permit = settled(slot)
+    const left = leftUs(permit)
+    if (left > 0) used += costOf(permit)
+    else {
+      if (permit != 0 && left < -ANCIENT_US) swap(slot, permit, 0)
+      else if (freeSlot == 0) {
+        freeSlot = slot
+        freeWord = permit
+      }
+    }
+  }
+  return used
+}
+
+/** The permit of the key last read that expires last: its slot, or 0 when there is none. */
+export function lastToExpire(): usize {
+  let latest: i64 = 0
+  let found: usize = 0
+  for (let i: i64 = 0; i < slots && entryRead != 0; i++) {
+    const left = leftUs(settled(slotOf(entryRead, i)))
+    if (left > latest) {
+      latest = left
+      found = slotOf(entryRead, i)
+    }
+  }
+  return found
+}
+
+/** What comes back of the key last read within so many microseconds. */
+function backWithin(us: i64): i64 {
+  let cost: i64 = 0
+  for (let i: i64 = 0; i < slots && entryRead != 0; i++) {
+    const permit = settled(slotOf(entryRead, i))
+    const left = leftUs(permit)
+    if (left > 0 && left <= us) cost += costOf(permit)
+  }
+  return cost
+}
+
+export function untilFree(amount: i64): i64 {
+  const short = used + amount - capacity
+  if (short <= 0) return 0
+  let low: i64 = 0
+  let high = untilAllAreBack()
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (backWithin(middle) >= short) high = middle
+    else low = middle + 1
+  }
+  return low + nowUs - readUs
+}
+
+export function untilNew(): i64 {
+  const us = untilAllAreBack()
+  return us > 0 ? us + nowUs - readUs : 0
+}
+
+function untilAllAreBack(): i64 {
+  const slot = lastToExpire()
+  return slot == 0 ? 0 : leftUs(settled(slot))
+}
+
+/** Wipes the permits of an entry that is changing hands, while the mark stands. */
+export function wipe(entry: usize, mark: u64): bool {
+  for (let i: i64 = 0; i < slots; i++) {
+    const permit = settled(slotOf(entry, i))
+    if (permit == 0) continue
+    if (load(entry + STATE) != mark) return false
+    swap(slotOf(entry, i), permit, 0)
+  }
+  return true
+}

@@ -1,0 +1,114 @@
+import { calendarWindowEnd, calendarWindowStart } from "./host"
+import { baseUs, capacity, countBits, policyBlock, tickUs, windowUs } from "./policy"
+import { CANCEL, DEEPEST_DEBT_BURSTS, PENALIZE, REFUND, RESERVE, RESET, TAKE } from "./verbs"
+import { waitFor } from "./waits"
+
+// Fixed window: number of the window since the time base | count. A window of the calendar goes by the second at which it
+// begins instead of a number, and JavaScript knows its ends.
+//
+// A window later than now (the clock stepped back, or tokens are booked ahead) is closed until it begins: what was spent in
+// the one at hand is not known any more.
+
+/** The window around the time last asked about, in microseconds since the base. */
+let beginUs: i64 = 0
+let endUs: i64 = 0
+
+// A key as last read or changed.
+let number: i64 = 0
+let count: i64 = 0
+let atUs: i64 = 0
+
+/** Looks for the window of `us`, unless it is the one last looked for. */
+function locate(us: i64): void {
+  if (us >= beginUs && us < endUs) return
+  if (windowUs != 0) {
+    beginUs = us - (us % windowUs)
+    endUs = beginUs + windowUs
+  } else {
+    beginUs = <i64>calendarWindowStart(policyBlock(), <f64>(us + baseUs)) - baseUs
+    endUs = <i64>calendarWindowEnd(policyBlock(), <f64>(us + baseUs)) - baseUs
+  }
+}
+
+/** The policy is another one: its windows are. */
+export function forgetWindow(): void {
+  endUs = 0
+}
+
+export function valueOfWindow(us: i64, counted: i64): u64 {
+  locate(us)
+  return (<u64>(beginUs / tickUs) << <u64>countBits) | <u64>counted
+}
+
+/** Tokens spent; all of them while the window is closed. */
+export function debtOf(value: u64, us: i64): i64 {
+  read(value, us)
+  return isClosed() ? capacity : count
+}
+
+function read(value: u64, us: i64): void {
+  locate(us)
+  atUs = us
+  number = <i64>(value >> <u64>countBits)
+  count = <i64>(value & ((<u64>1 << <u64>countBits) - 1))
+  const current = beginUs / tickUs
+  if (number >= current) return
+  number = current
+  count = 0
+}
+
+@inline function isClosed(): bool {
+  return number * tickUs > atUs
+}
+
+/** The value after the verb: the same when nothing changes. `bound`: the wait that is too long, or when a reservation was for. */
+export function stepped(verb: i32, value: u64, us: i64, amount: i64, bound: i64): u64 {
+  read(value, us)
+  let spent = count
+  if (verb == TAKE) {
+    if (isClosed() || count + amount > capacity) return value
+    spent = count + amount
+  } else if (verb == REFUND) spent = max<i64>(count - amount, 0)
+  else if (verb == PENALIZE) spent = max<i64>(count, min<i64>(count + amount, DEEPEST_DEBT_BURSTS * capacity))
+  else if (verb == RESET) {
+    if (!isClosed() && count == 0) return value
+    return valueOfWindow(us, (count = 0))
+  } else if (verb == RESERVE) {
+    const earliestUs = us + untilFree(amount)
+    if (amount > capacity || earliestUs - us > bound) return value
+    waitFor(earliestUs - us)
+    locate(earliestUs)
+    count = beginUs / tickUs == number ? count + amount : amount
+    number = beginUs / tickUs
+    return (<u64>number << <u64>countBits) | <u64>count
+  } else if (verb == CANCEL) {
+    locate(bound - baseUs)
+    if (beginUs / tickUs == number) spent = max<i64>(count - amount, 0)
+  }
+  if (spent == count) return value
+  count = spent
+  return (<u64>number << <u64>countBits) | <u64>spent
+}
+
+/** Microseconds until `amount` more would pass, for the key as last read. */
+export function untilFree(amount: i64): i64 {
+  const fits = count + amount <= capacity
+  if (isClosed() && fits) return number * tickUs - atUs
+  return fits ? 0 : endOfWindow() - atUs
+}
+
+/** Microseconds until the key is as good as new. */
+export function untilNew(): i64 {
+  if (count == 0) return max<i64>(number * tickUs - atUs, 0)
+  return endOfWindow() - atUs
+}
+
+function endOfWindow(): i64 {
+  locate(number * tickUs)
+  return endUs
+}
+
+/** For the key as last read or changed. */
+@inline export function debtNow(): i64 {
+  return isClosed() ? capacity : count
+}

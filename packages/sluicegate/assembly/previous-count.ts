@@ -1,0 +1,79 @@
+import { load, swap } from "./atomics"
+import { baseUs, clamp, clampWindow, companions, countBits, era, stride, windowUs } from "./policy"
+import { ENTRY_SIZE, STATE } from "./memory-map"
+import { tableAddress } from "./table"
+import { valueOf } from "./words"
+
+// The wide form's second word, which holds the count of the window before:
+//
+//   window number, as much of it as fits | era 4 | count
+//
+// It is written only while the state word is *sealed*: the taker who comes first in a new window swaps the seal onto the old
+// count, so that nobody can add to it any more, then copies the count here, then swaps the new window in. Whoever finds a
+// sealed word goes on from there. Without the seal a taker that pauses before its copy would bring back a count of before. All
+// that decides is in the state word; this one is looked at only with it, and is constant while the state names the same window.
+
+const ERA_BITS: u64 = 4
+const ERA_MASK: u64 = 15
+const SEAL_SHIFT: u64 = 55
+
+export const sealedBit: u64 = 1 << 55
+
+@inline export function isSealed(value: u64): bool {
+  return (value >> SEAL_SHIFT) != 0
+}
+
+@inline export function numberAndCount(value: u64): u64 {
+  return value & (sealedBit - 1)
+}
+
+@inline export function companionOf(entry: usize): usize {
+  return companions + ((entry - tableAddress) / ENTRY_SIZE) * stride
+}
+
+/** A word that holds no count, another one for each owner. */
+export function noCount(identity: u64): u64 {
+  return (identity & 0x3fff) << <u64>countBits
+}
+
+/** The count of the window before `number`. */
+export function previousCount(entry: usize, number: i64): i64 {
+  return countBefore(load(companionOf(entry)), number + baseUs / windowUs, <u64>countBits, era, clampWindow, clamp)
+}
+
+/** The count in `word`, if it is of the window before `absolute`, which counts from the Unix epoch. */
+export function countBefore(word: u64, absolute: i64, bits: u64, era: i64, clampWindow: i64, clamp: i64): i64 {
+  if (word >> bits != tagOf(absolute - 1, bits, era)) return 0
+  const count = <i64>(word & ((<u64>1 << bits) - 1))
+  return absolute <= clampWindow ? min<i64>(count, clamp) : count
+}
+
+/** What stands above the count: a number since the Unix epoch, so that a move of the time base changes nothing. */
+@inline function tagOf(absolute: i64, bits: u64, era: i64): u64 {
+  return ((<u64>absolute << ERA_BITS) | (<u64>era & ERA_MASK)) & (~(<u64>0) >> bits)
+}
+
+/**
+ * Whether `state`, whose value is of window `from`, may be swapped for one of the window `to` at once. Otherwise this makes one
+ * step towards it, and the caller starts again.
+ */
+export function isCopied(entry: usize, state: u64, to: i64): bool {
+  const value = valueOf(state)
+  const mask = (<u64>1 << <u64>countBits) - 1
+  const word = numberAndCount(value)
+  const from = <i64>(word >> <u64>countBits)
+  if (from >= to) return true
+  const tag = tagOf(to - 1 + baseUs / windowUs, <u64>countBits, era)
+  const kept = load(companionOf(entry))
+  const wanted = from == to - 1 ? word & mask : 0
+  if (wanted == 0 && (kept >> <u64>countBits != tag || (kept & mask) == 0)) return true
+  if (!isSealed(value)) {
+    swap(entry + STATE, state, state | sealedBit)
+    return false
+  }
+  const next = (tag << <u64>countBits) | wanted
+  if (kept == next) return true
+  // Not after the state has gone on: then another has copied already, and this word is no longer what was read.
+  if (load(entry + STATE) == state) swap(companionOf(entry), kept, next)
+  return false
+}

@@ -1,0 +1,52 @@
+import { AGAIN, RETRY } from "./answers"
+import { add, swap } from "./atomics"
+import { LOG, WIDE } from "./forms"
+import { CAS_RETRIES, STATE } from "./memory-map"
+import { epoch, form } from "./policy"
+import { isCopied } from "./previous-count"
+import { header, headerOf } from "./ring"
+import { base } from "./section"
+import * as several from "./several"
+import * as log from "./sliding-log"
+import { newestNumber } from "./sliding-window"
+import { withValue } from "./words"
+
+/** The descriptor in which changes are written down instead of being made; 0 while they are made at once. */
+export let staging: usize = 0
+
+export function stageIn(descriptor: usize): void {
+  staging = descriptor
+}
+
+/** Swaps the state for one with the value `next`, once everything else is in place for it. 0 when that is done, else what is to do. */
+export function replace(entry: usize, state: u64, next: u64, manyWords: bool): f64 {
+  const word = withValue(state, epoch, next)
+  if (manyWords) {
+    if (form == WIDE && !isCopied(entry, state, newestNumber(next))) return AGAIN
+    if (form == LOG) {
+      const needed = log.alsoNeeded
+      if (needed == log.HEADER) {
+        return bothReplaced(entry + STATE, state, word, headerOf(entry), header, log.nextHeader) ? 0 : RETRY
+      }
+      if (needed != log.NOTHING && !(log.copied(entry, state) && needed == log.COPY)) return AGAIN
+    }
+  }
+  if (staging != 0) {
+    several.add(staging, entry + STATE, state, word)
+    return 0
+  }
+  if (swap(entry + STATE, state, word)) return 0
+  add(base + CAS_RETRIES, 1)
+  return RETRY
+}
+
+/** Swaps two words together. */
+export function bothReplaced(one: usize, oneSeen: u64, oneNext: u64, other: usize, otherSeen: u64, otherNext: u64): bool {
+  const descriptor = staging != 0 ? staging : several.open()
+  if (descriptor == 0) return false
+  several.add(descriptor, one, oneSeen, oneNext)
+  several.add(descriptor, other, otherSeen, otherNext)
+  if (staging != 0 || several.commit(descriptor)) return true
+  add(base + CAS_RETRIES, 1)
+  return false
+}

@@ -1,0 +1,278 @@
+import { swap } from "./atomics"
+import { baseUs, capacity, countBits, floorUs, slots, tickUs, windowUs } from "./policy"
+import {
+  ageOf, costSoFar, costUpTo, fill, header, headerOf, headerWith, held, onePerToken, place, placeAfter, placeBefore, readRing, slotAddress,
+  slotOf, whole,
+} from "./ring"
+import { CANCEL, DEEPEST_DEBT_BURSTS, PENALIZE, REFUND, RESERVE, TAKE } from "./verbs"
+import { waitFor } from "./waits"
+
+// Sliding log: time of the newest request, in ticks since the time base | cost of all requests so far, modulo its width; the
+// requests before it are in a ring, see ring.ts. Exact: a window in any position holds at most the limit.
+//
+// A request is appended in two steps, of which only the second counts: the newest one is copied into the ring, then the state
+// word is swapped for the next one. Requests never lie before the newest: with a clock that stepped back, or while tokens are
+// booked ahead, the log is closed until then.
+
+// A key as last read or changed. Microseconds are since the base.
+let lastTick: i64 = 0
+let total: i64 = 0
+let atUs: i64 = 0
+let used: i64 = 0
+/** The first of the requests held that still counts, and what those before it cost. */
+let first: i64 = 0
+let over: i64 = 0
+/** Cost of the newest request, as far as the ring does not hold it: 0 when it does. */
+let loose: i64 = 0
+
+/** What has to be done beside the swap of the state word: */
+export const NOTHING: i32 = 0
+/** to copy the newest request into the ring first; */
+export const COPY: i32 = 1
+/** to do only that, and start again; */
+export const COPY_ALONE: i32 = 2
+/** to change the ring's header with it, to `nextHeader`. */
+export const HEADER: i32 = 3
+export let alsoNeeded: i32 = 0
+export let nextHeader: u64 = 0
+
+/** The newest request as it stood before a step that has to copy it. */
+let newestTick: i64 = 0
+let newestTotal: i64 = 0
+
+@inline function wrapped(cost: i64): i64 {
+  return <i64>(<u64>cost & ((<u64>1 << <u64>countBits) - 1))
+}
+
+@inline function lastUs(): i64 {
+  return lastTick * tickUs
+}
+
+/** The newest request's time as slots hold it. */
+@inline function lastEver(): i64 {
+  return lastTick + baseUs / tickUs
+}
+
+/** Rounded up, so that nothing is over too early. */
+@inline function tickOf(us: i64): i64 {
+  return (us + tickUs - 1) / tickUs
+}
+
+@inline function isClosed(): bool {
+  return tickOf(atUs) < lastTick
+}
+
+@inline function value(): u64 {
+  return (<u64>lastTick << <u64>countBits) | <u64>total
+}
+
+/** The value of a key for which nothing counts, and which is closed until `us`. */
+export function emptyValue(us: i64): u64 {
+  return <u64>tickOf(us) << <u64>countBits
+}
+
+export function firstValue(us: i64, cost: i64): u64 {
+  return emptyValue(us) | <u64>cost
+}
+
+function read(entry: usize, word: u64, us: i64): void {
+  atUs = us
+  lastTick = <i64>(word >> <u64>countBits)
+  total = wrapped(<i64>word)
+  readRing(entry)
+  loose = wrapped(total - costSoFar)
+  account(max<i64>(us, lastUs()))
+}
+
+/** What counts at `us`, which is not before the newest request. */
+function account(us: i64): void {
+  const reachUs = min<i64>(windowUs - (us - lastUs()), lastUs() + baseUs - floorUs)
+  first = held
+  over = total
+  if (reachUs > 0) {
+    first = firstYounger(reachUs, lastEver())
+    over = costUpTo(first - 1)
+  }
+  used = wrapped(total - over)
+}
+
+/** The first of the requests held, the oldest is 0, that lies less than `reachUs` before `newest`. */
+function firstYounger(reachUs: i64, newest: i64): i64 {
+  // Of 8 bytes, the oldest of a ring that is not whole is over.
+  let low: i64 = whole || onePerToken() ? 0 : 1
+  let high = held
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (ageOf(middle, newest) * tickUs < reachUs) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+/** For the key as last read or changed. */
+export function debtNow(): i64 {
+  return isClosed() ? capacity : used
+}
+
+export function debtOf(entry: usize, word: u64, us: i64): i64 {
+  read(entry, word, us)
+  return debtNow()
+}
+
+/** The value after the verb: the same when nothing changes. `bound`: the wait that is too long, or when a reservation was for. */
+export function stepped(verb: i32, entry: usize, word: u64, us: i64, amount: i64, bound: i64): u64 {
+  read(entry, word, us)
+  alsoNeeded = NOTHING
+  if (verb == TAKE) return isClosed() || used + amount > capacity ? word : appended(us, amount)
+  if (verb == RESERVE) {
+    const earliest = amount > capacity ? i64.MAX_VALUE : earliestUs(amount)
+    if (earliest - us > bound) return word
+    waitFor(earliest - us)
+    return appended(earliest, amount)
+  }
+  if (verb == PENALIZE) {
+    const allowed = onePerToken() ? capacity : DEEPEST_DEBT_BURSTS * capacity - used
+    return allowed > 0 ? penalized(us, min<i64>(amount, allowed)) : word
+  }
+  if (verb == REFUND && used > 0) return dropped(min<i64>(amount, used))
+  if (verb == CANCEL && used > 0 && lastTick == tickOf(bound - baseUs)) return dropped(min<i64>(amount, costOfLastTick()))
+  return word
+}
+
+function appended(us: i64, cost: i64): u64 {
+  if (used == 0 && (held > 0 || loose > 0)) {
+    // All that there was is over: the ring begins anew, before its times become ambiguous.
+    turnHeader(0, 0, 0, true)
+    total = cost
+    used = cost
+  } else {
+    if (loose > 0) copyFirst(COPY)
+    total = wrapped(total + cost)
+    used += cost
+  }
+  lastTick = max<i64>(tickOf(us), lastTick)
+  return value()
+}
+
+function copyFirst(how: i32): void {
+  alsoNeeded = how
+  newestTick = lastTick
+  newestTotal = total
+}
+
+function turnHeader(place: i64, held: i64, costSoFar: i64, whole: bool): void {
+  alsoNeeded = HEADER
+  nextHeader = headerWith(place, held, costSoFar, whole, true)
+}
+
+function penalized(us: i64, cost: i64): u64 {
+  if (used == 0) return appended(us, cost)
+  const later = tickOf(us) > lastTick
+  if (onePerToken()) {
+    // The oldest make room: nothing is lost by it, as none of them can be over before all of the newest.
+    if (loose > 0) {
+      copyFirst(COPY_ALONE)
+      return ~(<u64>0)
+    }
+    const kept = min<i64>(held - first, capacity - cost)
+    turnHeader(place, kept, costSoFar, false)
+    used = kept + cost
+  } else {
+    const live = held - first + (loose > 0 ? 1 : 0)
+    if (later && live < capacity) return appended(us, cost)
+    if (loose == 0) turnHeader(placeBefore(place, 1), held - 1, costUpTo(held - 2), whole)
+    else turnHeader(place, held, costSoFar, whole)
+    used += cost
+  }
+  total = wrapped(total + cost)
+  if (later) lastTick = tickOf(us)
+  return value()
+}
+
+/**
+ * Without the newest `cost` tokens, of those that count. A log that is closed stays so: of what was over before its newest request,
+ * though it is not over yet, too little may be held.
+ */
+function dropped(cost: i64): u64 {
+  used -= cost
+  let left = cost - loose
+  if (left < 0) {
+    total = wrapped(total - cost)
+    turnHeader(place, held, costSoFar, whole)
+    return value()
+  }
+  let newest = held - 1
+  if (onePerToken()) newest -= left
+  else {
+    while (left > 0 && newest >= first && left >= costOf(newest)) left -= costOf(newest--)
+  }
+  const closed = isClosed()
+  if (newest < first && !closed) {
+    turnHeader(0, 0, 0, true)
+    total = 0
+    return value()
+  }
+  const upTo = costUpTo(newest)
+  const partly = !onePerToken() && left > 0
+  const kept = partly ? newest : newest + 1
+  turnHeader(placeBefore(place, held - kept), kept, costUpTo(kept - 1), whole)
+  if (!closed) lastTick -= ageOf(newest, lastEver())
+  total = partly ? wrapped(upTo - left) : upTo
+  return value()
+}
+
+@inline function costOf(i: i64): i64 {
+  return wrapped(costUpTo(i) - costUpTo(i - 1))
+}
+
+/** What the requests at the very time of the newest cost together. */
+function costOfLastTick(): i64 {
+  let earlier = held
+  while (earlier > first && ageOf(earlier - 1, lastEver()) == 0) earlier--
+  return wrapped(total - costUpTo(earlier - 1))
+}
+
+/** Copies the newest request into the ring. False: something has changed, or room had to be made; the caller starts again. */
+export function copied(entry: usize, state: u64): bool {
+  const tick = newestTick + baseUs / tickUs
+  const reachUs = min<i64>(windowUs, newestTick * tickUs + baseUs - floorUs)
+  const live = reachUs > 0 ? firstYounger(reachUs, tick) : held
+  // Of 8 bytes, the last one that is over is kept for its cost so far.
+  const gone = onePerToken() ? live : max<i64>(live - 1, 0)
+  const stillWhole = whole && live == 0
+  const count = onePerToken() ? wrapped(newestTotal - costSoFar) : 1
+  if (held + count > slots) {
+    swap(headerOf(entry), header, headerWith(place, held - gone, costSoFar, stillWhole, false))
+    return false
+  }
+  let at = place
+  for (let i: i64 = 0; i < count; i++) {
+    at = placeAfter(at)
+    if (!fill(entry, state, slotAddress(at), slotOf(tick, newestTotal))) return false
+  }
+  return swap(headerOf(entry), header, headerWith(at, held - gone + count, newestTotal, stillWhole, false))
+}
+
+/** When `amount` more would pass, for the key as last read. */
+function earliestUs(amount: i64): i64 {
+  const excess = used + amount - capacity
+  if (excess <= 0) return max<i64>(atUs, lastUs())
+  let low = first
+  let high = held
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (wrapped(costUpTo(middle) - over) >= excess) high = middle
+    else low = middle + 1
+  }
+  const ageUs = low < held ? ageOf(low, lastEver()) * tickUs : 0
+  return max<i64>(max<i64>(atUs, lastUs()), lastUs() - ageUs + windowUs)
+}
+
+export function untilFree(amount: i64): i64 {
+  return earliestUs(amount) - atUs
+}
+
+export function untilNew(): i64 {
+  if (used > 0) return lastUs() + windowUs - atUs
+  return max<i64>(lastUs() - atUs, 0)
+}

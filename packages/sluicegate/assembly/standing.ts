@@ -1,0 +1,80 @@
+import * as fixed from "./fixed-window"
+import { BUCKET, CONCURRENCY, FIXED, LOG } from "./forms"
+import * as permits from "./concurrency"
+import { blockDebtAt, blockValueAt, capacity, debtAt, form, sinceBase, unitsPerUs, valueAt, withinRange } from "./policy"
+import * as log from "./sliding-log"
+import * as sliding from "./sliding-window"
+import { step } from "./verbs"
+
+// How a key stands under the policy in force, whatever its form. Each form remembers the key that it last read or changed, so
+// that whoever asks next need not read it again.
+
+/** Debt of the key as last read or changed: units of the policy, of a block microseconds. */
+export let debt: i64 = 0
+
+/** What a key owes. `us` is since the time base. */
+export function debtOf(ofBlock: bool, entry: usize, value: u64, us: i64): i64 {
+  if (ofBlock) return blockDebtAt(value, us)
+  if (form <= BUCKET) return debtAt(value, us)
+  if (form == FIXED) return fixed.debtOf(value, us)
+  if (form == LOG) return log.debtOf(entry, value, us)
+  if (form == CONCURRENCY) return permits.debtOf(entry, value, us)
+  return sliding.debtOf(entry, value, us)
+}
+
+/** The value after the verb, the same when nothing changes; sets `debt`. An `entry` of 0 is a key that lives nowhere. */
+export function stepped(verb: i32, ofBlock: bool, entry: usize, value: u64, us: i64, amount: i64, bound: i64): u64 {
+  let next: u64
+  if (ofBlock || form <= BUCKET) {
+    const owed = max<i64>(ofBlock ? blockDebtAt(value, us) : debtAt(value, us), 0)
+    debt = step(verb, owed, amount, capacity, bound)
+    if (debt == owed) return value
+    return ofBlock ? blockValueAt(debt, us) : valueAt(debt, us)
+  } else if (form == FIXED) {
+    next = fixed.stepped(verb, value, us, amount, bound)
+    debt = fixed.debtNow()
+  } else if (form == LOG) {
+    next = log.stepped(verb, entry, value, us, amount, bound)
+    debt = log.debtNow()
+  } else if (form == CONCURRENCY) {
+    debt = permits.debtOf(entry, value, us)
+    next = value
+  } else {
+    next = sliding.stepped(verb, entry, value, us, amount, bound)
+    debt = sliding.debtNow()
+  }
+  return next
+}
+
+/** The value of a key that comes at `nowUs`, when no key was forgotten later than by `forgottenByUs`: it counts from then. */
+export function newValue(ofBlock: bool, nowUs: i64, forgottenByUs: i64): u64 {
+  const us = sinceBase(nowUs)
+  const sinceUs = max<i64>(sinceBase(withinRange(forgottenByUs)), us)
+  if (ofBlock) return blockValueAt(0, us)
+  if (form <= BUCKET) return valueAt((sinceUs - us) * unitsPerUs, us)
+  if (form == FIXED) return fixed.valueOfWindow(sinceUs, 0)
+  if (form == LOG) return sinceUs > us ? log.emptyValue(sinceUs) : 0
+  if (form == CONCURRENCY) return permits.emptyValue(sinceUs)
+  return sliding.valueOfWindow(sinceUs, 0)
+}
+
+/** A value that owes nothing at any time. */
+@inline export function idleValue(): u64 {
+  return form <= BUCKET ? valueAt(0, 0) : 0
+}
+
+/** Microseconds until `amount` more would pass, for the key as last read or changed; not for buckets and GCRA. */
+export function untilFree(amount: i64): i64 {
+  if (form == FIXED) return fixed.untilFree(amount)
+  if (form == LOG) return log.untilFree(amount)
+  if (form == CONCURRENCY) return permits.untilFree(amount)
+  return sliding.untilFree(amount)
+}
+
+/** Microseconds until the key is as good as new, likewise. */
+export function untilNew(): i64 {
+  if (form == FIXED) return fixed.untilNew()
+  if (form == LOG) return log.untilNew()
+  if (form == CONCURRENCY) return permits.untilNew()
+  return sliding.untilNew()
+}

@@ -1,0 +1,78 @@
+import { type Clock, preciseClock, type Ticker, tickerOf } from './clock.js'
+import { type Due, DueHeap } from './due-heap.js'
+
+/** Rung once the clock has reached `dueUs`, and no longer set then. It may set itself or others again. */
+export interface Alert extends Due {
+  ring(nowUs: number): void
+}
+
+/** Any number of alerts on one timer, that of the soonest. Without alerts there is no timer, and nothing keeps the process alive. */
+export class Alarm {
+  private readonly after: NonNullable<Clock['after']>
+  private readonly clock: Clock
+  private readonly ticker: Ticker
+  private readonly alerts = new DueHeap<Alert>()
+  private cancelTimer: (() => void) | undefined
+  private timerUs = Number.POSITIVE_INFINITY
+  private isRinging = false
+
+  /** A clock without timers is looked at when as much real time has gone by. */
+  constructor(clock: Clock) {
+    this.clock = clock
+    this.ticker = tickerOf(clock)
+    this.after = clock.after?.bind(clock) ?? (preciseClock().after as NonNullable<Clock['after']>)
+  }
+
+  /** Milliseconds until then, none when it is past. */
+  leftMs(untilUs: number): number {
+    if (untilUs === Number.POSITIVE_INFINITY) return untilUs
+    // A coarse clock stands still until it is read anew. The reading itself is whole microseconds, a timer from the fraction before it
+    // would at times fire one too early or too late.
+    this.ticker.read()
+    return Math.max(0, untilUs / 1000 - this.clock.nowMs())
+  }
+
+  /** The reading in `ms`. */
+  inUs(ms: number): number {
+    return ms === Number.POSITIVE_INFINITY ? ms : this.ticker.read() + ms * 1000
+  }
+
+  /** Sets an alert, or moves it. `order` decides among those of the same microsecond. */
+  set(alert: Alert, dueUs: number, order: number): void {
+    this.alerts.remove(alert)
+    alert.dueUs = dueUs
+    alert.order = order
+    this.alerts.add(alert)
+    if (!this.isRinging && dueUs < this.timerUs) this.arm()
+  }
+
+  clear(alert: Alert): void {
+    this.alerts.remove(alert)
+    if (!this.isRinging && this.alerts.first === undefined) this.arm()
+  }
+
+  private arm(): void {
+    this.cancelTimer?.()
+    this.cancelTimer = undefined
+    this.timerUs = Number.POSITIVE_INFINITY
+    const { first } = this.alerts
+    if (first === undefined) return
+    this.timerUs = first.dueUs
+    this.cancelTimer = this.after(this.leftMs(first.dueUs), () => this.ring())
+  }
+
+  /** A timer that fires before the clock is there, or whose alert was cleared, is set again. */
+  private ring(): void {
+    this.isRinging = true
+    try {
+      const nowUs = this.ticker.read()
+      for (let { first } = this.alerts; first !== undefined && first.dueUs <= nowUs; { first } = this.alerts) {
+        this.alerts.remove(first)
+        first.ring(nowUs)
+      }
+    } finally {
+      this.isRinging = false
+      this.arm()
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import { type Core, type CoreHost, closedCore } from './core.js'
+import { ENTRIES_PER_LINE, grownBy, TABLE_OFFSET } from './core-memory.js'
+import { CORE_WASM_BASE64 } from './core-wasm.gen.js'
+import type { LimiterStats } from './limiter.js'
+import type { ReleaseWord } from './release-watch.js'
+
+/** Why the core gave no debt. */
+export type Reason = 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE' | 'EVICTED'
+
+const REASONS: readonly Reason[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED']
+const LINES_OFFSET = 16
+const LINE_ENTRIES_BYTES = 64
+
+let compiled: WebAssembly.Module | undefined
+
+/** One thread's core over a section of a shared memory. */
+export class OpenCore {
+  core: Core
+  memory: WebAssembly.Memory
+  readonly section: number
+  private readonly exports: Readonly<Record<string, unknown>>
+
+  /** Call `core.create` or `core.attach` when the host is ready for callbacks. */
+  constructor(memory: WebAssembly.Memory, section: number, host: CoreHost) {
+    compiled ??= new WebAssembly.Module(Uint8Array.from(atob(CORE_WASM_BASE64), (character) => character.charCodeAt(0)))
+    this.exports = new WebAssembly.Instance(compiled, { env: { memory }, host: { ...host, pause } }).exports
+    // A plain object: an exports object is slow to look up in.
+    this.core = { ...this.exports } as unknown as Core
+    this.memory = memory
+    this.section = section
+    const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2))
+    this.core.seed(low, high)
+  }
+
+  /** A number that the core exports under this name. */
+  constant(name: string): number {
+    return (this.exports[name] as WebAssembly.Global).value
+  }
+
+  /** After a NaN: why. */
+  reason(): Reason {
+    return REASONS.find((reason) => this.constant(reason) === this.core.whyUnanswered()) ?? 'CONTENDED'
+  }
+
+  stats(): LimiterStats {
+    const counters = new BigInt64Array(this.memory.buffer, this.section)
+    const counter = (name: string): number => Number(Atomics.load(counters, this.constant(name) / 8))
+    return {
+      keys: counter('KEYS'),
+      evictions: counter('EVICTIONS'),
+      refusals: counter('REFUSALS'),
+      casRetries: counter('CAS_RETRIES'),
+      contentions: counter('CONTENTIONS'),
+      memoryBytes: this.memory.buffer.byteLength,
+    }
+  }
+
+  /** A field of a policy block that the core reads. */
+  field(block: number, name: string): number {
+    return Number(new DataView(this.memory.buffer, block).getBigInt64(this.constant(name), true))
+  }
+
+  setField(block: number, name: string, value: number): void {
+    new DataView(this.memory.buffer, block).setBigInt64(this.constant(name), BigInt(value), true)
+  }
+
+  /** The part of a policy block that the core does not read. */
+  description(block: number): DataView {
+    return new DataView(this.memory.buffer, block + this.constant('BLOCK_DESCRIPTION'))
+  }
+
+  /** Entries of the table, of which each may have companions. */
+  private get entries(): number {
+    return (new Int32Array(this.memory.buffer, this.section + LINES_OFFSET, 1)[0] as number) * ENTRIES_PER_LINE
+  }
+
+  /** Address of the companions that the memory was laid out with. */
+  firstCompanions(): number {
+    return this.section + TABLE_OFFSET + (this.entries / ENTRIES_PER_LINE) * LINE_ENTRIES_BYTES
+  }
+
+  /** Address of new companions, of `stride` bytes an entry. */
+  moreCompanions(stride: number): number {
+    return grownBy(this.memory, this.entries * stride)
+  }
+
+  /** The word that counts permits given back, to be watched. */
+  releases(): ReleaseWord {
+    return { words: new Int32Array(this.memory.buffer), index: (this.section + this.constant('RELEASES')) / 4 }
+  }
+
+  close(): void {
+    this.core = closedCore
+    this.memory = new WebAssembly.Memory({ initial: 0, maximum: 0, shared: true })
+  }
+}
+
+const sleeper = new Int32Array(new SharedArrayBuffer(4))
+const SPINNING_ATTEMPTS = 16
+
+/** Another thread is in the way: spin a little at first, then let it run. */
+function pause(attempt: number): void {
+  if (attempt < SPINNING_ATTEMPTS) {
+    for (let spin = attempt * 64; spin > 0; spin--) Atomics.load(sleeper, 0)
+  } else {
+    Atomics.wait(sleeper, 0, 0, 1)
+  }
+}

@@ -1,0 +1,162 @@
+import { emissionOf } from './emission.js'
+import type { Policy } from './policy.js'
+
+/** A policy in the numbers that the core reads; see `memory-map.ts` and `forms.ts` there. */
+export interface PolicyNumbers {
+  readonly form: Form
+  /** Units of debt a microsecond, a token, and in all. Where tokens are simply counted, a token is a unit. */
+  readonly unitsPerUs: number
+  readonly unitsPerToken: number
+  readonly capacity: number
+  /** 0 for windows of the calendar. */
+  readonly windowUs: number
+  /** Widths of the fields of a state word's value: a count, and the number of a window or the time of a request. */
+  readonly countBits: number
+  readonly numberBits: number
+  /** What one step of that number stands for. */
+  readonly tickUs: number
+  /** Slots of a key beside its entry; of a window of the calendar its identity. */
+  readonly slots: number
+  readonly slotBytes: number
+  /** Bytes of a key beside its entry. */
+  readonly stride: number
+}
+
+/** The forms of a state word, by their names in the core. */
+export const FORMS = ['ARRIVAL', 'BUCKET', 'FIXED', 'SLIDING', 'WIDE', 'COMPACT', 'LOG', 'CONCURRENCY'] as const
+export type Form = (typeof FORMS)[number]
+
+const VALUE_BITS = 56
+const DEEPEST_DEBT_BURSTS = 11
+/** A packed word has 24 bits for the level, which may stand up to one tick of 1,024 microseconds above the capacity. */
+const PACKED_LEVELS = 2 ** 24
+const PACKED_TICK_US = 1024
+const PACKED_RANGE_BITS = 42
+/** Counters of 16 bits, and window numbers of 32 that last 30 years: beyond, a window takes the wide form. */
+const PACKED_COUNT = 65_535
+const PACKED_COUNT_BITS = 16
+const PACKED_NUMBER_BITS = 24
+const SHORTEST_PACKED_US = 220_000
+const WIDE_COUNT_BITS = 34
+const SHORT_COUNT_BITS = 20
+const COMPACT_NUMBER_BITS = 20
+/** Windows of the calendar begin at whole minutes. */
+const CALENDAR_TICK_US = 60_000_000
+const READING_BITS = 40
+
+/** The numbers of a policy; of a changed one, `before` is what it follows: a log stays where it is when it fits there. */
+export function numbersOf(policy: Policy, before?: PolicyNumbers): PolicyNumbers {
+  switch (policy.algorithm) {
+    case 'token-bucket':
+    case 'gcra':
+      return rate(policy)
+    case 'fixed-window':
+      return fixedWindow(policy)
+    case 'sliding-window':
+      return slidingWindow(policy)
+    case 'sliding-log':
+      return slidingLog(policy, before)
+    default:
+      return concurrency(policy, before)
+  }
+}
+
+function rate(policy: Policy): PolicyNumbers {
+  const { unitsPerUs, unitsPerToken, capacity } = emissionOf(policy)
+  const packed = policy.algorithm === 'token-bucket' && capacity + PACKED_TICK_US * unitsPerUs < PACKED_LEVELS
+  return {
+    ...counting(policy),
+    form: packed ? 'BUCKET' : 'ARRIVAL',
+    unitsPerUs,
+    unitsPerToken,
+    capacity,
+    numberBits: packed ? PACKED_RANGE_BITS : 0,
+    tickUs: 1,
+  }
+}
+
+function fixedWindow(policy: Policy): PolicyNumbers {
+  const numbers = counting(policy)
+  const countBits = bitsFor(DEEPEST_DEBT_BURSTS * policy.limit)
+  const form = { ...numbers, form: 'FIXED' as const, countBits, numberBits: VALUE_BITS - countBits }
+  const { calendar } = policy
+  if (calendar === undefined) return form
+  return { ...form, windowUs: 0, tickUs: CALENDAR_TICK_US, slots: identityOf(`${calendar.unit} ${calendar.timeZone}`) }
+}
+
+function slidingWindow(policy: Policy): PolicyNumbers {
+  const numbers = counting(policy)
+  if (policy.counters === 'compact') return { ...numbers, form: 'COMPACT', numberBits: COMPACT_NUMBER_BITS }
+  const small = policy.limit <= PACKED_COUNT
+  if (small && numbers.windowUs >= SHORTEST_PACKED_US) {
+    return { ...numbers, form: 'SLIDING', countBits: PACKED_COUNT_BITS, numberBits: PACKED_NUMBER_BITS }
+  }
+  const countBits = small ? SHORT_COUNT_BITS : WIDE_COUNT_BITS
+  // One bit is the seal.
+  return { ...numbers, form: 'WIDE', countBits, numberBits: VALUE_BITS - 1 - countBits, stride: 8 }
+}
+
+function slidingLog(policy: Policy, before: PolicyNumbers | undefined): PolicyNumbers {
+  const numbers = counting(policy)
+  const slotBytes = policy.slotBytes ?? 8
+  // Eight bytes a slot need one more: for what is over, but tells the cost so far.
+  const slots = slotBytes === 8 ? policy.limit + 1 : policy.limit
+  const countBits = bitsFor((DEEPEST_DEBT_BURSTS + 1) * policy.limit)
+  const fits =
+    before !== undefined &&
+    before.slots >= slots &&
+    before.countBits >= countBits &&
+    before.tickUs === logTickUs(numbers.windowUs, before.countBits, slotBytes)
+  if (fits) return { ...numbers, ...layoutOf(before) }
+  const most = Math.max(slots, before?.slots ?? 0)
+  const tickUs = logTickUs(numbers.windowUs, countBits, slotBytes)
+  const stride = 8 + 8 * Math.ceil((most * slotBytes) / 8)
+  return { ...numbers, form: 'LOG', countBits, numberBits: VALUE_BITS - countBits, tickUs, slots: most, slotBytes, stride }
+}
+
+/** Microseconds a tick of a log: the smallest power of two for which a window is an eighth of what a time can tell. */
+function logTickUs(windowUs: number, countBits: number, slotBytes: number): number {
+  const most = Math.min(2 ** (VALUE_BITS - countBits - 3), slotBytes === 4 ? 2 ** 30 : Number.POSITIVE_INFINITY)
+  let tickUs = 1
+  while (windowUs / tickUs > most) tickUs *= 2
+  return tickUs
+}
+
+function concurrency(policy: Policy, before: PolicyNumbers | undefined): PolicyNumbers {
+  const numbers = { ...counting(policy), form: 'CONCURRENCY' as const, numberBits: READING_BITS, tickUs: 1 }
+  const slots = Math.max(policy.limit, before?.slots ?? 0)
+  return { ...numbers, slots, stride: slots * 8 }
+}
+
+/** What policies that count tokens have in common. */
+function counting({ limit, windowMs }: Policy): PolicyNumbers {
+  const windowUs = Math.round(windowMs * 1000)
+  return {
+    form: 'FIXED',
+    unitsPerUs: 1,
+    unitsPerToken: 1,
+    capacity: limit,
+    windowUs,
+    countBits: 0,
+    numberBits: 0,
+    tickUs: windowUs,
+    slots: 0,
+    slotBytes: 8,
+    stride: 0,
+  }
+}
+
+function layoutOf({ form, countBits, numberBits, tickUs, slots, slotBytes, stride }: PolicyNumbers): Partial<PolicyNumbers> {
+  return { form, countBits, numberBits, tickUs, slots, slotBytes, stride }
+}
+
+function bitsFor(most: number): number {
+  return Math.floor(Math.log2(most)) + 1
+}
+
+/** A number by which two calendars are told apart: FNV-1a. */
+function identityOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return hash >>> 0
+}

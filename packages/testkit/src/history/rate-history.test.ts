@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { RateSpec } from '../oracle/emission.js'
+import { RateOracle } from '../oracle/rate-oracle.js'
+import { Random } from '../random.js'
+import { randomRate } from '../sequences/rate-sequences.js'
+import type { Admission } from './admission.js'
+import { firstExcess, shareOfBudget } from './rate-history.js'
+
+const SPEC = { limit: 10, windowMs: 1000, burst: 5 }
+
+test('exactly the budget of an interval is no excess, one token more is', () => {
+  const within = [
+    { atUs: 0, cost: 5 },
+    { atUs: 100_000, cost: 1 },
+    { atUs: 200_000, cost: 1 },
+  ]
+  assert.equal(firstExcess(SPEC, within), undefined)
+  assert.deepEqual(firstExcess(SPEC, [...within, { atUs: 299_999, cost: 1 }]), { fromUs: 0, toUs: 299_999, admitted: 8, budget: 7 })
+})
+
+test('an excess inside a long quiet history is found', () => {
+  const admissions = [
+    { atUs: 0, cost: 1 },
+    { atUs: 10 ** 9, cost: 3 },
+    { atUs: 10 ** 9 + 10, cost: 3 },
+    { atUs: 2 * 10 ** 9, cost: 1 },
+  ]
+  assert.deepEqual(firstExcess(SPEC, admissions), { fromUs: 10 ** 9, toUs: 10 ** 9 + 10, admitted: 6, budget: 5 })
+})
+
+test('the check of n log n steps agrees with the check of every pair', () => {
+  for (let seed = 0; seed < 500; seed++) {
+    const random = new Random(seed)
+    const admissions = Array.from({ length: 12 }, () => ({ atUs: random.integer(0, 2_000_000), cost: random.integer(1, 3) }))
+    assert.equal(firstExcess(SPEC, admissions) !== undefined, anyPairExceeds(admissions), `seed ${seed}`)
+  }
+})
+
+test('the oracle of the declared rounding keeps the exact budget over every interval, whatever the clock does', () => {
+  for (let seed = 1; seed <= 400; seed++) {
+    const random = new Random(seed)
+    const spec = randomRate(random)
+    assert.equal(firstExcess(spec, greedyHistory(random, spec)), undefined, `seed ${seed}: ${JSON.stringify(spec)}`)
+  }
+})
+
+test('who always asks gets at least 99.9 % of the exact budget from the oracle of the declared rounding', () => {
+  let asked = 0
+  for (let seed = 1; seed <= 600; seed++) {
+    const random = new Random(seed)
+    const spec = randomRate(random)
+    const perUs = spec.limit / (spec.windowMs * 1000)
+    // Nobody can ask more often than once a microsecond: what flows in meanwhile must not fill the bucket, nor be most of a token.
+    if ((spec.burst < 2 + 2 * perUs && perUs > 0.001) || perUs < 1e-12) continue
+    asked++
+    const oracle = new RateOracle(spec)
+    let admitted = 0
+    let atUs = 0
+    for (let turn = 0; turn < 1000; turn++) {
+      if (turn > 0) atUs = firstPass(oracle, atUs, atUs + oracle.peek('k', 1, atUs / 1000).retryAfterMs * 1000)
+      const cost = oracle.peek('k', 1, atUs / 1000).remaining
+      assert.ok(oracle.take('k', cost, atUs / 1000).allowed)
+      admitted += cost
+    }
+    assert.ok(shareOfBudget(spec, admitted, atUs) >= 999_000, `seed ${seed}: ${JSON.stringify(spec)}`)
+  }
+  assert.ok(asked > 200, `${asked} policies asked`)
+})
+
+/** The first microsecond of (from, to] at which one token passes. */
+function firstPass(oracle: RateOracle, fromUs: number, toUs: number): number {
+  let [no, yes] = [fromUs, toUs]
+  while (yes - no > 1) {
+    const middle = Math.floor((no + yes) / 2)
+    if (oracle.peek('k', 1, middle / 1000).allowed) yes = middle
+    else no = middle
+  }
+  return yes
+}
+
+function greedyHistory(random: Random, spec: RateSpec): Admission[] {
+  const oracle = new RateOracle(spec)
+  const admissions: Admission[] = []
+  const intervalUs = Math.max(1, Math.round((spec.windowMs * 1000) / spec.limit))
+  let atUs = random.integer(0, 1e15)
+  for (let i = 0; i < 200; i++) {
+    atUs = Math.max(0, atUs + random.pick([0, 1, intervalUs - 1, intervalUs, intervalUs * spec.burst, -1, -random.integer(1, 1e10)]))
+    const cost = random.chance(0.5) ? 1 : random.magnitude(1, spec.burst)
+    if (oracle.take('k', cost, atUs / 1000).allowed) admissions.push({ atUs, cost })
+  }
+  return admissions
+}
+
+function anyPairExceeds(admissions: readonly Admission[]): boolean {
+  return admissions.some(({ atUs: fromUs }) =>
+    admissions.some(({ atUs: toUs }) => {
+      const admitted = admissions.filter(({ atUs }) => atUs >= fromUs && atUs <= toUs).reduce((sum, { cost }) => sum + cost, 0)
+      return toUs >= fromUs && admitted > SPEC.burst + (SPEC.limit * (toUs - fromUs)) / 1_000_000
+    }),
+  )
+}

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { RateOracle } from './rate-oracle.js'
+
+const TEN_A_SECOND = { limit: 10, windowMs: 1000, burst: 10 }
+
+function answer(allowed: boolean, remaining: number, retryAfterMs: number, resetAfterMs: number, limit = 10) {
+  return { allowed, limit, remaining, retryAfterMs, resetAfterMs }
+}
+
+test('a full bucket gives its burst at once, then one token each emission interval', () => {
+  const oracle = new RateOracle(TEN_A_SECOND)
+  assert.deepEqual(oracle.take('k', 9, 0), answer(true, 1, 0, 900))
+  assert.deepEqual(oracle.take('k', 1, 0), answer(true, 0, 0, 1000))
+  assert.deepEqual(oracle.take('k', 1, 0), answer(false, 0, 100, 1000))
+  assert.deepEqual(oracle.take('k', 1, 99.999), answer(false, 0, 1, 901))
+  assert.deepEqual(oracle.take('k', 1, 100), answer(true, 0, 0, 1000))
+})
+
+test('waits are rounded up to whole milliseconds, tokens down to whole ones', () => {
+  const oracle = new RateOracle({ limit: 3, windowMs: 10, burst: 3 })
+  oracle.take('k', 3, 0)
+  assert.deepEqual(oracle.peek('k', 1, 0), answer(false, 0, 4, 10, 3))
+  assert.deepEqual(oracle.peek('k', 1, 3.333), answer(false, 0, 1, 7, 3))
+  assert.deepEqual(oracle.peek('k', 1, 3.334), answer(true, 1, 0, 7, 3))
+  assert.deepEqual(oracle.peek('k', 1, 6.666), answer(true, 1, 0, 4, 3))
+  assert.deepEqual(oracle.peek('k', 1, 6.667), answer(true, 2, 0, 4, 3))
+})
+
+test('a reading is taken to the nearest microsecond', () => {
+  const oracle = new RateOracle({ limit: 1000, windowMs: 1, burst: 1 })
+  oracle.take('k', 1, 0)
+  assert.equal(oracle.peek('k', 1, 0.0004).allowed, false)
+  assert.equal(oracle.peek('k', 1, 0.0006).allowed, true)
+})
+
+test('a cost above the burst never passes and costs nothing', () => {
+  const oracle = new RateOracle(TEN_A_SECOND)
+  assert.deepEqual(oracle.take('k', 11, 0), answer(false, 10, Number.POSITIVE_INFINITY, 0))
+  assert.deepEqual(oracle.take('k', 10, 0), answer(true, 0, 0, 1000))
+})
+
+test('a step back grants nothing and holds a key no longer than the step', () => {
+  const oracle = new RateOracle(TEN_A_SECOND)
+  oracle.take('k', 10, 5000)
+  assert.deepEqual(oracle.take('k', 1, 4000), answer(false, 0, 1100, 2000))
+  assert.deepEqual(oracle.take('k', 1, 5100), answer(true, 0, 0, 1000))
+})
+
+test('a refund stops at full, a penalty at ten bursts below empty', () => {
+  const oracle = new RateOracle(TEN_A_SECOND)
+  oracle.take('k', 3, 0)
+  assert.deepEqual(oracle.refund('k', 2, 0), answer(true, 9, 0, 100))
+  assert.deepEqual(oracle.refund('k', 100, 0), answer(true, 10, 0, 0))
+  assert.deepEqual(oracle.penalize('k', 12, 0), answer(false, 0, 300, 1200))
+  assert.deepEqual(oracle.penalize('k', 1_000_000, 0), answer(false, 0, 10_100, 11_000))
+})
+
+test('the longest block wins and 0 lifts it; tokens are shown as they are', () => {
+  const oracle = new RateOracle(TEN_A_SECOND)
+  oracle.take('k', 10, 0)
+  assert.deepEqual(oracle.block('k', 50, 0), answer(false, 0, 100, 1000))
+  assert.deepEqual(oracle.block('k', 5000, 0), answer(false, 0, 5000, 5000))
+  assert.deepEqual(oracle.block('k', 10, 500), answer(false, 5, 4500, 4500))
+  assert.deepEqual(oracle.take('k', 1, 4999.999), answer(false, 10, 1, 1))
+  assert.deepEqual(oracle.block('k', 0, 1000), answer(true, 10, 0, 0))
+})
+
+test('a reset pays the debt and lifts the block', () => {
+  const oracle = new RateOracle(TEN_A_SECOND)
+  oracle.penalize('k', 50, 0)
+  oracle.block('k', 1000, 0)
+  assert.deepEqual(oracle.reset('k', 0), answer(true, 10, 0, 0))
+})
+
+test('after an update what was spent stays spent, at most the new burst', () => {
+  const oracle = new RateOracle(TEN_A_SECOND)
+  oracle.take('some', 4, 0)
+  oracle.penalize('deep', 50, 0)
+  oracle.update({ algorithm: 'gcra', limit: 100, windowMs: 1000, burst: 20 }, 0)
+  assert.deepEqual(oracle.peek('some', 1, 0), answer(true, 16, 0, 40, 100))
+  assert.deepEqual(oracle.peek('deep', 1, 0), answer(false, 0, 10, 200, 100))
+  assert.deepEqual(oracle.peek('new', 1, 0), answer(true, 20, 0, 0, 100))
+})
+
+test('a fraction of a token is rounded up to the units of the new policy', () => {
+  const oracle = new RateOracle({ limit: 7, windowMs: 60_000, burst: 7 })
+  oracle.take('k', 1, 0)
+  // One unit short of a whole token is owed: 59,999,993 of 60,000,000 after a microsecond. At 1 per ms that is 1000 units again.
+  oracle.update({ algorithm: 'gcra', limit: 1, windowMs: 1, burst: 1 }, 0.001)
+  assert.deepEqual(oracle.peek('k', 1, 1), answer(false, 0, 1, 1, 1))
+  assert.deepEqual(oracle.peek('k', 1, 1.001), answer(true, 1, 0, 0, 1))
+})
+
+test('bookings wait until the debt is within the burst again', () => {
+  const oracle = new RateOracle(TEN_A_SECOND)
+  const bookings = [10, 5, 3].map((cost) => oracle.reserve('k', cost, 0))
+  assert.deepEqual(
+    bookings.map(({ waitMs }) => waitMs),
+    [0, 500, 800],
+  )
+  assert.deepEqual(oracle.take('k', 1, 0), answer(false, 0, 900, 1800))
+  assert.deepEqual([oracle.reserve('k', 11, 0).allowed, oracle.reserve('k', 11, 0).waitMs], [false, Number.POSITIVE_INFINITY])
+})
+
+test('the latest booking comes back in full, an earlier one without what later ones still wait for', () => {
+  const booked = (): [RateOracle, ...ReturnType<RateOracle['reserve']>[]] => {
+    const oracle = new RateOracle(TEN_A_SECOND)
+    return [oracle, ...[10, 5, 3].map((cost) => oracle.reserve('k', cost, 0))]
+  }
+  const [latest, , , third] = booked()
+  assert.ok(third)
+  assert.deepEqual(latest.cancel(third, 3, 0), answer(false, 0, 600, 1500))
+  const [middle, , second] = booked()
+  assert.ok(second)
+  assert.deepEqual(middle.cancel(second, 5, 0), answer(false, 0, 700, 1600))
+})
+
+test('of a booking whose time is long past, only what it would still owe comes back', () => {
+  const oracle = new RateOracle(TEN_A_SECOND)
+  const booking = oracle.reserve('k', 8, 0)
+  oracle.take('k', 2, 0)
+  assert.deepEqual(oracle.cancel(booking, 8, 600), answer(true, 8, 0, 200))
+  assert.deepEqual(oracle.cancel(booking, 8, 10_000), answer(true, 10, 0, 0))
+})

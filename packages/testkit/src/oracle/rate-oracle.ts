@@ -1,0 +1,123 @@
+import { type ExactEmission, exactEmission, type RateSpec } from './emission.js'
+import { KeyedOracle } from './keyed-oracle.js'
+import type { OracleBooking } from './oracle.js'
+import type { PolicySpec } from './policy-spec.js'
+import { ceilDiv, max, min } from './whole.js'
+
+/** The theoretical arrival time: when the key's debt is paid, in units. */
+type Arrival = bigint
+
+const MAX_PENALTY_BURSTS = 10n
+
+/**
+ * What a token bucket or GCRA limiter must answer: one theoretical arrival time a key, and the declared rounding of the emission
+ * interval ({@link exactEmission}). The arrival time stays when the clock steps back, so a key waits longer by the step and no more.
+ */
+export class RateOracle extends KeyedOracle<Arrival> {
+  #spec: RateSpec
+  #emission: ExactEmission
+
+  constructor(spec: RateSpec) {
+    super()
+    this.#spec = spec
+    this.#emission = accepted(spec)
+  }
+
+  protected override limit(): number {
+    return this.#spec.limit
+  }
+
+  protected override most(): number {
+    return this.#spec.burst
+  }
+
+  protected override remaining(arrival: Arrival | undefined, nowUs: bigint): bigint {
+    const { capacity, perToken } = this.#emission
+    return max(0n, capacity - this.#debt(arrival, nowUs)) / perToken
+  }
+
+  protected override passesAtUs(arrival: Arrival | undefined, cost: bigint, nowUs: bigint): bigint {
+    const { q, capacity, perToken } = this.#emission
+    return nowUs + ceilDiv(max(0n, this.#debt(arrival, nowUs) + cost * perToken - capacity), q)
+  }
+
+  protected override freshAtUs(arrival: Arrival | undefined, nowUs: bigint): bigint {
+    return nowUs + ceilDiv(this.#debt(arrival, nowUs), this.#emission.q)
+  }
+
+  protected override taken(arrival: Arrival | undefined, cost: bigint, nowUs: bigint): Arrival {
+    return this.#arrival(nowUs, this.#debt(arrival, nowUs) + cost * this.#emission.perToken)
+  }
+
+  /** Stops at full: a key without debt stays as it is. */
+  protected override refunded(arrival: Arrival, tokens: bigint, nowUs: bigint): Arrival {
+    const debt = this.#debt(arrival, nowUs)
+    return debt > 0n ? this.#arrival(nowUs, max(0n, debt - tokens * this.#emission.perToken)) : arrival
+  }
+
+  /** Down to ten bursts below empty; a key further down, after a step back, stays where it is. */
+  protected override penalized(arrival: Arrival | undefined, tokens: bigint, nowUs: bigint): Arrival {
+    const { perToken, capacity } = this.#emission
+    const debt = this.#debt(arrival, nowUs)
+    return this.#arrival(nowUs, max(debt, min(capacity * (MAX_PENALTY_BURSTS + 1n), debt + tokens * perToken)))
+  }
+
+  /** No debt from now on. A later step back finds the key paid up at this moment, not before it. */
+  protected override afterReset(arrival: Arrival, nowUs: bigint): Arrival {
+    return this.#debt(arrival, nowUs) > 0n ? this.#arrival(nowUs, 0n) : arrival
+  }
+
+  /** Charged now, though above the capacity: it may be spent once the debt is within it. */
+  protected override booked(arrival: Arrival | undefined, cost: bigint, _atUs: bigint, nowUs: bigint): Arrival {
+    return this.taken(arrival, cost, nowUs)
+  }
+
+  /** Where the booking left the key. */
+  protected override noteOf(arrival: Arrival): bigint {
+    return arrival
+  }
+
+  /**
+   * No more than what the booking would still be owing had nobody come after it; and what later bookings count on being paid
+   * does not come back.
+   */
+  protected override givenBack(arrival: Arrival, { note }: OracleBooking, tokens: bigint, nowUs: bigint): Arrival {
+    const { perToken, capacity } = this.#emission
+    const debt = this.#debt(arrival, nowUs)
+    const expected = this.#debt(note, nowUs)
+    const pending = max(0n, debt - max(capacity, expected))
+    const back = max(0n, min(tokens * perToken, expected) - pending)
+    return back > 0n ? this.#arrival(nowUs, max(0n, debt - back)) : arrival
+  }
+
+  /** What each key has spent stays spent, at most the new burst; a fraction of a token is rounded up to the new units. */
+  protected override adopt(spec: PolicySpec | RateSpec, nowUs: bigint): (arrival: Arrival) => Arrival {
+    if (!('burst' in spec)) throw new TypeError('a rate stays a rate')
+    const old = this.#emission
+    const next = accepted(spec)
+    this.#spec = spec
+    this.#emission = next
+    return (arrival) => {
+      const spent = ceilDiv(max(0n, arrival - nowUs * old.q) * next.perToken, old.perToken)
+      return this.#arrival(nowUs, min(next.capacity, spent))
+    }
+  }
+
+  protected override sibling(): RateOracle {
+    return new RateOracle(this.#spec)
+  }
+
+  #debt(arrival: Arrival | undefined, nowUs: bigint): bigint {
+    return arrival === undefined ? 0n : max(0n, arrival - nowUs * this.#emission.q)
+  }
+
+  #arrival(nowUs: bigint, debt: bigint): Arrival {
+    return nowUs * this.#emission.q + debt
+  }
+}
+
+function accepted(spec: RateSpec): ExactEmission {
+  const emission = exactEmission(spec)
+  if (emission === undefined) throw new RangeError(`no exact form for ${JSON.stringify(spec)}`)
+  return emission
+}

@@ -1,0 +1,156 @@
+import { KeyedOracle } from './keyed-oracle.js'
+import { logTickUs } from './log-tick.js'
+import type { OracleBooking } from './oracle.js'
+import type { PolicySpec, SlidingLogSpec } from './policy-spec.js'
+import { ceilDiv, max, min, toUs } from './whole.js'
+
+/** A request that passed, at a time rounded up to the tick. With slots of four bytes those of one time are one entry here. */
+interface Entry {
+  readonly atUs: bigint
+  readonly cost: bigint
+}
+
+/** Oldest first. */
+type Log = readonly Entry[]
+
+const PENALTY_LIMITS = 11n
+
+/**
+ * What a sliding log limiter must answer: a list of what passed a key. An entry counts until a window after its time. A key whose
+ * newest entry lies ahead of now, as the clock stepped back or it was reserved, is closed until then.
+ */
+export class SlidingLogOracle extends KeyedOracle<Log> {
+  #spec: SlidingLogSpec
+
+  constructor(spec: SlidingLogSpec) {
+    super()
+    this.#spec = spec
+  }
+
+  protected override limit(): number {
+    return this.#spec.limit
+  }
+
+  protected override most(): number {
+    return this.#spec.limit
+  }
+
+  protected override remaining(log: Log = [], nowUs: bigint): bigint {
+    return this.#opensUs(log, nowUs) > nowUs ? 0n : max(0n, this.#limit() - this.#used(log, nowUs))
+  }
+
+  /** Nothing comes back but by the end of an entry. */
+  protected override passesAtUs(log: Log = [], cost: bigint, nowUs: bigint): bigint {
+    const opensUs = this.#opensUs(log, nowUs)
+    const moments = [opensUs, ...log.map((entry) => this.#endUs(entry)).filter((us) => us > opensUs)]
+    const passes = moments.find((us) => this.#used(log, us) + cost <= this.#limit())
+    if (passes === undefined) throw new RangeError('an impossible cost never passes')
+    return passes
+  }
+
+  protected override freshAtUs(log: Log = [], nowUs: bigint): bigint {
+    const newest = log.at(-1)
+    return newest === undefined ? nowUs : this.#endUs(newest)
+  }
+
+  protected override taken(log: Log = [], cost: bigint, nowUs: bigint): Log {
+    return this.#appended(log, { atUs: this.#stored(nowUs), cost })
+  }
+
+  /** The newest first, of those that still count. */
+  protected override refunded(log: Log, tokens: bigint, nowUs: bigint): Log {
+    return lessened(log, tokens, (entry) => this.#endUs(entry) > nowUs)
+  }
+
+  /**
+   * Down to ten limits below empty. Where the log has no room for another entry, or is ahead, the newest gains the tokens. Slots of four
+   * bytes keep only as many tokens as there are slots.
+   */
+  protected override penalized(log: Log = [], tokens: bigint, nowUs: bigint): Log | undefined {
+    const storedUs = this.#stored(nowUs)
+    const newest = log.at(-1)
+    const atUs = max(storedUs, newest?.atUs ?? storedUs)
+    if (this.#spec.slotBytes === 4) return this.#newestSlots(this.#appended(log, { atUs, cost: min(tokens, this.#limit()) }))
+    const cost = min(tokens, PENALTY_LIMITS * this.#limit() - this.#used(log, max(nowUs, newest?.atUs ?? nowUs)))
+    if (cost <= 0n) return log
+    if (newest === undefined || (storedUs > newest.atUs && this.#live(log, nowUs).length < this.#spec.limit)) {
+      return this.#appended(log, { atUs, cost })
+    }
+    return [...log.slice(0, -1), { atUs, cost: newest.cost + cost }]
+  }
+
+  protected override givenBack(log: Log, booking: OracleBooking, tokens: bigint): Log {
+    const newest = log.at(-1)
+    return newest?.atUs === this.#stored(booking.atUs) ? lessened(log, min(tokens, newest.cost), () => true) : log
+  }
+
+  /** Entries stay, as the new policy stores times; those that ended under the old one never come back. */
+  protected override adopt(spec: PolicySpec, nowUs: bigint): (log: Log) => Log {
+    if (spec.algorithm !== 'sliding-log') throw new TypeError('a log stays one')
+    const old = this.copy() as SlidingLogOracle
+    this.#spec = spec
+    return (log) => old.#live(log, nowUs).map(({ atUs, cost }) => ({ atUs: this.#stored(atUs), cost }))
+  }
+
+  protected override sibling(): SlidingLogOracle {
+    return new SlidingLogOracle(this.#spec)
+  }
+
+  /** The first moment, now or later, at which a request would not be stored before the newest. */
+  #opensUs(log: Log, nowUs: bigint): bigint {
+    const newest = log.at(-1)
+    return newest === undefined ? nowUs : max(nowUs, newest.atUs - this.#tickUs() + 1n)
+  }
+
+  #used(log: Log, us: bigint): bigint {
+    return this.#live(log, us).reduce((sum, { cost }) => sum + cost, 0n)
+  }
+
+  #live(log: Log, us: bigint): Log {
+    return log.filter((entry) => this.#endUs(entry) > us)
+  }
+
+  #endUs({ atUs }: Entry): bigint {
+    return atUs + toUs(this.#spec.windowMs)
+  }
+
+  #appended(log: Log, entry: Entry): Log {
+    const newest = log.at(-1)
+    if (this.#spec.slotBytes === 8 || newest?.atUs !== entry.atUs) return [...log, entry]
+    return [...log.slice(0, -1), { atUs: entry.atUs, cost: newest.cost + entry.cost }]
+  }
+
+  #newestSlots(log: Log): Log {
+    let room = this.#limit()
+    const kept: Entry[] = []
+    for (const { atUs, cost } of log.toReversed()) {
+      if (room > 0n) kept.unshift({ atUs, cost: min(cost, room) })
+      room -= cost
+    }
+    return kept
+  }
+
+  #stored(us: bigint): bigint {
+    return ceilDiv(us, this.#tickUs()) * this.#tickUs()
+  }
+
+  #tickUs(): bigint {
+    return this.#spec.tickUs === undefined ? logTickUs(this.#spec) : BigInt(this.#spec.tickUs)
+  }
+
+  #limit(): bigint {
+    return BigInt(this.#spec.limit)
+  }
+}
+
+/** Without the newest `tokens` of those entries that count; what is down to nothing is gone. */
+function lessened(log: Log, tokens: bigint, counts: (entry: Entry) => boolean): Log {
+  let left = tokens
+  const kept: Entry[] = []
+  for (const entry of log.toReversed()) {
+    const back = counts(entry) ? min(left, entry.cost) : 0n
+    left -= back
+    if (back < entry.cost) kept.unshift({ atUs: entry.atUs, cost: entry.cost - back })
+  }
+  return kept
+}

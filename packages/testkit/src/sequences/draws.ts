@@ -1,0 +1,62 @@
+import type { Random } from '../random.js'
+
+// What random sequences draw from.
+
+export const HOUR_MS = 3_600_000
+export const DAY_MS = 24 * HOUR_MS
+export const YEAR_MS = 365.25 * DAY_MS
+/** Readings stay where a double of milliseconds still tells every microsecond. */
+export const LAST_MS = 2 ** 41
+/** A table for eight keys has room for these, each with a block. */
+export const MOST_KEYS = 4
+export const MOST_ENDS = 3
+export const WINDOWS_MS = [
+  1,
+  1.001,
+  1.999,
+  2,
+  7,
+  10,
+  16.667,
+  100,
+  997,
+  1000,
+  1001,
+  10_000,
+  60_000,
+  3_600_000,
+  DAY_MS,
+  7 * DAY_MS,
+  30 * DAY_MS,
+  366 * DAY_MS,
+]
+export const LIMITS = [
+  1, 2, 3, 7, 10, 11, 60, 97, 100, 999, 1000, 1009, 9973, 10_000, 65_537, 999_983, 1_000_000, 15_485_863, 999_999_937, 1_000_000_000,
+]
+
+/** Clock readings are seldom whole microseconds. */
+export function finerThanUs(random: Random): number {
+  return random.chance(0.2) ? (random.fraction() - 0.5) / 1000 : 0
+}
+
+/** How long to block: 0 lifts it. */
+export function randomBlockMs(random: Random, windowMs: number): number {
+  return random.pick([0, 0.001, 1, 1000, windowMs, random.fraction() * DAY_MS])
+}
+
+/** A cost near the most that passes, or a small one, and seldom one above it. */
+export function randomCost(random: Random, most: number): number {
+  switch (random.integer(0, 7)) {
+    case 0:
+      return most
+    case 1:
+      return Math.max(1, most - 1)
+    case 2:
+      return most + (random.chance(0.3) ? 1 : 0)
+    case 3:
+    case 4:
+      return random.magnitude(1, most)
+    default:
+      return 1
+  }
+}

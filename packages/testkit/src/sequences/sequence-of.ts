@@ -1,0 +1,133 @@
+import type { OracleKey } from '../oracle/oracle.js'
+import { type AlgorithmName, mostCost, type PolicySpec, type SinglePolicySpec } from '../oracle/policy-spec.js'
+import { Random } from '../random.js'
+import { DAY_MS, finerThanUs, HOUR_MS, LAST_MS, MOST_ENDS, MOST_KEYS, randomBlockMs, randomCost, YEAR_MS } from './draws.js'
+import { randomGapMs } from './random-gap.js'
+import { nextPolicy, randomPolicyOf } from './random-policy.js'
+import { CERTAIN_MS, rateSequenceOf } from './rate-sequences.js'
+import type { Place, Sequence, Step } from './sequence.js'
+
+/** From here on the oracle knows its calendars. */
+const CALENDARS_MS = Date.UTC(2000, 0)
+
+/** The sequence that belongs to a seed: always the same one. Without an algorithm one of a rate that only knows the plain verbs. */
+export function sequenceOf(seed: number, algorithm?: AlgorithmName): Sequence {
+  return algorithm === undefined ? rateSequenceOf(seed) : new Sequencer(seed, algorithm).sequence()
+}
+
+/** Makes one sequence with all verbs. */
+class Sequencer {
+  readonly #random: Random
+  readonly #first: PolicySpec
+  readonly #calendars: boolean
+  /** Only then several keys and blocks, see {@link CERTAIN_MS}. */
+  readonly #forward: boolean
+  readonly #keys: readonly OracleKey[]
+  readonly #ends: number
+  #policy: PolicySpec
+  #atMs: number
+  #latestMs: number
+  /** When the policy was set, and how many bookings were asked for before. */
+  #sinceMs: number
+  #bookedBefore = 0
+  readonly #bookings: number[] = []
+  #permits = 0
+  readonly #pastMs: number[] = []
+
+  constructor(seed: number, algorithm: AlgorithmName) {
+    const random = new Random(seed)
+    this.#random = random
+    this.#calendars = random.chance(0.4)
+    this.#first = randomPolicyOf(random, algorithm, this.#calendars)
+    this.#policy = this.#first
+    const startsMs = this.#calendars
+      ? [1_789_000_000_000, CALENDARS_MS + DAY_MS + random.fraction() * 30 * YEAR_MS]
+      : [2 * HOUR_MS, 1_789_000_000_000, random.fraction() * 30 * YEAR_MS, HOUR_MS + random.fraction() * 1000]
+    this.#atMs = random.pick(startsMs)
+    this.#latestMs = this.#atMs
+    this.#sinceMs = this.#atMs
+    this.#forward = random.chance(0.5)
+    this.#keys = Array.from({ length: this.#forward ? random.integer(1, MOST_KEYS) : 1 }, (_, i) => this.#randomKey(i))
+    this.#ends = random.integer(1, MOST_ENDS)
+  }
+
+  sequence(): Sequence {
+    const length = this.#random.integer(5, 40)
+    return { policy: this.#first, steps: Array.from({ length }, (_, i) => this.#nextStep(i === 0)) }
+  }
+
+  #nextStep(isFirst: boolean): Step {
+    this.#move(isFirst)
+    const place = { atMs: this.#atMs, key: this.#random.pick(this.#keys), end: this.#random.integer(0, this.#ends - 1) }
+    const step = this.#randomStep(place)
+    if (step.verb === 'update') this.#policy = step.policy
+    if (step.verb === 'update' || isFirst) {
+      this.#sinceMs = this.#atMs
+      this.#latestMs = this.#atMs
+      this.#bookedBefore = this.#bookings.length
+    }
+    if (step.verb === 'reserve') this.#bookings.push(step.cost)
+    if (step.verb === 'take') this.#permits++
+    return step
+  }
+
+  #move(isFirst: boolean): void {
+    const random = this.#random
+    const gapMs = isFirst ? 0 : randomGapMs(random, random.pick(partsOf(this.#policy)), this.#atMs, this.#pastMs)
+    const nextMs = Math.round((this.#atMs + gapMs) * 1000) / 1000 + finerThanUs(random)
+    this.#atMs = Math.min(LAST_MS, Math.max(this.#earliestMs(), nextMs))
+    this.#latestMs = Math.max(this.#latestMs, this.#atMs)
+    this.#pastMs.push(this.#atMs)
+  }
+
+  #earliestMs(): number {
+    if (this.#forward) return this.#latestMs
+    if (!partsOf(this.#policy).some((part) => 'burst' in part)) return this.#calendars ? CALENDARS_MS : 0
+    return this.#latestMs - this.#sinceMs < CERTAIN_MS ? this.#sinceMs - HOUR_MS : this.#latestMs
+  }
+
+  #randomStep(place: Place): Step {
+    const random = this.#random
+    const most = mostCost(this.#policy)
+    const die = random.integer(0, 99)
+    if (die < 10) return this.#laterStep(place) ?? { ...place, verb: 'peek', cost: 1 }
+    if (die < 20) return { ...place, verb: 'reserve', cost: randomCost(random, most) }
+    if (die < 28) return { ...place, verb: 'peek', cost: randomCost(random, most) }
+    if (die < 33) return { ...place, verb: 'refund', tokens: randomCost(random, most) }
+    if (die < 38) return { ...place, verb: 'penalize', tokens: randomCost(random, most * 4) }
+    if (die < 41 && this.#forward) return { ...place, verb: 'block', durationMs: randomBlockMs(random, longestMs(this.#policy)) }
+    if (die < 43) return { ...place, verb: 'reset' }
+    if (die < 47) return { ...place, verb: 'update', policy: nextPolicy(random, this.#policy, this.#calendars) }
+    return { ...place, verb: 'take', cost: randomCost(random, most) }
+  }
+
+  /** To what was booked or given before. */
+  #laterStep(place: Place): Step | undefined {
+    const random = this.#random
+    if (this.#policy.algorithm === 'concurrency' && this.#permits > 0 && random.chance(0.8)) {
+      return { ...place, verb: random.pick(['release', 'release', 'heartbeat']), permit: random.integer(0, this.#permits - 1) }
+    }
+    // What a booking of a rate owes is in units of its own policy: an update ends that.
+    const oldest = partsOf(this.#policy).some((part) => 'burst' in part) ? this.#bookedBefore : 0
+    if (oldest >= this.#bookings.length) return undefined
+    const booking = random.integer(oldest, this.#bookings.length - 1)
+    const cost = this.#bookings[booking] as number
+    if (random.chance(0.4)) return { ...place, verb: 'cancel', booking }
+    return { ...place, verb: 'settle', booking, actual: random.pick([0, cost - 1, cost, cost + 1, random.magnitude(1, 2 * cost)]) }
+  }
+
+  /** With all-of one for all parts, or one for each. */
+  #randomKey(i: number): OracleKey {
+    const { algorithm } = this.#first
+    if (algorithm !== 'all-of' || this.#random.chance(0.5)) return `key ${i}`
+    return partsOf(this.#first).map(() => `key ${this.#random.integer(0, MOST_KEYS - 1)}`)
+  }
+}
+
+function partsOf(policy: PolicySpec): readonly SinglePolicySpec[] {
+  return policy.algorithm === 'all-of' ? policy.parts : [policy]
+}
+
+function longestMs(policy: PolicySpec): number {
+  return Math.max(...partsOf(policy).map(({ windowMs }) => windowMs))
+}

@@ -1,0 +1,122 @@
+import { DAWN, DAY, HOUR, MINUTE, NOW, SECOND, script, YEAR } from './script.js'
+import type { Vector, VectorPolicy } from './vector.js'
+
+function per(limit: number, windowUs: number): VectorPolicy {
+  return { limit, windowUs }
+}
+
+/** The last Sunday of October 2026, when the day in Rome has 25 hours: it begins at 22:00 UTC on Saturday. */
+const LONG_DAY = Date.UTC(2026, 9, 24, 22) * 1000
+
+export const FIXED_WINDOW_SCRIPTS: readonly Vector[] = [
+  script('windows are those of UTC, whenever a key comes first', per(3, MINUTE), [
+    { atUs: DAWN + 59 * SECOND, times: 4, take: 1 },
+    { atUs: DAWN + MINUTE - 1, take: 1 },
+    { atUs: DAWN + MINUTE, times: 4, take: 1 },
+    { atUs: DAWN + MINUTE + 1, peek: 3 },
+    { atUs: DAWN + 2 * MINUTE, peek: 3 },
+  ]),
+  script('an impossible cost charges nothing; a denial changes nothing', per(10, SECOND), [
+    { atUs: NOW, take: 11 },
+    { atUs: NOW, take: 8 },
+    { atUs: NOW, times: 100, take: 3 },
+    { atUs: NOW, peek: 2 },
+    { atUs: NOW, take: 2 },
+  ]),
+  script('retry-after is rounded up to the end of the window', per(1, 900_000), [
+    { atUs: DAWN + 100_000, take: 1 },
+    { atUs: DAWN + 100_000, take: 1 },
+    { atUs: DAWN + 100_001, take: 1 },
+    { atUs: DAWN + 899_999, take: 1 },
+    { atUs: DAWN + 900_000, take: 1 },
+  ]),
+  script('the clock steps back: closed until the window of the key begins', per(3, MINUTE), [
+    { atUs: DAWN + MINUTE, take: 1 },
+    { atUs: DAWN + MINUTE - 1, take: 1 },
+    { atUs: DAWN + MINUTE - 1, take: 3 },
+    { atUs: DAWN, refund: 1 },
+    { atUs: DAWN, take: 1 },
+    { atUs: DAWN + MINUTE, take: 3 },
+  ]),
+  script('a penalty goes down to ten limits below empty and ends with the window; a refund is of this window', per(10, SECOND), [
+    { atUs: DAWN, penalize: 5 },
+    { atUs: DAWN, penalize: 1_000_000_000 },
+    { atUs: DAWN, refund: 99 },
+    { atUs: DAWN, refund: 10 },
+    { atUs: DAWN, refund: 1_000_000_000 },
+    { atUs: DAWN, take: 10 },
+    { atUs: DAWN + SECOND, refund: 5 },
+    { atUs: DAWN + SECOND, take: 10 },
+    { atUs: DAWN + SECOND, reset: true },
+  ]),
+  script('a block is apart from the count; the longest wins, 0 lifts it', per(10, SECOND), [
+    { atUs: DAWN, take: 10 },
+    { atUs: DAWN, blockUs: 50_000 },
+    { atUs: DAWN, blockUs: 5 * SECOND },
+    { atUs: DAWN + 2 * SECOND, take: 1 },
+    { atUs: DAWN + 2 * SECOND, reserve: 1 },
+    { atUs: DAWN + 5 * SECOND - 1, take: 1 },
+    { atUs: DAWN + 5 * SECOND, take: 1 },
+    { atUs: DAWN + 5 * SECOND, blockUs: DAY },
+    { atUs: DAWN + 5 * SECOND, blockUs: 0 },
+  ]),
+  script('a change of the limit keeps the window, one of the window keeps what was spent', per(100, MINUTE), [
+    { atUs: DAWN, take: 60 },
+    { atUs: DAWN, update: per(50, MINUTE) },
+    { atUs: DAWN, take: 1 },
+    { atUs: DAWN, update: per(70, HOUR) },
+    { atUs: DAWN, take: 20 },
+    { atUs: DAWN + MINUTE, take: 1 },
+    { atUs: DAWN + HOUR, update: per(10, SECOND) },
+    { atUs: DAWN + HOUR, take: 10 },
+  ]),
+  script('bookings go to later windows, and what is skipped of one is not used', per(10, SECOND), [
+    { atUs: DAWN, reserve: 6 },
+    { atUs: DAWN, reserve: 6 },
+    { atUs: DAWN, take: 1 },
+    { atUs: DAWN, reserve: 3 },
+    { atUs: DAWN, reserve: 2 },
+    { atUs: DAWN, reserve: 11 },
+    { atUs: DAWN, cancel: 1 },
+    { atUs: DAWN, cancel: 3 },
+    { atUs: DAWN, take: 1 },
+    { atUs: DAWN + SECOND, take: 1 },
+    { atUs: DAWN + 2 * SECOND, settle: 2, actual: 5 },
+    { atUs: DAWN + 2 * SECOND, take: 8 },
+  ]),
+  script('a month of UTC', { limit: 1000, windowUs: 31 * DAY, calendar: { unit: 'month', timeZone: 'UTC' } }, [
+    { atUs: NOW, take: 1000 },
+    { atUs: NOW, take: 1 },
+    { atUs: Date.UTC(2026, 9) * 1000 - 1, take: 1 },
+    { atUs: Date.UTC(2026, 9) * 1000, take: 1 },
+    { atUs: Date.UTC(2026, 9) * 1000, reserve: 1000 },
+    { atUs: Date.UTC(2026, 10) * 1000, peek: 1 },
+  ]),
+  script('a day of 25 hours in Rome', { limit: 2, windowUs: DAY, calendar: { unit: 'day', timeZone: 'Europe/Rome' } }, [
+    { atUs: LONG_DAY - 1, times: 3, take: 1 },
+    { atUs: LONG_DAY, times: 3, take: 1 },
+    { atUs: LONG_DAY + 25 * HOUR - 1, take: 1 },
+    { atUs: LONG_DAY + 25 * HOUR, take: 1 },
+  ]),
+  script('weeks from Monday and years', { limit: 1, windowUs: 7 * DAY, calendar: { unit: 'week', timeZone: 'Europe/Rome' } }, [
+    { atUs: NOW, take: 1 },
+    { atUs: NOW, take: 1 },
+    { atUs: NOW, update: { limit: 1, windowUs: 366 * DAY, calendar: { unit: 'year', timeZone: 'UTC' } } },
+    { atUs: NOW, take: 1 },
+    { atUs: Date.UTC(2027, 0) * 1000, take: 1 },
+  ]),
+  script('1,000,000,000 per 366 days, and 1 per millisecond', per(1_000_000_000, 366 * DAY), [
+    { atUs: NOW, take: 1_000_000_000 },
+    { atUs: NOW, take: 1 },
+    { atUs: NOW, penalize: 20_000_000_000 },
+    { atUs: NOW, update: per(1, 1000) },
+    { atUs: NOW, take: 1 },
+    { atUs: NOW + 1000, everyUs: 250, times: 4000, take: 1 },
+  ]),
+  script('30 years idle, and 30 years of use', per(1000, SECOND), [
+    { atUs: 0, take: 1000 },
+    { atUs: 30 * YEAR, take: 1000 },
+    { atUs: 30 * YEAR, take: 1 },
+    { atUs: 30 * YEAR + 1_000_000, everyUs: 10 * DAY, times: 1000, take: 1000 },
+  ]),
+]

@@ -1,0 +1,17 @@
+import type { Vector, VectorStep } from './vector.js'
+
+// Times of vectors, in microseconds.
+
+export const SECOND = 1_000_000
+export const MINUTE = 60 * SECOND
+export const HOUR = 60 * MINUTE
+export const DAY = 24 * HOUR
+export const YEAR = 365 * DAY + 6 * HOUR
+/** In September 2026, and no round number of anything. */
+export const NOW = 1_789_000_000_123_457
+/** The first microsecond of that UTC day. */
+export const DAWN = NOW - (NOW % DAY)
+
+export function script(name: string, policy: Vector['policy'], steps: readonly VectorStep[]): Vector {
+  return { name, policy, steps }
+}
