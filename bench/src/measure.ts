@@ -42,7 +42,7 @@ export interface Effort {
 const SUBJECT = fileURLToPath(new URL('./subject.js', import.meta.url))
 const SETTLE_MS = 50
 /** Threads that lost their processor decide by an old reading, and may find the bucket of that time empty. */
-const MOSTLY = 0.99
+const MOSTLY = 0.95
 
 /** A contender of this process' kind, with the rest of its job. */
 export function subject(contender: ContenderName, effort: Effort, job: Partial<Job> & { name?: string } = {}): Subject {

@@ -25,11 +25,7 @@ export class Alarm {
 
   /** Milliseconds until then, none when it is past. */
   leftMs(untilUs: number): number {
-    if (untilUs === Number.POSITIVE_INFINITY) return untilUs
-    // A coarse clock stands still until it is read anew. The reading itself is whole microseconds, a timer from the fraction before it
-    // would at times fire one too early or too late.
-    this.ticker.read()
-    return Math.max(0, untilUs / 1000 - this.clock.nowMs())
+    return untilUs === Number.POSITIVE_INFINITY ? untilUs : Math.max(0, (untilUs - this.ticker.read()) / 1000)
   }
 
   /** The reading in `ms`. */
@@ -58,7 +54,10 @@ export class Alarm {
     const { first } = this.alerts
     if (first === undefined) return
     this.timerUs = first.dueUs
-    this.cancelTimer = this.after(this.leftMs(first.dueUs), () => this.ring())
+    // A coarse clock stands still until it is read anew. The delay is from the clock's own fraction of a microsecond: from the reading, which
+    // is rounded, a timer might come one too early or too late.
+    this.ticker.read()
+    this.cancelTimer = this.after(Math.max(0, first.dueUs / 1000 - this.clock.nowMs()), () => this.ring())
   }
 
   /** A timer that fires before the clock is there, or whose alert was cleared, is set again. */

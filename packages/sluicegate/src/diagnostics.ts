@@ -1,9 +1,10 @@
 import type { Decision } from './decision.js'
+import type { Key } from './limiter.js'
 
 /** Published on `sluicegate:denial`. */
 export interface DenialEvent {
   readonly policy: string
-  readonly key: string
+  readonly key: Key
   readonly cost: number
   readonly decision: Decision
 }

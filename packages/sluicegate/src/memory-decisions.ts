@@ -101,6 +101,21 @@ export class MemoryDecisions {
     return { ...booked, allowed: decision.allowed, atUs: decision.allowed ? nowUs : atUs, maybeSooner: answer !== answer, decision, debt: 0 }
   }
 
+  /**
+   * A take that is written down in a descriptor; it stands if that is committed. Undefined when the clock has to be read again.
+   * What has to be told about a denial the caller tells, about the whole.
+   */
+  stageHashed(descriptor: number, key: string, low: number, high: number, nowUs: number, cost: number): MemoryBooking | undefined {
+    const { core } = this.opened
+    const answer = core.stage(descriptor, low, high, nowUs, cost)
+    if (Number.isNaN(answer) && this.opened.reason() === 'LATE') return undefined
+    const { terms } = this
+    const unitsPerUs = terms instanceof RateTerms ? terms.unitsPerUs : 0
+    const decision = answer >= 0 ? terms.allowed(answer) : answer < 0 ? terms.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost)
+    const debt = answer >= 0 ? answer : 0
+    return { key, cost, bookedUs: nowUs, atUs: nowUs, allowed: decision.allowed, maybeSooner: true, decision, low, high, debt, unitsPerUs }
+  }
+
   /** Gives tokens of a booking back. */
   protected giveBackHashed({ low, high, atUs, bookedUs, debt, unitsPerUs, key }: MemoryBooking, tokens: number): Decision {
     const nowUs = this.nowUs()

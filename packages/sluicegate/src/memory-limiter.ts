@@ -2,18 +2,21 @@ import { blockUs, checkedTokens, checkKey } from './arguments.js'
 import type { BookingDesk } from './booking.js'
 import { checkedPolicy } from './checked-policy.js'
 import { type Clock, clockHandle } from './clock.js'
+import type { Core } from './core.js'
 import type { Decision } from './decision.js'
 import type { Duration } from './duration.js'
 import { PolicyError } from './errors.js'
 import { fingerprint, high, low } from './fingerprint.js'
-import { type HotKeys, SpaceSaving } from './hot-keys.js'
+import type { HotKeys } from './hot-keys.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from './limiter.js'
 import { MemoryBoundKey } from './memory-bound-key.js'
 import { type MemoryBooking, MemoryDecisions, type MemoryLimiterParts } from './memory-decisions.js'
 import type { Algorithm, Policy } from './policy.js'
 import { publishPolicy } from './policy-block.js'
+import type { ReleaseWord } from './release-watch.js'
 import type { Reservation } from './reservation.js'
 import { reserve } from './reserving.js'
+import { TopLists } from './top-lists.js'
 import { Waiting } from './waiting.js'
 
 /** What a handle carries. Everything here is structured-clonable. */
@@ -30,24 +33,23 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
   private readonly clock: Clock
   private readonly k0: number
   private readonly k1: number
-  private readonly demand: SpaceSaving | undefined
-  private readonly denials: SpaceSaving | undefined
+  /** Undefined when nobody asked for them. */
+  private readonly lists: TopLists | undefined
   protected readonly waiting: Waiting<Answer>
+  /** Called when this thread gave something back that others may wait for. */
+  onRelease: (key: string) => void = (key) => this.waiting.released(key)
 
   /** Founds the memory with `policy`, or joins one that another thread founded. */
   constructor(parts: MemoryLimiterParts, policy?: Policy) {
     super(parts, policy)
     this.clock = parts.clock
     ;[this.k0, this.k1] = parts.secret
-    if (parts.hotKeys > 0) {
-      this.demand = new SpaceSaving(parts.hotKeys)
-      this.denials = new SpaceSaving(parts.hotKeys)
-    }
+    if (parts.hotKeys > 0) this.lists = new TopLists(parts.hotKeys)
     this.waiting = new Waiting<Answer>({
       desk: this,
       clock: parts.clock,
       maxWaiters: parts.maxWaiters,
-      releases: this.policy.algorithm === 'concurrency' ? this.opened.releases() : undefined,
+      releases: this.policy.algorithm === 'concurrency' ? this.releases() : undefined,
     })
   }
 
@@ -129,7 +131,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
 
   hotKeys(n = 10): HotKeys {
     this.opened.core.look()
-    return { demand: this.demand?.top(n) ?? [], denials: this.denials?.top(n) ?? [] }
+    return this.lists?.top(n) ?? { demand: [], denials: [] }
   }
 
   snapshot(): Uint8Array {
@@ -148,7 +150,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
   /** {@link take} for a key whose fingerprint is known. */
   takeBound(key: string, low: number, high: number, cost: number): Answer {
     const decision = this.takeHashed(key, low, high, cost)
-    if (this.demand !== undefined) this.count(key, decision.allowed)
+    if (this.lists !== undefined) this.lists.count(key, decision.allowed)
     return decision as Answer
   }
 
@@ -158,7 +160,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
     checkKey(key)
     fingerprint(key, this.k0, this.k1)
     const booking = this.bookHashed(key, low, high, cost, Math.min(mostMs * 1000, Number.MAX_SAFE_INTEGER))
-    if (this.demand !== undefined) this.count(key, booking.allowed)
+    this.lists?.count(key, booking.allowed)
     return booking as MemoryBooking<Answer>
   }
 
@@ -178,6 +180,28 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
     return { ...decision, allowed: false, retryAfterMs: Math.max(1, decision.retryAfterMs) } as Answer
   }
 
+  /** The word in shared memory that counts what was released. */
+  releases(): ReleaseWord {
+    return this.opened.releases()
+  }
+
+  /** This thread's core, for what is done over several limiters of one memory. */
+  get core(): Core {
+    return this.opened.core
+  }
+
+  /** A take of `key` as one of several; see {@link MemoryDecisions.stageHashed}. */
+  stage(descriptor: number, key: string, nowUs: number, cost: number): MemoryBooking | undefined {
+    this.hash(key)
+    return this.stageHashed(descriptor, key, low, high, nowUs, cost)
+  }
+
+  /** The key's hash, in `low` and `high` of fingerprint.ts. */
+  hash(key: Key): asserts key is string {
+    checkKey(key)
+    fingerprint(key, this.k0, this.k1)
+  }
+
   private change(key: Key, verb: (nowUs: number) => number): Decision {
     checkKey(key)
     const nowUs = this.nowUs()
@@ -187,14 +211,10 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
     this.answered(verb(nowUs), key)
     return this.peekHashed(key, ownLow, ownHigh, 1, nowUs)
   }
-
-  private count(key: string, allowed: boolean): void {
-    this.demand?.add(key)
-    if (!allowed) this.denials?.add(key)
-  }
 }
 
-function checkChange(before: Policy, next: Policy): void {
+/** @throws {PolicyError} `ALGORITHM_CHANGE` */
+export function checkChange(before: Policy, next: Policy): void {
   if (next.algorithm !== before.algorithm) {
     const mend = `must stay ${before.algorithm}: make a new limiter to change the algorithm`
     throw new PolicyError('ALGORITHM_CHANGE', 'policy', next.algorithm, mend)

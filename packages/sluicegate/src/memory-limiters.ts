@@ -1,8 +1,9 @@
 import { type Clock, clockFromHandle } from './clock.js'
-import { createMemory, sectionAt } from './core-memory.js'
+import { createMemory, type Section, sectionAt } from './core-memory.js'
 import { PolicyError } from './errors.js'
 import { randomSecret } from './fingerprint.js'
 import type { Limiter, LimiterHandle } from './limiter.js'
+import { type AllOfHandle, MemoryAllOfLimiter } from './memory-all-of.js'
 import type { MemoryLimiterParts } from './memory-decisions.js'
 import { type MemoryHandle, MemoryLimiter } from './memory-limiter.js'
 import { MemoryPermitLimiter } from './memory-permit-limiter.js'
@@ -22,39 +23,63 @@ const DEFAULT_MOST_BYTES = 2 ** 30
 
 /** A limiter in a memory of its own. */
 export function newMemoryLimiter(policy: Policy, { maxKeys, denyWhenFull, ...parts }: NewMemory): Limiter {
-  const { stride } = numbersOf(policy)
-  const section = sectionAt(0, maxKeys ?? defaultMaxKeys(stride), stride)
-  const memory = createMemory(section.end, policy.algorithm.startsWith('sliding') || policy.algorithm === 'concurrency')
-  const open: MemoryLimiterParts['open'] = (host) => {
-    const opened = new OpenCore(memory, section.address, host)
-    opened.core.create(section.address, section.lines, denyWhenFull)
-    return opened
+  const { policies = [policy], name, algorithm } = policy
+  const sections: Section[] = []
+  for (const part of policies) {
+    const { stride } = numbersOf(part)
+    sections.push(sectionAt(sections.at(-1)?.end ?? 0, maxKeys ?? defaultMaxKeys(stride), stride))
   }
-  return limiterOver({ ...parts, open, secret: randomSecret() }, policy.algorithm, policy)
+  const grows = policies.some((part) => part.algorithm.startsWith('sliding') || part.algorithm === 'concurrency')
+  const memory = createMemory(sections.at(-1)?.end ?? 0, grows)
+  const secret = randomSecret()
+  const limiters = policies.map((part, i) => {
+    const { address, lines } = sections[i] as Section
+    const open: MemoryLimiterParts['open'] = (host) => {
+      const opened = new OpenCore(memory, address, host)
+      opened.core.create(address, lines, denyWhenFull)
+      return opened
+    }
+    return limiterOver({ ...parts, hotKeys: algorithm === 'all-of' ? 0 : parts.hotKeys, open, secret }, part.algorithm, part)
+  })
+  return algorithm === 'all-of' ? new MemoryAllOfLimiter({ ...parts, parts: limiters, name }) : (limiters[0] as Limiter)
+}
+
+/** What a thread gives its own end of a limiter. */
+export interface AttachedMemory extends Pick<MemoryLimiterParts, 'hotKeys' | 'maxWaiters'> {
+  readonly clock: Clock | undefined
 }
 
 /**
  * The limiter of a handle, in this thread.
  *
- * @throws {PolicyError} `HANDLE_INVALID`
+ * @throws {PolicyError} `HANDLE_INVALID`, or what `checkClock` throws.
  */
 export function attachedMemoryLimiter(
   handle: LimiterHandle,
-  parts: Pick<MemoryLimiterParts, 'hotKeys' | 'maxWaiters'> & { readonly clock: Clock | undefined },
+  options: AttachedMemory,
   checkClock: (clock: unknown) => asserts clock is Clock,
 ): Limiter {
-  const { sluicegate, memory, section, secret, algorithm, clock: posted } = (handle ?? {}) as Partial<MemoryHandle>
-  const isWhole = secret !== undefined && posted !== undefined && section !== undefined && algorithm !== undefined
-  if (sluicegate !== 1 || !(memory instanceof WebAssembly.Memory) || !isWhole) {
+  const { sluicegate, parts, name = '', clock: posted } = (handle ?? {}) as Partial<AllOfHandle & MemoryHandle>
+  const handles = parts ?? [handle as MemoryHandle]
+  if (sluicegate !== 1 || posted === undefined || !handles.every(isWhole)) {
     throw new PolicyError('HANDLE_INVALID', 'handle', handle, 'must be what limiter.handle() gave, of this same version')
   }
-  const clock: unknown = parts.clock ?? clockFromHandle(posted)
+  const clock: unknown = options.clock ?? clockFromHandle(posted)
   checkClock(clock)
-  return limiterOver({ ...parts, clock, secret, open: (host) => new OpenCore(memory, section, host) }, algorithm)
+  const limiters = handles.map(({ memory, section, secret, algorithm }) => {
+    const hotKeys = parts === undefined ? options.hotKeys : 0
+    return limiterOver({ ...options, hotKeys, clock, secret, open: (host) => new OpenCore(memory, section, host) }, algorithm)
+  })
+  return parts === undefined ? (limiters[0] as Limiter) : new MemoryAllOfLimiter({ ...options, clock, parts: limiters, name })
 }
 
-function limiterOver(parts: MemoryLimiterParts, algorithm: Algorithm, policy?: Policy): Limiter {
-  return algorithm === 'concurrency' ? new MemoryPermitLimiter(parts, policy) : new MemoryLimiter(parts, policy)
+function isWhole({ memory, section, secret, algorithm }: Partial<MemoryHandle>): boolean {
+  return memory instanceof WebAssembly.Memory && section !== undefined && secret !== undefined && algorithm !== undefined
+}
+
+function limiterOver(parts: MemoryLimiterParts, algorithm: Algorithm, policy?: Policy): MemoryLimiter {
+  // What a permit limiter answers is a decision, too.
+  return algorithm === 'concurrency' ? (new MemoryPermitLimiter(parts, policy) as unknown as MemoryLimiter) : new MemoryLimiter(parts, policy)
 }
 
 function defaultMaxKeys(stride: number): number {

@@ -1,7 +1,7 @@
 import type { Decision } from './decision.js'
 import type { MemoryBooking } from './memory-decisions.js'
 import { MemoryLimiter } from './memory-limiter.js'
-import { MemoryPermit } from './memory-permit.js'
+import { type Hold, MemoryPermit } from './memory-permit.js'
 import type { Permit } from './permit.js'
 
 /** Concurrency in shared memory: its answers are permits, and those who wait for one stand in line. */
@@ -30,17 +30,29 @@ export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
     return new MemoryPermit(super.refuse(key, cost))
   }
 
-  /** Asks the core about a permit: when it expires now, or 1; 0 when it was nobody's any more. */
-  changePermit(permit: { key: string; low: number; high: number }, isRelease: boolean, slot: number, untilUs: number, cost: number): number {
-    const { key, low, high } = permit
-    const answer = this.answered(this.opened.core.changePermit(low, high, this.nowUs(), isRelease, slot, untilUs, cost), key)
-    if (isRelease && answer > 0 && this.waiting.queued > 0) this.waiting.released(key)
-    return answer
+  override stageHashed(descriptor: number, key: string, low: number, high: number, nowUs: number, cost: number): MemoryBooking | undefined {
+    const booking = super.stageHashed(descriptor, key, low, high, nowUs, cost)
+    return booking && { ...booking, decision: this.permit(booking.decision, key, low, high, cost) }
   }
 
   private permit(decision: Decision, key: string, low: number, high: number, cost: number): Permit {
     if (!decision.allowed) return new MemoryPermit(decision)
-    const { core } = this.opened
-    return new MemoryPermit(decision, { limiter: this, key, low, high, cost, slot: core.givenSlot(), untilUs: core.givenUntilUs() })
+    const slot = this.opened.core.givenSlot()
+    let untilUs = this.opened.core.givenUntilUs()
+    const change = (isRelease: boolean): number =>
+      this.answered(this.opened.core.changePermit(low, high, this.nowUs(), isRelease, slot, untilUs, cost), key)
+    const hold: Hold = {
+      release: () => {
+        const released = change(true) > 0
+        if (released) this.onRelease(key)
+        return released
+      },
+      renew: () => {
+        const until = change(false)
+        if (until > 0) untilUs = until
+        return until > 0
+      },
+    }
+    return new MemoryPermit(decision, hold)
   }
 }

@@ -1,19 +1,14 @@
 import type { Decision, DecisionSource } from './decision.js'
-import type { MemoryPermitLimiter } from './memory-permit-limiter.js'
 import type { Permit } from './permit.js'
 
-/** What a permit holds: its place in the core's memory. */
-export interface Held {
-  readonly limiter: Pick<MemoryPermitLimiter, 'changePermit'>
-  readonly key: string
-  readonly low: number
-  readonly high: number
-  readonly cost: number
-  readonly slot: number
-  untilUs: number
+/** What a permit holds, until it is given back. */
+export interface Hold {
+  /** False when it is nobody's any more. */
+  release(): boolean
+  renew(): boolean
 }
 
-/** A permit of a limiter in memory; without anything held, the answer to a take that was denied. */
+/** A permit of a limiter in memory; without a hold, the answer to a take that was denied. */
 export class MemoryPermit implements Permit {
   readonly allowed: boolean
   readonly limit: number
@@ -22,9 +17,10 @@ export class MemoryPermit implements Permit {
   readonly resetAfterMs: number
   readonly policy: string
   readonly source: DecisionSource
-  #held: Held | undefined
+  declare readonly parts?: readonly Decision[]
+  #hold: Hold | undefined
 
-  constructor({ allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source }: Decision, held?: Held) {
+  constructor({ allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }: Decision, hold?: Hold) {
     this.allowed = allowed
     this.limit = limit
     this.remaining = remaining
@@ -32,26 +28,20 @@ export class MemoryPermit implements Permit {
     this.resetAfterMs = resetAfterMs
     this.policy = policy
     this.source = source
-    this.#held = held
+    if (parts !== undefined) this.parts = parts
+    this.#hold = hold
   }
 
   release(): boolean {
-    const held = this.#held
-    if (held === undefined) return false
-    const { limiter, slot, untilUs, cost } = held
-    const released = limiter.changePermit(held, true, slot, untilUs, cost) > 0
-    this.#held = undefined
+    const released = this.#hold?.release() ?? false
+    this.#hold = undefined
     return released
   }
 
   heartbeat(): boolean {
-    const held = this.#held
-    if (held === undefined) return false
-    const { limiter, slot, untilUs, cost } = held
-    const until = limiter.changePermit(held, false, slot, untilUs, cost)
-    if (until > 0) held.untilUs = until
-    else this.#held = undefined
-    return until > 0
+    const renewed = this.#hold?.renew() ?? false
+    if (!renewed) this.#hold = undefined
+    return renewed
   }
 
   [Symbol.dispose](): void {

@@ -30,6 +30,7 @@ export function misuse(name: string, fixture: Fixtures, policyOf: MakePolicy): v
       refuses((limiter) => limiter.peek('k', wrong), 'COST_INVALID', 'cost', cost)
       refuses((limiter) => limiter.key('k').take(wrong), 'COST_INVALID', 'cost', cost)
       refuses((limiter) => limiter.key('k').peek(wrong), 'COST_INVALID', 'cost', cost)
+      refuses((limiter) => limiter.reserve('k', wrong), 'COST_INVALID', 'cost', cost)
       refuses((limiter) => limiter.refund('k', wrong), 'COST_INVALID', 'tokens', cost)
       refuses((limiter) => limiter.penalize('k', wrong), 'COST_INVALID', 'tokens', cost)
     }
@@ -45,6 +46,7 @@ export function misuse(name: string, fixture: Fixtures, policyOf: MakePolicy): v
       refuses((limiter) => limiter.penalize(wrong, 1), 'KEY_INVALID', 'key', key)
       refuses((limiter) => limiter.block(wrong, 1), 'KEY_INVALID', 'key', key)
       refuses((limiter) => limiter.reset(wrong), 'KEY_INVALID', 'key', key)
+      refuses((limiter) => limiter.reserve(wrong, 1), 'KEY_INVALID', 'key', key)
     }
   })
 
@@ -53,11 +55,11 @@ export function misuse(name: string, fixture: Fixtures, policyOf: MakePolicy): v
       refuses((limiter) => limiter.block('k', duration as number), 'DURATION_INVALID', 'duration', duration)
   })
 
-  test(`${name}: a cost, a penalty and a refund beyond all bursts are no misuse`, () => {
+  test(`${name}: a cost, a penalty and a refund beyond all budgets are no misuse`, () => {
     const { limiter } = fixture(policy)
     for (const huge of [2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER, 1e300]) {
       assert.equal(limiter.take('k', huge).retryAfterMs, Number.POSITIVE_INFINITY)
-      assert.equal(limiter.penalize('p', huge).resetAfterMs, 11_000)
+      assert.equal(limiter.penalize('p', huge).remaining, 0)
       assert.equal(limiter.refund('p', huge).resetAfterMs, 0)
     }
     assert.equal(limiter.take('k', 10).allowed, true)
@@ -77,6 +79,8 @@ export function misuse(name: string, fixture: Fixtures, policyOf: MakePolicy): v
       () => limiter.penalize('k', 1),
       () => limiter.block('k', 1),
       () => limiter.reset('k'),
+      () => limiter.reserve('k', 1),
+      () => limiter.snapshot(),
       () => limiter.key('k'),
       () => limiter.update(policy),
       () => limiter.handle(),

@@ -7,16 +7,6 @@ import type { MakeRate } from './make-rate.js'
 export function rateBlocks(name: string, fixture: Fixtures, policyOf: MakeRate): void {
   const tenASecond = policyOf({ limit: 10, window: '1s' })
 
-  test(`${name}: a blocked key is denied until its block ends, to the millisecond`, () => {
-    const { limiter, clock } = fixture(tenASecond)
-    assert.equal(limiter.block('k', '5s').retryAfterMs, 5000)
-    clock.advance(4999)
-    const { allowed, retryAfterMs } = limiter.take('k')
-    assert.deepEqual([allowed, retryAfterMs], [false, 1])
-    clock.advance(1)
-    assert.equal(admitted(limiter, 'k', 20), 10)
-  })
-
   test(`${name}: a blocked key keeps its tokens and shows them, and tokens flow in meanwhile`, () => {
     const { limiter, clock } = fixture(tenASecond)
     limiter.take('k', 10)
@@ -36,40 +26,5 @@ export function rateBlocks(name: string, fixture: Fixtures, policyOf: MakeRate):
     assert.equal(limiter.block('k', 150).retryAfterMs, 150)
     assert.equal(limiter.peek('k', 10).retryAfterMs, 1000)
     assert.equal(limiter.peek('k', 11).retryAfterMs, Number.POSITIVE_INFINITY)
-  })
-
-  test(`${name}: a blocked key is not as good as new`, () => {
-    const { limiter } = fixture(tenASecond)
-    assert.equal(limiter.block('k', '1m').resetAfterMs, 60_000)
-    assert.equal(limiter.take('k').resetAfterMs, 60_000)
-  })
-
-  test(`${name}: the longest block wins and 0 lifts it`, () => {
-    const { limiter, clock } = fixture(tenASecond)
-    limiter.block('k', '1h')
-    assert.equal(limiter.block('k', '1s').retryAfterMs, 3_600_000)
-    clock.advance(1000)
-    assert.equal(limiter.block('k', '2h').retryAfterMs, 7_200_000)
-    assert.equal(limiter.block('k', 0).allowed, true)
-    assert.equal(limiter.take('k').allowed, true)
-    assert.equal(limiter.block('k', '1s').retryAfterMs, 1000)
-  })
-
-  test(`${name}: a block holds its own key alone`, () => {
-    const { limiter } = fixture(tenASecond)
-    limiter.block('bad', '30d')
-    const denied = Array.from({ length: 1000 }, (_, i) => limiter.take(`good:${i}`)).filter(({ allowed }) => !allowed)
-    assert.deepEqual(denied, [])
-    assert.equal(limiter.take('bad').allowed, false)
-  })
-
-  test(`${name}: a block outlasts an update of the policy`, () => {
-    const { limiter, clock } = fixture(tenASecond)
-    limiter.block('k', '10s')
-    clock.advance(3000)
-    limiter.update(policyOf({ limit: 7, window: '1m', burst: 3 }))
-    assert.equal(limiter.take('k').retryAfterMs, 7000)
-    clock.advance(7000)
-    assert.equal(limiter.take('k').allowed, true)
   })
 }

@@ -1,0 +1,252 @@
+import { allOf } from './all-of.js'
+import { checkedCost, checkKey } from './arguments.js'
+import type { Booking, BookingDesk } from './booking.js'
+import { checkedPolicy } from './checked-policy.js'
+import { type Clock, clockHandle, type Ticker, tickerOf } from './clock.js'
+import { combined } from './combined-decision.js'
+import type { Decision } from './decision.js'
+import { denials } from './diagnostics.js'
+import type { Duration } from './duration.js'
+import { holdsPermits, isPermit } from './empty-permit.js'
+import { PolicyError, StoreError } from './errors.js'
+import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from './limiter.js'
+import type { MemoryBooking } from './memory-decisions.js'
+import { checkChange, type MemoryHandle, type MemoryLimiter } from './memory-limiter.js'
+import { MemoryPermit } from './memory-permit.js'
+import type { Policy } from './policy.js'
+import type { Reservation } from './reservation.js'
+import { reserve } from './reserving.js'
+import { TopLists } from './top-lists.js'
+import { Waiting } from './waiting.js'
+
+/** What a handle carries: one of each part, which share a memory. */
+export interface AllOfHandle extends LimiterHandle {
+  readonly parts: readonly MemoryHandle[]
+  readonly name: string
+}
+
+/** What the parts have in common. */
+export interface AllOfParts {
+  readonly parts: readonly MemoryLimiter[]
+  readonly name: string
+  readonly clock: Clock
+  readonly hotKeys: number
+  readonly maxWaiters: number
+}
+
+/** A booking of every part. */
+interface AllOfBooking extends Booking {
+  readonly parts: readonly MemoryBooking[]
+}
+
+/** Attempts to change all parts at once before a call gives up with CONTENTION. */
+const MAX_ATTEMPTS = 100
+
+/** Several policies as one, in sections of one shared memory: charged together by one swap over several words, or not at all. */
+export class MemoryAllOfLimiter implements Limiter, BookingDesk {
+  private readonly parts: readonly MemoryLimiter[]
+  private readonly clock: Clock
+  private readonly ticker: Ticker
+  private readonly lists: TopLists
+  private readonly waiting: Waiting<Decision>
+  private name: string
+
+  constructor({ parts, name, clock, hotKeys, maxWaiters }: AllOfParts) {
+    this.parts = parts
+    this.name = name
+    this.clock = clock
+    this.ticker = tickerOf(clock)
+    this.lists = new TopLists(hotKeys)
+    const releases = parts.find((part) => holdsPermits(part.policy))?.releases()
+    this.waiting = new Waiting({ desk: this, clock, maxWaiters, releases })
+    for (const part of parts) part.onRelease = (key) => this.waiting.released(key)
+  }
+
+  get policy(): Policy {
+    return allOf(
+      this.parts.map((part) => part.policy),
+      { name: this.name },
+    )
+  }
+
+  take(key: Key, cost = 1): Decision {
+    if (this.waiting.queued > 0 && this.waiting.isQueued(key)) return this.refuse(key, cost)
+    return this.taken(key, cost).decision
+  }
+
+  peek(key: Key, cost = 1): Decision {
+    return combined(this.eachKey(key, (part, own) => part.peek(own, cost)))
+  }
+
+  wait(key: Key, options?: WaitOptions): Promise<Decision> {
+    return this.waiting.wait(key, options)
+  }
+
+  reserve(key: Key, cost: number): Reservation {
+    return reserve(this, key, cost)
+  }
+
+  key(key: Key): BoundKey {
+    this.keysOf(key)
+    return { key, take: (cost) => this.take(key, cost), peek: (cost) => this.peek(key, cost) }
+  }
+
+  refund(key: Key, tokens: number): Decision {
+    return combined(this.eachKey(key, (part, own) => part.refund(own, tokens)))
+  }
+
+  penalize(key: Key, tokens: number): Decision {
+    return combined(this.eachKey(key, (part, own) => part.penalize(own, tokens)))
+  }
+
+  block(key: Key, duration: Duration): Decision {
+    return combined(this.eachKey(key, (part, own) => part.block(own, duration)))
+  }
+
+  reset(key: Key): Decision {
+    return combined(this.eachKey(key, (part, own) => part.reset(own)))
+  }
+
+  update(policy: Policy): void {
+    const { algorithm, policies = [], name } = checkedPolicy(policy)
+    if (algorithm !== 'all-of' || policies.length !== this.parts.length) {
+      const mend = `must stay allOf of ${this.parts.length} policies: make a new limiter to change that`
+      throw new PolicyError('ALGORITHM_CHANGE', 'policy', algorithm, mend)
+    }
+    // All are looked at before the first is changed.
+    for (const [i, part] of this.parts.entries()) checkChange(part.policy, policies[i] as Policy)
+    for (const [i, part] of this.parts.entries()) part.update(policies[i] as Policy)
+    this.name = name
+  }
+
+  handle(): LimiterHandle {
+    const parts = this.parts.map((part) => part.handle() as MemoryHandle)
+    const handle: AllOfHandle & { clock: ReturnType<typeof clockHandle> } = {
+      sluicegate: 1,
+      parts,
+      name: this.name,
+      clock: clockHandle(this.clock),
+    }
+    return handle
+  }
+
+  stats(): LimiterStats {
+    const all = this.parts.map((part) => part.stats())
+    const sum = (name: keyof LimiterStats): number => all.reduce((total, stats) => total + stats[name], 0)
+    return {
+      keys: sum('keys'),
+      evictions: sum('evictions'),
+      refusals: sum('refusals'),
+      casRetries: sum('casRetries'),
+      contentions: sum('contentions'),
+      memoryBytes: Math.max(...all.map(({ memoryBytes }) => memoryBytes)),
+    }
+  }
+
+  hotKeys(n?: number): ReturnType<TopLists['top']> {
+    return this.lists.top(n)
+  }
+
+  snapshot(): Uint8Array {
+    throw new Error('not yet')
+  }
+
+  close(): void {
+    this.waiting.close()
+    for (const part of this.parts) part.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  // What waiting and reserving ask for. Nothing is booked ahead: the parts would come due at different times.
+
+  book(key: Key, cost: number): AllOfBooking {
+    return this.taken(key, cost)
+  }
+
+  answer({ decision }: Booking): Decision {
+    return decision
+  }
+
+  giveBack(booking: AllOfBooking, tokens: number): Decision {
+    return combined(booking.parts.map((part, i) => (this.parts[i] as MemoryLimiter).giveBack(part, tokens)))
+  }
+
+  refuse(key: Key, cost: number): Decision {
+    const decision = this.peek(key, cost)
+    return { ...decision, allowed: false, retryAfterMs: Math.max(1, decision.retryAfterMs) }
+  }
+
+  private taken(key: Key, cost: number): AllOfBooking {
+    const tokens = checkedCost(cost)
+    const keys = this.keysOf(key)
+    const { core } = this.first
+    let nowUs = this.first.nowUs()
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const descriptor = core.openDescriptor()
+      if (descriptor === 0) continue
+      let staged: (MemoryBooking | undefined)[]
+      try {
+        staged = this.parts.map((part, i) => part.stage(descriptor, keys[i] as string, nowUs, tokens))
+      } catch (error) {
+        core.closeDescriptor(descriptor)
+        throw error
+      }
+      const bookings = staged.filter((booking) => booking !== undefined)
+      if (bookings.length < staged.length) {
+        core.closeDescriptor(descriptor)
+        nowUs = this.ticker.read()
+      } else if (bookings.some(({ allowed }) => !allowed)) {
+        core.closeDescriptor(descriptor)
+        return this.denied(key, keys, tokens, nowUs, bookings)
+      } else if (core.commit(descriptor)) {
+        return this.charged(key, tokens, nowUs, bookings)
+      }
+    }
+    throw new StoreError('CONTENTION', 'other threads kept changing these keys; the call was given up after a bounded wait')
+  }
+
+  private charged(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
+    const whole = combined(parts.map(({ decision }) => decision))
+    const permits = parts.map(({ decision }) => decision).filter(isPermit)
+    const hold = {
+      release: () => permits.map((permit) => permit.release()).some((released) => released),
+      renew: () => permits.map((permit) => permit.heartbeat()).every((renewed) => renewed),
+    }
+    const decision = permits.length > 0 ? new MemoryPermit(whole, hold) : whole
+    this.lists.count(key, true)
+    return { key, cost, allowed: true, bookedUs: nowUs, atUs: nowUs, maybeSooner: false, decision, parts }
+  }
+
+  private denied(key: Key, keys: readonly string[], cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
+    // What another part had let pass is shown as it is: nothing was charged.
+    const decisions = parts.map((part, i) => (part.allowed ? (this.parts[i] as MemoryLimiter).peek(keys[i] as string, cost) : part.decision))
+    const whole = combined(decisions)
+    const decision = this.parts.some((part) => holdsPermits(part.policy)) ? new MemoryPermit(whole) : whole
+    this.lists.count(key, false)
+    if (denials.hasSubscribers) denials.publish({ policy: decision.policy, key, cost, decision })
+    const atUs = nowUs + decision.retryAfterMs * 1000
+    return { key, cost, allowed: false, bookedUs: nowUs, atUs, maybeSooner: true, decision, parts }
+  }
+
+  private get first(): MemoryLimiter {
+    return this.parts[0] as MemoryLimiter
+  }
+
+  private eachKey(key: Key, verb: (part: MemoryLimiter, own: string) => Decision): Decision[] {
+    const keys = this.keysOf(key)
+    return this.parts.map((part, i) => verb(part, keys[i] as string))
+  }
+
+  /** @throws {PolicyError} `KEY_INVALID` */
+  private keysOf(key: Key): readonly string[] {
+    const keys = typeof key === 'string' ? this.parts.map(() => key) : key
+    if (!Array.isArray(keys) || keys.length !== this.parts.length) {
+      throw new PolicyError('KEY_INVALID', 'key', key, `must be a string, or one for each of the ${this.parts.length} policies`)
+    }
+    for (const own of keys) checkKey(own)
+    return keys
+  }
+}

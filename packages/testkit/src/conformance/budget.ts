@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Policy } from 'sluicegate'
+import type { Admission, Excess } from '../history/admission.js'
+import { firstExcess } from '../history/rate-history.js'
+import { firstPositionExcess, firstWindowExcess } from '../history/window-history.js'
+import { alignedWindows } from '../oracle/windows.js'
+import { Random } from '../random.js'
+import type { Fixtures, MakePolicy } from './fixture.js'
+
+const POLICIES = [
+  { limit: 10, window: '1s' },
+  { limit: 7, window: '1m' },
+  { limit: 1, window: '1ms' },
+  { limit: 300, window: '16ms' },
+  { limit: 3, window: '30d' },
+] as const
+
+/** The invariants of the budget that one thread can show, with every algorithm: I1 in its form, I4, I5. */
+export function budget(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
+  for (const options of POLICIES) {
+    const policy = policyOf(options)
+    const { limit, windowMs } = policy
+    const label = `${name}, ${limit} per ${options.window}`
+
+    test(`I1 ${label}: what is admitted stays within what the policy allows, whatever the clock does`, () => {
+      const random = new Random(limit)
+      const { limiter, clock } = fixture(policy)
+      const admissions: Admission[] = []
+      for (let i = 0; i < 3000; i++) {
+        const gapMs = random.pick([0, 0.001, windowMs / limit, windowMs * random.fraction(), windowMs, -windowMs * random.fraction()])
+        clock.advance(Math.round(gapMs * 1000) / 1000)
+        const { remaining } = limiter.peek('k')
+        const cost = random.chance(0.5) ? 1 : random.chance(0.5) ? Math.max(1, remaining) : random.integer(1, limit)
+        if (limiter.take('k', cost).allowed) admissions.push({ atUs: Math.round(clock.nowMs() * 1000), cost })
+      }
+      assert.ok(admissions.length > 100)
+      assert.equal(firstOver(policy, admissions), undefined)
+    })
+
+    test(`I4 ${label}: a denial costs nothing, also as windows go by`, () => {
+      const { limiter, clock } = fixture(policy)
+      const { limiter: quiet, clock: quietClock } = fixture(policy)
+      for (const each of [limiter, quiet]) each.take('k', limit)
+      const before = limiter.peek('k')
+      for (let i = 0; i < 1000; i++) assert.equal(limiter.take('k', i % 2 === 0 ? limit : limit + 1).allowed, false)
+      assert.deepEqual(limiter.peek('k'), before)
+      for (let i = 0; i < 50; i++) {
+        for (const each of [clock, quietClock]) each.advance(windowMs / 20)
+        if (!limiter.peek('k', limit).allowed) limiter.take('k', limit)
+        assert.deepEqual(limiter.peek('k'), quiet.peek('k'))
+      }
+    })
+
+    test(`I5 ${label}: at +retryAfterMs the same request passes, 1 ms before it does not`, () => {
+      const random = new Random(limit)
+      const { limiter, clock } = fixture(policy)
+      limiter.take('k', limit)
+      let denials = 0
+      for (let i = 0; i < 200; i++) {
+        const cost = random.integer(1, limit)
+        const { allowed, retryAfterMs } = limiter.take('k', cost)
+        if (allowed) continue
+        denials++
+        assert.ok(Number.isInteger(retryAfterMs) && retryAfterMs > 0)
+        clock.advance(retryAfterMs - 1)
+        assert.equal(limiter.peek('k', cost).allowed, false)
+        clock.advance(1)
+        assert.equal(limiter.take('k', cost).allowed, true)
+      }
+      assert.ok(denials > 50)
+    })
+
+    test(`${label}: at +resetAfterMs the key is as good as new, 1 ms before it is not`, () => {
+      const { limiter, clock } = fixture(policy)
+      const { resetAfterMs } = limiter.take('k', limit)
+      clock.advance(resetAfterMs - 1)
+      assert.ok(limiter.peek('k').resetAfterMs > 0)
+      clock.advance(1)
+      assert.deepEqual([limiter.peek('k').resetAfterMs, limiter.peek('k').remaining], [0, limit])
+    })
+
+    test(`${label}: every answer to a random caller is the oracle's`, () => {
+      const random = new Random(limit + 1)
+      const { checked, clock } = fixture(policy)
+      for (let i = 0; i < 500; i++) {
+        clock.advance(Math.round(random.pick([0, 0, 0.001, windowMs / limit, windowMs * random.fraction()]) * 1000) / 1000)
+        const cost = random.magnitude(1, limit + 1)
+        random.pick([() => checked.take('k', cost), () => checked.take('k', 1), () => checked.peek('k', cost)])()
+      }
+    })
+  }
+}
+
+/** I1 in the form of the policy's algorithm, of all-of for each of its policies. */
+export function firstOver({ algorithm, limit, windowMs, burst, policies }: Policy, admissions: readonly Admission[]): Excess | undefined {
+  const windowUs = Math.round(windowMs * 1000)
+  switch (algorithm) {
+    case 'token-bucket':
+    case 'gcra':
+      return firstExcess({ limit, windowMs, burst }, admissions)
+    case 'fixed-window':
+      return firstWindowExcess(limit, alignedWindows(BigInt(windowUs)), admissions)
+    case 'sliding-window':
+      return (
+        firstWindowExcess(limit, alignedWindows(BigInt(windowUs)), admissions) ?? firstPositionExcess(2 * limit - 1, windowUs, admissions)
+      )
+    case 'sliding-log':
+    case 'concurrency': // Where nobody releases, what passed is in flight for its time to live.
+      return firstPositionExcess(limit, windowUs, admissions)
+    case 'all-of':
+      return policies?.map((policy) => firstOver(policy, admissions)).find((excess) => excess !== undefined)
+  }
+}

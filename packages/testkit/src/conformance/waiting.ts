@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Decision, ManualClock } from 'sluicegate'
+import { specOf } from '../kit.js'
+import { oracleFor } from '../oracle/oracle-for.js'
+import type { PolicySpec } from '../oracle/policy-spec.js'
+import type { Fixtures, MakePolicy } from './fixture.js'
+
+/** `wait`, with every algorithm; time moves by `advance` alone. */
+export function waiting(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
+  const threeAtOnce = policyOf({ limit: 3, window: '100ms', name: 'three' })
+
+  test(`${name}: who waits for what is there is answered at once, like a take`, async () => {
+    const { limiter } = fixture(threeAtOnce)
+    const { allowed, remaining, policy } = await limiter.wait('k', { cost: 2 })
+    assert.deepEqual([allowed, remaining, policy], [true, 1, 'three'])
+    assert.equal(limiter.peek('k').remaining, 1)
+    assert.equal((await limiter.wait('k')).remaining, 0)
+  })
+
+  test(`${name}: who waits is let through in the order of arrival, each at its time to the millisecond`, async () => {
+    const costs = [3, 1, 2, 1, 3, 1, 1, 2, 3, 3]
+    const { limiter, clock } = fixture(threeAtOnce)
+    const startMs = clock.nowMs()
+    const answeredMs = costs.map(() => Number.POSITIVE_INFINITY)
+    const answers = costs.map(async (cost, i) => {
+      assert.equal((await limiter.wait('k', { cost })).allowed, true)
+      answeredMs[i] = clock.nowMs() - startMs
+    })
+    const expectedMs = turnsMs(specOf(threeAtOnce), costs, startMs)
+    await passing(clock, Math.max(...expectedMs) + 1)
+    await Promise.all(answers)
+    assert.deepEqual(answeredMs, expectedMs)
+  })
+
+  test(`${name}: a take does not overtake those who wait`, async () => {
+    const { limiter, clock } = fixture(threeAtOnce)
+    limiter.take('k', 2)
+    let answered = 0
+    const answers = Array.from({ length: 4 }, () => limiter.wait('k', { cost: 3 }).then(() => answered++))
+    for (let ms = 0; answered < 4 && ms < 3000; ms += 5) {
+      assert.equal(limiter.take('k').allowed, false, `${ms} ms`)
+      clock.advance(5)
+      await nextTurn()
+    }
+    await Promise.all(answers)
+  })
+
+  test(`${name}: keys wait apart`, async () => {
+    const { limiter } = fixture(threeAtOnce)
+    limiter.take('busy', 3)
+    const waiting = limiter.wait('busy')
+    assert.equal((await limiter.wait('other', { cost: 3 })).allowed, true)
+    limiter.close()
+    await assert.rejects(waiting, { code: 'CLOSED' })
+  })
+
+  test(`${name}: an impossible cost is denied at once`, async () => {
+    const { limiter } = fixture(threeAtOnce)
+    limiter.take('k', 3)
+    const { allowed, retryAfterMs } = await limiter.wait('k', { cost: 4 })
+    assert.deepEqual([allowed, retryAfterMs], [false, Number.POSITIVE_INFINITY])
+  })
+
+  test(`${name}: what would take longer than maxWaitMs is denied at once, what takes as long is waited for`, async () => {
+    const { limiter, clock } = fixture(threeAtOnce)
+    limiter.take('k', 3)
+    const { retryAfterMs } = limiter.peek('k', 3)
+    const before = limiter.peek('k')
+    if (threeAtOnce.algorithm !== 'concurrency') {
+      assert.equal((await limiter.wait('k', { cost: 3, maxWaitMs: retryAfterMs - 1 })).allowed, false)
+      assert.deepEqual(limiter.peek('k'), before)
+    }
+    assert.equal((await limiter.wait('k', { maxWaitMs: 0 })).allowed, false)
+    const waiting = limiter.wait('k', { cost: 3, maxWaitMs: retryAfterMs })
+    await passing(clock, retryAfterMs)
+    assert.equal((await waiting).allowed, true)
+  })
+
+  test(`${name}: an aborted wait rejects with the signal's reason, and what it held goes back`, async () => {
+    const { limiter, clock } = fixture(threeAtOnce)
+    limiter.take('k', 3)
+    const before = limiter.peek('k')
+    const controller = new AbortController()
+    const waits = [1, 2, 3].map((cost) => limiter.wait('k', { cost, signal: controller.signal }))
+    controller.abort(new Error('no more'))
+    for (const wait of waits) await assert.rejects(wait, { message: 'no more' })
+    const { allowed } = limiter.peek('k')
+    assert.equal(allowed, before.allowed)
+    await assert.rejects(limiter.wait('k', { signal: AbortSignal.abort(new Error('never')) }), { message: 'never' })
+    clock.advance(1000)
+    assert.equal(limiter.take('k', 3).allowed, true)
+  })
+
+  test(`${name}: of those who wait one may give up, and the others go on`, async () => {
+    const { limiter, clock } = fixture(threeAtOnce)
+    limiter.take('k', 3)
+    const controller = new AbortController()
+    const [first, second, third] = [undefined, controller.signal, undefined].map((signal) =>
+      limiter.wait('k', { cost: 3, ...(signal && { signal }) }),
+    )
+    clock.advance(1)
+    controller.abort(new Error('mine'))
+    await assert.rejects(second as Promise<Decision>, { message: 'mine' })
+    await passing(clock, 1000)
+    assert.deepEqual([(await first)?.allowed, (await third)?.allowed], [true, true])
+  })
+
+  test(`${name}: close rejects all who wait, and whoever comes later`, async () => {
+    const { limiter, clock } = fixture(threeAtOnce)
+    limiter.take('k', 3)
+    const waits = Array.from({ length: 5 }, () => limiter.wait('k'))
+    limiter.close()
+    for (const wait of [...waits, limiter.wait('k')]) await assert.rejects(wait, { name: 'StoreError', code: 'CLOSED' })
+    clock.advance(1000)
+  })
+
+  test(`${name}: misuse of wait is an error that says so`, async () => {
+    const { limiter } = fixture(threeAtOnce)
+    const wrong: readonly (readonly [string, object])[] = [
+      ['COST_INVALID', { cost: 0 }],
+      ['OPTION_INVALID', { maxWaitMs: -1 }],
+      ['OPTION_INVALID', { signal: 1 }],
+      ['OPTION_UNKNOWN', { timeout: 1 }],
+    ]
+    for (const [code, options] of wrong) await assert.rejects(async () => limiter.wait('k', options), { name: 'PolicyError', code })
+    await assert.rejects(async () => limiter.wait(''), { name: 'PolicyError', code: 'KEY_INVALID' })
+    assert.equal(limiter.peek('k').remaining, 3)
+  })
+
+  test(`${name}: beyond maxWaiters a wait is denied at once`, async () => {
+    const { limiter, clock } = fixture(threeAtOnce, { maxWaiters: 2 })
+    limiter.take('k', 3)
+    const waits = [limiter.wait('k'), limiter.wait('k')]
+    assert.equal((await limiter.wait('k')).allowed, false)
+    assert.equal((await limiter.wait('other')).allowed, true)
+    await passing(clock, 1000)
+    assert.deepEqual((await Promise.all(waits)).map(({ allowed }) => allowed), [true, true])
+    assert.equal((await limiter.wait('k')).allowed, true)
+  })
+
+  test(`${name}: thousands who wait share one timer, and none is left when nobody waits`, async () => {
+    const { limiter, clock } = fixture(policyOf({ limit: 1000, window: '10ms' }), { maxKeys: 20 })
+    const timers = countTimers(clock)
+    for (let i = 0; i < 10; i++) limiter.take(`key ${i}`, 1000)
+    const waits = Array.from({ length: 5000 }, (_, i) => limiter.wait(`key ${i % 10}`))
+    assert.ok(timers.set >= 1 && timers.most <= 3, `${timers.most} timers at once`)
+    await passing(clock, 100)
+    assert.equal((await Promise.all(waits)).filter(({ allowed }) => allowed).length, 5000)
+    assert.ok(timers.most <= 3, `${timers.most} timers at once`)
+    assert.equal(timers.set, 0)
+  })
+}
+
+/** When each is let through who comes at once, one after another: as reserved, or else by asking each millisecond. */
+function turnsMs(spec: PolicySpec, costs: readonly number[], startMs: number): number[] {
+  const oracle = oracleFor(spec)
+  if (spec.algorithm !== 'concurrency' && spec.algorithm !== 'all-of') return costs.map((cost) => oracle.reserve('k', cost, startMs).waitMs)
+  let ms = 0
+  return costs.map((cost) => {
+    while (!oracle.take('k', cost, startMs + ms).allowed) ms++
+    return ms
+  })
+}
+
+/** Lets the clock run, millisecond by millisecond, and everybody act upon it. */
+async function passing(clock: ManualClock, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed++) {
+    clock.advance(1)
+    await nextTurn()
+  }
+}
+
+/** How many timers are set on the clock now, and were at once at most. */
+function countTimers(clock: ManualClock): { set: number; most: number } {
+  const timers = { set: 0, most: 0 }
+  const { after } = clock
+  clock.after = (ms, fn) => {
+    let isSet = true
+    const end = (): void => {
+      if (isSet) timers.set--
+      isSet = false
+    }
+    timers.set++
+    timers.most = Math.max(timers.most, timers.set)
+    const cancel = after(ms, () => {
+      end()
+      fn()
+    })
+    return () => {
+      end()
+      cancel()
+    }
+  }
+  return timers
+}
