@@ -1,4 +1,5 @@
 // A process whose worker threads all take from one key, or from the same keys. Speaks the same lines as `subject.ts`.
+import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Worker } from 'node:worker_threads'
 import { coarseClock, createLimiter, preciseClock, tokenBucket } from 'sluicegate'
@@ -39,11 +40,9 @@ async function repeat(): Promise<Repeat> {
   return { ns, grossNs: ns, takes, allowed: sum(stints.map((stint) => stint.allowed)) }
 }
 
-function nextMessage(worker: Worker): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    worker.once('message', resolve)
-    worker.once('error', reject)
-  })
+async function nextMessage(worker: Worker): Promise<unknown> {
+  const [message] = await once(worker, 'message')
+  return message
 }
 
 function sum(values: readonly number[]): number {

@@ -21,6 +21,7 @@ export {
 export { BLOCKED, CONTENDED, EVICTED, LATE, REFUSED } from "./answers"
 export { ARRIVAL, BUCKET, COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from "./forms"
 export { isWhole, policyBlock } from "./policy"
+export { sweepAll } from "./sweep"
 export { prepare, propose } from "./update"
 
 /** Puts a proposed block in force from `nowUs` on. */

@@ -30,6 +30,12 @@ export function sweepShareOf(ofEpoch: u64): void {
   raise(base + SWEPT, <i64>ofEpoch)
 }
 
+/** Carries the whole table over, so that every word of it is of the policy in force and no ticket or mark stands. */
+export function sweepAll(): void {
+  const end = lineAddress(<i32>load(base + LINES))
+  for (let entry = lineAddress(0); entry < end; entry += ENTRY_SIZE) carryOver(entry)
+}
+
 /** Carries an entry over to the policy in force, with its companions where they lie elsewhere now. */
 export function carryOver(entry: usize): void {
   while (true) {

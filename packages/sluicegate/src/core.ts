@@ -20,6 +20,8 @@ export interface Core {
   look(): void
   /** Does beforehand what a change of policy has to wait for. */
   prepare(): void
+  /** Makes every word of the table one of the policy in force, and finishes what others left. */
+  sweepAll(): void
   propose(): number
   update(block: number, nowUs: number): void
   policyBlock(): number

@@ -2,9 +2,10 @@ import { checkedPolicy } from './checked-policy.js'
 import { type Clock, preciseClock } from './clock.js'
 import { PolicyError } from './errors.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
-import { attachedLayers, layered } from './limiter-layers.js'
-import { attachedMemoryLimiter, newMemoryLimiter } from './memory-limiters.js'
-import type { Policy } from './policy.js'
+import { attachedLayers, layered, restoredLayers } from './limiter-layers.js'
+import { attachedMemoryLimiter, newMemoryLimiter, restoredMemoryLimiter } from './memory-limiters.js'
+import type { Permit } from './permit.js'
+import type { ConcurrencyPolicy, Policy } from './policy.js'
 
 const MOST_KEYS = 100_000_000
 const MOST_HOT_KEYS = 10_000
@@ -24,6 +25,8 @@ export type AttachOptions = Pick<LimiterOptions, 'clock' | 'hotKeys' | 'maxWaite
  * const limiter = createLimiter(tokenBucket({ limit: 100, window: '1m' }))
  * const { allowed, retryAfterMs } = limiter.take('user:42')
  */
+export function createLimiter(policy: ConcurrencyPolicy, options?: LimiterOptions): Limiter<Permit>
+export function createLimiter(policy: Policy, options?: LimiterOptions): Limiter
 export function createLimiter(policy: Policy, options: LimiterOptions = {}): Limiter {
   checkNames(options, OPTIONS)
   const own = checkedPolicy(policy)
@@ -48,6 +51,25 @@ export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}
   checkNames(options, ATTACH_OPTIONS)
   const parts = { clock: options.clock, ...checkedSizes(options) }
   return attachedLayers(handle, (each) => attachedMemoryLimiter(each, parts, checkClock), options)
+}
+
+/**
+ * The limiter of a snapshot, in a memory of its own: what each key had spent is spent. The policy is the one in force when the
+ * snapshot was taken; a clock has to read Unix time, as all of this library's do.
+ *
+ * @param options as of {@link createLimiter}; functions and lists do not travel in a snapshot.
+ * @throws {PolicyError} `SNAPSHOT_INVALID` when the bytes are damaged or of another version.
+ * @example
+ * writeFileSync('limits.bin', limiter.snapshot())
+ * const limiter = restoreLimiter(readFileSync('limits.bin'))
+ */
+export function restoreLimiter(snapshot: Uint8Array, options: AttachOptions = {}): Limiter {
+  checkNames(options, ATTACH_OPTIONS)
+  const { clock = preciseClock() } = options
+  checkClock(clock)
+  const parts = { clock, ...checkedSizes(options) }
+  const make = (policy: Policy): Limiter => newMemoryLimiter(policy, { ...parts, maxKeys: undefined, denyWhenFull: false })
+  return restoredLayers(snapshot, (bytes) => restoredMemoryLimiter(bytes, parts), make, options)
 }
 
 function checkedSizes({ hotKeys = 0, maxWaiters = DEFAULT_MAX_WAITERS }: LimiterOptions): { hotKeys: number; maxWaiters: number } {

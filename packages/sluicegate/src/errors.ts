@@ -13,6 +13,7 @@ export type PolicyErrorCode =
   | 'OPTION_UNKNOWN'
   | 'POLICY_INVALID'
   | 'RANGE_UNSUPPORTED'
+  | 'SNAPSHOT_INVALID'
   | 'WINDOW_INVALID'
 
 /** What a {@link StoreError} can be about. Each code is explained in `docs/errors.md`. */

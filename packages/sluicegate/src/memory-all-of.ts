@@ -13,6 +13,7 @@ import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions }
 import type { MemoryBooking } from './memory-decisions.js'
 import { checkChange, type MemoryHandle, type MemoryLimiter } from './memory-limiter.js'
 import { MemoryPermit } from './memory-permit.js'
+import { snapshotOf } from './memory-snapshot.js'
 import type { Policy } from './policy.js'
 import type { Reservation } from './reservation.js'
 import { reserve } from './reserving.js'
@@ -148,7 +149,8 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   }
 
   snapshot(): Uint8Array {
-    throw new Error('not yet')
+    const { secret } = this.first
+    return snapshotOf({ allOf: this.name, secret, sections: this.parts.map((part) => part.section) })
   }
 
   close(): void {

@@ -11,6 +11,7 @@ import type { HotKeys } from './hot-keys.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from './limiter.js'
 import { MemoryBoundKey } from './memory-bound-key.js'
 import { type MemoryBooking, MemoryDecisions, type MemoryLimiterParts } from './memory-decisions.js'
+import { type SnapshotSection, snapshotOf } from './memory-snapshot.js'
 import type { Algorithm, Policy } from './policy.js'
 import { publishPolicy } from './policy-block.js'
 import type { ReleaseWord } from './release-watch.js'
@@ -135,7 +136,8 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
   }
 
   snapshot(): Uint8Array {
-    throw new Error('not yet')
+    this.opened.core.look()
+    return snapshotOf({ secret: this.secret, sections: [this.section] })
   }
 
   close(): void {
@@ -183,6 +185,15 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
   /** The word in shared memory that counts what was released. */
   releases(): ReleaseWord {
     return this.opened.releases()
+  }
+
+  /** Its part of the memory, with the algorithm that is at work there. */
+  get section(): SnapshotSection {
+    return { open: this.opened, algorithm: this.terms.policy.algorithm }
+  }
+
+  get secret(): readonly [number, number] {
+    return [this.k0, this.k1]
   }
 
   /** This thread's core, for what is done over several limiters of one memory. */

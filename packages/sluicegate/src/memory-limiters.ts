@@ -7,9 +7,11 @@ import { type AllOfHandle, MemoryAllOfLimiter } from './memory-all-of.js'
 import type { MemoryLimiterParts } from './memory-decisions.js'
 import { type MemoryHandle, MemoryLimiter } from './memory-limiter.js'
 import { MemoryPermitLimiter } from './memory-permit-limiter.js'
+import type { MemoryDescription } from './memory-snapshot.js'
 import { OpenCore } from './open-core.js'
 import type { Algorithm, Policy } from './policy.js'
 import { numbersOf } from './policy-numbers.js'
+import { readSnapshot } from './snapshot.js'
 
 /** What a new limiter in memory is given beside its policy. */
 export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'> {
@@ -29,8 +31,10 @@ export function newMemoryLimiter(policy: Policy, { maxKeys, denyWhenFull, ...par
     const { stride } = numbersOf(part)
     sections.push(sectionAt(sections.at(-1)?.end ?? 0, maxKeys ?? defaultMaxKeys(stride), stride))
   }
-  const grows = policies.some((part) => part.algorithm.startsWith('sliding') || part.algorithm === 'concurrency')
-  const memory = createMemory(sections.at(-1)?.end ?? 0, grows)
+  const memory = createMemory(
+    sections.at(-1)?.end ?? 0,
+    policies.some((part) => grows(part.algorithm)),
+  )
   const secret = randomSecret()
   const limiters = policies.map((part, i) => {
     const { address, lines } = sections[i] as Section
@@ -71,6 +75,28 @@ export function attachedMemoryLimiter(
     return limiterOver({ ...options, hotKeys, clock, secret, open: (host) => new OpenCore(memory, section, host) }, algorithm)
   })
   return parts === undefined ? (limiters[0] as Limiter) : new MemoryAllOfLimiter({ ...options, clock, parts: limiters, name })
+}
+
+/**
+ * A limiter in a memory of its own, as it was when the snapshot was taken.
+ *
+ * @throws {PolicyError} `SNAPSHOT_INVALID`
+ */
+export function restoredMemoryLimiter(snapshot: Uint8Array, parts: Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'>): Limiter {
+  const { description, pieces } = readSnapshot(snapshot)
+  const { allOf: name, bytes, secret, sections } = description as MemoryDescription
+  const memory = createMemory(bytes, sections.some(({ algorithm }) => grows(algorithm)))
+  for (const { address, bytes: contents } of pieces) new Uint8Array(memory.buffer, address, contents.length).set(contents)
+  const limiters = sections.map(({ address, algorithm }) => {
+    const hotKeys = name === undefined ? parts.hotKeys : 0
+    return limiterOver({ ...parts, hotKeys, secret, open: (host) => new OpenCore(memory, address, host) }, algorithm)
+  })
+  return name === undefined ? (limiters[0] as Limiter) : new MemoryAllOfLimiter({ ...parts, parts: limiters, name })
+}
+
+/** Whether a change of policy may need more memory. */
+function grows(algorithm: Algorithm): boolean {
+  return algorithm.startsWith('sliding') || algorithm === 'concurrency'
 }
 
 function isWhole({ memory, section, secret, algorithm }: Partial<MemoryHandle>): boolean {

@@ -9,7 +9,9 @@ export type Reason = 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE' | 'EVICTED'
 
 const REASONS: readonly Reason[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED']
 const LINES_OFFSET = 16
-const LINE_ENTRIES_BYTES = 64
+/** The half of the epoch word that counts. */
+const EPOCH_OFFSET = 4
+const LINE_BYTES = 64
 
 let compiled: WebAssembly.Module | undefined
 
@@ -69,19 +71,24 @@ export class OpenCore {
     return new DataView(this.memory.buffer, block + this.constant('BLOCK_DESCRIPTION'))
   }
 
-  /** Entries of the table, of which each may have companions. */
-  private get entries(): number {
-    return (new Int32Array(this.memory.buffer, this.section + LINES_OFFSET, 1)[0] as number) * ENTRIES_PER_LINE
+  /** Lines of the table. */
+  get lines(): number {
+    return new Int32Array(this.memory.buffer, this.section + LINES_OFFSET, 1)[0] as number
+  }
+
+  /** Changes whenever another policy, or time base, is put in force. */
+  epoch(): number {
+    return Atomics.load(new Int32Array(this.memory.buffer, this.section + EPOCH_OFFSET, 1), 0)
   }
 
   /** Address of the companions that the memory was laid out with. */
   firstCompanions(): number {
-    return this.section + TABLE_OFFSET + (this.entries / ENTRIES_PER_LINE) * LINE_ENTRIES_BYTES
+    return this.section + TABLE_OFFSET + this.lines * LINE_BYTES
   }
 
   /** Address of new companions, of `stride` bytes an entry. */
   moreCompanions(stride: number): number {
-    return grownBy(this.memory, this.entries * stride)
+    return grownBy(this.memory, this.lines * ENTRIES_PER_LINE * stride)
   }
 
   /** The word that counts permits given back, to be watched. */

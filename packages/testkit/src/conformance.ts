@@ -1,25 +1,39 @@
+import { ALGORITHMS } from './conformance/algorithms.js'
 import { blocks } from './conformance/blocks.js'
 import { budget } from './conformance/budget.js'
-import { ALGORITHMS, fixturesOf, type MakeLimiter } from './conformance/fixture.js'
+import { fixturesOf, type MakeLimiter } from './conformance/fixture.js'
 import { keys } from './conformance/keys.js'
 import { misuse } from './conformance/misuse.js'
+import { reserving } from './conformance/reserving.js'
 import { table } from './conformance/table.js'
 import { time } from './conformance/time.js'
 import { updates } from './conformance/updates.js'
 import { verbs } from './conformance/verbs.js'
+import { waiting } from './conformance/waiting.js'
 import { watching } from './conformance/watching.js'
 
+const SHARED = { verbs, blocks, budget, time, updates, misuse, keys, table, watching, reserving, waiting }
+
+/** Which tests to register; default all. */
+export interface ConformanceChoice {
+  readonly algorithms?: typeof ALGORITHMS
+  readonly shared?: readonly (keyof typeof SHARED)[]
+}
+
 /**
- * The one suite that every store has to pass: registers its tests with `node:test`, for each algorithm that it holds.
+ * The one suite that every store has to pass: registers its tests with `node:test`, for each algorithm that it holds. What is true of
+ * every algorithm is one shared part, run on each; what belongs to one of them is a part of its own.
  *
  * What it settles beyond the docstrings: a blocked key shows its tokens as they are and is denied; `resetAfterMs` counts its block;
- * after a step back of the clock a key that owes nothing may be held, for the step at most; a newcomer denied for want of
+ * after a step back of the clock a key of a rate that owes nothing may be held, for the step at most; a newcomer denied for want of
  * room shows nothing remaining, and waits until a key near it may be forgotten.
  */
-export function conformance(store: string, make: MakeLimiter, algorithms = ALGORITHMS): void {
+export function conformance(store: string, make: MakeLimiter, choice: ConformanceChoice = {}): void {
+  const { algorithms = ALGORITHMS, shared = Object.keys(SHARED) as (keyof typeof SHARED)[] } = choice
   const fixture = fixturesOf(make)
-  for (const [algorithm, policyOf] of algorithms) {
+  for (const { name: algorithm, policyOf, own } of algorithms) {
     const name = `${store}, ${algorithm}`
-    for (const part of [verbs, blocks, budget, time, updates, misuse, keys, table, watching]) part(name, fixture, policyOf)
+    for (const part of shared) SHARED[part](name, fixture, policyOf)
+    own(name, fixture)
   }
 }

@@ -1,5 +1,6 @@
 import { createLimiter, type Decision, type Limiter } from 'sluicegate'
-import { ALGORITHMS, type MakeLimiter } from './conformance/fixture.js'
+import { ALGORITHMS } from './conformance/algorithms.js'
+import type { MakeLimiter } from './conformance/fixture.js'
 import { conformance } from './conformance.js'
 
 // A program: runs the conformance suite over a limiter with the fault that the first argument names. It must fail.
@@ -91,4 +92,4 @@ function faulty(fault: string): MakeLimiter {
 
 const [, , fault] = process.argv
 if (fault === undefined) console.log(JSON.stringify(Object.keys(FAULTS)))
-else conformance('faulty', faulty(fault), ALGORITHMS.slice(0, 1))
+else conformance('faulty', faulty(fault), { algorithms: ALGORITHMS.slice(0, 1) })

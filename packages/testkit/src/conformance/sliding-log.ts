@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { slidingLog } from 'sluicegate'
+import { firstPositionExcess } from '../history/window-history.js'
+import { Random } from '../random.js'
+import { admitted, type Fixtures } from './fixture.js'
+
+/** What is true of sliding logs alone, with slots of either size. */
+export function slidingLogs(name: string, fixture: Fixtures): void {
+  for (const slotBytes of [8, 4] as const) {
+    const label = `${name}, slots of ${slotBytes} bytes`
+    const logOf = (limit: number, window: number) => slidingLog({ limit, window, slotBytes })
+
+    test(`${label}: exactly the limit fits, not one less`, () => {
+      for (const limit of [1, 2, 3, 7, 8, 9, 100, 1000]) {
+        const { limiter, clock } = fixture(logOf(limit, 1000), { maxKeys: 4 })
+        for (let round = 0; round < 5; round++) {
+          assert.equal(admitted(limiter, 'k', limit + 5), limit)
+          clock.advance(1000)
+        }
+        for (let i = 0; i < limit; i++) {
+          assert.equal(limiter.take('k').allowed, true)
+          clock.advance(0.5)
+        }
+        assert.equal(limiter.take('k').allowed, limit * 0.5 >= 1000)
+      }
+    })
+
+    test(`I1 ${label}: no window in any position holds more than the limit`, () => {
+      for (const [limit, windowMs] of [
+        [1, 1],
+        [5, 1000],
+        [64, 16.667],
+        [100, 86_400_000],
+      ] as const) {
+        const random = new Random(limit)
+        const { checked, clock } = fixture(logOf(limit, windowMs), { maxKeys: 4 })
+        const admissions = []
+        for (let i = 0; i < 2000; i++) {
+          const gapMs = random.pick([0, 0.001, windowMs / limit, (windowMs * random.fraction()) / limit, windowMs, -0.001])
+          clock.set(Math.round((clock.nowMs() + gapMs) * 1000) / 1000)
+          const cost = random.chance(0.7) ? 1 : random.integer(1, limit)
+          if (checked.take('k', cost).allowed) admissions.push({ atUs: Math.round(clock.nowMs() * 1000), cost })
+        }
+        assert.ok(admissions.length > 200)
+        assert.equal(firstPositionExcess(limit, Math.round(windowMs * 1000), admissions), undefined)
+      }
+    })
+
+    test(`I2 ${label}: who always asks gets all of every window`, () => {
+      const { limiter, clock } = fixture(logOf(10, 1000))
+      let passed = 0
+      for (let ms = 0; ms < 60_000; ms += 7) {
+        passed += admitted(limiter, 'k', 2)
+        clock.advance(7)
+      }
+      assert.ok(passed >= 10 * 59 && passed <= 10 * 61, `${passed}`)
+    })
+
+    test(`${label}: retry-after is when enough of the oldest ends`, () => {
+      const { checked, clock } = fixture(logOf(6, 1000))
+      for (const cost of [1, 2, 3]) {
+        checked.take('k', cost)
+        clock.advance(100)
+      }
+      const waits = [1, 2, 3, 4, 5, 6].map((cost) => checked.take('k', cost).retryAfterMs)
+      assert.deepEqual(waits, [700, 800, 800, 900, 900, 900])
+    })
+
+    test(`${label}: a clock that steps back finds the log closed until its newest entry`, () => {
+      const { checked, clock } = fixture(logOf(3, 1000))
+      checked.take('k')
+      clock.advance(-1)
+      assert.deepEqual([checked.take('k').allowed, checked.peek('k').retryAfterMs], [false, 1])
+      clock.advance(-100_000)
+      checked.penalize('k', 1)
+      checked.refund('k', 1)
+      clock.advance(100_001)
+      assert.equal(checked.take('k', 2).allowed, true)
+    })
+
+    test(`${label}: what was booked ahead and given back leaves what was there before, with one slot too`, () => {
+      for (const limit of [1, 2, 3]) {
+        const { checked, clock } = fixture(logOf(limit, 1000))
+        for (let i = 0; i < limit; i++) {
+          checked.take('k')
+          clock.advance(10)
+        }
+        const ahead = Array.from({ length: 3 * limit }, () => checked.reserve('k', 1))
+        for (const booking of ahead.reverse()) checked.cancel(booking)
+        assert.equal(checked.take('k').allowed, false)
+        clock.advance(1000)
+        assert.equal(checked.take('k', limit).allowed, true)
+      }
+    })
+
+    test(`${label}: a longer or shorter log after an update keeps what still counts`, () => {
+      const { checked, clock } = fixture(logOf(10, 1000), { maxKeys: 10 })
+      for (let i = 0; i < 10; i++) {
+        checked.take('k')
+        clock.advance(50)
+      }
+      for (const [limit, windowMs] of [
+        [15, 1000],
+        [100, 1000],
+        [12, 700],
+        [40, 60_000],
+      ] as const) {
+        checked.update(logOf(limit, windowMs))
+        checked.peek('k')
+        checked.take('k', 2)
+        clock.advance(50)
+      }
+    })
+
+    test(`${label}: refunds and penalties between takes are answered as declared`, () => {
+      for (let seed = 1; seed <= 20; seed++) {
+        const random = new Random(seed)
+        const { checked, clock } = fixture(logOf(random.integer(1, 6), 1000))
+        for (let i = 0; i < 60; i++) {
+          clock.advance(random.pick([0, 0.001, 100, 1000 * random.fraction()]))
+          const tokens = random.integer(1, 8)
+          random.pick([() => checked.take('k'), () => checked.take('k', tokens), () => checked.refund('k', tokens), () => checked.penalize('k', tokens)])()
+        }
+      }
+    })
+  }
+
+  test(`${name}: a log of 500,000 keeps every one of them`, () => {
+    const { limiter, clock } = fixture(slidingLog({ limit: 500_000, window: '1h' }), { maxKeys: 1 })
+    let passed = 0
+    for (let i = 0; i < 500_100; i++) {
+      if (limiter.take('k').allowed) passed++
+      if (i % 1000 === 0) clock.advance(1)
+    }
+    assert.equal(passed, 500_000)
+    // Behind the first thousand, a millisecond later, is the next; times of an hour are rounded up to four microseconds.
+    const { retryAfterMs } = limiter.take('k', 1001)
+    assert.ok(Math.abs(retryAfterMs - (3_600_000 - 499)) <= 2, `${retryAfterMs}`)
+  })
+}
