@@ -28,7 +28,8 @@ export async function bytesAKey(
   const measured = (kind: string, bytes: readonly number[]): Measurement => {
     const samples = bytes.map((each) => each / keys)
     const summary = summaryOf(samples)
-    return { subject: `${name}: ${kind}`, ns: summary, grossNs: summary, samples, takes: keys * takesPerKey * times, voided: 0 }
+    const takes = keys * takesPerKey * times
+    return { subject: `${name}: ${kind}`, ns: summary, grossNs: summary, samples, takes, allowed: takes, voided: 0 }
   }
   const own = filled.flatMap(({ ownBytes }) => ownBytes ?? [])
   const resident = filled.map(({ residentBytes }) => residentBytes)

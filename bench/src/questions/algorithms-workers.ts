@@ -1,5 +1,5 @@
 import type { HotKeyJob } from '../hot-key.js'
-import { type Effort, measure } from '../measure.js'
+import { type Effort, type Measurement, measure } from '../measure.js'
 import { type Answer, of, type Question, ratioOf } from '../question.js'
 import { hotKeySubject } from './hot-key.js'
 import { WORKER_COUNTS, workersName } from './sweeps.js'
@@ -37,8 +37,15 @@ async function asked(effort: Effort, algorithm: HotKeyJob['algorithm'], name: st
     title: `${name}, ${keys === 1 ? 'one hot key' : `${keys.toLocaleString('en')} keys in random order`}, over the number of workers`,
     note: 'Wall time over the decisions of all workers; bound keys, coarse clock, bursts of 1,024.',
     unit: 'ns',
-    measurements,
+    measurements: measurements.map(withDenied),
     verdicts: [],
     ratios,
   }
+}
+
+/** Named with the share of denials, where there were any worth telling. */
+function withDenied(measurement: Measurement): Measurement {
+  const { subject, takes, allowed } = measurement
+  const denied = ((takes - allowed) / takes) * 100
+  return denied < 0.1 ? measurement : { ...measurement, subject: `${subject}, ${denied.toFixed(1)} % denied` }
 }

@@ -4,7 +4,7 @@ import { COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from "./forms"
 import { calendarWindowStart } from "./host"
 import {
   BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_CLAMP, BLOCK_CLAMP_WINDOW, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_ERA, BLOCK_FORM, BLOCK_KEEPS_DEBT,
-  BLOCK_SLOTS, BLOCK_STRIDE, BLOCK_TICK_US, BLOCK_WINDOW_US, ENTRY_SIZE,
+  BLOCK_NUMBER_BITS, BLOCK_SLOTS, BLOCK_STRIDE, BLOCK_TICK_US, BLOCK_WINDOW_US, ENTRY_SIZE,
 } from "./memory-map"
 import { field } from "./policy-block"
 import { countBefore, isSealed, numberAndCount, sealedBit } from "./previous-count"
@@ -17,9 +17,9 @@ import { quotientUp } from "./wide-arithmetic"
 export function carriedWindow(value: u64, entry: usize, from: usize, to: usize, sinceUs: i64): u64 {
   const form = <i32>field(from, BLOCK_FORM)
   const laterUs = field(to, BLOCK_BASE_US) - field(from, BLOCK_BASE_US)
-  if (form == CONCURRENCY) return shifted(value, 16, laterUs)
+  if (form == CONCURRENCY) return shifted(value, 12, laterUs, to)
   // Should its slots be others, sweep.ts has seen to it.
-  if (form == LOG) return shifted(value, field(from, BLOCK_COUNT_BITS), laterUs / field(from, BLOCK_TICK_US))
+  if (form == LOG) return shifted(value, field(from, BLOCK_COUNT_BITS), laterUs / field(from, BLOCK_TICK_US), to)
   if (form == FIXED) return carriedFixed(value, from, to, sinceUs)
   const sameWindows = field(from, BLOCK_WINDOW_US) == field(to, BLOCK_WINDOW_US)
   const sameWords = form == <i32>field(to, BLOCK_FORM) && field(from, BLOCK_COUNT_BITS) == field(to, BLOCK_COUNT_BITS)
@@ -27,9 +27,14 @@ export function carriedWindow(value: u64, entry: usize, from: usize, to: usize, 
 }
 
 /** Whatever stands above the lowest `bits`, less `by`. */
-@inline function shifted(value: u64, bits: i64, by: i64): u64 {
+@inline function shifted(value: u64, bits: i64, by: i64, to: usize): u64 {
   const number = <i64>(value >> <u64>bits) - by
-  return number <= 0 ? 0 : (<u64>number << <u64>bits) | (value & ((<u64>1 << <u64>bits) - 1))
+  return number <= 0 ? 0 : (<u64>atMost(number, to) << <u64>bits) | (value & ((<u64>1 << <u64>bits) - 1))
+}
+
+/** A number that a value of the block's policy can hold: with a clock that stepped back by years one may lie beyond. */
+@inline function atMost(number: i64, block: usize): i64 {
+  return min<i64>(number, (<i64>1 << field(block, BLOCK_NUMBER_BITS)) - 1)
 }
 
 /** The most that counts keep. */
@@ -47,7 +52,7 @@ function carriedFixed(value: u64, from: usize, to: usize, sinceUs: i64): u64 {
     beginUs = beginOf(to, sinceUs)
   }
   const number = (beginUs - field(to, BLOCK_BASE_US)) / field(to, BLOCK_TICK_US)
-  return number < 0 ? 0 : (<u64>number << <u64>field(to, BLOCK_COUNT_BITS)) | <u64>min<i64>(count, mostIn(to))
+  return number < 0 ? 0 : (<u64>atMost(number, to) << <u64>field(to, BLOCK_COUNT_BITS)) | <u64>min<i64>(count, mostIn(to))
 }
 
 /** When the window around a time begins. */
@@ -83,6 +88,7 @@ function read(value: u64, block: usize): void {
 function written(block: usize): u64 {
   const form = <i32>field(block, BLOCK_FORM)
   if (number < 0) return 0
+  number = atMost(number, block)
   if (form == SLIDING) return (<u64>number << 32) | (<u64>previous << 16) | <u64>current
   if (form == COMPACT) return (<u64>number << 36) | (compact.coarseOf(previous) << 24) | compact.fineOf(current)
   return (<u64>number << <u64>field(block, BLOCK_COUNT_BITS)) | <u64>current

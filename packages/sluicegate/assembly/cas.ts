@@ -3,6 +3,7 @@ import { add, load, raise, swap } from "./atomics"
 import { EXPLORED } from "./build-flags"
 import { valueIn } from "./carry"
 import { claimedIdentity, cleaned, expel, forget, release, settle } from "./claim"
+import { isAncient } from "./concurrency"
 import { changePermit, changePermits } from "./permits"
 import { CONCURRENCY } from "./forms"
 import { pause } from "./host"
@@ -165,6 +166,7 @@ function changeResident(verb: i32, fingerprint: u64, entry: usize, tokens: i64, 
   }
   const value = valueIn(state, lag, entry, ofBlock)
   const us = sinceBase(nowUs)
+  if (form == CONCURRENCY && !ofBlock && isAncient(value, us)) return forget(entry, state) ? AGAIN : RETRY
   if (form == CONCURRENCY && !ofBlock) return changePermits(verb, entry, state, value, us, tokens)
   const next = stepped(verb, ofBlock, entry, value, us, weight(verb, tokens), boundOf(verb, ofBlock, tokens, bound))
   if (next == value) {

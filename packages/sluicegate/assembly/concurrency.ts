@@ -4,7 +4,7 @@ import { baseUs, capacity, companions, slots, stride, windowUs } from "./policy"
 import { settled } from "./several"
 import { tableAddress } from "./table"
 
-// Concurrency: latest reading by which anything changed, in microseconds since the time base | turn 16. The permits are in the
+// Concurrency: latest reading by which anything changed, in microseconds since the time base | turn 12. The permits are in the
 // entry's companions, one a slot:
 //
 //   permit     0 | expiry 49, in microseconds since the Unix epoch, modulo | cost 14
@@ -13,12 +13,12 @@ import { tableAddress } from "./table"
 // slots and finds the state unchanged knows that they are too. A permit that has expired is free for the next one, and nobody can
 // renew it any more: for a key, time never runs back.
 
-const TURN_BITS: u64 = 16
-const TURN_MASK: u64 = (1 << 16) - 1
+const TURN_BITS: u64 = 12
+const TURN_MASK: u64 = (1 << 12) - 1
 const COST_BITS: u64 = 14
 const COST_MASK: u64 = (1 << 14) - 1
 const EXPIRY_MASK: u64 = (1 << 49) - 1
-/** A permit that expired so long ago is wiped, before it could be mistaken for one in the future. */
+/** Longer than any permit: what happened so long before is over, and is wiped before it could be mistaken for the future. */
 const ANCIENT_US: i64 = 1 << 46
 
 // A key as last read.
@@ -73,13 +73,18 @@ export function standAt(value: u64, us: i64): void {
   nowUs = max<i64>(us, <i64>(value >> TURN_BITS)) + baseUs
 }
 
+/** Whether nothing was changed for so long that no permit can be in use. */
+export function isAncient(value: u64, us: i64): bool {
+  return us - <i64>(value >> TURN_BITS) > ANCIENT_US
+}
+
 /** Tokens in flight. */
 export function debtOf(entry: usize, value: u64, us: i64): i64 {
   entryRead = entry
   standAt(value, us)
   used = 0
   freeSlot = 0
-  if (entry == 0) return 0
+  if (entry == 0 || isAncient(value, us)) return 0
   for (let i: i64 = 0; i < slots; i++) {
     const slot = slotOf(entry, i)
     const permit = settled(slot)

@@ -72,7 +72,10 @@ export function stepped(verb: i32, value: u64, us: i64, amount: i64, bound: i64)
   else if (verb == PENALIZE) spent = max<i64>(count, min<i64>(count + amount, DEEPEST_DEBT_BURSTS * capacity))
   else if (verb == RESET) {
     if (!isClosed() && count == 0) return value
-    return valueOfWindow(us, (count = 0))
+    locate(us)
+    number = beginUs / tickUs
+    count = 0
+    return <u64>number << <u64>countBits
   } else if (verb == RESERVE) {
     const earliestUs = us + untilFree(amount)
     if (amount > capacity || earliestUs - us > bound) return value

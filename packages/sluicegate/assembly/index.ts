@@ -24,9 +24,9 @@ export { isWhole, policyBlock } from "./policy"
 export { sweepAll } from "./sweep"
 export { prepare, propose } from "./update"
 
-/** Puts a proposed block in force from `nowUs` on. */
-export function update(block: usize, nowUs: f64): void {
-  putInForce(block, <i64>nowUs)
+/** Puts a proposed block in force from `nowUs` on; false when it has to be counted out again. */
+export function update(block: usize, nowUs: f64, seenCompanions: f64, seenSlots: f64): bool {
+  return putInForce(block, <i64>nowUs, <i64>seenCompanions, <i64>seenSlots)
 }
 
 const LONG_AGO: i64 = -(1 << 62)

@@ -1,11 +1,12 @@
-import { load, swap } from "./atomics"
+import { load } from "./atomics"
 import {
   BLOCK_BASE_US, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_SLOTS, BLOCK_STRIDE, BLOCK_TICK_US, ENTRY_SIZE, STATE,
 } from "./memory-map"
 import { baseUs, companions, countBits, epoch, floorUs, slotBytes, slots, stride, tickUs } from "./policy"
 import { field } from "./policy-block"
-import { bothReplaced } from "./replace"
+import { bothSwapped } from "./replace"
 import * as ring from "./ring"
+import * as several from "./several"
 import { settled } from "./several"
 import { tableAddress } from "./table"
 import { valueOf, withValue } from "./words"
@@ -24,18 +25,29 @@ export function liesElsewhere(block: usize): bool {
   return <usize>field(block, BLOCK_COMPANIONS) + ((entry - tableAddress) / ENTRY_SIZE) * <usize>field(block, BLOCK_STRIDE)
 }
 
-/** Copies the permits of a key. False: its state is another one. */
+/** Permits that are copied together. */
+const PERMITS_AT_ONCE: i64 = 16
+
+/**
+ * Copies the permits of a key, each few together with a swap of the state word for itself: once the state is of the new policy, a
+ * slot may be empty again that was empty before, and nobody may still fill it. False: its state is another one.
+ */
 export function copiedPermits(entry: usize, state: u64, from: usize): bool {
   const source = companionsIn(from, entry)
   const target = companions + ((entry - tableAddress) / ENTRY_SIZE) * stride
   const count = min<i64>(field(from, BLOCK_SLOTS), slots)
-  for (let i: i64 = 0; i < count; i++) {
-    const permit = settled(source + <usize>i * 8)
-    const there = settled(target + <usize>i * 8)
-    if (load(entry + STATE) != state) return false
-    if (there != permit) swap(target + <usize>i * 8, there, permit)
+  for (let first: i64 = 0; first < count; first += PERMITS_AT_ONCE) {
+    const descriptor = several.open()
+    if (descriptor == 0) return false
+    several.add(descriptor, entry + STATE, state, state)
+    for (let i = first; i < min<i64>(first + PERMITS_AT_ONCE, count); i++) {
+      const permit = settled(source + <usize>i * 8)
+      const there = settled(target + <usize>i * 8)
+      if (there != permit) several.add(descriptor, target + <usize>i * 8, there, permit)
+    }
+    if (!several.commit(descriptor)) return false
   }
-  return load(entry + STATE) == state
+  return true
 }
 
 /** Copies a log with what still counts of it, and writes the state word for the policy in force. False: once more. */
@@ -70,7 +82,7 @@ export function movedLog(entry: usize, state: u64, from: usize): bool {
   ring.takeHeader(fromHeader)
   const next = ring.headerWith(max<i64>(copied - 1, 0), copied, cost, !perToken || copied == 0, true)
   const value = (<u64>max<i64>(upTo(lastTick * fromTickUs) - baseUs / tickUs, 0) << <u64>countBits) | ((total - over) & costMask)
-  return bothReplaced(entry + STATE, state, withValue(state, epoch, value), target, seen, next)
+  return bothSwapped(entry + STATE, state, withValue(state, epoch, value), target, seen, next)
 }
 
 /** A time in ticks of the policy in force, rounded up. */

@@ -10,9 +10,12 @@ import { base } from "./section"
 import { settled } from "./several"
 import { PENALIZE, REFUND, RESERVE, TAKE } from "./verbs"
 import { waitFor } from "./waits"
-import { valueOf, withValue } from "./words"
+import { isMark, lagOf, ownerOf, valueOf, withValue } from "./words"
 
 // How permits are given, renewed and taken back: each time the slot and the state's turn are swapped together.
+
+/** Swaps that a refund of several permits may lose. */
+const MOST_LOST: i32 = 100
 
 /** Slot of the permit last given, and when it expires, in microseconds since the Unix epoch. */
 export let givenSlot: i64 = 0
@@ -21,7 +24,7 @@ export let givenUntilUs: i64 = 0
 /** A verb on a key that lives in `entry`. Answers as `change` does in cas.ts. */
 export function changePermits(verb: i32, entry: usize, state: u64, value: u64, us: i64, tokens: i64): f64 {
   const used = debtOf(entry, value, us)
-  if (verb == REFUND && used > 0) return refunded(entry, state, value, used, tokens)
+  if (verb == REFUND && used > 0) return refunded(entry, state, value, us, tokens)
   let cost: i64 = 0
   if (verb == TAKE || verb == RESERVE) cost = used + tokens <= capacity ? tokens : 0
   if (verb == PENALIZE) cost = max<i64>(min<i64>(tokens, capacity - used), 0)
@@ -38,26 +41,29 @@ export function changePermits(verb: i32, entry: usize, state: u64, value: u64, u
   return verb == TAKE || verb == RESERVE ? -1.0 - <f64>used : <f64>used
 }
 
-/** Takes tokens from the permit that expires last; if there are more, the caller's next round goes on with the next permit. */
-function refunded(entry: usize, state: u64, value: u64, used: i64, tokens: i64): f64 {
+/** Takes tokens from the permits that expire last, one permit after another. */
+function refunded(entry: usize, state: u64, value: u64, us: i64, tokens: i64): f64 {
   let left = tokens
   let word = state
-  let seen = value
-  let debt = used
-  while (left > 0 && debt > 0) {
-    const slot = lastToExpire()
-    if (slot == 0) break
+  let lost = 0
+  while (true) {
+    const used = debtOf(entry, valueOf(word), us)
+    const slot = left > 0 ? lastToExpire() : 0
+    if (slot == 0) return <f64>used
     const permit = settled(slot)
-    const cost = costOf(permit)
-    const next = withValue(word, epoch, turned(seen))
-    const smaller = cost > left ? permit - <u64>left : 0
-    if (!bothReplaced(entry + STATE, word, next, slot, permit, smaller)) return left == tokens ? RETRY : <f64>debt
-    debt -= min<i64>(cost, left)
-    left -= min<i64>(cost, left)
-    word = next
-    seen = valueOf(next)
+    const cost = min<i64>(costOf(permit), left)
+    const smaller = cost < costOf(permit) ? permit - <u64>cost : 0
+    const next = withValue(word, epoch, turned(valueOf(word)))
+    if (bothReplaced(entry + STATE, word, next, slot, permit, smaller)) {
+      left -= cost
+      word = next
+      continue
+    }
+    if (left == tokens) return RETRY
+    // Some came back already: the rest has to, unless the key was forgotten, or is read under another policy, meanwhile.
+    word = settled(entry + STATE)
+    if (isMark(word) || lagOf(word, epoch) != 0 || ownerOf(word) != ownerOf(state) || ++lost > MOST_LOST) return <f64>used
   }
-  return <f64>debt
 }
 
 /**

@@ -6,7 +6,7 @@ import { valueOf } from "./words"
 
 // The wide form's second word, which holds the count of the window before:
 //
-//   window number, as much of it as fits | era 4 | count
+//   0 0 | window number, as much of it as fits | era 4 | count
 //
 // It is written only while the state word is *sealed*: the taker who comes first in a new window swaps the seal onto the old
 // count, so that nobody can add to it any more, then copies the count here, then swaps the new window in. Whoever finds a
@@ -16,6 +16,8 @@ import { valueOf } from "./words"
 const ERA_BITS: u64 = 4
 const ERA_MASK: u64 = 15
 const SEAL_SHIFT: u64 = 55
+/** The two highest bits stay 0: what has them is a ticket of several.ts. */
+const WORD_MASK: u64 = (1 << 62) - 1
 
 export const sealedBit: u64 = 1 << 55
 
@@ -50,7 +52,7 @@ export function countBefore(word: u64, absolute: i64, bits: u64, era: i64, clamp
 
 /** What stands above the count: a number since the Unix epoch, so that a move of the time base changes nothing. */
 @inline function tagOf(absolute: i64, bits: u64, era: i64): u64 {
-  return ((<u64>absolute << ERA_BITS) | (<u64>era & ERA_MASK)) & (~(<u64>0) >> bits)
+  return ((<u64>absolute << ERA_BITS) | (<u64>era & ERA_MASK)) & (WORD_MASK >> bits)
 }
 
 /**

@@ -40,13 +40,21 @@ export function replace(entry: usize, state: u64, next: u64, manyWords: bool): f
   return RETRY
 }
 
-/** Swaps two words together. */
+/** Swaps two words together, or writes both down. */
 export function bothReplaced(one: usize, oneSeen: u64, oneNext: u64, other: usize, otherSeen: u64, otherNext: u64): bool {
-  const descriptor = staging != 0 ? staging : several.open()
+  if (staging == 0) return bothSwapped(one, oneSeen, oneNext, other, otherSeen, otherNext)
+  several.add(staging, one, oneSeen, oneNext)
+  several.add(staging, other, otherSeen, otherNext)
+  return true
+}
+
+/** Swaps two words together at once. */
+export function bothSwapped(one: usize, oneSeen: u64, oneNext: u64, other: usize, otherSeen: u64, otherNext: u64): bool {
+  const descriptor = several.open()
   if (descriptor == 0) return false
   several.add(descriptor, one, oneSeen, oneNext)
   several.add(descriptor, other, otherSeen, otherNext)
-  if (staging != 0 || several.commit(descriptor)) return true
+  if (several.commit(descriptor)) return true
   add(base + CAS_RETRIES, 1)
   return false
 }

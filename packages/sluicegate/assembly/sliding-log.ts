@@ -255,8 +255,10 @@ export function copied(entry: usize, state: u64): bool {
 
 /** When `amount` more would pass, for the key as last read. */
 function earliestUs(amount: i64): i64 {
+  // The first time that is the newest request's in ticks, or later.
+  const openUs = max<i64>(atUs, lastUs() - tickUs + 1)
   const excess = used + amount - capacity
-  if (excess <= 0) return max<i64>(atUs, lastUs())
+  if (excess <= 0) return openUs
   let low = first
   let high = held
   while (low < high) {
@@ -265,7 +267,7 @@ function earliestUs(amount: i64): i64 {
     else low = middle + 1
   }
   const ageUs = low < held ? ageOf(low, lastEver()) * tickUs : 0
-  return max<i64>(max<i64>(atUs, lastUs()), lastUs() - ageUs + windowUs)
+  return max<i64>(openUs, lastUs() - ageUs + windowUs)
 }
 
 export function untilFree(amount: i64): i64 {
@@ -274,5 +276,5 @@ export function untilFree(amount: i64): i64 {
 
 export function untilNew(): i64 {
   if (used > 0) return lastUs() + windowUs - atUs
-  return max<i64>(lastUs() - atUs, 0)
+  return max<i64>(lastUs() - tickUs + 1 - atUs, 0)
 }

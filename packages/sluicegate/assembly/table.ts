@@ -118,8 +118,9 @@ export function choose(fingerprint: u64, home: i32, nowUs: i64): i32 {
         entry -= ENTRY_SIZE
         continue
       }
+      if (fingerprintOf(identity) == NOBODY) return pick(FREE, entry, state, 0)
       const debt = residentDebt(entry, fingerprintOf(identity), state, nowUs)
-      if (debt <= 0) return pick(fingerprintOf(identity) == NOBODY ? FREE : IDLE, entry, state, 0)
+      if (debt <= 0) return pick(IDLE, entry, state, 0)
       if (kind == MARKED || debt >= least) continue
       const yields = !denyWhenFull && !isBlock(fingerprintOf(identity)) && passes(debt, unitsPerToken, capacity)
       if (yields) {
@@ -163,7 +164,7 @@ export function roomAfterUs(home: i32, nowUs: i64, perUs: i64): i64 {
       if (state == NEVER_USED || isMark(state)) return 1
       const identity = load(entry)
       refresh()
-      if (isOfOldPolicy(entry, state, identity)) return 1
+      if (fingerprintOf(identity) == NOBODY || isOfOldPolicy(entry, state, identity)) return 1
       const debt = residentDebt(entry, fingerprintOf(identity), state, nowUs)
       least = min<i64>(least, roomIn(debt, isBlock(fingerprintOf(identity)), perUs))
     }

@@ -1,8 +1,8 @@
 import { add, load, store, swap } from "./atomics"
 import { pause } from "./host"
 import {
-  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_CLAMP, BLOCK_CLAMP_WINDOW, BLOCK_COUNT, BLOCK_COUNT_BITS, BLOCK_EPOCH, BLOCK_ERA, BLOCK_FLOOR_US,
-  BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_NUMBER_BITS, BLOCK_PREVIOUS, BLOCK_REBASE_AT_US, BLOCK_SINCE_US, BLOCK_SIZE, BLOCK_TICKET,
+  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_CLAMP, BLOCK_CLAMP_WINDOW, BLOCK_COMPANIONS, BLOCK_COUNT, BLOCK_COUNT_BITS, BLOCK_EPOCH, BLOCK_ERA, BLOCK_FLOOR_US,
+  BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_NUMBER_BITS, BLOCK_PREVIOUS, BLOCK_REBASE_AT_US, BLOCK_SINCE_US, BLOCK_SIZE, BLOCK_SLOTS, BLOCK_TICKET,
   BLOCK_TICK_US, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US, EPOCH, TICKETS,
 } from "./memory-map"
 import { epoch, epochWord, isWithinRange, policyBlock, refresh } from "./policy"
@@ -14,8 +14,8 @@ import { finishSweepOf, sweepShareOf } from "./sweep"
 
 /** What 56 bits hold: half of it for a clock that steps back, a quarter until the next move, the rest for debt, below 2^53. */
 const ARRIVAL_UNITS: i64 = 1 << 56
-/** No time base lasts longer: 36,000 years. */
-const LONGEST_US: i64 = 1 << 60
+/** No time base lasts longer: 570 years, so that the end of any block fits a value. */
+const LONGEST_US: i64 = 1 << 54
 
 /** In a block's ticket: somebody is writing. */
 const WRITING: u64 = 1 << 32
@@ -57,11 +57,24 @@ export function prepare(): void {
   } while (epoch != swept)
 }
 
-/** Puts a proposed block, with all the numbers that JavaScript counts out, in force from `nowUs` on. */
-export function update(block: usize, nowUs: i64): void {
-  do prepare()
-  while (!publish(block, nowUs, false))
+/**
+ * Puts a proposed block, with all the numbers that JavaScript counts out, in force from `nowUs` on. False: another thread was
+ * quicker, and keys have their slots elsewhere than where they had been seen; count them out again.
+ */
+export function update(block: usize, nowUs: i64, seenCompanions: i64, seenSlots: i64): bool {
+  let done: bool
+  do {
+    prepare()
+    const inForce = policyBlock()
+    if (epoch != 0 && (field(inForce, BLOCK_COMPANIONS) != seenCompanions || field(inForce, BLOCK_SLOTS) != seenSlots)) {
+      setField(block, BLOCK_EPOCH, 0)
+      close(block)
+      return false
+    }
+    done = publish(block, nowUs, false)
+  } while (!done)
   close(block)
+  return true
 }
 
 /** One attempt to follow the policy that this thread knows. `keepsDebt`: to the letter, not at most to the new burst. */

@@ -61,6 +61,11 @@ const FINGERPRINT_MASK: u64 = (1 << 48) - 1
   return USED | ((epoch & EPOCH_MASK) << EPOCH_SHIFT) | (state & (OWNER_MASK << OWNER_SHIFT)) | value
 }
 
+/** What tells eight owners in a row apart. */
+@inline export function ownerOf(state: u64): u64 {
+  return (state >> OWNER_SHIFT) & OWNER_MASK
+}
+
 @inline export function valueOf(state: u64): u64 {
   return state & VALUE_MASK
 }

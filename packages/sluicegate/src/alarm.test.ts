@@ -80,10 +80,22 @@ test('a sooner alert moves the timer, a later one does not', () => {
   const { clock, count, counted } = countedClock()
   const alarm = new Alarm(counted)
   const rung: string[] = []
-  alarm.set(alert(() => rung.push('late')), 9_000, 0)
-  alarm.set(alert(() => rung.push('later')), 10_000, 1)
+  alarm.set(
+    alert(() => rung.push('late')),
+    9_000,
+    0,
+  )
+  alarm.set(
+    alert(() => rung.push('later')),
+    10_000,
+    1,
+  )
   assert.equal(count.armed, 1)
-  alarm.set(alert(() => rung.push('soon')), 5_000, 2)
+  alarm.set(
+    alert(() => rung.push('soon')),
+    5_000,
+    2,
+  )
   assert.deepEqual(count, { armed: 2, pending: 1 })
   clock.advance(20)
   assert.deepEqual(rung, ['soon', 'late', 'later'])
@@ -101,7 +113,11 @@ test('a timer that fires before the clock is there is set again', () => {
     },
   }
   const rung: number[] = []
-  new Alarm(early).set(alert((nowUs) => rung.push(nowUs)), 5_000, 0)
+  new Alarm(early).set(
+    alert((nowUs) => rung.push(nowUs)),
+    5_000,
+    0,
+  )
   clock.advance(4.5)
   assert.deepEqual([rung, asked], [[], [5, 1]])
   clock.advance(0.5)
@@ -112,7 +128,11 @@ test('a clock without timers is looked at again when real time has gone by', (t)
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let nowMs = 0
   const rung: number[] = []
-  new Alarm({ nowMs: () => nowMs }).set(alert((nowUs) => rung.push(nowUs)), 100_000, 0)
+  new Alarm({ nowMs: () => nowMs }).set(
+    alert((nowUs) => rung.push(nowUs)),
+    100_000,
+    0,
+  )
   nowMs = 40
   t.mock.timers.tick(100)
   assert.deepEqual(rung, [])

@@ -63,6 +63,7 @@ export class Alarm {
   /** A timer that fires before the clock is there, or whose alert was cleared, is set again. */
   private ring(): void {
     this.isRinging = true
+    this.cancelTimer = undefined
     try {
       const nowUs = this.ticker.read()
       for (let { first } = this.alerts; first !== undefined && first.dueUs <= nowUs; { first } = this.alerts) {

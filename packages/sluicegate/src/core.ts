@@ -23,7 +23,8 @@ export interface Core {
   /** Makes every word of the table one of the policy in force, and finishes what others left. */
   sweepAll(): void
   propose(): number
-  update(block: number, nowUs: number): void
+  /** False: count it out again, from the policy in force by now. */
+  update(block: number, nowUs: number, seenCompanions: number, seenSlots: number): boolean
   policyBlock(): number
   /** Whether what was read from that block is whole: nobody has begun to write another policy there. */
   isWhole(): boolean

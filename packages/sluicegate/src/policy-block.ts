@@ -33,6 +33,11 @@ const FIELDS = {
 
 /** Writes the policy into a block of its own and puts it in force for all threads from `nowUs` on. */
 export function publishPolicy(open: OpenCore, policy: Policy, nowUs: number): void {
+  // Another thread may put a policy in force meanwhile whose slots lie elsewhere.
+  while (!isPublished(open, policy, nowUs));
+}
+
+function isPublished(open: OpenCore, policy: Policy, nowUs: number): boolean {
   open.core.look()
   const inForce = open.core.policyBlock()
   const before = open.field(inForce, 'BLOCK_CAPACITY') > 0 ? numbersIn(open, inForce) : undefined
@@ -43,7 +48,7 @@ export function publishPolicy(open: OpenCore, policy: Policy, nowUs: number): vo
   open.setField(block, 'BLOCK_FORM', open.constant(numbers.form))
   open.setField(block, 'BLOCK_COMPANIONS', companions)
   describe(open.description(block), policy)
-  open.core.update(block, nowUs)
+  return open.core.update(block, nowUs, open.field(inForce, 'BLOCK_COMPANIONS'), before?.slots ?? 0)
 }
 
 /** The policy in force, as this thread's core last saw it; undefined when its block was written anew meanwhile. */

@@ -42,7 +42,7 @@ const SHORT_COUNT_BITS = 20
 const COMPACT_NUMBER_BITS = 20
 /** Windows of the calendar begin at whole minutes. */
 const CALENDAR_TICK_US = 60_000_000
-const READING_BITS = 40
+const READING_BITS = 44
 
 /** The numbers of a policy; of a changed one, `before` is what it follows: a log stays where it is when it fits there. */
 export function numbersOf(policy: Policy, before?: PolicyNumbers): PolicyNumbers {

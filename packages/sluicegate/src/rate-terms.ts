@@ -52,7 +52,7 @@ export class RateTerms implements Terms {
   }
 
   untilFreeUs(debt: number, cost: number): number {
-    return this.waitUs(debt + cost * this.unitsPerToken)
+    return cost > this.burst ? Number.POSITIVE_INFINITY : this.waitUs(debt + cost * this.unitsPerToken)
   }
 
   private retryAfterMs(debt: number, cost: number): number {

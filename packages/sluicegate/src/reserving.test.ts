@@ -47,7 +47,13 @@ test('what can never pass is not reserved, and has nothing to give back', () => 
 })
 
 test('settling gives back what was too much, and charges what was too little', () => {
-  for (const [actual, owed] of [[8, 8], [3, 3], [0, 0], [9, 9], [25, 25]] as const) {
+  for (const [actual, owed] of [
+    [8, 8],
+    [3, 3],
+    [0, 0],
+    [9, 9],
+    [25, 25],
+  ] as const) {
     const { bucket, tokens } = fixture()
     const reservation = reserve(bucket, 'k', 8)
     assert.deepEqual(reservation.settle(actual), bucket.peek('k', 1))
@@ -225,7 +231,10 @@ for (const [name, rule] of Object.entries({ everything, ofTheDebtItLeft, oneMore
 }
 
 test('two cancels in a row gain nothing that one would not', () => {
-  for (const [rule, most] of [[giveBackRule, 10], [ofTheDebtItLeft, 15]] as const) {
+  for (const [rule, most] of [
+    [giveBackRule, 10],
+    [ofTheDebtItLeft, 15],
+  ] as const) {
     const { bucket, clock } = fixture(rule)
     const [first, second] = [reserve(bucket, 'k', 5), reserve(bucket, 'k', 5)]
     first.cancel()

@@ -1,75 +1,48 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Booking, BookingDesk } from './booking.js'
-import { manualClock } from './clock.js'
+import { BookingPlaces, settled } from 'sluicegate-testkit'
+import { type Clock, manualClock } from './clock.js'
 import type { Decision } from './decision.js'
 import type { Key, WaitOptions } from './limiter.js'
 import { Waiting } from './waiting.js'
 
-interface Held {
-  readonly key: Key
-  readonly cost: number
-  readonly untilUs: number
-}
-
-const LIMIT = 3
-const TTL_MS = 100
-
-/** Three places for each single key, each for 100 ms at most. A key of several takes places in all of them. */
-function fixture(options: { limit?: number; maxWaiters?: number } = {}) {
-  const { maxWaiters = 1000 } = options
-  const limits = { now: options.limit ?? LIMIT }
+function fixture({ maxWaiters = 1000 } = {}) {
   const clock = manualClock(5_000)
-  const nowUs = (): number => Math.round(clock.nowMs() * 1000)
-  let all: Held[] = []
-  let asked = 0
-  const sharing = (key: Key): Held[] => all.filter((held) => held.untilUs > nowUs() && [held.key].flat().some((one) => [key].flat().includes(one)))
-  const used = (key: Key): number => sharing(key).reduce((sum, { cost }) => sum + cost, 0)
-  const decision = (allowed: boolean, key: Key, cost: number): Decision => {
-    const ends = sharing(key).map(({ untilUs }) => untilUs - nowUs())
-    const retryAfterMs = allowed ? 0 : cost > limits.now ? Number.POSITIVE_INFINITY : Math.ceil(Math.min(...ends) / 1000)
-    return { allowed, limit: limits.now, remaining: limits.now - used(key), retryAfterMs, resetAfterMs: 0, policy: 'places', source: 'memory' }
-  }
-  const desk: BookingDesk<Decision> = {
-    book(key, cost) {
-      asked++
-      const allowed = used(key) + cost <= limits.now
-      if (allowed) all.push({ key, cost, untilUs: nowUs() + TTL_MS * 1000 })
-      const answer = decision(allowed, key, cost)
-      return { key, cost, allowed, bookedUs: nowUs(), atUs: nowUs() + answer.retryAfterMs * 1000, maybeSooner: true, decision: answer }
-    },
-    answer: ({ decision }: Booking) => decision,
-    giveBack: ({ key, cost }) => decision(true, key, cost),
-    refuse: (key, cost) => {
-      const answer = decision(false, key, cost)
-      return answer.retryAfterMs === Number.POSITIVE_INFINITY || used(key) > 0 ? answer : { ...answer, retryAfterMs: 1 }
+  let timers = 0
+  const counted: Clock = {
+    nowMs: clock.nowMs,
+    after(ms, fn) {
+      timers++
+      const cancel = clock.after(ms, () => {
+        timers--
+        fn()
+      })
+      return () => {
+        timers--
+        cancel()
+      }
     },
   }
-  const waiting = new Waiting<Decision>({ desk, clock, maxWaiters })
+  const places = new BookingPlaces(clock)
+  const waiting = new Waiting<Decision>({ desk: places, clock: counted, maxWaiters })
   const log: string[] = []
   return {
     clock,
+    places,
     waiting,
     log,
-    limits,
-    asked: () => asked,
-    take: (key: Key, cost = 1): boolean => !waiting.isQueued(key) && desk.book(key, cost, 0).allowed,
+    timers: () => timers,
+    take: (key: Key, cost = 1): boolean => !waiting.isQueued(key) && places.book(key, cost).allowed,
     wait: (name: string, options?: WaitOptions, key: Key = 'k'): Promise<unknown> =>
       waiting.wait(key, options).then(
         ({ allowed, retryAfterMs }) => log.push(allowed ? name : `${name} denied for ${retryAfterMs}`),
         (reason) => log.push(`${name}: ${reason instanceof Error ? (reason as { code?: unknown }).code : reason}`),
       ),
-    /** One place of this key comes back. */
     release: (key: Key): void => {
-      const i = all.findIndex((held) => String(held.key) === String(key))
-      all = all.filter((_, at) => at !== i)
+      places.release(key)
       waiting.released(key)
     },
   }
-}
-
-async function settled(): Promise<void> {
-  for (let i = 0; i < 8; i++) await Promise.resolve()
 }
 
 test('who comes while all places are taken waits, and passes when one is released, in the order of arrival', async () => {
@@ -140,6 +113,17 @@ test('maxWaitMs ends the wait with a denial, a place that comes in time is taken
   assert.deepEqual([log[3], waiting.size], ['third', 0])
 })
 
+test('a place that comes in the very moment in which a wait ends is taken, and no timer is left behind', async () => {
+  const { wait, log, take, clock, timers, places } = fixture()
+  take('k', 3)
+  void wait('in time', { maxWaitMs: places.ttlMs })
+  void wait('too', { maxWaitMs: 2 * places.ttlMs })
+  assert.equal(timers(), 1)
+  clock.advance(places.ttlMs)
+  await settled()
+  assert.deepEqual([log, timers()], [['in time', 'too'], 0])
+})
+
 test('what can never pass is denied at once, also behind others', async () => {
   const { wait, log, take } = fixture()
   take('k', 3)
@@ -150,11 +134,11 @@ test('what can never pass is denied at once, also behind others', async () => {
 })
 
 test('who can no longer pass after a change of the limit is denied, and those behind go on', async () => {
-  const { wait, log, take, limits, release } = fixture()
+  const { wait, log, take, places, release } = fixture()
   take('k', 3)
   void wait('big', { cost: 3 })
   void wait('small')
-  limits.now = 2
+  places.limit = 2
   release('k')
   await settled()
   assert.deepEqual(log, ['big denied for Infinity', 'small'])
@@ -170,15 +154,32 @@ test('with maxWaiters waiting others are denied', async () => {
 })
 
 test('an abort of thousands asks the desk once for those that stay', async () => {
-  const { wait, log, take, asked, waiting } = fixture({ maxWaiters: 10_000 })
+  const { wait, log, take, places, waiting } = fixture({ maxWaiters: 10_000 })
   take('k', 3)
   const controller = new AbortController()
   for (let i = 0; i < 5000; i++) void wait('gone', { signal: controller.signal })
   void wait('stays')
-  const before = asked()
+  const before = places.asked
   controller.abort('shutdown')
   await settled()
-  assert.deepEqual([asked() - before, log.length, waiting.size], [1, 5000, 1])
+  assert.deepEqual([places.asked - before, log.length, waiting.size], [1, 5000, 1])
+})
+
+test('aborts one after another ask the desk once too, and so does a release that lets one pass', async () => {
+  const { wait, take, places, release, waiting } = fixture()
+  take('k', 3)
+  take('k', 3)
+  const controllers = Array.from({ length: 50 }, () => new AbortController())
+  for (const { signal } of controllers) void wait('gone', { signal })
+  for (const name of ['a', 'b', 'c']) void wait(name, { cost: 2 })
+  const before = places.asked
+  for (const controller of controllers) controller.abort()
+  await settled()
+  assert.deepEqual([places.asked - before, waiting.size], [1, 3])
+  release('k')
+  await settled()
+  // One that passes, and the next, which does not.
+  assert.deepEqual([places.asked - before, waiting.size], [3, 2])
 })
 
 test('close rejects all who wait', async () => {
@@ -208,13 +209,31 @@ test('a release of one key of several lets pass all that gain by it, the longest
   assert.deepEqual(log, ['eve', 'bob', 'ann', 'bob again'])
 })
 
+test('of several keys that gain by a release the one whose first has waited longest goes first', async () => {
+  const { wait, log, take, release } = fixture()
+  take('team')
+  take('team', 2)
+  const controller = new AbortController()
+  void wait('bob', { signal: controller.signal }, ['bob', 'team'])
+  void wait('ann', {}, ['ann', 'team'])
+  void wait('bob again', {}, ['bob', 'team'])
+  controller.abort('bored')
+  await settled()
+  release('team')
+  await settled()
+  assert.deepEqual(log, ['bob: bored', 'ann'])
+})
+
 test('keys of several are never taken for one another or for a single one', async () => {
   const { wait, take, waiting } = fixture()
   take(['a', 'b'], 3)
   void wait('x', {}, ['a', 'b'])
   const others: readonly Key[] = ['a', '["a","b"]', 'n["a","b"]', ['a,b'], ['a', 'b', ''], ['b', 'a'], ['a"', '"b']]
   assert.equal(waiting.isQueued(['a', 'b']), true)
-  assert.deepEqual(others.filter((key) => waiting.isQueued(key)), [])
+  assert.deepEqual(
+    others.filter((key) => waiting.isQueued(key)),
+    [],
+  )
 })
 
 test('a caller may change its array of keys after the call', async () => {

@@ -38,7 +38,7 @@ async function played(seed: number) {
     },
     answer(booking) {
       if (booking.atUs !== of(booking.key).nowUs()) late.push(booking)
-      return of(booking.key).answer()
+      return of(booking.key).answer(booking)
     },
     giveBack(booking, tokens) {
       histories(booking.key).delete(booking)

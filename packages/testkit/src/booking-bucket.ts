@@ -105,7 +105,7 @@ export class BookingBucket {
     return booking
   }
 
-  answer(): Decision {
+  answer(_booking: BucketBooking): Decision {
     const { retryAfterMs } = this.peek('k', 1)
     return this.blockedUntilUs > this.nowUs() ? this.decision(false, retryAfterMs) : this.passed()
   }

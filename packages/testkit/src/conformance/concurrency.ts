@@ -10,8 +10,10 @@ import type { Fixture, Fixtures } from './fixture.js'
 export function permits(name: string, fixture: Fixtures): void {
   const threeAtOnce = concurrency({ limit: 3, ttl: '1s' })
 
-  const inFlight = (policy = threeAtOnce, options = {}): Fixture & { readonly limiter: Limiter<Permit> } =>
-    fixture(policy, options) as Fixture & { readonly limiter: Limiter<Permit> }
+  const inFlight = (policy = threeAtOnce, options = {}): Omit<Fixture, 'limiter'> & { readonly limiter: Limiter<Permit> } => {
+    const { limiter, ...rest } = fixture(policy, options)
+    return { ...rest, limiter: limiter as Limiter<Permit> }
+  }
 
   test(`${name}: what a permit holds comes back when it is released, once`, () => {
     const { limiter } = inFlight()

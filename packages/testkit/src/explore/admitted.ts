@@ -1,4 +1,5 @@
-import type { Outcome, PolicyNumbers } from './call.js'
+import type { Outcome } from './call.js'
+import type { ExploredPolicy } from './explored-policy.js'
 
 /** A take that passed: by the caller's clock, and how many tokens. */
 export interface Admitted {
@@ -20,7 +21,7 @@ export function admittedOf(outcomes: readonly Outcome[], key: number): Admitted[
  * I1 to the letter: in no interval of clock readings is more admitted than the burst, what flows in during it, and `excused` units
  * that were forgotten.
  */
-export function isWithinBudget(admitted: readonly Admitted[], policy: PolicyNumbers, excused: number): boolean {
+export function isWithinBudget(admitted: readonly Admitted[], policy: ExploredPolicy, excused: number): boolean {
   return admitted.every(({ nowUs: from }) =>
     admitted.every(({ nowUs: to }) => {
       if (to < from) return true

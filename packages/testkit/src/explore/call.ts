@@ -1,13 +1,19 @@
-/** The numbers of a policy that the core counts in. */
-export interface PolicyNumbers {
-  readonly unitsPerUs: number
-  readonly unitsPerToken: number
-  readonly burst: number
-  /** Whether state words are packed buckets; otherwise they are arrival times. */
-  readonly packed: boolean
-}
+import type { ExploredPolicy } from './explored-policy.js'
 
-export type Verb = 'take' | 'peek' | 'refund' | 'penalize' | 'reset' | 'block' | 'update'
+/** `takeBoth` takes of its key and of `other` together, or of neither. */
+export type Verb =
+  | 'take'
+  | 'peek'
+  | 'refund'
+  | 'penalize'
+  | 'reset'
+  | 'block'
+  | 'update'
+  | 'reserve'
+  | 'cancel'
+  | 'takeBoth'
+  | 'release'
+  | 'heartbeat'
 
 /** One call into the core. */
 export interface Call {
@@ -18,7 +24,12 @@ export interface Call {
   readonly nowUs: number
   /** Tokens; of a block microseconds. */
   readonly amount: number
-  readonly policy?: PolicyNumbers
+  readonly policy?: ExploredPolicy
+  readonly other?: number
+  /** Of a reservation the longest wait, of a cancel the time that was reserved; of a permit when it expires. Microseconds. */
+  readonly bound?: number
+  /** Of a permit that was given before the start. Without it, the one that the thread was given last is meant. */
+  readonly slot?: number
 }
 
 /** Reasons of the core for an answer that is not a number, by name. */
@@ -34,13 +45,16 @@ export interface Outcome {
   readonly why: Why
   /** The debt after the call, -1 - debt of a denied take; otherwise the detail of the reason. */
   readonly value: number
+  /** What else it told, see `Step`; NaN for nothing. */
+  readonly more: number
   /** What the key that was forgotten for this one owed; -1: none was, as far as the call says. */
   readonly forgotten: number
 }
 
 /** One line for a report. */
-export function describeOutcome({ call, thread, began, ended, why, value, forgotten }: Outcome): string {
+export function describeOutcome({ call, thread, began, ended, why, value, more, forgotten }: Outcome): string {
   const what = `${call.verb}(${'ABCDEFGH'[call.key] ?? '?'}, ${call.amount}) at ${call.nowUs}`
-  const answer = ended === Number.POSITIVE_INFINITY ? 'stopped for good' : `${why === 'answered' ? '' : `${why} `}${value}`
+  const told = Number.isNaN(more) ? '' : ` and ${more}`
+  const answer = ended === Number.POSITIVE_INFINITY ? 'stopped for good' : `${why === 'answered' ? '' : `${why} `}${value}${told}`
   return `thread ${thread} [${began}-${ended}] ${what} -> ${answer}${forgotten >= 0 ? `, forgot ${forgotten}` : ''}`
 }

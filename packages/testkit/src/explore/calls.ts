@@ -1,4 +1,5 @@
-import type { Call, PolicyNumbers, Verb } from './call.js'
+import type { Call, Verb } from './call.js'
+import { type ExploredPolicy, PLAIN } from './explored-policy.js'
 
 // Keys, and three moments. At EARLIER + 9 ms everything spent EARLIER has come back; LATER lies three tokens after NOW.
 export const A = 0
@@ -10,9 +11,9 @@ export const NOW = 10_000
 export const LATER = 13_000
 
 /** Half the rate, two at once. */
-export const STRICTER: PolicyNumbers = { unitsPerUs: 1, unitsPerToken: 2000, burst: 2, packed: false }
+export const STRICTER: ExploredPolicy = { ...PLAIN, unitsPerToken: 2000, burst: 2 }
 /** Thrice the rate, four at once, in units of a third of a microsecond. */
-export const LOOSER: PolicyNumbers = { unitsPerUs: 3, unitsPerToken: 1000, burst: 4, packed: false }
+export const LOOSER: ExploredPolicy = { ...PLAIN, unitsPerUs: 3, burst: 4 }
 export const FORTNIGHT_US = 14 * 86_400e6
 
 export const call = (verb: Verb, key: number, nowUs: number, amount: number): Call => ({ verb, key, nowUs, amount })
@@ -20,4 +21,4 @@ export const take = (key: number, nowUs = NOW, amount = 1): Call => call('take',
 export const peek = (key: number, nowUs = NOW): Call => call('peek', key, nowUs, 0)
 export const reset = (key: number): Call => call('reset', key, NOW, 0)
 export const block = (key: number, us: number): Call => call('block', key, NOW, us)
-export const update = (policy: PolicyNumbers, nowUs = NOW): Call => ({ verb: 'update', key: A, nowUs, amount: 0, policy })
+export const update = (policy: ExploredPolicy, nowUs = NOW): Call => ({ verb: 'update', key: A, nowUs, amount: 0, policy })

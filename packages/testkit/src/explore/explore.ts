@@ -1,5 +1,6 @@
 import { admittedOf, isWithinBudget } from './admitted.js'
 import { describeOutcome } from './call.js'
+import { isRate } from './explored-policy.js'
 import { explanation, type History } from './linearization.js'
 import { hasVerb, type Scenario } from './scenario.js'
 import { Search, type SearchBounds, type Stretch } from './search.js'
@@ -58,7 +59,7 @@ function judge(scenario: Scenario, history: History): string | undefined {
   if (outcomes.some(({ why }) => why === 'CONTENDED')) return 'a call gave up'
   if (outcomes.filter(({ why }) => why === 'EVICTED').length > evictions) return 'a call reports that it forgot a key, and did not'
   const lowers = (['refund', 'reset', 'update'] as const).some((verb) => hasVerb(scenario, verb))
-  for (let key = 0; !lowers && key < scenario.homes.length; key++) {
+  for (let key = 0; isRate(scenario.policy) && !lowers && key < scenario.homes.length; key++) {
     // What is forgotten is worth at most a burst less one token.
     const excused = (evictions + uncounted) * (scenario.policy.burst - 1) * scenario.policy.unitsPerToken
     if (!isWithinBudget(admittedOf(outcomes, key), scenario.policy, excused))

@@ -1,84 +1,90 @@
 import type { Call } from './call.js'
+import { ExploredCall, type GivenPermit } from './explored-call.js'
+import type { ExploredCore, ExploredKey } from './explored-core.js'
+import type { PolicyBlocks } from './policy-blocks.js'
 import { type Stepwise, TO_THE_END } from './search.js'
-
-/** An instance of the core compiled for exploration. */
-export interface ExploredCore {
-  create(lines: number, denyWhenFull: boolean): void
-  attach(): void
-  propose(): number
-  update(block: number, unitsPerUs: number, unitsPerToken: number, capacity: number, packed: boolean, nowUs: number): void
-  take(low: number, high: number, nowUs: number, tokens: number): number
-  peek(low: number, high: number, nowUs: number): number
-  refund(low: number, high: number, nowUs: number, tokens: number): number
-  penalize(low: number, high: number, nowUs: number, tokens: number): number
-  reset(low: number, high: number, nowUs: number): number
-  block(low: number, high: number, nowUs: number, us: number): number
-  whyUnanswered(): number
-  detailOfUnanswered(): number
-  forgotten(): number
-  grant(steps: number): void
-  left(): number
-  asyncify_start_unwind(stack: number): void
-  asyncify_stop_unwind(): void
-  asyncify_start_rewind(stack: number): void
-  asyncify_stop_rewind(): void
-}
-
-/** The halves of a key's hash. */
-export interface ExploredKey {
-  readonly low: number
-  readonly high: number
-}
 
 const STACK_HEADER_BYTES = 8
 export const STACK_BYTES = 4096
+const SECTION = 0
+
+/** What a thread runs in. */
+export interface ThreadParts {
+  readonly core: ExploredCore
+  readonly memory: WebAssembly.Memory
+  /** Address of its stack while it is suspended. */
+  readonly stack: number
+  readonly keys: readonly ExploredKey[]
+  readonly blocks: PolicyBlocks
+  readonly calls: readonly Call[]
+}
 
 /** A thread of the exploration: an instance of its own over the shared memory, that runs as many atomic operations as it is told to. */
 export class ExploredThread implements Stepwise {
   readonly core: ExploredCore
   /** Of each call of the script; `whys` 0 stands for a plain number. */
   readonly values: Float64Array
+  readonly mores: Float64Array
+  /** When the permit expires that a call was about. */
+  readonly untils: Float64Array
   readonly whys: Int32Array
   readonly forgotten: Float64Array
   readonly began: Float64Array
   readonly ended: Float64Array
-  private readonly script: readonly (() => number)[]
+  private readonly script: readonly ExploredCall[]
+  private readonly verbs: readonly Call['verb'][]
   private readonly stack: number
   private readonly stackWords: Int32Array
   private at = 0
   private suspended = false
   private unwinding = false
   private untouched = false
-  /** The policy block of an update under way. */
-  private block = 0
+  /** The permit that it was given last. */
+  private held: GivenPermit | undefined
 
-  constructor(module: WebAssembly.Module, memory: WebAssembly.Memory, stack: number, keys: readonly ExploredKey[], calls: readonly Call[]) {
-    const ignore = (): void => undefined
-    const host = { policyChanged: ignore, pause: ignore, switchThread: () => this.switchThread() }
-    this.core = new WebAssembly.Instance(module, { env: { memory }, host }).exports as unknown as ExploredCore
+  constructor({ core, memory, stack, keys, blocks, calls }: ThreadParts) {
+    this.core = core
     this.stack = stack
     this.stackWords = new Int32Array(memory.buffer, stack, 2)
-    this.script = calls.map((call) => this.bound(call, keys))
-    this.values = new Float64Array(calls.length)
+    const context = { core, keys, blocks, isSuspended: () => this.unwinding }
+    this.script = calls.map((call) => new ExploredCall(call, context))
+    this.verbs = calls.map(({ verb }) => verb)
+    const numbers = (): Float64Array => new Float64Array(calls.length)
+    this.values = numbers()
+    this.mores = numbers()
+    this.untils = numbers()
+    this.forgotten = numbers()
+    this.began = numbers()
+    this.ended = numbers()
     this.whys = new Int32Array(calls.length)
-    this.forgotten = new Float64Array(calls.length)
-    this.began = new Float64Array(calls.length)
-    this.ended = new Float64Array(calls.length)
+  }
+
+  /** An instance of the core whose yield points lead to the thread that `thread` gives. */
+  static instantiate(module: WebAssembly.Module, memory: WebAssembly.Memory, thread: () => ExploredThread): ExploredCore {
+    const ignore = (): void => undefined
+    const noCalendar = (): number => {
+      throw new Error('no scenario goes by the calendar')
+    }
+    const host = { policyChanged: ignore, pause: ignore, switchThread: () => thread().switchThread() }
+    const imports = { env: { memory }, host: { ...host, calendarWindowStart: noCalendar, calendarWindowEnd: noCalendar } }
+    return new WebAssembly.Instance(module, imports).exports as unknown as ExploredCore
   }
 
   reset(): void {
     this.at = 0
-    this.block = 0
     this.suspended = false
     this.unwinding = false
+    this.held = undefined
     this.ended.fill(Number.POSITIVE_INFINITY)
     this.began.fill(Number.POSITIVE_INFINITY)
+    for (const call of this.script) call.reset()
+    this.core.startOver()
   }
 
   /** Looks at the memory afresh, as a thread that has just been started. */
   attach(): void {
     this.core.grant(TO_THE_END)
-    this.core.attach()
+    this.core.attach(SECTION)
   }
 
   get isDone(): boolean {
@@ -95,19 +101,18 @@ export class ExploredThread implements Stepwise {
     const { core } = this
     // The operation before which it was suspended does not count down again.
     core.grant(this.suspended ? steps - 1 : steps)
-    if (this.suspended && this.untouched) {
-      this.began[this.at] = stamp
-      this.untouched = false
-    }
+    if (this.suspended && this.untouched) this.begin(stamp)
     while (true) {
       if (this.suspended) {
         core.asyncify_start_rewind(this.stack)
       } else {
         // A call at which the schedule stops before its first operation has not begun.
         this.untouched = core.left() <= 0
-        if (!this.untouched) this.began[this.at] = stamp
+        if (!this.untouched) this.begin(stamp)
       }
-      const answer = (this.script[this.at] as () => number)()
+      const call = this.script[this.at] as ExploredCall
+      const answer = call.run(this.held)
+      this.untils[this.at] = call.permit?.untilUs ?? Number.NaN
       if (this.unwinding) {
         core.asyncify_stop_unwind()
         this.unwinding = false
@@ -115,18 +120,27 @@ export class ExploredThread implements Stepwise {
         return steps
       }
       this.suspended = false
-      this.record(answer, stamp)
+      if (this.untouched) this.begin(stamp)
+      this.record(call, answer, stamp)
       if (this.at === this.script.length) return steps - core.left()
     }
   }
 
-  private record(answer: number, stamp: number): void {
+  private begin(stamp: number): void {
+    this.began[this.at] = stamp
+    this.untouched = false
+  }
+
+  private record(call: ExploredCall, answer: number, stamp: number): void {
     const { at, core } = this
     const unanswered = Number.isNaN(answer)
     this.whys[at] = unanswered ? core.whyUnanswered() : 0
     this.values[at] = unanswered ? core.detailOfUnanswered() : answer
+    this.mores[at] = call.more
     this.forgotten[at] = unanswered ? core.forgotten() : -1
     this.ended[at] = stamp
+    const { permit } = call
+    if (permit !== undefined) this.held = this.verbs[at] === 'heartbeat' && answer > 0 ? { ...permit, untilUs: answer } : permit
     this.at++
   }
 
@@ -140,25 +154,5 @@ export class ExploredThread implements Stepwise {
     this.stackWords[1] = this.stack + STACK_BYTES
     this.unwinding = true
     this.core.asyncify_start_unwind(this.stack)
-  }
-
-  private bound(call: Call, keys: readonly ExploredKey[]): () => number {
-    const { core } = this
-    const { verb, nowUs, amount, policy } = call
-    const { low, high } = keys[call.key] ?? { low: 0, high: 0 }
-    if (verb === 'peek' || verb === 'reset') return () => core[verb](low, high, nowUs)
-    if (verb !== 'update') return () => core[verb](low, high, nowUs, amount)
-    if (policy === undefined) throw new Error('an update needs a policy')
-    const { unitsPerUs, unitsPerToken, burst, packed } = policy
-    return () => {
-      if (this.block === 0) {
-        const block = core.propose()
-        if (this.unwinding) return 0
-        this.block = block
-      }
-      core.update(this.block, unitsPerUs, unitsPerToken, burst * unitsPerToken, packed, nowUs)
-      if (!this.unwinding) this.block = 0
-      return 0
-    }
   }
 }

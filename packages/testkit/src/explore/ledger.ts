@@ -1,56 +1,43 @@
-import type { Call, PolicyNumbers } from './call.js'
+import type { Call } from './call.js'
+import { type ExploredPolicy, isRate } from './explored-policy.js'
+import { FixedStanding } from './fixed-standing.js'
+import { LogStanding } from './log-standing.js'
+import { PermitStanding } from './permit-standing.js'
+import { RateStanding } from './rate-standing.js'
+import { SlidingStanding } from './sliding-standing.js'
+import type { Standing } from './standing.js'
 
-// The small model: what the calls mean when they come one after another. Written from the words of the contract, not from the core:
-// no words, entries, marks or epochs; a key has the time at which its debt is paid off, or is unknown.
+// The small model: what the calls mean when they come one after another.
 
-/** Of an unknown key; also the time by which nobody has been forgotten. */
+/** The time by which nobody has been forgotten or blocked. */
 export const NEVER = Number.NEGATIVE_INFINITY
-
-const DEEPEST_DEBT_BURSTS = 11
 
 /** Everything that is known at one moment. Never changed in place. */
 export interface Ledger {
-  readonly policy: PolicyNumbers
-  /** By key: when its debt will be paid off, in units of the policy; NEVER when the key is unknown. */
-  readonly paidAt: readonly number[]
+  readonly policy: ExploredPolicy
+  /** By key: how it stands; undefined when it is unknown. */
+  readonly keys: readonly (Standing | undefined)[]
   /** By key: the end of its block, in microseconds. */
   readonly blockedUntil: readonly number[]
 }
 
 /** A ledger that knows nobody. */
-export function emptyLedger(policy: PolicyNumbers, keys: number): Ledger {
-  return { policy, paidAt: Array<number>(keys).fill(NEVER), blockedUntil: Array<number>(keys).fill(NEVER) }
+export function emptyLedger(policy: ExploredPolicy, keys: number): Ledger {
+  return { policy, keys: Array<undefined>(keys).fill(undefined), blockedUntil: Array<number>(keys).fill(NEVER) }
 }
 
-/** What a key owes at `nowUs`, in units. An unknown one counts from `sinceUs`, by which time keys were forgotten. */
-export function debtOf({ policy, paidAt }: Ledger, key: number, nowUs: number, sinceUs: number): number {
-  const paid = paidAt[key] as number
-  return Math.max((paid === NEVER ? sinceUs * policy.unitsPerUs : paid) - nowUs * policy.unitsPerUs, 0)
+/** How a key stands that counts from `sinceUs`. */
+export function newStanding(policy: ExploredPolicy, sinceUs: number): Standing {
+  if (isRate(policy)) return new RateStanding(policy, sinceUs * policy.unitsPerUs)
+  const window = Math.floor(sinceUs / policy.windowUs)
+  if (policy.form === 'FIXED') return new FixedStanding(policy, window, 0)
+  if (policy.form === 'LOG') return new LogStanding(policy, [], sinceUs)
+  if (policy.form === 'CONCURRENCY') return new PermitStanding(policy, [], sinceUs)
+  return new SlidingStanding(policy, window, 0, 0)
 }
 
-export interface Applied {
-  readonly after: Ledger
-  readonly debt: number
-  readonly denied: boolean
-}
-
-/** What a call other than a block or an update makes of a key that owes `debt`. */
-export function applied(ledger: Ledger, { verb, key, nowUs, amount }: Call, debt: number): Applied {
-  const { unitsPerUs, unitsPerToken, burst } = ledger.policy
-  const capacity = burst * unitsPerToken
-  const weight = amount * unitsPerToken
-  let next = debt
-  if (verb === 'take' && debt + weight <= capacity) next = debt + weight
-  if (verb === 'refund') next = Math.max(debt - weight, 0)
-  if (verb === 'penalize') next = Math.max(debt, Math.min(debt + weight, DEEPEST_DEBT_BURSTS * capacity))
-  if (verb === 'reset') next = 0
-  const after = next === debt ? ledger : withPaidAt(ledger, key, nowUs * unitsPerUs + next)
-  return { after, debt: next, denied: verb === 'take' && next === debt }
-}
-
-/** The key is not known any more. */
-export function withoutKey(ledger: Ledger, key: number): Ledger {
-  return withPaidAt(ledger, key, NEVER)
+export function withKey(ledger: Ledger, key: number, standing: Standing | undefined): Ledger {
+  return ledger.keys[key] === standing ? ledger : { ...ledger, keys: ledger.keys.with(key, standing) }
 }
 
 /** Microseconds for which the key is still blocked. */
@@ -64,17 +51,7 @@ export function blocked(ledger: Ledger, { key, nowUs, amount }: Call): Ledger {
   return { ...ledger, blockedUntil: ledger.blockedUntil.with(key, nowUs + left) }
 }
 
-/** spent' = min(spent, new burst), at the time of the change, in the new policy's units and rounded up. */
 export function updated(ledger: Ledger, { nowUs, policy }: Call): Ledger {
   if (policy === undefined) throw new Error('an update needs a policy')
-  const paidAt = ledger.paidAt.map((paid, key) => {
-    if (paid === NEVER) return NEVER
-    const spent = Math.ceil((debtOf(ledger, key, nowUs, NEVER) * policy.unitsPerToken) / ledger.policy.unitsPerToken)
-    return nowUs * policy.unitsPerUs + Math.min(spent, policy.burst * policy.unitsPerToken)
-  })
-  return { ...ledger, policy, paidAt }
-}
-
-function withPaidAt(ledger: Ledger, key: number, paid: number): Ledger {
-  return { ...ledger, paidAt: ledger.paidAt.with(key, paid) }
+  return { ...ledger, policy, keys: ledger.keys.map((standing) => standing?.updated(policy, nowUs)) }
 }

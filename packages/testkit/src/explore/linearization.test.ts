@@ -2,15 +2,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isWithinBudget } from './admitted.js'
 import type { Outcome } from './call.js'
-import { emptyLedger, NEVER } from './ledger.js'
+import { PLAIN } from './explored-policy.js'
+import { emptyLedger, type Ledger, NEVER } from './ledger.js'
 import { explanation, type History } from './linearization.js'
-import { PLAIN } from './scenario.js'
+import { RateStanding } from './rate-standing.js'
 
 const NOW = 10_000
 
 function taken(thread: number, value: number, when: readonly [number, number], more: Partial<Outcome> = {}): Outcome {
   const call = { verb: 'take', key: 0, nowUs: NOW, amount: 1 } as const
-  return { call, thread, began: when[0], ended: when[1], why: 'answered', value, forgotten: -1, ...more }
+  return { call, thread, began: when[0], ended: when[1], why: 'answered', value, more: Number.NaN, forgotten: -1, ...more }
+}
+
+function owing(debt: number): Ledger {
+  return { ...emptyLedger(PLAIN, 2), keys: [new RateStanding(PLAIN, NOW + debt), undefined] }
 }
 
 function history(outcomes: readonly Outcome[], more: Partial<History> = {}): History {
@@ -19,7 +24,7 @@ function history(outcomes: readonly Outcome[], more: Partial<History> = {}): His
 
 test('takes at once are explained by one after the other', () => {
   const end = explanation(history([taken(0, 2000, [0, 2]), taken(1, 1000, [1, 1])]))
-  assert.equal(end?.paidAt[0], NOW + 2000)
+  assert.equal(end?.keys[0]?.debtAt(NOW), 2000)
 })
 
 test('a charge that was lost has no explanation', () => {
@@ -38,13 +43,13 @@ test('a thread stopped for good may have been charged or not', () => {
 })
 
 test('a key may be forgotten only as often as evictions were counted, by another key, and never when it is denied', () => {
-  const before = { ...emptyLedger(PLAIN, 2), paidAt: [NOW + 2000, NEVER] }
+  const before = owing(2000)
   const other = taken(0, 1000, [0, 0], { call: { verb: 'take', key: 1, nowUs: NOW, amount: 1 } })
   const again = taken(1, 1000, [1, 1])
   assert.equal(explanation(history([other, again], { before })), undefined)
   assert.notEqual(explanation(history([other, again], { before, evictions: 1 })), undefined)
   assert.equal(explanation(history([again], { before, evictions: 1 })), undefined)
-  const denied = { ...before, paidAt: [NOW + 3000, NEVER] }
+  const denied = owing(3000)
   assert.equal(explanation(history([other, again], { before: denied, evictions: 1 })), undefined)
 })
 

@@ -1,5 +1,6 @@
-import type { Call, Outcome } from './call.js'
-import { applied, blocked, blockLeft, debtOf, type Ledger, NEVER, updated, withoutKey } from './ledger.js'
+import type { Outcome } from './call.js'
+import { blocked, blockLeft, type Ledger, NEVER, newStanding, updated, withKey } from './ledger.js'
+import type { Standing } from './standing.js'
 
 // Is there an order in which the calls, one after another, give exactly the answers that they gave at once? One that keeps a call
 // that had ended before another began. Answers carry the key's debt to the unit, so a lost or a doubled charge, one that
@@ -32,7 +33,7 @@ export function explanation(history: History): Ledger | undefined {
   const blocks = history.outcomes.some(({ call }) => call.verb === 'block') || history.before.blockedUntil.some((us) => us !== NEVER)
   const moments = history.outcomes.flatMap((outcome): Moment[] => {
     const own = { outcome, isLook: false }
-    return blocks && outcome.call.verb === 'take' ? [{ outcome, isLook: true }, own] : [own]
+    return blocks && (outcome.call.verb === 'take' || outcome.call.verb === 'reserve') ? [{ outcome, isLook: true }, own] : [own]
   })
   return explains(history, history.before, moments, history.evictions, history.uncounted)
 }
@@ -59,11 +60,11 @@ function afterForgetting(
   uncounted: number,
 ): Ledger | undefined {
   if (evictions + uncounted === 0) return undefined
-  for (let key = 0; key < ledger.paidAt.length; key++) {
-    if (ledger.paidAt[key] === NEVER) continue
+  for (let key = 0; key < ledger.keys.length; key++) {
+    if (ledger.keys[key] === undefined) continue
     if (!waiting.some((moment) => hasBegun(moment, waiting) && mayForget(ledger, key, moment.outcome))) continue
     const counted = evictions > 0 ? 1 : 0
-    const end = explains(history, withoutKey(ledger, key), waiting, evictions - counted, uncounted - (1 - counted))
+    const end = explains(history, withKey(ledger, key, undefined), waiting, evictions - counted, uncounted - (1 - counted))
     if (end !== undefined) return end
   }
   return undefined
@@ -72,7 +73,7 @@ function afterForgetting(
 function mayForget(ledger: Ledger, key: number, { call }: Outcome): boolean {
   if (call.key === key) return false
   const { unitsPerToken, burst } = ledger.policy
-  const debt = debtOf(ledger, key, call.nowUs, NEVER)
+  const debt = ledger.keys[key]?.debtAt(call.nowUs) ?? 0
   return debt > 0 && debt + unitsPerToken <= burst * unitsPerToken
 }
 
@@ -102,32 +103,52 @@ function meanings(history: History, ledger: Ledger, { outcome, isLook }: Moment)
     const after = blocked(ledger, call)
     return open || value === blockLeft(after, call.key, call.nowUs) ? [after] : []
   }
+  if (call.verb === 'takeBoth') return together(history, ledger, outcome, open)
   return ordinary(history, ledger, outcome, open)
 }
 
-function ordinary(history: History, ledger: Ledger, { call, why, value }: Outcome, open: boolean): Ledger[] {
-  const found: Ledger[] = []
-  for (const debt of debtsOf(history, ledger, call)) {
-    const { after, debt: next, denied } = applied(ledger, call, debt)
-    const fits = why === 'LATE' ? denied && debt > 0 && value === debt : value === (denied ? -1 - next : next)
-    if (open || fits) found.push(after)
-  }
-  return found
+function ordinary(history: History, ledger: Ledger, { call, why, value, more }: Outcome, open: boolean): Ledger[] {
+  const isPermits = call.verb === 'release' || call.verb === 'heartbeat'
+  // It held no permit to begin with.
+  if (isPermits && call.bound === undefined) return open || value === 0 ? [ledger] : []
+  return standingsOf(history, ledger, call.key, call.nowUs).flatMap((standing) => {
+    const step = standing.step(call)
+    const isDenied = step.denied === true
+    const told = Number.isNaN(more) || step.more === undefined || step.more === more
+    const answered = told && value === (isDenied ? -1 - step.value : step.value)
+    const fits = why === 'LATE' ? isDenied && step.value > 0 && value === step.value : answered
+    if (!open && !fits) return []
+    return [step.after === standing ? ledger : withKey(ledger, call.key, step.after)]
+  })
+}
+
+/** Takes of two keys: both, or neither because one of them (`more` says which) is denied. */
+function together(history: History, ledger: Ledger, outcome: Outcome, open: boolean): Ledger[] {
+  const { call, value, more } = outcome
+  const one: Outcome = { ...outcome, call: { ...call, verb: 'take' }, more: Number.NaN }
+  const two: Outcome = { ...one, call: { ...one.call, key: call.other as number } }
+  if (!open && value < 0) return ordinary(history, ledger, more === 0 ? one : two, false)
+  const passes = (key: number, after: Ledger): boolean => after.keys[key] !== ledger.keys[key]
+  return ordinary(history, ledger, one, open)
+    .filter((after) => passes(one.call.key, after))
+    .flatMap((after) => ordinary(history, after, { ...two, value: more }, open))
+    .filter((after) => passes(two.call.key, after))
 }
 
 /**
- * What the key may owe: what is written; or, when it is unknown or was forgotten because it owed nothing, as much as the latest time
- * by which a key was forgotten lies ahead. That time may be of any call, so this is generous; that nothing is admitted above the
+ * How the key may stand: as is written; or, when it is unknown or was forgotten because it owed nothing, as one that counts from the
+ * latest time by which a key was forgotten. That time may be of any call, so this is generous; that nothing is admitted above the
  * burst in any interval is checked apart.
  */
-function debtsOf(history: History, ledger: Ledger, call: Call): Set<number> {
-  const debts = new Set<number>()
-  const paid = ledger.paidAt[call.key] as number
-  if (paid !== NEVER || history.takeoverHighUs === NEVER) debts.add(debtOf(ledger, call.key, call.nowUs, NEVER))
-  const times = [history.takeoverHighUs, ...history.outcomes.map(({ call: other }) => other.nowUs)]
-  for (const sinceUs of times) {
-    if (sinceUs < history.takeoverHighUs || sinceUs === NEVER || sinceUs * ledger.policy.unitsPerUs < paid) continue
-    debts.add(debtOf({ ...ledger, paidAt: ledger.paidAt.with(call.key, NEVER) }, call.key, call.nowUs, sinceUs))
+function standingsOf(history: History, ledger: Ledger, key: number, nowUs: number): Standing[] {
+  const known = ledger.keys[key]
+  const found: Standing[] = []
+  if (known !== undefined) found.push(known)
+  else if (history.takeoverHighUs === NEVER) found.push(newStanding(ledger.policy, nowUs))
+  const since = new Set<number>()
+  for (const us of [history.takeoverHighUs, ...history.outcomes.map(({ call }) => call.nowUs)]) {
+    if (us < history.takeoverHighUs || us === NEVER || (known?.debtAt(us) ?? 0) > 0) continue
+    since.add(Math.max(us, nowUs))
   }
-  return debts
+  return [...found, ...Array.from(since, (us) => newStanding(ledger.policy, us))]
 }

@@ -1,10 +1,11 @@
-import type { Call, PolicyNumbers } from './call.js'
+import type { Call } from './call.js'
+import { type ExploredPolicy, type Form, isRate, PLAIN } from './explored-policy.js'
 
 /** Threads that call into one small table, and how it was furnished for them. */
 export interface Scenario {
   /** The question: who does what at once. */
   readonly name: string
-  readonly policy: PolicyNumbers
+  readonly policy: ExploredPolicy
   /** Table lines; a key's range is all of them, from its home on. */
   readonly lines: number
   readonly entriesPerLine: number
@@ -24,21 +25,22 @@ export interface Scenario {
 /** A scenario as it is written down: what is left out is the plainest. */
 export type ScenarioSketch = Pick<Scenario, 'name' | 'homes' | 'threads'> & Partial<Scenario>
 
-/** One token a millisecond, three at once: all numbers are small and exact. */
-export const PLAIN: PolicyNumbers = { unitsPerUs: 1, unitsPerToken: 1000, burst: 3, packed: false }
-
 export function scenario(sketch: ScenarioSketch): Scenario {
   return { policy: PLAIN, lines: 1, entriesPerLine: 1, denyWhenFull: false, before: [], mayRefuse: false, movesBase: false, ...sketch }
 }
 
-/** The scenario with state words of the other form, throughout. */
-export function withPacked(plain: Scenario, packed: boolean): Scenario {
-  const repacked = (call: Call): Call => (call.policy === undefined ? call : { ...call, policy: { ...call.policy, packed } })
+/** The same question in every form of the state word that it can be asked of: of buckets and GCRA both. */
+export function inEachForm(scenario: Scenario): Scenario[] {
+  return isRate(scenario.policy) ? [scenario, inForm(scenario, 'BUCKET')] : [scenario]
+}
+
+function inForm(plain: Scenario, form: Form): Scenario {
+  const changed = (call: Call): Call => (call.policy === undefined ? call : { ...call, policy: { ...call.policy, form } })
   return {
     ...plain,
-    policy: { ...plain.policy, packed },
-    before: plain.before.map(repacked),
-    threads: plain.threads.map((calls) => calls.map(repacked)),
+    policy: { ...plain.policy, form },
+    before: plain.before.map(changed),
+    threads: plain.threads.map((calls) => calls.map(changed)),
   }
 }
 

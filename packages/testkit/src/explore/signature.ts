@@ -1,7 +1,7 @@
 import type { ExploredThread } from './explored-thread.js'
 
-const MOST_CALLS = 32
-const numbers = new Float64Array(MOST_CALLS * 4)
+const MOST_CALLS = 64
+const numbers = new Float64Array(1 + MOST_CALLS * 5)
 const halves = new Int32Array(numbers.buffer)
 
 /**
@@ -12,13 +12,14 @@ export function signatureOf(threads: readonly ExploredThread[], evictions: numbe
   let used = 0
   numbers[used++] = evictions
   for (let a = 0; a < threads.length; a++) {
-    const { values, whys, forgotten, began, ended } = threads[a] as ExploredThread
+    const { values, mores, untils, whys, forgotten, began, ended } = threads[a] as ExploredThread
     for (let i = 0; i < values.length; i++) {
       const endedAt = ended[i] as number
       numbers[used++] = endedAt === Number.POSITIVE_INFINITY ? -0.5 : (values[i] as number)
       numbers[used++] =
         ((whys[i] as number) * 4_294_967_296 + (began[i] === Number.POSITIVE_INFINITY ? 1 : 0)) *
         (endedAt === Number.POSITIVE_INFINITY ? 0.5 : 1)
+      numbers[used++] = endedAt === Number.POSITIVE_INFINITY ? (untils[i] as number) : (mores[i] as number)
       numbers[used++] = whys[i] === 0 ? -1 : (forgotten[i] as number)
       numbers[used++] = precededBy(threads, a, began[i] as number)
     }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { admitted, type Fixtures } from '../fixture.js'
+import type { Fixtures } from '../fixture.js'
 import type { MakeRate } from './make-rate.js'
 
 /** What the verbs do to tokens that flow in continuously. */

@@ -1,0 +1,178 @@
+import type { Call } from './call.js'
+import type { ExploredCore, ExploredKey } from './explored-core.js'
+import type { PolicyBlocks } from './policy-blocks.js'
+
+/** A permit in a thread's hands. */
+export interface GivenPermit {
+  readonly slot: number
+  readonly untilUs: number
+  readonly cost: number
+}
+
+/** What the calls of a thread have to do with. */
+export interface CallContext {
+  readonly core: ExploredCore
+  readonly keys: readonly ExploredKey[]
+  readonly blocks: PolicyBlocks
+  /** Whether the core has just been suspended: what it answered means nothing, and the same call into it has to be made again. */
+  readonly isSuspended: () => boolean
+}
+
+/**
+ * One call of a script, that can be suspended in the middle: it is run again from its top, and goes on with the call into the core
+ * that it was suspended in.
+ */
+export class ExploredCall {
+  /** What it told beside its answer; NaN for nothing. */
+  more = Number.NaN
+  /** The permit that it is about, or has given. */
+  permit: GivenPermit | undefined
+  private readonly call: Call
+  private readonly context: CallContext
+  private readonly script: () => number
+  /** How many calls into the core are done, and what they answered. */
+  private step = 0
+  private readonly answers: number[] = []
+
+  constructor(call: Call, context: CallContext) {
+    this.call = call
+    this.context = context
+    this.script = this.scriptOf(call)
+  }
+
+  reset(): void {
+    this.step = 0
+    this.permit = undefined
+  }
+
+  /** @param held the permit that the thread was given last. */
+  run(held: GivenPermit | undefined): number {
+    const { slot, bound = 0, amount } = this.call
+    if (this.step === 0) this.permit = slot === undefined ? held : { slot, untilUs: bound, cost: amount }
+    this.more = Number.NaN
+    return this.script()
+  }
+
+  /** Makes call number `i` into the core, unless it is made. True: suspended in it. */
+  private makes(i: number, call: () => number): boolean {
+    if (this.step > i) return false
+    const answer = call()
+    if (this.context.isSuspended()) return true
+    this.answers[i] = answer
+    this.step = i + 1
+    return false
+  }
+
+  private scriptOf(call: Call): () => number {
+    const { core } = this.context
+    const { verb, nowUs, amount, bound = 0 } = call
+    const { low, high } = this.keyOf(call.key)
+    switch (verb) {
+      case 'peek':
+      case 'reset':
+        return () => core[verb](low, high, nowUs)
+      case 'refund':
+      case 'penalize':
+      case 'block':
+        return () => core[verb](low, high, nowUs, amount)
+      case 'take':
+        return () => this.given(this.context.blocks.isRate ? core.take(low, high, nowUs, amount) : core.takeAny(low, high, nowUs, amount))
+      case 'reserve':
+        return () => this.reserved(core.reserve(low, high, nowUs, amount, bound))
+      case 'cancel':
+        return () => core.cancel(low, high, nowUs, amount, bound)
+      case 'release':
+      case 'heartbeat':
+        return () => this.permitChanged(low, high, nowUs, verb === 'release')
+      case 'takeBoth':
+        return () => this.bothTaken(this.keyOf(call.key), this.keyOf(call.other ?? 0), nowUs, amount)
+      default:
+        return () => this.updated(nowUs)
+    }
+  }
+
+  private keyOf(key: number): ExploredKey {
+    return this.context.keys[key] ?? { low: 0, high: 0 }
+  }
+
+  private given(answer: number): number {
+    const { core, isSuspended, blocks } = this.context
+    if (isSuspended() || blocks.isRate) return answer
+    if (blocks.form === 'CONCURRENCY') {
+      if (answer < 0) return answer
+      this.permit = { slot: core.givenSlot(), untilUs: core.givenUntilUs(), cost: this.call.amount }
+      this.more = this.permit.untilUs
+    } else if (blocks.form !== 'LOG' && !Number.isNaN(answer)) this.more = answer < 0 ? core.untilFree(this.call.amount) : core.untilNew()
+    return answer
+  }
+
+  private reserved(answer: number): number {
+    if (!this.context.isSuspended() && answer >= 0) this.more = this.context.core.waitUs()
+    return answer
+  }
+
+  private permitChanged(low: number, high: number, nowUs: number, isRelease: boolean): number {
+    const { permit, context } = this
+    if (permit === undefined) return 0
+    const until = context.core.changePermit(low, high, nowUs, isRelease, permit.slot, permit.untilUs, permit.cost)
+    return until
+  }
+
+  /** As the limiter of several policies does it. */
+  private bothTaken(one: ExploredKey, other: ExploredKey, nowUs: number, amount: number): number {
+    const { core } = this.context
+    const { answers } = this
+    while (true) {
+      if (this.makes(0, () => core.openDescriptor())) return 0
+      const descriptor = answers[0] as number
+      if (descriptor === 0) throw new Error('no descriptor was free')
+      if (this.makes(1, () => this.staged(descriptor, one, nowUs, amount))) return 0
+      if (this.makes(2, () => this.staged(descriptor, other, nowUs, amount))) return 0
+      const [, first, second] = answers as [number, number, number]
+      if (first < 0 || second < 0) {
+        if (this.makes(3, () => this.closed(descriptor))) return 0
+        this.more = first < 0 ? 0 : 1
+        return Math.min(first, 0) || second
+      }
+      if (this.makes(3, () => core.commit(descriptor))) return 0
+      this.more = second
+      if (answers[3] !== 0) return first
+      this.step = 0
+    }
+  }
+
+  private staged(descriptor: number, { low, high }: ExploredKey, nowUs: number, amount: number): number {
+    const { core, isSuspended } = this.context
+    const answer = core.stage(descriptor, low, high, nowUs, amount)
+    if (Number.isNaN(answer) && !isSuspended()) throw new Error('a take of two keys was given no answer')
+    return answer
+  }
+
+  private closed(descriptor: number): number {
+    this.context.core.closeDescriptor(descriptor)
+    return 0
+  }
+
+  /** As the limiter publishes a policy. */
+  private updated(nowUs: number): number {
+    const { core, blocks } = this.context
+    const { policy } = this.call
+    if (policy === undefined) throw new Error('an update needs a policy')
+    if (this.makes(0, () => this.looked())) return 0
+    if (this.step === 1) this.answers[4] = core.policyBlock()
+    if (this.makes(1, () => core.propose())) return 0
+    const block = this.answers[1] as number
+    if (this.step === 2) {
+      blocks.write(block, policy, blocks.next(policy, this.answers[4] as number))
+      this.step = 3
+    }
+    core.update(block, nowUs)
+    return 0
+  }
+
+  private looked(): number {
+    this.context.core.look()
+    return 0
+  }
+}
+

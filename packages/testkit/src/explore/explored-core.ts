@@ -1,0 +1,44 @@
+/** An instance of the core compiled for exploration. */
+export interface ExploredCore {
+  create(section: number, lines: number, denyWhenFull: boolean): void
+  attach(section: number): void
+  look(): void
+  policyBlock(): number
+  propose(): number
+  update(block: number, nowUs: number): void
+  take(low: number, high: number, nowUs: number, tokens: number): number
+  takeAny(low: number, high: number, nowUs: number, tokens: number): number
+  peek(low: number, high: number, nowUs: number): number
+  refund(low: number, high: number, nowUs: number, tokens: number): number
+  penalize(low: number, high: number, nowUs: number, tokens: number): number
+  reset(low: number, high: number, nowUs: number): number
+  block(low: number, high: number, nowUs: number, us: number): number
+  reserve(low: number, high: number, nowUs: number, tokens: number, mostUs: number): number
+  cancel(low: number, high: number, nowUs: number, tokens: number, bound: number): number
+  untilFree(tokens: number): number
+  untilNew(): number
+  waitUs(): number
+  openDescriptor(): number
+  stage(descriptor: number, low: number, high: number, nowUs: number, tokens: number): number
+  commit(descriptor: number): number
+  closeDescriptor(descriptor: number): void
+  givenSlot(): number
+  givenUntilUs(): number
+  changePermit(low: number, high: number, nowUs: number, release: boolean, slot: number, untilUs: number, cost: number): number
+  whyUnanswered(): number
+  detailOfUnanswered(): number
+  forgotten(): number
+  grant(steps: number): void
+  left(): number
+  startOver(): void
+  asyncify_start_unwind(stack: number): void
+  asyncify_stop_unwind(): void
+  asyncify_start_rewind(stack: number): void
+  asyncify_stop_rewind(): void
+}
+
+/** The halves of a key's hash. */
+export interface ExploredKey {
+  readonly low: number
+  readonly high: number
+}

@@ -1,0 +1,99 @@
+/** How a state word is read, by its name in the core. */
+export type Form = 'ARRIVAL' | 'BUCKET' | 'FIXED' | 'SLIDING' | 'WIDE' | 'LOG' | 'CONCURRENCY'
+
+/** A policy in the numbers that the core counts in. */
+export interface ExploredPolicy {
+  readonly form: Form
+  readonly unitsPerUs: number
+  /** Of everything but buckets and GCRA a token is a unit. */
+  readonly unitsPerToken: number
+  /** Most tokens at once. */
+  readonly burst: number
+  /** Window, or the life of a permit, in microseconds. */
+  readonly windowUs: number
+  /** Of a log, 8 or 4. */
+  readonly slotBytes: number
+}
+
+/** Numbers of a policy block, by their names in the core. */
+export type BlockNumbers = Readonly<Record<(typeof BLOCK_NUMBERS)[number], number>>
+
+export const BLOCK_NUMBERS = [
+  'BLOCK_UNITS_PER_US',
+  'BLOCK_UNITS_PER_TOKEN',
+  'BLOCK_CAPACITY',
+  'BLOCK_WINDOW_US',
+  'BLOCK_COUNT_BITS',
+  'BLOCK_NUMBER_BITS',
+  'BLOCK_TICK_US',
+  'BLOCK_SLOTS',
+  'BLOCK_SLOT_BYTES',
+  'BLOCK_STRIDE',
+] as const
+
+const VALUE_BITS = 56
+/** Enough for every count that a scenario comes to. */
+const COUNT_BITS = 6
+
+/** One token a millisecond, three at once: all numbers are small and exact. */
+export const PLAIN: ExploredPolicy = { form: 'ARRIVAL', unitsPerUs: 1, unitsPerToken: 1000, burst: 3, windowUs: 3000, slotBytes: 8 }
+
+/** Whether the policy is a bucket or GCRA. */
+export function isRate({ form }: ExploredPolicy): boolean {
+  return form === 'ARRIVAL' || form === 'BUCKET'
+}
+
+/** A policy that counts tokens: `limit` in a window, or in flight for at most so long. */
+export function counting(form: Form, limit: number, windowUs: number, slotBytes = 8): ExploredPolicy {
+  return { form, unitsPerUs: 1, unitsPerToken: 1, burst: limit, windowUs, slotBytes }
+}
+
+/** What stands in the policy's block; `before` are the numbers of the policy that it follows. */
+export function blockNumbers(policy: ExploredPolicy, before: BlockNumbers | undefined): BlockNumbers {
+  const { form, burst, windowUs, slotBytes } = policy
+  const layout = layoutOf(policy, before)
+  const { countBits = 0, numberBits = VALUE_BITS - countBits, slots = 0, stride = 0 } = layout
+  return {
+    BLOCK_UNITS_PER_US: policy.unitsPerUs,
+    BLOCK_UNITS_PER_TOKEN: policy.unitsPerToken,
+    BLOCK_CAPACITY: burst * policy.unitsPerToken,
+    BLOCK_WINDOW_US: windowUs,
+    BLOCK_COUNT_BITS: countBits,
+    BLOCK_NUMBER_BITS: numberBits,
+    BLOCK_TICK_US: form === 'FIXED' || form === 'SLIDING' || form === 'WIDE' ? windowUs : 1,
+    BLOCK_SLOTS: slots,
+    BLOCK_SLOT_BYTES: slotBytes,
+    BLOCK_STRIDE: stride,
+  }
+}
+
+interface Layout {
+  readonly countBits?: number
+  readonly numberBits?: number
+  readonly slots?: number
+  readonly stride?: number
+}
+
+function layoutOf({ form, burst, slotBytes }: ExploredPolicy, before: BlockNumbers | undefined): Layout {
+  const slotsBefore = before?.BLOCK_SLOTS ?? 0
+  switch (form) {
+    case 'ARRIVAL':
+      return { numberBits: 0 }
+    case 'BUCKET':
+      return { numberBits: 42 }
+    case 'SLIDING':
+      return { countBits: 16, numberBits: 24 }
+    case 'WIDE':
+      return { countBits: COUNT_BITS, numberBits: VALUE_BITS - 1 - COUNT_BITS, stride: 8 }
+    case 'LOG': {
+      const slots = Math.max(slotBytes === 8 ? burst + 1 : burst, slotsBefore)
+      return { countBits: COUNT_BITS, slots, stride: 8 + 8 * Math.ceil((slots * slotBytes) / 8) }
+    }
+    case 'CONCURRENCY': {
+      const slots = Math.max(burst, slotsBefore)
+      return { numberBits: 40, slots, stride: slots * 8 }
+    }
+    default:
+      return { countBits: COUNT_BITS }
+  }
+}

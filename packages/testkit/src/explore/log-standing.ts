@@ -1,0 +1,113 @@
+import type { Call } from './call.js'
+import type { ExploredPolicy } from './explored-policy.js'
+import { DEEPEST_DEBT_BURSTS, denied, type Standing, type Step } from './standing.js'
+
+/** A request: when, and how many tokens. */
+type Request = readonly [us: number, cost: number]
+
+/** A sliding log: the requests, oldest first, and the time before which it is closed. */
+export class LogStanding implements Standing {
+  private readonly policy: ExploredPolicy
+  private readonly requests: readonly Request[]
+  private readonly lastUs: number
+
+  constructor(policy: ExploredPolicy, requests: readonly Request[], lastUs: number) {
+    this.policy = policy
+    this.requests = requests
+    this.lastUs = lastUs
+  }
+
+  debtAt(nowUs: number): number {
+    return nowUs < this.lastUs ? this.policy.burst : this.used(nowUs)
+  }
+
+  step(call: Call): Step {
+    const { nowUs, verb, amount } = call
+    if (verb === 'reset') return { after: undefined, value: 0 }
+    const after = this.stepped(call)
+    if (after === undefined) return denied(this, nowUs)
+    if (verb === 'reserve') return { after, value: after.debtAt(nowUs), more: this.earliestUs(amount, nowUs) - nowUs }
+    return { after, value: after.debtAt(nowUs) }
+  }
+
+  /** What is over by the old window never comes back. */
+  updated(policy: ExploredPolicy, nowUs: number): Standing {
+    return new LogStanding(
+      policy,
+      this.requests.filter(([us]) => us + this.policy.windowUs > nowUs),
+      this.lastUs,
+    )
+  }
+
+  private stepped({ verb, nowUs, amount, bound = 0 }: Call): LogStanding | undefined {
+    const { burst } = this.policy
+    if (verb === 'take') return nowUs < this.lastUs || this.used(nowUs) + amount > burst ? undefined : this.with(nowUs, amount)
+    if (verb === 'penalize') return this.penalized(Math.max(nowUs, this.lastUs), amount)
+    if (verb === 'refund') return this.without(nowUs, amount)
+    if (verb === 'cancel') {
+      const newest = this.live(Math.max(nowUs, this.lastUs)).filter(([us]) => us === bound)
+      return this.lastUs === bound ? this.without(nowUs, Math.min(amount, sum(newest))) : this
+    }
+    if (verb !== 'reserve') return this
+    if (amount > burst) return undefined
+    const earliestUs = this.earliestUs(amount, nowUs)
+    return earliestUs - nowUs > bound ? undefined : this.with(earliestUs, amount)
+  }
+
+  private penalized(us: number, amount: number): LogStanding {
+    const { burst, slotBytes } = this.policy
+    const live = this.live(us)
+    if (slotBytes === 4) {
+      const cost = Math.min(amount, burst)
+      const all = [...single(live), ...single([[us, cost]])]
+      return new LogStanding(this.policy, all.slice(-burst), us)
+    }
+    const cost = Math.min(amount, DEEPEST_DEBT_BURSTS * burst - sum(live))
+    const newest = live.at(-1)
+    if (cost <= 0) return this
+    if (newest === undefined || (us > this.lastUs && live.length < burst)) return new LogStanding(this.policy, [...live, [us, cost]], us)
+    return new LogStanding(this.policy, [...live.slice(0, -1), [us, newest[1] + cost]], us)
+  }
+
+  /** Without the newest tokens of those that count. While it is closed it opens no earlier; a request in part then counts from there. */
+  private without(nowUs: number, tokens: number): LogStanding {
+    const atUs = Math.max(nowUs, this.lastUs)
+    const closed = nowUs < this.lastUs
+    const left = [...this.live(atUs)]
+    let open = tokens
+    if (open <= 0 || left.length === 0) return this
+    while (open > 0 && left.length > 0) {
+      const [us, cost] = left.pop() as Request
+      if (cost > open) left.push([closed ? this.lastUs : us, cost - open])
+      open -= cost
+    }
+    const newest = left.at(-1)
+    return new LogStanding(this.policy, left, closed || newest === undefined ? this.lastUs : newest[0])
+  }
+
+  private with(us: number, cost: number): LogStanding {
+    return new LogStanding(this.policy, [...this.requests, [us, cost]], us)
+  }
+
+  private live(us: number): readonly Request[] {
+    return this.requests.filter(([then]) => then + this.policy.windowUs > us)
+  }
+
+  private used(us: number): number {
+    return sum(this.live(Math.max(us, this.lastUs)))
+  }
+
+  private earliestUs(amount: number, nowUs: number): number {
+    const fromUs = Math.max(nowUs, this.lastUs)
+    const times = [fromUs, ...this.requests.map(([us]) => us + this.policy.windowUs).filter((us) => us > fromUs)].sort((a, b) => a - b)
+    return times.find((us) => sum(this.live(us)) + amount <= this.policy.burst) ?? Number.POSITIVE_INFINITY
+  }
+}
+
+function sum(requests: readonly Request[]): number {
+  return requests.reduce((total, [, cost]) => total + cost, 0)
+}
+
+function single(requests: readonly Request[]): Request[] {
+  return requests.flatMap(([us, cost]) => Array.from({ length: cost }, (): Request => [us, 1]))
+}

@@ -1,0 +1,63 @@
+import { BLOCK_NUMBERS, type BlockNumbers, blockNumbers, type ExploredPolicy } from './explored-policy.js'
+
+/** Bytes of companions that a policy may have, and for how many policies there is room. */
+const AREA_BYTES = 256
+const MOST_AREAS = 10
+
+/** What JavaScript does for a policy beside the core: numbers into its block, and room for companions. */
+export class PolicyBlocks {
+  /** Bytes of all companions. */
+  readonly companions: readonly [number, number]
+  private readonly words: BigInt64Array
+  private readonly constant: (name: string) => number
+  private areas = 1
+
+  constructor(memory: WebAssembly.Memory, constant: (name: string) => number, companionsAt: number) {
+    this.words = new BigInt64Array(memory.buffer)
+    this.constant = constant
+    this.companions = [companionsAt, companionsAt + MOST_AREAS * AREA_BYTES]
+  }
+
+  /** Room for companions is given out from the start. */
+  reset(): void {
+    this.areas = 1
+  }
+
+  /** The numbers in a block; undefined when there are none. */
+  read(block: number): (BlockNumbers & { companions: number }) | undefined {
+    if (this.field(block, 'BLOCK_CAPACITY') === 0) return undefined
+    const numbers = Object.fromEntries(BLOCK_NUMBERS.map((name) => [name, this.field(block, name)])) as BlockNumbers
+    return { ...numbers, companions: this.field(block, 'BLOCK_COMPANIONS') }
+  }
+
+  /** The numbers of a policy that follows the one in `inForce`, and where its companions are. */
+  next(policy: ExploredPolicy, inForce: number): BlockNumbers & { companions: number } {
+    const before = this.read(inForce)
+    const numbers = blockNumbers(policy, before)
+    return { ...numbers, companions: this.companionsFor(numbers, before) }
+  }
+
+  write(block: number, policy: ExploredPolicy, { companions, ...numbers }: BlockNumbers & { companions: number }): void {
+    for (const name of BLOCK_NUMBERS) this.setField(block, name, numbers[name])
+    this.setField(block, 'BLOCK_FORM', this.constant(policy.form))
+    this.setField(block, 'BLOCK_COMPANIONS', companions)
+  }
+
+  /** With those of the policy before, unless they are more, or written in another way. */
+  private companionsFor(numbers: BlockNumbers, before: (BlockNumbers & { companions: number }) | undefined): number {
+    const [first, end] = this.companions
+    if (before === undefined) return first
+    if (numbers.BLOCK_STRIDE <= before.BLOCK_STRIDE && numbers.BLOCK_COUNT_BITS === before.BLOCK_COUNT_BITS) return before.companions
+    const area = first + this.areas++ * AREA_BYTES
+    if (area >= end) throw new Error('there is no room for so many companions')
+    return area
+  }
+
+  private field(block: number, name: string): number {
+    return Number(this.words[(block + this.constant(name)) / 8])
+  }
+
+  private setField(block: number, name: string, value: number): void {
+    this.words[(block + this.constant(name)) / 8] = BigInt(value)
+  }
+}

@@ -1,0 +1,40 @@
+import type { Call } from './call.js'
+import type { ExploredPolicy } from './explored-policy.js'
+import { DEEPEST_DEBT_BURSTS, denied, type Standing, type Step } from './standing.js'
+
+/** A bucket, or GCRA: the time, in units of the policy, at which the debt is paid off. */
+export class RateStanding implements Standing {
+  readonly paidAt: number
+  private readonly policy: ExploredPolicy
+
+  constructor(policy: ExploredPolicy, paidAt: number) {
+    this.policy = policy
+    this.paidAt = paidAt
+  }
+
+  debtAt(nowUs: number): number {
+    return Math.max(this.paidAt - nowUs * this.policy.unitsPerUs, 0)
+  }
+
+  step({ verb, nowUs, amount }: Call): Step {
+    const { unitsPerToken, burst } = this.policy
+    const capacity = burst * unitsPerToken
+    const debt = this.debtAt(nowUs)
+    const weight = amount * unitsPerToken
+    if (verb === 'take') return debt + weight <= capacity ? this.owing(debt + weight, nowUs) : denied(this, nowUs)
+    if (verb === 'refund') return this.owing(Math.max(debt - weight, 0), nowUs)
+    if (verb === 'penalize') return this.owing(Math.max(debt, Math.min(debt + weight, DEEPEST_DEBT_BURSTS * capacity)), nowUs)
+    return this.owing(verb === 'reset' ? 0 : debt, nowUs)
+  }
+
+  /** spent' = min(spent, new burst), in the new policy's units and rounded up. */
+  updated(policy: ExploredPolicy, nowUs: number): Standing {
+    const spent = Math.ceil((this.debtAt(nowUs) * policy.unitsPerToken) / this.policy.unitsPerToken)
+    return new RateStanding(policy, nowUs * policy.unitsPerUs + Math.min(spent, policy.burst * policy.unitsPerToken))
+  }
+
+  private owing(debt: number, nowUs: number): Step {
+    const after = debt === this.debtAt(nowUs) ? this : new RateStanding(this.policy, nowUs * this.policy.unitsPerUs + debt)
+    return { after, value: debt }
+  }
+}

@@ -1,0 +1,31 @@
+import type { Call } from './call.js'
+import type { ExploredPolicy } from './explored-policy.js'
+
+// How a key stands by the small model. There is one class a form, each written from the words of the contract, not from the core:
+// no words, entries, tickets or epochs. None is ever changed in place.
+
+/** What a call makes of a key. */
+export interface Step {
+  /** Undefined: the key is not known any more. */
+  readonly after: Standing | undefined
+  /** Debt after it; of a permit's renewal when it expires, of a release 1, or 0. */
+  readonly value: number
+  readonly denied?: boolean
+  /** The time it tells, where it tells one: until a permit expires, until a reservation may be spent, until it would pass or is new. */
+  readonly more?: number
+}
+
+export interface Standing {
+  /** What the key owes, in units of its policy. */
+  debtAt(nowUs: number): number
+  step(call: Call): Step
+  /** Under another policy from `nowUs` on. */
+  updated(policy: ExploredPolicy, nowUs: number): Standing
+}
+
+export const DEEPEST_DEBT_BURSTS = 11
+
+/** A denial: nothing changes. */
+export function denied(standing: Standing, nowUs: number, more?: number): Step {
+  return { after: standing, value: standing.debtAt(nowUs), denied: true, ...(more === undefined ? {} : { more }) }
+}
