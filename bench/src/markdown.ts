@@ -1,5 +1,5 @@
 import type { Answer, Verdict } from './question.js'
-import { figure, ratioCells, spread } from './report.js'
+import { answerRows, figure, spread } from './report.js'
 import type { Results } from './results.js'
 
 /** The parts of the document that come out of a run, by the names of their places in it. */
@@ -53,15 +53,9 @@ function targetsTable(verdicts: readonly Verdict[]): string {
   return table(['what', 'target', 'measured', 'quartiles', ''], rows)
 }
 
-function answerTable({ title, note, unit, measurements, ratios = [] }: Answer): string {
-  const inTurns = measurements.some(({ ns, grossNs }) => ns.median !== grossNs.median)
-  const rows = measurements.map(({ subject, ns, grossNs }) => {
-    const gross = ns.median === grossNs.median ? '' : figure(grossNs.median)
-    return [subject, figure(ns.median), spread(ns), `${figure(ns.min)} .. ${figure(ns.max)}`, ...(inTurns ? [gross] : [])]
-  })
-  const head = ['', `median, ${unit}`, 'quartiles', 'min .. max', ...(inTurns ? ['gross'] : [])]
-  const compared = ratios.length > 0 ? ['', table(['', 'ratio', 'quartiles'], ratios.map(ratioCells))] : []
-  return [`**${title}.** ${note}`, '', table(head, rows), ...compared].join('\n')
+function answerTable(answer: Answer): string {
+  const [head, ...rows] = answerRows(answer, `median, ${answer.unit}`)
+  return [`**${answer.title}.** ${answer.note}`, '', table(head, rows)].join('\n')
 }
 
 /** A table; figures to the right. */

@@ -11,10 +11,11 @@ export interface Verdict {
   readonly met: boolean
 }
 
-/** The ratio of two subjects of one run, round by round, that nothing is judged by. */
-export interface Ratio {
-  readonly what: string
-  readonly measured: Summary
+/** Ratios that nothing is judged by: a column of the table. */
+export interface Comparison {
+  readonly head: string
+  /** Of some subjects, by their names. */
+  readonly ratios: Readonly<Record<string, Summary>>
 }
 
 /** A table of the report. */
@@ -25,7 +26,7 @@ export interface Answer {
   readonly unit: 'ns' | 'bytes'
   readonly measurements: readonly Measurement[]
   readonly verdicts: readonly Verdict[]
-  readonly ratios?: readonly Ratio[]
+  readonly comparison?: Comparison
 }
 
 /** One thing to find out; `--only` names it. */
@@ -59,7 +60,7 @@ export function atMostTimes(what: string, over: Measurement, under: Measurement,
   }
 }
 
-/** The ratio of two subjects of one run, round by round. */
-export function ratioOf(what: string, over: Measurement, under: Measurement): Ratio {
-  return { what, measured: summaryOf(ratios(over.samples, under.samples)) }
+/** The ratio of two subjects of one run, round by round, as it stands in the row of the first. */
+export function ratioOf(over: Measurement, under: Measurement): [string, Summary] {
+  return [over.subject, summaryOf(ratios(over.samples, under.samples))]
 }

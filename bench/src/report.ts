@@ -1,21 +1,25 @@
-import type { Measurement } from './measure.js'
-import type { Answer, Ratio, Verdict } from './question.js'
+import type { Answer, Verdict } from './question.js'
 import type { Summary } from './samples.js'
 
 /** An answer as text for a terminal. */
-export function answerText({ title, note, unit, measurements, verdicts, ratios = [] }: Answer): string {
+export function answerText(answer: Answer): string {
+  const { title, note, unit, verdicts } = answer
+  const rows = answerRows(answer, `median ${unit}`)
+  return [title, note, '', ...aligned(rows), ...(verdicts.length > 0 ? ['', ...aligned(verdicts.map(verdictCells))] : []), ''].join('\n')
+}
+
+/** Head and rows of an answer's table. */
+export function answerRows({ measurements, comparison }: Answer, medianHead: string): [string[], ...string[][]] {
   const inTurns = measurements.some(({ ns, grossNs }) => ns.median !== grossNs.median)
-  const head = ['', `median ${unit}`, 'quartiles', 'min .. max', ...(inTurns ? ['gross'] : [])]
-  const rows = measurements.map((measurement) => measurementCells(measurement, inTurns))
-  return [
-    title,
-    note,
-    '',
-    ...aligned([head, ...rows]),
-    ...(ratios.length > 0 ? ['', ...aligned(ratios.map(ratioCells))] : []),
-    ...(verdicts.length > 0 ? ['', ...aligned(verdicts.map(verdictCells))] : []),
-    '',
-  ].join('\n')
+  const head = ['', medianHead, 'quartiles', 'min .. max', ...(inTurns ? ['gross'] : []), ...(comparison ? [comparison.head] : [])]
+  const rows = measurements.map(({ subject, ns, grossNs }) => {
+    const gross = ns.median === grossNs.median ? '' : figure(grossNs.median)
+    const ratio = comparison?.ratios[subject]
+    const compared = ratio === undefined ? '' : `${figure(ratio.median)} (${spread(ratio)})`
+    const figures = [subject, figure(ns.median), spread(ns), `${figure(ns.min)} .. ${figure(ns.max)}`]
+    return [...figures, ...(inTurns ? [gross] : []), ...(comparison ? [compared] : [])]
+  })
+  return [head, ...rows]
 }
 
 /** All verdicts of a run as text for a terminal. */
@@ -32,16 +36,6 @@ export function figure(value: number): string {
 
 export function spread({ lowerQuartile, upperQuartile }: Summary): string {
   return `${figure(lowerQuartile)} .. ${figure(upperQuartile)}`
-}
-
-function measurementCells({ subject, ns, grossNs }: Measurement, inTurns: boolean): string[] {
-  const gross = ns.median === grossNs.median ? '' : figure(grossNs.median)
-  return [subject, figure(ns.median), spread(ns), `${figure(ns.min)} .. ${figure(ns.max)}`, ...(inTurns ? [gross] : [])]
-}
-
-/** What, its median and its quartiles. */
-export function ratioCells({ what, measured }: Ratio): string[] {
-  return [what, `${figure(measured.median)} ×`, spread(measured)]
 }
 
 function verdictCells({ what, target, measured, unit, met }: Verdict): string[] {

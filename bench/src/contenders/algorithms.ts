@@ -80,9 +80,8 @@ function made(algorithm: Algorithm, { outcome, keys }: Job, clock: Clock): { lim
   const policy = outcome === 'allow' ? (isMany ? allowMany : allow) : isMany ? denyMany : deny
   const count = isMany ? keys : keysInTurn
   const limiter = createLimiter(policy, { maxKeys: count, clock })
-  const names = Array.from({ length: count }, (_, index) => `user-${index}`)
-  if (outcome === 'deny') for (const name of names) fill(limiter, name)
-  return { limiter, policy, names }
+  if (outcome === 'deny') for (let index = 0; index < count; index++) fill(limiter, `user-${index}`)
+  return { limiter, policy, names: isMany ? [] : Array.from({ length: count }, (_, index) => `user-${index}`) }
 }
 
 /** Requests of one token each, but where that would take too long. */

@@ -23,7 +23,8 @@ export const algorithmsMemory: Question = {
         measurements.push(...(await bytesAKey(name, { ...filling, takesPerKey: limit }, `${name}, full`)))
       }
     }
-    const note = 'Resident: growth of the resident set in a fresh process, after a full collection. By its own stats: memoryBytes.'
+    const note =
+      'Resident: growth of the resident set in a fresh process, after a full collection. By its own stats: memoryBytes. Concurrency: 100 permits.'
     return [{ title: 'Each algorithm at 100,000 keys, bytes a key', note, unit: 'bytes', measurements, verdicts: [] }]
   },
 }

@@ -1,6 +1,6 @@
 import type { HotKeyJob } from '../hot-key.js'
 import { type Effort, type Measurement, measure } from '../measure.js'
-import { type Answer, of, type Question, ratioOf } from '../question.js'
+import { type Answer, type Question, ratioOf } from '../question.js'
 import { hotKeySubject } from './hot-key.js'
 import { WORKER_COUNTS, workersName } from './sweeps.js'
 
@@ -28,18 +28,16 @@ async function asked(effort: Effort, algorithm: HotKeyJob['algorithm'], name: st
       hotKeySubject(workersName(store, workers), effort, { algorithm, keys, store, workers, boundKey: true, clock: 'coarse' }),
     ),
   )
-  const measurements = await measure(subjects, effort)
-  const ratios = WORKER_COUNTS.map((workers) => {
-    const [lockFree, mutex] = [workersName('lock-free', workers), workersName('mutex', workers)]
-    return ratioOf(`${lockFree} / mutex`, of(measurements, lockFree), of(measurements, mutex))
-  })
+  const measurements = (await measure(subjects, effort)).map(withDenied)
+  const pairs = WORKER_COUNTS.map((_, nth) => measurements.slice(2 * nth, 2 * nth + 2) as [Measurement, Measurement])
+  const note = 'Wall time over the decisions of all workers; bound keys, coarse clock, bursts of 1,024.'
   return {
     title: `${name}, ${keys === 1 ? 'one hot key' : `${keys.toLocaleString('en')} keys in random order`}, over the number of workers`,
-    note: 'Wall time over the decisions of all workers; bound keys, coarse clock, bursts of 1,024.',
+    note: algorithm === 'sliding-log' ? `${note} A log is closed for a thread whose reading is older than its newest request.` : note,
     unit: 'ns',
-    measurements: measurements.map(withDenied),
+    measurements,
     verdicts: [],
-    ratios,
+    comparison: { head: 'lock-free / mutex', ratios: Object.fromEntries(pairs.map(([lockFree, mutex]) => ratioOf(lockFree, mutex))) },
   }
 }
 

@@ -45,8 +45,11 @@ async function asked(effort: Effort, keying: 'bound' | 'keyed', clock: ClockName
     unit: 'ns',
     measurements,
     verdicts: [],
-    ratios: ALGORITHM_NAMES.map((name) =>
-      ratioOf(`${name}: deny / allow`, of(measurements, `${name}: deny`), of(measurements, `${name}: allow`)),
-    ),
+    comparison: {
+      head: 'deny / allow',
+      ratios: Object.fromEntries(
+        ALGORITHM_NAMES.map((name) => ratioOf(of(measurements, `${name}: deny`), of(measurements, `${name}: allow`))),
+      ),
+    },
   }
 }

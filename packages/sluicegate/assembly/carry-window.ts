@@ -17,7 +17,8 @@ import { quotientUp } from "./wide-arithmetic"
 export function carriedWindow(value: u64, entry: usize, from: usize, to: usize, sinceUs: i64): u64 {
   const form = <i32>field(from, BLOCK_FORM)
   const laterUs = field(to, BLOCK_BASE_US) - field(from, BLOCK_BASE_US)
-  if (form == CONCURRENCY) return shifted(value, 12, laterUs, to)
+  // However long ago, it is not a key for which nothing ever happened.
+  if (form == CONCURRENCY) return value == 0 ? 0 : max<u64>(shifted(value, 9, laterUs, to), 1)
   // Should its slots be others, sweep.ts has seen to it.
   if (form == LOG) return shifted(value, field(from, BLOCK_COUNT_BITS), laterUs / field(from, BLOCK_TICK_US), to)
   if (form == FIXED) return carriedFixed(value, from, to, sinceUs)
@@ -48,7 +49,7 @@ function carriedFixed(value: u64, from: usize, to: usize, sinceUs: i64): u64 {
   let beginUs = field(from, BLOCK_BASE_US) + <i64>(value >> bits) * field(from, BLOCK_TICK_US)
   const sameWindows = field(from, BLOCK_WINDOW_US) == field(to, BLOCK_WINDOW_US) && field(from, BLOCK_SLOTS) == field(to, BLOCK_SLOTS)
   if (!sameWindows) {
-    if (beginUs < beginOf(from, sinceUs)) return 0
+    if (count == 0 || beginUs < beginOf(from, sinceUs)) return 0
     beginUs = beginOf(to, sinceUs)
   }
   const number = (beginUs - field(to, BLOCK_BASE_US)) / field(to, BLOCK_TICK_US)
@@ -123,7 +124,7 @@ function otherSliding(value: u64, entry: usize, from: usize, to: usize, sinceUs:
   number = (sinceUs - field(to, BLOCK_BASE_US)) / field(to, BLOCK_WINDOW_US)
   previous = 0
   current = min<i64>(used, field(to, BLOCK_CAPACITY))
-  return written(to)
+  return current == 0 ? 0 : written(to)
 }
 
 function previousIn(block: usize, entry: usize): i64 {

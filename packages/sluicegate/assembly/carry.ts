@@ -1,10 +1,11 @@
 import * as gcra from "./gcra"
 import {
-  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_PREVIOUS, BLOCK_SINCE_US, BLOCK_UNITS_PER_TOKEN,
+  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_PREVIOUS, BLOCK_SINCE_US, BLOCK_TICK_US, BLOCK_UNITS_PER_TOKEN,
+  BLOCK_WINDOW_US,
 } from "./memory-map"
 import { BUCKET } from "./forms"
 import { epochWord } from "./policy"
-import { blockAddress, debtIn, field, ticketIn, ticketOf, valueIn as valueInBlock } from "./policy-block"
+import { blockAddress, debtIn, field, ticketIn, ticketOf, ticksOfWindow, valueIn as valueInBlock } from "./policy-block"
 import { carriedWindow } from "./carry-window"
 import { valueOf } from "./words"
 
@@ -24,6 +25,22 @@ export function blockOf(lag: u64): usize {
     if (ticketIn(blockAddress(ticket)) != ticket) return 0
   }
   return blockAddress(ticket)
+}
+
+/** The time by which everything of a log was over when one of the last `lag` policies came to an end, in microseconds. */
+export function overBy(lag: u64): i64 {
+  let latestUs: i64 = i64.MIN_VALUE
+  let block = blockAddress(ticketOf(epochWord))
+  for (let i: u64 = 0; i < lag; i++) {
+    const before = blockAddress(<u64>field(block, BLOCK_PREVIOUS))
+    if (field(block, BLOCK_KEEPS_DEBT) == 0) {
+      const tickUs = max<i64>(field(before, BLOCK_TICK_US), 1)
+      const nowTick = (field(block, BLOCK_SINCE_US) + tickUs - 1) / tickUs
+      latestUs = max<i64>(latestUs, (nowTick - ticksOfWindow(field(before, BLOCK_WINDOW_US), tickUs)) * tickUs)
+    }
+    block = before
+  }
+  return latestUs
 }
 
 function expressed(value: u64, lag: u64, entry: usize, ofBlock: bool, ticket: u64): u64 {

@@ -14,7 +14,7 @@ import { base } from "./section"
 import { debt, newValue, stepped } from "./standing"
 import { FREE, LIVE, MARKED, NOTHING, RESIDENT, RIVAL, choose, chosen, chosenDebt, find, lineAddress, roomAfterUs, seenState } from "./table"
 import { rebased } from "./update"
-import { BLOCK, DEEPEST_DEBT_BURSTS, ENTER, PEEK, RESERVE, RESET, TAKE } from "./verbs"
+import { BLOCK, DEEPEST_DEBT_BURSTS, ENTER, PEEK, PENALIZE, RESERVE, RESET, TAKE } from "./verbs"
 import { carryOver } from "./sweep"
 import { blockFingerprint, claimMark, fingerprintOf, isBlock, lagOf, stateWord, valueOf, withValue } from "./words"
 
@@ -98,7 +98,7 @@ export function stage(descriptor: usize, fingerprint: u64, home: i32, tokens: i6
 }
 
 /** See `changePermit` in permits.ts; 0 also for a key that lives nowhere. */
-export function changePermitOf(fingerprint: u64, home: i32, nowUs: i64, isRelease: bool, slot: i64, untilUs: i64, cost: i64): f64 {
+export function changePermitOf(fingerprint: u64, home: i32, nowUs: i64, renew: bool, slot: i64, untilUs: i64, tokens: i64): f64 {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     if (attempt > 0) backOff(attempt)
     const entry = find(fingerprint, home)
@@ -110,7 +110,7 @@ export function changePermitOf(fingerprint: u64, home: i32, nowUs: i64, isReleas
       carryOver(entry)
       continue
     }
-    const answer = changePermit(isRelease, entry, state, valueOf(state), sinceBase(nowUs), slot, untilUs, cost)
+    const answer = changePermit(renew, entry, state, valueOf(state), sinceBase(nowUs), slot, untilUs, tokens)
     if (answer != RETRY) return answer
   }
   add(base + CONTENTIONS, 1)
@@ -234,8 +234,8 @@ function firstState(verb: i32, fingerprint: u64, entry: usize, mark: u64, tokens
 
 /** What a key does first that wants `verb` done: where several words have to change together, it comes in and does no more. */
 @inline function arrival(verb: i32, fingerprint: u64): i32 {
-  const comesFirst = (form == CONCURRENCY || staging != 0) && !isBlock(fingerprint) && verb != PEEK && verb != RESET
-  return comesFirst ? ENTER : verb
+  const comesFirst = (form == CONCURRENCY || staging != 0) && !isBlock(fingerprint)
+  return comesFirst && (verb == TAKE || verb == RESERVE || verb == PENALIZE) ? ENTER : verb
 }
 
 /** Whether the newcomer moves in, and with which value. */

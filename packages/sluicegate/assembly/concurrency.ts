@@ -4,7 +4,7 @@ import { baseUs, capacity, companions, slots, stride, windowUs } from "./policy"
 import { settled } from "./several"
 import { tableAddress } from "./table"
 
-// Concurrency: latest reading by which anything changed, in microseconds since the time base | turn 12. The permits are in the
+// Concurrency: latest reading by which anything changed, in microseconds since the time base | turn 9. The permits are in the
 // entry's companions, one a slot:
 //
 //   permit     0 | expiry 49, in microseconds since the Unix epoch, modulo | cost 14
@@ -13,13 +13,13 @@ import { tableAddress } from "./table"
 // slots and finds the state unchanged knows that they are too. A permit that has expired is free for the next one, and nobody can
 // renew it any more: for a key, time never runs back.
 
-const TURN_BITS: u64 = 12
-const TURN_MASK: u64 = (1 << 12) - 1
+const TURN_BITS: u64 = 9
+const TURN_MASK: u64 = (1 << 9) - 1
 const COST_BITS: u64 = 14
 const COST_MASK: u64 = (1 << 14) - 1
 const EXPIRY_MASK: u64 = (1 << 49) - 1
 /** Longer than any permit: what happened so long before is over, and is wiped before it could be mistaken for the future. */
-const ANCIENT_US: i64 = 1 << 46
+const ANCIENT_US: i64 = 1 << 45
 
 // A key as last read.
 let entryRead: usize = 0
@@ -63,6 +63,11 @@ export function expiryUs(): i64 {
   return ((<i64>(permit >> COST_BITS) - nowUs) << shift) >> shift
 }
 
+/** Whether a time is over for the key last read. */
+export function hasPassed(us: i64): bool {
+  return us <= nowUs
+}
+
 @inline export function costOf(permit: u64): i64 {
   return <i64>(permit & COST_MASK)
 }
@@ -75,7 +80,7 @@ export function standAt(value: u64, us: i64): void {
 
 /** Whether nothing was changed for so long that no permit can be in use. */
 export function isAncient(value: u64, us: i64): bool {
-  return us - <i64>(value >> TURN_BITS) > ANCIENT_US
+  return value != 0 && us - <i64>(value >> TURN_BITS) > ANCIENT_US
 }
 
 /** Tokens in flight. */

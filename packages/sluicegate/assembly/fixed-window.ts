@@ -35,9 +35,10 @@ export function forgetWindow(): void {
   endUs = 0
 }
 
-export function valueOfWindow(us: i64, counted: i64): u64 {
+/** Of a key that has spent nothing, but is closed until the window around `us`. */
+export function emptyValue(us: i64): u64 {
   locate(us)
-  return (<u64>(beginUs / tickUs) << <u64>countBits) | <u64>counted
+  return <u64>(beginUs / tickUs) << <u64>countBits
 }
 
 /** Tokens spent; all of them while the window is closed. */
@@ -71,11 +72,10 @@ export function stepped(verb: i32, value: u64, us: i64, amount: i64, bound: i64)
   } else if (verb == REFUND) spent = max<i64>(count - amount, 0)
   else if (verb == PENALIZE) spent = max<i64>(count, min<i64>(count + amount, DEEPEST_DEBT_BURSTS * capacity))
   else if (verb == RESET) {
-    if (!isClosed() && count == 0) return value
     locate(us)
     number = beginUs / tickUs
     count = 0
-    return <u64>number << <u64>countBits
+    return 0
   } else if (verb == RESERVE) {
     const earliestUs = us + untilFree(amount)
     if (amount > capacity || earliestUs - us > bound) return value
@@ -90,6 +90,8 @@ export function stepped(verb: i32, value: u64, us: i64, amount: i64, bound: i64)
   }
   if (spent == count) return value
   count = spent
+  // As good as new is as never seen.
+  if (spent == 0 && !isClosed()) return 0
   return (<u64>number << <u64>countBits) | <u64>spent
 }
 

@@ -152,9 +152,9 @@ export function givenUntilUs(): f64 {
   return <f64>untilGiven
 }
 
-/** Renews a permit, or takes it back: when it expires now, or 1; 0 when it was nobody's any more. */
-export function changePermit(low: u32, high: u32, nowUs: f64, isRelease: bool, slot: f64, untilUs: f64, cost: f64): f64 {
-  return cas.changePermitOf(fingerprintFrom(low, high), homeLine(low), <i64>nowUs, isRelease, <i64>slot, <i64>untilUs, <i64>cost)
+/** Renews a permit, or takes tokens from it, all of them gives it back: when it expires; 0 when it was nobody's any more. */
+export function changePermit(low: u32, high: u32, nowUs: f64, renew: bool, slot: f64, untilUs: f64, tokens: f64): f64 {
+  return cas.changePermitOf(fingerprintFrom(low, high), homeLine(low), <i64>nowUs, renew, <i64>slot, <i64>untilUs, <i64>tokens)
 }
 
 export function whyUnanswered(): i32 {

@@ -75,10 +75,8 @@ export const BLOCK_ERA: usize = 152
 /** Counts of windows before this one are at most so much. */
 export const BLOCK_CLAMP_WINDOW: usize = 160
 export const BLOCK_CLAMP: usize = 168
-/** Log: what happened up to here is over, in microseconds since the Unix epoch. */
-export const BLOCK_FLOOR_US: usize = 176
 /** What only JavaScript reads, from here to the end of the block: limit, window, burst, name. */
-export const BLOCK_DESCRIPTION: usize = 184
+export const BLOCK_DESCRIPTION: usize = 176
 
 /** Latest end of any block among the keys that share a gate, in microseconds since the Unix epoch. */
 export const GATES: usize = 36864

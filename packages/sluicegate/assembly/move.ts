@@ -2,7 +2,7 @@ import { load } from "./atomics"
 import {
   BLOCK_BASE_US, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_SLOTS, BLOCK_STRIDE, BLOCK_TICK_US, ENTRY_SIZE, STATE,
 } from "./memory-map"
-import { baseUs, companions, countBits, epoch, floorUs, slotBytes, slots, stride, tickUs } from "./policy"
+import { baseUs, companions, countBits, epoch, slotBytes, slots, stride, tickUs } from "./policy"
 import { field } from "./policy-block"
 import { bothSwapped } from "./replace"
 import * as ring from "./ring"
@@ -50,42 +50,63 @@ export function copiedPermits(entry: usize, state: u64, from: usize): bool {
   return true
 }
 
-/** Copies a log with what still counts of it, and writes the state word for the policy in force. False: once more. */
-export function movedLog(entry: usize, state: u64, from: usize): bool {
+/**
+ * Writes a log's state word for the policy in force, and with it its header: without what was over by `overByUs` and must not come
+ * back under a longer window, and after copying the rest if it belongs elsewhere now. False: once more.
+ */
+export function carriedLog(entry: usize, state: u64, from: usize, overByUs: i64): bool {
   const source = companionsIn(from, entry)
   const fromBits = <u64>field(from, BLOCK_COUNT_BITS)
-  const costMask = (<u64>1 << fromBits) - 1
   const fromTickUs = field(from, BLOCK_TICK_US)
   const lastTick = field(from, BLOCK_BASE_US) / fromTickUs + <i64>(valueOf(state) >> fromBits)
-  const total = valueOf(state) & costMask
-  const reachUs = lastTick * fromTickUs - floorUs
-
-  const target = ring.headerOf(entry)
+  const total = valueOf(state) & ((<u64>1 << fromBits) - 1)
   ring.readRingAt(source, field(from, BLOCK_SLOTS))
-  const fromHeader = ring.header
-  const perToken = slotBytes == 4
-  let first = ring.held
-  while (first > 0 && reachUs > 0 && ring.ageIn(first - 1, lastTick, fromBits) * fromTickUs < reachUs) first--
-  if (!perToken && !ring.whole && first == 0 && ring.held > 0) first = 1
-  const over = reachUs <= 0 ? total : <u64>ring.costUpToIn(first - 1, fromBits)
 
-  let copied: i64 = 0
+  let first = ring.held
+  const isOver = lastTick * fromTickUs <= overByUs
+  while (!isOver && first > 0 && (lastTick - ring.ageIn(first - 1, lastTick, fromBits)) * fromTickUs > overByUs) first--
+  // Of 8 bytes, the oldest of a ring that is not whole is over.
+  if (slotBytes == 8 && !ring.whole && first == 0 && ring.held > 0) first = 1
+  const moves = liesElsewhere(from)
+  if (isOver) return rewritten(entry, state, source, moves, 0, 0, ring.headerWith(0, 0, 0, true, true))
+  if (moves) return copiedLog(entry, state, source, first, lastTick, total, fromBits, fromTickUs)
+  // What is over is left out, but for the last of 8 bytes, which tells the cost so far.
+  const left = first - (slotBytes == 8 ? 1 : 0)
+  const whole = ring.whole && first == 0
+  const next = ring.headerWith(ring.place, left > 0 ? ring.held - left : ring.held, ring.costSoFar, whole, true)
+  return rewritten(entry, state, source, false, lastTick - baseUs / tickUs, total, next)
+}
+
+/** Copies the requests from number `first` on, their costs counted from there. */
+function copiedLog(
+  entry: usize, state: u64, source: usize, first: i64, lastTick: i64, total: u64, fromBits: u64, fromTickUs: i64,
+): bool {
+  const costMask = (<u64>1 << fromBits) - 1
+  const over = <u64>ring.costUpToIn(first - 1, fromBits)
+  const target = ring.headerOf(entry) + 8
+  let count: i64 = 0
   let cost: i64 = 0
   for (let i = first; i < ring.held; i++) {
     cost = <i64>((<u64>ring.costUpToIn(i, fromBits) - over) & costMask)
-    const tick = upTo((lastTick - ring.ageIn(i, lastTick, fromBits)) * fromTickUs)
-    if (!ring.fill(entry, state, target + 8 + <usize>(copied * slotBytes), ring.slotOf(tick, cost))) return false
-    copied++
+    const tick = ticksIn((lastTick - ring.ageIn(i, lastTick, fromBits)) * fromTickUs)
+    if (!ring.fill(entry, state, target + <usize>(count * slotBytes), ring.slotOf(tick, cost))) return false
+    count++
   }
-  const seen = settled(target)
-  if (load(entry + STATE) != state || settled(source) != fromHeader) return false
-  ring.takeHeader(fromHeader)
-  const next = ring.headerWith(max<i64>(copied - 1, 0), copied, cost, !perToken || copied == 0, true)
-  const value = (<u64>max<i64>(upTo(lastTick * fromTickUs) - baseUs / tickUs, 0) << <u64>countBits) | ((total - over) & costMask)
+  const next = ring.headerWith(max<i64>(count - 1, 0), count, cost, true, true)
+  return rewritten(entry, state, source, true, ticksIn(lastTick * fromTickUs) - baseUs / tickUs, (total - over) & costMask, next)
+}
+
+/** Swaps state and header, if the header that was read still stands. */
+function rewritten(entry: usize, state: u64, source: usize, moves: bool, tick: i64, total: u64, next: u64): bool {
+  const target = ring.headerOf(entry)
+  const seen = moves ? settled(target) : ring.header
+  if (moves && (load(entry + STATE) != state || settled(source) != ring.header)) return false
+  const most = (<i64>1 << (56 - countBits)) - 1
+  const value = (<u64>min<i64>(max<i64>(tick, 0), most) << <u64>countBits) | total
   return bothSwapped(entry + STATE, state, withValue(state, epoch, value), target, seen, next)
 }
 
 /** A time in ticks of the policy in force, rounded up. */
-@inline function upTo(us: i64): i64 {
+@inline function ticksIn(us: i64): i64 {
   return (us + tickUs - 1) / tickUs
 }

@@ -1,7 +1,7 @@
 import { RETRY } from "./answers"
 import { add, load } from "./atomics"
 import {
-  costOf, debtOf, expiryUs, freeSlot, freeWord, lastToExpire, leftUs, permitOf, slotNumber, slotOf, standAt, turned,
+  costOf, debtOf, expiryUs, freeSlot, freeWord, hasPassed, lastToExpire, permitOf, slotNumber, slotOf, standAt, turned,
 } from "./concurrency"
 import { RELEASES, STATE } from "./memory-map"
 import { capacity, epoch, slots } from "./policy"
@@ -67,19 +67,21 @@ function refunded(entry: usize, state: u64, value: u64, us: i64, tokens: i64): f
 }
 
 /**
- * Takes a permit back, or renews it, if it is still what was given. 0 when it is not, RETRY to be called again; otherwise when it
- * expires now, in microseconds since the Unix epoch, or 1 when it is taken back.
+ * Renews a permit, or takes `tokens` from it, if it still expires when it was told to. When it expires then, in microseconds since
+ * the Unix epoch; 0 when it is nobody's any more, RETRY to be called again.
  */
-export function changePermit(isRelease: bool, entry: usize, state: u64, value: u64, us: i64, slot: i64, untilUs: i64, cost: i64): f64 {
+export function changePermit(renew: bool, entry: usize, state: u64, value: u64, us: i64, slot: i64, untilUs: i64, tokens: i64): f64 {
   standAt(value, us)
   const address = slotOf(entry, slot)
-  const permit = permitOf(untilUs, cost)
-  if (slot >= slots || settled(address) != permit || leftUs(permit) <= 0) return load(entry + STATE) == state ? 0 : RETRY
-  const until = expiryUs()
-  const next = isRelease ? 0 : permitOf(until, cost)
+  const permit = slot < slots ? settled(address) : 0
+  const cost = costOf(permit)
+  if (permit == 0 || permit != permitOf(untilUs, cost) || hasPassed(untilUs)) return load(entry + STATE) == state ? 0 : RETRY
+  const until = renew ? expiryUs() : untilUs
+  const next = cost > tokens ? permitOf(until, cost - tokens) : 0
   if (!bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), address, permit, next)) return RETRY
-  if (!isRelease) return <f64>until
-  add(base + RELEASES, 1)
-  atomic.notify(base + RELEASES)
-  return 1
+  if (tokens > 0) {
+    add(base + RELEASES, 1)
+    atomic.notify(base + RELEASES)
+  }
+  return <f64>until
 }

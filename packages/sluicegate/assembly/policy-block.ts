@@ -49,3 +49,8 @@ export function valueIn(block: usize, debt: i64, us: i64): u64 {
   if (<i32>field(block, BLOCK_FORM) == BUCKET) return bucket.valueFor(debt, us, perUs, field(block, BLOCK_CAPACITY))
   return gcra.valueFor(debt, us * perUs)
 }
+
+/** Between times that are rounded up to ticks, so many make sure that a window has passed. */
+export function ticksOfWindow(windowUs: i64, tickUs: i64): i64 {
+  return tickUs <= 1 ? windowUs : (windowUs + tickUs - 1) / tickUs + 1
+}

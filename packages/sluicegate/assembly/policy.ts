@@ -4,11 +4,11 @@ import { BUCKET } from "./forms"
 import * as gcra from "./gcra"
 import { policyChanged } from "./host"
 import {
-  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_CLAMP, BLOCK_CLAMP_WINDOW, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_ERA, BLOCK_FLOOR_US, BLOCK_FORM,
+  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_CLAMP, BLOCK_CLAMP_WINDOW, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_ERA, BLOCK_FORM,
   BLOCK_REBASE_AT_US, BLOCK_SLOTS, BLOCK_SLOT_BYTES, BLOCK_STRIDE, BLOCK_TICK_US, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US,
   EPOCH,
 } from "./memory-map"
-import { blockAddress, field, ticketIn, ticketOf } from "./policy-block"
+import { blockAddress, field, ticketIn, ticketOf, ticksOfWindow } from "./policy-block"
 import { base } from "./section"
 import * as bucket from "./token-bucket"
 import { headOf, stateHead } from "./words"
@@ -36,7 +36,8 @@ export let stride: usize = 0
 export let era: i64 = 0
 export let clampWindow: i64 = 0
 export let clamp: i64 = 0
-export let floorUs: i64 = 0
+/** Of a log: ticks that make sure that a window is over. */
+export let windowTicks: i64 = 0
 export let baseUs: i64 = 0
 let rebaseAtUs: i64 = 0
 let currentHead: u64 = 0
@@ -65,7 +66,7 @@ function reload(): void {
     era = field(block, BLOCK_ERA)
     clampWindow = field(block, BLOCK_CLAMP_WINDOW)
     clamp = field(block, BLOCK_CLAMP)
-    floorUs = field(block, BLOCK_FLOOR_US)
+    windowTicks = ticksOfWindow(windowUs, tickUs)
     baseUs = field(block, BLOCK_BASE_US)
     rebaseAtUs = field(block, BLOCK_REBASE_AT_US)
     epochWord = word
@@ -109,7 +110,8 @@ export function policyBlock(): usize {
 
 /** How far ahead of now a state word of this time base may surely lie, in microseconds. */
 export function mostAheadUs(): i64 {
-  return (rebaseAtUs - baseUs) / 8
+  // A quarter of the range lies beyond the time by which the base moves; a debt has to be exact in a double, too.
+  return isRate() ? (rebaseAtUs - baseUs) / 8 : (rebaseAtUs - baseUs) / 3 - windowUs
 }
 
 /** Whether the policy is a bucket or GCRA. */

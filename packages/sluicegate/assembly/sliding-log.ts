@@ -1,5 +1,5 @@
 import { swap } from "./atomics"
-import { baseUs, capacity, countBits, floorUs, slots, tickUs, windowUs } from "./policy"
+import { baseUs, capacity, countBits, slots, tickUs, windowTicks } from "./policy"
 import {
   ageOf, costSoFar, costUpTo, fill, header, headerOf, headerWith, held, onePerToken, place, placeAfter, placeBefore, readRing, slotAddress,
   slotOf, whole,
@@ -14,9 +14,13 @@ import { waitFor } from "./waits"
 // word is swapped for the next one. Requests never lie before the newest: with a clock that stepped back, or while tokens are
 // booked ahead, the log is closed until then.
 
-// A key as last read or changed. Microseconds are since the base.
+// All times are whole ticks, now as well as those of requests, rounded up; a window is as many ticks as make sure that nothing is
+// over too early. With ticks of a microsecond, which nearly all policies have, nothing is rounded at all.
+
+// A key as last read or changed. Ticks are since the base.
 let lastTick: i64 = 0
 let total: i64 = 0
+let nowTick: i64 = 0
 let atUs: i64 = 0
 let used: i64 = 0
 /** The first of the requests held that still counts, and what those before it cost. */
@@ -44,22 +48,22 @@ let newestTotal: i64 = 0
   return <i64>(<u64>cost & ((<u64>1 << <u64>countBits) - 1))
 }
 
-@inline function lastUs(): i64 {
-  return lastTick * tickUs
-}
-
 /** The newest request's time as slots hold it. */
 @inline function lastEver(): i64 {
   return lastTick + baseUs / tickUs
 }
 
-/** Rounded up, so that nothing is over too early. */
 @inline function tickOf(us: i64): i64 {
-  return (us + tickUs - 1) / tickUs
+  return tickUs == 1 ? us : (us + tickUs - 1) / tickUs
+}
+
+/** The first microsecond of a tick. */
+@inline function startOf(tick: i64): i64 {
+  return (tick - 1) * tickUs + 1
 }
 
 @inline function isClosed(): bool {
-  return tickOf(atUs) < lastTick
+  return nowTick < lastTick
 }
 
 @inline function value(): u64 {
@@ -77,36 +81,37 @@ export function firstValue(us: i64, cost: i64): u64 {
 
 function read(entry: usize, word: u64, us: i64): void {
   atUs = us
+  nowTick = tickOf(us)
   lastTick = <i64>(word >> <u64>countBits)
   total = wrapped(<i64>word)
   readRing(entry)
   loose = wrapped(total - costSoFar)
-  account(max<i64>(us, lastUs()))
-}
-
-/** What counts at `us`, which is not before the newest request. */
-function account(us: i64): void {
-  const reachUs = min<i64>(windowUs - (us - lastUs()), lastUs() + baseUs - floorUs)
+  const reach = windowTicks - max<i64>(nowTick - lastTick, 0)
   first = held
   over = total
-  if (reachUs > 0) {
-    first = firstYounger(reachUs, lastEver())
+  if (reach > 0) {
+    first = firstYounger(reach, lastEver())
     over = costUpTo(first - 1)
   }
   used = wrapped(total - over)
 }
 
-/** The first of the requests held, the oldest is 0, that lies less than `reachUs` before `newest`. */
-function firstYounger(reachUs: i64, newest: i64): i64 {
+/** The first of the requests held, the oldest is 0, that lies less than `reach` ticks before `newest`. Mostly one of the first. */
+function firstYounger(reach: i64, newest: i64): i64 {
   // Of 8 bytes, the oldest of a ring that is not whole is over.
   let low: i64 = whole || onePerToken() ? 0 : 1
-  let high = held
+  let high = low
+  for (let step: i64 = 1; high < held && ageOf(high, newest) >= reach; step <<= 1) {
+    low = high + 1
+    high += step
+  }
+  high = min<i64>(high, held)
   while (low < high) {
     const middle = (low + high) >> 1
-    if (ageOf(middle, newest) * tickUs < reachUs) high = middle
+    if (ageOf(middle, newest) < reach) high = middle
     else low = middle + 1
   }
-  return low
+  return min<i64>(low, held)
 }
 
 /** For the key as last read or changed. */
@@ -123,23 +128,23 @@ export function debtOf(entry: usize, word: u64, us: i64): i64 {
 export function stepped(verb: i32, entry: usize, word: u64, us: i64, amount: i64, bound: i64): u64 {
   read(entry, word, us)
   alsoNeeded = NOTHING
-  if (verb == TAKE) return isClosed() || used + amount > capacity ? word : appended(us, amount)
+  if (verb == TAKE) return isClosed() || used + amount > capacity ? word : appended(nowTick, amount)
   if (verb == RESERVE) {
     const earliest = amount > capacity ? i64.MAX_VALUE : earliestUs(amount)
     if (earliest - us > bound) return word
     waitFor(earliest - us)
-    return appended(earliest, amount)
+    return appended(tickOf(earliest), amount)
   }
   if (verb == PENALIZE) {
     const allowed = onePerToken() ? capacity : DEEPEST_DEBT_BURSTS * capacity - used
-    return allowed > 0 ? penalized(us, min<i64>(amount, allowed)) : word
+    return allowed > 0 ? penalized(min<i64>(amount, allowed)) : word
   }
   if (verb == REFUND && used > 0) return dropped(min<i64>(amount, used))
   if (verb == CANCEL && used > 0 && lastTick == tickOf(bound - baseUs)) return dropped(min<i64>(amount, costOfLastTick()))
   return word
 }
 
-function appended(us: i64, cost: i64): u64 {
+function appended(tick: i64, cost: i64): u64 {
   if (used == 0 && (held > 0 || loose > 0)) {
     // All that there was is over: the ring begins anew, before its times become ambiguous.
     turnHeader(0, 0, 0, true)
@@ -150,7 +155,7 @@ function appended(us: i64, cost: i64): u64 {
     total = wrapped(total + cost)
     used += cost
   }
-  lastTick = max<i64>(tickOf(us), lastTick)
+  lastTick = max<i64>(tick, lastTick)
   return value()
 }
 
@@ -165,9 +170,9 @@ function turnHeader(place: i64, held: i64, costSoFar: i64, whole: bool): void {
   nextHeader = headerWith(place, held, costSoFar, whole, true)
 }
 
-function penalized(us: i64, cost: i64): u64 {
-  if (used == 0) return appended(us, cost)
-  const later = tickOf(us) > lastTick
+function penalized(cost: i64): u64 {
+  if (used == 0) return appended(nowTick, cost)
+  const later = nowTick > lastTick
   if (onePerToken()) {
     // The oldest make room: nothing is lost by it, as none of them can be over before all of the newest.
     if (loose > 0) {
@@ -179,13 +184,15 @@ function penalized(us: i64, cost: i64): u64 {
     used = kept + cost
   } else {
     const live = held - first + (loose > 0 ? 1 : 0)
-    if (later && live < capacity) return appended(us, cost)
-    if (loose == 0) turnHeader(placeBefore(place, 1), held - 1, costUpTo(held - 2), whole)
+    if (later && live < capacity) return appended(nowTick, cost)
+    // Held by the ring it comes out again; of a log that is closed the newest may be nothing but a time.
+    const comesOut = loose == 0 && ageOf(held - 1, lastEver()) == 0
+    if (comesOut) turnHeader(placeBefore(place, 1), held - 1, costUpTo(held - 2), whole)
     else turnHeader(place, held, costSoFar, whole)
     used += cost
   }
   total = wrapped(total + cost)
-  if (later) lastTick = tickOf(us)
+  if (later) lastTick = nowTick
   return value()
 }
 
@@ -209,8 +216,9 @@ function dropped(cost: i64): u64 {
   const closed = isClosed()
   if (newest < first && !closed) {
     turnHeader(0, 0, 0, true)
+    lastTick = 0
     total = 0
-    return value()
+    return 0
   }
   const upTo = costUpTo(newest)
   const partly = !onePerToken() && left > 0
@@ -235,8 +243,7 @@ function costOfLastTick(): i64 {
 /** Copies the newest request into the ring. False: something has changed, or room had to be made; the caller starts again. */
 export function copied(entry: usize, state: u64): bool {
   const tick = newestTick + baseUs / tickUs
-  const reachUs = min<i64>(windowUs, newestTick * tickUs + baseUs - floorUs)
-  const live = reachUs > 0 ? firstYounger(reachUs, tick) : held
+  const live = firstYounger(windowTicks, tick)
   // Of 8 bytes, the last one that is over is kept for its cost so far.
   const gone = onePerToken() ? live : max<i64>(live - 1, 0)
   const stillWhole = whole && live == 0
@@ -253,10 +260,10 @@ export function copied(entry: usize, state: u64): bool {
   return swap(headerOf(entry), header, headerWith(at, held - gone + count, newestTotal, stillWhole, false))
 }
 
-/** When `amount` more would pass, for the key as last read. */
+/** When `amount` more would pass, for the key as last read, in microseconds since the base. */
 function earliestUs(amount: i64): i64 {
-  // The first time that is the newest request's in ticks, or later.
-  const openUs = max<i64>(atUs, lastUs() - tickUs + 1)
+  // The first time at which nothing would be appended before the newest.
+  const openUs = max<i64>(atUs, startOf(lastTick))
   const excess = used + amount - capacity
   if (excess <= 0) return openUs
   let low = first
@@ -266,8 +273,8 @@ function earliestUs(amount: i64): i64 {
     if (wrapped(costUpTo(middle) - over) >= excess) high = middle
     else low = middle + 1
   }
-  const ageUs = low < held ? ageOf(low, lastEver()) * tickUs : 0
-  return max<i64>(openUs, lastUs() - ageUs + windowUs)
+  const age = low < held ? ageOf(low, lastEver()) : 0
+  return max<i64>(openUs, startOf(lastTick - age + windowTicks))
 }
 
 export function untilFree(amount: i64): i64 {
@@ -275,6 +282,5 @@ export function untilFree(amount: i64): i64 {
 }
 
 export function untilNew(): i64 {
-  if (used > 0) return lastUs() + windowUs - atUs
-  return max<i64>(lastUs() - tickUs + 1 - atUs, 0)
+  return max<i64>(startOf(lastTick + (used > 0 ? windowTicks : 0)) - atUs, 0)
 }

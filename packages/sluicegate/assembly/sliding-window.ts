@@ -74,10 +74,11 @@ function encoded(): u64 {
   return current + (previous == 0 ? 0 : quotientUp(previous, (number + 1) * windowUs - us, windowUs))
 }
 
-export function valueOfWindow(us: i64, counted: i64): u64 {
+/** Of a key that has spent nothing, but is closed until the window around `us`. */
+export function emptyValue(us: i64): u64 {
   number = us / windowUs
   previous = 0
-  current = counted
+  current = 0
   return encoded()
 }
 
@@ -106,8 +107,10 @@ export function stepped(verb: i32, entry: usize, value: u64, us: i64, amount: i6
   } else if (verb == REFUND) spent = max<i64>(current - amount, 0)
   else if (verb == PENALIZE) spent = max<i64>(current, min<i64>(current + amount, deepest()))
   else if (verb == RESET) {
-    if (debtNow() == 0) return value
-    return valueOfWindow(us, 0)
+    number = us / windowUs
+    previous = 0
+    current = 0
+    return 0
   } else if (verb == RESERVE) {
     if (amount > capacity) return value
     const earliest = earliestUs(amount)
@@ -117,7 +120,10 @@ export function stepped(verb: i32, entry: usize, value: u64, us: i64, amount: i6
     spent = current + amount
     return changed(value, spent)
   } else if (verb == CANCEL && number == (bound - baseUs) / windowUs) spent = max<i64>(current - amount, 0)
-  return spent == current ? value : changed(value, spent)
+  if (spent == current) return value
+  // As good as new is as never seen.
+  const next = changed(value, spent)
+  return spent == 0 && previous == 0 && !isClosed() ? 0 : next
 }
 
 @inline function changed(value: u64, spent: i64): u64 {

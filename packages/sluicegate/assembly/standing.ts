@@ -51,11 +51,12 @@ export function newValue(ofBlock: bool, nowUs: i64, forgottenByUs: i64): u64 {
   const us = sinceBase(nowUs)
   const sinceUs = max<i64>(sinceBase(withinRange(forgottenByUs)), us)
   if (ofBlock) return blockValueAt(0, us)
+  if (sinceUs == us) return idleValue()
   if (form <= BUCKET) return valueAt((sinceUs - us) * unitsPerUs, us)
-  if (form == FIXED) return fixed.valueOfWindow(sinceUs, 0)
-  if (form == LOG) return sinceUs > us ? log.emptyValue(sinceUs) : 0
   if (form == CONCURRENCY) return permits.emptyValue(sinceUs)
-  return sliding.valueOfWindow(sinceUs, 0)
+  // It is closed until then.
+  if (form == FIXED) return fixed.emptyValue(sinceUs)
+  return form == LOG ? log.emptyValue(sinceUs) : sliding.emptyValue(sinceUs)
 }
 
 /** A value that owes nothing at any time. */

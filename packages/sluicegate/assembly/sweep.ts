@@ -1,9 +1,9 @@
 import { load, raise, swap } from "./atomics"
-import { blockOf, valueIn } from "./carry"
+import { blockOf, overBy, valueIn } from "./carry"
 import { expel } from "./claim"
 import { ENTRY_SIZE, LINES, LINE_SIZE, STATE, SWEPT } from "./memory-map"
-import { LOG } from "./forms"
-import { liesElsewhere, copiedPermits, movedLog } from "./move"
+import { CONCURRENCY, LOG } from "./forms"
+import { carriedLog, copiedPermits, liesElsewhere } from "./move"
 import { epoch, form, refresh, stride } from "./policy"
 import { base } from "./section"
 import { settled } from "./several"
@@ -52,13 +52,11 @@ export function carryOver(entry: usize): void {
     if (lag == 0) return
     const ofBlock = isBlock(fingerprintOf(identity))
     const from = stride == 0 || ofBlock ? <usize>0 : blockOf(lag)
-    if (from != 0 && form >= LOG && liesElsewhere(from)) {
-      if (form == LOG) {
-        if (movedLog(entry, state, from)) return
-        continue
-      }
-      if (!copiedPermits(entry, state, from)) continue
+    if (from != 0 && form == LOG) {
+      if (carriedLog(entry, state, from, overBy(lag))) return
+      continue
     }
+    if (from != 0 && form == CONCURRENCY && liesElsewhere(from) && !copiedPermits(entry, state, from)) continue
     if (swap(entry + STATE, state, withValue(state, epoch, valueIn(state, lag, entry, ofBlock)))) return
   }
 }

@@ -1,7 +1,7 @@
 import { add, load, store, swap } from "./atomics"
 import { pause } from "./host"
 import {
-  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_CLAMP, BLOCK_CLAMP_WINDOW, BLOCK_COMPANIONS, BLOCK_COUNT, BLOCK_COUNT_BITS, BLOCK_EPOCH, BLOCK_ERA, BLOCK_FLOOR_US,
+  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_CLAMP, BLOCK_CLAMP_WINDOW, BLOCK_COMPANIONS, BLOCK_COUNT, BLOCK_COUNT_BITS, BLOCK_EPOCH, BLOCK_ERA,
   BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_NUMBER_BITS, BLOCK_PREVIOUS, BLOCK_REBASE_AT_US, BLOCK_SINCE_US, BLOCK_SIZE, BLOCK_SLOTS, BLOCK_TICKET,
   BLOCK_TICK_US, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US, EPOCH, TICKETS,
 } from "./memory-map"
@@ -86,8 +86,7 @@ function publish(block: usize, nowUs: i64, keepsDebt: bool): bool {
   setField(block, BLOCK_KEEPS_DEBT, keepsDebt ? 1 : 0)
   setField(block, BLOCK_PREVIOUS, <i64>ticketOf(epochWord))
   setField(block, BLOCK_EPOCH, <i64>(epoch + 1))
-  if (epoch == 0) setField(block, BLOCK_FLOOR_US, LONG_AGO)
-  else if (!keepsDebt) inherit(block, policyBlock(), nowUs)
+  if (epoch != 0 && !keepsDebt) inherit(block, policyBlock(), nowUs)
   const next = ((epoch + 1) << 32) | ticketIn(block)
   if (!swap(base + EPOCH, epochWord, next)) {
     refresh()
@@ -97,8 +96,6 @@ function publish(block: usize, nowUs: i64, keepsDebt: bool): bool {
   sweepShareOf(next >> 32)
   return true
 }
-
-const LONG_AGO: i64 = -(1 << 62)
 
 /** For how long a time base lasts. */
 function rangeOf(block: usize): i64 {
@@ -119,7 +116,6 @@ function inherit(block: usize, before: usize, nowUs: i64): void {
   const sameWindows = windowUs == field(before, BLOCK_WINDOW_US)
   const sameWords = field(block, BLOCK_FORM) == field(before, BLOCK_FORM) && field(block, BLOCK_COUNT_BITS) == field(before, BLOCK_COUNT_BITS)
   setField(block, BLOCK_ERA, field(before, BLOCK_ERA) + (sameWindows && sameWords ? 0 : 1))
-  setField(block, BLOCK_FLOOR_US, max<i64>(field(before, BLOCK_FLOOR_US), nowUs - field(before, BLOCK_WINDOW_US)))
   if (windowUs == 0) return
   const window = nowUs / windowUs
   const clamp = field(block, BLOCK_CAPACITY)

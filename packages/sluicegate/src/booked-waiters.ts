@@ -22,9 +22,9 @@ export class BookedWaiters<Answer extends Decision> {
     const name = nameOf(booking.key)
     const line = this.lines.get(name)
     const last = line?.last
-    if (last?.item.takesIn(waiter, booking)) return last.item.add(waiter, booking)
-    if (booking.atUs <= booking.bookedUs) return waiter.resolve(booking.decision)
-    this.newRun(name, line ?? this.newLine(name), booking.cost).add(waiter, booking)
+    if (last?.item.takesIn(waiter, booking)) last.item.add(waiter, booking)
+    else if (booking.atUs <= booking.bookedUs) waiter.resolve(booking.decision)
+    else this.newRun(name, line ?? this.newLine(name), booking.cost).add(waiter, booking)
   }
 
   /** Rejects all, and gives back what they hold, the latest booking first: nothing but the latest may come back in full. */

@@ -54,7 +54,8 @@ export interface Core {
   closeDescriptor(descriptor: number): void
   givenSlot(): number
   givenUntilUs(): number
-  changePermit(low: number, high: number, nowUs: number, release: boolean, slot: number, untilUs: number, cost: number): number
+  /** When it expires, or 0 when it was nobody's any more. */
+  changePermit(low: number, high: number, nowUs: number, renew: boolean, slot: number, untilUs: number, tokens: number): number
   whyUnanswered(): number
   detailOfUnanswered(): number
   forgotten(): number

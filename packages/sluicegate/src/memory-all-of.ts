@@ -216,6 +216,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     const hold = {
       release: () => permits.map((permit) => permit.release()).some((released) => released),
       renew: () => permits.map((permit) => permit.heartbeat()).every((renewed) => renewed),
+      shrink: () => false,
     }
     const decision = permits.length > 0 ? new MemoryPermit(whole, hold) : whole
     this.lists.count(key, true)

@@ -21,8 +21,9 @@ export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
   }
 
   override giveBack(booking: MemoryBooking<Permit>, tokens: number): Decision {
-    // A permit is one piece: what is left of it when a part comes back is still in use.
-    if (tokens >= booking.cost) booking.decision.release()
+    const permit = booking.decision
+    if (tokens >= booking.cost) permit.release()
+    else if (permit instanceof MemoryPermit) permit.shrink(tokens)
     return this.peek(booking.key)
   }
 
@@ -39,19 +40,18 @@ export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
     if (!decision.allowed) return new MemoryPermit(decision)
     const slot = this.opened.core.givenSlot()
     let untilUs = this.opened.core.givenUntilUs()
-    const change = (isRelease: boolean): number =>
-      this.answered(this.opened.core.changePermit(low, high, this.nowUs(), isRelease, slot, untilUs, cost), key)
+    const changed = (renew: boolean, tokens: number): boolean => {
+      const { core } = this.opened
+      const until = this.answered(core.changePermit(low, high, this.nowUs(), renew, slot, untilUs, tokens), key)
+      if (until === 0) return false
+      untilUs = until
+      if (tokens > 0) this.onRelease(key)
+      return true
+    }
     const hold: Hold = {
-      release: () => {
-        const released = change(true) > 0
-        if (released) this.onRelease(key)
-        return released
-      },
-      renew: () => {
-        const until = change(false)
-        if (until > 0) untilUs = until
-        return until > 0
-      },
+      release: () => changed(false, cost),
+      renew: () => changed(true, 0),
+      shrink: (tokens) => changed(false, tokens),
     }
     return new MemoryPermit(decision, hold)
   }

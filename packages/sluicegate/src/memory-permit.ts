@@ -6,6 +6,8 @@ export interface Hold {
   /** False when it is nobody's any more. */
   release(): boolean
   renew(): boolean
+  /** Gives so many tokens back and holds the rest. */
+  shrink(tokens: number): boolean
 }
 
 /** A permit of a limiter in memory; without a hold, the answer to a take that was denied. */
@@ -42,6 +44,11 @@ export class MemoryPermit implements Permit {
     const renewed = this.#hold?.renew() ?? false
     if (!renewed) this.#hold = undefined
     return renewed
+  }
+
+  /** Gives a part back: what a reservation was settled for is less than it booked. */
+  shrink(tokens: number): void {
+    this.#hold?.shrink(tokens)
   }
 
   [Symbol.dispose](): void {

@@ -42,7 +42,7 @@ const SHORT_COUNT_BITS = 20
 const COMPACT_NUMBER_BITS = 20
 /** Windows of the calendar begin at whole minutes. */
 const CALENDAR_TICK_US = 60_000_000
-const READING_BITS = 44
+const READING_BITS = 47
 
 /** The numbers of a policy; of a changed one, `before` is what it follows: a log stays where it is when it fits there. */
 export function numbersOf(policy: Policy, before?: PolicyNumbers): PolicyNumbers {
@@ -102,14 +102,15 @@ function slidingLog(policy: Policy, before: PolicyNumbers | undefined): PolicyNu
   // Eight bytes a slot need one more: for what is over, but tells the cost so far.
   const slots = slotBytes === 8 ? policy.limit + 1 : policy.limit
   const countBits = bitsFor((DEEPEST_DEBT_BURSTS + 1) * policy.limit)
+  const tickUs = logTickUs(numbers.windowUs, countBits, slotBytes)
   const fits =
     before !== undefined &&
     before.slots >= slots &&
     before.countBits >= countBits &&
-    before.tickUs === logTickUs(numbers.windowUs, before.countBits, slotBytes)
+    before.tickUs === tickUs &&
+    tickUs === logTickUs(numbers.windowUs, before.countBits, slotBytes)
   if (fits) return { ...numbers, ...layoutOf(before) }
   const most = Math.max(slots, before?.slots ?? 0)
-  const tickUs = logTickUs(numbers.windowUs, countBits, slotBytes)
   const stride = 8 + 8 * Math.ceil((most * slotBytes) / 8)
   return { ...numbers, form: 'LOG', countBits, numberBits: VALUE_BITS - countBits, tickUs, slots: most, slotBytes, stride }
 }

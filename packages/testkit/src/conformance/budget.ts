@@ -106,9 +106,19 @@ export function firstOver({ algorithm, limit, windowMs, burst, policies }: Polic
         firstWindowExcess(limit, alignedWindows(BigInt(windowUs)), admissions) ?? firstPositionExcess(2 * limit - 1, windowUs, admissions)
       )
     case 'sliding-log':
-    case 'concurrency': // Where nobody releases, what passed is in flight for its time to live.
       return firstPositionExcess(limit, windowUs, admissions)
+    case 'concurrency':
+      return firstPositionExcess(limit, windowUs, forward(admissions))
     case 'all-of':
       return policies?.map((policy) => firstOver(policy, admissions)).find((excess) => excess !== undefined)
   }
+}
+
+/** As a permit sees time, which never runs back; where nobody releases, what passed is in flight for its time to live. */
+function forward(admissions: readonly Admission[]): Admission[] {
+  let latestUs = Number.NEGATIVE_INFINITY
+  return admissions.map(({ atUs, cost }) => {
+    latestUs = Math.max(latestUs, atUs)
+    return { atUs: latestUs, cost }
+  })
 }

@@ -166,6 +166,7 @@ function turnsMs(spec: PolicySpec, costs: readonly number[], startMs: number): n
 
 /** Lets the clock run, millisecond by millisecond, and everybody act upon it. */
 async function passing(clock: ManualClock, ms: number): Promise<void> {
+  await nextTurn()
   for (let passed = 0; passed < ms; passed++) {
     clock.advance(1)
     await nextTurn()

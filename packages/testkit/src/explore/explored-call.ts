@@ -1,5 +1,6 @@
 import type { Call } from './call.js'
 import type { ExploredCore, ExploredKey } from './explored-core.js'
+import { type ExploredPolicy, isRate } from './explored-policy.js'
 import type { PolicyBlocks } from './policy-blocks.js'
 
 /** A permit in a thread's hands. */
@@ -14,6 +15,8 @@ export interface CallContext {
   readonly core: ExploredCore
   readonly keys: readonly ExploredKey[]
   readonly blocks: PolicyBlocks
+  /** The policy at the start; later ones are of the same algorithm. */
+  readonly policy: ExploredPolicy
   /** Whether the core has just been suspended: what it answered means nothing, and the same call into it has to be made again. */
   readonly isSuspended: () => boolean
 }
@@ -33,6 +36,9 @@ export class ExploredCall {
   /** How many calls into the core are done, and what they answered. */
   private step = 0
   private readonly answers: number[] = []
+  /** Of the policy that an update follows. */
+  private seenCompanions = 0
+  private seenSlots = 0
 
   constructor(call: Call, context: CallContext) {
     this.call = call
@@ -76,7 +82,8 @@ export class ExploredCall {
       case 'block':
         return () => core[verb](low, high, nowUs, amount)
       case 'take':
-        return () => this.given(this.context.blocks.isRate ? core.take(low, high, nowUs, amount) : core.takeAny(low, high, nowUs, amount))
+        if (isRate(this.context.policy)) return () => core.take(low, high, nowUs, amount)
+        return () => this.given(core.takeAny(low, high, nowUs, amount))
       case 'reserve':
         return () => this.reserved(core.reserve(low, high, nowUs, amount, bound))
       case 'cancel':
@@ -96,13 +103,13 @@ export class ExploredCall {
   }
 
   private given(answer: number): number {
-    const { core, isSuspended, blocks } = this.context
-    if (isSuspended() || blocks.isRate) return answer
-    if (blocks.form === 'CONCURRENCY') {
+    const { core, isSuspended, policy } = this.context
+    if (isSuspended()) return answer
+    if (policy.form === 'CONCURRENCY') {
       if (answer < 0) return answer
       this.permit = { slot: core.givenSlot(), untilUs: core.givenUntilUs(), cost: this.call.amount }
       this.more = this.permit.untilUs
-    } else if (blocks.form !== 'LOG' && !Number.isNaN(answer)) this.more = answer < 0 ? core.untilFree(this.call.amount) : core.untilNew()
+    } else if (policy.form !== 'LOG' && !Number.isNaN(answer)) this.more = answer < 0 ? core.untilFree(this.call.amount) : core.untilNew()
     return answer
   }
 
@@ -114,8 +121,8 @@ export class ExploredCall {
   private permitChanged(low: number, high: number, nowUs: number, isRelease: boolean): number {
     const { permit, context } = this
     if (permit === undefined) return 0
-    const until = context.core.changePermit(low, high, nowUs, isRelease, permit.slot, permit.untilUs, permit.cost)
-    return until
+    const { slot, untilUs, cost } = permit
+    return context.core.changePermit(low, high, nowUs, !isRelease, slot, untilUs, cost, isRelease ? 0 : cost)
   }
 
   /** As the limiter of several policies does it. */
@@ -155,24 +162,33 @@ export class ExploredCall {
 
   /** As the limiter publishes a policy. */
   private updated(nowUs: number): number {
-    const { core, blocks } = this.context
+    const { core } = this.context
     const { policy } = this.call
     if (policy === undefined) throw new Error('an update needs a policy')
-    if (this.makes(0, () => this.looked())) return 0
-    if (this.step === 1) this.answers[4] = core.policyBlock()
-    if (this.makes(1, () => core.propose())) return 0
-    const block = this.answers[1] as number
-    if (this.step === 2) {
-      blocks.write(block, policy, blocks.next(policy, this.answers[4] as number))
-      this.step = 3
+    while (true) {
+      if (this.makes(0, () => this.looked())) return 0
+      if (this.makes(1, () => core.propose())) return 0
+      const [seen, block] = this.answers as [number, number]
+      if (this.makes(2, () => this.counted(block, policy, seen))) return 0
+      if (this.makes(3, () => core.update(block, nowUs, this.seenCompanions, this.seenSlots))) return 0
+      if (this.answers[3] !== 0) return 0
+      this.step = 0
     }
-    core.update(block, nowUs)
+  }
+
+  private counted(block: number, policy: ExploredPolicy, seen: number): number {
+    const { blocks } = this.context
+    const before = blocks.read(seen)
+    this.seenCompanions = before?.companions ?? 0
+    this.seenSlots = before?.BLOCK_SLOTS ?? 0
+    blocks.write(block, policy, blocks.next(policy, before))
     return 0
   }
 
   private looked(): number {
-    this.context.core.look()
-    return 0
+    const { core, isSuspended } = this.context
+    core.look()
+    return isSuspended() ? 0 : core.policyBlock()
   }
 }
 

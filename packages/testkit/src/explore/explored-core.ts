@@ -5,7 +5,8 @@ export interface ExploredCore {
   look(): void
   policyBlock(): number
   propose(): number
-  update(block: number, nowUs: number): void
+  /** 0: companions are elsewhere by now than those that were seen; the numbers have to be counted out anew. */
+  update(block: number, nowUs: number, seenCompanions: number, seenSlots: number): number
   take(low: number, high: number, nowUs: number, tokens: number): number
   takeAny(low: number, high: number, nowUs: number, tokens: number): number
   peek(low: number, high: number, nowUs: number): number
@@ -24,7 +25,7 @@ export interface ExploredCore {
   closeDescriptor(descriptor: number): void
   givenSlot(): number
   givenUntilUs(): number
-  changePermit(low: number, high: number, nowUs: number, release: boolean, slot: number, untilUs: number, cost: number): number
+  changePermit(low: number, high: number, nowUs: number, renew: boolean, slot: number, untilUs: number, cost: number, next: number): number
   whyUnanswered(): number
   detailOfUnanswered(): number
   forgotten(): number

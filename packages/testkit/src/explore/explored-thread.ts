@@ -1,6 +1,7 @@
 import type { Call } from './call.js'
 import { ExploredCall, type GivenPermit } from './explored-call.js'
 import type { ExploredCore, ExploredKey } from './explored-core.js'
+import type { ExploredPolicy } from './explored-policy.js'
 import type { PolicyBlocks } from './policy-blocks.js'
 import { type Stepwise, TO_THE_END } from './search.js'
 
@@ -16,6 +17,7 @@ export interface ThreadParts {
   readonly stack: number
   readonly keys: readonly ExploredKey[]
   readonly blocks: PolicyBlocks
+  readonly policy: ExploredPolicy
   readonly calls: readonly Call[]
 }
 
@@ -42,11 +44,11 @@ export class ExploredThread implements Stepwise {
   /** The permit that it was given last. */
   private held: GivenPermit | undefined
 
-  constructor({ core, memory, stack, keys, blocks, calls }: ThreadParts) {
-    this.core = core
+  constructor({ memory, stack, calls, ...parts }: ThreadParts) {
+    this.core = parts.core
     this.stack = stack
     this.stackWords = new Int32Array(memory.buffer, stack, 2)
-    const context = { core, keys, blocks, isSuspended: () => this.unwinding }
+    const context = { ...parts, isSuspended: () => this.unwinding }
     this.script = calls.map((call) => new ExploredCall(call, context))
     this.verbs = calls.map(({ verb }) => verb)
     const numbers = (): Float64Array => new Float64Array(calls.length)

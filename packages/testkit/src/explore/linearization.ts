@@ -1,4 +1,4 @@
-import type { Outcome } from './call.js'
+import type { Call, Outcome } from './call.js'
 import { blocked, blockLeft, type Ledger, NEVER, newStanding, updated, withKey } from './ledger.js'
 import type { Standing } from './standing.js'
 
@@ -22,21 +22,31 @@ export interface History {
   readonly mayRefuse: boolean
 }
 
-/** A call, or the look of a take at its key's block, which is a moment of its own. */
+/**
+ * A call; or what is a moment of its own before it: the look of a take at its key's block, the closing of a window, the refund of all
+ * permits but the last.
+ */
 interface Moment {
   readonly outcome: Outcome
-  readonly isLook: boolean
+  readonly kind: 'own' | 'look' | 'opening' | 'part'
 }
 
 /** Where an order that explains the history leads; undefined when none does. */
 export function explanation(history: History): Ledger | undefined {
   const blocks = history.outcomes.some(({ call }) => call.verb === 'block') || history.before.blockedUntil.some((us) => us !== NEVER)
-  const moments = history.outcomes.flatMap((outcome): Moment[] => {
-    const own = { outcome, isLook: false }
-    return blocks && (outcome.call.verb === 'take' || outcome.call.verb === 'reserve') ? [{ outcome, isLook: true }, own] : [own]
-  })
+  const moments = history.outcomes.flatMap((outcome): Moment[] =>
+    [...kindsBefore(outcome, history.before, blocks), 'own' as const].map((kind) => ({ outcome, kind })),
+  )
   return explains(history, history.before, moments, history.evictions, history.uncounted)
 }
+
+function kindsBefore({ call }: Outcome, { policy }: Ledger, blocks: boolean): Moment['kind'][] {
+  if (blocks && (call.verb === 'take' || call.verb === 'reserve')) return ['look']
+  if (policy.form === 'WIDE' && OPENING_VERBS.has(call.verb)) return ['opening']
+  return policy.form === 'CONCURRENCY' && call.verb === 'refund' ? Array<'part'>(call.amount - 1).fill('part') : []
+}
+
+const OPENING_VERBS: ReadonlySet<Call['verb']> = new Set(['take', 'reserve', 'penalize', 'takeBoth'])
 
 function explains(history: History, ledger: Ledger, waiting: readonly Moment[], evictions: number, uncounted: number): Ledger | undefined {
   if (waiting.every(({ outcome }) => outcome.ended === Number.POSITIVE_INFINITY) && evictions === 0) return ledger
@@ -83,15 +93,17 @@ function hasBegun(moment: Moment, waiting: readonly Moment[]): boolean {
 }
 
 function comesFirst(a: Moment, b: Moment): boolean {
-  if (a.outcome === b.outcome) return a.isLook
+  if (a.outcome === b.outcome) return a.kind !== 'own' && b.kind === 'own'
   return a.outcome.ended < b.outcome.began || (a.outcome.thread === b.outcome.thread && a.outcome.began < b.outcome.began)
 }
 
 /** The ledgers that a moment may leave behind, given what it answered. None: it can't come here. */
-function meanings(history: History, ledger: Ledger, { outcome, isLook }: Moment): Ledger[] {
+function meanings(history: History, ledger: Ledger, { outcome, kind }: Moment): Ledger[] {
   const { call, why, value } = outcome
   const open = outcome.ended === Number.POSITIVE_INFINITY
-  if (isLook) {
+  if (kind === 'opening') return opened(ledger, call)
+  if (kind === 'part') return ordinary(history, ledger, { ...outcome, call: { ...call, amount: 1 } }, true)
+  if (kind === 'look') {
     const left = blockLeft(ledger, call.key, call.nowUs)
     return open || left === (why === 'BLOCKED' ? value : 0) ? [ledger] : []
   }
@@ -103,8 +115,22 @@ function meanings(history: History, ledger: Ledger, { outcome, isLook }: Moment)
     const after = blocked(ledger, call)
     return open || value === blockLeft(after, call.key, call.nowUs) ? [after] : []
   }
+  if (call.verb === 'refund' && ledger.policy.form === 'CONCURRENCY') return ordinary(history, ledger, { ...outcome, call: { ...call, amount: 1 } }, open)
   if (call.verb === 'takeBoth') return together(history, ledger, outcome, open)
   return ordinary(history, ledger, outcome, open)
+}
+
+/** A call need not have opened a window before it counted; of two keys it may have opened either's. */
+function opened(ledger: Ledger, call: Call): Ledger[] {
+  return [call.key, ...(call.other === undefined ? [] : [call.other])].reduce<Ledger[]>(
+    (ledgers, key) =>
+      ledgers.flatMap((one) => {
+        const standing = one.keys[key]
+        const after = standing?.opened?.(call)
+        return after === undefined || after === standing ? [one] : [one, withKey(one, key, after)]
+      }),
+    [ledger],
+  )
 }
 
 function ordinary(history: History, ledger: Ledger, { call, why, value, more }: Outcome, open: boolean): Ledger[] {

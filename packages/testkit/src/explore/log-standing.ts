@@ -82,7 +82,7 @@ export class LogStanding implements Standing {
       open -= cost
     }
     const newest = left.at(-1)
-    return new LogStanding(this.policy, left, closed || newest === undefined ? this.lastUs : newest[0])
+    return new LogStanding(this.policy, left, closed ? this.lastUs : (newest?.[0] ?? 0))
   }
 
   private with(us: number, cost: number): LogStanding {

@@ -39,7 +39,7 @@ export class PermitStanding implements Standing {
     if (verb !== 'release' && verb !== 'heartbeat') return { after: this, value: used }
     const at = live.findIndex(([until, cost]) => until === bound && cost === amount)
     if (at < 0) return { after: this, value: 0 }
-    if (verb === 'release') return { after: this.with(live.toSpliced(at, 1), us), value: 1 }
+    if (verb === 'release') return { after: this.with(live.toSpliced(at, 1), us), value: bound as number }
     return { after: this.with(live.with(at, [untilUs, amount]), us), value: untilUs }
   }
 

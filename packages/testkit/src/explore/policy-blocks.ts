@@ -4,6 +4,9 @@ import { BLOCK_NUMBERS, type BlockNumbers, blockNumbers, type ExploredPolicy } f
 const AREA_BYTES = 256
 const MOST_AREAS = 10
 
+/** Numbers, and the address of the companions. */
+export type PlacedNumbers = BlockNumbers & { readonly companions: number }
+
 /** What JavaScript does for a policy beside the core: numbers into its block, and room for companions. */
 export class PolicyBlocks {
   /** Bytes of all companions. */
@@ -24,27 +27,26 @@ export class PolicyBlocks {
   }
 
   /** The numbers in a block; undefined when there are none. */
-  read(block: number): (BlockNumbers & { companions: number }) | undefined {
+  read(block: number): PlacedNumbers | undefined {
     if (this.field(block, 'BLOCK_CAPACITY') === 0) return undefined
     const numbers = Object.fromEntries(BLOCK_NUMBERS.map((name) => [name, this.field(block, name)])) as BlockNumbers
     return { ...numbers, companions: this.field(block, 'BLOCK_COMPANIONS') }
   }
 
-  /** The numbers of a policy that follows the one in `inForce`, and where its companions are. */
-  next(policy: ExploredPolicy, inForce: number): BlockNumbers & { companions: number } {
-    const before = this.read(inForce)
+  /** The numbers of a policy that follows the one with the numbers `before`, and where its companions are. */
+  next(policy: ExploredPolicy, before: PlacedNumbers | undefined): PlacedNumbers {
     const numbers = blockNumbers(policy, before)
     return { ...numbers, companions: this.companionsFor(numbers, before) }
   }
 
-  write(block: number, policy: ExploredPolicy, { companions, ...numbers }: BlockNumbers & { companions: number }): void {
+  write(block: number, policy: ExploredPolicy, { companions, ...numbers }: PlacedNumbers): void {
     for (const name of BLOCK_NUMBERS) this.setField(block, name, numbers[name])
     this.setField(block, 'BLOCK_FORM', this.constant(policy.form))
     this.setField(block, 'BLOCK_COMPANIONS', companions)
   }
 
   /** With those of the policy before, unless they are more, or written in another way. */
-  private companionsFor(numbers: BlockNumbers, before: (BlockNumbers & { companions: number }) | undefined): number {
+  private companionsFor(numbers: BlockNumbers, before: PlacedNumbers | undefined): number {
     const [first, end] = this.companions
     if (before === undefined) return first
     if (numbers.BLOCK_STRIDE <= before.BLOCK_STRIDE && numbers.BLOCK_COUNT_BITS === before.BLOCK_COUNT_BITS) return before.companions

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import type { Exploration } from './explore.js'
 import { ExploredModules } from './explored-modules.js'
 import { MUTANTS } from './mutants.js'
-import { type Scenario, withPacked } from './scenario.js'
+import { inEachForm, type Scenario } from './scenario.js'
 import { SCENARIOS, scenarioNamed } from './scenarios.js'
 import type { SearchBounds } from './search.js'
 
@@ -37,9 +37,9 @@ const rows: Row[] = []
 let total = 0
 let seconds = 0
 for (const scenario of SCENARIOS) {
-  for (const packed of [false, true]) {
-    for (const row of proved(withPacked(scenario, packed))) {
-      rows.push({ ...row, form: packed ? 'packed' : 'arrival' })
+  for (const asked of inEachForm(scenario)) {
+    for (const row of proved(asked)) {
+      rows.push({ ...row, form: asked.policy.form })
       total += row.schedules
       seconds += row.seconds
       if (row.violation !== undefined) console.log(JSON.stringify(row.violation, undefined, 2))

@@ -1,11 +1,15 @@
 import type { Call } from './call.js'
-import { type ExploredPolicy, type Form, isRate, PLAIN } from './explored-policy.js'
+import { type ExploredPolicy, PLAIN } from './explored-policy.js'
+
+/** What the forms differ in, in which a question is asked. */
+type FormOfPolicy = Partial<Pick<ExploredPolicy, 'form' | 'slotBytes'>>
 
 /** Threads that call into one small table, and how it was furnished for them. */
 export interface Scenario {
   /** The question: who does what at once. */
   readonly name: string
   readonly policy: ExploredPolicy
+  readonly forms: readonly FormOfPolicy[]
   /** Table lines; a key's range is all of them, from its home on. */
   readonly lines: number
   readonly entriesPerLine: number
@@ -25,20 +29,22 @@ export interface Scenario {
 /** A scenario as it is written down: what is left out is the plainest. */
 export type ScenarioSketch = Pick<Scenario, 'name' | 'homes' | 'threads'> & Partial<Scenario>
 
+const RATES: readonly FormOfPolicy[] = [{ form: 'ARRIVAL' }, { form: 'BUCKET' }]
+
 export function scenario(sketch: ScenarioSketch): Scenario {
-  return { policy: PLAIN, lines: 1, entriesPerLine: 1, denyWhenFull: false, before: [], mayRefuse: false, movesBase: false, ...sketch }
+  return { policy: PLAIN, forms: RATES, lines: 1, entriesPerLine: 1, denyWhenFull: false, before: [], mayRefuse: false, movesBase: false, ...sketch }
 }
 
-/** The same question in every form of the state word that it can be asked of: of buckets and GCRA both. */
+/** The same question in every form of the state word that it is asked of. */
 export function inEachForm(scenario: Scenario): Scenario[] {
-  return isRate(scenario.policy) ? [scenario, inForm(scenario, 'BUCKET')] : [scenario]
+  return scenario.forms.map((form) => inForm(scenario, form))
 }
 
-function inForm(plain: Scenario, form: Form): Scenario {
-  const changed = (call: Call): Call => (call.policy === undefined ? call : { ...call, policy: { ...call.policy, form } })
+function inForm(plain: Scenario, form: FormOfPolicy): Scenario {
+  const changed = (call: Call): Call => (call.policy === undefined ? call : { ...call, policy: { ...call.policy, ...form } })
   return {
     ...plain,
-    policy: { ...plain.policy, form },
+    policy: { ...plain.policy, ...form },
     before: plain.before.map(changed),
     threads: plain.threads.map((calls) => calls.map(changed)),
   }

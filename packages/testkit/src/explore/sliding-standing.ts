@@ -32,7 +32,14 @@ export class SlidingStanding implements Standing {
     const more = verb === 'reserve' ? here.untilFree(call.amount, nowUs) : next.untilNew(nowUs)
     // What changes nothing does not open a window either.
     const unchanged = next.window === here.window && next.previous === here.previous && next.count === here.count
-    return { after: unchanged ? this : next, value: next.debtAt(nowUs), more }
+    return { after: unchanged ? this : next.isNew(nowUs) ? new SlidingStanding(this.policy, 0, 0, 0) : next, value: next.debtAt(nowUs), more }
+  }
+
+  /** The wide form closes a window before it opens another: a thread that comes late may find that, and its clock too early. */
+  opened({ verb, nowUs }: Call): Standing {
+    const { windowUs, form } = this.policy
+    const closes = form === 'WIDE' && verb !== 'peek' && this.count > 0 && (verb === 'reserve' || this.window < Math.floor(nowUs / windowUs))
+    return closes ? new SlidingStanding(this.policy, this.window + 1, this.count, 0) : this
   }
 
   updated(policy: ExploredPolicy, nowUs: number): Standing {
@@ -71,6 +78,11 @@ export class SlidingStanding implements Standing {
 
   private counting(count: number): SlidingStanding {
     return new SlidingStanding(this.policy, this.window, this.previous, count)
+  }
+
+  /** As never seen; the wide form keeps its window. */
+  private isNew(nowUs: number): boolean {
+    return this.count === 0 && this.previous === 0 && !this.isClosed(nowUs) && this.policy.form !== 'WIDE'
   }
 
   private isClosed(nowUs: number): boolean {

@@ -8,7 +8,7 @@ import type { ExploredPolicy } from './explored-policy.js'
 export interface Step {
   /** Undefined: the key is not known any more. */
   readonly after: Standing | undefined
-  /** Debt after it; of a permit's renewal when it expires, of a release 1, or 0. */
+  /** Debt after it; of a change of a permit when it expires, or 0. */
   readonly value: number
   readonly denied?: boolean
   /** The time it tells, where it tells one: until a permit expires, until a reservation may be spent, until it would pass or is new. */
@@ -19,6 +19,8 @@ export interface Standing {
   /** What the key owes, in units of its policy. */
   debtAt(nowUs: number): number
   step(call: Call): Step
+  /** With the next window begun, where a call does that in a step of its own before it counts. */
+  opened?(call: Call): Standing
   /** Under another policy from `nowUs` on. */
   updated(policy: ExploredPolicy, nowUs: number): Standing
 }

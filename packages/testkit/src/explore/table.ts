@@ -1,8 +1,22 @@
-import type { ExploredKey } from './explored-thread.js'
+import type { ExploredKey } from './explored-core.js'
 
 /** More policies than one schedule makes; the world checks that no other block is touched. */
 const BLOCKS_USED = 16
+/** More descriptors than one schedule opens at once. */
+const DESCRIPTORS_USED = 8
 const COUNTERS = ['KEYS', 'EVICTIONS'] as const
+/** The two highest bits of a state word, as a signed number's: a mark, or a ticket of a swap over several words. */
+const TICKET = -1
+const MARK = -2
+
+/** What the table is read from. */
+export interface TableParts {
+  readonly words: Int32Array
+  readonly constant: (name: string) => number
+  readonly entries: number
+  /** Bytes of what keys have beside their entries. */
+  readonly companions: readonly [number, number] | undefined
+}
 
 /** The explored memory read from outside: entries, counters, and where they lie. Knows the layout, nothing of the protocol. */
 export class Table {
@@ -10,7 +24,10 @@ export class Table {
   readonly to: number
   /** Bytes of the policy blocks. */
   readonly blocks: [number, number]
+  readonly descriptors: readonly [number, number]
+  readonly companions: readonly [number, number] | undefined
   private readonly words: Int32Array
+  private readonly descriptorWords: number
   private readonly first: number
   private readonly stride: number
   private readonly entries: number
@@ -20,9 +37,12 @@ export class Table {
   private readonly evictionsAt: number
   private readonly takeoverHighAt: number
 
-  constructor(words: Int32Array, constant: (name: string) => number, entries: number) {
+  constructor({ words, constant, entries, companions }: TableParts) {
     this.words = words
     this.entries = entries
+    this.companions = companions
+    this.descriptors = [constant('DESCRIPTORS'), constant('DESCRIPTORS') + DESCRIPTORS_USED * constant('DESCRIPTOR_SIZE')]
+    this.descriptorWords = constant('DESCRIPTOR_SIZE') / 4
     this.from = constant('TABLE')
     this.to = this.from + entries * constant('ENTRY_SIZE')
     this.blocks = [constant('BLOCKS'), constant('BLOCKS') + BLOCKS_USED * constant('BLOCK_SIZE')]
@@ -59,27 +79,38 @@ export class Table {
     return [at, at + 8]
   }
 
-  /** What no table may look like: undefined when all is well. `mayHoldMarks`: a thread was stopped for good. */
-  fault(mayHoldMarks: boolean): string | undefined {
+  /** What no table may look like: undefined when all is well. `mayBeUnfinished`: a thread was stopped for good. */
+  fault(mayBeUnfinished: boolean): string | undefined {
     const { words, first, stride, entries } = this
     let known = 0
     for (let i = 0; i < entries; i++) {
       const at = first + i * stride
       const stateHigh = words[at + 3] as number
-      if (stateHigh < 0) {
-        if (!mayHoldMarks) return 'a mark was left behind'
-        continue
-      }
+      if (stateHigh < 0 && !mayBeUnfinished) return stateHigh >> 30 === MARK ? 'a mark was left behind' : 'a ticket was left behind'
       const identityHigh = words[at + 1] as number
       const identityLow = (words[at] as number) >>> 16
-      if ((identityHigh === 0 && identityLow === 0) || (stateHigh === 0 && words[at + 2] === 0)) continue
+      if (stateHigh >> 30 === MARK || (identityHigh === 0 && identityLow === 0) || (stateHigh === 0 && words[at + 2] === 0)) continue
       known++
       for (let j = i + 1; j < entries; j++) {
         const other = first + j * stride
-        if ((words[other + 3] as number) < 0 || words[other + 1] !== identityHigh) continue
+        if ((words[other + 3] as number) >> 30 === MARK || words[other + 1] !== identityHigh) continue
         if ((words[other] as number) >>> 16 === identityLow) return 'a key lives in two entries'
       }
     }
-    return mayHoldMarks || known === this.keys ? undefined : `${this.keys} keys are counted, ${known} are there`
+    if (mayBeUnfinished) return undefined
+    return known === this.keys ? this.unfinished() : `${this.keys} keys are counted, ${known} are there`
+  }
+
+  /** What a swap over several words left behind. */
+  private unfinished(): string | undefined {
+    const { words, descriptors, companions } = this
+    for (let at = descriptors[0] / 4; at < descriptors[1] / 4; at += this.descriptorWords) {
+      if (((words[at] as number) & 3) !== 0) return 'a descriptor was left open'
+    }
+    if (companions === undefined) return undefined
+    for (let at = companions[0] / 4 + 1; at < companions[1] / 4; at += 2) {
+      if ((words[at] as number) >> 30 === TICKET) return 'a ticket was left behind'
+    }
+    return undefined
   }
 }

@@ -1,18 +1,27 @@
 import type { Call, Outcome, Why } from './call.js'
-import { type ExploredKey, ExploredThread, STACK_BYTES } from './explored-thread.js'
+import type { ExploredKey } from './explored-core.js'
+import { isRate } from './explored-policy.js'
+import { ExploredThread, STACK_BYTES } from './explored-thread.js'
 import { emptyLedger, type Ledger, NEVER } from './ledger.js'
 import { explanation, type History } from './linearization.js'
+import { PolicyBlocks } from './policy-blocks.js'
 import { hasVerb, latestUs, type Scenario } from './scenario.js'
 import { TO_THE_END } from './search.js'
 import { Table } from './table.js'
 
 const PAGE_BYTES = 65_536
-const PAGES = 3
-const FIRST_STACK = 2 * PAGE_BYTES
+const PAGES = 5
+const SECTION = 0
+const FIRST_COMPANIONS = 3 * PAGE_BYTES
+const FIRST_STACK = 4 * PAGE_BYTES
 /** What the core writes for a time before all others. */
 const LONG_AGO_US = -(2 ** 62)
 const REASONS: readonly Exclude<Why, 'answered'>[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED']
+/** Behind the last counter of a section. */
+const COUNTERS_END = 192
 const AUDIT_STAMP = 1_000_000
+/** When the auditor looks once more, in windows after the last clock: what has to be over by then is. */
+const LATER_LOOKS = [0.25, 0.5, 0.75, 1, 2]
 
 /** The shared memory of one scenario with all its threads, put back to the start before each schedule. */
 export class World {
@@ -21,6 +30,7 @@ export class World {
   private readonly scenario: Scenario
   private readonly founder: ExploredThread
   private readonly auditor: ExploredThread
+  private readonly blocks: PolicyBlocks
   private readonly words: Int32Array
   private readonly pristine: Int32Array
   private readonly regions: readonly { at: number; words: Int32Array }[]
@@ -35,17 +45,24 @@ export class World {
     const memory = new WebAssembly.Memory({ initial: PAGES, maximum: PAGES, shared: true })
     const keys = scenario.homes.map(keyAt)
     const scripts = [scenario.before, auditCalls(scenario), ...scenario.threads]
-    const [founder, auditor, ...threads] = scripts.map(
-      (calls, i) => new ExploredThread(module, memory, FIRST_STACK + i * STACK_BYTES, keys, calls),
-    ) as [ExploredThread, ExploredThread, ...ExploredThread[]]
+    const made: ExploredThread[] = []
+    const cores = scripts.map((_, i) => ExploredThread.instantiate(module, memory, () => made[i] as ExploredThread))
+    const constant = (name: string): number => (cores[0] as unknown as Record<string, WebAssembly.Global>)[name]?.value as number
+    this.blocks = new PolicyBlocks(memory, constant, FIRST_COMPANIONS)
+    for (const [i, core] of cores.entries()) {
+      const calls = scripts[i] as readonly Call[]
+      const parts = { core, memory, keys, blocks: this.blocks, policy: scenario.policy, calls }
+      made.push(new ExploredThread({ ...parts, stack: FIRST_STACK + i * STACK_BYTES }))
+    }
+    const [founder, auditor, ...threads] = made as [ExploredThread, ExploredThread, ...ExploredThread[]]
     this.founder = founder
     this.auditor = auditor
     this.threads = threads
-    const constant = (name: string): number => (founder.core as unknown as Record<string, WebAssembly.Global>)[name]?.value as number
     this.names = new Map(REASONS.map((name) => [constant(name), name]))
     this.words = new Int32Array(memory.buffer)
     this.epochAt = constant('EPOCH') / 4 + 1
-    this.table = new Table(this.words, constant, scenario.lines * scenario.entriesPerLine)
+    const companions = isRate(scenario.policy) || scenario.policy.form === 'FIXED' ? undefined : this.blocks.companions
+    this.table = new Table({ words: this.words, constant, entries: scenario.lines * scenario.entriesPerLine, companions })
     this.updates = hasVerb(scenario, 'update') || scenario.movesBase
     this.found()
     this.pristine = this.words.slice()
@@ -67,6 +84,7 @@ export class World {
 
   private restore(): void {
     for (const { at, words } of this.regions) this.words.set(words, at)
+    this.blocks.reset()
   }
 
   /** A fresh thread looks at each key, and takes one token of each. */
@@ -107,10 +125,11 @@ export class World {
     const { lines, denyWhenFull, policy, before } = this.scenario
     const { core } = this.founder
     core.grant(TO_THE_END)
-    core.create(lines, denyWhenFull)
-    const { unitsPerUs, unitsPerToken, burst, packed } = policy
+    core.create(SECTION, lines, denyWhenFull)
     const firstUs = Math.min(latestUs(this.scenario), ...before.map(({ nowUs }) => nowUs))
-    core.update(core.propose(), unitsPerUs, unitsPerToken, burst * unitsPerToken, packed, firstUs)
+    const block = core.propose()
+    this.blocks.write(block, policy, this.blocks.next(policy, undefined))
+    core.update(block, firstUs, 0, 0)
     this.founder.reset()
     if (before.length > 0) this.founder.run(TO_THE_END, 0)
     for (const thread of [this.auditor, ...this.threads]) thread.attach()
@@ -142,17 +161,16 @@ export class World {
       const reason = this.names.get(thread.whys[i] as number) ?? 'answered'
       const why = ended === Number.POSITIVE_INFINITY ? 'answered' : reason
       const forgotten = why === 'EVICTED' ? (thread.forgotten[i] as number) : -1
-      return { call, thread: id, began: thread.began[i] as number, ended, why, value: thread.values[i] as number, forgotten }
+      const told = { began: thread.began[i] as number, ended, why, value: thread.values[i] as number, more: thread.mores[i] as number }
+      return { call: withPermit(call, thread.untils[i] as number), thread: id, ...told, forgotten }
     })
   }
 
   /** Byte ranges that a schedule may write. */
   private changing(keys: readonly ExploredKey[]): [number, number][] {
     const { table } = this
-    const ranges: [number, number][] = [
-      [0, 128],
-      [table.from, table.to],
-    ]
+    const ranges: [number, number][] = [[0, COUNTERS_END], [table.from, table.to], [...table.descriptors]]
+    if (table.companions !== undefined) ranges.push([...table.companions])
     if (this.updates) ranges.push(table.blocks)
     if (hasVerb(this.scenario, 'block')) for (const key of keys) ranges.push(table.gateOf(key))
     return ranges
@@ -164,10 +182,18 @@ function keyAt(home: number, index: number): ExploredKey {
   return { low: (Math.floor(home * 65_536) << 16) | 2, high: index + 1 }
 }
 
+/** The call of a thread about the permit that it held. */
+function withPermit(call: Call, untilUs: number): Call {
+  const isPermits = call.verb === 'release' || call.verb === 'heartbeat'
+  return isPermits && !Number.isNaN(untilUs) ? { ...call, bound: untilUs } : call
+}
+
 function auditCalls(scenario: Scenario): Call[] {
   const nowUs = latestUs(scenario)
   const looks = scenario.homes.map((_, key): Call => ({ verb: 'peek', key, nowUs, amount: 0 }))
-  return [...looks, ...looks.map((call): Call => ({ ...call, verb: 'take', amount: 1 }))]
+  const first = [...looks, ...looks.map((call): Call => ({ ...call, verb: 'take', amount: 1 }))]
+  if (isRate(scenario.policy)) return first
+  return [...first, ...LATER_LOOKS.flatMap((windows) => looks.map((call) => ({ ...call, nowUs: nowUs + windows * scenario.policy.windowUs })))]
 }
 
 function inOrder(outcomes: readonly Outcome[], first: number): Outcome[] {

@@ -88,7 +88,7 @@ export class ConcurrencyOracle extends KeyedOracle<InFlight> {
       left -= min(left, held.cost)
     }
     const kept = state.held.map((held) => ({ ...held, cost: held.cost - (back.get(held) ?? 0n) })).filter(({ cost }) => cost > 0n)
-    return { ...state, held: kept }
+    return left === tokens ? state : { highUs: max(nowUs, state.highUs), held: kept }
   }
 
   /** Permits that nobody holds, as far as there is room. */
@@ -135,7 +135,7 @@ export class ConcurrencyOracle extends KeyedOracle<InFlight> {
 
   #given(state: InFlight | undefined, held: Omit<Held, 'expiresUs'>, nowUs: bigint): InFlight {
     const highUs = max(nowUs, state?.highUs ?? nowUs)
-    return { held: [...(state?.held ?? []), { ...held, expiresUs: highUs + toUs(this.#spec.windowMs) }], highUs }
+    return { held: [...live(state, nowUs), { ...held, expiresUs: highUs + toUs(this.#spec.windowMs) }], highUs }
   }
 
   #limit(): bigint {

@@ -56,9 +56,9 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
   }
 
   /** Of the window at hand; where nothing was charged in it, nothing changes. */
-  protected override refunded(state: Counted, tokens: bigint, nowUs: bigint): Counted {
+  protected override refunded(state: Counted, tokens: bigint, nowUs: bigint): Counted | undefined {
     const { window, count } = this.#standing(state, nowUs)
-    return count > 0n ? { window, count: max(0n, count - tokens) } : state
+    return count > 0n ? spentIn(window, max(0n, count - tokens), nowUs) : state
   }
 
   protected override penalized(state: Counted | undefined, tokens: bigint, nowUs: bigint): Counted {
@@ -66,13 +66,14 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
     return { window, count: max(count, min(count + tokens, PENALTY_LIMITS * this.#limit())) }
   }
 
-  protected override givenBack(state: Counted, { atUs }: OracleBooking, tokens: bigint): Counted {
-    if (state.window.startUs !== this.#windows(atUs).startUs) return state
-    return { ...state, count: max(0n, state.count - tokens) }
+  protected override givenBack(state: Counted, { atUs }: OracleBooking, tokens: bigint, nowUs: bigint): Counted | undefined {
+    const { window, count } = this.#standing(state, nowUs)
+    if (window.startUs !== this.#windows(atUs).startUs || count === 0n) return state
+    return spentIn(window, max(0n, count - tokens), nowUs)
   }
 
   /** In the same windows a key stays where it is; else what it has spent goes with it into the new window of now. */
-  protected override adopt(spec: PolicySpec, nowUs: bigint): (state: Counted) => Counted {
+  protected override adopt(spec: PolicySpec, nowUs: bigint): (state: Counted) => Counted | undefined {
     if (spec.algorithm !== 'fixed-window') throw new TypeError('a fixed window stays one')
     const sameWindows = isSame(this.#spec, spec)
     const old = this.#windows
@@ -81,7 +82,7 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
     return ({ window, count }) => {
       if (sameWindows) return { window, count: min(count, this.#limit()) }
       const spent = window.startUs >= old(nowUs).startUs ? count : 0n
-      return { window: this.#windows(nowUs), count: min(spent, this.#limit()) }
+      return spentIn(this.#windows(nowUs), min(spent, this.#limit()), nowUs)
     }
   }
 
@@ -98,6 +99,11 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
   #limit(): bigint {
     return BigInt(this.#spec.limit)
   }
+}
+
+/** Nothing spent in a window that has begun is as good as new. */
+function spentIn(window: Window, count: bigint, nowUs: bigint): Counted | undefined {
+  return count === 0n && window.startUs <= nowUs ? undefined : { window, count }
 }
 
 function isSame(a: FixedWindowSpec, b: FixedWindowSpec): boolean {

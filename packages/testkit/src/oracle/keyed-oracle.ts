@@ -29,10 +29,10 @@ export abstract class KeyedOracle<State> implements Oracle {
   protected abstract freshAtUs(state: State | undefined, nowUs: bigint): bigint
   /** The rest are the verbs. A take that passes: */
   protected abstract taken(state: State | undefined, cost: bigint, nowUs: bigint): State
-  protected abstract refunded(state: State, tokens: bigint, nowUs: bigint): State
+  protected abstract refunded(state: State, tokens: bigint, nowUs: bigint): State | undefined
   protected abstract penalized(state: State | undefined, tokens: bigint, nowUs: bigint): State | undefined
   /** What part of a booking that may be spent at `atUs` comes back. */
-  protected abstract givenBack(state: State, booking: OracleBooking, tokens: bigint, nowUs: bigint): State
+  protected abstract givenBack(state: State, booking: OracleBooking, tokens: bigint, nowUs: bigint): State | undefined
   /** Puts another policy in force; answers with how a state goes over to it. */
   protected abstract adopt(spec: PolicySpec, nowUs: bigint): (state: State) => State | undefined
   /** A fresh oracle of the same policy. */

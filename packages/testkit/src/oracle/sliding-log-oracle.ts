@@ -50,16 +50,17 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
 
   protected override freshAtUs(log: Log = [], nowUs: bigint): bigint {
     const newest = log.at(-1)
-    return newest === undefined ? nowUs : this.#endUs(newest)
+    if (newest === undefined) return nowUs
+    return this.#used(log, max(nowUs, newest.atUs)) > 0n ? this.#endUs(newest) : this.#opensUs(log, nowUs)
   }
 
   protected override taken(log: Log = [], cost: bigint, nowUs: bigint): Log {
     return this.#appended(log, { atUs: this.#stored(nowUs), cost })
   }
 
-  /** The newest first, of those that still count. */
+  /** The newest first, of those that still count. A log that is ahead stays so, and what is left of a request then counts from there. */
   protected override refunded(log: Log, tokens: bigint, nowUs: bigint): Log {
-    return lessened(log, tokens, (entry) => this.#endUs(entry) > nowUs)
+    return this.#lessened(log, tokens, nowUs, () => true)
   }
 
   /**
@@ -73,15 +74,15 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
     if (this.#spec.slotBytes === 4) return this.#newestSlots(this.#appended(log, { atUs, cost: min(tokens, this.#limit()) }))
     const cost = min(tokens, PENALTY_LIMITS * this.#limit() - this.#used(log, max(nowUs, newest?.atUs ?? nowUs)))
     if (cost <= 0n) return log
-    if (newest === undefined || (storedUs > newest.atUs && this.#live(log, nowUs).length < this.#spec.limit)) {
+    if (newest === undefined || (storedUs > newest.atUs && this.#live(log, nowUs).filter(({ cost }) => cost > 0n).length < this.#spec.limit)) {
       return this.#appended(log, { atUs, cost })
     }
     return [...log.slice(0, -1), { atUs, cost: newest.cost + cost }]
   }
 
-  protected override givenBack(log: Log, booking: OracleBooking, tokens: bigint): Log {
-    const newest = log.at(-1)
-    return newest?.atUs === this.#stored(booking.atUs) ? lessened(log, min(tokens, newest.cost), () => true) : log
+  protected override givenBack(log: Log, booking: OracleBooking, tokens: bigint, nowUs: bigint): Log {
+    const newestUs = log.at(-1)?.atUs
+    return newestUs === this.#stored(booking.atUs) ? this.#lessened(log, tokens, nowUs, ({ atUs }) => atUs === newestUs) : log
   }
 
   /** Entries stay, as the new policy stores times; those that ended under the old one never come back. */
@@ -102,6 +103,24 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
     return newest === undefined ? nowUs : max(nowUs, newest.atUs - this.#tickUs() + 1n)
   }
 
+  #lessened(log: Log, tokens: bigint, nowUs: bigint, counts: (entry: Entry) => boolean): Log {
+    const newest = log.at(-1)
+    if (newest === undefined) return log
+    const isAhead = this.#opensUs(log, nowUs) > nowUs
+    const fromUs = isAhead ? newest.atUs : nowUs
+    if (this.#used(log, fromUs) === 0n) return log
+    const less = lessened(log, tokens, (entry) => this.#endUs(entry) > fromUs && counts(entry))
+    if (!isAhead) return less.some((entry) => this.#endUs(entry) > nowUs) ? less : []
+    // What is left of a request in part counts from the newest's time; with nothing left there, its time stays.
+    const last = less.at(-1)
+    const isPart = this.#spec.slotBytes === 8 && last !== undefined && last.atUs < newest.atUs && last !== log[less.length - 1]
+    return isPart ? [...less.slice(0, -1), { atUs: newest.atUs, cost: last.cost }] : this.#withTime(less, newest.atUs)
+  }
+
+  #withTime(log: Log, atUs: bigint): Log {
+    return log.at(-1)?.atUs === atUs ? log : [...log, { atUs, cost: 0n }]
+  }
+
   #used(log: Log, us: bigint): bigint {
     return this.#live(log, us).reduce((sum, { cost }) => sum + cost, 0n)
   }
@@ -110,8 +129,11 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
     return log.filter((entry) => this.#endUs(entry) > us)
   }
 
+  /** When it is over: moments, too, are rounded up to ticks, so that it takes a tick more than the window to be sure. */
   #endUs({ atUs }: Entry): bigint {
-    return atUs + toUs(this.#spec.windowMs)
+    const tickUs = this.#tickUs()
+    const windowUs = toUs(this.#spec.windowMs)
+    return tickUs === 1n ? atUs + windowUs : atUs + ceilDiv(windowUs, tickUs) * tickUs + 1n
   }
 
   #appended(log: Log, entry: Entry): Log {
@@ -150,7 +172,8 @@ function lessened(log: Log, tokens: bigint, counts: (entry: Entry) => boolean): 
   for (const entry of log.toReversed()) {
     const back = counts(entry) ? min(left, entry.cost) : 0n
     left -= back
-    if (back < entry.cost) kept.unshift({ atUs: entry.atUs, cost: entry.cost - back })
+    if (back === 0n && entry.cost > 0n) kept.unshift(entry)
+    else if (back < entry.cost) kept.unshift({ atUs: entry.atUs, cost: entry.cost - back })
   }
   return kept
 }

@@ -63,9 +63,9 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
   }
 
   /** Of the window at hand; where nothing was charged in it, nothing changes. */
-  protected override refunded(state: Counts, tokens: bigint, nowUs: bigint): Counts {
+  protected override refunded(state: Counts, tokens: bigint, nowUs: bigint): Counts | undefined {
     const counts = this.#standing(state, nowUs)
-    return counts.current > 0n ? { ...counts, current: max(0n, counts.current - tokens) } : state
+    return counts.current > 0n ? this.#lessened(counts, tokens, nowUs) : state
   }
 
   protected override penalized(state: Counts | undefined, tokens: bigint, nowUs: bigint): Counts {
@@ -75,23 +75,24 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
     return { ...counts, current: max(counts.current, min(counts.current + tokens, most)) }
   }
 
-  protected override givenBack(state: Counts, { atUs }: OracleBooking, tokens: bigint): Counts {
-    return state.number === this.#numberOf(atUs) ? { ...state, current: max(0n, state.current - tokens) } : state
+  protected override givenBack(state: Counts, { atUs }: OracleBooking, tokens: bigint, nowUs: bigint): Counts | undefined {
+    const counts = this.#standing(state, nowUs)
+    return counts.number === this.#numberOf(atUs) && counts.current > 0n ? this.#lessened(counts, tokens, nowUs) : state
   }
 
   /** Over the same windows a key stays where it is; else what it has used counts as spent in the new window of now. */
-  protected override adopt(spec: PolicySpec, nowUs: bigint): (state: Counts) => Counts {
+  protected override adopt(spec: PolicySpec, nowUs: bigint): (state: Counts) => Counts | undefined {
     if (spec.algorithm !== 'sliding-window') throw new TypeError('a sliding window stays one')
     const old = this.copy() as SlidingWindowOracle
     this.#spec = spec
     const limit = this.#limit()
-    if (old.#windowUs() === this.#windowUs()) {
+    if (old.#windowUs() === this.#windowUs() && old.#words() === this.#words()) {
       return ({ number, previous, current }) => ({ number, previous: min(previous, limit), current: min(current, limit) })
     }
     return (state) => {
       const counts = old.#standing(state, nowUs)
       const used = old.#startUs(counts) > nowUs ? counts.previous + counts.current : old.#usedIn(counts, nowUs)
-      return { number: this.#numberOf(nowUs), previous: 0n, current: min(used, limit) }
+      return used === 0n ? undefined : { number: this.#numberOf(nowUs), previous: 0n, current: min(used, limit) }
     }
   }
 
@@ -104,6 +105,12 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
     const number = this.#numberOf(nowUs)
     if (state !== undefined && state.number >= number) return state
     return { number, previous: state?.number === number - 1n ? state.current : 0n, current: 0n }
+  }
+
+  /** Nothing counted at all, in a window that has begun, is as good as new. */
+  #lessened(counts: Counts, tokens: bigint, nowUs: bigint): Counts | undefined {
+    const current = max(0n, counts.current - tokens)
+    return current === 0n && counts.previous === 0n && this.#startUs(counts) <= nowUs ? undefined : { ...counts, current }
   }
 
   /** At a moment of the window that they are of. */
@@ -131,6 +138,12 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
 
   #endUs({ number }: Counts): bigint {
     return (number + 1n) * this.#windowUs()
+  }
+
+  /** How counts are written; where that changes, a key goes over as to other windows. */
+  #words(): string {
+    if (this.#limit() > PACKED_MOST) return 'wide'
+    return this.#windowUs() < PACKED_WINDOW_US ? 'short' : 'packed'
   }
 
   #windowUs(): bigint {

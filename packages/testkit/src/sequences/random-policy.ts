@@ -26,7 +26,11 @@ export function nextPolicy(random: Random, policy: PolicySpec, calendars: boolea
 }
 
 function nextSingle(random: Random, policy: SinglePolicySpec, calendars: boolean): SinglePolicySpec {
-  if (random.chance(0.3)) return randomSingle(random, policy.algorithm, calendars)
+  if (random.chance(0.3)) {
+    const other = randomSingle(random, policy.algorithm, calendars)
+    // A log keeps the size of its slots.
+    return policy.algorithm === 'sliding-log' ? { ...policy, limit: other.limit, windowMs: other.windowMs } : other
+  }
   if ('burst' in policy) return { algorithm: policy.algorithm, ...siblingRate(random, policy) }
   const other = randomSingle(random, policy.algorithm, false)
   const changed = random.pick<SinglePolicySpec>([

@@ -9,6 +9,9 @@ import type { Place, Sequence, Step } from './sequence.js'
 
 /** From here on the oracle knows its calendars. */
 const CALENDARS_MS = Date.UTC(2000, 0)
+/** Every form of a key's state reaches so far back behind the latest reading under a policy, or this many windows up to a year. */
+const FURTHEST_BACK_MS = 1_000_000
+const FURTHEST_BACK_WINDOWS = 3
 
 /** The sequence that belongs to a seed: always the same one. Without an algorithm one of a rate that only knows the plain verbs. */
 export function sequenceOf(seed: number, algorithm?: AlgorithmName): Sequence {
@@ -82,8 +85,11 @@ class Sequencer {
 
   #earliestMs(): number {
     if (this.#forward) return this.#latestMs
-    if (!partsOf(this.#policy).some((part) => 'burst' in part)) return this.#calendars ? CALENDARS_MS : 0
-    return this.#latestMs - this.#sinceMs < CERTAIN_MS ? this.#sinceMs - HOUR_MS : this.#latestMs
+    const furthestMs = partsOf(this.#policy).map((part) => {
+      if ('burst' in part) return this.#latestMs - this.#sinceMs < CERTAIN_MS ? this.#latestMs - this.#sinceMs + HOUR_MS : 0
+      return Math.max(FURTHEST_BACK_MS, Math.min(FURTHEST_BACK_WINDOWS * part.windowMs, YEAR_MS))
+    })
+    return Math.max(this.#latestMs - Math.min(...furthestMs), this.#calendars ? CALENDARS_MS : 0)
   }
 
   #randomStep(place: Place): Step {
