@@ -27,15 +27,18 @@ export function blockOf(lag: u64): usize {
   return blockAddress(ticket)
 }
 
-/** The time by which everything of a log was over when one of the last `lag` policies came to an end, in microseconds. */
-export function overBy(lag: u64): i64 {
+/**
+ * The time by which everything of a log was over when one of the last `lag` policies came to an end, in microseconds. A log whose
+ * newest request lies ahead is read as of then.
+ */
+export function overBy(lag: u64, lastUs: i64): i64 {
   let latestUs: i64 = i64.MIN_VALUE
   let block = blockAddress(ticketOf(epochWord))
   for (let i: u64 = 0; i < lag; i++) {
     const before = blockAddress(<u64>field(block, BLOCK_PREVIOUS))
     if (field(block, BLOCK_KEEPS_DEBT) == 0) {
       const tickUs = max<i64>(field(before, BLOCK_TICK_US), 1)
-      const nowTick = (field(block, BLOCK_SINCE_US) + tickUs - 1) / tickUs
+      const nowTick = (max<i64>(field(block, BLOCK_SINCE_US), lastUs) + tickUs - 1) / tickUs
       latestUs = max<i64>(latestUs, (nowTick - ticksOfWindow(field(before, BLOCK_WINDOW_US), tickUs)) * tickUs)
     }
     block = before

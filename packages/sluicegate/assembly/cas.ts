@@ -14,7 +14,7 @@ import { base } from "./section"
 import { debt, newValue, stepped } from "./standing"
 import { FREE, LIVE, MARKED, NOTHING, RESIDENT, RIVAL, choose, chosen, chosenDebt, find, lineAddress, roomAfterUs, seenState } from "./table"
 import { rebased } from "./update"
-import { BLOCK, DEEPEST_DEBT_BURSTS, ENTER, PEEK, PENALIZE, RESERVE, RESET, TAKE } from "./verbs"
+import { BLOCK, CANCEL, DEEPEST_DEBT_BURSTS, ENTER, PEEK, PENALIZE, RESERVE, RESET, TAKE } from "./verbs"
 import { carryOver } from "./sweep"
 import { blockFingerprint, claimMark, fingerprintOf, isBlock, lagOf, stateWord, valueOf, withValue } from "./words"
 
@@ -257,9 +257,12 @@ function unmoved(verb: i32, debt: i64): f64 {
   return debt > 0 ? unanswered(LATE, <f64>debt) : -1.0 - <f64>debt
 }
 
-/** Tokens in units. More than the deepest debt weighs no more than that; a block's "tokens" are microseconds. */
+/**
+ * Tokens in units. More than the deepest debt weighs no more than that; a block's "tokens" are microseconds, and what a cancelled
+ * reservation of a bucket or GCRA still holds is counted in units by the caller.
+ */
 @inline function weight(verb: i32, tokens: i64): i64 {
-  return verb == BLOCK ? tokens : min<i64>(tokens, DEEPEST_DEBT_BURSTS * burst + 1) * unitsPerToken
+  return verb == BLOCK || (verb == CANCEL && isRate()) ? tokens : min<i64>(tokens, DEEPEST_DEBT_BURSTS * burst + 1) * unitsPerToken
 }
 
 /** A reservation's bound as its form wants it: of buckets and GCRA the deepest debt, otherwise the longest wait. */

@@ -89,7 +89,10 @@ export function reserve(low: u32, high: u32, nowUs: f64, tokens: i32, mostUs: f6
   return cas.reserve(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs, <i64>mostUs)
 }
 
-/** Of buckets and GCRA, `bound` is what of the reservation's debt would be left, in units; otherwise the time that it was for. */
+/**
+ * Gives back what a reservation holds. Of buckets and GCRA so many units, if the debt is at most `bound`; otherwise so many tokens,
+ * if they are still counted at the time `bound` that it was for.
+ */
 export function cancel(low: u32, high: u32, nowUs: f64, tokens: f64, bound: f64): f64 {
   return cas.change(CANCEL, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, <i64>bound)
 }

@@ -1,4 +1,5 @@
 import { load } from "./atomics"
+import { overBy } from "./carry"
 import {
   BLOCK_BASE_US, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_SLOTS, BLOCK_STRIDE, BLOCK_TICK_US, ENTRY_SIZE, STATE,
 } from "./memory-map"
@@ -51,15 +52,16 @@ export function copiedPermits(entry: usize, state: u64, from: usize): bool {
 }
 
 /**
- * Writes a log's state word for the policy in force, and with it its header: without what was over by `overByUs` and must not come
- * back under a longer window, and after copying the rest if it belongs elsewhere now. False: once more.
+ * Writes a log's state word for the policy in force, and with it its header: without what is over and must not come back under a
+ * longer window, and after copying the rest if it belongs elsewhere now. False: once more.
  */
-export function carriedLog(entry: usize, state: u64, from: usize, overByUs: i64): bool {
+export function carriedLog(entry: usize, state: u64, from: usize, lag: u64): bool {
   const source = companionsIn(from, entry)
   const fromBits = <u64>field(from, BLOCK_COUNT_BITS)
   const fromTickUs = field(from, BLOCK_TICK_US)
   const lastTick = field(from, BLOCK_BASE_US) / fromTickUs + <i64>(valueOf(state) >> fromBits)
   const total = valueOf(state) & ((<u64>1 << fromBits) - 1)
+  const overByUs = overBy(lag, lastTick * fromTickUs)
   ring.readRingAt(source, field(from, BLOCK_SLOTS))
 
   let first = ring.held

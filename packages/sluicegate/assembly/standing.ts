@@ -27,7 +27,7 @@ export function stepped(verb: i32, ofBlock: bool, entry: usize, value: u64, us: 
   let next: u64
   if (ofBlock || form <= BUCKET) {
     const owed = max<i64>(ofBlock ? blockDebtAt(value, us) : debtAt(value, us), 0)
-    debt = step(verb, owed, amount, capacity, bound)
+    debt = step(verb, owed, amount, capacity, unitsPerUs, bound)
     if (debt == owed) return value
     return ofBlock ? blockValueAt(debt, us) : valueAt(debt, us)
   } else if (form == FIXED) {

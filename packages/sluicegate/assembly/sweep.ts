@@ -1,5 +1,5 @@
 import { load, raise, swap } from "./atomics"
-import { blockOf, overBy, valueIn } from "./carry"
+import { blockOf, valueIn } from "./carry"
 import { expel } from "./claim"
 import { ENTRY_SIZE, LINES, LINE_SIZE, STATE, SWEPT } from "./memory-map"
 import { CONCURRENCY, LOG } from "./forms"
@@ -53,7 +53,7 @@ export function carryOver(entry: usize): void {
     const ofBlock = isBlock(fingerprintOf(identity))
     const from = stride == 0 || ofBlock ? <usize>0 : blockOf(lag)
     if (from != 0 && form == LOG) {
-      if (carriedLog(entry, state, from, overBy(lag))) return
+      if (carriedLog(entry, state, from, lag)) return
       continue
     }
     if (from != 0 && form == CONCURRENCY && liesElsewhere(from) && !copiedPermits(entry, state, from)) continue

@@ -23,25 +23,22 @@ export const DEEPEST_DEBT_BURSTS: i64 = 11
 }
 
 /**
- * The debt after the verb. `bound` is for two verbs alone: the deepest debt that a reservation may leave; for a cancel, what the
- * reservation would have left of the debt by now, had nothing come after it.
+ * The debt after the verb. `bound` is for two verbs alone: the deepest debt that a reservation may leave, and the deepest of which
+ * a cancel gives anything back.
  */
-@inline export function step(verb: i32, debt: i64, amount: i64, capacity: i64, bound: i64): i64 {
+@inline export function step(verb: i32, debt: i64, amount: i64, capacity: i64, unitsPerUs: i64, bound: i64): i64 {
   const owed = max<i64>(debt, 0)
   if (verb == TAKE) return owed + amount <= capacity ? owed + amount : owed
   if (verb == REFUND) return max<i64>(owed - amount, 0)
   if (verb == PENALIZE) return max<i64>(owed, min<i64>(owed + amount, DEEPEST_DEBT_BURSTS * capacity))
   if (verb == BLOCK) return amount == 0 ? 0 : max<i64>(owed, amount)
-  if (verb == RESERVE) return owed + amount <= bound ? owed + amount : owed
-  if (verb == CANCEL) return owed - givenBack(owed, amount, capacity, max<i64>(bound, 0))
+  if (verb == RESERVE) return owed + amount <= bound ? reserved(owed, amount, capacity, unitsPerUs) : owed
+  if (verb == CANCEL) return owed <= bound ? max<i64>(owed - amount, 0) : owed
   return verb == RESET ? 0 : owed
 }
 
-/**
- * What has flowed back of a reservation is not given back again; nor is what later reservations wait for: they were told their
- * times, and come at those, so that whoever came instead of this one would come on top of them.
- */
-@inline function givenBack(owed: i64, amount: i64, capacity: i64, expected: i64): i64 {
-  const pending = max<i64>(owed - max<i64>(capacity, expected), 0)
-  return min<i64>(max<i64>(min<i64>(amount, expected) - pending, 0), owed)
+/** As a take at the whole microsecond that it is booked for: by then, a fraction after it would have passed, the key may owe nothing. */
+@inline function reserved(owed: i64, amount: i64, capacity: i64, unitsPerUs: i64): i64 {
+  const waitUs = (max<i64>(owed + amount - capacity, 0) + unitsPerUs - 1) / unitsPerUs
+  return max<i64>(owed, waitUs * unitsPerUs) + amount
 }

@@ -7,6 +7,7 @@ import type { Terms } from './terms.js'
 export class CountTerms implements Terms {
   readonly policy: Policy
   readonly unitsPerToken = 1
+  readonly numbers = 'tokens'
   private readonly core: Core
 
   constructor(policy: Policy, core: Core) {

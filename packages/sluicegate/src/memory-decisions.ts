@@ -28,9 +28,9 @@ export interface MemoryLimiterParts {
 export interface MemoryBooking<Answer extends Decision = Decision> extends Booking<Answer> {
   readonly low: number
   readonly high: number
-  /** Of buckets and GCRA: the debt that it left, and the units a microsecond that this is counted in. */
+  /** Of buckets and GCRA: the debt that it left, and the policy's numbers that this is counted in. */
   readonly debt: number
-  readonly unitsPerUs: number
+  readonly numbers: string
 }
 
 /** Turns the core's answers about hashed keys into decisions, or into errors. */
@@ -88,8 +88,7 @@ export class MemoryDecisions {
     const { core } = this.opened
     const answer = core.reserve(low, high, nowUs, tokens, mostUs)
     const { terms } = this
-    const unitsPerUs = terms instanceof RateTerms ? terms.unitsPerUs : 0
-    const booked = { key, cost: tokens, bookedUs: nowUs, low, high, unitsPerUs }
+    const booked = { key, cost: tokens, bookedUs: nowUs, low, high, numbers: terms.numbers }
     const debt = answer >= 0 ? answer : Number.isNaN(answer) && this.opened.reason() === 'EVICTED' ? core.detailOfUnanswered() : Number.NaN
     if (debt >= 0) {
       const atUs = nowUs + terms.waitUs(debt)
@@ -110,20 +109,32 @@ export class MemoryDecisions {
     const answer = core.stage(descriptor, low, high, nowUs, cost)
     if (Number.isNaN(answer) && this.opened.reason() === 'LATE') return undefined
     const { terms } = this
-    const unitsPerUs = terms instanceof RateTerms ? terms.unitsPerUs : 0
     const decision = answer >= 0 ? terms.allowed(answer) : answer < 0 ? terms.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost)
     const debt = answer >= 0 ? answer : 0
-    return { key, cost, bookedUs: nowUs, atUs: nowUs, allowed: decision.allowed, maybeSooner: true, decision, low, high, debt, unitsPerUs }
+    return { key, cost, bookedUs: nowUs, atUs: nowUs, allowed: decision.allowed, maybeSooner: true, decision, low, high, debt, numbers: terms.numbers }
   }
 
-  /** Gives tokens of a booking back. */
-  protected giveBackHashed({ low, high, atUs, bookedUs, debt, unitsPerUs, key }: MemoryBooking, tokens: number): Decision {
+  /**
+   * Gives tokens of a booking back. Of buckets and GCRA what surely has not flowed back by itself: nobody knows whether the bucket
+   * would have been full meanwhile. One whose time has not come goes back whole, if nobody booked after it.
+   */
+  protected giveBackHashed(booking: MemoryBooking, tokens: number): Decision {
+    const { low, high, atUs, bookedUs, debt, numbers, cost } = booking
+    const key = booking.key as string
     const nowUs = this.nowUs()
-    const own = this.terms instanceof RateTerms ? this.terms.unitsPerUs : 0
-    // Counted in other units since, it is rounded down.
-    const expected = Math.floor((debt - (nowUs - bookedUs) * unitsPerUs) * (unitsPerUs === own ? 1 : own / unitsPerUs))
-    this.answered(this.opened.core.cancel(low, high, nowUs, tokens, unitsPerUs === 0 ? atUs : expected), key as string)
-    return this.peekHashed(key as string, low, high, 1, nowUs)
+    let back = tokens
+    let bound = atUs
+    const { terms } = this
+    if (terms instanceof RateTerms) {
+      const { unitsPerUs, unitsPerToken, capacity } = terms
+      const isWaiting = atUs > bookedUs && nowUs < atUs
+      const worn = Math.max(0, nowUs - atUs) * unitsPerUs
+      back = isWaiting ? (tokens === cost ? cost * unitsPerToken : 0) : Math.min(tokens * unitsPerToken, cost * unitsPerToken - worn)
+      bound = isWaiting ? debt - (nowUs - bookedUs) * unitsPerUs : capacity
+      if (numbers !== terms.numbers) back = 0
+    }
+    if (back > 0) this.answered(this.opened.core.cancel(low, high, nowUs, back, bound), key)
+    return this.peekHashed(key, low, high, 1, nowUs)
   }
 
   /** A decision that is not simply allowed: denied, or one of the core's reasons. */

@@ -8,8 +8,9 @@ export class RateTerms implements Terms {
   readonly policy: Policy
   readonly unitsPerToken: number
   readonly unitsPerUs: number
+  readonly numbers: string
   private readonly unitsPerMs: number
-  private readonly capacity: number
+  readonly capacity: number
   private readonly burst: number
   private readonly limit: number
   private readonly name: string
@@ -19,6 +20,7 @@ export class RateTerms implements Terms {
     this.policy = policy
     this.unitsPerToken = unitsPerToken
     this.unitsPerUs = unitsPerUs
+    this.numbers = `${unitsPerUs} ${unitsPerToken} ${capacity}`
     this.unitsPerMs = unitsPerUs * 1000
     this.capacity = capacity
     this.burst = policy.burst

@@ -5,6 +5,8 @@ import type { Policy } from './policy.js'
 export interface Terms {
   readonly policy: Policy
   readonly unitsPerToken: number
+  /** What debts are counted in: of two policies with the same numbers they mean the same. */
+  readonly numbers: string
   /** The answer that leaves a key with this debt. */
   allowed(debt: number): Decision
   denied(debt: number, cost: number): Decision

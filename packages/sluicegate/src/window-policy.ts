@@ -30,7 +30,7 @@ export interface SlidingWindowOptions {
 
 /** What {@link slidingLog} takes. */
 export interface SlidingLogOptions {
-  /** Tokens in any window: an integer from 1 to 500,000. Each key's history takes `limit` slots. */
+  /** Tokens in any window: an integer from 1 to 100,000. Each key's history takes `limit` slots. */
   readonly limit: number
   /** From 1 ms to 366 days. */
   readonly window: Duration
@@ -41,7 +41,7 @@ export interface SlidingLogOptions {
 }
 
 const MAX_LIMIT = 1_000_000_000
-const MAX_LOG_LIMIT = 500_000
+const MAX_LOG_LIMIT = 100_000
 const CALENDAR_UNITS: readonly unknown[] = ['day', 'week', 'month', 'year']
 
 /**

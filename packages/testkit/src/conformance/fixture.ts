@@ -2,6 +2,7 @@ import type { Duration, Limiter, LimiterOptions, ManualClock, Policy } from 'slu
 import { manualClock } from 'sluicegate'
 import { specOf } from '../kit.js'
 import { CheckedLimiter } from './checked-limiter.js'
+import { countTimers, type TimerCount } from './timer-count.js'
 
 /** How the suite makes the limiters that it examines. The options are those of `createLimiter`; the clock is always given. */
 export type MakeLimiter = (policy: Policy, options: LimiterOptions & { readonly clock: ManualClock }) => Limiter
@@ -12,6 +13,8 @@ export interface Fixture {
   readonly clock: ManualClock
   /** The limiter beside its oracle: each call is made on both, and fails where they differ. */
   readonly checked: CheckedLimiter
+  /** Timers that are set on the clock. */
+  readonly timers: TimerCount
 }
 
 /** A fresh limiter on a fresh clock, which stands in September 2026 unless told otherwise. */
@@ -25,14 +28,20 @@ const FEW_KEYS = 500
 export function fixturesOf(make: MakeLimiter): Fixtures {
   return (policy, options = {}, startMs = START_MS) => {
     const clock = manualClock(startMs)
+    const timers = countTimers(clock)
     const maxKeys = policy.algorithm === 'token-bucket' || policy.algorithm === 'gcra' ? {} : { maxKeys: FEW_KEYS }
     const limiter = make(policy, { ...maxKeys, ...options, clock })
-    return { clock, limiter, checked: new CheckedLimiter(limiter, specOf(policy), clock) }
+    return { clock, timers, limiter, checked: new CheckedLimiter(limiter, specOf(policy), clock) }
   }
 }
 
 /** Makes a policy of one algorithm. */
 export type MakePolicy = (options: { readonly limit: number; readonly window: Duration; readonly name?: string }) => Policy
+
+/** How many entries of a table each key takes. */
+export function entriesOf({ policies }: Policy): number {
+  return policies?.length ?? 1
+}
 
 /** How many of `times` takes pass. */
 export function admitted(limiter: Pick<Limiter, 'take'>, key: string, times: number, cost = 1): number {

@@ -36,7 +36,7 @@ export function slidingWindows(name: string, fixture: Fixtures): void {
     [3, '219ms'],
     [65_535, '1s'],
     [65_536, '1s'],
-    [1_000_000_000, '366d'],
+    [1_000_000_000, '7d'],
   ] as const) {
     const policy = slidingWindow({ limit, window })
 

@@ -13,7 +13,7 @@ const known = [take(A), take(B)]
 export const BOTH: readonly Scenario[] = [
   both({ name: 'A and B | B and A | A', before: known, threads: [[takeBoth(A, B)], [takeBoth(B, A)], [take(A)]] }),
   both({ name: 'A and B | A | B', before: known, threads: [[takeBoth(A, B)], [take(A)], [take(B)]] }),
-  both({ name: 'A and B | B and A, first takes', threads: [[takeBoth(A, B)], [takeBoth(B, A)]] }),
+  both({ name: 'A and B | B and A, first takes', homes: [0, 0.5], threads: [[takeBoth(A, B)], [takeBoth(B, A)]] }),
   both({ name: 'A and B, B full | refund | peek', before: [take(A), take(B, 10_000, 3)], threads: [[takeBoth(A, B)], [refund(B, 10_000)], [peek(A)]] }),
   both({ name: 'A and B | reset | penalize', before: known, threads: [[takeBoth(A, B)], [reset(A)], [penalize(B, 10_000)]] }),
   both({

@@ -3,6 +3,10 @@ import type { ExploredCore, ExploredKey } from './explored-core.js'
 import { type ExploredPolicy, isRate } from './explored-policy.js'
 import type { PolicyBlocks } from './policy-blocks.js'
 
+const MOST_ATTEMPTS = 100
+/** No order explains it. */
+const GAVE_UP = Number.NEGATIVE_INFINITY
+
 /** A permit in a thread's hands. */
 export interface GivenPermit {
   readonly slot: number
@@ -35,6 +39,7 @@ export class ExploredCall {
   private readonly script: () => number
   /** How many calls into the core are done, and what they answered. */
   private step = 0
+  private attempts = 0
   private readonly answers: number[] = []
   /** Of the policy that an update follows. */
   private seenCompanions = 0
@@ -48,6 +53,7 @@ export class ExploredCall {
 
   reset(): void {
     this.step = 0
+    this.attempts = 0
     this.permit = undefined
   }
 
@@ -129,7 +135,7 @@ export class ExploredCall {
   private bothTaken(one: ExploredKey, other: ExploredKey, nowUs: number, amount: number): number {
     const { core } = this.context
     const { answers } = this
-    while (true) {
+    while (this.attempts < MOST_ATTEMPTS) {
       if (this.makes(0, () => core.openDescriptor())) return 0
       const descriptor = answers[0] as number
       if (descriptor === 0) throw new Error('no descriptor was free')
@@ -145,7 +151,9 @@ export class ExploredCall {
       this.more = second
       if (answers[3] !== 0) return first
       this.step = 0
+      this.attempts++
     }
+    return GAVE_UP
   }
 
   private staged(descriptor: number, { low, high }: ExploredKey, nowUs: number, amount: number): number {

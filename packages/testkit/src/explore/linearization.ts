@@ -23,8 +23,8 @@ export interface History {
 }
 
 /**
- * A call; or what is a moment of its own before it: the look of a take at its key's block, the closing of a window, the refund of all
- * permits but the last.
+ * A call; or what is a moment of its own before it: the look of a take at its key's block, the closing of a window, the refund of a
+ * permit, after which the call only looks.
  */
 interface Moment {
   readonly outcome: Outcome
@@ -43,7 +43,7 @@ export function explanation(history: History): Ledger | undefined {
 function kindsBefore({ call }: Outcome, { policy }: Ledger, blocks: boolean): Moment['kind'][] {
   if (blocks && (call.verb === 'take' || call.verb === 'reserve')) return ['look']
   if (policy.form === 'WIDE' && OPENING_VERBS.has(call.verb)) return ['opening']
-  return policy.form === 'CONCURRENCY' && call.verb === 'refund' ? Array<'part'>(call.amount - 1).fill('part') : []
+  return policy.form === 'CONCURRENCY' && call.verb === 'refund' ? Array<'part'>(call.amount).fill('part') : []
 }
 
 const OPENING_VERBS: ReadonlySet<Call['verb']> = new Set(['take', 'reserve', 'penalize', 'takeBoth'])
@@ -115,7 +115,7 @@ function meanings(history: History, ledger: Ledger, { outcome, kind }: Moment): 
     const after = blocked(ledger, call)
     return open || value === blockLeft(after, call.key, call.nowUs) ? [after] : []
   }
-  if (call.verb === 'refund' && ledger.policy.form === 'CONCURRENCY') return ordinary(history, ledger, { ...outcome, call: { ...call, amount: 1 } }, open)
+  if (call.verb === 'refund' && ledger.policy.form === 'CONCURRENCY') return ordinary(history, ledger, { ...outcome, call: { ...call, verb: 'peek' } }, open)
   if (call.verb === 'takeBoth') return together(history, ledger, outcome, open)
   return ordinary(history, ledger, outcome, open)
 }

@@ -51,6 +51,11 @@ export abstract class KeyedOracle<State> implements Oracle {
     return true
   }
 
+  /** In what debts are counted: a booking counted otherwise comes back no more. */
+  protected measureOf(): string {
+    return 'tokens'
+  }
+
   protected noteOf(_state: State): bigint {
     return 0n
   }
@@ -109,11 +114,12 @@ export abstract class KeyedOracle<State> implements Oracle {
     const isDenied = cost > this.most() || (this.#kept(key).blockedUntilUs ?? nowUs) > nowUs
     const atUs = isDenied ? nowUs : this.passesAtUs(this.stateOf(key), BigInt(cost), nowUs)
     if (isDenied || !this.canBookAt(atUs, nowUs)) {
-      return { key, allowed: false, waitMs: answer.retryAfterMs, atUs, decision: answer }
+      return { key, allowed: false, waitMs: answer.retryAfterMs, atUs, decision: answer, bookedUs: nowUs, cost: BigInt(cost), measure: '' }
     }
     const state = this.booked(this.stateOf(key), BigInt(cost), atUs, nowUs)
     this.setState(key, state)
-    return { key, allowed: true, waitMs: ceilMs(atUs - nowUs), atUs, decision: this.peek(key, 1, nowMs), note: this.noteOf(state) }
+    const booking = { key, allowed: true, waitMs: ceilMs(atUs - nowUs), atUs, decision: this.peek(key, 1, nowMs), note: this.noteOf(state) }
+    return { ...booking, bookedUs: nowUs, cost: BigInt(cost), measure: this.measureOf() }
   }
 
   cancel(booking: OracleBooking, tokens: number, nowMs: number): OracleDecision {

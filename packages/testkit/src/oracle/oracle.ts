@@ -26,6 +26,10 @@ export interface OracleBooking {
   readonly decision: OracleDecision
   /** What an algorithm notes beside it; of all-of one booking each part. */
   readonly note?: bigint
+  readonly bookedUs?: bigint
+  readonly cost?: bigint
+  /** In what its debt is counted. */
+  readonly measure?: string
   readonly parts?: readonly OracleBooking[]
 }
 

@@ -67,27 +67,30 @@ export class RateOracle extends KeyedOracle<Arrival> {
     return this.#debt(arrival, nowUs) > 0n ? this.#arrival(nowUs, 0n) : arrival
   }
 
-  /** Charged now, though above the capacity: it may be spent once the debt is within it. */
-  protected override booked(arrival: Arrival | undefined, cost: bigint, _atUs: bigint, nowUs: bigint): Arrival {
-    return this.taken(arrival, cost, nowUs)
-  }
-
   /** Where the booking left the key. */
   protected override noteOf(arrival: Arrival): bigint {
     return arrival
   }
 
+  protected override measureOf(): string {
+    const { q, perToken, capacity } = this.#emission
+    return `${q} ${perToken} ${capacity}`
+  }
+
   /**
-   * No more than what the booking would still be owing had nobody come after it; and what later bookings count on being paid
-   * does not come back.
+   * Before its time a booking comes back whole, if nobody booked after it. From its time on only what cannot have flowed back by
+   * itself, and nothing while later bookings wait. Nothing when tokens weigh otherwise by now.
    */
-  protected override givenBack(arrival: Arrival, { note }: OracleBooking, tokens: bigint, nowUs: bigint): Arrival {
-    const { perToken, capacity } = this.#emission
+  protected override givenBack(arrival: Arrival, booking: OracleBooking, tokens: bigint, nowUs: bigint): Arrival {
+    const { q, perToken, capacity } = this.#emission
+    const { note = arrival, atUs, bookedUs = atUs, cost = 0n, measure } = booking
     const debt = this.#debt(arrival, nowUs)
-    const expected = this.#debt(note, nowUs)
-    const pending = max(0n, debt - max(capacity, expected))
-    const back = max(0n, min(tokens * perToken, expected) - pending)
-    return back > 0n ? this.#arrival(nowUs, max(0n, debt - back)) : arrival
+    const whole = cost * perToken
+    if (measure !== this.measureOf()) return arrival
+    const isAhead = atUs > bookedUs && nowUs < atUs
+    const wanted = isAhead ? (tokens === cost ? whole : 0n) : min(tokens * perToken, whole - max(0n, nowUs - atUs) * q)
+    const mayBe = isAhead ? arrival <= note : debt <= capacity
+    return wanted > 0n && mayBe && debt > 0n ? this.#arrival(nowUs, max(0n, debt - wanted)) : arrival
   }
 
   /** What each key has spent stays spent, at most the new burst; a fraction of a token is rounded up to the new units. */

@@ -42,8 +42,9 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
   /** Nothing comes back but by the end of an entry. */
   protected override passesAtUs(log: Log = [], cost: bigint, nowUs: bigint): bigint {
     const opensUs = this.#opensUs(log, nowUs)
-    const moments = [opensUs, ...log.map((entry) => this.#endUs(entry)).filter((us) => us > opensUs)]
-    const passes = moments.find((us) => this.#used(log, us) + cost <= this.#limit())
+    const live = this.#live(log, opensUs)
+    const moments = [opensUs, ...live.map((entry) => this.#endUs(entry))]
+    const passes = moments.find((us) => this.#used(live, us) + cost <= this.#limit())
     if (passes === undefined) throw new RangeError('an impossible cost never passes')
     return passes
   }
@@ -90,7 +91,8 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
     if (spec.algorithm !== 'sliding-log') throw new TypeError('a log stays one')
     const old = this.copy() as SlidingLogOracle
     this.#spec = spec
-    return (log) => old.#live(log, nowUs).map(({ atUs, cost }) => ({ atUs: this.#stored(atUs), cost }))
+    // A log that is ahead is read as of its newest.
+    return (log) => old.#live(log, max(nowUs, log.at(-1)?.atUs ?? nowUs)).map(({ atUs, cost }) => ({ atUs: this.#stored(atUs), cost }))
   }
 
   protected override sibling(): SlidingLogOracle {
