@@ -9,7 +9,7 @@ export const AGAIN: f64 = -Infinity
 export const REFUSED: i32 = 1
 export const BLOCKED: i32 = 2
 export const CONTENDED: i32 = 3
-/** A newcomer denied only because this thread's clock reads earlier than one by which a key was forgotten. */
+/** Denied only because this thread's clock reads earlier than one by which the key was changed, or a key forgotten. */
 export const LATE: i32 = 4
 /** Answered after all, but a key that still owed something had to be forgotten for it. */
 export const EVICTED: i32 = 5

@@ -11,7 +11,7 @@ import { BLOCKED_UNTIL, CAS_RETRIES, CONTENTIONS, EPOCH, EVICTIONS, GATES, GATE_
 import { burst, capacity, debtAt, epoch, form, isOrdinary, isRate, mostAheadUs, refresh, sinceBase, stride, unitsPerToken, unitsPerUs, valueAt } from "./policy"
 import { replace, stageIn, staging } from "./replace"
 import { base } from "./section"
-import { debt, newValue, stepped } from "./standing"
+import { debt, isAhead, isChange, newValue, stepped } from "./standing"
 import { FREE, LIVE, MARKED, NOTHING, RESIDENT, RIVAL, choose, chosen, chosenDebt, find, lineAddress, roomAfterUs, seenState } from "./table"
 import { rebased } from "./update"
 import { BLOCK, CANCEL, DEEPEST_DEBT_BURSTS, ENTER, PEEK, PENALIZE, RESERVE, RESET, TAKE } from "./verbs"
@@ -169,9 +169,10 @@ function changeResident(verb: i32, fingerprint: u64, entry: usize, tokens: i64, 
   if (form == CONCURRENCY && !ofBlock && isAncient(value, us)) return forget(entry, state) ? AGAIN : RETRY
   if (form == CONCURRENCY && !ofBlock) return changePermits(verb, entry, state, value, us, tokens)
   const next = stepped(verb, ofBlock, entry, value, us, weight(verb, tokens), boundOf(verb, ofBlock, tokens, bound))
-  if (next == value) {
+  if (!isChange(value, next)) {
     // Nothing to swap: but did state and identity belong together?
     if (load(entry + STATE) != state) return RETRY
+    if (verb == TAKE && !ofBlock && isAhead()) return unanswered(LATE, <f64>debt)
     return verb == TAKE || verb == RESERVE ? -1.0 - <f64>debt : <f64>debt
   }
   // Kept: making room for the swap may read the key again.

@@ -58,7 +58,7 @@ function read(value: u64, us: i64): void {
   count = 0
 }
 
-@inline function isClosed(): bool {
+@inline export function isClosed(): bool {
   return number * tickUs > atUs
 }
 

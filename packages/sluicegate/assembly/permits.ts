@@ -49,7 +49,7 @@ function refunded(entry: usize, state: u64, value: u64, us: i64, tokens: i64): f
   while (true) {
     const used = debtOf(entry, valueOf(word), us)
     const slot = left > 0 ? lastToExpire() : 0
-    if (slot == 0) return <f64>used
+    if (slot == 0) return left < tokens || load(entry + STATE) == word ? <f64>used : RETRY
     const permit = settled(slot)
     const cost = min<i64>(costOf(permit), left)
     const smaller = cost < costOf(permit) ? permit - <u64>cost : 0

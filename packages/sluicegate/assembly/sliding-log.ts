@@ -1,4 +1,5 @@
-import { swap } from "./atomics"
+import { load, swap } from "./atomics"
+import { STATE } from "./memory-map"
 import { baseUs, capacity, countBits, slots, tickUs, windowTicks } from "./policy"
 import {
   ageOf, costSoFar, costUpTo, fill, header, headerOf, headerWith, held, onePerToken, place, placeAfter, placeBefore, readRing, slotAddress,
@@ -40,6 +41,10 @@ export const HEADER: i32 = 3
 export let alsoNeeded: i32 = 0
 export let nextHeader: u64 = 0
 
+export function needNothing(): void {
+  alsoNeeded = NOTHING
+}
+
 /** The newest request as it stood before a step that has to copy it. */
 let newestTick: i64 = 0
 let newestTotal: i64 = 0
@@ -62,7 +67,7 @@ let newestTotal: i64 = 0
   return (tick - 1) * tickUs + 1
 }
 
-@inline function isClosed(): bool {
+@inline export function isClosed(): bool {
   return nowTick < lastTick
 }
 
@@ -127,7 +132,6 @@ export function debtOf(entry: usize, word: u64, us: i64): i64 {
 /** The value after the verb: the same when nothing changes. `bound`: the wait that is too long, or when a reservation was for. */
 export function stepped(verb: i32, entry: usize, word: u64, us: i64, amount: i64, bound: i64): u64 {
   read(entry, word, us)
-  alsoNeeded = NOTHING
   if (verb == TAKE) return isClosed() || used + amount > capacity ? word : appended(nowTick, amount)
   if (verb == RESERVE) {
     const earliest = amount > capacity ? i64.MAX_VALUE : earliestUs(amount)
@@ -242,6 +246,8 @@ function costOfLastTick(): i64 {
 
 /** Copies the newest request into the ring. False: something has changed, or room had to be made; the caller starts again. */
 export function copied(entry: usize, state: u64): bool {
+  // The header was read after the state: if that still stands they belong together, and the header's swap will fail once it does not.
+  if (load(entry + STATE) != state) return false
   const tick = newestTick + baseUs / tickUs
   const live = firstYounger(windowTicks, tick)
   // Of 8 bytes, the last one that is over is kept for its cost so far.

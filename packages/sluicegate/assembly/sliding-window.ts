@@ -66,7 +66,7 @@ function encoded(): u64 {
   number = to
 }
 
-@inline function isClosed(): bool {
+@inline export function isClosed(): bool {
   return number * windowUs > atUs
 }
 

@@ -22,9 +22,22 @@ export function debtOf(ofBlock: bool, entry: usize, value: u64, us: i64): i64 {
   return sliding.debtOf(entry, value, us)
 }
 
+/** Whether the last step changes something: of a log the value may stay, and the ring's header change. */
+@inline export function isChange(value: u64, next: u64): bool {
+  return next != value || (form == LOG && log.alsoNeeded != log.NOTHING)
+}
+
+/** Whether the key as last read lies ahead of the clock that it was read by. */
+export function isAhead(): bool {
+  if (form <= BUCKET || form == CONCURRENCY) return false
+  if (form == FIXED) return fixed.isClosed()
+  return form == LOG ? log.isClosed() : sliding.isClosed()
+}
+
 /** The value after the verb, the same when nothing changes; sets `debt`. An `entry` of 0 is a key that lives nowhere. */
 export function stepped(verb: i32, ofBlock: bool, entry: usize, value: u64, us: i64, amount: i64, bound: i64): u64 {
   let next: u64
+  log.needNothing()
   if (ofBlock || form <= BUCKET) {
     const owed = max<i64>(ofBlock ? blockDebtAt(value, us) : debtAt(value, us), 0)
     debt = step(verb, owed, amount, capacity, unitsPerUs, bound)

@@ -186,12 +186,14 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     const keys = this.keysOf(key)
     const { core } = this.first
     let nowUs = this.first.nowUs()
+    let isSecondReading = false
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const descriptor = core.openDescriptor()
       if (descriptor === 0) continue
+      const into = { address: descriptor, nowUs, isSecondReading }
       let staged: (MemoryBooking | undefined)[]
       try {
-        staged = this.parts.map((part, i) => part.stage(descriptor, keys[i] as string, nowUs, tokens))
+        staged = this.parts.map((part, i) => part.stage(into, keys[i] as string, tokens))
       } catch (error) {
         core.closeDescriptor(descriptor)
         throw error
@@ -200,6 +202,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
       if (bookings.length < staged.length) {
         core.closeDescriptor(descriptor)
         nowUs = this.ticker.read()
+        isSecondReading = true
       } else if (bookings.some(({ allowed }) => !allowed)) {
         core.closeDescriptor(descriptor)
         return this.denied(key, keys, tokens, nowUs, bookings)

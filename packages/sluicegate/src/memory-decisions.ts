@@ -33,6 +33,13 @@ export interface MemoryBooking<Answer extends Decision = Decision> extends Booki
   readonly numbers: string
 }
 
+/** Where takes of several sections are written down, and the time that they are all read by. */
+export interface Descriptor {
+  readonly address: number
+  readonly nowUs: number
+  readonly isSecondReading: boolean
+}
+
 /** Turns the core's answers about hashed keys into decisions, or into errors. */
 export class MemoryDecisions {
   protected readonly ticker: Ticker
@@ -101,15 +108,17 @@ export class MemoryDecisions {
   }
 
   /**
-   * A take that is written down in a descriptor; it stands if that is committed. Undefined when the clock has to be read again.
-   * What has to be told about a denial the caller tells, about the whole.
+   * A take that is written down in a descriptor; it stands if that is committed. Undefined when the clock has to be read again,
+   * unless it was already. What has to be told about a denial the caller tells, about the whole.
    */
-  stageHashed(descriptor: number, key: string, low: number, high: number, nowUs: number, cost: number): MemoryBooking | undefined {
+  stageHashed(into: Descriptor, key: string, low: number, high: number, cost: number): MemoryBooking | undefined {
     const { core } = this.opened
-    const answer = core.stage(descriptor, low, high, nowUs, cost)
-    if (Number.isNaN(answer) && this.opened.reason() === 'LATE') return undefined
+    const { nowUs } = into
+    const answer = core.stage(into.address, low, high, nowUs, cost)
+    const isLate = Number.isNaN(answer) && this.opened.reason() === 'LATE'
+    if (isLate && !into.isSecondReading) return undefined
     const { terms } = this
-    const decision = answer >= 0 ? terms.allowed(answer) : answer < 0 ? terms.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost)
+    const decision = answer >= 0 ? terms.allowed(answer) : answer < 0 ? terms.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost, isLate)
     const debt = answer >= 0 ? answer : 0
     return { key, cost, bookedUs: nowUs, atUs: nowUs, allowed: decision.allowed, maybeSooner: true, decision, low, high, debt, numbers: terms.numbers }
   }
@@ -179,8 +188,8 @@ export class MemoryDecisions {
       case 'BLOCKED':
         return this.terms.foreseen(this.answered(this.opened.core.peek(low, high, nowUs), key), cost, Math.ceil(detail / 1000))
       case 'LATE': {
-        // This thread's clock was read before another thread forgot a key. A new reading nearly always mends that; after a
-        // step back none would for long.
+        // This thread's clock was read before another thread's by which the key was changed, or one forgotten. A new reading
+        // nearly always mends that; after a step back, or where tokens are booked ahead, none would for long.
         const laterUs = isSecond ? nowUs : this.ticker.read()
         if (laterUs <= nowUs) return this.terms.denied(detail, cost)
         const answer = this.opened.core.take(low, high, laterUs, cost)

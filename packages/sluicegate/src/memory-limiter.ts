@@ -10,7 +10,7 @@ import { fingerprint, high, low } from './fingerprint.js'
 import type { HotKeys } from './hot-keys.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from './limiter.js'
 import { MemoryBoundKey } from './memory-bound-key.js'
-import { type MemoryBooking, MemoryDecisions, type MemoryLimiterParts } from './memory-decisions.js'
+import { type Descriptor, type MemoryBooking, MemoryDecisions, type MemoryLimiterParts } from './memory-decisions.js'
 import { type SnapshotSection, snapshotOf } from './memory-snapshot.js'
 import type { Algorithm, Policy } from './policy.js'
 import { publishPolicy } from './policy-block.js'
@@ -202,9 +202,9 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
   }
 
   /** A take of `key` as one of several; see {@link MemoryDecisions.stageHashed}. */
-  stage(descriptor: number, key: string, nowUs: number, cost: number): MemoryBooking | undefined {
+  stage(into: Descriptor, key: string, cost: number): MemoryBooking | undefined {
     this.hash(key)
-    return this.stageHashed(descriptor, key, low, high, nowUs, cost)
+    return this.stageHashed(into, key, low, high, cost)
   }
 
   /** The key's hash, in `low` and `high` of fingerprint.ts. */

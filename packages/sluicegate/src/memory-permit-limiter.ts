@@ -1,5 +1,5 @@
 import type { Decision } from './decision.js'
-import type { MemoryBooking } from './memory-decisions.js'
+import type { Descriptor, MemoryBooking } from './memory-decisions.js'
 import { MemoryLimiter } from './memory-limiter.js'
 import { type Hold, MemoryPermit } from './memory-permit.js'
 import type { Permit } from './permit.js'
@@ -31,8 +31,8 @@ export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
     return new MemoryPermit(super.refuse(key, cost))
   }
 
-  override stageHashed(descriptor: number, key: string, low: number, high: number, nowUs: number, cost: number): MemoryBooking | undefined {
-    const booking = super.stageHashed(descriptor, key, low, high, nowUs, cost)
+  override stageHashed(into: Descriptor, key: string, low: number, high: number, cost: number): MemoryBooking | undefined {
+    const booking = super.stageHashed(into, key, low, high, cost)
     return booking && { ...booking, decision: this.permit(booking.decision, key, low, high, cost) }
   }
 

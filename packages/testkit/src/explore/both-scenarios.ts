@@ -1,5 +1,5 @@
 import { A, B, C, penalize, peek, refund, release, reset, take, takeBoth, update } from './calls.js'
-import { counting, PLAIN } from './explored-policy.js'
+import { counting } from './explored-policy.js'
 import { type Scenario, type ScenarioSketch, scenario } from './scenario.js'
 
 // Takes of two keys at once: both, or neither.
@@ -22,11 +22,6 @@ export const BOTH: readonly Scenario[] = [
     lines: 3,
     before: [...known, take(C)],
     threads: [[takeBoth(A, B)], [takeBoth(B, C)], [takeBoth(C, A)]],
-  }),
-  both({
-    name: 'A and B | update | A',
-    before: known,
-    threads: [[takeBoth(A, B)], [update({ ...PLAIN, unitsPerToken: 2000, burst: 2 })], [take(A)]],
   }),
   both({
     name: 'A and B | B and A | A, over a window',

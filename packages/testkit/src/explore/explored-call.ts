@@ -11,7 +11,6 @@ const GAVE_UP = Number.NEGATIVE_INFINITY
 export interface GivenPermit {
   readonly slot: number
   readonly untilUs: number
-  readonly cost: number
 }
 
 /** What the calls of a thread have to do with. */
@@ -59,8 +58,8 @@ export class ExploredCall {
 
   /** @param held the permit that the thread was given last. */
   run(held: GivenPermit | undefined): number {
-    const { slot, bound = 0, amount } = this.call
-    if (this.step === 0) this.permit = slot === undefined ? held : { slot, untilUs: bound, cost: amount }
+    const { slot, bound = 0 } = this.call
+    if (this.step === 0) this.permit = slot === undefined ? held : { slot, untilUs: bound }
     this.more = Number.NaN
     return this.script()
   }
@@ -113,7 +112,7 @@ export class ExploredCall {
     if (isSuspended()) return answer
     if (policy.form === 'CONCURRENCY') {
       if (answer < 0) return answer
-      this.permit = { slot: core.givenSlot(), untilUs: core.givenUntilUs(), cost: this.call.amount }
+      this.permit = { slot: core.givenSlot(), untilUs: core.givenUntilUs() }
       this.more = this.permit.untilUs
     } else if (policy.form !== 'LOG' && !Number.isNaN(answer)) this.more = answer < 0 ? core.untilFree(this.call.amount) : core.untilNew()
     return answer
@@ -127,8 +126,7 @@ export class ExploredCall {
   private permitChanged(low: number, high: number, nowUs: number, isRelease: boolean): number {
     const { permit, context } = this
     if (permit === undefined) return 0
-    const { slot, untilUs, cost } = permit
-    return context.core.changePermit(low, high, nowUs, !isRelease, slot, untilUs, cost, isRelease ? 0 : cost)
+    return context.core.changePermit(low, high, nowUs, !isRelease, permit.slot, permit.untilUs, isRelease ? this.call.amount : 0)
   }
 
   /** As the limiter of several policies does it. */

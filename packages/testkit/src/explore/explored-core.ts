@@ -25,7 +25,7 @@ export interface ExploredCore {
   closeDescriptor(descriptor: number): void
   givenSlot(): number
   givenUntilUs(): number
-  changePermit(low: number, high: number, nowUs: number, renew: boolean, slot: number, untilUs: number, cost: number, next: number): number
+  changePermit(low: number, high: number, nowUs: number, renew: boolean, slot: number, untilUs: number, tokens: number): number
   whyUnanswered(): number
   detailOfUnanswered(): number
   forgotten(): number

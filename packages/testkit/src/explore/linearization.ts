@@ -27,6 +27,7 @@ export interface History {
  * permit, after which the call only looks.
  */
 interface Moment {
+  readonly id: number
   readonly outcome: Outcome
   readonly kind: 'own' | 'look' | 'opening' | 'part'
 }
@@ -34,50 +35,59 @@ interface Moment {
 /** Where an order that explains the history leads; undefined when none does. */
 export function explanation(history: History): Ledger | undefined {
   const blocks = history.outcomes.some(({ call }) => call.verb === 'block') || history.before.blockedUntil.some((us) => us !== NEVER)
+  let id = 0
   const moments = history.outcomes.flatMap((outcome): Moment[] =>
-    [...kindsBefore(outcome, history.before, blocks), 'own' as const].map((kind) => ({ outcome, kind })),
+    [...kindsBefore(outcome, history.before, blocks), 'own' as const].map((kind) => ({ outcome, kind, id: id++ })),
   )
-  return explains(history, history.before, moments, history.evictions, history.uncounted)
+  return new Explaining(history).explains(history.before, moments, history.evictions, history.uncounted)
 }
 
 function kindsBefore({ call }: Outcome, { policy }: Ledger, blocks: boolean): Moment['kind'][] {
   if (blocks && (call.verb === 'take' || call.verb === 'reserve')) return ['look']
-  if (policy.form === 'WIDE' && OPENING_VERBS.has(call.verb)) return ['opening']
+  if (policy.form === 'WIDE' && OPENING_VERBS.has(call.verb)) return call.verb === 'reserve' ? ['opening', 'opening'] : ['opening']
   return policy.form === 'CONCURRENCY' && call.verb === 'refund' ? Array<'part'>(call.amount).fill('part') : []
 }
 
 const OPENING_VERBS: ReadonlySet<Call['verb']> = new Set(['take', 'reserve', 'penalize', 'takeBoth'])
 
-function explains(history: History, ledger: Ledger, waiting: readonly Moment[], evictions: number, uncounted: number): Ledger | undefined {
-  if (waiting.every(({ outcome }) => outcome.ended === Number.POSITIVE_INFINITY) && evictions === 0) return ledger
-  for (const moment of waiting) {
-    if (!hasBegun(moment, waiting)) continue
-    const rest = waiting.filter((other) => other !== moment)
-    for (const after of meanings(history, ledger, moment)) {
-      const end = explains(history, after, rest, evictions, uncounted)
+class Explaining {
+  private readonly history: History
+  /** Where it has been in vain. */
+  private readonly ends = new Set<string>()
+
+  constructor(history: History) {
+    this.history = history
+  }
+
+  explains(ledger: Ledger, waiting: readonly Moment[], evictions: number, uncounted: number): Ledger | undefined {
+    if (waiting.every(({ outcome }) => outcome.ended === Number.POSITIVE_INFINITY) && evictions === 0) return ledger
+    const here = JSON.stringify([ledger.keys, ledger.blockedUntil, ledger.policy, evictions, uncounted, waiting.map(({ id }) => id)])
+    if (this.ends.has(here)) return undefined
+    for (const moment of waiting) {
+      if (!hasBegun(moment, waiting)) continue
+      const rest = waiting.filter((other) => other !== moment)
+      for (const after of meanings(this.history, ledger, moment)) {
+        const end = this.explains(after, rest, evictions, uncounted)
+        if (end !== undefined) return end
+      }
+    }
+    const end = this.afterForgetting(ledger, waiting, evictions, uncounted)
+    if (end === undefined) this.ends.add(here)
+    return end
+  }
+
+  /** A newcomer forgot a key that owed something, but would have passed (I7). */
+  private afterForgetting(ledger: Ledger, waiting: readonly Moment[], evictions: number, uncounted: number): Ledger | undefined {
+    if (evictions + uncounted === 0) return undefined
+    for (let key = 0; key < ledger.keys.length; key++) {
+      if (ledger.keys[key] === undefined) continue
+      if (!waiting.some((moment) => hasBegun(moment, waiting) && mayForget(ledger, key, moment.outcome))) continue
+      const counted = evictions > 0 ? 1 : 0
+      const end = this.explains(withKey(ledger, key, undefined), waiting, evictions - counted, uncounted - (1 - counted))
       if (end !== undefined) return end
     }
+    return undefined
   }
-  return afterForgetting(history, ledger, waiting, evictions, uncounted)
-}
-
-/** A newcomer forgot a key that owed something, but would have passed (I7). */
-function afterForgetting(
-  history: History,
-  ledger: Ledger,
-  waiting: readonly Moment[],
-  evictions: number,
-  uncounted: number,
-): Ledger | undefined {
-  if (evictions + uncounted === 0) return undefined
-  for (let key = 0; key < ledger.keys.length; key++) {
-    if (ledger.keys[key] === undefined) continue
-    if (!waiting.some((moment) => hasBegun(moment, waiting) && mayForget(ledger, key, moment.outcome))) continue
-    const counted = evictions > 0 ? 1 : 0
-    const end = explains(history, withKey(ledger, key, undefined), waiting, evictions - counted, uncounted - (1 - counted))
-    if (end !== undefined) return end
-  }
-  return undefined
 }
 
 function mayForget(ledger: Ledger, key: number, { call }: Outcome): boolean {

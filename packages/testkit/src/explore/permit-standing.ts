@@ -37,10 +37,12 @@ export class PermitStanding implements Standing {
     }
     if (verb === 'refund') return this.refunded(live, us, amount)
     if (verb !== 'release' && verb !== 'heartbeat') return { after: this, value: used }
-    const at = live.findIndex(([until, cost]) => until === bound && cost === amount)
-    if (at < 0) return { after: this, value: 0 }
-    if (verb === 'release') return { after: this.with(live.toSpliced(at, 1), us), value: bound as number }
-    return { after: this.with(live.with(at, [untilUs, amount]), us), value: untilUs }
+    const at = live.findIndex(([until]) => until === bound)
+    const cost = live[at]?.[1]
+    if (cost === undefined) return { after: this, value: 0 }
+    if (verb === 'heartbeat') return { after: this.with(live.with(at, [untilUs, cost]), us), value: untilUs }
+    const left = cost > amount ? live.with(at, [bound as number, cost - amount]) : live.toSpliced(at, 1)
+    return { after: this.with(left, us), value: bound as number }
   }
 
   updated(policy: ExploredPolicy): Standing {

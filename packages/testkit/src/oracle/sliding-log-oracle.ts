@@ -43,10 +43,13 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
   protected override passesAtUs(log: Log = [], cost: bigint, nowUs: bigint): bigint {
     const opensUs = this.#opensUs(log, nowUs)
     const live = this.#live(log, opensUs)
-    const moments = [opensUs, ...live.map((entry) => this.#endUs(entry))]
-    const passes = moments.find((us) => this.#used(live, us) + cost <= this.#limit())
-    if (passes === undefined) throw new RangeError('an impossible cost never passes')
-    return passes
+    let used = live.reduce((sum, entry) => sum + entry.cost, 0n)
+    if (used + cost <= this.#limit()) return opensUs
+    for (const entry of live) {
+      used -= entry.cost
+      if (used + cost <= this.#limit()) return this.#endUs(entry)
+    }
+    throw new RangeError('an impossible cost never passes')
   }
 
   protected override freshAtUs(log: Log = [], nowUs: bigint): bigint {
@@ -115,7 +118,7 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
     if (!isAhead) return less.some((entry) => this.#endUs(entry) > nowUs) ? less : []
     // What is left of a request in part counts from the newest's time; with nothing left there, its time stays.
     const last = less.at(-1)
-    const isPart = this.#spec.slotBytes === 8 && last !== undefined && last.atUs < newest.atUs && last !== log[less.length - 1]
+    const isPart = this.#spec.slotBytes === 8 && last !== undefined && last.atUs < newest.atUs && !log.includes(last)
     return isPart ? [...less.slice(0, -1), { atUs: newest.atUs, cost: last.cost }] : this.#withTime(less, newest.atUs)
   }
 
@@ -128,7 +131,8 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
   }
 
   #live(log: Log, us: bigint): Log {
-    return log.filter((entry) => this.#endUs(entry) > us)
+    const lastsUs = this.#endUs({ atUs: 0n, cost: 0n })
+    return log.filter(({ atUs }) => atUs + lastsUs > us)
   }
 
   /** When it is over: moments, too, are rounded up to ticks, so that it takes a tick more than the window to be sure. */

@@ -4,7 +4,7 @@ import type { Random } from '../random.js'
 import { DAY_MS, LIMITS, WINDOWS_MS } from './draws.js'
 import { randomRate, siblingRate } from './rate-sequences.js'
 
-const MOST_LOG_LIMIT = 500_000
+const MOST_LOG_LIMIT = 100_000
 const MOST_PERMITS = 10_000
 const MOST_LIMIT = 1_000_000_000
 const PARTS = ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log'] as const

@@ -114,11 +114,11 @@ export const SLIDING_LOG_SCRIPTS: readonly Vector[] = [
     { atUs: NOW + DAY + 127, take: 1 },
     { atUs: NOW + DAY + 127, take: 1 },
   ]),
-  script('500,000 per 366 days', per(500_000, 366 * DAY), [
-    { atUs: NOW, take: 499_999 },
+  script('100,000 per 366 days', per(100_000, 366 * DAY), [
+    { atUs: NOW, take: 99_999 },
     { atUs: NOW + 1_000_000, take: 1 },
     { atUs: NOW + 366 * DAY, take: 1 },
-    { atUs: NOW + 366 * DAY + SECOND, take: 500_000 },
+    { atUs: NOW + 366 * DAY + SECOND, take: 100_000 },
   ]),
   script('30 years idle, and 30 years of use', per(1000, SECOND), [
     { atUs: 0, take: 1000 },
