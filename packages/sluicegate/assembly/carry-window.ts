@@ -1,4 +1,4 @@
-import { load } from "./atomics"
+import { settled } from "./several"
 import * as compact from "./compact-counters"
 import { COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from "./forms"
 import { calendarWindowStart } from "./host"
@@ -131,5 +131,5 @@ function previousIn(block: usize, entry: usize): i64 {
   const companions = <usize>field(block, BLOCK_COMPANIONS) + ((entry - tableAddress) / ENTRY_SIZE) * <usize>field(block, BLOCK_STRIDE)
   const absolute = number + field(block, BLOCK_BASE_US) / field(block, BLOCK_WINDOW_US)
   const bits = <u64>field(block, BLOCK_COUNT_BITS)
-  return countBefore(load(companions), absolute, bits, field(block, BLOCK_ERA), field(block, BLOCK_CLAMP_WINDOW), field(block, BLOCK_CLAMP))
+  return countBefore(settled(companions), absolute, bits, field(block, BLOCK_ERA), field(block, BLOCK_CLAMP_WINDOW), field(block, BLOCK_CLAMP))
 }

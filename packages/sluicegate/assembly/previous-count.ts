@@ -1,6 +1,7 @@
 import { load, swap } from "./atomics"
 import { baseUs, clamp, clampWindow, companions, countBits, era, stride, windowUs } from "./policy"
 import { ENTRY_SIZE, STATE } from "./memory-map"
+import { settled } from "./several"
 import { tableAddress } from "./table"
 import { valueOf } from "./words"
 
@@ -40,7 +41,7 @@ export function noCount(identity: u64): u64 {
 
 /** The count of the window before `number`. */
 export function previousCount(entry: usize, number: i64): i64 {
-  return countBefore(load(companionOf(entry)), number + baseUs / windowUs, <u64>countBits, era, clampWindow, clamp)
+  return countBefore(settled(companionOf(entry)), number + baseUs / windowUs, <u64>countBits, era, clampWindow, clamp)
 }
 
 /** The count in `word`, if it is of the window before `absolute`, which counts from the Unix epoch. */
@@ -55,27 +56,26 @@ export function countBefore(word: u64, absolute: i64, bits: u64, era: i64, clamp
   return ((<u64>absolute << ERA_BITS) | (<u64>era & ERA_MASK)) & (WORD_MASK >> bits)
 }
 
-/**
- * Whether `state`, whose value is of window `from`, may be swapped for one of the window `to` at once. Otherwise this makes one
- * step towards it, and the caller starts again.
- */
-export function isCopied(entry: usize, state: u64, to: i64): bool {
-  const value = valueOf(state)
+/** The companion as it was when `needsCopy` looked, and as it has to be. */
+export let kept: u64 = 0
+export let wanted: u64 = 0
+
+/** Whether the companion has to hold another word before `state` may be swapped for one of the window `to`. */
+export function needsCopy(entry: usize, state: u64, to: i64): bool {
   const mask = (<u64>1 << <u64>countBits) - 1
-  const word = numberAndCount(value)
+  const word = numberAndCount(valueOf(state))
   const from = <i64>(word >> <u64>countBits)
-  if (from >= to) return true
+  if (from >= to) return false
   const tag = tagOf(to - 1 + baseUs / windowUs, <u64>countBits, era)
-  const kept = load(companionOf(entry))
-  const wanted = from == to - 1 ? word & mask : 0
-  if (wanted == 0 && (kept >> <u64>countBits != tag || (kept & mask) == 0)) return true
-  if (!isSealed(value)) {
-    swap(entry + STATE, state, state | sealedBit)
-    return false
-  }
-  const next = (tag << <u64>countBits) | wanted
-  if (kept == next) return true
+  const count = from == to - 1 ? word & mask : 0
+  kept = settled(companionOf(entry))
+  wanted = (tag << <u64>countBits) | count
+  return count != 0 ? kept != wanted : kept >> <u64>countBits == tag && (kept & mask) != 0
+}
+
+/** Makes one step towards it: the seal, or the copy. */
+export function copy(entry: usize, state: u64): void {
+  if (!isSealed(valueOf(state))) swap(entry + STATE, state, state | sealedBit)
   // Not after the state has gone on: then another has copied already, and this word is no longer what was read.
-  if (load(entry + STATE) == state) swap(companionOf(entry), kept, next)
-  return false
+  else if (load(entry + STATE) == state) swap(companionOf(entry), kept, wanted)
 }

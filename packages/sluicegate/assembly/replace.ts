@@ -3,7 +3,7 @@ import { add, swap } from "./atomics"
 import { LOG, WIDE } from "./forms"
 import { CAS_RETRIES, STATE } from "./memory-map"
 import { epoch, form } from "./policy"
-import { isCopied } from "./previous-count"
+import { companionOf, copy, kept, needsCopy, wanted } from "./previous-count"
 import { header, headerOf } from "./ring"
 import { base } from "./section"
 import * as several from "./several"
@@ -22,7 +22,14 @@ export function stageIn(descriptor: usize): void {
 export function replace(entry: usize, state: u64, next: u64, manyWords: bool): f64 {
   const word = withValue(state, epoch, next)
   if (manyWords) {
-    if (form == WIDE && !isCopied(entry, state, newestNumber(next))) return AGAIN
+    if (form == WIDE && needsCopy(entry, state, newestNumber(next))) {
+      if (staging == 0) {
+        copy(entry, state)
+        return AGAIN
+      }
+      // Among several words the copy is one more; should the others not come to pass, no seal is left behind.
+      several.add(staging, companionOf(entry), kept, wanted)
+    }
     if (form == LOG) {
       const needed = log.alsoNeeded
       if (needed == log.HEADER) {
