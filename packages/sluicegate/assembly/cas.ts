@@ -77,6 +77,22 @@ export function blockLeft(fingerprint: u64, home: i32, nowUs: i64): f64 {
   return isGated(fingerprint, nowUs) ? change(PEEK, blockFingerprint(fingerprint), home, 0, nowUs, 0) : 0
 }
 
+/** The same for every other form that one word holds. */
+export function takeCounted(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
+  const entry = lineAddress(home)
+  const state = load(entry + STATE)
+  if (fingerprintOf(load(entry)) == fingerprint && isOrdinary(state, nowUs) && stride == 0 && !isGated(fingerprint, nowUs)) {
+    const value = valueOf(state)
+    const next = stepped(TAKE, false, entry, value, sinceBase(nowUs), tokens, 0)
+    if (next != value) {
+      if (swap(entry + STATE, state, withValue(state, epoch, next))) return <f64>debt
+      add(base + CAS_RETRIES, 1)
+      backOff(0)
+    } else if (load(entry + STATE) == state && !isAhead()) return -1.0 - <f64>debt
+  }
+  return takeUnlessBlocked(fingerprint, home, tokens, nowUs)
+}
+
 /** A take of any form. */
 export function takeUnlessBlocked(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
   return unlessBlocked(TAKE, fingerprint, home, tokens, nowUs, 0)

@@ -63,9 +63,9 @@ export function take(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
   return cas.take(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
 }
 
-/** A take of any form. */
+/** A take of any other form. */
 export function takeAny(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
-  return cas.takeUnlessBlocked(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
+  return cas.takeCounted(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
 }
 
 export function peek(low: u32, high: u32, nowUs: f64): f64 {

@@ -1,5 +1,5 @@
 import { load } from "./atomics"
-import { forgetWindow } from "./fixed-window"
+import * as fixed from "./fixed-window"
 import { BUCKET } from "./forms"
 import * as gcra from "./gcra"
 import { policyChanged } from "./host"
@@ -10,6 +10,7 @@ import {
 } from "./memory-map"
 import { blockAddress, field, ticketIn, ticketOf, ticksOfWindow } from "./policy-block"
 import { base } from "./section"
+import * as sliding from "./sliding-window"
 import * as bucket from "./token-bucket"
 import { headOf, stateHead } from "./words"
 
@@ -72,7 +73,8 @@ function reload(): void {
     epochWord = word
     epoch = word >> 32
     currentHead = stateHead(epoch)
-    forgetWindow()
+    fixed.forgetWindow()
+    sliding.forgetWindow()
     policyChanged()
     if (isWhole()) return
   }

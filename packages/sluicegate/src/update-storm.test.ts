@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { createCore, openCore } from './core.js'
+import { createMemory, sectionAt } from './core-memory.js'
 import { attachLimiter, createLimiter, type LimiterHandle, tokenBucket } from './index.js'
+import { OpenCore } from './open-core.js'
 import { publishedPolicy, publishPolicy } from './policy-block.js'
 
 // Policies of different units, none of which gives a token back while the test runs: no key may ever get more than the burst.
@@ -61,16 +62,18 @@ if (isMainThread) {
 
   test('a writer of a policy may pause for any number of changes and spoils none of them', () => {
     const [first, second, third] = POLICIES as [(typeof POLICIES)[0], (typeof POLICIES)[0], (typeof POLICIES)[0]]
-    const host = { policyChanged: () => undefined }
-    const busy = createCore(10, false, host)
+    const host = { policyChanged: () => undefined, calendarWindowStart: () => 0, calendarWindowEnd: () => 0 }
+    const { address, lines, end } = sectionAt(0, 10, 0)
+    const busy = new OpenCore(createMemory(end, false), address, host)
+    busy.core.create(address, lines, false)
     publishPolicy(busy, first, 1e12)
-    const slow = openCore(busy.memory, host)
-    slow.core.attach()
+    const slow = new OpenCore(busy.memory, address, host)
+    slow.core.attach(address)
     const block = slow.core.propose()
     for (let change = 1; change <= 200; change++) {
       publishPolicy(busy, change % 2 === 0 ? first : second, 1e12 + change)
       const description = slow.description(block)
-      for (let i = 0; i < third.name.length; i++) description.setUint8(26 + i, third.name.charCodeAt(i))
+      for (let i = 0; i < third.name.length; i++) description.setUint8(29 + i, third.name.charCodeAt(i))
       assert.deepEqual(publishedPolicy(busy), change % 2 === 0 ? first : second, `change ${change}`)
     }
   })

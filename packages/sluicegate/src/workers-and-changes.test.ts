@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { crewFor, Oracle, Random } from 'sluicegate-testkit'
+import { crewFor, oracleFor, Random } from 'sluicegate-testkit'
 import { createLimiter, gcra, manualClock, tokenBucket } from './index.js'
 
 // Threads at work while something else changes under them: the time base, the policy, the keys in the table.
@@ -15,7 +15,7 @@ test('I1, I2: while the time base moves, hour after hour, workers admit what the
   for (const policyOf of [gcra, tokenBucket]) {
     const clock = manualClock(1_789_000_000_000)
     const limiter = createLimiter(policyOf({ limit: spec.limit, window: spec.windowMs, burst: spec.burst }), { clock, maxKeys: 100 })
-    const oracle = new Oracle(spec)
+    const oracle = oracleFor({ algorithm: 'gcra', ...spec })
     const crew = crewFor(t, WORKERS, { handle: limiter.handle() })
     const random = new Random(4)
     const keys = Array.from({ length: 10 }, (_, i) => `key ${i}`)

@@ -18,6 +18,8 @@ const SHARED = { verbs, blocks, budget, time, updates, misuse, keys, table, watc
 export interface ConformanceChoice {
   readonly algorithms?: typeof ALGORITHMS
   readonly shared?: readonly (keyof typeof SHARED)[]
+  /** Whether also those of what is true of one algorithm alone. */
+  readonly own?: boolean
 }
 
 /**
@@ -29,11 +31,11 @@ export interface ConformanceChoice {
  * room shows nothing remaining, and waits until a key near it may be forgotten.
  */
 export function conformance(store: string, make: MakeLimiter, choice: ConformanceChoice = {}): void {
-  const { algorithms = ALGORITHMS, shared = Object.keys(SHARED) as (keyof typeof SHARED)[] } = choice
+  const { algorithms = ALGORITHMS, shared = Object.keys(SHARED) as (keyof typeof SHARED)[], own: withOwn = true } = choice
   const fixture = fixturesOf(make)
   for (const { name: algorithm, policyOf, own } of algorithms) {
     const name = `${store}, ${algorithm}`
     for (const part of shared) SHARED[part](name, fixture, policyOf)
-    own(name, fixture)
+    if (withOwn) own(name, fixture)
   }
 }

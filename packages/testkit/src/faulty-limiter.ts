@@ -9,8 +9,17 @@ import { WINDOW_FAULTS } from './faults/window-faults.js'
 
 // A program: runs the conformance suite over a limiter with the fault that the first argument names. It must fail.
 
-const NONE: Fault = { algorithm: 'token bucket', parts: ['verbs', 'blocks', 'time', 'updates', 'keys', 'waiting'], spoil: () => ({}) }
-const FAULTS: Readonly<Record<string, Fault>> = { none: NONE, ...RATE_FAULTS, ...WINDOW_FAULTS, ...PERMIT_FAULTS }
+const FAULTS: Readonly<Record<string, Fault>> = { ...withoutFault(), ...RATE_FAULTS, ...WINDOW_FAULTS, ...PERMIT_FAULTS }
+
+/** For each algorithm none, with what is run for any of its faults. */
+function withoutFault(): Record<string, Fault> {
+  const faults = [RATE_FAULTS, WINDOW_FAULTS, PERMIT_FAULTS].flatMap((some) => Object.values(some))
+  const none = ALGORITHMS.map(({ name: algorithm }): [string, Fault] => {
+    const parts = faults.filter((fault) => fault.algorithm === algorithm).flatMap((fault) => fault.parts)
+    return [`none, ${algorithm}`, { algorithm, parts: [...new Set(parts)], spoil: () => ({}) }]
+  })
+  return Object.fromEntries(none.filter(([, { algorithm }]) => algorithm !== 'gcra'))
+}
 
 function faulty({ spoil }: Fault): MakeLimiter {
   return (policy, options) => {

@@ -5,20 +5,21 @@ import { join } from 'node:path'
 import type { CoreSources } from './core-sources.js'
 
 const MEMORY = ['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536']
-const FLAGS = ['-O3', '--noAssert', '--enable', 'threads', '--runtime', 'stub', ...MEMORY, '--runPasses', 'asyncify']
+const FLAGS = ['--noAssert', '--enable', 'threads', '--runtime', 'stub', ...MEMORY, '--runPasses', 'asyncify']
 const CACHE = join(tmpdir(), 'sluicegate-explored')
 
 /**
  * Compiles sources of the core so that a call can be suspended at a yield point (Binaryen's Asyncify) and resumed there.
- * What was compiled before is kept by its content.
+ * What was compiled before is kept by its content. `quickly`: without optimizing, in a fifth of the time.
  *
  * @throws {Error} with the compiler's messages.
  */
-export async function compileExplored(sources: CoreSources): Promise<WebAssembly.Module> {
-  const content = JSON.stringify([FLAGS, ...sources])
+export async function compileExplored(sources: CoreSources, quickly = false): Promise<WebAssembly.Module> {
+  const flags = [quickly ? '-O0' : '-O3', ...FLAGS]
+  const content = JSON.stringify([flags, ...sources])
   const kept = join(CACHE, `${createHash('sha256').update(content).digest('hex')}.wasm`)
   if (!existsSync(kept)) {
-    const binary = await compiled(sources)
+    const binary = await compiled(sources, flags)
     mkdirSync(CACHE, { recursive: true })
     // Renamed into place, so that another process never reads half a file.
     writeFileSync(`${kept}.${process.pid}`, binary)
@@ -27,11 +28,11 @@ export async function compileExplored(sources: CoreSources): Promise<WebAssembly
   return new WebAssembly.Module(readFileSync(kept))
 }
 
-async function compiled(sources: CoreSources): Promise<Uint8Array> {
+async function compiled(sources: CoreSources, flags: readonly string[]): Promise<Uint8Array> {
   const { default: asc } = await import('assemblyscript/asc')
   const messages: string[] = []
   let binary: Uint8Array | undefined
-  const { error } = await asc.main(['index.ts', '--outFile', 'core.wasm', ...FLAGS], {
+  const { error } = await asc.main(['index.ts', '--outFile', 'core.wasm', ...flags], {
     stderr: { write: (text: string) => void messages.push(text) },
     readFile: (name: string) => sources.get(name) ?? null,
     listFiles: () => null,

@@ -157,8 +157,11 @@ export class ExploredCall {
   private staged(descriptor: number, { low, high }: ExploredKey, nowUs: number, amount: number): number {
     const { core, isSuspended } = this.context
     const answer = core.stage(descriptor, low, high, nowUs, amount)
-    if (Number.isNaN(answer) && !isSuspended()) throw new Error('a take of two keys was given no answer')
-    return answer
+    if (!Number.isNaN(answer) || isSuspended()) return answer
+    const why = core.whyUnanswered()
+    if (why === core.EVICTED.value) return core.detailOfUnanswered()
+    if (why === core.LATE.value) return -1 - core.detailOfUnanswered()
+    throw new Error('a take of two keys was given no answer')
   }
 
   private closed(descriptor: number): number {

@@ -29,6 +29,8 @@ export interface ExploredCore {
   whyUnanswered(): number
   detailOfUnanswered(): number
   forgotten(): number
+  readonly LATE: WebAssembly.Global
+  readonly EVICTED: WebAssembly.Global
   grant(steps: number): void
   left(): number
   startOver(): void

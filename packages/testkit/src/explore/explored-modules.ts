@@ -11,12 +11,16 @@ export class ExploredModules {
 
   private constructor() {}
 
-  /** @throws {Error} when a planted fault no longer applies, or the core does not compile. */
+  /**
+   * Faults are compiled quickly: they are found early, and there are many.
+   *
+   * @throws {Error} when a planted fault no longer applies, or the core does not compile.
+   */
   static async compile(scenarios: readonly Scenario[], substitutions: readonly Substitution[] = []): Promise<ExploredModules> {
     const sources = substituted(coreSources(), substitutions)
     const modules = new ExploredModules()
     for (const entries of new Set(scenarios.map(({ entriesPerLine }) => entriesPerLine))) {
-      modules.byLine.set(entries, await compileExplored(exploredSources(sources, entries)))
+      modules.byLine.set(entries, await compileExplored(exploredSources(sources, entries), substitutions.length > 0))
     }
     return modules
   }

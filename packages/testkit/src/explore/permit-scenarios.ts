@@ -17,6 +17,13 @@ export const PERMITS: readonly Scenario[] = [
   permits({ name: 'take | take | take', homes: [0], before: [take(A)], threads: [[take(A, 11_000)], [take(A, 11_000)], [peek(A, 12_000)]] }),
   permits({ name: 'first take x 3', homes: [0], lines: 2, threads: [[take(A)], [take(A)], [take(A)]] }),
   permits({
+    name: 'first take x 3, idle entries',
+    homes: [0, 0],
+    lines: 2,
+    before: [take(B, 1_000), take(B, 1_000)],
+    threads: [[take(A, 21_000)], [take(A, 21_000)], [take(A, 21_000)]],
+  }),
+  permits({
     name: 'take, release | take, release | take',
     homes: [0],
     before: [take(A)],
@@ -112,6 +119,12 @@ export const PERMITS: readonly Scenario[] = [
     homes: [0],
     before: [take(A), take(A)],
     threads: [[update(THREE, 11_000)], [update(FOUR, 11_000)], [about(release(A, 11_000), 0, ITS_END), take(A, 11_000)]],
+  }),
+  permits({
+    name: 'three in flight, take | one in flight | peek',
+    homes: [0],
+    before: [take(A), take(A)],
+    threads: [[update(THREE, 11_000), take(A, 11_000)], [update(ONE, 11_000)], [peek(A, 11_000)]],
   }),
   permits({
     name: 'take | one in flight | heartbeat',

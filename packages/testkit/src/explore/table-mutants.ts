@@ -1,0 +1,198 @@
+import type { Substitution } from './core-sources.js'
+import { type Mutant, mutant } from './mutant.js'
+
+const inCas = (from: string, to: string): Substitution => ({ file: 'cas.ts', from, to })
+const inReplace = (from: string, to: string): Substitution => ({ file: 'replace.ts', from, to })
+const inClaim = (from: string, to: string): Substitution => ({ file: 'claim.ts', from, to })
+const inTable = (from: string, to: string): Substitution => ({ file: 'table.ts', from, to })
+const inWords = (from: string, to: string): Substitution => ({ file: 'words.ts', from, to })
+
+/** Faults in what every form has in common: the table, the loop, the change of policy. */
+export const TABLE_MUTANTS: readonly Mutant[] = [
+  mutant('the swap is two steps', 'take | take | take, one key', [1, 0], {
+    file: 'atomics.ts',
+    from: '  return atomic.cmpxchg<u64>(address, expected, next) == expected',
+    to: '  if (atomic.load<u64>(address) != expected) return false\n  yieldPoint()\n  atomic.store<u64>(address, next)\n  return true',
+  }),
+  mutant(
+    'the ordinary take does not look whether its swap worked',
+    'take | take | take, one key',
+    [1, 0],
+    inCas(
+      'if (swap(entry + STATE, state, withValue(state, epoch, valueAt(next, us)))) return <f64>next',
+      'swap(entry + STATE, state, withValue(state, epoch, valueAt(next, us))); return <f64>next',
+    ),
+  ),
+  mutant(
+    'the loop does not try again',
+    'take | refund | take',
+    [1, 0],
+    inReplace('  if (swap(entry + STATE, state, word)) return 0\n', '  swap(entry + STATE, state, word)\n  if (true) return 0\n'),
+  ),
+  mutant(
+    'the search reads the identity before the state',
+    'peek | take that forgets another | peek',
+    [1, 0],
+    inTable(
+      '      const state = load(entry + STATE)\n      if (state == NEVER_USED) return 0',
+      '      const identity = load(entry)\n      const state = load(entry + STATE)\n      if (state == NEVER_USED) return 0',
+    ),
+    inTable(
+      '      if (fingerprintOf(load(entry)) == fingerprint) {',
+      '      if (fingerprintOf(identity) == fingerprint) {',
+    ),
+  ),
+  mutant(
+    'the ordinary take reads the identity before the state',
+    'take | take-over, one entry',
+    [1, 0],
+    inCas(
+      '  const state = load(entry + STATE)\n  if (fingerprintOf(load(entry)) == fingerprint && isOrd',
+      '  const identity = load(entry)\n  const state = load(entry + STATE)\n  if (fingerprintOf(identity) == fingerprint && isOrd',
+    ),
+  ),
+  mutant(
+    'a denial is not looked at again',
+    'two costs of a newcomer | one entry in debt',
+    [1, 0],
+    inCas('    if (load(entry + STATE) != state) return RETRY\n', ''),
+  ),
+  mutant(
+    'an ordinary denial is not looked at again',
+    'two costs of a newcomer | one entry in debt',
+    [1, 0],
+    inCas('} else if (load(entry + STATE) == state) return -1.0', '} else return -1.0'),
+  ),
+  mutant(
+    'there is no rescan after the mark',
+    'first take x 3, one key',
+    [2, 1],
+    inClaim('if (alone(entry, fingerprint, home)) return', 'if (true) return'),
+  ),
+  mutant(
+    'a member does not win over a mark',
+    'first take x 3, one key',
+    [2, 1],
+    inClaim('        if (fingerprintOf(load(entry)) == fingerprint) return false', '        load(entry)'),
+  ),
+  mutant(
+    'rivals both go on',
+    'first take x 3, one key',
+    [2, 1],
+    inClaim('        if (beforeMine || !expel(entry, state)) return false', '        load(entry)'),
+  ),
+  mutant(
+    'generations stand still',
+    'take | take that forgets it and owes as much',
+    [1, 0],
+    inWords('((mark + 1) & GENERATION_MASK)', '(mark & GENERATION_MASK)'),
+  ),
+  mutant(
+    'a mark taken over looks like the one before',
+    'newcomer | newcomer | take, full and told to deny',
+    [1, 1],
+    inWords('isMark(seen) ? seen + 1 : identity', 'isMark(seen) ? seen : identity'),
+  ),
+  mutant(
+    'state words do not carry their owner',
+    'take | take that forgets it and owes as much',
+    [1, 0],
+    inWords('((identity & OWNER_MASK) << OWNER_SHIFT) | value', 'value'),
+  ),
+  mutant(
+    'the identity is written whatever stands there',
+    'first take x 2, then another',
+    [1, 0],
+    inClaim('if (swap(entry, identity, next)) {', 'if (swap(entry, load(entry), next)) {'),
+  ),
+  mutant(
+    'a mark is wiped, its identity left',
+    'take-over | update | take',
+    [0, 1],
+    inClaim('  if (!named(entry, mark, NOBODY)) return\n', ''),
+  ),
+  mutant(
+    'the first take is free',
+    'first take x 3, one key',
+    [0, 0],
+    inCas('stateWord(epoch, identity, firstValue)', 'stateWord(epoch, identity, valueAt(0, sinceBase(nowUs)))'),
+  ),
+  mutant(
+    'idle time is saved up',
+    'take | take-over | take',
+    [0, 0],
+    inCas('const debt = max<i64>(debtAt(valueOf(state), us), 0)', 'const debt = debtAt(valueOf(state), us)'),
+  ),
+  mutant(
+    'nobody is told by what time a key was forgotten',
+    'take | take-over | take, clocks apart',
+    [0, 0],
+    inCas('    raise(base + TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
+  ),
+  mutant(
+    'the time is told after the mark',
+    'take | take-over | take, clocks apart',
+    [0, 1],
+    inCas('    raise(base + TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
+    inCas(
+      '  if (kind == LIVE) {\n    add(base + EVICTIONS, 1)',
+      '  if (kind != FREE && kind != MARKED) raise(base + TAKEOVER_HIGH, nowUs)\n  if (kind == LIVE) {\n    add(base + EVICTIONS, 1)',
+    ),
+  ),
+  mutant(
+    'a newcomer goes by the time that was told before its rescan',
+    'first take | first take | take-over by a late clock',
+    [1, 1],
+    inCas(
+      'const answer = newcomer(entering, fingerprint, tokens, nowUs, bound)\n  if (!moves || rebased',
+      'const answer = debt\n  if (!moves || rebased',
+    ),
+  ),
+  mutant(
+    'a denied key is forgotten',
+    'refused newcomer | reset | refused newcomer',
+    [0, 0],
+    inTable(' && passes(debt, unitsPerToken, capacity)', ''),
+  ),
+  mutant(
+    'words of an older policy are read as they stand',
+    'take | looser update | take, second epoch',
+    [0, 0],
+    {
+      file: 'carry.ts',
+      from: 'lag == 0 ? valueOf(state) : expressed(valueOf(state), lag, entry, ofBlock, ticketOf(epochWord))',
+      to: 'valueOf(state)',
+    },
+  ),
+  mutant(
+    'the policy is not looked at after the state',
+    'take | update | take',
+    [0, 0],
+    inCas('  const state = seenState\n  refresh()\n', '  const state = seenState\n'),
+    { file: 'policy.ts', from: '  return load(base + EPOCH) == epochWord && headOf', to: '  return headOf' },
+  ),
+  mutant('the ordinary take does not see a block', 'take | block | take', [0, 0], inCas(' && !isGated(fingerprint, nowUs)', '')),
+  mutant(
+    'a newcomer forgets its own key, which has moved in meanwhile',
+    'two costs of a newcomer | one entry in debt',
+    [1, 0],
+    inTable('      if (fingerprintOf(identity) == fingerprint) return pick(RESIDENT, entry, state, 0)\n', ''),
+  ),
+  mutant(
+    'a call reports what an earlier one forgot',
+    'take that forgets, take | take | reset',
+    [2, 0],
+    inCas('  forgottenDebt = -1\n  let lost', '  let lost'),
+    inCas('  if (kind == RESIDENT) return AGAIN\n', '  if (lost == 0) forgottenDebt = -1\n  if (kind == RESIDENT) return AGAIN\n'),
+  ),
+  mutant('a change of policy does not sweep', 'take | nine updates', [0, 0], {
+    file: 'sweep.ts',
+    from: '(let entry = lineAddress(line); entry < end; entry += ENTRY_SIZE) carryOver(entry)',
+    to: '(let entry = lineAddress(line); entry < end; entry += ENTRY_SIZE) load(entry)',
+  }),
+  mutant('the sweep leaves marks alone', 'first take | nine updates', [1, 0], {
+    file: 'sweep.ts',
+    from: '      if (expel(entry, state)) return\n      continue\n',
+    to: '      return\n',
+  }),
+]
