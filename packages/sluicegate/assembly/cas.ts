@@ -11,7 +11,7 @@ import { BLOCKED_UNTIL, CAS_RETRIES, CONTENTIONS, EPOCH, EVICTIONS, GATES, GATE_
 import { burst, capacity, debtAt, epoch, form, isOrdinary, isRate, mostAheadUs, refresh, sinceBase, stride, unitsPerToken, unitsPerUs, valueAt } from "./policy"
 import { replace, stageIn, staging } from "./replace"
 import { base } from "./section"
-import { debt, isAhead, isChange, newValue, stepped } from "./standing"
+import { debt, isAhead, isChange, newValue, stepped, stillStands } from "./standing"
 import { FREE, LIVE, MARKED, NOTHING, RESIDENT, RIVAL, choose, chosen, chosenDebt, find, lineAddress, roomAfterUs, seenState } from "./table"
 import { rebased } from "./update"
 import { BLOCK, CANCEL, DEEPEST_DEBT_BURSTS, ENTER, PEEK, PENALIZE, RESERVE, RESET, TAKE } from "./verbs"
@@ -187,7 +187,7 @@ function changeResident(verb: i32, fingerprint: u64, entry: usize, tokens: i64, 
   const next = stepped(verb, ofBlock, entry, value, us, weight(verb, tokens), boundOf(verb, ofBlock, tokens, bound))
   if (!isChange(value, next)) {
     // Nothing to swap: but did state and identity belong together?
-    if (load(entry + STATE) != state) return RETRY
+    if (load(entry + STATE) != state || !stillStands(entry, ofBlock)) return RETRY
     if (verb == TAKE && !ofBlock && isAhead()) return unanswered(LATE, <f64>debt)
     return verb == TAKE || verb == RESERVE ? -1.0 - <f64>debt : <f64>debt
   }

@@ -68,8 +68,8 @@ export function takeAny(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
   return cas.takeCounted(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
 }
 
-export function peek(low: u32, high: u32, nowUs: f64): f64 {
-  return cas.change(PEEK, fingerprintFrom(low, high), homeLine(low), 0, <i64>nowUs, 0)
+export function peek(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
+  return cas.change(PEEK, fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs, 0)
 }
 
 export function refund(low: u32, high: u32, nowUs: f64, tokens: f64): f64 {

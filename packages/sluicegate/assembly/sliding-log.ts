@@ -5,7 +5,8 @@ import {
   ageOf, costSoFar, costUpTo, fill, header, headerOf, headerWith, held, onePerToken, place, placeAfter, placeBefore, readRing, slotAddress,
   slotOf, whole,
 } from "./ring"
-import { CANCEL, DEEPEST_DEBT_BURSTS, PENALIZE, REFUND, RESERVE, TAKE } from "./verbs"
+import { settled } from "./several"
+import { CANCEL, DEEPEST_DEBT_BURSTS, PEEK, PENALIZE, REFUND, RESERVE, TAKE } from "./verbs"
 import { waitFor } from "./waits"
 
 // Sliding log: time of the newest request, in ticks since the time base | cost of all requests so far, modulo its width; the
@@ -30,6 +31,10 @@ let over: i64 = 0
 /** Cost of the newest request, as far as the ring does not hold it: 0 when it does. */
 let loose: i64 = 0
 
+/** Tokens that the last take or peek asked for, and when they would pass: found together with the answer, while all still stood. */
+let askedFor: i64 = 0
+let answeredUs: i64 = 0
+
 /** What has to be done beside the swap of the state word: */
 export const NOTHING: i32 = 0
 /** to copy the newest request into the ring first; */
@@ -40,6 +45,11 @@ export const COPY_ALONE: i32 = 2
 export const HEADER: i32 = 3
 export let alsoNeeded: i32 = 0
 export let nextHeader: u64 = 0
+
+/** A slot is dropped before it is written again: what was read is whole if the header is the same. */
+export function stillStands(entry: usize): bool {
+  return settled(headerOf(entry)) == header
+}
 
 export function needNothing(): void {
   alsoNeeded = NOTHING
@@ -132,7 +142,13 @@ export function debtOf(entry: usize, word: u64, us: i64): i64 {
 /** The value after the verb: the same when nothing changes. `bound`: the wait that is too long, or when a reservation was for. */
 export function stepped(verb: i32, entry: usize, word: u64, us: i64, amount: i64, bound: i64): u64 {
   read(entry, word, us)
-  if (verb == TAKE) return isClosed() || used + amount > capacity ? word : appended(nowTick, amount)
+  askedFor = -1
+  if (verb == TAKE && !isClosed() && used + amount <= capacity) return appended(nowTick, amount)
+  if (verb == TAKE || verb == PEEK) {
+    askedFor = amount
+    answeredUs = earliestUs(amount)
+    return word
+  }
   if (verb == RESERVE) {
     const earliest = amount > capacity ? i64.MAX_VALUE : earliestUs(amount)
     if (earliest - us > bound) return word
@@ -284,7 +300,7 @@ function earliestUs(amount: i64): i64 {
 }
 
 export function untilFree(amount: i64): i64 {
-  return earliestUs(amount) - atUs
+  return (amount == askedFor ? answeredUs : earliestUs(amount)) - atUs
 }
 
 export function untilNew(): i64 {

@@ -27,6 +27,11 @@ export function debtOf(ofBlock: bool, entry: usize, value: u64, us: i64): i64 {
   return next != value || (form == LOG && log.alsoNeeded != log.NOTHING)
 }
 
+/** Whether what was read beside the state word still stands, when that does and nothing is to be swapped. */
+export function stillStands(entry: usize, ofBlock: bool): bool {
+  return ofBlock || form != LOG || log.stillStands(entry)
+}
+
 /** Whether the key as last read lies ahead of the clock that it was read by. */
 export function isAhead(): bool {
   if (form <= BUCKET || form == CONCURRENCY) return false

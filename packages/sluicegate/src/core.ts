@@ -34,8 +34,8 @@ export interface Core {
   takeAny(low: number, high: number, nowUs: number, tokens: number): number
   /** The same, up to `mostUs` ahead; {@link Core.waitUs} says how far. */
   reserve(low: number, high: number, nowUs: number, tokens: number, mostUs: number): number
-  /** The debt, or NaN; so do the next five. */
-  peek(low: number, high: number, nowUs: number): number
+  /** The debt, or NaN; so do the next five. `tokens` are what `untilFree` will be asked for. */
+  peek(low: number, high: number, nowUs: number, tokens: number): number
   refund(low: number, high: number, nowUs: number, tokens: number): number
   penalize(low: number, high: number, nowUs: number, tokens: number): number
   cancel(low: number, high: number, nowUs: number, tokens: number, bound: number): number

@@ -83,7 +83,7 @@ export class MemoryDecisions {
   /** Peek, for a key whose fingerprint is known. */
   peekHashed(key: string, low: number, high: number, cost: number, nowUs = this.nowUs()): Decision {
     const tokens = checkedCost(cost)
-    const debt = this.answered(this.opened.core.peek(low, high, nowUs), key)
+    const debt = this.answered(this.opened.core.peek(low, high, nowUs, tokens), key)
     const blockMs = Math.ceil(this.answered(this.opened.core.blockLeft(low, high, nowUs), key) / 1000)
     return this.terms.foreseen(debt, tokens, blockMs)
   }
@@ -186,7 +186,7 @@ export class MemoryDecisions {
         return decision
       }
       case 'BLOCKED':
-        return this.terms.foreseen(this.answered(this.opened.core.peek(low, high, nowUs), key), cost, Math.ceil(detail / 1000))
+        return this.terms.foreseen(this.answered(this.opened.core.peek(low, high, nowUs, cost), key), cost, Math.ceil(detail / 1000))
       case 'LATE': {
         // This thread's clock was read before another thread's by which the key was changed, or one forgotten. A new reading
         // nearly always mends that; after a step back, or where tokens are booked ahead, none would for long.

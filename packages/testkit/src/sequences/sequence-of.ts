@@ -103,7 +103,10 @@ class Sequencer {
     if (die < 38) return { ...place, verb: 'penalize', tokens: randomCost(random, most * 4) }
     if (die < 41 && this.#forward) return { ...place, verb: 'block', durationMs: randomBlockMs(random, longestMs(this.#policy)) }
     if (die < 43) return { ...place, verb: 'reset' }
-    if (die < 47) return { ...place, verb: 'update', policy: nextPolicy(random, this.#policy, this.#calendars) }
+    // A key that is ahead may be further ahead than another policy can tell.
+    if (die < 47 && this.#latestMs - this.#atMs <= FURTHEST_BACK_MS) {
+      return { ...place, verb: 'update', policy: nextPolicy(random, this.#policy, this.#calendars) }
+    }
     return { ...place, verb: 'take', cost: randomCost(random, most) }
   }
 
