@@ -11,7 +11,18 @@ const MOST_KEYS = 100_000_000
 const MOST_HOT_KEYS = 10_000
 const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000
-const OPTIONS: ReadonlySet<string> = new Set(['maxKeys', 'clock', 'onFull', 'hotKeys', 'maxWaiters', 'policyFor', 'policies', 'allow', 'deny', 'shadow'])
+const OPTIONS: ReadonlySet<string> = new Set([
+  'maxKeys',
+  'clock',
+  'onFull',
+  'hotKeys',
+  'maxWaiters',
+  'policyFor',
+  'policies',
+  'allow',
+  'deny',
+  'shadow',
+])
 const ATTACH_OPTIONS: ReadonlySet<string> = new Set(['clock', 'hotKeys', 'maxWaiters', 'policyFor', 'allow', 'deny', 'shadow'])
 
 /** What {@link attachLimiter} takes beside the handle. */
@@ -67,6 +78,9 @@ export function restoreLimiter(snapshot: Uint8Array, options: AttachOptions = {}
   checkNames(options, ATTACH_OPTIONS)
   const { clock = preciseClock() } = options
   checkClock(clock)
+  if (!(snapshot instanceof Uint8Array)) {
+    throw new PolicyError('SNAPSHOT_INVALID', 'snapshot', snapshot, 'must be the bytes that snapshot() gave')
+  }
   const parts = { clock, ...checkedSizes(options) }
   const make = (policy: Policy): Limiter => newMemoryLimiter(policy, { ...parts, maxKeys: undefined, denyWhenFull: false })
   return restoredLayers(snapshot, (bytes) => restoredMemoryLimiter(bytes, parts), make, options)

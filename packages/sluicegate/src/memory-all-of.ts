@@ -228,7 +228,9 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
 
   private denied(key: Key, keys: readonly string[], cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
     // What another part had let pass is shown as it is: nothing was charged.
-    const decisions = parts.map((part, i) => (part.allowed ? (this.parts[i] as MemoryLimiter).peek(keys[i] as string, cost) : part.decision))
+    const decisions = parts.map((part, i) =>
+      part.allowed ? (this.parts[i] as MemoryLimiter).peek(keys[i] as string, cost) : part.decision,
+    )
     const whole = combined(decisions)
     const decision = this.parts.some((part) => holdsPermits(part.policy)) ? new MemoryPermit(whole) : whole
     this.lists.count(key, false)

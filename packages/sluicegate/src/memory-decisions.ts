@@ -104,7 +104,14 @@ export class MemoryDecisions {
     const wouldWaitUs = answer < 0 ? terms.untilFreeUs(-1 - answer, tokens) : undefined
     const decision = this.notAllowed(key, low, high, nowUs, tokens, answer)
     const atUs = nowUs + (wouldWaitUs ?? decision.retryAfterMs * 1000)
-    return { ...booked, allowed: decision.allowed, atUs: decision.allowed ? nowUs : atUs, maybeSooner: answer !== answer, decision, debt: 0 }
+    return {
+      ...booked,
+      allowed: decision.allowed,
+      atUs: decision.allowed ? nowUs : atUs,
+      maybeSooner: answer !== answer,
+      decision,
+      debt: 0,
+    }
   }
 
   /**
@@ -118,9 +125,26 @@ export class MemoryDecisions {
     const isLate = Number.isNaN(answer) && this.opened.reason() === 'LATE'
     if (isLate && !into.isSecondReading) return undefined
     const { terms } = this
-    const decision = answer >= 0 ? terms.allowed(answer) : answer < 0 ? terms.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost, isLate)
+    const decision =
+      answer >= 0
+        ? terms.allowed(answer)
+        : answer < 0
+          ? terms.denied(-1 - answer, cost)
+          : this.unanswered(key, low, high, nowUs, cost, isLate)
     const debt = answer >= 0 ? answer : 0
-    return { key, cost, bookedUs: nowUs, atUs: nowUs, allowed: decision.allowed, maybeSooner: true, decision, low, high, debt, numbers: terms.numbers }
+    return {
+      key,
+      cost,
+      bookedUs: nowUs,
+      atUs: nowUs,
+      allowed: decision.allowed,
+      maybeSooner: true,
+      decision,
+      low,
+      high,
+      debt,
+      numbers: terms.numbers,
+    }
   }
 
   /**

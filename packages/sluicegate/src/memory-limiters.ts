@@ -85,7 +85,10 @@ export function attachedMemoryLimiter(
 export function restoredMemoryLimiter(snapshot: Uint8Array, parts: Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'>): Limiter {
   const { description, pieces } = readSnapshot(snapshot)
   const { allOf: name, bytes, secret, sections } = description as MemoryDescription
-  const memory = createMemory(bytes, sections.some(({ algorithm }) => grows(algorithm)))
+  const memory = createMemory(
+    bytes,
+    sections.some(({ algorithm }) => grows(algorithm)),
+  )
   for (const { address, bytes: contents } of pieces) new Uint8Array(memory.buffer, address, contents.length).set(contents)
   const limiters = sections.map(({ address, algorithm }) => {
     const hotKeys = name === undefined ? parts.hotKeys : 0
@@ -105,7 +108,9 @@ function isWhole({ memory, section, secret, algorithm }: Partial<MemoryHandle>):
 
 function limiterOver(parts: MemoryLimiterParts, algorithm: Algorithm, policy?: Policy): MemoryLimiter {
   // What a permit limiter answers is a decision, too.
-  return algorithm === 'concurrency' ? (new MemoryPermitLimiter(parts, policy) as unknown as MemoryLimiter) : new MemoryLimiter(parts, policy)
+  return algorithm === 'concurrency'
+    ? (new MemoryPermitLimiter(parts, policy) as unknown as MemoryLimiter)
+    : new MemoryLimiter(parts, policy)
 }
 
 function defaultMaxKeys(stride: number): number {

@@ -61,7 +61,8 @@ function isCopied(section: OpenCore, writer: SnapshotWriter): boolean {
   const stride = section.field(block, 'BLOCK_STRIDE')
   const companions = section.field(block, 'BLOCK_COMPANIONS')
   const table = section.section + TABLE_OFFSET
-  for (let line = 0; line < section.lines; line++) copyLine(bytes, writer, table + line * LINE_BYTES, companions + line * ENTRIES_PER_LINE * stride, stride)
+  for (let line = 0; line < section.lines; line++)
+    copyLine(bytes, writer, table + line * LINE_BYTES, companions + line * ENTRIES_PER_LINE * stride, stride)
   return section.epoch() === before
 }
 
@@ -88,7 +89,8 @@ function usedEntries(line: Uint8Array): number {
 
 /** Whether some state word is one of several that are being swapped together. */
 function hasTicket(line: Uint8Array): boolean {
-  for (let entry = 0; entry < ENTRIES_PER_LINE; entry++) if ((line[entry * ENTRY_BYTES + ENTRY_BYTES - 1] as number) >= TICKET_BYTE) return true
+  for (let entry = 0; entry < ENTRIES_PER_LINE; entry++)
+    if ((line[entry * ENTRY_BYTES + ENTRY_BYTES - 1] as number) >= TICKET_BYTE) return true
   return false
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PolicyError } from './errors.js'
 import { checkedPolicy } from './checked-policy.js'
+import { PolicyError } from './errors.js'
 import { gcra, type RateOptions, tokenBucket } from './rate-policy.js'
 
 test('a policy is frozen data with its defaults filled in', () => {

@@ -1,14 +1,7 @@
 import type { Calendar } from './calendar.js'
 
 /** How a policy counts. */
-export type Algorithm =
-  | 'token-bucket'
-  | 'gcra'
-  | 'fixed-window'
-  | 'sliding-window'
-  | 'sliding-log'
-  | 'concurrency'
-  | 'all-of'
+export type Algorithm = 'token-bucket' | 'gcra' | 'fixed-window' | 'sliding-window' | 'sliding-log' | 'concurrency' | 'all-of'
 
 /** Frozen data: knows no key, clock or store. Made by {@link tokenBucket} and its siblings, one function an algorithm. */
 export interface Policy {

@@ -79,7 +79,8 @@ export class SnapshotWriter {
  * @throws {PolicyError} `SNAPSHOT_INVALID` when it is none, of another version, or damaged.
  */
 export function readSnapshot(snapshot: unknown): { readonly description: unknown; readonly pieces: Iterable<Piece> } {
-  if (!(snapshot instanceof Uint8Array) || snapshot.length < HEADER_BYTES + CRC_BYTES) throw invalid('must be the bytes that snapshot() gave')
+  if (!(snapshot instanceof Uint8Array) || snapshot.length < HEADER_BYTES + CRC_BYTES)
+    throw invalid('must be the bytes that snapshot() gave')
   const view = new DataView(snapshot.buffer, snapshot.byteOffset, snapshot.byteLength)
   if (new TextDecoder().decode(snapshot.subarray(0, MARK.length)) !== MARK) throw invalid('must be the bytes that snapshot() gave')
   const version = view.getUint32(8, true)

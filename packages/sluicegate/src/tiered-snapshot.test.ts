@@ -84,7 +84,7 @@ test('a snapshot that was cut, lengthened or spoilt is refused', () => {
   for (let length = 8; length < bytes.length; length++) {
     assert.throws(() => untieredSnapshot(bytes.subarray(0, length)), { name: 'PolicyError', option: 'snapshot' }, String(length))
   }
-  assert.throws(() => untieredSnapshot(Uint8Array.of(...bytes, ...new Uint8Array(8))), { code: 'OPTION_INVALID', option: 'snapshot' })
+  assert.throws(() => untieredSnapshot(Uint8Array.of(...bytes, ...new Uint8Array(8))), { code: 'SNAPSHOT_INVALID', option: 'snapshot' })
   const spoilt = bytes.slice()
   spoilt.set(new TextEncoder().encode('null'), 16)
   assert.throws(() => untieredSnapshot(spoilt), { name: 'PolicyError', option: 'snapshot' })

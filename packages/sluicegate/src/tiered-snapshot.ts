@@ -1,4 +1,5 @@
 import { checkedPolicy } from './checked-policy.js'
+import { crc32 } from './crc32.js'
 import { PolicyError } from './errors.js'
 import type { Policy } from './policy.js'
 
@@ -17,16 +18,17 @@ export interface TieredSnapshot {
 }
 
 // Eight bytes of MAGIC; then chunks, each after its length as 64 bits, little-endian: the policies as JSON, the own snapshot, that
-// of each tier in the order of the policies.
+// of each tier in the order of the policies; last the CRC-32 of all before it.
 
 const MAGIC = new TextEncoder().encode('SGTIERS1')
 const LENGTH_BYTES = 8
+const CRC_BYTES = 4
 
 /** The snapshots as one. */
 export function tieredSnapshot({ own, ownAs, tiers }: TieredSnapshot): Uint8Array {
   const policies = { ownAs, tiers: tiers.map(({ policy }) => policy) }
   const chunks = [new TextEncoder().encode(JSON.stringify(policies)), own, ...tiers.map(({ counted }) => counted)]
-  const bytes = new Uint8Array(chunks.reduce((sum, { length }) => sum + LENGTH_BYTES + length, MAGIC.length))
+  const bytes = new Uint8Array(chunks.reduce((sum, { length }) => sum + LENGTH_BYTES + length, MAGIC.length) + CRC_BYTES)
   const view = new DataView(bytes.buffer)
   bytes.set(MAGIC)
   let at = MAGIC.length
@@ -35,6 +37,7 @@ export function tieredSnapshot({ own, ownAs, tiers }: TieredSnapshot): Uint8Arra
     bytes.set(chunk, at + LENGTH_BYTES)
     at += LENGTH_BYTES + chunk.length
   }
+  view.setUint32(at, crc32(bytes.subarray(0, at)), true)
   return bytes
 }
 
@@ -46,7 +49,7 @@ export function isTieredSnapshot(bytes: Uint8Array): boolean {
 /**
  * The snapshots apart; views into `bytes`, at any offset.
  *
- * @throws {PolicyError} `OPTION_INVALID` when something is missing or too much, `POLICY_INVALID` and the like when a policy is wrong.
+ * @throws {PolicyError} `SNAPSHOT_INVALID` when something is missing, too much or damaged.
  */
 export function untieredSnapshot(bytes: Uint8Array): TieredSnapshot {
   const [head = new Uint8Array(), own, ...snapshots] = chunksOf(bytes)
@@ -57,12 +60,14 @@ export function untieredSnapshot(bytes: Uint8Array): TieredSnapshot {
 
 function chunksOf(bytes: Uint8Array): Uint8Array[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const end = bytes.length - CRC_BYTES
+  if (end < MAGIC.length || crc32(bytes.subarray(0, end)) !== view.getUint32(end, true)) throw damaged(bytes)
   const chunks: Uint8Array[] = []
   let at = MAGIC.length
-  while (at < bytes.length) {
+  while (at < end) {
     const from = at + LENGTH_BYTES
-    const to = from <= bytes.length ? from + Number(view.getBigUint64(at, true)) : Number.POSITIVE_INFINITY
-    if (to > bytes.length) throw damaged(bytes)
+    const to = from <= end ? from + Number(view.getBigUint64(at, true)) : Number.POSITIVE_INFINITY
+    if (to > end) throw damaged(bytes)
     chunks.push(bytes.subarray(from, to))
     at = to
   }
@@ -85,5 +90,5 @@ function checkedPolicies(policies: unknown, head: Uint8Array): readonly Policy[]
 }
 
 function damaged(bytes: Uint8Array): PolicyError {
-  return new PolicyError('OPTION_INVALID', 'snapshot', bytes, 'must be all the bytes that limiter.snapshot() gave')
+  return new PolicyError('SNAPSHOT_INVALID', 'snapshot', bytes, 'must be all the bytes that limiter.snapshot() gave')
 }

@@ -35,6 +35,7 @@ export function oracleAnswers({ policy, steps }: Sequence): (Answer | undefined)
   const bookings: (readonly [OracleBooking, cost: number])[] = []
   const permits: (readonly [OracleKey, OraclePermit])[] = []
   const settled = new Set<OracleBooking>()
+  const over = new Set<OraclePermit>()
   return steps.map((step) => {
     const { key, atMs } = step
     switch (step.verb) {
@@ -72,7 +73,10 @@ export function oracleAnswers({ policy, steps }: Sequence): (Answer | undefined)
       case 'heartbeat': {
         const [owner, given] = numbered(permits, step.permit) ?? []
         if (!(oracle instanceof ConcurrencyOracle) || owner === undefined || given === undefined) return undefined
-        return { allowed: given.permit !== undefined && oracle[step.verb](owner, given.permit, atMs) }
+        // Who was told once that it is over is told so for ever, wherever the clock goes.
+        const allowed = given.permit !== undefined && !over.has(given) && oracle[step.verb](owner, given.permit, atMs)
+        if (!allowed || step.verb === 'release') over.add(given)
+        return { allowed }
       }
     }
   })

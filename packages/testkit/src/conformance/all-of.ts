@@ -95,7 +95,10 @@ export function allsOf(name: string, fixture: Fixtures): void {
     const remainders = ({ parts = [] }: ReturnType<typeof checked.peek>): number[] => parts.map(({ remaining }) => remaining)
     assert.deepEqual(remainders(checked.penalize('k', 7)), [3, 18])
     assert.deepEqual(remainders(checked.refund('k', 2)), [5, 20])
-    assert.deepEqual(checked.block('k', 1000).parts?.map(({ allowed }) => allowed), [false, false])
+    assert.deepEqual(
+      checked.block('k', 1000).parts?.map(({ allowed }) => allowed),
+      [false, false],
+    )
     assert.deepEqual(remainders(checked.reset('k')), [10, 25])
   })
 
@@ -103,11 +106,17 @@ export function allsOf(name: string, fixture: Fixtures): void {
     const { checked, limiter } = fixture(both, {}, MIDNIGHT_MS)
     checked.take('k', 10)
     checked.update(allOf([tokenBucket({ limit: 10, window: '1s', burst: 15 }), fixedWindow({ limit: 12, window: 'day' })]))
-    assert.deepEqual(limiter.peek('k').parts?.map(({ remaining }) => remaining), [5, 2])
+    assert.deepEqual(
+      limiter.peek('k').parts?.map(({ remaining }) => remaining),
+      [5, 2],
+    )
     for (const wrong of [allOf([aSecond]), allOf([aDay, aSecond]), aSecond]) {
       assert.throws(() => limiter.update(wrong), { name: 'PolicyError', code: 'ALGORITHM_CHANGE' })
     }
-    assert.deepEqual(limiter.peek('k').parts?.map(({ remaining }) => remaining), [5, 2])
+    assert.deepEqual(
+      limiter.peek('k').parts?.map(({ remaining }) => remaining),
+      [5, 2],
+    )
   })
 
   test(`I1 ${name}: eight policies of every kind are each kept, and a caller gets all that they leave together`, () => {

@@ -92,7 +92,10 @@ export function reserving(name: string, fixture: Fixtures, policyOf: MakePolicy)
     const { checked, clock } = fixture(tenASecond)
     checked.take('k', 10)
     const waits = Array.from({ length: 25 }, () => checked.reserve('k', 3).reservation.waitMs)
-    assert.ok(waits.every((waitMs, i) => waitMs > 0 && waitMs >= (waits[i - 1] ?? 0)), String(waits))
+    assert.ok(
+      waits.every((waitMs, i) => waitMs > 0 && waitMs >= (waits[i - 1] ?? 0)),
+      String(waits),
+    )
     const lastMs = waits.at(-1) ?? 0
     for (let passed = 0; passed + 100 < lastMs; passed += 100) {
       assert.equal(checked.take('k', 3).allowed, false)

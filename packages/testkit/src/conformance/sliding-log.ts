@@ -130,7 +130,12 @@ export function slidingLogs(name: string, fixture: Fixtures): void {
         for (let i = 0; i < 60; i++) {
           clock.advance(random.pick([0, 0.001, 100, 1000 * random.fraction()]))
           const tokens = random.integer(1, 8)
-          random.pick([() => checked.take('k'), () => checked.take('k', tokens), () => checked.refund('k', tokens), () => checked.penalize('k', tokens)])()
+          random.pick([
+            () => checked.take('k'),
+            () => checked.take('k', tokens),
+            () => checked.refund('k', tokens),
+            () => checked.penalize('k', tokens),
+          ])()
         }
       }
     })

@@ -137,7 +137,10 @@ export function waiting(name: string, fixture: Fixtures, policyOf: MakePolicy): 
     assert.equal((await atOnce(limiter.wait('k'))).allowed, false)
     assert.equal((await atOnce(limiter.wait('other'))).allowed, true)
     await passing(clock, 1000)
-    assert.deepEqual((await Promise.all(waits)).map(({ allowed }) => allowed), [true, true])
+    assert.deepEqual(
+      (await Promise.all(waits)).map(({ allowed }) => allowed),
+      [true, true],
+    )
     assert.equal((await atOnce(limiter.wait('k'))).allowed, true)
   })
 

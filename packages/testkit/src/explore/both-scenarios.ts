@@ -1,10 +1,11 @@
-import { A, B, C, penalize, peek, refund, release, reset, take, takeBoth, update } from './calls.js'
+import { A, B, C, peek, penalize, refund, release, reset, take, takeBoth, update } from './calls.js'
 import { counting } from './explored-policy.js'
 import { type Scenario, type ScenarioSketch, scenario } from './scenario.js'
 
 // Takes of two keys at once: both, or neither.
 
-const both = (sketch: Omit<ScenarioSketch, 'homes'> & Partial<ScenarioSketch>): Scenario => scenario({ lines: 2, homes: [0, 0], ...sketch, name: `both: ${sketch.name}` })
+const both = (sketch: Omit<ScenarioSketch, 'homes'> & Partial<ScenarioSketch>): Scenario =>
+  scenario({ lines: 2, homes: [0, 0], ...sketch, name: `both: ${sketch.name}` })
 const WIDE = counting('WIDE', 3, 10_000)
 const LOG = counting('LOG', 3, 10_000)
 const PERMITS = counting('CONCURRENCY', 2, 10_000)
@@ -14,7 +15,11 @@ export const BOTH: readonly Scenario[] = [
   both({ name: 'A and B | B and A | A', before: known, threads: [[takeBoth(A, B)], [takeBoth(B, A)], [take(A)]] }),
   both({ name: 'A and B | A | B', before: known, threads: [[takeBoth(A, B)], [take(A)], [take(B)]] }),
   both({ name: 'A and B | B and A, first takes', homes: [0, 0.5], threads: [[takeBoth(A, B)], [takeBoth(B, A)]] }),
-  both({ name: 'A and B, B full | refund | peek', before: [take(A), take(B, 10_000, 3)], threads: [[takeBoth(A, B)], [refund(B, 10_000)], [peek(A)]] }),
+  both({
+    name: 'A and B, B full | refund | peek',
+    before: [take(A), take(B, 10_000, 3)],
+    threads: [[takeBoth(A, B)], [refund(B, 10_000)], [peek(A)]],
+  }),
   both({ name: 'A and B | reset | penalize', before: known, threads: [[takeBoth(A, B)], [reset(A)], [penalize(B, 10_000)]] }),
   both({
     name: 'A and B | B and C | C and A',

@@ -200,4 +200,3 @@ export class ExploredCall {
     return isSuspended() ? 0 : core.policyBlock()
   }
 }
-

@@ -14,14 +14,24 @@ const CLEANED: Substitution = {
 
 /** Faults in what keys have beside their entries. */
 export const FORM_MUTANTS: readonly Mutant[] = [
-  mutant('no seal before the copy', 'windows: take in the new | in the new | in the old', [2, 0], inPrevious('  if (!isSealed(value)) {\n', '  if (false) {\n')),
+  mutant(
+    'no seal before the copy',
+    'windows: take in the new | in the new | in the old',
+    [2, 0],
+    inPrevious('  if (!isSealed(value)) {\n', '  if (false) {\n'),
+  ),
   mutant(
     'the copy does not look at the state',
     'windows: take in the new, in the third | in the old | in the new',
     [2, 0],
     inPrevious('  if (load(entry + STATE) == state) swap', '  swap'),
   ),
-  mutant('a new window without a copy', 'windows: take in the new | in the new | in the old', [0, 0], inReplace('form == WIDE && needsCopy(', 'false && needsCopy(')),
+  mutant(
+    'a new window without a copy',
+    'windows: take in the new | in the new | in the old',
+    [0, 0],
+    inReplace('form == WIDE && needsCopy(', 'false && needsCopy('),
+  ),
   mutant('a sealed count still counts', 'windows: take in the new | in the new | in the old', [1, 0], {
     file: 'sliding-window.ts',
     from: '    if (isSealed(value)) {\n',
@@ -35,13 +45,26 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     from: '    if (load(entry + STATE) != mark) return false\n',
     to: '',
   }),
-  mutant('the header does not turn when requests go', 'log: take, refund, take | take | peek', [2, 0], inLog('(place, held, costSoFar, whole, true)', '(place, held, costSoFar, whole, false)')),
-  mutant('a copy does not look at the state', 'log: take | take-over, take | take', [1, 0], inLog('  if (load(entry + STATE) != state) return false\n', '')),
+  mutant(
+    'the header does not turn when requests go',
+    'log: take, refund, take | take | peek',
+    [2, 0],
+    inLog('(place, held, costSoFar, whole, true)', '(place, held, costSoFar, whole, false)'),
+  ),
+  mutant(
+    'a copy does not look at the state',
+    'log: take | take-over, take | take',
+    [1, 0],
+    inLog('  if (load(entry + STATE) != state) return false\n', ''),
+  ),
   mutant(
     'a request is appended though the copy failed',
     'log: take | take | take',
     [1, 0],
-    inReplace('!(log.copied(entry, state) && needed == log.COPY)) return AGAIN', '!log.copied(entry, state) && needed != log.COPY) return AGAIN'),
+    inReplace(
+      '!(log.copied(entry, state) && needed == log.COPY)) return AGAIN',
+      '!log.copied(entry, state) && needed != log.COPY) return AGAIN',
+    ),
   ),
   mutant(
     'header and state change one after the other',
@@ -52,19 +75,46 @@ export const FORM_MUTANTS: readonly Mutant[] = [
       'return swap(headerOf(entry), header, log.nextHeader) && swap(entry + STATE, state, word) ? 0 : RETRY',
     ),
   ),
-  mutant('a ring begins anew without a new header', 'log: take after all is over | the same | refund', [0, 0], inLog('    turnHeader(0, 0, 0, true)\n    total = cost', '    total = cost')),
-  mutant('a ring stays where it was', 'log: take | larger limit | take', [0, 0], inSweep('if (from != 0 && form >= LOG && liesElsewhere(from)) {', 'if (false) {')),
-  mutant('a permit is given without a turn of the state', 'permits: take-over | heartbeat | take', [1, 0], {
-    file: 'permits.ts',
-    from: 'bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), freeSlot, freeWord, permitOf(until, cost))',
-    to: 'swap(freeSlot, freeWord, permitOf(until, cost))',
-  }, { file: 'permits.ts', from: 'import { add, load } from', to: 'import { add, load, swap } from' }),
-  mutant('a permit is changed without a turn of the state', 'permits: take of two | heartbeat | heartbeat, over an expiry', [1, 0], {
-    file: 'permits.ts',
-    from: 'bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), address, permit, next)',
-    to: 'swap(address, permit, next)',
-  }, { file: 'permits.ts', from: 'import { add, load } from', to: 'import { add, load, swap } from' }),
-  mutant('an expired permit is renewed', 'permits: take, heartbeat, release | take | take, over an expiry', [0, 0], inPermits(' || hasPassed(untilUs)', '')),
+  mutant(
+    'a ring begins anew without a new header',
+    'log: take after all is over | the same | refund',
+    [0, 0],
+    inLog('    turnHeader(0, 0, 0, true)\n    total = cost', '    total = cost'),
+  ),
+  mutant(
+    'a ring stays where it was',
+    'log: take | larger limit | take',
+    [0, 0],
+    inSweep('if (from != 0 && form >= LOG && liesElsewhere(from)) {', 'if (false) {'),
+  ),
+  mutant(
+    'a permit is given without a turn of the state',
+    'permits: take-over | heartbeat | take',
+    [1, 0],
+    {
+      file: 'permits.ts',
+      from: 'bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), freeSlot, freeWord, permitOf(until, cost))',
+      to: 'swap(freeSlot, freeWord, permitOf(until, cost))',
+    },
+    { file: 'permits.ts', from: 'import { add, load } from', to: 'import { add, load, swap } from' },
+  ),
+  mutant(
+    'a permit is changed without a turn of the state',
+    'permits: take of two | heartbeat | heartbeat, over an expiry',
+    [1, 0],
+    {
+      file: 'permits.ts',
+      from: 'bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), address, permit, next)',
+      to: 'swap(address, permit, next)',
+    },
+    { file: 'permits.ts', from: 'import { add, load } from', to: 'import { add, load, swap } from' },
+  ),
+  mutant(
+    'an expired permit is renewed',
+    'permits: take, heartbeat, release | take | take, over an expiry',
+    [0, 0],
+    inPermits(' || hasPassed(untilUs)', ''),
+  ),
   mutant(
     'a denial does not look whether the permits changed',
     'permits: take of two | heartbeat | heartbeat, over an expiry',
@@ -76,7 +126,12 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     from: 'nowUs = max<i64>(us, <i64>(value >> TURN_BITS)) + baseUs',
     to: 'nowUs = us + baseUs',
   }),
-  mutant('permits stay where they were', 'permits: take | three in flight | release', [0, 0], inSweep('if (!copiedPermits(entry, state, from)) continue', 'load(entry)')),
+  mutant(
+    'permits stay where they were',
+    'permits: take | three in flight | release',
+    [0, 0],
+    inSweep('if (!copiedPermits(entry, state, from)) continue', 'load(entry)'),
+  ),
   mutant('permits are copied without a look at the state', 'permits: three in flight | four in flight | release, take', [2, 0], {
     file: 'move.ts',
     from: '    several.add(descriptor, entry + STATE, state, state)\n',

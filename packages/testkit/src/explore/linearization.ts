@@ -125,7 +125,8 @@ function meanings(history: History, ledger: Ledger, { outcome, kind }: Moment): 
     const after = blocked(ledger, call)
     return open || value === blockLeft(after, call.key, call.nowUs) ? [after] : []
   }
-  if (call.verb === 'refund' && ledger.policy.form === 'CONCURRENCY') return ordinary(history, ledger, { ...outcome, call: { ...call, verb: 'peek' } }, open)
+  if (call.verb === 'refund' && ledger.policy.form === 'CONCURRENCY')
+    return ordinary(history, ledger, { ...outcome, call: { ...call, verb: 'peek' } }, open)
   if (call.verb === 'takeBoth') return together(history, ledger, outcome, open)
   return ordinary(history, ledger, outcome, open)
 }

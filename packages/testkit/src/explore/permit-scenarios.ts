@@ -10,11 +10,15 @@ const FOUR = counting('CONCURRENCY', 4, 10_000)
 const ONE = counting('CONCURRENCY', 1, 10_000)
 const ITS_END = 20_000
 
-const permits = (sketch: ScenarioSketch): Scenario =>
-  scenario({ policy: POLICY, forms: [{}], ...sketch, name: `permits: ${sketch.name}` })
+const permits = (sketch: ScenarioSketch): Scenario => scenario({ policy: POLICY, forms: [{}], ...sketch, name: `permits: ${sketch.name}` })
 
 export const PERMITS: readonly Scenario[] = [
-  permits({ name: 'take | take | take', homes: [0], before: [take(A)], threads: [[take(A, 11_000)], [take(A, 11_000)], [peek(A, 12_000)]] }),
+  permits({
+    name: 'take | take | take',
+    homes: [0],
+    before: [take(A)],
+    threads: [[take(A, 11_000)], [take(A, 11_000)], [peek(A, 12_000)]],
+  }),
   permits({ name: 'first take x 3', homes: [0], lines: 2, threads: [[take(A)], [take(A)], [take(A)]] }),
   permits({
     name: 'first take x 3, idle entries',

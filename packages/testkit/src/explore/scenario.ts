@@ -32,7 +32,17 @@ export type ScenarioSketch = Pick<Scenario, 'name' | 'homes' | 'threads'> & Part
 const RATES: readonly FormOfPolicy[] = [{ form: 'ARRIVAL' }, { form: 'BUCKET' }]
 
 export function scenario(sketch: ScenarioSketch): Scenario {
-  return { policy: PLAIN, forms: RATES, lines: 1, entriesPerLine: 1, denyWhenFull: false, before: [], mayRefuse: false, movesBase: false, ...sketch }
+  return {
+    policy: PLAIN,
+    forms: RATES,
+    lines: 1,
+    entriesPerLine: 1,
+    denyWhenFull: false,
+    before: [],
+    mayRefuse: false,
+    movesBase: false,
+    ...sketch,
+  }
 }
 
 /** The same question in every form of the state word that it is asked of. */

@@ -8,7 +8,17 @@ import { UPDATES } from './update-scenarios.js'
 import { WINDOWS } from './window-scenarios.js'
 
 /** Every question asked of the core, in the order in which they were found worth asking. */
-export const SCENARIOS: readonly Scenario[] = [...HITS, ...CLAIMS, ...TAKE_OVERS, ...FORGETTING, ...UPDATES, ...BOTH, ...WINDOWS, ...LOGS, ...PERMITS]
+export const SCENARIOS: readonly Scenario[] = [
+  ...HITS,
+  ...CLAIMS,
+  ...TAKE_OVERS,
+  ...FORGETTING,
+  ...UPDATES,
+  ...BOTH,
+  ...WINDOWS,
+  ...LOGS,
+  ...PERMITS,
+]
 
 /** @throws {Error} when there is none of that name. */
 export function scenarioNamed(name: string): Scenario {

@@ -8,8 +8,18 @@ const GIVES_FREE = '  store(descriptor + STATUS, withOutcome(status, FREE))\n  r
 
 /** Faults in the swap over several words. */
 export const SEVERAL_MUTANTS: readonly Mutant[] = [
-  mutant('the words go before the outcome is decided', 'both: A and B | B and A | A', [1, 0], inSeveral(DECIDED, 'const done = placed == count')),
-  mutant('the outcome does not depend on the words', 'both: A and B | A | B', [1, 0], inSeveral(DECIDED, DECIDED.replace('placed == count && ', ''))),
+  mutant(
+    'the words go before the outcome is decided',
+    'both: A and B | B and A | A',
+    [1, 0],
+    inSeveral(DECIDED, 'const done = placed == count'),
+  ),
+  mutant(
+    'the outcome does not depend on the words',
+    'both: A and B | A | B',
+    [1, 0],
+    inSeveral(DECIDED, DECIDED.replace('placed == count && ', '')),
+  ),
   mutant(
     'an outcome is written over',
     'both: A and B | A | B',
@@ -37,7 +47,12 @@ export const SEVERAL_MUTANTS: readonly Mutant[] = [
     [1, 0],
     inSeveral('read(word + ((status & OUTCOME_MASK) == DONE ? NEXT : EXPECTED))', 'read(word + EXPECTED)'),
   ),
-  mutant('the tickets of what was called off stay', 'both: A and B | A | B', [1, 0], inSeveral(TICKETS_GO, TICKETS_GO.replace('{', '{\n    if (!done) break'))),
+  mutant(
+    'the tickets of what was called off stay',
+    'both: A and B | A | B',
+    [1, 0],
+    inSeveral(TICKETS_GO, TICKETS_GO.replace('{', '{\n    if (!done) break')),
+  ),
   mutant(
     'a descriptor is free before its tickets are gone',
     'both: A and B | B and A | A',

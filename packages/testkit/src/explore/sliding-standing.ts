@@ -32,13 +32,18 @@ export class SlidingStanding implements Standing {
     const more = verb === 'reserve' ? here.untilFree(call.amount, nowUs) : next.untilNew(nowUs)
     // What changes nothing does not open a window either.
     const unchanged = next.window === here.window && next.previous === here.previous && next.count === here.count
-    return { after: unchanged ? this : next.isNew(nowUs) ? new SlidingStanding(this.policy, 0, 0, 0) : next, value: next.debtAt(nowUs), more }
+    return {
+      after: unchanged ? this : next.isNew(nowUs) ? new SlidingStanding(this.policy, 0, 0, 0) : next,
+      value: next.debtAt(nowUs),
+      more,
+    }
   }
 
   /** The wide form closes a window before it opens another: a thread that comes late may find that, and its clock too early. */
   opened({ verb, nowUs }: Call): Standing {
     const { windowUs, form } = this.policy
-    const closes = form === 'WIDE' && verb !== 'peek' && this.count > 0 && (verb === 'reserve' || this.window < Math.floor(nowUs / windowUs))
+    const closes =
+      form === 'WIDE' && verb !== 'peek' && this.count > 0 && (verb === 'reserve' || this.window < Math.floor(nowUs / windowUs))
     return closes ? new SlidingStanding(this.policy, this.window + 1, this.count, 0) : this
   }
 

@@ -37,10 +37,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
       '      const state = load(entry + STATE)\n      if (state == NEVER_USED) return 0',
       '      const identity = load(entry)\n      const state = load(entry + STATE)\n      if (state == NEVER_USED) return 0',
     ),
-    inTable(
-      '      if (fingerprintOf(load(entry)) == fingerprint) {',
-      '      if (fingerprintOf(identity) == fingerprint) {',
-    ),
+    inTable('      if (fingerprintOf(load(entry)) == fingerprint) {', '      if (fingerprintOf(identity) == fingerprint) {'),
   ),
   mutant(
     'the ordinary take reads the identity before the state',
@@ -154,16 +151,11 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     [0, 0],
     inTable(' && passes(debt, unitsPerToken, capacity)', ''),
   ),
-  mutant(
-    'words of an older policy are read as they stand',
-    'take | looser update | take, second epoch',
-    [0, 0],
-    {
-      file: 'carry.ts',
-      from: 'lag == 0 ? valueOf(state) : expressed(valueOf(state), lag, entry, ofBlock, ticketOf(epochWord))',
-      to: 'valueOf(state)',
-    },
-  ),
+  mutant('words of an older policy are read as they stand', 'take | looser update | take, second epoch', [0, 0], {
+    file: 'carry.ts',
+    from: 'lag == 0 ? valueOf(state) : expressed(valueOf(state), lag, entry, ofBlock, ticketOf(epochWord))',
+    to: 'valueOf(state)',
+  }),
   mutant(
     'the policy is not looked at after the state',
     'take | update | take',

@@ -15,7 +15,12 @@ const THIRD = 31_000
 const FOURTH = 41_000
 
 const windows = (sketch: ScenarioSketch): Scenario =>
-  scenario({ policy: POLICY, forms: [{ form: 'WIDE' }, { form: 'SLIDING' }, { form: 'FIXED' }], ...sketch, name: `windows: ${sketch.name}` })
+  scenario({
+    policy: POLICY,
+    forms: [{ form: 'WIDE' }, { form: 'SLIDING' }, { form: 'FIXED' }],
+    ...sketch,
+    name: `windows: ${sketch.name}`,
+  })
 
 export const WINDOWS: readonly Scenario[] = [
   windows({

@@ -193,7 +193,10 @@ function auditCalls(scenario: Scenario): Call[] {
   const looks = scenario.homes.map((_, key): Call => ({ verb: 'peek', key, nowUs, amount: 0 }))
   const first = [...looks, ...looks.map((call): Call => ({ ...call, verb: 'take', amount: 1 }))]
   if (isRate(scenario.policy)) return first
-  return [...first, ...LATER_LOOKS.flatMap((windows) => looks.map((call) => ({ ...call, nowUs: nowUs + windows * scenario.policy.windowUs })))]
+  return [
+    ...first,
+    ...LATER_LOOKS.flatMap((windows) => looks.map((call) => ({ ...call, nowUs: nowUs + windows * scenario.policy.windowUs }))),
+  ]
 }
 
 function inOrder(outcomes: readonly Outcome[], first: number): Outcome[] {

@@ -62,7 +62,10 @@ test('a refund takes what expires last, of equals the newest', () => {
   const [first, second, third] = [taken(oracle, 1, 0), taken(oracle, 1, 100), taken(oracle, 1, 100)]
   assert.equal(oracle.heartbeat('k', first, 200), true)
   assert.deepEqual(oracle.refund('k', 2, 300), answer(true, 2, 0, 800))
-  assert.deepEqual([first, second, third].map((permit) => oracle.release('k', permit, 300)), [false, true, false])
+  assert.deepEqual(
+    [first, second, third].map((permit) => oracle.release('k', permit, 300)),
+    [false, true, false],
+  )
 })
 
 test('a permit from before a reset releases nothing of later ones', () => {

@@ -81,7 +81,9 @@ export class ConcurrencyOracle extends KeyedOracle<InFlight> {
   /** Those that expire last lose first; of equals the newest. */
   protected override refunded(state: InFlight, tokens: bigint, nowUs: bigint): InFlight {
     let left = tokens
-    const byExpiry = live(state, nowUs).toReversed().sort((a, b) => (a.expiresUs > b.expiresUs ? -1 : a.expiresUs < b.expiresUs ? 1 : 0))
+    const byExpiry = live(state, nowUs)
+      .toReversed()
+      .sort((a, b) => (a.expiresUs > b.expiresUs ? -1 : a.expiresUs < b.expiresUs ? 1 : 0))
     const back = new Map<bigint | Held, bigint>()
     for (const held of byExpiry) {
       back.set(held, min(left, held.cost))

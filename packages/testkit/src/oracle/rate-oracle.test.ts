@@ -103,7 +103,7 @@ test('bookings wait until the debt is within the burst again', () => {
   assert.deepEqual([oracle.reserve('k', 11, 0).allowed, oracle.reserve('k', 11, 0).waitMs], [false, Number.POSITIVE_INFINITY])
 })
 
-test('the latest booking comes back in full, an earlier one without what later ones still wait for', () => {
+test('before its time the latest booking comes back in full, an earlier one not at all', () => {
   const booked = (): [RateOracle, ...ReturnType<RateOracle['reserve']>[]] => {
     const oracle = new RateOracle(TEN_A_SECOND)
     return [oracle, ...[10, 5, 3].map((cost) => oracle.reserve('k', cost, 0))]
@@ -113,7 +113,8 @@ test('the latest booking comes back in full, an earlier one without what later o
   assert.deepEqual(latest.cancel(third, 3, 0), answer(false, 0, 600, 1500))
   const [middle, , second] = booked()
   assert.ok(second)
-  assert.deepEqual(middle.cancel(second, 5, 0), answer(false, 0, 700, 1600))
+  assert.deepEqual(middle.cancel(second, 5, 0), answer(false, 0, 900, 1800))
+  assert.deepEqual(latest.cancel(third, 1, 0), answer(false, 0, 600, 1500))
 })
 
 test('of a booking whose time is long past, only what it would still owe comes back', () => {

@@ -78,7 +78,10 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
     if (this.#spec.slotBytes === 4) return this.#newestSlots(this.#appended(log, { atUs, cost: min(tokens, this.#limit()) }))
     const cost = min(tokens, PENALTY_LIMITS * this.#limit() - this.#used(log, max(nowUs, newest?.atUs ?? nowUs)))
     if (cost <= 0n) return log
-    if (newest === undefined || (storedUs > newest.atUs && this.#live(log, nowUs).filter(({ cost }) => cost > 0n).length < this.#spec.limit)) {
+    if (
+      newest === undefined ||
+      (storedUs > newest.atUs && this.#live(log, nowUs).filter(({ cost }) => cost > 0n).length < this.#spec.limit)
+    ) {
       return this.#appended(log, { atUs, cost })
     }
     return [...log.slice(0, -1), { atUs, cost: newest.cost + cost }]

@@ -10,7 +10,16 @@ test('aligned windows begin at multiples of their length, also before the epoch'
 })
 
 for (const timeZone of ['UTC', 'Europe/Rome'] as const) {
-  const local = new Intl.DateTimeFormat('en-CA', { timeZone, weekday: 'short', year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+  const local = new Intl.DateTimeFormat('en-CA', {
+    timeZone,
+    weekday: 'short',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
   const beginnings = { day: /00:00$/, week: /Mon, .*00:00$/, month: /-01, 00:00$/, year: /-01-01, 00:00$/ }
 
   for (const unit of ['day', 'week', 'month', 'year'] as const) {
@@ -33,5 +42,8 @@ test('a day in Rome has 23 to 25 hours', () => {
     const { startUs, endUs } = calendarWindows({ unit: 'day', timeZone: 'Europe/Rome' })(BigInt(Date.UTC(2026, month, day, 12)) * 1000n)
     return (endUs - startUs) / 3_600_000_000n
   }
-  assert.deepEqual([hoursOf(2, 28), hoursOf(2, 29), hoursOf(2, 30), hoursOf(9, 24), hoursOf(9, 25), hoursOf(9, 26)], [24n, 23n, 24n, 24n, 25n, 24n])
+  assert.deepEqual(
+    [hoursOf(2, 28), hoursOf(2, 29), hoursOf(2, 30), hoursOf(9, 24), hoursOf(9, 25), hoursOf(9, 26)],
+    [24n, 23n, 24n, 24n, 25n, 24n],
+  )
 })

@@ -22,7 +22,15 @@ export function randomGapMs(random: Random, policy: SinglePolicySpec, atMs: numb
     case 4:
       return random.fraction() * windowMs
     case 5: // the clock steps back
-      return -random.pick([0.001, 1, 1000, random.fraction() * windowMs, windowMs, random.fraction() * 3 * windowMs, random.fraction() * HOUR_MS])
+      return -random.pick([
+        0.001,
+        1,
+        1000,
+        random.fraction() * windowMs,
+        windowMs,
+        random.fraction() * 3 * windowMs,
+        random.fraction() * HOUR_MS,
+      ])
     case 6: // to just before the window
       return startOfWindowMs(policy, atMs) - atMs - 0.001
     case 7:

@@ -1,7 +1,6 @@
 import { DAY, HOUR, MINUTE, NOW, SECOND, script, YEAR } from './script.js'
 import type { Vector, VectorPolicy } from './vector.js'
 
-
 function per(limit: number, windowUs: number, burst = limit): VectorPolicy {
   return { limit, windowUs, burst }
 }
