@@ -1,5 +1,6 @@
 import { allOf } from './all-of.js'
-import { checkedCost, checkKey } from './arguments.js'
+import { keysFor } from './all-of-keys.js'
+import { checkedCost } from './arguments.js'
 import type { Booking, BookingDesk } from './booking.js'
 import { checkedPolicy } from './checked-policy.js'
 import { type Clock, clockHandle, type Ticker, tickerOf } from './clock.js'
@@ -11,12 +12,14 @@ import { holdsPermits, isPermit } from './empty-permit.js'
 import { PolicyError, StoreError } from './errors.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from './limiter.js'
 import type { MemoryBooking } from './memory-decisions.js'
-import { checkChange, type MemoryHandle, type MemoryLimiter } from './memory-limiter.js'
-import { MemoryPermit } from './memory-permit.js'
+import type { MemoryHandle, MemoryLimiter } from './memory-limiter.js'
+import { holdOf, MemoryPermit } from './memory-permit.js'
 import { snapshotOf } from './memory-snapshot.js'
 import type { Policy } from './policy.js'
+import { checkChange } from './policy-change.js'
 import type { Reservation } from './reservation.js'
 import { reserve } from './reserving.js'
+import { sumOfStats } from './sum-of-stats.js'
 import { TopLists } from './top-lists.js'
 import { Waiting } from './waiting.js'
 
@@ -88,12 +91,12 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   }
 
   key(key: Key): BoundKey {
-    this.keysOf(key)
+    keysFor(this.parts.length, key)
     return { key, take: (cost) => this.take(key, cost), peek: (cost) => this.peek(key, cost) }
   }
 
   refund(key: Key, tokens: number): Decision {
-    return combined(this.eachKey(key, (part, own) => part.refund(own, tokens)))
+    return this.released(key, (part, own) => part.refund(own, tokens))
   }
 
   penalize(key: Key, tokens: number): Decision {
@@ -101,11 +104,11 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   }
 
   block(key: Key, duration: Duration): Decision {
-    return combined(this.eachKey(key, (part, own) => part.block(own, duration)))
+    return this.released(key, (part, own) => part.block(own, duration))
   }
 
   reset(key: Key): Decision {
-    return combined(this.eachKey(key, (part, own) => part.reset(own)))
+    return this.released(key, (part, own) => part.reset(own))
   }
 
   update(policy: Policy): void {
@@ -118,6 +121,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     for (const [i, part] of this.parts.entries()) checkChange(part.policy, policies[i] as Policy)
     for (const [i, part] of this.parts.entries()) part.update(policies[i] as Policy)
     this.name = name
+    this.waiting.released()
   }
 
   handle(): LimiterHandle {
@@ -132,16 +136,8 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   }
 
   stats(): LimiterStats {
-    const all = this.parts.map((part) => part.stats())
-    const sum = (name: keyof LimiterStats): number => all.reduce((total, stats) => total + stats[name], 0)
-    return {
-      keys: sum('keys'),
-      evictions: sum('evictions'),
-      refusals: sum('refusals'),
-      casRetries: sum('casRetries'),
-      contentions: sum('contentions'),
-      memoryBytes: Math.max(...all.map(({ memoryBytes }) => memoryBytes)),
-    }
+    // One memory holds them all.
+    return { ...sumOfStats(this.parts), memoryBytes: this.first.stats().memoryBytes }
   }
 
   hotKeys(n?: number): ReturnType<TopLists['top']> {
@@ -183,7 +179,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
 
   private taken(key: Key, cost: number): AllOfBooking {
     const tokens = checkedCost(cost)
-    const keys = this.keysOf(key)
+    const keys = keysFor(this.parts.length, key)
     const { core } = this.first
     let nowUs = this.first.nowUs()
     let isSecondReading = false
@@ -216,12 +212,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   private charged(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
     const whole = combined(parts.map(({ decision }) => decision))
     const permits = parts.map(({ decision }) => decision).filter(isPermit)
-    const hold = {
-      release: () => permits.map((permit) => permit.release()).some((released) => released),
-      renew: () => permits.map((permit) => permit.heartbeat()).every((renewed) => renewed),
-      shrink: () => false,
-    }
-    const decision = permits.length > 0 ? new MemoryPermit(whole, hold) : whole
+    const decision = permits.length > 0 ? new MemoryPermit(whole, holdOf(permits)) : whole
     this.lists.count(key, true)
     return { key, cost, allowed: true, bookedUs: nowUs, atUs: nowUs, maybeSooner: false, decision, parts }
   }
@@ -239,22 +230,19 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     return { key, cost, allowed: false, bookedUs: nowUs, atUs, maybeSooner: true, decision, parts }
   }
 
+  /** Of each part; then those who stand in line ask again. */
+  private released(key: Key, verb: (part: MemoryLimiter, own: string) => Decision): Decision {
+    const decision = combined(this.eachKey(key, verb))
+    if (this.waiting.queued > 0) this.waiting.released(key)
+    return decision
+  }
+
   private get first(): MemoryLimiter {
     return this.parts[0] as MemoryLimiter
   }
 
   private eachKey(key: Key, verb: (part: MemoryLimiter, own: string) => Decision): Decision[] {
-    const keys = this.keysOf(key)
+    const keys = keysFor(this.parts.length, key)
     return this.parts.map((part, i) => verb(part, keys[i] as string))
-  }
-
-  /** @throws {PolicyError} `KEY_INVALID` */
-  private keysOf(key: Key): readonly string[] {
-    const keys = typeof key === 'string' ? this.parts.map(() => key) : key
-    if (!Array.isArray(keys) || keys.length !== this.parts.length) {
-      throw new PolicyError('KEY_INVALID', 'key', key, `must be a string, or one for each of the ${this.parts.length} policies`)
-    }
-    for (const own of keys) checkKey(own)
-    return keys
   }
 }

@@ -88,7 +88,7 @@ export class MemoryDecisions {
     return this.terms.foreseen(debt, tokens, blockMs)
   }
 
-  /** A take of `cost` at the earliest time, within `mostUs`. */
+  /** A take of `cost` at the earliest time, within `mostUs`. Whoever waits asks again and again, so that denials are told elsewhere. */
   protected bookHashed(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
     const tokens = checkedCost(cost)
     const nowUs = this.nowUs()
@@ -102,13 +102,14 @@ export class MemoryDecisions {
       return { ...booked, allowed: true, atUs, maybeSooner: false, decision: terms.allowed(debt), debt }
     }
     const wouldWaitUs = answer < 0 ? terms.untilFreeUs(-1 - answer, tokens) : undefined
-    const decision = this.notAllowed(key, low, high, nowUs, tokens, answer)
+    const decision = answer < 0 ? terms.denied(-1 - answer, tokens) : this.unanswered(key, low, high, nowUs, tokens)
     const atUs = nowUs + (wouldWaitUs ?? decision.retryAfterMs * 1000)
     return {
       ...booked,
       allowed: decision.allowed,
       atUs: decision.allowed ? nowUs : atUs,
-      maybeSooner: answer !== answer,
+      // Only of permits nobody knows when they come back.
+      maybeSooner: terms.policy.algorithm === 'concurrency',
       decision,
       debt: 0,
     }
@@ -131,7 +132,7 @@ export class MemoryDecisions {
         : answer < 0
           ? terms.denied(-1 - answer, cost)
           : this.unanswered(key, low, high, nowUs, cost, isLate)
-    const debt = answer >= 0 ? answer : 0
+    const debt = answer > 0 ? answer : 0
     return {
       key,
       cost,

@@ -4,8 +4,8 @@ import { checkedPolicy } from './checked-policy.js'
 import { type Clock, clockHandle } from './clock.js'
 import type { Core } from './core.js'
 import type { Decision } from './decision.js'
+import { denials } from './diagnostics.js'
 import type { Duration } from './duration.js'
-import { PolicyError } from './errors.js'
 import { fingerprint, high, low } from './fingerprint.js'
 import type { HotKeys } from './hot-keys.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from './limiter.js'
@@ -14,6 +14,7 @@ import { type Descriptor, type MemoryBooking, MemoryDecisions, type MemoryLimite
 import { type SnapshotSection, snapshotOf } from './memory-snapshot.js'
 import type { Algorithm, Policy } from './policy.js'
 import { publishPolicy } from './policy-block.js'
+import { checkChange } from './policy-change.js'
 import type { ReleaseWord } from './release-watch.js'
 import type { Reservation } from './reservation.js'
 import { reserve } from './reserving.js'
@@ -72,11 +73,15 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
   }
 
   wait(key: Key, options?: WaitOptions): Promise<Answer> {
-    return this.waiting.wait(key, options)
+    const answer = this.waiting.wait(key, options)
+    if (this.lists === undefined && !denials.hasSubscribers) return answer
+    return answer.then((decision) => this.told(key, options?.cost ?? 1, decision))
   }
 
   reserve(key: Key, cost: number): Reservation {
-    return reserve(this, key, cost)
+    const reservation = reserve(this, key, cost)
+    if (this.lists !== undefined || denials.hasSubscribers) this.told(key, cost, { ...reservation.decision, allowed: reservation.allowed })
+    return reservation
   }
 
   key(key: Key): BoundKey<Answer> {
@@ -88,7 +93,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
 
   refund(key: Key, tokens: number): Decision {
     const { refund } = this.opened.core
-    return this.change(key, (nowUs) => refund(low, high, nowUs, checkedTokens(tokens)))
+    return this.released(key, (nowUs) => refund(low, high, nowUs, checkedTokens(tokens)))
   }
 
   penalize(key: Key, tokens: number): Decision {
@@ -99,13 +104,13 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
   block(key: Key, duration: Duration): Decision {
     const us = blockUs(duration)
     const { block } = this.opened.core
-    return this.change(key, (nowUs) => block(low, high, nowUs, us))
+    return this.released(key, (nowUs) => block(low, high, nowUs, us))
   }
 
   reset(key: Key): Decision {
     const { block, reset } = this.opened.core
     this.change(key, (nowUs) => block(low, high, nowUs, 0))
-    return this.change(key, (nowUs) => reset(low, high, nowUs))
+    return this.released(key, (nowUs) => reset(low, high, nowUs))
   }
 
   update(policy: Policy): void {
@@ -114,6 +119,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
     // Read last, and anew: what other threads take under the old policy after this reading counts as taken before it.
     this.opened.core.prepare()
     publishPolicy(this.opened, next, this.ticker.read())
+    if (this.waiting.queued > 0) this.waiting.released()
   }
 
   handle(): LimiterHandle {
@@ -162,7 +168,6 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
     checkKey(key)
     fingerprint(key, this.k0, this.k1)
     const booking = this.bookHashed(key, low, high, cost, Math.min(mostMs * 1000, Number.MAX_SAFE_INTEGER))
-    this.lists?.count(key, booking.allowed)
     return booking as MemoryBooking<Answer>
   }
 
@@ -213,6 +218,20 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
     fingerprint(key, this.k0, this.k1)
   }
 
+  /** A change after which those who stand in line for the key ask again: something may have come back. */
+  private released(key: Key, verb: (nowUs: number) => number): Decision {
+    const decision = this.change(key, verb)
+    if (this.waiting.queued > 0) this.onRelease(key as string)
+    return decision
+  }
+
+  /** Counts what came of a wait or a reservation, and tells of a denial. */
+  private told<Told extends Decision>(key: Key, cost: number, decision: Told): Told {
+    this.lists?.count(key, decision.allowed)
+    if (!decision.allowed && denials.hasSubscribers) denials.publish({ policy: decision.policy, key, cost, decision })
+    return decision
+  }
+
   private change(key: Key, verb: (nowUs: number) => number): Decision {
     checkKey(key)
     const nowUs = this.nowUs()
@@ -221,17 +240,5 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
     const [ownLow, ownHigh] = [low, high]
     this.answered(verb(nowUs), key)
     return this.peekHashed(key, ownLow, ownHigh, 1, nowUs)
-  }
-}
-
-/** @throws {PolicyError} `ALGORITHM_CHANGE` */
-export function checkChange(before: Policy, next: Policy): void {
-  if (next.algorithm !== before.algorithm) {
-    const mend = `must stay ${before.algorithm}: make a new limiter to change the algorithm`
-    throw new PolicyError('ALGORITHM_CHANGE', 'policy', next.algorithm, mend)
-  }
-  if (next.slotBytes !== before.slotBytes) {
-    const mend = `must stay ${before.slotBytes}: make a new limiter to change it`
-    throw new PolicyError('ALGORITHM_CHANGE', 'slotBytes', next.slotBytes, mend)
   }
 }

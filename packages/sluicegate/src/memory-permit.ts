@@ -10,6 +10,16 @@ export interface Hold {
   shrink(tokens: number): boolean
 }
 
+/** What several permits hold together. */
+export function holdOf(permits: readonly Permit[]): Hold {
+  return {
+    release: () => permits.map((permit) => permit.release()).some((released) => released),
+    renew: () => permits.map((permit) => permit.heartbeat()).every((renewed) => renewed),
+    // Each part gives back its own.
+    shrink: () => false,
+  }
+}
+
 /** A permit of a limiter in memory; without a hold, the answer to a take that was denied. */
 export class MemoryPermit implements Permit {
   readonly allowed: boolean

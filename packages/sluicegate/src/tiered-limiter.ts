@@ -8,6 +8,7 @@ import type { HotKey, HotKeys } from './hot-keys.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from './limiter.js'
 import type { Policy } from './policy.js'
 import type { Reservation } from './reservation.js'
+import { sumOfStats } from './sum-of-stats.js'
 import { type Tier, tieredSnapshot } from './tiered-snapshot.js'
 import { WrappedLimiter } from './wrapped-limiter.js'
 
@@ -111,11 +112,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   override stats(): LimiterStats {
-    const sum: Record<string, number> = {}
-    for (const limiter of this.limiters()) {
-      for (const [name, count] of Object.entries(limiter.stats())) sum[name] = (sum[name] ?? 0) + count
-    }
-    return sum as Record<keyof LimiterStats, number>
+    return sumOfStats(this.limiters())
   }
 
   override hotKeys(n = 10): HotKeys {

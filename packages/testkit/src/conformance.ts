@@ -1,4 +1,4 @@
-import { ALGORITHMS } from './conformance/algorithms.js'
+import { ALGORITHMS, type Examined } from './conformance/algorithms.js'
 import { blocks } from './conformance/blocks.js'
 import { budget } from './conformance/budget.js'
 import { fixturesOf, type MakeLimiter } from './conformance/fixture.js'
@@ -16,7 +16,7 @@ const SHARED = { verbs, blocks, budget, time, updates, misuse, keys, table, watc
 
 /** Which tests to register; default all. */
 export interface ConformanceChoice {
-  readonly algorithms?: typeof ALGORITHMS
+  readonly algorithms?: readonly Examined['name'][]
   readonly shared?: readonly (keyof typeof SHARED)[]
   /** Whether also those of what is true of one algorithm alone. */
   readonly own?: boolean
@@ -31,9 +31,10 @@ export interface ConformanceChoice {
  * room shows nothing remaining, and waits until a key near it may be forgotten.
  */
 export function conformance(store: string, make: MakeLimiter, choice: ConformanceChoice = {}): void {
-  const { algorithms = ALGORITHMS, shared = Object.keys(SHARED) as (keyof typeof SHARED)[], own: withOwn = true } = choice
+  const { algorithms, shared = Object.keys(SHARED) as (keyof typeof SHARED)[], own: withOwn = true } = choice
   const fixture = fixturesOf(make)
-  for (const { name: algorithm, policyOf, own } of algorithms) {
+  for (const { name: algorithm, policyOf, own } of ALGORITHMS) {
+    if (algorithms?.includes(algorithm) === false) continue
     const name = `${store}, ${algorithm}`
     for (const part of shared) SHARED[part](name, fixture, policyOf)
     if (withOwn) own(name, fixture)

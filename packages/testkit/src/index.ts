@@ -1,7 +1,7 @@
 export { BookingBucket, type GiveBackRule, giveBackRule } from './booking-bucket.js'
 export { BookingPlaces } from './booking-places.js'
 export { type CompareOptions, compareSeeds, type OracleRun, seedsFrom } from './compare-seeds.js'
-export { conformance } from './conformance.js'
+export { type ConformanceChoice, conformance } from './conformance.js'
 export { crewFor, Mate } from './crew.js'
 export { type CrowdResult, crowd } from './crowd.js'
 export { type FloodResult, flood } from './flood.js'

@@ -14,7 +14,7 @@ const known = [take(A), take(B)]
 export const BOTH: readonly Scenario[] = [
   both({ name: 'A and B | B and A | A', before: known, threads: [[takeBoth(A, B)], [takeBoth(B, A)], [take(A)]] }),
   both({ name: 'A and B | A | B', before: known, threads: [[takeBoth(A, B)], [take(A)], [take(B)]] }),
-  both({ name: 'A and B | B and A, first takes', homes: [0, 0.5], threads: [[takeBoth(A, B)], [takeBoth(B, A)]] }),
+  both({ name: 'A and B | B and A, A comes first', before: [take(B)], threads: [[takeBoth(A, B)], [takeBoth(B, A)]] }),
   both({
     name: 'A and B, B full | refund | peek',
     before: [take(A), take(B, 10_000, 3)],

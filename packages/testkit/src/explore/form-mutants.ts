@@ -18,13 +18,13 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     'no seal before the copy',
     'windows: take in the new | in the new | in the old',
     [2, 0],
-    inPrevious('  if (!isSealed(value)) {\n', '  if (false) {\n'),
+    inPrevious('if (!isSealed(valueOf(state))) swap(', 'if (false) swap('),
   ),
   mutant(
     'the copy does not look at the state',
     'windows: take in the new, in the third | in the old | in the new',
     [2, 0],
-    inPrevious('  if (load(entry + STATE) == state) swap', '  swap'),
+    inPrevious('else if (load(entry + STATE) == state) swap(', 'else swap('),
   ),
   mutant(
     'a new window without a copy',
@@ -32,7 +32,7 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     [0, 0],
     inReplace('form == WIDE && needsCopy(', 'false && needsCopy('),
   ),
-  mutant('a sealed count still counts', 'windows: take in the new | in the new | in the old', [1, 0], {
+  mutant('a sealed count still counts', 'windows: take in the new, in the third | in the old | in the new', [1, 0], {
     file: 'sliding-window.ts',
     from: '    if (isSealed(value)) {\n',
     to: '    if (false) {\n',
@@ -68,7 +68,7 @@ export const FORM_MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'header and state change one after the other',
-    'log: take | refund | take',
+    'log: take | refund of two | peek',
     [1, 0],
     inReplace(
       'return bothReplaced(entry + STATE, state, word, headerOf(entry), header, log.nextHeader) ? 0 : RETRY',
@@ -85,7 +85,7 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     'a ring stays where it was',
     'log: take | larger limit | take',
     [0, 0],
-    inSweep('if (from != 0 && form >= LOG && liesElsewhere(from)) {', 'if (false) {'),
+    inSweep('if (from != 0 && form == LOG) {', 'if (false) {'),
   ),
   mutant(
     'a permit is given without a turn of the state',
@@ -117,8 +117,8 @@ export const FORM_MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a denial does not look whether the permits changed',
-    'permits: take of two | heartbeat | heartbeat, over an expiry',
-    [2, 0],
+    'permits: take-over, take | release | take-over',
+    [1, 0],
     inPermits('  if (load(entry + STATE) != state) return RETRY\n', ''),
   ),
   mutant('for a key time runs back', 'permits: take | heartbeat | release, over an expiry', [0, 0], {
@@ -130,9 +130,9 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     'permits stay where they were',
     'permits: take | three in flight | release',
     [0, 0],
-    inSweep('if (!copiedPermits(entry, state, from)) continue', 'load(entry)'),
+    inSweep('form == CONCURRENCY && liesElsewhere(from) && !copiedPermits(entry, state, from)', 'false'),
   ),
-  mutant('permits are copied without a look at the state', 'permits: three in flight | four in flight | release, take', [2, 0], {
+  mutant('permits are copied without a look at the state', 'permits: take | three in flight | release', [1, 0], {
     file: 'move.ts',
     from: '    several.add(descriptor, entry + STATE, state, state)\n',
     to: '',

@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { coreSources, substituted } from './core-sources.js'
-import { ExploredModules } from './explored-modules.js'
+import { hunt } from './hunt.js'
 import { MUTANTS } from './mutants.js'
-import { scenarioNamed } from './scenarios.js'
 
 const MOST_SCHEDULES = 1_000_000
 
-for (const { name, scenario, preemptions, deaths, substitutions } of MUTANTS) {
-  test(`the explorer finds the planted fault: ${name}`, async (t) => {
-    const question = scenarioNamed(scenario)
-    const planted = await ExploredModules.compile([question], substitutions)
-    const { violation, schedules } = planted.explore(question, { preemptions, deaths, most: MOST_SCHEDULES })
+for (const mutant of MUTANTS) {
+  test(`the explorer finds the planted fault: ${mutant.name}`, async (t) => {
+    const { violation, schedules } = await hunt(mutant, MOST_SCHEDULES)
     assert.notEqual(violation, undefined, `not found in ${schedules} schedules`)
-    t.diagnostic(`${schedules} schedules of "${scenario}": ${violation?.what}`)
+    t.diagnostic(`${schedules} schedules of "${mutant.scenario}": ${violation?.what}`)
   })
 }
 

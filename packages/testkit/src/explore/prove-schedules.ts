@@ -1,9 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import type { Exploration } from './explore.js'
 import { ExploredModules } from './explored-modules.js'
+import { hunt } from './hunt.js'
 import { MUTANTS } from './mutants.js'
 import { inEachForm, type Scenario } from './scenario.js'
-import { SCENARIOS, scenarioNamed } from './scenarios.js'
+import { SCENARIOS } from './scenarios.js'
 import type { SearchBounds } from './search.js'
 
 // The whole proof by exploration: every scenario, in both forms of the state word, to three preemptions, to two with a thread
@@ -72,9 +73,9 @@ function named({ name }: Scenario, { preemptions, deaths }: SearchBounds): { sce
 
 async function caught(): Promise<{ name: string; scenario: string; preemptions: number; deaths: number; schedules: number | undefined }[]> {
   const found = []
-  for (const { name, scenario, preemptions, deaths, substitutions } of MUTANTS) {
-    const planted = await ExploredModules.compile([scenarioNamed(scenario)], substitutions)
-    const { violation, schedules } = planted.explore(scenarioNamed(scenario), { preemptions, deaths, most: MOST_OF_MUTANTS })
+  for (const mutant of MUTANTS) {
+    const { name, scenario, preemptions, deaths } = mutant
+    const { violation, schedules } = await hunt(mutant, MOST_OF_MUTANTS)
     found.push({ name, scenario, preemptions, deaths, schedules: violation === undefined ? undefined : schedules })
   }
   return found

@@ -66,7 +66,7 @@ export const SEVERAL_MUTANTS: readonly Mutant[] = [
     [2, 0],
     inSeveral('((turnOf(status) + 1) << OUTCOME_BITS)', '(turnOf(status) << OUTCOME_BITS)'),
   ),
-  mutant('a key with a ticket is not found', 'both: A and B | A | B', [1, 0], {
+  mutant('a key with a ticket is not found', 'both: A and B, B full | refund | peek', [1, 0], {
     file: 'table.ts',
     from: '        if (isTicket(state)) {\n',
     to: '        if (false) {\n',

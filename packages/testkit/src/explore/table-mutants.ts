@@ -7,6 +7,9 @@ const inClaim = (from: string, to: string): Substitution => ({ file: 'claim.ts',
 const inTable = (from: string, to: string): Substitution => ({ file: 'table.ts', from, to })
 const inWords = (from: string, to: string): Substitution => ({ file: 'words.ts', from, to })
 
+/** What tells the ordinary take of a bucket or GCRA from that of the other forms. */
+const QUICK = ' && isOrdinary(state, nowUs) && !isGated'
+
 /** Faults in what every form has in common: the table, the loop, the change of policy. */
 export const TABLE_MUTANTS: readonly Mutant[] = [
   mutant('the swap is two steps', 'take | take | take, one key', [1, 0], {
@@ -44,8 +47,8 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'take | take-over, one entry',
     [1, 0],
     inCas(
-      '  const state = load(entry + STATE)\n  if (fingerprintOf(load(entry)) == fingerprint && isOrd',
-      '  const identity = load(entry)\n  const state = load(entry + STATE)\n  if (fingerprintOf(identity) == fingerprint && isOrd',
+      `  const state = load(entry + STATE)\n  if (fingerprintOf(load(entry)) == fingerprint${QUICK}`,
+      `  const identity = load(entry)\n  const state = load(entry + STATE)\n  if (fingerprintOf(identity) == fingerprint${QUICK}`,
     ),
   ),
   mutant(
@@ -163,7 +166,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     inCas('  const state = seenState\n  refresh()\n', '  const state = seenState\n'),
     { file: 'policy.ts', from: '  return load(base + EPOCH) == epochWord && headOf', to: '  return headOf' },
   ),
-  mutant('the ordinary take does not see a block', 'take | block | take', [0, 0], inCas(' && !isGated(fingerprint, nowUs)', '')),
+  mutant('the ordinary take does not see a block', 'take | block | take', [0, 0], inCas(' && !isGated(fingerprint, nowUs) && tokens', ' && tokens')),
   mutant(
     'a newcomer forgets its own key, which has moved in meanwhile',
     'two costs of a newcomer | one entry in debt',

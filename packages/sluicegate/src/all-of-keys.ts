@@ -1,0 +1,20 @@
+import { checkKey } from './arguments.js'
+import { PolicyError } from './errors.js'
+import type { Key } from './limiter.js'
+
+/**
+ * The key of each of so many policies: the same for all, or one each.
+ *
+ * @throws {PolicyError} `KEY_INVALID`
+ */
+export function keysFor(policies: number, key: Key): readonly string[] {
+  if (typeof key === 'string') {
+    checkKey(key)
+    return new Array<string>(policies).fill(key)
+  }
+  if (!Array.isArray(key) || key.length !== policies) {
+    throw new PolicyError('KEY_INVALID', 'key', key, `must be a string, or one for each of the ${policies} policies`)
+  }
+  for (const own of key) checkKey(own)
+  return key
+}
