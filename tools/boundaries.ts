@@ -36,7 +36,7 @@ export const BOUNDARIES: readonly Boundary[] = [
   },
   {
     why: 'the oracle is a second opinion: it takes types from the library and never its arithmetic',
-    files: /^packages\/testkit\/src\/(oracle|exact)[^/]*\.ts$/,
+    files: /^packages\/testkit\/src\/(oracle|history)\/[^/]*\.ts$/,
     allows: (edge) => edge.typeOnly || !isPackage(edge, 'sluicegate'),
   },
   {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { boundaryFaults, checkBoundaries } from './check-boundaries.js'
 
 const LIMITER = 'packages/sluicegate/src/limiter.ts'
-const ORACLE = 'packages/testkit/src/oracle.ts'
+const ORACLE = 'packages/testkit/src/oracle/rate-oracle.ts'
 const HTTP = 'packages/server/src/protocols/http/take.ts'
 
 const CROSSINGS: readonly (readonly [what: string, file: string, source: string])[] = [

@@ -114,7 +114,7 @@ export function stage(descriptor: usize, fingerprint: u64, home: i32, tokens: i6
 }
 
 /** See `changePermit` in permits.ts; 0 also for a key that lives nowhere. */
-export function changePermitOf(fingerprint: u64, home: i32, nowUs: i64, renew: bool, slot: i64, untilUs: i64, tokens: i64): f64 {
+export function changePermitOf(fingerprint: u64, home: i32, nowUs: i64, renew: bool, given: i64, untilUs: i64, tokens: i64): f64 {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     if (attempt > 0) backOff(attempt)
     const entry = find(fingerprint, home)
@@ -126,7 +126,7 @@ export function changePermitOf(fingerprint: u64, home: i32, nowUs: i64, renew: b
       carryOver(entry)
       continue
     }
-    const answer = changePermit(renew, entry, state, valueOf(state), sinceBase(nowUs), slot, untilUs, tokens)
+    const answer = changePermit(renew, entry, state, valueOf(state), sinceBase(nowUs), given, untilUs, tokens)
     if (answer != RETRY) return answer
   }
   add(base + CONTENTIONS, 1)

@@ -7,7 +7,7 @@ import { tableAddress } from "./table"
 // Concurrency: latest reading by which anything changed, in microseconds since the time base | turn 9. The permits are in the
 // entry's companions, one a slot:
 //
-//   permit     0 | expiry 49, in microseconds since the Unix epoch, modulo | cost 14
+//   permit     0 | expiry 47, in microseconds since the Unix epoch, modulo | serial 2 | cost 14
 //
 // A permit is given, renewed and taken back together with a new turn of the state word (several.ts), so that whoever has read the
 // slots and finds the state unchanged knows that they are too. A permit that has expired is free for the next one, and nobody can
@@ -17,7 +17,10 @@ const TURN_BITS: u64 = 9
 const TURN_MASK: u64 = (1 << 9) - 1
 const COST_BITS: u64 = 14
 const COST_MASK: u64 = (1 << 14) - 1
-const EXPIRY_MASK: u64 = (1 << 49) - 1
+const SERIAL_MASK: u64 = 3
+const SERIAL_BITS: u64 = 2
+const EXPIRY_BITS: u64 = 47
+const EXPIRY_MASK: u64 = (1 << 47) - 1
 /** Longer than any permit: what happened so long before is over, and is wiped before it could be mistaken for the future. */
 const ANCIENT_US: i64 = 1 << 45
 
@@ -46,8 +49,14 @@ export function turned(value: u64): u64 {
   return <i64>((slot - slotOf(entry, 0)) / 8)
 }
 
-export function permitOf(expiryUs: i64, cost: i64): u64 {
-  return ((<u64>expiryUs & EXPIRY_MASK) << COST_BITS) | <u64>cost
+/** The serial tells permits apart that were given at one time in one slot. */
+export function permitOf(expiryUs: i64, serial: u64, cost: i64): u64 {
+  return ((((<u64>expiryUs & EXPIRY_MASK) << SERIAL_BITS) | (serial & SERIAL_MASK)) << COST_BITS) | <u64>cost
+}
+
+/** The serial of a permit that is given with this value's next turn. */
+@inline export function serialAfter(value: u64): u64 {
+  return (value + 1) & SERIAL_MASK
 }
 
 /** When a permit given now expires. */
@@ -58,9 +67,9 @@ export function expiryUs(): i64 {
 /** Microseconds that a permit has left; 0 or less when it has expired, or is none. */
 @inline export function leftUs(permit: u64): i64 {
   if (permit == 0) return 0
-  // The difference of two times modulo 2^49, as a signed number.
-  const shift: i64 = 64 - 49
-  return ((<i64>(permit >> COST_BITS) - nowUs) << shift) >> shift
+  // The difference of two times modulo 2^47, as a signed number.
+  const shift: i64 = 64 - <i64>EXPIRY_BITS
+  return ((<i64>(permit >> (COST_BITS + SERIAL_BITS)) - nowUs) << shift) >> shift
 }
 
 /** Whether a time is over for the key last read. */

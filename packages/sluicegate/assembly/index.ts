@@ -2,7 +2,7 @@ import { detail, why } from "./answers"
 import { load, store } from "./atomics"
 import * as cas from "./cas"
 import { BLOCKED_UNTIL, DENY_WHEN_FULL, EPOCH, LINES, TAKEOVER_HIGH } from "./memory-map"
-import { givenSlot as slotGiven, givenUntilUs as untilGiven } from "./permits"
+import { givenPermit as permitGiven, givenUntilUs as untilGiven } from "./permits"
 import { refresh } from "./policy"
 import { seedRandom } from "./random"
 import { base, openSection } from "./section"
@@ -147,8 +147,9 @@ export function closeDescriptor(descriptor: usize): void {
 
 // Permits.
 
-export function givenSlot(): f64 {
-  return <f64>slotGiven
+/** The permit that the last take gave: what to ask for it by, and when it expires. */
+export function givenPermit(): f64 {
+  return <f64>permitGiven
 }
 
 export function givenUntilUs(): f64 {
@@ -156,8 +157,8 @@ export function givenUntilUs(): f64 {
 }
 
 /** Renews a permit, or takes tokens from it, all of them gives it back: when it expires; 0 when it was nobody's any more. */
-export function changePermit(low: u32, high: u32, nowUs: f64, renew: bool, slot: f64, untilUs: f64, tokens: f64): f64 {
-  return cas.changePermitOf(fingerprintFrom(low, high), homeLine(low), <i64>nowUs, renew, <i64>slot, <i64>untilUs, <i64>tokens)
+export function changePermit(low: u32, high: u32, nowUs: f64, renew: bool, given: f64, untilUs: f64, tokens: f64): f64 {
+  return cas.changePermitOf(fingerprintFrom(low, high), homeLine(low), <i64>nowUs, renew, <i64>given, <i64>untilUs, <i64>tokens)
 }
 
 export function whyUnanswered(): i32 {

@@ -1,7 +1,7 @@
 import { RETRY } from "./answers"
 import { add, load } from "./atomics"
 import {
-  costOf, debtOf, expiryUs, freeSlot, freeWord, hasPassed, lastToExpire, permitOf, slotNumber, slotOf, standAt, turned,
+  costOf, debtOf, expiryUs, freeSlot, freeWord, hasPassed, lastToExpire, permitOf, serialAfter, slotNumber, slotOf, standAt, turned,
 } from "./concurrency"
 import { RELEASES, STATE } from "./memory-map"
 import { capacity, epoch, slots } from "./policy"
@@ -17,8 +17,8 @@ import { isMark, lagOf, ownerOf, valueOf, withValue } from "./words"
 /** Swaps that a refund of several permits may lose. */
 const MOST_LOST: i32 = 100
 
-/** Slot of the permit last given, and when it expires, in microseconds since the Unix epoch. */
-export let givenSlot: i64 = 0
+/** The permit last given: its slot 27 | its key's owner 3 | serial 2, and when it expires, in microseconds since the Unix epoch. */
+export let givenPermit: i64 = 0
 export let givenUntilUs: i64 = 0
 
 /** A verb on a key that lives in `entry`. Answers as `change` does in cas.ts. */
@@ -31,9 +31,10 @@ export function changePermits(verb: i32, entry: usize, state: u64, value: u64, u
   if (cost > 0 && freeSlot != 0) {
     const until = expiryUs()
     const slot = slotNumber(entry, freeSlot)
-    if (!bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), freeSlot, freeWord, permitOf(until, cost))) return RETRY
+    const serial = serialAfter(value)
+    if (!bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), freeSlot, freeWord, permitOf(until, serial, cost))) return RETRY
     waitFor(0)
-    givenSlot = slot
+    givenPermit = (slot << 5) | <i64>((ownerOf(state) << 2) | serial)
     givenUntilUs = until
     return <f64>(used + cost)
   }
@@ -70,14 +71,17 @@ function refunded(entry: usize, state: u64, value: u64, us: i64, tokens: i64): f
  * Renews a permit, or takes `tokens` from it, if it still expires when it was told to. When it expires then, in microseconds since
  * the Unix epoch; 0 when it is nobody's any more, RETRY to be called again.
  */
-export function changePermit(renew: bool, entry: usize, state: u64, value: u64, us: i64, slot: i64, untilUs: i64, tokens: i64): f64 {
+export function changePermit(renew: bool, entry: usize, state: u64, value: u64, us: i64, given: i64, untilUs: i64, tokens: i64): f64 {
   standAt(value, us)
+  const slot = given >> 5
+  const serial = <u64>given & 3
   const address = slotOf(entry, slot)
-  const permit = slot < slots ? settled(address) : 0
+  const isOfOwner = slot < slots && ownerOf(state) == (<u64>(given >> 2) & 7)
+  const permit = isOfOwner ? settled(address) : 0
   const cost = costOf(permit)
-  if (permit == 0 || permit != permitOf(untilUs, cost) || hasPassed(untilUs)) return load(entry + STATE) == state ? 0 : RETRY
+  if (permit == 0 || permit != permitOf(untilUs, serial, cost) || hasPassed(untilUs)) return load(entry + STATE) == state ? 0 : RETRY
   const until = renew ? expiryUs() : untilUs
-  const next = cost > tokens ? permitOf(until, cost - tokens) : 0
+  const next = cost > tokens ? permitOf(until, serial, cost - tokens) : 0
   if (!bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), address, permit, next)) return RETRY
   if (tokens > 0) {
     add(base + RELEASES, 1)

@@ -52,10 +52,11 @@ export interface Core {
   stage(descriptor: number, low: number, high: number, nowUs: number, tokens: number): number
   commit(descriptor: number): boolean
   closeDescriptor(descriptor: number): void
-  givenSlot(): number
+  /** The permit that the last take gave: what to ask for it by, and when it expires. */
+  givenPermit(): number
   givenUntilUs(): number
   /** When it expires, or 0 when it was nobody's any more. */
-  changePermit(low: number, high: number, nowUs: number, renew: boolean, slot: number, untilUs: number, tokens: number): number
+  changePermit(low: number, high: number, nowUs: number, renew: boolean, given: number, untilUs: number, tokens: number): number
   whyUnanswered(): number
   detailOfUnanswered(): number
   forgotten(): number

@@ -27,6 +27,7 @@ import { Waiting } from './waiting.js'
 export interface AllOfHandle extends LimiterHandle {
   readonly parts: readonly MemoryHandle[]
   readonly name: string
+  readonly clock: ReturnType<typeof clockHandle>
 }
 
 /** What the parts have in common. */
@@ -53,6 +54,8 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   private readonly ticker: Ticker
   private readonly lists: TopLists
   private readonly waiting: Waiting<Decision>
+  /** Whether a part of it is a concurrency limit. */
+  private readonly holdsPermits: boolean
   private name: string
 
   constructor({ parts, name, clock, hotKeys, maxWaiters }: AllOfParts) {
@@ -62,6 +65,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     this.ticker = tickerOf(clock)
     this.lists = new TopLists(hotKeys)
     const releases = parts.find((part) => holdsPermits(part.policy))?.releases()
+    this.holdsPermits = releases !== undefined
     this.waiting = new Waiting({ desk: this, clock, maxWaiters, releases })
     for (const part of parts) part.onRelease = (key) => this.waiting.released(key)
   }
@@ -92,6 +96,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
 
   key(key: Key): BoundKey {
     keysFor(this.parts.length, key)
+    this.first.core.look()
     return { key, take: (cost) => this.take(key, cost), peek: (cost) => this.peek(key, cost) }
   }
 
@@ -126,12 +131,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
 
   handle(): LimiterHandle {
     const parts = this.parts.map((part) => part.handle() as MemoryHandle)
-    const handle: AllOfHandle & { clock: ReturnType<typeof clockHandle> } = {
-      sluicegate: 1,
-      parts,
-      name: this.name,
-      clock: clockHandle(this.clock),
-    }
+    const handle: AllOfHandle = { sluicegate: 1, parts, name: this.name, clock: clockHandle(this.clock) }
     return handle
   }
 
@@ -141,6 +141,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   }
 
   hotKeys(n?: number): ReturnType<TopLists['top']> {
+    this.first.core.look()
     return this.lists.top(n)
   }
 
@@ -223,11 +224,11 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
       part.allowed ? (this.parts[i] as MemoryLimiter).peek(keys[i] as string, cost) : part.decision,
     )
     const whole = combined(decisions)
-    const decision = this.parts.some((part) => holdsPermits(part.policy)) ? new MemoryPermit(whole) : whole
+    const decision = this.holdsPermits ? new MemoryPermit(whole) : whole
     this.lists.count(key, false)
     if (denials.hasSubscribers) denials.publish({ policy: decision.policy, key, cost, decision })
     const atUs = nowUs + decision.retryAfterMs * 1000
-    return { key, cost, allowed: false, bookedUs: nowUs, atUs, maybeSooner: true, decision, parts }
+    return { key, cost, allowed: false, bookedUs: nowUs, atUs, maybeSooner: this.holdsPermits, decision, parts }
   }
 
   /** Of each part; then those who stand in line ask again. */

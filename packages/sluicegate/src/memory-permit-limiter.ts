@@ -38,11 +38,11 @@ export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
 
   private permit(decision: Decision, key: string, low: number, high: number, cost: number): Permit {
     if (!decision.allowed) return new MemoryPermit(decision)
-    const slot = this.opened.core.givenSlot()
+    const given = this.opened.core.givenPermit()
     let untilUs = this.opened.core.givenUntilUs()
     const changed = (renew: boolean, tokens: number): boolean => {
       const { core } = this.opened
-      const until = this.answered(core.changePermit(low, high, this.nowUs(), renew, slot, untilUs, tokens), key)
+      const until = this.answered(core.changePermit(low, high, this.nowUs(), renew, given, untilUs, tokens), key)
       if (until === 0) return false
       untilUs = until
       if (tokens > 0) this.onRelease(key)

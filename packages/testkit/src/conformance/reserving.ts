@@ -80,7 +80,8 @@ export function reserving(name: string, fixture: Fixtures, policyOf: MakePolicy)
   if (!isAhead) {
     test(`${name}: what does not pass now is not reserved, and says when it may`, () => {
       const { checked } = fixture(tenASecond)
-      const { retryAfterMs } = (checked.take('k', 8), checked.peek('k', 5))
+      checked.take('k', 8)
+      const { retryAfterMs } = checked.peek('k', 5)
       const { allowed, waitMs } = checked.reserve('k', 5).reservation
       assert.deepEqual([allowed, waitMs], [false, retryAfterMs])
       assert.equal(checked.peek('k').remaining, 2)

@@ -1,5 +1,6 @@
+import type { Answer } from '../answer.js'
 import type { AlgorithmName, CalendarSpec, PolicySpec, SinglePolicySpec } from '../oracle/policy-spec.js'
-import { type Answer, oracleAnswers } from '../replay.js'
+import { oracleAnswers } from '../replay.js'
 import type { Sequence, Step } from '../sequences/sequence.js'
 
 // The form of a golden vector: plain JSON that any language can replay. Times are whole microseconds since the Unix epoch.
