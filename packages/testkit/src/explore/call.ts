@@ -28,8 +28,8 @@ export interface Call {
   readonly other?: number
   /** Of a reservation the longest wait, of a cancel the time that was reserved; of a permit when it expires. Microseconds. */
   readonly bound?: number
-  /** Of a permit that was given before the start. Without it, the one that the thread was given last is meant. */
-  readonly slot?: number
+  /** Of the permits that were given before the start this one. Without it, the one that the thread was given last is meant. */
+  readonly nth?: number
 }
 
 /** Reasons of the core for an answer that is not a number, by name. */

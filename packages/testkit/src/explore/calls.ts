@@ -29,7 +29,7 @@ export const cancel = (key: number, nowUs: number, bound: number, amount = 1): C
 /** Of the permit that the thread was given last. */
 export const release = (key: number, nowUs: number): Call => call('release', key, nowUs, 1)
 export const heartbeat = (key: number, nowUs: number): Call => call('heartbeat', key, nowUs, 1)
-/** The same about a permit for one token that was given before the start. */
-export const about = (permit: Call, slot: number, untilUs: number): Call => ({ ...permit, slot, bound: untilUs })
+/** The same about one of the permits that were given before the start. */
+export const about = (permit: Call, nth: number, untilUs: number): Call => ({ ...permit, nth, bound: untilUs })
 export const block = (key: number, us: number): Call => call('block', key, NOW, us)
 export const update = (policy: ExploredPolicy, nowUs = NOW): Call => ({ verb: 'update', key: A, nowUs, amount: 0, policy })

@@ -9,7 +9,8 @@ const GAVE_UP = Number.NEGATIVE_INFINITY
 
 /** A permit in a thread's hands. */
 export interface GivenPermit {
-  readonly slot: number
+  /** What the core knows it by. */
+  readonly given: number
   readonly untilUs: number
 }
 
@@ -18,6 +19,8 @@ export interface CallContext {
   readonly core: ExploredCore
   readonly keys: readonly ExploredKey[]
   readonly blocks: PolicyBlocks
+  /** The permits that were given before the start. */
+  readonly founded: readonly GivenPermit[]
   /** The policy at the start; later ones are of the same algorithm. */
   readonly policy: ExploredPolicy
   /** Whether the core has just been suspended: what it answered means nothing, and the same call into it has to be made again. */
@@ -58,8 +61,8 @@ export class ExploredCall {
 
   /** @param held the permit that the thread was given last. */
   run(held: GivenPermit | undefined): number {
-    const { slot, bound = 0 } = this.call
-    if (this.step === 0) this.permit = slot === undefined ? held : { slot, untilUs: bound }
+    const { nth } = this.call
+    if (this.step === 0) this.permit = nth === undefined ? held : this.context.founded[nth]
     this.more = Number.NaN
     return this.script()
   }
@@ -112,7 +115,7 @@ export class ExploredCall {
     if (isSuspended()) return answer
     if (policy.form === 'CONCURRENCY') {
       if (answer < 0) return answer
-      this.permit = { slot: core.givenSlot(), untilUs: core.givenUntilUs() }
+      this.permit = { given: core.givenPermit(), untilUs: core.givenUntilUs() }
       this.more = this.permit.untilUs
     } else if (policy.form !== 'LOG' && !Number.isNaN(answer)) this.more = answer < 0 ? core.untilFree(this.call.amount) : core.untilNew()
     return answer
@@ -126,7 +129,7 @@ export class ExploredCall {
   private permitChanged(low: number, high: number, nowUs: number, isRelease: boolean): number {
     const { permit, context } = this
     if (permit === undefined) return 0
-    return context.core.changePermit(low, high, nowUs, !isRelease, permit.slot, permit.untilUs, isRelease ? this.call.amount : 0)
+    return context.core.changePermit(low, high, nowUs, !isRelease, permit.given, permit.untilUs, isRelease ? this.call.amount : 0)
   }
 
   /** As the limiter of several policies does it. */

@@ -23,9 +23,9 @@ export interface ExploredCore {
   stage(descriptor: number, low: number, high: number, nowUs: number, tokens: number): number
   commit(descriptor: number): number
   closeDescriptor(descriptor: number): void
-  givenSlot(): number
+  givenPermit(): number
   givenUntilUs(): number
-  changePermit(low: number, high: number, nowUs: number, renew: boolean, slot: number, untilUs: number, tokens: number): number
+  changePermit(low: number, high: number, nowUs: number, renew: boolean, given: number, untilUs: number, tokens: number): number
   whyUnanswered(): number
   detailOfUnanswered(): number
   forgotten(): number

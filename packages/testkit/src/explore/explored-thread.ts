@@ -18,6 +18,7 @@ export interface ThreadParts {
   readonly keys: readonly ExploredKey[]
   readonly blocks: PolicyBlocks
   readonly policy: ExploredPolicy
+  readonly founded: readonly GivenPermit[]
   readonly calls: readonly Call[]
 }
 
@@ -43,6 +44,8 @@ export class ExploredThread implements Stepwise {
   private untouched = false
   /** The permit that it was given last. */
   private held: GivenPermit | undefined
+  /** All that it was given. */
+  readonly given: GivenPermit[] = []
 
   constructor({ memory, stack, calls, ...parts }: ThreadParts) {
     this.core = parts.core
@@ -77,6 +80,7 @@ export class ExploredThread implements Stepwise {
     this.suspended = false
     this.unwinding = false
     this.held = undefined
+    this.given.length = 0
     this.ended.fill(Number.POSITIVE_INFINITY)
     this.began.fill(Number.POSITIVE_INFINITY)
     for (const call of this.script) call.reset()
@@ -142,6 +146,7 @@ export class ExploredThread implements Stepwise {
     this.forgotten[at] = unanswered ? core.forgotten() : -1
     this.ended[at] = stamp
     const { permit } = call
+    if (permit !== undefined && this.verbs[at] === 'take') this.given.push(permit)
     if (permit !== undefined) this.held = this.verbs[at] === 'heartbeat' && answer > 0 ? { ...permit, untilUs: answer } : permit
     this.at++
   }

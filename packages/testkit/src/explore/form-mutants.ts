@@ -16,7 +16,7 @@ const CLEANED: Substitution = {
 export const FORM_MUTANTS: readonly Mutant[] = [
   mutant(
     'no seal before the copy',
-    'windows: take in the new | in the new | in the old',
+    'windows: take in the new | refund in the old | take in the new',
     [2, 0],
     inPrevious('if (!isSealed(valueOf(state))) swap(', 'if (false) swap('),
   ),
@@ -47,8 +47,8 @@ export const FORM_MUTANTS: readonly Mutant[] = [
   }),
   mutant(
     'the header does not turn when requests go',
-    'log: take, refund, take | take | peek',
-    [2, 0],
+    'log: take | refund | take',
+    [1, 0],
     inLog('(place, held, costSoFar, whole, true)', '(place, held, costSoFar, whole, false)'),
   ),
   mutant(
@@ -59,7 +59,7 @@ export const FORM_MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a request is appended though the copy failed',
-    'log: take | take | take',
+    'log: take | take | take, wrapped around',
     [1, 0],
     inReplace(
       '!(log.copied(entry, state) && needed == log.COPY)) return AGAIN',
@@ -93,8 +93,8 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     [1, 0],
     {
       file: 'permits.ts',
-      from: 'bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), freeSlot, freeWord, permitOf(until, cost))',
-      to: 'swap(freeSlot, freeWord, permitOf(until, cost))',
+      from: 'bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), freeSlot, freeWord, permitOf(until, serial, cost))',
+      to: 'swap(freeSlot, freeWord, permitOf(until, serial, cost))',
     },
     { file: 'permits.ts', from: 'import { add, load } from', to: 'import { add, load, swap } from' },
   ),

@@ -62,7 +62,7 @@ export const PERMITS: readonly Scenario[] = [
     homes: [0, 0],
     lines: 2,
     before: [take(A), take(A), take(B)],
-    threads: [[take(A, 11_000), take(B, 11_000)], [about(release(A, 11_000), 0, ITS_END)], [about(release(B, 11_000), 0, ITS_END)]],
+    threads: [[take(A, 11_000), take(B, 11_000)], [about(release(A, 11_000), 0, ITS_END)], [about(release(B, 11_000), 2, ITS_END)]],
   }),
   permits({
     name: 'take-over | heartbeat | take',

@@ -49,8 +49,8 @@ export const SEVERAL_MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the tickets of what was called off stay',
-    'both: A and B | A | B',
-    [1, 0],
+    'both: A and B | B and A | A',
+    [2, 0],
     inSeveral(TICKETS_GO, TICKETS_GO.replace('{', '{\n    if (!done) break')),
   ),
   mutant(
@@ -62,7 +62,7 @@ export const SEVERAL_MUTANTS: readonly Mutant[] = [
   mutant('a descriptor is never free again', 'both: A and B | A | B', [0, 0], inSeveral(GIVES_FREE, '  return done\n')),
   mutant(
     'the turns of a descriptor are alike',
-    'both: A and B | B and A | A',
+    'both: A and B | B and C | C and A',
     [2, 0],
     inSeveral('((turnOf(status) + 1) << OUTCOME_BITS)', '(turnOf(status) << OUTCOME_BITS)'),
   ),
@@ -71,7 +71,7 @@ export const SEVERAL_MUTANTS: readonly Mutant[] = [
     from: '        if (isTicket(state)) {\n',
     to: '        if (false) {\n',
   }),
-  mutant('a newcomer takes a ticket for a mark', 'both: A and B | reset | penalize', [1, 0], {
+  mutant('a newcomer takes a ticket for a mark', 'both: A and B | B and A, A comes first', [2, 0], {
     file: 'table.ts',
     from: '      const state = settled(entry + STATE)\n      if (state == NEVER_USED) return pick',
     to: '      const state = load(entry + STATE)\n      if (state == NEVER_USED) return pick',

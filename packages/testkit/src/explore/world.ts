@@ -1,5 +1,6 @@
 import type { Call, Outcome, Why } from './call.js'
 import type { ExploredKey } from './explored-core.js'
+import type { GivenPermit } from './explored-call.js'
 import { isRate } from './explored-policy.js'
 import { ExploredThread, STACK_BYTES } from './explored-thread.js'
 import { emptyLedger, type Ledger, NEVER } from './ledger.js'
@@ -49,9 +50,10 @@ export class World {
     const cores = scripts.map((_, i) => ExploredThread.instantiate(module, memory, () => made[i] as ExploredThread))
     const constant = (name: string): number => (cores[0] as unknown as Record<string, WebAssembly.Global>)[name]?.value as number
     this.blocks = new PolicyBlocks(memory, constant, FIRST_COMPANIONS)
+    const founded: GivenPermit[] = []
     for (const [i, core] of cores.entries()) {
       const calls = scripts[i] as readonly Call[]
-      const parts = { core, memory, keys, blocks: this.blocks, policy: scenario.policy, calls }
+      const parts = { core, memory, keys, blocks: this.blocks, policy: scenario.policy, founded, calls }
       made.push(new ExploredThread({ ...parts, stack: FIRST_STACK + i * STACK_BYTES }))
     }
     const [founder, auditor, ...threads] = made as [ExploredThread, ExploredThread, ...ExploredThread[]]
@@ -65,6 +67,7 @@ export class World {
     this.table = new Table({ words: this.words, constant, entries: scenario.lines * scenario.entriesPerLine, companions })
     this.updates = hasVerb(scenario, 'update') || scenario.movesBase
     this.found()
+    founded.push(...founder.given)
     this.pristine = this.words.slice()
     this.start = this.settledLedger()
     this.regions = this.changing(keys).map(([from, to]) => ({ at: from / 4, words: this.pristine.subarray(from / 4, to / 4) }))

@@ -27,6 +27,8 @@ class Sequencer {
   readonly #forward: boolean
   readonly #keys: readonly OracleKey[]
   readonly #ends: number
+  /** Which of several permits that expire together loses by a refund is the store's affair: then no two do. */
+  readonly #mayRefund: boolean
   #policy: PolicySpec
   #atMs: number
   #latestMs: number
@@ -50,6 +52,7 @@ class Sequencer {
     this.#latestMs = this.#atMs
     this.#sinceMs = this.#atMs
     this.#forward = random.chance(0.5)
+    this.#mayRefund = algorithm !== 'concurrency' || (this.#forward && random.chance(0.5))
     this.#keys = Array.from({ length: this.#forward ? random.integer(1, MOST_KEYS) : 1 }, (_, i) => this.#randomKey(i))
     this.#ends = random.integer(1, MOST_ENDS)
   }
@@ -77,7 +80,8 @@ class Sequencer {
   #move(isFirst: boolean): void {
     const random = this.#random
     const gapMs = isFirst ? 0 : randomGapMs(random, random.pick(partsOf(this.#policy)), this.#atMs, this.#pastMs)
-    const nextMs = Math.round((this.#atMs + gapMs) * 1000) / 1000 + finerThanUs(random)
+    const leastMs = this.#first.algorithm === 'concurrency' && this.#mayRefund ? 0.002 : gapMs
+    const nextMs = Math.round((this.#atMs + Math.max(gapMs, leastMs)) * 1000) / 1000 + finerThanUs(random)
     this.#atMs = Math.min(LAST_MS, Math.max(this.#earliestMs(), nextMs))
     this.#latestMs = Math.max(this.#latestMs, this.#atMs)
     this.#pastMs.push(this.#atMs)
@@ -99,7 +103,7 @@ class Sequencer {
     if (die < 10) return this.#laterStep(place) ?? { ...place, verb: 'peek', cost: 1 }
     if (die < 20) return { ...place, verb: 'reserve', cost: randomCost(random, most) }
     if (die < 28) return { ...place, verb: 'peek', cost: randomCost(random, most) }
-    if (die < 33) return { ...place, verb: 'refund', tokens: randomCost(random, most) }
+    if (die < 33 && this.#mayRefund) return { ...place, verb: 'refund', tokens: randomCost(random, most) }
     if (die < 38) return { ...place, verb: 'penalize', tokens: randomCost(random, most * 4) }
     if (die < 41 && this.#forward) return { ...place, verb: 'block', durationMs: randomBlockMs(random, longestMs(this.#policy)) }
     if (die < 43) return { ...place, verb: 'reset' }

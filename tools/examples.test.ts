@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const FOLDER = fileURLToPath(new URL('../../examples', import.meta.url))
+const MOST_MS = 30_000
+const PROGRAMS = readdirSync(FOLDER).filter((file) => file.endsWith('.mjs'))
+
+for (const program of PROGRAMS) {
+  test(`examples/${program} ends by itself and prints what it says at its end`, () => {
+    const source = readFileSync(join(FOLDER, program), 'utf8')
+    const done = spawnSync(process.execPath, [join(FOLDER, program)], { encoding: 'utf8', timeout: MOST_MS })
+    assert.equal(done.status, 0, done.stderr || String(done.error ?? done.signal))
+    assert.equal(done.stdout, announced(source))
+  })
+}
+
+test('the index of the examples names every program', () => {
+  const index = readFileSync(join(FOLDER, 'README.md'), 'utf8')
+  const missing = PROGRAMS.filter((program) => !index.includes(`[${program}](${program})`))
+  assert.deepEqual(missing, [])
+  assert.ok(PROGRAMS.length > 0)
+})
+
+/** The lines after `// Prints:`, which end the program. */
+function announced(source: string): string {
+  const [, lines] = source.split('\n// Prints:\n')
+  assert.ok(lines, 'no comment "// Prints:" with the lines that it prints at the end')
+  return lines.replaceAll(/^\/\/ {3}/gm, '')
+}
