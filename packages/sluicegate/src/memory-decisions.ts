@@ -158,6 +158,7 @@ export class MemoryDecisions {
     const nowUs = this.nowUs()
     let back = tokens
     let bound = atUs
+    this.opened.core.look()
     const { terms } = this
     if (terms instanceof RateTerms) {
       const { unitsPerUs, unitsPerToken, capacity } = terms
