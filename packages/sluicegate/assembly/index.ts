@@ -2,6 +2,7 @@ import { detail, why } from "./answers"
 import { load, store } from "./atomics"
 import * as cas from "./cas"
 import { BLOCKED_UNTIL, DENY_WHEN_FULL, EPOCH, LINES, TAKEOVER_HIGH } from "./memory-map"
+import { forgottenDebt } from "./move-in"
 import { givenPermit as permitGiven, givenUntilUs as untilGiven } from "./permits"
 import { refresh } from "./policy"
 import { seedRandom } from "./random"
@@ -171,7 +172,7 @@ export function detailOfUnanswered(): f64 {
 
 /** With EVICTED: what the key forgotten for this one owed, in units. */
 export function forgotten(): f64 {
-  return <f64>cas.forgottenDebt
+  return <f64>forgottenDebt
 }
 
 /** 48 bits, even and not 0. The low word's upper half also chooses the line. */

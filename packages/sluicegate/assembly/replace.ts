@@ -6,6 +6,7 @@ import { epoch, form } from "./policy"
 import { companionOf, copy, kept, needsCopy, wanted } from "./previous-count"
 import { header, headerOf } from "./ring"
 import { base } from "./section"
+import { copied } from "./log-copy"
 import * as several from "./several"
 import * as log from "./sliding-log"
 import { newestNumber } from "./sliding-window"
@@ -35,7 +36,7 @@ export function replace(entry: usize, state: u64, next: u64, manyWords: bool): f
       if (needed == log.HEADER) {
         return bothReplaced(entry + STATE, state, word, headerOf(entry), header, log.nextHeader) ? 0 : RETRY
       }
-      if (needed != log.NOTHING && !(log.copied(entry, state) && needed == log.COPY)) return AGAIN
+      if (needed != log.NOTHING && !(copied(entry, state) && needed == log.COPY)) return AGAIN
     }
   }
   if (staging != 0) {

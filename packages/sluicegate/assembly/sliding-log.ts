@@ -1,10 +1,7 @@
-import { load, swap } from "./atomics"
-import { STATE } from "./memory-map"
+import { swap } from "./atomics"
+import { earliestUs } from "./log-waits"
 import { baseUs, capacity, countBits, slots, tickUs, windowTicks } from "./policy"
-import {
-  ageOf, costSoFar, costUpTo, fill, header, headerOf, headerWith, held, onePerToken, place, placeAfter, placeBefore, readRing, slotAddress,
-  slotOf, whole,
-} from "./ring"
+import { ageOf, costSoFar, costUpTo, header, headerOf, headerWith, held, onePerToken, place, placeBefore, readRing, whole } from "./ring"
 import { settled } from "./several"
 import { CANCEL, DEEPEST_DEBT_BURSTS, PEEK, PENALIZE, REFUND, RESERVE, TAKE } from "./verbs"
 import { waitFor } from "./waits"
@@ -12,28 +9,27 @@ import { waitFor } from "./waits"
 // Sliding log: time of the newest request, in ticks since the time base | cost of all requests so far, modulo its width; the
 // requests before it are in a ring, see ring.ts. Exact: a window in any position holds at most the limit.
 //
-// A request is appended in two steps, of which only the second counts: the newest one is copied into the ring, then the state
-// word is swapped for the next one. Requests never lie before the newest: with a clock that stepped back, or while tokens are
-// booked ahead, the log is closed until then.
+// A request is appended in two steps, of which only the second counts: the newest one is copied into the ring (log-copy.ts), then
+// the state word is swapped. With a clock that stepped back, or while tokens are booked ahead, the log is closed.
 
-// All times are whole ticks, now as well as those of requests, rounded up; a window is as many ticks as make sure that nothing is
-// over too early. With ticks of a microsecond, which nearly all policies have, nothing is rounded at all.
+// All times are whole ticks, rounded up; a window is as many as make sure that nothing is over too early. With ticks of a
+// microsecond, which nearly all policies have, nothing is rounded at all.
 
-// A key as last read or changed. Ticks are since the base.
-let lastTick: i64 = 0
+// A key as last read or changed, in ticks since the base.
+export let lastTick: i64 = 0
 let total: i64 = 0
-let nowTick: i64 = 0
-let atUs: i64 = 0
-let used: i64 = 0
+export let nowTick: i64 = 0
+export let atUs: i64 = 0
+export let used: i64 = 0
 /** The first of the requests held that still counts, and what those before it cost. */
-let first: i64 = 0
-let over: i64 = 0
+export let first: i64 = 0
+export let over: i64 = 0
 /** Cost of the newest request, as far as the ring does not hold it: 0 when it does. */
 let loose: i64 = 0
 
-/** Tokens that the last take or peek asked for, and when they would pass: found together with the answer, while all still stood. */
-let askedFor: i64 = 0
-let answeredUs: i64 = 0
+/** What the last take or peek asked for, and when that would pass: found while all still stood. */
+export let askedFor: i64 = 0
+export let answeredUs: i64 = 0
 
 /** What has to be done beside the swap of the state word: */
 export const NOTHING: i32 = 0
@@ -55,26 +51,21 @@ export function needNothing(): void {
   alsoNeeded = NOTHING
 }
 
-/** The newest request as it stood before a step that has to copy it. */
-let newestTick: i64 = 0
-let newestTotal: i64 = 0
+/** The newest request before a step that has to copy it. */
+export let newestTick: i64 = 0
+export let newestTotal: i64 = 0
 
-@inline function wrapped(cost: i64): i64 {
+@inline export function wrapped(cost: i64): i64 {
   return <i64>(<u64>cost & ((<u64>1 << <u64>countBits) - 1))
 }
 
 /** The newest request's time as slots hold it. */
-@inline function lastEver(): i64 {
+@inline export function lastEver(): i64 {
   return lastTick + baseUs / tickUs
 }
 
 @inline function tickOf(us: i64): i64 {
   return tickUs == 1 ? us : (us + tickUs - 1) / tickUs
-}
-
-/** The first microsecond of a tick. */
-@inline function startOf(tick: i64): i64 {
-  return (tick - 1) * tickUs + 1
 }
 
 @inline export function isClosed(): bool {
@@ -88,10 +79,6 @@ let newestTotal: i64 = 0
 /** The value of a key for which nothing counts, and which is closed until `us`. */
 export function emptyValue(us: i64): u64 {
   return <u64>tickOf(us) << <u64>countBits
-}
-
-export function firstValue(us: i64, cost: i64): u64 {
-  return emptyValue(us) | <u64>cost
 }
 
 function read(entry: usize, word: u64, us: i64): void {
@@ -112,7 +99,7 @@ function read(entry: usize, word: u64, us: i64): void {
 }
 
 /** The first of the requests held, the oldest is 0, that lies less than `reach` ticks before `newest`. Mostly one of the first. */
-function firstYounger(reach: i64, newest: i64): i64 {
+export function firstYounger(reach: i64, newest: i64): i64 {
   // Of 8 bytes, the oldest of a ring that is not whole is over.
   let low: i64 = whole || onePerToken() ? 0 : 1
   let high = low
@@ -133,7 +120,6 @@ function firstYounger(reach: i64, newest: i64): i64 {
 export function debtNow(): i64 {
   return isClosed() ? capacity : used
 }
-
 export function debtOf(entry: usize, word: u64, us: i64): i64 {
   read(entry, word, us)
   return debtNow()
@@ -258,51 +244,4 @@ function costOfLastTick(): i64 {
   let earlier = held
   while (earlier > first && ageOf(earlier - 1, lastEver()) == 0) earlier--
   return wrapped(total - costUpTo(earlier - 1))
-}
-
-/** Copies the newest request into the ring. False: something has changed, or room had to be made; the caller starts again. */
-export function copied(entry: usize, state: u64): bool {
-  // The header was read after the state: if that still stands they belong together, and the header's swap will fail once it does not.
-  if (load(entry + STATE) != state) return false
-  const tick = newestTick + baseUs / tickUs
-  const live = firstYounger(windowTicks, tick)
-  // Of 8 bytes, the last one that is over is kept for its cost so far.
-  const gone = onePerToken() ? live : max<i64>(live - 1, 0)
-  const stillWhole = whole && live == 0
-  const count = onePerToken() ? wrapped(newestTotal - costSoFar) : 1
-  if (held + count > slots) {
-    swap(headerOf(entry), header, headerWith(place, held - gone, costSoFar, stillWhole, false))
-    return false
-  }
-  let at = place
-  for (let i: i64 = 0; i < count; i++) {
-    at = placeAfter(at)
-    if (!fill(entry, state, slotAddress(at), slotOf(tick, newestTotal))) return false
-  }
-  return swap(headerOf(entry), header, headerWith(at, held - gone + count, newestTotal, stillWhole, false))
-}
-
-/** When `amount` more would pass, for the key as last read, in microseconds since the base. */
-function earliestUs(amount: i64): i64 {
-  // The first time at which nothing would be appended before the newest.
-  const openUs = max<i64>(atUs, startOf(lastTick))
-  const excess = used + amount - capacity
-  if (excess <= 0) return openUs
-  let low = first
-  let high = held
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (wrapped(costUpTo(middle) - over) >= excess) high = middle
-    else low = middle + 1
-  }
-  const age = low < held ? ageOf(low, lastEver()) : 0
-  return max<i64>(openUs, startOf(lastTick - age + windowTicks))
-}
-
-export function untilFree(amount: i64): i64 {
-  return (amount == askedFor ? answeredUs : earliestUs(amount)) - atUs
-}
-
-export function untilNew(): i64 {
-  return max<i64>(startOf(lastTick + (used > 0 ? windowTicks : 0)) - atUs, 0)
 }

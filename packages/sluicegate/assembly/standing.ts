@@ -2,6 +2,7 @@ import * as fixed from "./fixed-window"
 import { BUCKET, CONCURRENCY, FIXED, LOG } from "./forms"
 import * as permits from "./concurrency"
 import { blockDebtAt, blockValueAt, capacity, debtAt, form, sinceBase, unitsPerUs, valueAt, withinRange } from "./policy"
+import * as logWaits from "./log-waits"
 import * as log from "./sliding-log"
 import * as sliding from "./sliding-window"
 import { step } from "./verbs"
@@ -85,7 +86,7 @@ export function newValue(ofBlock: bool, nowUs: i64, forgottenByUs: i64): u64 {
 /** Microseconds until `amount` more would pass, for the key as last read or changed; not for buckets and GCRA. */
 export function untilFree(amount: i64): i64 {
   if (form == FIXED) return fixed.untilFree(amount)
-  if (form == LOG) return log.untilFree(amount)
+  if (form == LOG) return logWaits.untilFree(amount)
   if (form == CONCURRENCY) return permits.untilFree(amount)
   return sliding.untilFree(amount)
 }
@@ -93,7 +94,7 @@ export function untilFree(amount: i64): i64 {
 /** Microseconds until the key is as good as new, likewise. */
 export function untilNew(): i64 {
   if (form == FIXED) return fixed.untilNew()
-  if (form == LOG) return log.untilNew()
+  if (form == LOG) return logWaits.untilNew()
   if (form == CONCURRENCY) return permits.untilNew()
   return sliding.untilNew()
 }

@@ -25,6 +25,8 @@ export interface Exploration {
   readonly violation: Violation | undefined
 }
 
+const ENDLESS = 'a call does not end'
+
 /** Runs a scenario through all schedules within bounds, or some at random, and judges each; stops at the first that goes wrong. */
 export function explore(module: WebAssembly.Module, scenario: Scenario, bounds: SearchBounds | WalkBounds): Exploration {
   const startMs = performance.now()
@@ -35,8 +37,9 @@ export function explore(module: WebAssembly.Module, scenario: Scenario, bounds: 
     world.reset()
     search.runAll()
     const kills = search.kills
-    what = world.table.fault(kills)
+    what = !kills && world.threads.some(({ isDone }) => !isDone) ? ENDLESS : world.table.fault(kills)
     world.audit()
+    if (!world.isAudited) what = ENDLESS
     what ??= world.table.fault(kills)
     const signature = signatureOf(world.results, world.table.evictions)
     if (what === undefined && !judged.has(signature)) {

@@ -3,23 +3,18 @@ import { type Mutant, mutant } from './mutant.js'
 
 const inPrevious = (from: string, to: string): Substitution => ({ file: 'previous-count.ts', from, to })
 const inLog = (from: string, to: string): Substitution => ({ file: 'sliding-log.ts', from, to })
+const inLogCopy = (from: string, to: string): Substitution => ({ file: 'log-copy.ts', from, to })
 const inReplace = (from: string, to: string): Substitution => ({ file: 'replace.ts', from, to })
 const inPermits = (from: string, to: string): Substitution => ({ file: 'permits.ts', from, to })
 const inSweep = (from: string, to: string): Substitution => ({ file: 'sweep.ts', from, to })
 const CLEANED: Substitution = {
-  file: 'cas.ts',
+  file: 'move-in.ts',
   from: '  if (stride != 0 && !isBlock(fingerprint) && !cleaned(entry, mark, identity)) return RETRY\n',
   to: '',
 }
 
 /** Faults in what keys have beside their entries. */
 export const FORM_MUTANTS: readonly Mutant[] = [
-  mutant(
-    'no seal before the copy',
-    'windows: take in the new | refund in the old | take in the new',
-    [2, 0],
-    inPrevious('if (!isSealed(valueOf(state))) swap(', 'if (false) swap('),
-  ),
   mutant(
     'the copy does not look at the state',
     'windows: take in the new, in the third | in the old | in the new',
@@ -55,16 +50,13 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     'a copy does not look at the state',
     'log: take | take-over, take | take',
     [1, 0],
-    inLog('  if (load(entry + STATE) != state) return false\n', ''),
+    inLogCopy('  if (load(entry + STATE) != state) return false\n', ''),
   ),
   mutant(
     'a request is appended though the copy failed',
     'log: take | take | take, wrapped around',
     [1, 0],
-    inReplace(
-      '!(log.copied(entry, state) && needed == log.COPY)) return AGAIN',
-      '!log.copied(entry, state) && needed != log.COPY) return AGAIN',
-    ),
+    inReplace('!(copied(entry, state) && needed == log.COPY)) return AGAIN', '!copied(entry, state) && needed != log.COPY) return AGAIN'),
   ),
   mutant(
     'header and state change one after the other',
@@ -100,8 +92,8 @@ export const FORM_MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a permit is changed without a turn of the state',
-    'permits: take of two | heartbeat | heartbeat, over an expiry',
-    [1, 0],
+    'permits: take | heartbeat | release, over an expiry',
+    [2, 0],
     {
       file: 'permits.ts',
       from: 'bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), address, permit, next)',
@@ -111,8 +103,8 @@ export const FORM_MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'an expired permit is renewed',
-    'permits: take, heartbeat, release | take | take, over an expiry',
-    [0, 0],
+    'permits: take | heartbeat | release, over an expiry',
+    [1, 0],
     inPermits(' || hasPassed(untilUs)', ''),
   ),
   mutant(
@@ -141,5 +133,10 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     file: 'update.ts',
     from: 'if (epoch != 0 && (field(',
     to: 'if (false && (field(',
+  }),
+  mutant('slots of a log are believed without a look at their header', 'log: take | take | peek, full', [2, 0], {
+    file: 'cas.ts',
+    from: ' || !stillStands(entry, ofBlock)',
+    to: '',
   }),
 ]

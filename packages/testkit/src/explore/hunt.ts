@@ -5,7 +5,10 @@ import { inEachForm } from './scenario.js'
 import { scenarioNamed } from './scenarios.js'
 
 /** Looks for a planted fault, in each form of its scenario until it is found; `schedules` are all of them together. */
-export async function hunt({ scenario, preemptions, deaths, substitutions }: Mutant, most: number): Promise<Pick<Exploration, 'schedules' | 'violation'>> {
+export async function hunt(
+  { scenario, preemptions, deaths, substitutions }: Mutant,
+  most: number,
+): Promise<Pick<Exploration, 'schedules' | 'violation'>> {
   const question = scenarioNamed(scenario)
   const planted = await ExploredModules.compile([question], substitutions)
   let schedules = 0

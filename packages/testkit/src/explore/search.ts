@@ -1,5 +1,5 @@
-/** Runs to its end. */
-export const TO_THE_END = 1 << 30
+/** Runs to its end, which is nearer than this. */
+export const TO_THE_END = 1 << 18
 
 /** Something that can be run a few steps at a time. */
 export interface Stepwise {

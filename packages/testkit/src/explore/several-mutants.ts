@@ -60,20 +60,9 @@ export const SEVERAL_MUTANTS: readonly Mutant[] = [
     inSeveral(TICKETS_GO, `  store(descriptor + STATUS, withOutcome(status, FREE))\n${TICKETS_GO}`),
   ),
   mutant('a descriptor is never free again', 'both: A and B | A | B', [0, 0], inSeveral(GIVES_FREE, '  return done\n')),
-  mutant(
-    'the turns of a descriptor are alike',
-    'both: A and B | B and C | C and A',
-    [2, 0],
-    inSeveral('((turnOf(status) + 1) << OUTCOME_BITS)', '(turnOf(status) << OUTCOME_BITS)'),
-  ),
   mutant('a key with a ticket is not found', 'both: A and B, B full | refund | peek', [1, 0], {
     file: 'table.ts',
     from: '        if (isTicket(state)) {\n',
     to: '        if (false) {\n',
-  }),
-  mutant('a newcomer takes a ticket for a mark', 'both: A and B | B and A, A comes first', [2, 0], {
-    file: 'table.ts',
-    from: '      const state = settled(entry + STATE)\n      if (state == NEVER_USED) return pick',
-    to: '      const state = load(entry + STATE)\n      if (state == NEVER_USED) return pick',
   }),
 ]

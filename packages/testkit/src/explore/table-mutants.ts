@@ -2,6 +2,7 @@ import type { Substitution } from './core-sources.js'
 import { type Mutant, mutant } from './mutant.js'
 
 const inCas = (from: string, to: string): Substitution => ({ file: 'cas.ts', from, to })
+const inMoveIn = (from: string, to: string): Substitution => ({ file: 'move-in.ts', from, to })
 const inReplace = (from: string, to: string): Substitution => ({ file: 'replace.ts', from, to })
 const inClaim = (from: string, to: string): Substitution => ({ file: 'claim.ts', from, to })
 const inTable = (from: string, to: string): Substitution => ({ file: 'table.ts', from, to })
@@ -55,7 +56,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'a denial is not looked at again',
     'two costs of a newcomer | one entry in debt',
     [1, 0],
-    inCas('    if (load(entry + STATE) != state) return RETRY\n', ''),
+    inCas('    if (load(entry + STATE) != state || !stillStands(entry, ofBlock)) return RETRY\n', ''),
   ),
   mutant(
     'an ordinary denial is not looked at again',
@@ -115,7 +116,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'the first take is free',
     'first take x 3, one key',
     [0, 0],
-    inCas('stateWord(epoch, identity, firstValue)', 'stateWord(epoch, identity, valueAt(0, sinceBase(nowUs)))'),
+    inMoveIn('stateWord(epoch, identity, firstValue)', 'stateWord(epoch, identity, 0)'),
   ),
   mutant(
     'idle time is saved up',
@@ -127,14 +128,14 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'nobody is told by what time a key was forgotten',
     'take | take-over | take, clocks apart',
     [0, 0],
-    inCas('    raise(base + TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
+    inMoveIn('    raise(base + TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
   ),
   mutant(
     'the time is told after the mark',
     'take | take-over | take, clocks apart',
     [0, 1],
-    inCas('    raise(base + TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
-    inCas(
+    inMoveIn('    raise(base + TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
+    inMoveIn(
       '  if (kind == LIVE) {\n    add(base + EVICTIONS, 1)',
       '  if (kind != FREE && kind != MARKED) raise(base + TAKEOVER_HIGH, nowUs)\n  if (kind == LIVE) {\n    add(base + EVICTIONS, 1)',
     ),
@@ -143,7 +144,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'a newcomer goes by the time that was told before its rescan',
     'first take | first take | take-over by a late clock',
     [1, 1],
-    inCas(
+    inMoveIn(
       'const answer = newcomer(entering, fingerprint, tokens, nowUs, bound)\n  if (!moves || rebased',
       'const answer = debt\n  if (!moves || rebased',
     ),
@@ -166,7 +167,12 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     inCas('  const state = seenState\n  refresh()\n', '  const state = seenState\n'),
     { file: 'policy.ts', from: '  return load(base + EPOCH) == epochWord && headOf', to: '  return headOf' },
   ),
-  mutant('the ordinary take does not see a block', 'take | block | take', [0, 0], inCas(' && !isGated(fingerprint, nowUs) && tokens', ' && tokens')),
+  mutant(
+    'the ordinary take does not see a block',
+    'take | block | take',
+    [0, 0],
+    inCas(' && !isGated(fingerprint, nowUs) && tokens', ' && tokens'),
+  ),
   mutant(
     'a newcomer forgets its own key, which has moved in meanwhile',
     'two costs of a newcomer | one entry in debt',
@@ -177,8 +183,8 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'a call reports what an earlier one forgot',
     'take that forgets, take | take | reset',
     [2, 0],
-    inCas('  forgottenDebt = -1\n  let lost', '  let lost'),
-    inCas('  if (kind == RESIDENT) return AGAIN\n', '  if (lost == 0) forgottenDebt = -1\n  if (kind == RESIDENT) return AGAIN\n'),
+    inCas('  forgetNothing()\n  let lost', '  let lost'),
+    inMoveIn('  if (kind == RESIDENT) return AGAIN\n', '  if (lost == 0) forgottenDebt = -1\n  if (kind == RESIDENT) return AGAIN\n'),
   ),
   mutant('a change of policy does not sweep', 'take | nine updates', [0, 0], {
     file: 'sweep.ts',

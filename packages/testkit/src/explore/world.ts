@@ -1,6 +1,6 @@
 import type { Call, Outcome, Why } from './call.js'
-import type { ExploredKey } from './explored-core.js'
 import type { GivenPermit } from './explored-call.js'
+import type { ExploredKey } from './explored-core.js'
 import { isRate } from './explored-policy.js'
 import { ExploredThread, STACK_BYTES } from './explored-thread.js'
 import { emptyLedger, type Ledger, NEVER } from './ledger.js'
@@ -95,6 +95,11 @@ export class World {
     if (this.updates) this.auditor.attach()
     this.auditor.reset()
     this.auditor.run(TO_THE_END, AUDIT_STAMP)
+  }
+
+  /** Whether the auditor came to an end. */
+  get isAudited(): boolean {
+    return this.auditor.isDone
   }
 
   /** Every thread's results, and the auditor's, for a signature. */

@@ -9,7 +9,7 @@ import type { Place, Sequence, Step } from './sequence.js'
 
 /** From here on the oracle knows its calendars. */
 const CALENDARS_MS = Date.UTC(2000, 0)
-/** Every form of a key's state reaches so far back behind the latest reading under a policy, or this many windows up to a year. */
+/** Every form of a key's state reaches so far back behind the latest reading under a policy, or this many windows up to a quarter. */
 const FURTHEST_BACK_MS = 1_000_000
 const FURTHEST_BACK_WINDOWS = 3
 
@@ -91,7 +91,7 @@ class Sequencer {
     if (this.#forward) return this.#latestMs
     const furthestMs = partsOf(this.#policy).map((part) => {
       if ('burst' in part) return this.#latestMs - this.#sinceMs < CERTAIN_MS ? this.#latestMs - this.#sinceMs + HOUR_MS : 0
-      return Math.max(FURTHEST_BACK_MS, Math.min(FURTHEST_BACK_WINDOWS * part.windowMs, YEAR_MS))
+      return Math.max(FURTHEST_BACK_MS, Math.min(FURTHEST_BACK_WINDOWS * part.windowMs, YEAR_MS / 4))
     })
     return Math.max(this.#latestMs - Math.min(...furthestMs), this.#calendars ? CALENDARS_MS : 0)
   }
@@ -107,11 +107,14 @@ class Sequencer {
     if (die < 38) return { ...place, verb: 'penalize', tokens: randomCost(random, most * 4) }
     if (die < 41 && this.#forward) return { ...place, verb: 'block', durationMs: randomBlockMs(random, longestMs(this.#policy)) }
     if (die < 43) return { ...place, verb: 'reset' }
-    // A key that is ahead may be further ahead than another policy can tell.
-    if (die < 47 && this.#latestMs - this.#atMs <= FURTHEST_BACK_MS) {
-      return { ...place, verb: 'update', policy: nextPolicy(random, this.#policy, this.#calendars) }
-    }
+    if (die < 47 && this.#isNear()) return { ...place, verb: 'update', policy: nextPolicy(random, this.#policy, this.#calendars) }
     return { ...place, verb: 'take', cost: randomCost(random, most) }
+  }
+
+  /** A key that is ahead, by a step back or a booking, may be further ahead than another policy can tell. */
+  #isNear(): boolean {
+    const isBooked = this.#bookings.length > this.#bookedBefore
+    return this.#latestMs - this.#atMs <= FURTHEST_BACK_MS && (!isBooked || longestMs(this.#policy) <= HOUR_MS)
   }
 
   /** To what was booked or given before. */
