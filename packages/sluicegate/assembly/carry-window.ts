@@ -3,7 +3,7 @@ import * as compact from "./compact-counters"
 import { COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from "./forms"
 import { calendarWindowStart } from "./host"
 import {
-  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_CLAMP, BLOCK_CLAMP_WINDOW, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_ERA, BLOCK_FORM, BLOCK_KEEPS_DEBT,
+  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_ERA, BLOCK_FORM, BLOCK_KEEPS_DEBT,
   BLOCK_NUMBER_BITS, BLOCK_SLOTS, BLOCK_STRIDE, BLOCK_TICK_US, BLOCK_WINDOW_US, ENTRY_SIZE,
 } from "./memory-map"
 import { field } from "./policy-block"
@@ -130,6 +130,5 @@ function otherSliding(value: u64, entry: usize, from: usize, to: usize, sinceUs:
 function previousIn(block: usize, entry: usize): i64 {
   const companions = <usize>field(block, BLOCK_COMPANIONS) + ((entry - tableAddress) / ENTRY_SIZE) * <usize>field(block, BLOCK_STRIDE)
   const absolute = number + field(block, BLOCK_BASE_US) / field(block, BLOCK_WINDOW_US)
-  const bits = <u64>field(block, BLOCK_COUNT_BITS)
-  return countBefore(settled(companions), absolute, bits, field(block, BLOCK_ERA), field(block, BLOCK_CLAMP_WINDOW), field(block, BLOCK_CLAMP))
+  return countBefore(settled(companions), absolute, <u64>field(block, BLOCK_COUNT_BITS), field(block, BLOCK_ERA))
 }

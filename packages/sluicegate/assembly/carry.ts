@@ -27,6 +27,17 @@ export function blockOf(lag: u64): usize {
   return blockAddress(ticket)
 }
 
+/** The most that a count may be that has come through the last `lag` changes of policy. */
+export function mostAfter(lag: u64): i64 {
+  let most: i64 = i64.MAX_VALUE
+  let block = blockAddress(ticketOf(epochWord))
+  for (let i: u64 = 0; i < lag; i++) {
+    if (field(block, BLOCK_KEEPS_DEBT) == 0) most = min<i64>(most, field(block, BLOCK_CAPACITY))
+    block = blockAddress(<u64>field(block, BLOCK_PREVIOUS))
+  }
+  return most
+}
+
 /**
  * The time by which everything of a log was over when one of the last `lag` policies came to an end, in microseconds. A log whose
  * newest request lies ahead is read as of then.

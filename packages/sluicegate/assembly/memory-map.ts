@@ -72,11 +72,8 @@ export const BLOCK_KEEPS_DEBT: usize = 136
 export const BLOCK_EPOCH: usize = 144
 /** Grows when counts of earlier windows lose their meaning. */
 export const BLOCK_ERA: usize = 152
-/** Counts of windows before this one are at most so much. */
-export const BLOCK_CLAMP_WINDOW: usize = 160
-export const BLOCK_CLAMP: usize = 168
 /** What only JavaScript reads, from here to the end of the block: limit, window, burst, name. */
-export const BLOCK_DESCRIPTION: usize = 176
+export const BLOCK_DESCRIPTION: usize = 160
 
 /** Latest end of any block among the keys that share a gate, in microseconds since the Unix epoch. */
 export const GATES: usize = 36864

@@ -79,12 +79,19 @@ export function carriedLog(entry: usize, state: u64, from: usize, lag: u64): boo
   return rewritten(entry, state, source, false, lastTick - baseUs / tickUs, total, next)
 }
 
-/** Copies the requests from number `first` on, their costs counted from there. */
+/**
+ * Copies the requests from number `first` on, their costs counted from there. What is far above a smaller limit, more than its
+ * costs have room for, is left out from the oldest on: by the time it would matter again, it is over.
+ */
 function copiedLog(
-  entry: usize, state: u64, source: usize, first: i64, lastTick: i64, total: u64, fromBits: u64, fromTickUs: i64,
+  entry: usize, state: u64, source: usize, oldest: i64, lastTick: i64, total: u64, fromBits: u64, fromTickUs: i64,
 ): bool {
   const costMask = (<u64>1 << fromBits) - 1
-  const over = <u64>ring.costUpToIn(first - 1, fromBits)
+  const mostCost = (<u64>1 << <u64>countBits) - 1
+  let first = oldest
+  let over = <u64>ring.costUpToIn(first - 1, fromBits)
+  while (first < ring.held && ((total - over) & costMask) > mostCost) over = <u64>ring.costUpToIn(first++, fromBits)
+  const spent = min<u64>((total - over) & costMask, mostCost)
   const target = ring.headerOf(entry) + 8
   let count: i64 = 0
   let cost: i64 = 0
@@ -95,7 +102,7 @@ function copiedLog(
     count++
   }
   const next = ring.headerWith(max<i64>(count - 1, 0), count, cost, true, true)
-  return rewritten(entry, state, source, true, ticksIn(lastTick * fromTickUs) - baseUs / tickUs, (total - over) & costMask, next)
+  return rewritten(entry, state, source, true, ticksIn(lastTick * fromTickUs) - baseUs / tickUs, spent, next)
 }
 
 /** Swaps state and header, if the header that was read still stands. */

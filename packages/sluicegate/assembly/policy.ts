@@ -4,7 +4,7 @@ import { BUCKET } from "./forms"
 import * as gcra from "./gcra"
 import { policyChanged } from "./host"
 import {
-  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_CLAMP, BLOCK_CLAMP_WINDOW, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_ERA, BLOCK_FORM,
+  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_ERA, BLOCK_FORM,
   BLOCK_REBASE_AT_US, BLOCK_SLOTS, BLOCK_SLOT_BYTES, BLOCK_STRIDE, BLOCK_TICK_US, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US,
   EPOCH,
 } from "./memory-map"
@@ -35,8 +35,6 @@ export let slotBytes: i64 = 8
 export let companions: usize = 0
 export let stride: usize = 0
 export let era: i64 = 0
-export let clampWindow: i64 = 0
-export let clamp: i64 = 0
 /** Of a log: ticks that make sure that a window is over. */
 export let windowTicks: i64 = 0
 export let baseUs: i64 = 0
@@ -65,8 +63,6 @@ function reload(): void {
     companions = <usize>field(block, BLOCK_COMPANIONS)
     stride = <usize>field(block, BLOCK_STRIDE)
     era = field(block, BLOCK_ERA)
-    clampWindow = field(block, BLOCK_CLAMP_WINDOW)
-    clamp = field(block, BLOCK_CLAMP)
     windowTicks = ticksOfWindow(windowUs, tickUs)
     baseUs = field(block, BLOCK_BASE_US)
     rebaseAtUs = field(block, BLOCK_REBASE_AT_US)

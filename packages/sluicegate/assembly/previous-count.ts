@@ -1,6 +1,7 @@
 import { load, swap } from "./atomics"
-import { baseUs, clamp, clampWindow, companions, countBits, era, stride, windowUs } from "./policy"
+import { baseUs, companions, countBits, era, stride, windowUs } from "./policy"
 import { ENTRY_SIZE, STATE } from "./memory-map"
+import { bothSwapped } from "./replace"
 import { settled } from "./several"
 import { tableAddress } from "./table"
 import { valueOf } from "./words"
@@ -41,14 +42,26 @@ export function noCount(identity: u64): u64 {
 
 /** The count of the window before `number`. */
 export function previousCount(entry: usize, number: i64): i64 {
-  return countBefore(settled(companionOf(entry)), number + baseUs / windowUs, <u64>countBits, era, clampWindow, clamp)
+  return countBefore(settled(companionOf(entry)), number + baseUs / windowUs, <u64>countBits, era)
 }
 
 /** The count in `word`, if it is of the window before `absolute`, which counts from the Unix epoch. */
-export function countBefore(word: u64, absolute: i64, bits: u64, era: i64, clampWindow: i64, clamp: i64): i64 {
-  if (word >> bits != tagOf(absolute - 1, bits, era)) return 0
-  const count = <i64>(word & ((<u64>1 << bits) - 1))
-  return absolute <= clampWindow ? min<i64>(count, clamp) : count
+export function countBefore(word: u64, absolute: i64, bits: u64, era: i64): i64 {
+  return word >> bits == tagOf(absolute - 1, bits, era) ? <i64>(word & ((<u64>1 << bits) - 1)) : 0
+}
+
+/**
+ * Swaps a state for `next`, of the policy in force, and with it the previous count for one of at most `most`. False: one of them is
+ * another by now.
+ */
+export function carriedWithPrevious(entry: usize, state: u64, next: u64, most: i64): bool {
+  const value = valueOf(next)
+  const address = companionOf(entry)
+  const word = settled(address)
+  const number = <i64>(numberAndCount(value) >> <u64>countBits)
+  if (isSealed(value) || countBefore(word, number + baseUs / windowUs, <u64>countBits, era) <= most) return swap(entry + STATE, state, next)
+  const smaller = (word >> <u64>countBits << <u64>countBits) | <u64>most
+  return bothSwapped(entry + STATE, state, next, address, word, smaller)
 }
 
 /** What stands above the count: a number since the Unix epoch, so that a move of the time base changes nothing. */

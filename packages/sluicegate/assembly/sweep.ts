@@ -1,10 +1,11 @@
 import { load, raise, swap } from "./atomics"
-import { blockOf, valueIn } from "./carry"
+import { blockOf, mostAfter, valueIn } from "./carry"
 import { expel } from "./claim"
 import { ENTRY_SIZE, LINES, LINE_SIZE, STATE, SWEPT } from "./memory-map"
-import { CONCURRENCY, LOG } from "./forms"
+import { CONCURRENCY, LOG, WIDE } from "./forms"
 import { carriedLog, copiedPermits, liesElsewhere } from "./move"
 import { epoch, form, refresh, stride } from "./policy"
+import { carriedWithPrevious } from "./previous-count"
 import { base } from "./section"
 import { settled } from "./several"
 import { lineAddress } from "./table"
@@ -57,6 +58,8 @@ export function carryOver(entry: usize): void {
       continue
     }
     if (from != 0 && form == CONCURRENCY && liesElsewhere(from) && !copiedPermits(entry, state, from)) continue
-    if (swap(entry + STATE, state, withValue(state, epoch, valueIn(state, lag, entry, ofBlock)))) return
+    const next = withValue(state, epoch, valueIn(state, lag, entry, ofBlock))
+    const isWide = form == WIDE && !ofBlock
+    if (isWide ? carriedWithPrevious(entry, state, next, mostAfter(lag)) : swap(entry + STATE, state, next)) return
   }
 }

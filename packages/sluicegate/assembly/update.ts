@@ -1,7 +1,7 @@
 import { add, load, store, swap } from "./atomics"
 import { pause } from "./host"
 import {
-  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_CLAMP, BLOCK_CLAMP_WINDOW, BLOCK_COMPANIONS, BLOCK_COUNT, BLOCK_COUNT_BITS, BLOCK_EPOCH, BLOCK_ERA,
+  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_COMPANIONS, BLOCK_COUNT, BLOCK_COUNT_BITS, BLOCK_EPOCH, BLOCK_ERA,
   BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_NUMBER_BITS, BLOCK_PREVIOUS, BLOCK_REBASE_AT_US, BLOCK_SINCE_US, BLOCK_SIZE, BLOCK_SLOTS, BLOCK_TICKET,
   BLOCK_TICK_US, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US, EPOCH, TICKETS,
 } from "./memory-map"
@@ -86,7 +86,7 @@ function publish(block: usize, nowUs: i64, keepsDebt: bool): bool {
   setField(block, BLOCK_KEEPS_DEBT, keepsDebt ? 1 : 0)
   setField(block, BLOCK_PREVIOUS, <i64>ticketOf(epochWord))
   setField(block, BLOCK_EPOCH, <i64>(epoch + 1))
-  if (epoch != 0 && !keepsDebt) inherit(block, policyBlock(), nowUs)
+  if (epoch != 0 && !keepsDebt) inherit(block, policyBlock())
   const next = ((epoch + 1) << 32) | ticketIn(block)
   if (!swap(base + EPOCH, epochWord, next)) {
     refresh()
@@ -111,17 +111,10 @@ function rangeOf(block: usize): i64 {
 }
 
 /** What a policy of windows has to know of the one before it. */
-function inherit(block: usize, before: usize, nowUs: i64): void {
-  const windowUs = field(block, BLOCK_WINDOW_US)
-  const sameWindows = windowUs == field(before, BLOCK_WINDOW_US)
+function inherit(block: usize, before: usize): void {
+  const sameWindows = field(block, BLOCK_WINDOW_US) == field(before, BLOCK_WINDOW_US)
   const sameWords = field(block, BLOCK_FORM) == field(before, BLOCK_FORM) && field(block, BLOCK_COUNT_BITS) == field(before, BLOCK_COUNT_BITS)
   setField(block, BLOCK_ERA, field(before, BLOCK_ERA) + (sameWindows && sameWords ? 0 : 1))
-  if (windowUs == 0) return
-  const window = nowUs / windowUs
-  const clamp = field(block, BLOCK_CAPACITY)
-  const clampedToo = sameWindows && field(before, BLOCK_CLAMP_WINDOW) == window
-  setField(block, BLOCK_CLAMP_WINDOW, window)
-  setField(block, BLOCK_CLAMP, clampedToo ? min<i64>(clamp, field(before, BLOCK_CLAMP)) : clamp)
 }
 
 /** Moves the time base up when `nowUs` has come too far from it for a state word; true when the caller must start again. */
