@@ -92,12 +92,20 @@ export function isAncient(value: u64, us: i64): bool {
   return value != 0 && us - <i64>(value >> TURN_BITS) > ANCIENT_US
 }
 
+/** Microseconds that the permit just given has: it may not be in its slot yet. */
+let justGivenUs: i64 = 0
+
+export function giveOne(): void {
+  justGivenUs = windowUs
+}
+
 /** Tokens in flight. */
 export function debtOf(entry: usize, value: u64, us: i64): i64 {
   entryRead = entry
   standAt(value, us)
   used = 0
   freeSlot = 0
+  justGivenUs = 0
   if (entry == 0 || isAncient(value, us)) return 0
   for (let i: i64 = 0; i < slots; i++) {
     const slot = slotOf(entry, i)
@@ -160,7 +168,7 @@ export function untilNew(): i64 {
 
 function untilAllAreBack(): i64 {
   const slot = lastToExpire()
-  return slot == 0 ? 0 : leftUs(settled(slot))
+  return max<i64>(slot == 0 ? 0 : leftUs(settled(slot)), justGivenUs)
 }
 
 /** Wipes the permits of an entry that is changing hands, while the mark stands. */

@@ -1,7 +1,7 @@
 import { RETRY } from "./answers"
 import { add, load } from "./atomics"
 import {
-  costOf, debtOf, expiryUs, freeSlot, freeWord, hasPassed, lastToExpire, permitOf, serialAfter, slotNumber, slotOf, standAt, turned,
+  costOf, debtOf, expiryUs, freeSlot, freeWord, giveOne, hasPassed, lastToExpire, permitOf, serialAfter, slotNumber, slotOf, standAt, turned,
 } from "./concurrency"
 import { RELEASES, STATE } from "./memory-map"
 import { capacity, epoch, slots } from "./policy"
@@ -32,10 +32,11 @@ export function changePermits(verb: i32, entry: usize, state: u64, value: u64, u
     const until = expiryUs()
     const slot = slotNumber(entry, freeSlot)
     const serial = serialAfter(value)
-    if (!bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), freeSlot, freeWord, permitOf(until, serial, cost))) return RETRY
+    if (!bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), freeSlot, freeWord, giveOne, permitOf(until, serial, cost))) return RETRY
     waitFor(0)
     givenPermit = (slot << 5) | <i64>((ownerOf(state) << 2) | serial)
     givenUntilUs = until
+    giveOne()
     return <f64>(used + cost)
   }
   if (load(entry + STATE) != state) return RETRY

@@ -25,8 +25,13 @@ const OPTIONS: ReadonlySet<string> = new Set([
 ])
 const ATTACH_OPTIONS: ReadonlySet<string> = new Set(['clock', 'hotKeys', 'maxWaiters', 'policyFor', 'allow', 'deny', 'shadow'])
 
+const RESTORE_OPTIONS: ReadonlySet<string> = new Set([...ATTACH_OPTIONS, 'policies'])
+
 /** What {@link attachLimiter} takes beside the handle. */
 export type AttachOptions = Pick<LimiterOptions, 'clock' | 'hotKeys' | 'maxWaiters' | 'policyFor' | 'allow' | 'deny' | 'shadow'>
+
+/** What {@link restoreLimiter} takes beside the snapshot. */
+export type RestoreOptions = AttachOptions & Pick<LimiterOptions, 'policies'>
 
 /**
  * A limiter in shared memory: exact, and shared with worker threads through {@link Limiter.handle}.
@@ -74,8 +79,8 @@ export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}
  * writeFileSync('limits.bin', limiter.snapshot())
  * const limiter = restoreLimiter(readFileSync('limits.bin'))
  */
-export function restoreLimiter(snapshot: Uint8Array, options: AttachOptions = {}): Limiter {
-  checkNames(options, ATTACH_OPTIONS)
+export function restoreLimiter(snapshot: Uint8Array, options: RestoreOptions = {}): Limiter {
+  checkNames(options, RESTORE_OPTIONS)
   const { clock = preciseClock() } = options
   checkClock(clock)
   if (!(snapshot instanceof Uint8Array)) {
