@@ -32,7 +32,7 @@ export function changePermits(verb: i32, entry: usize, state: u64, value: u64, u
     const until = expiryUs()
     const slot = slotNumber(entry, freeSlot)
     const serial = serialAfter(value)
-    if (!bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), freeSlot, freeWord, giveOne, permitOf(until, serial, cost))) return RETRY
+    if (!bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), freeSlot, freeWord, permitOf(until, serial, cost))) return RETRY
     waitFor(0)
     givenPermit = (slot << 5) | <i64>((ownerOf(state) << 2) | serial)
     givenUntilUs = until
