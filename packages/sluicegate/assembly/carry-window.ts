@@ -1,14 +1,14 @@
-import { settled } from "./several"
+import { companionsIn } from "./companions"
 import * as compact from "./compact-counters"
 import { COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from "./forms"
 import { calendarWindowStart } from "./host"
 import {
-  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_ERA, BLOCK_FORM, BLOCK_KEEPS_DEBT,
-  BLOCK_NUMBER_BITS, BLOCK_SLOTS, BLOCK_STRIDE, BLOCK_TICK_US, BLOCK_WINDOW_US, ENTRY_SIZE,
+  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_COUNT_BITS, BLOCK_ERA, BLOCK_FORM, BLOCK_KEEPS_DEBT,
+  BLOCK_NUMBER_BITS, BLOCK_SLOTS, BLOCK_TICK_US, BLOCK_WINDOW_US,
 } from "./memory-map"
 import { field } from "./policy-block"
 import { countBefore, isSealed, numberAndCount, sealedBit } from "./previous-count"
-import { tableAddress } from "./table"
+import { settled } from "./several"
 import { quotientUp } from "./wide-arithmetic"
 
 // Carrying over, for the forms that go by windows and times.
@@ -128,7 +128,6 @@ function otherSliding(value: u64, entry: usize, from: usize, to: usize, sinceUs:
 }
 
 function previousIn(block: usize, entry: usize): i64 {
-  const companions = <usize>field(block, BLOCK_COMPANIONS) + ((entry - tableAddress) / ENTRY_SIZE) * <usize>field(block, BLOCK_STRIDE)
   const absolute = number + field(block, BLOCK_BASE_US) / field(block, BLOCK_WINDOW_US)
-  return countBefore(settled(companions), absolute, <u64>field(block, BLOCK_COUNT_BITS), field(block, BLOCK_ERA))
+  return countBefore(settled(companionsIn(block, entry)), absolute, <u64>field(block, BLOCK_COUNT_BITS), field(block, BLOCK_ERA))
 }

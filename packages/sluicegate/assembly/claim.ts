@@ -1,9 +1,10 @@
 import { add, load, swap } from "./atomics"
+import { companionsOf } from "./companions"
 import { wipe } from "./concurrency"
 import { CONCURRENCY, LOG } from "./forms"
 import { ENTRY_SIZE, KEYS, LINE_SIZE, STATE } from "./memory-map"
 import { epoch, form, refresh } from "./policy"
-import { companionOf, noCount } from "./previous-count"
+import { noCount } from "./previous-count"
 import { emptyHeader } from "./ring"
 import { base } from "./section"
 import { settled } from "./several"
@@ -64,7 +65,7 @@ export function forget(entry: usize, state: u64): bool {
  */
 export function cleaned(entry: usize, mark: u64, identity: u64): bool {
   if (form == CONCURRENCY) return wipe(entry, mark)
-  const address = companionOf(entry)
+  const address = companionsOf(entry)
   const fresh = form == LOG ? emptyHeader(identity) : noCount(identity)
   while (true) {
     const word = settled(address)

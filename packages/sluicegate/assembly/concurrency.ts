@@ -1,8 +1,8 @@
 import { load, swap } from "./atomics"
-import { ENTRY_SIZE, STATE } from "./memory-map"
-import { baseUs, capacity, companions, slots, stride, windowUs } from "./policy"
+import { companionsOf } from "./companions"
+import { STATE } from "./memory-map"
+import { baseUs, capacity, slots, windowUs } from "./policy"
 import { settled } from "./several"
-import { tableAddress } from "./table"
 
 // Concurrency: latest reading by which anything changed, in microseconds since the time base | turn 9. The permits are in the
 // entry's companions, one a slot:
@@ -31,6 +31,12 @@ let readUs: i64 = 0
 let used: i64 = 0
 export let freeSlot: usize = 0
 export let freeWord: u64 = 0
+/** Of the permits in use, the one that expires last, and what it has left; 0 when none is in use. */
+export let lastSlot: usize = 0
+let lastLeftUs: i64 = 0
+/** What the one has left that expires first, and the cost of all that expire then. */
+let firstLeftUs: i64 = 0
+let firstCost: i64 = 0
 
 export function emptyValue(us: i64): u64 {
   return <u64>us << TURN_BITS
@@ -42,7 +48,7 @@ export function turned(value: u64): u64 {
 }
 
 @inline export function slotOf(entry: usize, i: i64): usize {
-  return companions + ((entry - tableAddress) / ENTRY_SIZE) * stride + <usize>i * 8
+  return companionsOf(entry) + <usize>i * 8
 }
 
 @inline export function slotNumber(entry: usize, slot: usize): i64 {
@@ -92,11 +98,9 @@ export function isAncient(value: u64, us: i64): bool {
   return value != 0 && us - <i64>(value >> TURN_BITS) > ANCIENT_US
 }
 
-/** Microseconds that the permit just given has: it may not be in its slot yet. */
-let justGivenUs: i64 = 0
-
+/** Counts the permit just given, which was not in its slot when the key was read, among those that run. */
 export function giveOne(): void {
-  justGivenUs = windowUs
+  lastLeftUs = max<i64>(lastLeftUs, windowUs)
 }
 
 /** Tokens in flight. */
@@ -105,14 +109,28 @@ export function debtOf(entry: usize, value: u64, us: i64): i64 {
   standAt(value, us)
   used = 0
   freeSlot = 0
-  justGivenUs = 0
+  lastSlot = 0
+  lastLeftUs = 0
+  firstLeftUs = i64.MAX_VALUE
+  firstCost = 0
   if (entry == 0 || isAncient(value, us)) return 0
   for (let i: i64 = 0; i < slots; i++) {
     const slot = slotOf(entry, i)
     const permit = settled(slot)
     const left = leftUs(permit)
-    if (left > 0) used += costOf(permit)
-    else {
+    if (left > 0) {
+      const cost = costOf(permit)
+      used += cost
+      if (left > lastLeftUs) {
+        lastLeftUs = left
+        lastSlot = slot
+      }
+      if (left < firstLeftUs) {
+        firstLeftUs = left
+        firstCost = 0
+      }
+      if (left == firstLeftUs) firstCost += cost
+    } else {
       if (permit != 0 && left < -ANCIENT_US) swap(slot, permit, 0)
       else if (freeSlot == 0) {
         freeSlot = slot
@@ -121,20 +139,6 @@ export function debtOf(entry: usize, value: u64, us: i64): i64 {
     }
   }
   return used
-}
-
-/** The permit of the key last read that expires last: its slot, or 0 when there is none. */
-export function lastToExpire(): usize {
-  let latest: i64 = 0
-  let found: usize = 0
-  for (let i: i64 = 0; i < slots && entryRead != 0; i++) {
-    const left = leftUs(settled(slotOf(entryRead, i)))
-    if (left > latest) {
-      latest = left
-      found = slotOf(entryRead, i)
-    }
-  }
-  return found
 }
 
 /** What comes back of the key last read within so many microseconds. */
@@ -151,8 +155,9 @@ function backWithin(us: i64): i64 {
 export function untilFree(amount: i64): i64 {
   const short = used + amount - capacity
   if (short <= 0) return 0
-  let low: i64 = 0
-  let high = untilAllAreBack()
+  // Mostly the first to expire makes room enough, and the others need not be looked at again.
+  let low = firstLeftUs
+  let high = firstCost >= short ? low : lastLeftUs
   while (low < high) {
     const middle = (low + high) >> 1
     if (backWithin(middle) >= short) high = middle
@@ -162,13 +167,7 @@ export function untilFree(amount: i64): i64 {
 }
 
 export function untilNew(): i64 {
-  const us = untilAllAreBack()
-  return us > 0 ? us + nowUs - readUs : 0
-}
-
-function untilAllAreBack(): i64 {
-  const slot = lastToExpire()
-  return max<i64>(slot == 0 ? 0 : leftUs(settled(slot)), justGivenUs)
+  return lastLeftUs > 0 ? lastLeftUs + nowUs - readUs : 0
 }
 
 /** Wipes the permits of an entry that is changing hands, while the mark stands. */

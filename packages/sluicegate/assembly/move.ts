@@ -1,7 +1,8 @@
 import { load } from "./atomics"
 import { overBy } from "./carry"
+import { companionsIn, companionsOf } from "./companions"
 import {
-  BLOCK_BASE_US, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_SLOTS, BLOCK_STRIDE, BLOCK_TICK_US, ENTRY_SIZE, STATE,
+  BLOCK_BASE_US, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_SLOTS, BLOCK_STRIDE, BLOCK_TICK_US, STATE,
 } from "./memory-map"
 import { baseUs, companions, countBits, epoch, slotBytes, slots, stride, tickUs } from "./policy"
 import { field } from "./policy-block"
@@ -9,7 +10,6 @@ import { bothSwapped } from "./replace"
 import * as ring from "./ring"
 import * as several from "./several"
 import { settled } from "./several"
-import { tableAddress } from "./table"
 import { valueOf, withValue } from "./words"
 
 // When a policy needs more slots, or other ones, its companions lie elsewhere in the memory, and each key's are copied there before
@@ -22,10 +22,6 @@ export function liesElsewhere(block: usize): bool {
     || field(block, BLOCK_COUNT_BITS) != countBits || field(block, BLOCK_TICK_US) != tickUs
 }
 
-@inline function companionsIn(block: usize, entry: usize): usize {
-  return <usize>field(block, BLOCK_COMPANIONS) + ((entry - tableAddress) / ENTRY_SIZE) * <usize>field(block, BLOCK_STRIDE)
-}
-
 /** Permits that are copied together. */
 const PERMITS_AT_ONCE: i64 = 16
 
@@ -35,7 +31,7 @@ const PERMITS_AT_ONCE: i64 = 16
  */
 export function copiedPermits(entry: usize, state: u64, from: usize): bool {
   const source = companionsIn(from, entry)
-  const target = companions + ((entry - tableAddress) / ENTRY_SIZE) * stride
+  const target = companionsOf(entry)
   const count = min<i64>(field(from, BLOCK_SLOTS), slots)
   for (let first: i64 = 0; first < count; first += PERMITS_AT_ONCE) {
     const descriptor = several.open()

@@ -1,7 +1,7 @@
 import { RETRY } from "./answers"
 import { add, load } from "./atomics"
 import {
-  costOf, debtOf, expiryUs, freeSlot, freeWord, giveOne, hasPassed, lastToExpire, permitOf, serialAfter, slotNumber, slotOf, standAt, turned,
+  costOf, debtOf, expiryUs, freeSlot, freeWord, giveOne, hasPassed, lastSlot, permitOf, serialAfter, slotNumber, slotOf, standAt, turned,
 } from "./concurrency"
 import { RELEASES, STATE } from "./memory-map"
 import { capacity, epoch, slots } from "./policy"
@@ -50,7 +50,7 @@ function refunded(entry: usize, state: u64, value: u64, us: i64, tokens: i64): f
   let lost = 0
   while (true) {
     const used = debtOf(entry, valueOf(word), us)
-    const slot = left > 0 ? lastToExpire() : 0
+    const slot = left > 0 ? lastSlot : 0
     if (slot == 0) return left < tokens || load(entry + STATE) == word ? <f64>used : RETRY
     const permit = settled(slot)
     const cost = min<i64>(costOf(permit), left)

@@ -1,9 +1,9 @@
 import { load, swap } from "./atomics"
-import { baseUs, companions, countBits, era, stride, windowUs } from "./policy"
-import { ENTRY_SIZE, STATE } from "./memory-map"
+import { companionsOf } from "./companions"
+import { STATE } from "./memory-map"
+import { baseUs, countBits, era, windowUs } from "./policy"
 import { bothSwapped } from "./replace"
 import { settled } from "./several"
-import { tableAddress } from "./table"
 import { valueOf } from "./words"
 
 // The wide form's second word, which holds the count of the window before:
@@ -31,10 +31,6 @@ export const sealedBit: u64 = 1 << 55
   return value & (sealedBit - 1)
 }
 
-@inline export function companionOf(entry: usize): usize {
-  return companions + ((entry - tableAddress) / ENTRY_SIZE) * stride
-}
-
 /** A word that holds no count, another one for each owner. */
 export function noCount(identity: u64): u64 {
   return (identity & 0x3fff) << <u64>countBits
@@ -42,7 +38,7 @@ export function noCount(identity: u64): u64 {
 
 /** The count of the window before `number`. */
 export function previousCount(entry: usize, number: i64): i64 {
-  return countBefore(settled(companionOf(entry)), number + baseUs / windowUs, <u64>countBits, era)
+  return countBefore(settled(companionsOf(entry)), number + baseUs / windowUs, <u64>countBits, era)
 }
 
 /** The count in `word`, if it is of the window before `absolute`, which counts from the Unix epoch. */
@@ -56,7 +52,7 @@ export function countBefore(word: u64, absolute: i64, bits: u64, era: i64): i64 
  */
 export function carriedWithPrevious(entry: usize, state: u64, next: u64, most: i64): bool {
   const value = valueOf(next)
-  const address = companionOf(entry)
+  const address = companionsOf(entry)
   const word = settled(address)
   const number = <i64>(numberAndCount(value) >> <u64>countBits)
   if (isSealed(value) || countBefore(word, number + baseUs / windowUs, <u64>countBits, era) <= most) return swap(entry + STATE, state, next)
@@ -81,7 +77,7 @@ export function needsCopy(entry: usize, state: u64, to: i64): bool {
   if (from >= to) return false
   const tag = tagOf(to - 1 + baseUs / windowUs, <u64>countBits, era)
   const count = from == to - 1 ? word & mask : 0
-  kept = settled(companionOf(entry))
+  kept = settled(companionsOf(entry))
   wanted = (tag << <u64>countBits) | count
   return count != 0 ? kept != wanted : kept >> <u64>countBits == tag && (kept & mask) != 0
 }
@@ -90,5 +86,5 @@ export function needsCopy(entry: usize, state: u64, to: i64): bool {
 export function copy(entry: usize, state: u64): void {
   if (!isSealed(valueOf(state))) swap(entry + STATE, state, state | sealedBit)
   // Not after the state has gone on: then another has copied already, and this word is no longer what was read.
-  else if (load(entry + STATE) == state) swap(companionOf(entry), kept, wanted)
+  else if (load(entry + STATE) == state) swap(companionsOf(entry), kept, wanted)
 }

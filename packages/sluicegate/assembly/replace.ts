@@ -1,9 +1,10 @@
 import { AGAIN, RETRY } from "./answers"
 import { add, swap } from "./atomics"
+import { companionsOf } from "./companions"
 import { LOG, WIDE } from "./forms"
 import { CAS_RETRIES, STATE } from "./memory-map"
 import { epoch, form } from "./policy"
-import { companionOf, copy, kept, needsCopy, wanted } from "./previous-count"
+import { copy, kept, needsCopy, wanted } from "./previous-count"
 import { header, headerOf } from "./ring"
 import { base } from "./section"
 import { copied } from "./log-copy"
@@ -29,7 +30,7 @@ export function replace(entry: usize, state: u64, next: u64, manyWords: bool): f
         return AGAIN
       }
       // Among several words the copy is one more; should the others not come to pass, no seal is left behind.
-      several.add(staging, companionOf(entry), kept, wanted)
+      several.add(staging, companionsOf(entry), kept, wanted)
     }
     if (form == LOG) {
       const needed = log.alsoNeeded

@@ -1,10 +1,10 @@
 import { load, swap } from "./atomics"
 import { EXPLORED } from "./build-flags"
+import { companionsOf } from "./companions"
 import { yieldPoint } from "./host"
 import { STATE } from "./memory-map"
 import { countBits, slotBytes, slots } from "./policy"
 import { settled } from "./several"
-import { companionOf } from "./previous-count"
 
 // The requests of a log before the newest one, which is in the state word. An entry's companions are a header and a ring of
 // slots:
@@ -46,7 +46,7 @@ let length: i64 = 0
 }
 
 @inline export function headerOf(entry: usize): usize {
-  return companionOf(entry)
+  return companionsOf(entry)
 }
 
 /** Reads the header; a key that lives nowhere has an empty ring. */

@@ -2,6 +2,7 @@ import { load, store, swap } from "./atomics"
 import { EXPLORED } from "./build-flags"
 import { pause } from "./host"
 import { DESCRIPTORS, DESCRIPTOR_COUNT, DESCRIPTOR_SIZE } from "./memory-map"
+import { read, write } from "./plain"
 import { base } from "./section"
 import { TICKET, isTicket } from "./words"
 
@@ -15,7 +16,8 @@ import { TICKET, isTicket } from "./words"
 //
 // Nobody but its owner puts a ticket anywhere, each once, and none after the decision; and he opens the descriptor again only
 // when none of its tickets stands anywhere. So a ticket that stands tells the truth about its word, and comes back never: its turn
-// grows. A thread that dies within leaves its descriptor unused for good, one of 64.
+// grows. A thread that dies within leaves its descriptor unused for good, one of 64. Its words are written before its ticket is
+// anywhere and read after one was found, so that plain accesses do: what is read while it is opened again goes nowhere.
 //
 // Reference: T. Harris, K. Fraser, I. Pratt, "A practical multi-word compare-and-swap operation", 2002. There others help to put
 // the tickets in, which takes a second kind of descriptor and another swap a word.
@@ -147,14 +149,4 @@ function settle(address: usize, ticket: u64): void {
 
 @inline function wordAt(descriptor: usize, i: u64): usize {
   return descriptor + WORDS + <usize>i * WORD_SIZE
-}
-
-// A descriptor's words are written before its ticket is anywhere, and read after one was found: plain accesses would do.
-
-@inline function read(address: usize): u64 {
-  return atomic.load<u64>(address)
-}
-
-@inline function write(address: usize, word: u64): void {
-  atomic.store<u64>(address, word)
 }

@@ -1,6 +1,6 @@
 import { checkedPolicy } from './checked-policy.js'
 import { PolicyError } from './errors.js'
-import type { Policy } from './policy.js'
+import type { AllOfPolicy, Policy } from './policy.js'
 import { checkedName, checkOptions } from './policy-options.js'
 
 const MOST_POLICIES = 8
@@ -14,7 +14,10 @@ const MOST_POLICIES = 8
  * @example
  * const limiter = createLimiter(allOf([tokenBucket({ limit: 10, window: '1s' }), fixedWindow({ limit: 1000, window: 'day' })]))
  */
-export function allOf(policies: readonly Policy[], options: { readonly name?: string } = {}): Policy {
+export function allOf<const Parts extends readonly Policy[]>(
+  policies: Parts,
+  options: { readonly name?: string } = {},
+): AllOfPolicy<Parts> {
   checkOptions(options, ['name'], '{ name: "api" }')
   if (!Array.isArray(policies) || policies.length < 1 || policies.length > MOST_POLICIES) {
     throw new PolicyError('POLICY_INVALID', 'policies', policies, `must be an array of 1 to ${MOST_POLICIES} policies`)
@@ -30,6 +33,6 @@ export function allOf(policies: readonly Policy[], options: { readonly name?: st
     limit: Math.min(...parts.map(({ limit }) => limit)),
     windowMs: Math.max(...parts.map(({ windowMs }) => windowMs)),
     burst: Math.min(...parts.map(({ burst }) => burst)),
-    policies: Object.freeze(parts),
+    policies: Object.freeze(parts) as readonly Policy[] as Parts,
   })
 }

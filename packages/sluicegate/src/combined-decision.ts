@@ -5,12 +5,17 @@ import type { Decision } from './decision.js'
  * of allowed ones the one with the least left; the first among equals.
  */
 export function combined(parts: readonly Decision[]): Decision {
-  const denied = parts.filter(({ allowed }) => !allowed)
-  const binding =
-    denied.length > 0
-      ? denied.reduce((most, part) => (part.retryAfterMs > most.retryAfterMs ? part : most))
-      : parts.reduce((least, part) => (part.remaining < least.remaining ? part : least))
+  let binding = parts[0] as Decision
+  let resetAfterMs = 0
+  for (const part of parts) {
+    if (part.resetAfterMs > resetAfterMs) resetAfterMs = part.resetAfterMs
+    if (bindsMore(part, binding)) binding = part
+  }
   const { allowed, limit, remaining, retryAfterMs, policy, source } = binding
-  const resetAfterMs = Math.max(...parts.map((part) => part.resetAfterMs))
   return { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }
+}
+
+function bindsMore(part: Decision, than: Decision): boolean {
+  if (part.allowed !== than.allowed) return than.allowed
+  return part.allowed ? part.remaining < than.remaining : part.retryAfterMs > than.retryAfterMs
 }

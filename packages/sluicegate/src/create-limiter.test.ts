@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  allOf,
   attachLimiter,
+  concurrency,
   createLimiter,
   gcra,
   type LimiterHandle,
@@ -98,4 +100,16 @@ test('a clock of the caller does not travel: attach without it is refused, with 
 test('attach takes no options that belong to the memory', () => {
   const handle = createLimiter(POLICY).handle()
   assert.throws(() => attachLimiter(handle, { maxKeys: 5 } as never), { code: 'OPTION_UNKNOWN', option: 'maxKeys' })
+})
+
+test('a take is typed as a permit where concurrency is the policy or one of its parts, and as a decision elsewhere', () => {
+  const held = createLimiter(concurrency({ limit: 2 })).take('k')
+  const heldWithOthers = createLimiter(allOf([POLICY, concurrency({ limit: 2 })])).take('k')
+  assert.ok(held.release() && heldWithOthers.release())
+  const free = createLimiter(POLICY).take('k')
+  const freeOfAll = createLimiter(allOf([POLICY])).take('k')
+  // @ts-expect-error there is nothing to release
+  assert.equal(free.release, undefined)
+  // @ts-expect-error nor here
+  assert.equal(freeOfAll.release, undefined)
 })

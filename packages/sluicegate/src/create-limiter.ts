@@ -4,8 +4,8 @@ import { PolicyError } from './errors.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
 import { attachedLayers, layered, restoredLayers } from './limiter-layers.js'
 import { attachedMemoryLimiter, newMemoryLimiter, restoredMemoryLimiter } from './memory-limiters.js'
-import type { Permit } from './permit.js'
-import type { ConcurrencyPolicy, Policy } from './policy.js'
+import type { AnswerOf } from './permit.js'
+import type { Policy } from './policy.js'
 
 const MOST_KEYS = 100_000_000
 const MOST_HOT_KEYS = 10_000
@@ -41,8 +41,7 @@ export type RestoreOptions = AttachOptions & Pick<LimiterOptions, 'policies'>
  * const limiter = createLimiter(tokenBucket({ limit: 100, window: '1m' }))
  * const { allowed, retryAfterMs } = limiter.take('user:42')
  */
-export function createLimiter(policy: ConcurrencyPolicy, options?: LimiterOptions): Limiter<Permit>
-export function createLimiter(policy: Policy, options?: LimiterOptions): Limiter
+export function createLimiter<P extends Policy>(policy: P, options?: LimiterOptions): Limiter<AnswerOf<P>>
 export function createLimiter(policy: Policy, options: LimiterOptions = {}): Limiter {
   checkNames(options, OPTIONS)
   const own = checkedPolicy(policy)

@@ -9,7 +9,11 @@ import type { Reservation } from './reservation.js'
 
 /** What {@link createLimiter} takes beside the policy. */
 export interface LimiterOptions {
-  /** How many keys are tracked at once, at least: 1 to 100,000,000, default 100,000. Memory is fixed at about 23 bytes a key and touched only as keys come. */
+  /**
+   * How many keys are tracked at once, at least: 1 to 100,000,000; default 100,000, or as many as fit 1 GiB where each is large. Memory
+   * is fixed and touched only as keys come: about 23 bytes a key, and per key 8 more for a sliding window above a limit of 65,535 or
+   * of under 220 ms, 8 for each of `limit` permits, and `slotBytes` for each of `limit` requests of a log.
+   */
   readonly maxKeys?: number
   /** Default `preciseClock()`. */
   readonly clock?: Clock

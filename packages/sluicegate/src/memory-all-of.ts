@@ -3,13 +3,13 @@ import { keysFor } from './all-of-keys.js'
 import { checkedCost } from './arguments.js'
 import type { Booking, BookingDesk } from './booking.js'
 import { checkedPolicy } from './checked-policy.js'
-import { type Clock, clockHandle, type Ticker, tickerOf } from './clock.js'
+import { type Clock, clockHandle, tickerOf } from './clock.js'
 import { combined } from './combined-decision.js'
 import type { Decision } from './decision.js'
 import { denials } from './diagnostics.js'
 import type { Duration } from './duration.js'
 import { holdsPermits, isPermit } from './empty-permit.js'
-import { PolicyError, StoreError } from './errors.js'
+import { PolicyError } from './errors.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from './limiter.js'
 import type { MemoryBooking } from './memory-decisions.js'
 import type { MemoryHandle, MemoryLimiter } from './memory-limiter.js'
@@ -20,6 +20,7 @@ import { checkChange } from './policy-change.js'
 import type { Reservation } from './reservation.js'
 import { reserve } from './reserving.js'
 import { sumOfStats } from './sum-of-stats.js'
+import { TakesTogether } from './takes-together.js'
 import { TopLists } from './top-lists.js'
 import { Waiting } from './waiting.js'
 
@@ -44,14 +45,11 @@ interface AllOfBooking extends Booking {
   readonly parts: readonly MemoryBooking[]
 }
 
-/** Attempts to change all parts at once before a call gives up with CONTENTION. */
-const MAX_ATTEMPTS = 100
-
 /** Several policies as one, in sections of one shared memory: charged together by one swap over several words, or not at all. */
 export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   private readonly parts: readonly MemoryLimiter[]
   private readonly clock: Clock
-  private readonly ticker: Ticker
+  private readonly together: TakesTogether
   private readonly lists: TopLists
   private readonly waiting: Waiting<Decision>
   /** Whether a part of it is a concurrency limit. */
@@ -62,7 +60,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     this.parts = parts
     this.name = name
     this.clock = clock
-    this.ticker = tickerOf(clock)
+    this.together = new TakesTogether(parts, tickerOf(clock))
     this.lists = new TopLists(hotKeys)
     const releases = parts.find((part) => holdsPermits(part.policy))?.releases()
     this.holdsPermits = releases !== undefined
@@ -180,49 +178,21 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
 
   private taken(key: Key, cost: number): AllOfBooking {
     const tokens = checkedCost(cost)
-    const keys = keysFor(this.parts.length, key)
-    const { core } = this.first
-    let nowUs = this.first.nowUs()
-    let isSecondReading = false
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const descriptor = core.openDescriptor()
-      if (descriptor === 0) continue
-      const into = { address: descriptor, nowUs, isSecondReading }
-      let staged: (MemoryBooking | undefined)[]
-      try {
-        staged = this.parts.map((part, i) => part.stage(into, keys[i] as string, tokens))
-      } catch (error) {
-        core.closeDescriptor(descriptor)
-        throw error
-      }
-      const bookings = staged.filter((booking) => booking !== undefined)
-      if (bookings.length < staged.length) {
-        core.closeDescriptor(descriptor)
-        nowUs = this.ticker.read()
-        isSecondReading = true
-      } else if (bookings.some(({ allowed }) => !allowed)) {
-        core.closeDescriptor(descriptor)
-        return this.denied(key, keys, tokens, nowUs, bookings)
-      } else if (core.commit(descriptor)) {
-        return this.charged(key, tokens, nowUs, bookings)
-      }
-    }
-    throw new StoreError('CONTENTION', 'other threads kept changing these keys; the call was given up after a bounded wait')
+    if (typeof key !== 'string') keysFor(this.parts.length, key)
+    const { isCharged, nowUs, bookings } = this.together.take(key, tokens)
+    return isCharged ? this.charged(key, tokens, nowUs, bookings) : this.denied(key, tokens, nowUs, bookings)
   }
 
   private charged(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
     const whole = combined(parts.map(({ decision }) => decision))
-    const permits = parts.map(({ decision }) => decision).filter(isPermit)
-    const decision = permits.length > 0 ? new MemoryPermit(whole, holdOf(permits)) : whole
+    const decision = this.holdsPermits ? new MemoryPermit(whole, holdOf((whole.parts ?? []).filter(isPermit))) : whole
     this.lists.count(key, true)
     return { key, cost, allowed: true, bookedUs: nowUs, atUs: nowUs, maybeSooner: false, decision, parts }
   }
 
-  private denied(key: Key, keys: readonly string[], cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
+  private denied(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
     // What another part had let pass is shown as it is: nothing was charged.
-    const decisions = parts.map((part, i) =>
-      part.allowed ? (this.parts[i] as MemoryLimiter).peek(keys[i] as string, cost) : part.decision,
-    )
+    const decisions = parts.map((part, i) => (part.allowed ? (this.parts[i] as MemoryLimiter).peek(part.key, cost) : part.decision))
     const whole = combined(decisions)
     const decision = this.holdsPermits ? new MemoryPermit(whole) : whole
     this.lists.count(key, false)

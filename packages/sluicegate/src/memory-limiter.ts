@@ -10,7 +10,7 @@ import { fingerprint, high, low } from './fingerprint.js'
 import type { HotKeys } from './hot-keys.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from './limiter.js'
 import { MemoryBoundKey } from './memory-bound-key.js'
-import { type Descriptor, type MemoryBooking, MemoryDecisions, type MemoryLimiterParts } from './memory-decisions.js'
+import { type MemoryBooking, MemoryDecisions, type MemoryLimiterParts } from './memory-decisions.js'
 import { type SnapshotSection, snapshotOf } from './memory-snapshot.js'
 import type { Algorithm, Policy } from './policy.js'
 import { publishPolicy } from './policy-block.js'
@@ -206,14 +206,8 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
     return this.opened.core
   }
 
-  /** A take of `key` as one of several; see {@link MemoryDecisions.stageHashed}. */
-  stage(into: Descriptor, key: string, cost: number): MemoryBooking | undefined {
-    this.hash(key)
-    return this.stageHashed(into, key, low, high, cost)
-  }
-
   /** The key's hash, in `low` and `high` of fingerprint.ts. */
-  hash(key: Key): asserts key is string {
+  hash(key: string): void {
     checkKey(key)
     fingerprint(key, this.k0, this.k1)
   }

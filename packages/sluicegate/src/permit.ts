@@ -1,4 +1,5 @@
 import type { Decision } from './decision.js'
+import type { AllOfPolicy, ConcurrencyPolicy, Policy } from './policy.js'
 
 /** The answer of a concurrency limiter: a decision, and what it holds until it is released. Of a denied one all of these do nothing. */
 export interface Permit extends Decision {
@@ -9,3 +10,12 @@ export interface Permit extends Decision {
   /** {@link Permit.release}, for `using`. */
   [Symbol.dispose](): void
 }
+
+/** What a take answers under a policy: a permit where concurrency is the policy or one of its parts, otherwise a decision. */
+export type AnswerOf<P extends Policy> = P extends ConcurrencyPolicy
+  ? Permit
+  : P extends AllOfPolicy<infer Parts>
+    ? Extract<Parts[number], ConcurrencyPolicy> extends never
+      ? Decision
+      : Permit
+    : Decision

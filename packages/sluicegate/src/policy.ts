@@ -28,3 +28,9 @@ export interface Policy {
 export interface ConcurrencyPolicy extends Policy {
   readonly algorithm: 'concurrency'
 }
+
+/** Several policies as one, see {@link allOf}. */
+export interface AllOfPolicy<Parts extends readonly Policy[] = readonly Policy[]> extends Policy {
+  readonly algorithm: 'all-of'
+  readonly policies: Parts
+}
