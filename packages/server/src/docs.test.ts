@@ -22,7 +22,7 @@ test('the configuration in the guide is accepted', () => {
   const [yaml = assert.fail('there is none')] = blocks('yaml')
   assert.deepEqual(
     parseConfig(yaml).policies.map(({ policy: { name } }) => name),
-    ['per-user', 'uploads'],
+    ['per-user', 'uploads', 'reports', 'search', 'logins', 'api'],
   )
 })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { gcra, manualClock, PolicyError, StoreError, tokenBucket } from 'sluicegate'
+import { allOf, fixedWindow, gcra, manualClock, PolicyError, StoreError, tokenBucket } from 'sluicegate'
 import { Engine, type Gate } from './engine.js'
 
 const POLICIES = [
@@ -94,4 +94,38 @@ test('the hottest keys are ranked by demand and by denial', () => {
     denials.map(({ key, count }) => [key, count]),
     [['crawler', 6]],
   )
+})
+
+test('of several policies at once each denial is counted for the part that it answered for, and each key once', () => {
+  const parts = [tokenBucket({ name: 'burst', limit: 2, window: '1s' }), fixedWindow({ name: 'quota', limit: 3, window: 'day' })]
+  const clock = manualClock(1_000)
+  const engine = new Engine([{ policy: allOf(parts, { name: 'both' }), maxKeys: 100, onFull: 'evict' }], { clock })
+  const gate = engine.gate('both') ?? assert.fail()
+  for (let i = 0; i < 3; i++) gate.take('alice', 1)
+  clock.advance(1_000)
+  for (let i = 0; i < 3; i++) gate.take('alice', 1)
+  gate.take('alice', 3)
+  assert.deepEqual(gate.counts, { allowed: 3, denied: 3, impossible: 1, peeks: 0 })
+  assert.deepEqual(
+    [...gate.denialsByPart],
+    [
+      ['burst', 1],
+      ['quota', 2],
+    ],
+  )
+  assert.equal(gate.stats().keys, 1)
+  gate.take(['bob', 'blue'], 1)
+  assert.deepEqual(
+    [gate.peek('bob', 1), gate.peek('blue', 1)].map(({ parts = [] }) => parts.map(({ remaining }) => remaining)),
+    [
+      [1, 3],
+      [2, 2],
+    ],
+  )
+})
+
+test('a single policy has no parts to count denials for', () => {
+  const { gate } = setUp()
+  for (let i = 0; i < 5; i++) gate.take('alice', 1)
+  assert.deepEqual([gate.counts.denied, gate.denialsByPart.size], [2, 0])
 })

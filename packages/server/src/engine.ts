@@ -3,6 +3,7 @@ import {
   createLimiter,
   type Decision,
   type HotKeys,
+  type Key,
   type Limiter,
   type LimiterStats,
   type Policy,
@@ -12,7 +13,7 @@ import type { PolicyConfig } from './config/config.js'
 import { Latency } from './latency.js'
 import { type Outcome, outcomeOf } from './outcome.js'
 
-export { type Decision, type HotKey, type Policy, PolicyError, StoreError } from 'sluicegate'
+export { type Decision, type HotKey, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
 
 /** What a gate has answered since the service started. */
 export type Counts = Record<Outcome | 'peeks', number>
@@ -27,35 +28,41 @@ export interface EngineOptions {
 
 /** A named policy with its keys: the one place where decisions are made and counted, whatever protocol asked. */
 export class Gate {
-  readonly name: string
+  /** Never changes here, so that what protocols make of it holds for good. */
+  readonly policy: Policy
   readonly counts: Counts = { allowed: 0, denied: 0, impossible: 0, peeks: 0 }
+  /** Of several policies at once the denials, by the name of the one that each denial answered for; empty of a single one. */
+  readonly denialsByPart: Map<string, number>
   /** Outages by the code of their error. */
   readonly errors = new Map<string, number>()
   readonly #limiter: Limiter
   readonly #latency: Latency
 
-  constructor(limiter: Limiter, latency: Latency) {
-    this.name = limiter.policy.name
+  constructor(policy: Policy, limiter: Limiter, latency: Latency) {
+    this.policy = policy
+    this.denialsByPart = new Map(policy.policies?.map(({ name }) => [name, 0]))
     this.#limiter = limiter
     this.#latency = latency
   }
 
-  get policy(): Policy {
-    return this.#limiter.policy
+  get name(): string {
+    return this.policy.name
   }
 
   /**
-   * Takes `cost` tokens of `key` if they are there.
+   * Takes `cost` tokens of `key` if they are there; of several policies at once `key` may be one for each.
    *
    * @throws {PolicyError} `KEY_INVALID` or `COST_INVALID`: the caller's mistake, counted nowhere.
    * @throws {StoreError} when no decision could be made: an outage, counted as such.
    */
-  take(key: string, cost: number): Decision {
+  take(key: Key, cost: number): Decision {
     const startMs = performance.now()
     try {
       const decision = this.#limiter.take(key, cost)
       this.#latency.observe((performance.now() - startMs) / 1000)
-      this.counts[outcomeOf(decision)]++
+      const outcome = outcomeOf(decision)
+      this.counts[outcome]++
+      if (outcome === 'denied') this.#countPart(decision.policy)
       return decision
     } catch (error) {
       throw this.#counted(error)
@@ -63,7 +70,7 @@ export class Gate {
   }
 
   /** What {@link Gate.take} would answer now; changes nothing. Throws as it does. */
-  peek(key: string, cost: number): Decision {
+  peek(key: Key, cost: number): Decision {
     try {
       const decision = this.#limiter.peek(key, cost)
       this.counts.peeks++
@@ -73,8 +80,10 @@ export class Gate {
     }
   }
 
+  /** Of several policies at once, each of which has a table of its own, `keys` is their mean. */
   stats(): LimiterStats {
-    return this.#limiter.stats()
+    const stats = this.#limiter.stats()
+    return { ...stats, keys: Math.ceil(stats.keys / Math.max(1, this.denialsByPart.size)) }
   }
 
   /** The `n` keys with the highest demand, and the `n` with the most denials. */
@@ -84,6 +93,11 @@ export class Gate {
 
   close(): void {
     this.#limiter.close()
+  }
+
+  #countPart(name: string): void {
+    const denials = this.denialsByPart.get(name)
+    if (denials !== undefined) this.denialsByPart.set(name, denials + 1)
   }
 
   #counted(error: unknown): unknown {
@@ -102,8 +116,8 @@ export class Engine {
   constructor(policies: readonly PolicyConfig[], { clock, hotKeys = 0 }: EngineOptions = {}) {
     this.#gates = new Map(
       policies.map(({ policy, maxKeys, onFull }) => {
-        const limiter = createLimiter(policy, { maxKeys, onFull, hotKeys, ...(clock && { clock }) })
-        return [policy.name, new Gate(limiter, this.latency)]
+        const limiter = createLimiter(policy, { onFull, hotKeys, ...(maxKeys && { maxKeys }), ...(clock && { clock }) })
+        return [policy.name, new Gate(policy, limiter, this.latency)]
       }),
     )
   }

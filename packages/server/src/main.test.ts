@@ -60,6 +60,13 @@ test('serve tells its address, its policies and a command to try, and the comman
   assert.equal((await fetch(target)).status, 200)
 })
 
+test('serve tells each of several policies at once', async (t) => {
+  const parts = '[{ algorithm: gcra, limit: 5, window: 1s, name: rate }, { algorithm: fixed-window, limit: 9, window: day, name: quota }]'
+  const file = configFile(t, `${TWO_POLICIES}  api: { all-of: ${parts} }\n`)
+  const { text } = await announcement(sluicegate(t, 'serve', '--config', file))
+  assert.match(text, / {2}api {6}all-of, 2 policies\n {4}rate {3}gcra, 5 per 1s, burst 5\n {4}quota {2}fixed-window, 9 per day in UTC\n/)
+})
+
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`${signal} ends the service with 0`, async (t) => {
     const child = sluicegate(t, 'serve', '--config', configFile(t, TWO_POLICIES))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { manualClock, tokenBucket } from 'sluicegate'
+import { allOf, manualClock, slidingLog, tokenBucket } from 'sluicegate'
 import { Engine } from './engine.js'
 import { LATENCY_BOUNDS_S } from './latency.js'
 import { createMetrics } from './metrics.js'
@@ -75,6 +75,18 @@ test('keys, evictions, refusals and memory are told for each policy', async () =
   assert.equal(seriesValue(samples, 'sluicegate_evictions_total', labels), 0)
   assert.equal(seriesValue(samples, 'sluicegate_refusals_total', labels), 0)
   assert.equal(seriesValue(samples, 'sluicegate_memory_bytes', labels), gate.stats().memoryBytes)
+})
+
+test('denials of several policies at once are told by the part that each answered for', async () => {
+  const parts = [tokenBucket({ name: 'burst', limit: 5, window: '1s' }), slidingLog({ name: 'log', limit: 2, window: '1m' })]
+  const policy = allOf(parts, { name: 'both' })
+  const engine = new Engine([{ policy, maxKeys: 100, onFull: 'evict' }], { clock: manualClock(0) })
+  for (let i = 0; i < 5; i++) engine.gate('both')?.take('alice', 1)
+  const samples = readExposition(await createMetrics(engine, '1.2.3').render())
+  const denials = (part: string): number => seriesValue(samples, 'sluicegate_part_denials_total', { policy: 'both', part })
+  assert.deepEqual([denials('burst'), denials('log')], [0, 3])
+  assert.equal(seriesValue(samples, 'sluicegate_decisions_total', { policy: 'both', outcome: 'denied' }), 3)
+  assert.equal(seriesValue(samples, 'sluicegate_keys', { policy: 'both' }), 1)
 })
 
 test('version and process are there', async () => {

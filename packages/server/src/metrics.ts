@@ -36,8 +36,11 @@ export function createMetrics(engine: Engine, version: string): Metrics {
   add(
     'counter',
     'sluicegate_decisions_total',
-    'Takes by policy and outcome: allowed, denied, or impossible (a cost above the burst).',
+    'Takes by policy and outcome: allowed, denied, or impossible (a cost that can never pass).',
     () => Array.from(engine.gates, outcomes).flat(),
+  )
+  add('counter', 'sluicegate_part_denials_total', 'Denials of several policies at once, by the part that each answered for.', () =>
+    Array.from(engine.gates, partDenials).flat(),
   )
   add(
     'counter',
@@ -58,7 +61,7 @@ export function createMetrics(engine: Engine, version: string): Metrics {
   add(
     'gauge',
     'sluicegate_keys',
-    'Keys in the table, those as good as new and not yet replaced included.',
+    'Keys in the table, those as good as new and not yet replaced included; of several policies at once the mean of their tables.',
     eachGate((gate) => gate.stats().keys),
   )
   add(
@@ -91,6 +94,10 @@ export function createMetrics(engine: Engine, version: string): Metrics {
 function outcomes({ name, counts }: Gate): Sample[] {
   const { allowed, denied, impossible } = counts
   return Object.entries({ allowed, denied, impossible }).map(([outcome, value]) => ({ labels: { policy: name, outcome }, value }))
+}
+
+function partDenials({ name, denialsByPart }: Gate): Sample[] {
+  return Array.from(denialsByPart, ([part, value]) => ({ labels: { policy: name, part }, value }))
 }
 
 /** Prometheus wants each bucket to hold all that is below its bound. */

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Service } from './service.js'
-import { readRateLimitFields } from './testing/rate-limit-fields.js'
+import { readRateLimitFields, readRateLimitLists } from './testing/rate-limit-fields.js'
 import { runService } from './testing/running-service.js'
 
 const SHIPPED = readFileSync(fileURLToPath(new URL('../../../examples/nginx/sluicegate.conf', import.meta.url)), 'utf8')
@@ -25,8 +25,8 @@ interface Edge {
 }
 
 /** nginx with the configuration that ships, between us, the service and an application; only addresses and time limits are put in. */
-async function runEdge(t: TestContext, change: (conf: string) => string = (conf) => conf): Promise<Edge> {
-  const service = await runService(t, CONFIG)
+async function runEdge(t: TestContext, change: (conf: string) => string = (conf) => conf, config: string = CONFIG): Promise<Edge> {
+  const service = await runService(t, config)
   let passed = 0
   const application = createServer((request, response) => {
     passed++
@@ -112,6 +112,20 @@ test('nginx lets through what the policy admits, and answers 429 with Retry-Afte
   }
   const body = (await denied[0]?.json()) as { status: number }
   assert.equal(body.status, 429)
+})
+
+test('of several policies at once nginx passes all items on', async (t) => {
+  const parts = '[{ algorithm: sliding-log, limit: 2, window: 1h }, { algorithm: fixed-window, limit: 9, window: day, name: quota }]'
+  const { url } = await runEdge(t, undefined, `listen: { port: 0 }\npolicies:\n  per-user: { all-of: ${parts} }\n`)
+  const answers = [await fetch(url), await fetch(url), await fetch(url)]
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 429],
+  )
+  for (const { headers } of answers) {
+    const names = readRateLimitLists(headers).map(({ name }) => name)
+    assert.deepEqual(names, ['sliding-log-2-1h', 'quota'])
+  }
 })
 
 test('a post with a body is limited too, and arrives whole', async (t) => {

@@ -29,12 +29,15 @@ async function end(service: Service, signal: string): Promise<void> {
 }
 
 function announce({ url, engine }: Service, { dashboard }: Config): void {
-  const names = Array.from(engine.gates, ({ name }) => name)
-  const [example = ''] = names
-  const width = Math.max(...names.map(({ length }) => length))
+  const policies = Array.from(engine.gates, ({ policy }) => policy)
+  const rows = policies.flatMap((policy) => [
+    [`  ${policy.name}`, describePolicy(policy)] as const,
+    ...(policy.policies ?? []).map((part) => [`    ${part.name}`, describePolicy(part)] as const),
+  ])
+  const width = Math.max(...rows.map(([name]) => name.length))
   console.log(`Sluicegate ${VERSION} listens on ${url}\n`)
-  for (const { name, policy } of engine.gates) console.log(`  ${name.padEnd(width)}  ${describePolicy(policy)}`)
-  console.log(`\nTry it:  curl -i '${url}/v1/take?policy=${quotable(example)}&key=alice'`)
+  for (const [name, text] of rows) console.log(`${name.padEnd(width)}  ${text}`)
+  console.log(`\nTry it:  curl -i '${url}/v1/take?policy=${quotable(policies[0]?.name ?? '')}&key=alice'`)
   if (dashboard.keys !== 'off') console.log(`Watch:   ${url}/`)
 }
 

@@ -17,7 +17,8 @@ export interface Listen {
 /** One named policy and the table that holds its keys. */
 export interface PolicyConfig {
   readonly policy: Policy
-  readonly maxKeys: number
+  /** Undefined: as many as the library thinks right for the policy. */
+  readonly maxKeys: number | undefined
   readonly onFull: OnFull
 }
 
@@ -37,4 +38,3 @@ export const KEY_DISPLAYS: readonly KeyDisplay[] = ['masked', 'shown', 'off']
 /** Loopback only, unless the file or the command line says otherwise: the service asks nobody who they are. */
 export const DEFAULT_LISTEN: Listen = { host: '127.0.0.1', port: 8080 }
 export const DEFAULT_DASHBOARD: DashboardConfig = { keys: 'masked' }
-export const DEFAULT_MAX_KEYS = 100_000

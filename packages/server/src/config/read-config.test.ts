@@ -1,31 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { faultsOf as faults, onePolicy as one } from '../testing/config-faults.js'
 import type { Config } from './config.js'
-import { ConfigError } from './fault.js'
 import { parseConfig, readConfig } from './read-config.js'
 
 const EXAMPLE = fileURLToPath(new URL('../../../../examples/sluicegate.yaml', import.meta.url))
-
-function refusal(yaml: string): ConfigError {
-  try {
-    parseConfig(yaml, 'gate.yaml')
-  } catch (error) {
-    assert.ok(error instanceof ConfigError, String(error))
-    return error
-  }
-  return assert.fail('the file was accepted')
-}
-
-/** Each fault of `yaml`, as it is printed. */
-function faults(yaml: string): string[] {
-  return refusal(yaml).message.split('\n')
-}
-
-/** A file of one policy with these options. */
-function one(options: string): string {
-  return `policies:\n  api: { ${options} }\n`
-}
 
 test('the example that ships is accepted', () => {
   const { listen, policies, dashboard } = readConfig(EXAMPLE)
@@ -36,6 +16,8 @@ test('the example that ships is accepted', () => {
     [
       { name: 'per-user', algorithm: 'token-bucket', limit: 10, windowMs: 60_000, burst: 10 },
       { name: 'uploads', algorithm: 'gcra', limit: 5, windowMs: 1_000, burst: 1 },
+      { name: 'logins', algorithm: 'sliding-log', limit: 5, windowMs: 600_000, burst: 5 },
+      { name: 'api', algorithm: 'all-of', limit: 20, windowMs: 31 * 86_400_000, burst: 20 },
     ],
   )
 })
@@ -45,7 +27,7 @@ test('what is left out has its default: loopback, 8080, masked keys, burst = lim
   assert.deepEqual(config.listen, { host: '127.0.0.1', port: 8080 })
   assert.deepEqual(config.dashboard, { keys: 'masked' })
   const [{ policy, maxKeys, onFull } = assert.fail()] = config.policies
-  assert.deepEqual({ burst: policy.burst, maxKeys, onFull }, { burst: 7, maxKeys: 100_000, onFull: 'evict' })
+  assert.deepEqual({ burst: policy.burst, maxKeys, onFull }, { burst: 7, maxKeys: undefined, onFull: 'evict' })
 })
 
 test('every option is read', () => {
@@ -105,7 +87,7 @@ test('a misspelt name or choice is answered with the right one', () => {
   const [name] = faults(one('algorithm: gcra, limit: 5, window: 1s, brust: 5'))
   assert.match(name ?? '', /unknown option; did you mean "burst"\?/)
   const [choice] = faults(one('algorithm: token_bucket, limit: 5, window: 1s'))
-  assert.match(choice ?? '', /must be token-bucket or gcra, not "token_bucket"; did you mean "token-bucket"\?/)
+  assert.match(choice ?? '', /must be token-bucket, gcra, .* or all-of, not "token_bucket"; did you mean "token-bucket"\?/)
   const [far] = faults(one('algorithm: gcra, limit: 5, window: 1s, colour: 5'))
   assert.match(far ?? '', /unknown option; there are algorithm, limit, window, burst, max-keys, on-full/)
 })

@@ -1,4 +1,4 @@
-import { type Document, isAlias, isMap, isScalar, type LineCounter, type Node, type YAMLMap } from 'yaml'
+import { type Document, isAlias, isMap, isScalar, isSeq, type LineCounter, type Node, type YAMLMap } from 'yaml'
 import type { Fault } from './fault.js'
 import { didYouMean } from './spelling.js'
 
@@ -29,6 +29,8 @@ export class Section {
   readonly #place: Node | undefined
   readonly #entries = new Map<string, Entry>()
   readonly #known = new Set<string>()
+  /** Of what is no mapping at all no more is told than that. */
+  #isMapping = true
 
   constructor(source: Source, node: unknown, path = '', name?: Node) {
     this.#source = source
@@ -36,7 +38,10 @@ export class Section {
     this.#place = name ?? (node as Node | null) ?? undefined
     const target = resolved(source, node)
     if (isMap(target)) this.#read(target)
-    else if (target !== undefined) this.#fault(node as Node, path, `must be a mapping of options, not ${describe(target)}`)
+    else if (target !== undefined) {
+      this.#isMapping = false
+      this.#fault(node as Node, path, `must be a mapping of options, not ${describe(target)}`)
+    }
   }
 
   /** Names of all options that are there, in the file's order. */
@@ -49,11 +54,31 @@ export class Section {
     return this.#entries.has(option)
   }
 
+  /** Records a fault where `option` is left out; `what` says what it is, where its name does not. */
+  require(option: string, what = ''): void {
+    if (this.#isMapping && !this.has(option)) this.fault(option, `is missing${what}`)
+  }
+
   /** The mapping under `option`; an empty one when it is left out. */
   section(option: string): Section {
     this.#known.add(option)
     const { keyNode, valueNode } = this.#entries.get(option) ?? {}
     return new Section(this.#source, valueNode, this.#pathOf(option), keyNode)
+  }
+
+  /** The mappings of the list under `option`; undefined when it is left out, or no list. */
+  list(option: string, what: string): Section[] | undefined {
+    this.#known.add(option)
+    const list = resolved(this.#source, this.#entries.get(option)?.valueNode)
+    if (isSeq(list)) return list.items.map((item, i) => new Section(this.#source, item, `${this.#pathOf(option)}[${i}]`))
+    if (this.#entries.has(option)) this.fault(option, `must be a list of ${what}, not ${describe(list)}`)
+    return undefined
+  }
+
+  /** What stands there, whatever it is; undefined for what is no single value. */
+  written(option: string): unknown {
+    this.#known.add(option)
+    return this.#scalar(option)
   }
 
   /** A number as written. Whether it is in range is for the policy to say. */
@@ -70,13 +95,12 @@ export class Section {
     return this.#value(option, (value) => typeof value === 'string' && value !== '', `a text, for example ${example}`)
   }
 
-  oneOf<Choice extends string>(option: string, choices: readonly Choice[]): Choice | undefined {
-    const list = choices.join(' or ')
+  oneOf<Choice extends string | number>(option: string, choices: readonly Choice[]): Choice | undefined {
     return this.#value(
       option,
       (value) => choices.includes(value as Choice),
-      list,
-      (value) => (typeof value === 'string' ? didYouMean(value, choices) : ''),
+      listed(choices, 'or'),
+      (value) => (typeof value === 'string' ? didYouMean(value, choices.map(String)) : ''),
     )
   }
 
@@ -91,13 +115,13 @@ export class Section {
     this.#fault(this.#entries.get(option)?.keyNode, this.#pathOf(option), reason)
   }
 
-  /** Records each option that is there and was never asked for. */
-  done(): void {
+  /** Records each option that is there and was never asked for; `belongs` may know where else it would be right. */
+  done(belongs: (option: string) => string | undefined = () => undefined): void {
     for (const option of this.#entries.keys()) {
       if (this.#known.has(option)) continue
       const missing = [...this.#known].filter((known) => !this.#entries.has(known))
       const guess = didYouMean(option, missing)
-      this.nameFault(option, `unknown option${guess || `; there are ${[...this.#known].join(', ')}`}`)
+      this.nameFault(option, belongs(option) ?? `unknown option${guess || `; there are ${[...this.#known].join(', ')}`}`)
     }
   }
 
@@ -114,11 +138,15 @@ export class Section {
     this.#known.add(option)
     const entry = this.#entries.get(option)
     if (entry === undefined) return undefined
-    const node = resolved(this.#source, entry.valueNode)
-    const value = isScalar(node) ? node.value : undefined
+    const value = this.#scalar(option)
     if (fits(value)) return value as Value
-    this.fault(option, `must be ${wanted}, not ${describe(node)}${hint(value)}`)
+    this.fault(option, `must be ${wanted}, not ${describe(resolved(this.#source, entry.valueNode))}${hint(value)}`)
     return undefined
+  }
+
+  #scalar(option: string): unknown {
+    const node = resolved(this.#source, this.#entries.get(option)?.valueNode)
+    return isScalar(node) ? node.value : undefined
   }
 
   #pathOf(option: string): string {
@@ -130,6 +158,11 @@ export class Section {
     const { line, col } = this.#source.lines.linePos(node?.range?.[0] ?? 0)
     this.#source.faults.push({ line: Math.max(1, line), column: Math.max(1, col), path, reason })
   }
+}
+
+/** `a, b or c`. */
+export function listed(words: readonly (string | number)[], last: 'and' | 'or'): string {
+  return words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`
 }
 
 /** The node itself, or the one that an alias stands for; undefined for nothing at all and for an explicit null. */

@@ -133,6 +133,20 @@ for (const colorScheme of ['light', 'dark'] as const) {
   })
 }
 
+test('of several policies at once the page shows each, with the denials that answered for it', async (t) => {
+  const parts = '[{ algorithm: gcra, limit: 5, window: 1s, name: rate }, { algorithm: fixed-window, limit: 2, window: day, name: quota }]'
+  const { service, page, complaints } = await openAt(t, TWO_POLICIES.replace('burst:', `burst: { all-of: ${parts} }\n  bucket:`))
+  await take(service, 'alice', 5)
+  const rows = page.locator('.policy').first().locator('.parts li')
+  await rows.nth(1).filter({ hasText: '3 denied' }).waitFor()
+  assert.deepEqual(await rows.evaluateAll((items) => items.map(({ children }) => Array.from(children, ({ textContent }) => textContent))), [
+    ['rate', 'gcra, 5 per 1s, burst 5', '0 denied'],
+    ['quota', 'fixed-window, 2 per day in UTC', '3 denied'],
+  ])
+  assert.equal(await page.locator('.policy').nth(1).locator('.parts').isVisible(), false)
+  assert.deepEqual(complaints, [])
+})
+
 test('each chart has a text in its place, and each figure a name', async (t) => {
   const { service, page } = await openAt(t)
   await take(service, 'alice', 2)

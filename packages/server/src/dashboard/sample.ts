@@ -14,8 +14,18 @@ export interface PolicySample {
   readonly denied: Flow
   readonly impossible: Flow
   readonly keysTracked: number
+  /** Of several policies at once; empty of a single one. */
+  readonly parts: readonly PartSample[]
   readonly demand: readonly RankedKey[]
   readonly denials: readonly RankedKey[]
+}
+
+/** One of several policies that are charged together. */
+export interface PartSample {
+  readonly name: string
+  readonly description: string
+  /** Denials since the service started that answered for this part. */
+  readonly denied: number
 }
 
 export interface Flow {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { manualClock, tokenBucket } from 'sluicegate'
+import { allOf, fixedWindow, manualClock, tokenBucket } from 'sluicegate'
 import { Engine } from '../engine.js'
 import { HISTORY_LENGTH, Sampler } from './sampler.js'
 
@@ -19,6 +19,20 @@ test('a sample has the totals, and the rates since the one before', () => {
   assert.ok(first.allowed.perSecond > 0 && first.allowed.perSecond <= 5_000)
   const [second = assert.fail()] = sampler.sample().policies
   assert.deepEqual([second.allowed.total, second.allowed.perSecond, second.denied.perSecond], [5, 0, 0])
+})
+
+test('of several policies at once a sample has each, with the denials that answered for it', () => {
+  const parts = [tokenBucket({ name: 'burst', limit: 5, window: '1s' }), fixedWindow({ name: 'quota', limit: 2, window: 'day' })]
+  const policy = allOf(parts, { name: 'both' })
+  const engine = new Engine([{ policy, maxKeys: 100, onFull: 'evict' }], { clock: manualClock(0) })
+  for (let i = 0; i < 3; i++) engine.gate('both')?.take('alice', 1)
+  const [sample = assert.fail()] = new Sampler(engine, 'shown').sample().policies
+  assert.equal(sample.description, 'all-of, 2 policies')
+  assert.deepEqual(sample.parts, [
+    { name: 'burst', description: 'token-bucket, 5 per 1s, burst 5', denied: 0 },
+    { name: 'quota', description: 'fixed-window, 2 per day in UTC', denied: 1 },
+  ])
+  assert.deepEqual(setUp().sampler.sample().policies[0]?.parts, [])
 })
 
 test('the ten hottest keys are ranked', () => {

@@ -3,7 +3,7 @@ import type { Counts, Engine, Gate, HotKey } from '../engine.js'
 import type { Outcome } from '../outcome.js'
 import { describePolicy } from '../policy-text.js'
 import { keyDisplay } from './key-display.js'
-import type { Flow, History, PolicySample, RankedKey, Sample } from './sample.js'
+import type { Flow, History, PartSample, PolicySample, RankedKey, Sample } from './sample.js'
 
 /** Samples that a page opened now is shown of the past: two minutes. */
 export const HISTORY_LENGTH = 120
@@ -65,6 +65,7 @@ export class Sampler {
       denied,
       impossible,
       keysTracked: gate.stats().keys,
+      parts: partsOf(gate),
       demand: this.#ranked(demand),
       denials: this.#ranked(denials),
     }
@@ -73,6 +74,11 @@ export class Sampler {
   #ranked(keys: readonly HotKey[]): RankedKey[] {
     return keys.map(({ key, count }) => ({ key: this.#display(key), count }))
   }
+}
+
+function partsOf({ policy, denialsByPart }: Gate): PartSample[] {
+  const { policies = [] } = policy
+  return policies.map((part) => ({ name: part.name, description: describePolicy(part), denied: denialsByPart.get(part.name) ?? 0 }))
 }
 
 function flows(counts: Counts, before: Flows | undefined, seconds: number): Flows {

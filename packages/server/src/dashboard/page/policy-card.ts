@@ -1,6 +1,7 @@
 import type { PolicySample } from '../sample.js'
 import { Chart } from './chart.js'
 import { count, rate } from './figures.js'
+import { showParts } from './part-list.js'
 import { showRanking } from './ranking.js'
 
 /** One policy's part of the page. Every text goes in as text: names and keys come from elsewhere. */
@@ -23,7 +24,7 @@ export class PolicyCard {
   }
 
   show(policy: PolicySample, atS: number): void {
-    const { allowed, denied, impossible, keysTracked, description, demand, denials } = policy
+    const { allowed, denied, impossible, keysTracked, description, parts, demand, denials } = policy
     const values = {
       'allowed-rate': rate(allowed.perSecond),
       'denied-rate': rate(denied.perSecond),
@@ -34,6 +35,7 @@ export class PolicyCard {
     }
     for (const [name, text] of Object.entries(values)) part(this.element, `[data-value="${name}"]`).textContent = text
     part(this.element, '.description').textContent = description
+    showParts(part(this.element, '.parts'), parts)
     this.#chartPlace.ariaLabel = `Last two minutes of ${policy.name}: now ${values['allowed-rate']} allowed and ${values['denied-rate']} denied a second`
     this.#chart?.add(atS, allowed.perSecond, denied.perSecond)
     showRanking(part(this.element, '[data-ranking="demand"]'), demand, 'No requests yet')

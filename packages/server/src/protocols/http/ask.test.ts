@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { tokenBucket } from 'sluicegate'
+import { allOf, slidingLog, tokenBucket } from 'sluicegate'
 import { Engine, PolicyError } from '../../engine.js'
 import { readAsk } from './ask.js'
 import { Problem } from './problem.js'
 import { readQuery } from './query.js'
 
-const engine = new Engine([{ policy: tokenBucket({ name: 'burst', limit: 9, window: '1s' }), maxKeys: 1_000, onFull: 'evict' }])
+const burst = tokenBucket({ name: 'burst', limit: 9, window: '1s' })
+const both = allOf([burst, slidingLog({ limit: 9, window: '1s' })], { name: 'both' })
+const engine = new Engine([burst, both].map((policy) => ({ policy, maxKeys: 1_000, onFull: 'evict' })))
 const RUNS = { numRuns: 20_000, seed: 20_261_121 }
 
 /** Whatever comes from outside ends in a decision or in words for the client, never in an accident. */
@@ -52,9 +54,37 @@ test('any query string ends in a decision or in a problem', () => {
 
 test('any JSON object ends in a decision or in a problem', () => {
   const name = fc.constantFrom('policy', 'key', 'cost', '__proto__', 'Key')
-  const value = fc.oneof(fc.constantFrom('burst', 'alice', 1, 3, 0, -1, 1e308, null, true), fc.string({ unit: 'binary' }), fc.jsonValue())
+  const value = fc.oneof(
+    fc.constantFrom('burst', 'both', 'alice', 1, 3, 0, -1, 1e308, null, true),
+    fc.string({ unit: 'binary' }),
+    fc.jsonValue(),
+  )
   fc.assert(
     fc.property(fc.array(fc.tuple(name, value), { maxLength: 4 }), (members) => answers(() => new Map<string, unknown>(members))),
     RUNS,
   )
+})
+
+test('JSON may have one key for each of several policies, each of which is looked at', () => {
+  const ask = (policy: string, key: unknown) => readAsk(engine, new Map<string, unknown>(Object.entries({ policy, key })))
+  const { gate, key, cost } = ask('both', ['alice', 'blue'])
+  assert.deepEqual(key, ['alice', 'blue'])
+  assert.equal(gate.take(key, cost).allowed, true)
+  for (const wrong of [
+    ['alice', ''],
+    ['alice', 5],
+    ['alice', '\ud800'],
+    ['alice', ['blue']],
+  ]) {
+    assert.throws(() => ask('both', wrong), Problem, JSON.stringify(wrong))
+  }
+  for (const [policy, keys] of [
+    ['both', ['alice']],
+    ['both', []],
+    ['burst', ['alice']],
+    ['burst', []],
+  ] as const) {
+    const asked = ask(policy, keys)
+    assert.throws(() => asked.gate.take(asked.key, 1), PolicyError, `${policy} ${keys}`)
+  }
 })

@@ -1,12 +1,13 @@
 import { didYouMean } from '../../config/spelling.js'
-import type { Engine, Gate } from '../../engine.js'
+import type { Engine, Gate, Key } from '../../engine.js'
 import { Problem } from './problem.js'
 import { quoted } from './query.js'
 
 /** What a request asks: whose tokens, and how many. The key's length and the cost's range are for the engine to judge. */
 export interface Ask {
   readonly gate: Gate
-  readonly key: string
+  /** One for each part of an `all-of`, or one for all. */
+  readonly key: Key
   readonly cost: number
 }
 
@@ -25,7 +26,13 @@ export function readAsk(engine: Engine, parameters: ReadonlyMap<string, unknown>
     const guess = didYouMean(name, PARAMETERS) || '; there are policy, key and cost'
     throw new Problem(400, 'PARAMETER_UNKNOWN', `unknown parameter ${quoted(name)}${guess}`)
   }
-  return { gate: readGate(engine, parameters.get('policy')), key: readKey(parameters.get('key')), cost: readCost(parameters.get('cost')) }
+  const key = parameters.get('key')
+  return {
+    gate: readGate(engine, parameters.get('policy')),
+    // JSON alone can tell one key with a comma from two.
+    key: Array.isArray(key) ? key.map(readKey) : readKey(key),
+    cost: readCost(parameters.get('cost')),
+  }
 }
 
 function readGate(engine: Engine, name: unknown): Gate {

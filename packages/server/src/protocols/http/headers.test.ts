@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Duration, gcra, type Policy, tokenBucket } from 'sluicegate'
+import { allOf, type Duration, fixedWindow, gcra, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from 'sluicegate'
 import type { Decision } from '../../engine.js'
 import { Engine } from '../../engine.js'
-import { type RateLimitFields, readRateLimitFields } from '../../testing/rate-limit-fields.js'
+import { type RateLimitFields, readRateLimitFields, readRateLimitLists } from '../../testing/rate-limit-fields.js'
 import { rateLimitHeaders } from './headers.js'
 
 const FULL: Omit<Decision, 'policy' | 'limit'> = { allowed: true, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, source: 'memory' }
@@ -87,3 +87,55 @@ for (const [limit, window, burst] of POLICIES) {
     assert.ok(denials > 0, 'some takes were denied')
   })
 }
+
+test('of a fixed window t is when it ends, and of one not begun its whole length', () => {
+  const policy = fixedWindow({ name: 'quota', limit: 100, window: '1m' })
+  const t = (decision: Partial<Decision>): number => fieldsOf(policy, decision).t
+  assert.deepEqual([t({ remaining: 99, resetAfterMs: 400 }), t({ remaining: 0, resetAfterMs: 59_001 })], [1, 60])
+  assert.equal(t({ remaining: 100, resetAfterMs: 0 }), 60)
+  const denial = headersOf(policy, { allowed: false, resetAfterMs: 2_500, retryAfterMs: 2_500 })
+  assert.deepEqual([readRateLimitFields(denial).t, denial.get('Retry-After')], [3, '3'])
+})
+
+test('of a window of the calendar w is the longest that it can be', () => {
+  const policy = fixedWindow({ name: 'quota', limit: 100, window: 'month', timeZone: 'Europe/Rome' })
+  const { q, w, t } = fieldsOf(policy, { remaining: 40, resetAfterMs: 3_600_000 })
+  assert.deepEqual([q, w, t], [100, 31 * 86_400, 3_600])
+})
+
+for (const policy of [slidingWindow({ limit: 30, window: '1m' }), slidingLog({ limit: 30, window: '1m' })]) {
+  test(`of a ${policy.algorithm} q is the limit, w the window, and a client that spreads r over t is never denied`, () => {
+    const clock = manualClock(0)
+    const engine = new Engine([{ policy, maxKeys: 10, onFull: 'evict' }], { clock })
+    const gate = engine.gate(policy.name) ?? assert.fail()
+    for (let i = 0; i < 200; i++) {
+      const decision = gate.take('key', 1)
+      assert.equal(decision.allowed, true)
+      const { q, w, r, t } = readRateLimitFields(new Map(rateLimitHeaders(policy, decision)))
+      assert.deepEqual([q, w], [30, 60])
+      assert.ok(r / t <= 30 / 60)
+      // With nothing left there is nothing to spread: what comes back when is for the denial to say.
+      clock.advance(r > 0 ? (t * 1000) / r : gate.peek('key', 1).retryAfterMs)
+    }
+  })
+}
+
+test('of several policies at once both headers are lists, and retry-after is the longest', () => {
+  const policy = allOf([tokenBucket({ name: 'a, "b"', limit: 2, window: '10s' }), fixedWindow({ name: 'day', limit: 9, window: 'day' })])
+  const clock = manualClock(0)
+  const gate = new Engine([{ policy, maxKeys: 10, onFull: 'evict' }], { clock }).gate(policy.name) ?? assert.fail()
+  const lists = (cost: number): [RateLimitFields[], string | undefined] => {
+    const headers = new Map(rateLimitHeaders(policy, gate.take('key', cost)))
+    return [readRateLimitLists(headers), headers.get('Retry-After')]
+  }
+  const [first, no] = lists(2)
+  assert.deepEqual(first, [
+    { name: 'a, "b"', q: 2, w: 10, r: 0, t: 5 },
+    { name: 'day', q: 9, w: 86_400, r: 7, t: 86_400 },
+  ])
+  assert.equal(no, undefined)
+  clock.advance(4_000)
+  const [denied, retryAfter] = lists(1)
+  assert.deepEqual([denied[0]?.t, denied[1]?.r, retryAfter], [1, 7, '1'])
+  assert.equal(lists(3)[1], undefined, 'one part can never pass it')
+})

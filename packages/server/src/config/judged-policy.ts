@@ -1,0 +1,87 @@
+import { type Policy, PolicyError } from 'sluicegate'
+import { type AlgorithmName, CALENDAR_UNITS, OFFERS, type RuleOption } from './algorithms.js'
+import type { Section } from './section.js'
+import { didYouMean } from './spelling.js'
+
+/** Options as they stand in the file; undefined where one is left out or was at fault already. */
+export type WrittenRule = { readonly [Option in RuleOption | 'name']?: unknown }
+
+/** Records that the rule's name cannot be one. */
+export type NameFault = (reason: string) => void
+
+/** What a policy is tried with in place of what it cannot do without; everything else has a default. */
+const STAND_INS: Readonly<Record<string, unknown>> = { limit: 1, window: '1s', name: 'x' }
+/** Among windows of the calendar, a time zone is judged by itself. */
+const CALENDAR_STAND_INS: typeof STAND_INS = { ...STAND_INS, window: 'day' }
+const WITH_UNIT = /^\d[\d.]*(ms|s|m|h|d)$/
+
+/**
+ * The library's own judgement of `written`, asked again without each option that it refused until it has no more to say. Every
+ * refusal becomes a fault of `section`. Undefined when there was any, or when `limit` or `window` is left out.
+ */
+export function judgedPolicy(section: Section, algorithm: AlgorithmName, written: WrittenRule, nameFault: NameFault): Policy | undefined {
+  const standIns = algorithm === 'fixed-window' ? CALENDAR_STAND_INS : STAND_INS
+  const refused = new Set<string>()
+  const trial: Record<string, unknown> = {}
+  for (const [option, value] of Object.entries(written)) if (value !== undefined) trial[inCamelCase(option)] = value
+  const misspelt = windowReason(written.window, algorithm)
+  if (misspelt !== undefined) section.fault('window', misspelt)
+  if (misspelt !== undefined || trial.window === undefined) refuse('window')
+  if (trial.limit === undefined) refuse('limit')
+  for (;;) {
+    try {
+      const policy = OFFERS[algorithm].make(trial as never)
+      return refused.size === 0 ? policy : undefined
+    } catch (error) {
+      if (!(error instanceof PolicyError)) throw error
+      const { option } = error
+      // A clash of several options is only worth telling when each of them is as the user wrote it.
+      const isClash = error.code === 'RANGE_UNSUPPORTED'
+      if (isClash && refused.size > 0) return undefined
+      if (option === 'name') nameFault(reasonWithoutOption(error))
+      else section.fault(inKebabCase(option), reasonOf(error))
+      if (isClash || refused.has(option)) return undefined
+      refuse(option)
+    }
+  }
+
+  function refuse(option: string): void {
+    refused.add(option)
+    if (option in standIns) trial[option] = standIns[option]
+    else delete trial[option]
+  }
+}
+
+/** Why the library refused an option, with a guess where it knows too many choices to name them. */
+function reasonOf(error: PolicyError): string {
+  const reason = reasonWithoutOption(error)
+  if (error.option !== 'timeZone' || typeof error.value !== 'string') return reason
+  const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')]
+  // A zone may also be right in itself, and its window wrong.
+  return zones.includes(error.value) ? reason : reason + didYouMean(error.value, zones)
+}
+
+/** Why a window cannot be one, whatever its length; undefined when it may be. The library would offer numbers without a unit as well. */
+function windowReason(window: unknown, algorithm: AlgorithmName): string | undefined {
+  if (typeof window !== 'string' || WITH_UNIT.test(window)) return undefined
+  const isUnit = CALENDAR_UNITS.includes(window)
+  if (isUnit && algorithm === 'fixed-window') return undefined
+  if (isUnit) return `windows of the calendar such as ${window} are for fixed-window; give a length such as 24h or 30d`
+  const form = 'must be a number with a unit: 250ms, 10s, 1m, 24h or 30d'
+  const shown = JSON.stringify(window.length > 60 ? `${window.slice(0, 60)}...` : window)
+  if (algorithm !== 'fixed-window') return `${form}, not ${shown}`
+  return `${form}; or day, week, month or year, not ${shown}${didYouMean(window, CALENDAR_UNITS)}`
+}
+
+/** The library starts its messages with the option, which the fault's path has already said. */
+export function reasonWithoutOption({ option, message }: PolicyError): string {
+  return message.startsWith(`${option}: `) ? message.slice(option.length + 2) : message
+}
+
+function inCamelCase(option: string): string {
+  return option.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function inKebabCase(option: string): string {
+  return option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
