@@ -3,8 +3,8 @@ import * as compact from "./compact-counters"
 import { COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from "./forms"
 import { calendarWindowStart } from "./host"
 import {
-  BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_COUNT_BITS, BLOCK_ERA, BLOCK_FORM, BLOCK_KEEPS_DEBT,
-  BLOCK_NUMBER_BITS, BLOCK_SLOTS, BLOCK_TICK_US, BLOCK_WINDOW_US,
+  BLOCK_BASE_US, BLOCK_CALENDAR, BLOCK_CAPACITY, BLOCK_COUNT_BITS, BLOCK_ERA, BLOCK_FORM, BLOCK_KEEPS_DEBT,
+  BLOCK_NUMBER_BITS, BLOCK_TICK_US, BLOCK_WINDOW_US,
 } from "./memory-map"
 import { field } from "./policy-block"
 import { countBefore, isSealed, numberAndCount, sealedBit } from "./previous-count"
@@ -47,7 +47,7 @@ function carriedFixed(value: u64, from: usize, to: usize, sinceUs: i64): u64 {
   const bits = <u64>field(from, BLOCK_COUNT_BITS)
   const count = <i64>(value & ((<u64>1 << bits) - 1))
   let beginUs = field(from, BLOCK_BASE_US) + <i64>(value >> bits) * field(from, BLOCK_TICK_US)
-  const sameWindows = field(from, BLOCK_WINDOW_US) == field(to, BLOCK_WINDOW_US) && field(from, BLOCK_SLOTS) == field(to, BLOCK_SLOTS)
+  const sameWindows = field(from, BLOCK_WINDOW_US) == field(to, BLOCK_WINDOW_US) && field(from, BLOCK_CALENDAR) == field(to, BLOCK_CALENDAR)
   if (!sameWindows) {
     if (count == 0 || beginUs < beginOf(from, sinceUs)) return 0
     beginUs = beginOf(to, sinceUs)
@@ -77,7 +77,7 @@ function read(value: u64, block: usize): void {
     current = <i64>(value & 0xffff)
   } else if (form == COMPACT) {
     number = <i64>(value >> 36)
-    previous = compact.coarse(value >> 24)
+    previous = compact.coarse(value)
     current = compact.fine(value)
   } else {
     const bits = <u64>field(block, BLOCK_COUNT_BITS)
@@ -91,7 +91,7 @@ function written(block: usize): u64 {
   if (number < 0) return 0
   number = atMost(number, block)
   if (form == SLIDING) return (<u64>number << 32) | (<u64>previous << 16) | <u64>current
-  if (form == COMPACT) return (<u64>number << 36) | (compact.coarseOf(previous) << 24) | compact.fineOf(current)
+  if (form == COMPACT) return (<u64>number << 36) | compact.coarseOf(previous) | compact.fineOf(current)
   return (<u64>number << <u64>field(block, BLOCK_COUNT_BITS)) | <u64>current
 }
 

@@ -43,6 +43,22 @@ export function take(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 
   return takeUnlessBlocked(fingerprint, home, tokens, nowUs)
 }
 
+/** The same for every other form, of which those that one word holds have a quick way, too. */
+export function takeAny(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
+  const entry = lineAddress(home)
+  const state = load(entry + STATE)
+  if (fingerprintOf(load(entry)) == fingerprint && isOrdinary(state, nowUs) && stride == 0 && !isGated(fingerprint, nowUs)) {
+    const value = valueOf(state)
+    const next = stepped(TAKE, false, entry, value, sinceBase(nowUs), tokens, 0)
+    if (isChange(value, next)) {
+      if (swap(entry + STATE, state, withValue(state, epoch, next))) return <f64>debt
+      add(base + CAS_RETRIES, 1)
+      backOff(0)
+    } else if (load(entry + STATE) == state && !isAhead()) return -1.0 - <f64>debt
+  }
+  return takeUnlessBlocked(fingerprint, home, tokens, nowUs)
+}
+
 /** Blocks for `us` microseconds, 0 lifts. Returns the microseconds left. */
 export function block(fingerprint: u64, home: i32, us: i64, nowUs: i64): f64 {
   if (us > 0) {
@@ -57,24 +73,8 @@ export function blockLeft(fingerprint: u64, home: i32, nowUs: i64): f64 {
   return isGated(fingerprint, nowUs) ? change(PEEK, blockFingerprint(fingerprint), home, 0, nowUs, 0) : 0
 }
 
-/** The same for every other form that one word holds. */
-export function takeCounted(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
-  const entry = lineAddress(home)
-  const state = load(entry + STATE)
-  if (fingerprintOf(load(entry)) == fingerprint && isOrdinary(state, nowUs) && stride == 0 && !isGated(fingerprint, nowUs)) {
-    const value = valueOf(state)
-    const next = stepped(TAKE, false, entry, value, sinceBase(nowUs), tokens, 0)
-    if (next != value) {
-      if (swap(entry + STATE, state, withValue(state, epoch, next))) return <f64>debt
-      add(base + CAS_RETRIES, 1)
-      backOff(0)
-    } else if (load(entry + STATE) == state && !isAhead()) return -1.0 - <f64>debt
-  }
-  return takeUnlessBlocked(fingerprint, home, tokens, nowUs)
-}
-
-/** A take of any form. */
-export function takeUnlessBlocked(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
+/** A take of any form, the long way. */
+function takeUnlessBlocked(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
   return unlessBlocked(TAKE, fingerprint, home, tokens, nowUs, 0)
 }
 
@@ -103,14 +103,13 @@ export function changePermitOf(fingerprint: u64, home: i32, nowUs: i64, renew: b
     refresh()
     if (rebased(nowUs)) continue
     if (lagOf(state, epoch) != 0) {
-      carryOver(entry)
+      if (!carryOver(entry)) break
       continue
     }
     const answer = changePermit(renew, entry, state, valueOf(state), sinceBase(nowUs), given, untilUs, tokens)
     if (answer != RETRY) return answer
   }
-  add(base + CONTENTIONS, 1)
-  return unanswered(CONTENDED, 0)
+  return givenUp()
 }
 
 function unlessBlocked(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs: i64, bound: i64): f64 {
@@ -140,6 +139,10 @@ export function change(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowU
     // No answer (NaN differs from itself) stays what it is, also when a key was forgotten in vain on the way to it.
     return forgottenDebt < 0 || answer != answer ? answer : unanswered(EVICTED, answer)
   }
+  return givenUp()
+}
+
+function givenUp(): f64 {
   add(base + CONTENTIONS, 1)
   return unanswered(CONTENDED, 0)
 }
@@ -155,8 +158,7 @@ function changeResident(verb: i32, fingerprint: u64, entry: usize, tokens: i64, 
   if (manyWords) {
     if (lag != 0) {
       // First as the policy in force writes it, so that all of its words are of one policy.
-      carryOver(entry)
-      return AGAIN
+      return carryOver(entry) ? AGAIN : givenUp()
     }
     if (verb == RESET) return forget(entry, state) ? 0 : RETRY
   }

@@ -131,10 +131,11 @@ export function debtOf(entry: usize, value: u64, us: i64): i64 {
       }
       if (left == firstLeftUs) firstCost += cost
     } else {
-      if (permit != 0 && left < -ANCIENT_US) swap(slot, permit, 0)
-      else if (freeSlot == 0) {
+      // Before it could be mistaken for one of the future.
+      const isWiped = left < -ANCIENT_US && swap(slot, permit, 0)
+      if (freeSlot == 0) {
         freeSlot = slot
-        freeWord = permit
+        freeWord = isWiped ? 0 : permit
       }
     }
   }

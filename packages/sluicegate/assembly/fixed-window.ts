@@ -90,8 +90,7 @@ export function stepped(verb: i32, value: u64, us: i64, amount: i64, bound: i64)
   }
   if (spent == count) return value
   count = spent
-  // As good as new is as never seen.
-  if (spent == 0 && !isClosed()) return 0
+  // Also with nothing spent it keeps its window: a clock set back must not find an earlier one as new.
   return (<u64>number << <u64>countBits) | <u64>spent
 }
 

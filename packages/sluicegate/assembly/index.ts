@@ -1,33 +1,38 @@
 import { detail, why } from "./answers"
-import { load, store } from "./atomics"
+import { add, load, store } from "./atomics"
+import { backOff } from "./back-off"
 import * as cas from "./cas"
-import { BLOCKED_UNTIL, DENY_WHEN_FULL, EPOCH, LINES, TAKEOVER_HIGH } from "./memory-map"
+import { BLOCKED_UNTIL, CONTENTIONS, DENY_WHEN_FULL, EPOCH, LINES, TAKEOVER_HIGH } from "./memory-map"
 import { forgottenDebt } from "./move-in"
 import { givenPermit as permitGiven, givenUntilUs as untilGiven } from "./permits"
 import { refresh } from "./policy"
 import { seedRandom } from "./random"
+import { tellAllReleased, tellReleased } from "./releases"
 import { base, openSection } from "./section"
 import * as several from "./several"
 import { untilFree as usUntilFree, untilNew as usUntilNew } from "./standing"
 import { homeLine, openTable } from "./table"
-import { update as putInForce } from "./update"
+import { IN_FORCE, update as putInForce } from "./update"
 import { CANCEL, PEEK, PENALIZE, REFUND, RESET } from "./verbs"
 import { waitUs as reservedIn } from "./waits"
 
 export {
-  BLOCK_CAPACITY, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_DESCRIPTION, BLOCK_FORM, BLOCK_NUMBER_BITS, BLOCK_SLOTS, BLOCK_SLOT_BYTES,
-  BLOCK_STRIDE, BLOCK_TICK_US, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US, CAS_RETRIES, CONTENTIONS, EVICTIONS, KEYS,
-  REFUSALS, RELEASES, TABLE,
+  BLOCK_CALENDAR, BLOCK_CAPACITY, BLOCK_COMPANIONS, BLOCK_COUNT_BITS, BLOCK_DESCRIPTION, BLOCK_FORM, BLOCK_NUMBER_BITS, BLOCK_SLOTS, BLOCK_SLOT_BYTES,
+  BLOCK_STRIDE, BLOCK_TICK_US, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US, CAS_RETRIES, CONTENTIONS, DESCRIPTORS,
+  DESCRIPTOR_COUNT, DESCRIPTOR_SIZE, ENTRY_SIZE, EPOCH, EVICTIONS, KEYS, LINES, LINE_SIZE, REFUSALS, RELEASED, RELEASED_BY_ALL, RELEASE_GROUPS,
+  RELEASE_GROUP_COUNT, RELEASE_WATCHERS, STATE, TABLE,
 } from "./memory-map"
 export { BLOCKED, CONTENDED, EVICTED, LATE, REFUSED } from "./answers"
 export { ARRIVAL, BUCKET, COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from "./forms"
 export { isWhole, policyBlock } from "./policy"
 export { sweepAll } from "./sweep"
-export { prepare, propose } from "./update"
+export { GIVEN_UP, IN_FORCE, OVERTAKEN, prepare, propose } from "./update"
 
-/** Puts a proposed block in force from `nowUs` on; false when it has to be counted out again. */
-export function update(block: usize, nowUs: f64, seenCompanions: f64, seenSlots: f64): bool {
-  return putInForce(block, <i64>nowUs, <i64>seenCompanions, <i64>seenSlots)
+/** Puts a proposed block in force from `nowUs` on; answers what came of it. */
+export function update(block: usize, nowUs: f64, seenCompanions: f64, seenSlots: f64): i32 {
+  const outcome = putInForce(block, <i64>nowUs, <i64>seenCompanions, <i64>seenSlots)
+  if (outcome == IN_FORCE) tellAllReleased()
+  return outcome
 }
 
 const LONG_AGO: i64 = -(1 << 62)
@@ -66,7 +71,7 @@ export function take(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
 
 /** A take of any other form. */
 export function takeAny(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
-  return cas.takeCounted(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
+  return cas.takeAny(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
 }
 
 export function peek(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
@@ -74,7 +79,9 @@ export function peek(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
 }
 
 export function refund(low: u32, high: u32, nowUs: f64, tokens: f64): f64 {
-  return cas.change(REFUND, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, 0)
+  const answer = cas.change(REFUND, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, 0)
+  tellReleased(high)
+  return answer
 }
 
 export function penalize(low: u32, high: u32, nowUs: f64, tokens: f64): f64 {
@@ -82,7 +89,9 @@ export function penalize(low: u32, high: u32, nowUs: f64, tokens: f64): f64 {
 }
 
 export function reset(low: u32, high: u32, nowUs: f64): f64 {
-  return cas.change(RESET, fingerprintFrom(low, high), homeLine(low), 0, <i64>nowUs, 0)
+  const answer = cas.change(RESET, fingerprintFrom(low, high), homeLine(low), 0, <i64>nowUs, 0)
+  tellReleased(high)
+  return answer
 }
 
 /** A take that may lie up to `mostUs` in the future; `waitUs` says how far. */
@@ -95,12 +104,16 @@ export function reserve(low: u32, high: u32, nowUs: f64, tokens: i32, mostUs: f6
  * if they are still counted at the time `bound` that it was for.
  */
 export function cancel(low: u32, high: u32, nowUs: f64, tokens: f64, bound: f64): f64 {
-  return cas.change(CANCEL, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, <i64>bound)
+  const answer = cas.change(CANCEL, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, <i64>bound)
+  tellReleased(high)
+  return answer
 }
 
 /** Blocks for `us` microseconds, 0 lifts. Returns the microseconds left. */
 export function block(low: u32, high: u32, nowUs: f64, us: f64): f64 {
-  return cas.block(fingerprintFrom(low, high), homeLine(low), <i64>us, <i64>nowUs)
+  const left = cas.block(fingerprintFrom(low, high), homeLine(low), <i64>us, <i64>nowUs)
+  if (us == 0) tellReleased(high)
+  return left
 }
 
 /** Microseconds for which the key is still blocked. */
@@ -146,6 +159,16 @@ export function closeDescriptor(descriptor: usize): void {
   several.close(descriptor)
 }
 
+/** Lets others run, the longer the more attempts were lost to them. */
+export function yieldAfter(lost: i32): void {
+  backOff(lost)
+}
+
+/** Counts a call that was given up. */
+export function giveUp(): void {
+  add(base + CONTENTIONS, 1)
+}
+
 // Permits.
 
 /** The permit that the last take gave: what to ask for it by, and when it expires. */
@@ -159,7 +182,14 @@ export function givenUntilUs(): f64 {
 
 /** Renews a permit, or takes tokens from it, all of them gives it back: when it expires; 0 when it was nobody's any more. */
 export function changePermit(low: u32, high: u32, nowUs: f64, renew: bool, given: f64, untilUs: f64, tokens: f64): f64 {
-  return cas.changePermitOf(fingerprintFrom(low, high), homeLine(low), <i64>nowUs, renew, <i64>given, <i64>untilUs, <i64>tokens)
+  const expiryUs = cas.changePermitOf(fingerprintFrom(low, high), homeLine(low), <i64>nowUs, renew, <i64>given, <i64>untilUs, <i64>tokens)
+  if (tokens > 0 && expiryUs > 0) tellReleased(high)
+  return expiryUs
+}
+
+/** The word at an address, which may be part of a swap over several words, once that is decided: for a copy of the memory. */
+export function settledWord(address: usize): u64 {
+  return several.settled(address)
 }
 
 export function whyUnanswered(): i32 {

@@ -1,6 +1,6 @@
 import { capacity, tickUs, windowTicks } from "./policy"
 import { ageOf, costUpTo, held } from "./ring"
-import { answeredUs, askedFor, atUs, first, lastEver, lastTick, over, used, wrapped } from "./sliding-log"
+import { answeredUs, askedFor, atUs, first, lastEver, lastTick, newestAge, over, used, wrapped } from "./sliding-log"
 
 // How long a key of a log has to wait.
 
@@ -31,5 +31,5 @@ export function untilFree(amount: i64): i64 {
 }
 
 export function untilNew(): i64 {
-  return max<i64>(startOf(lastTick + (used > 0 ? windowTicks : 0)) - atUs, 0)
+  return max<i64>(startOf(used > 0 ? lastTick - newestAge + windowTicks : lastTick) - atUs, 0)
 }

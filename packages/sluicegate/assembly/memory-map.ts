@@ -40,8 +40,17 @@ export const SWEPT: usize = 112
 /** Next ticket for a policy block. */
 export const TICKETS: usize = 120
 
-/** Permits given back so far: who waits for one watches it. */
-export const RELEASES: usize = 128
+/** Changes by which something came back before its time, 32 bits: who waits in line watches it. */
+export const RELEASED: usize = 128
+/** Those of all keys at once, 32 bits. */
+export const RELEASED_BY_ALL: usize = 132
+/** Threads that watch, 32 bits; one that died is never taken off. */
+export const RELEASE_WATCHERS: usize = 136
+/** Address of a page of more descriptors, 0 for none. */
+export const MORE_DESCRIPTORS: usize = 144
+/** Those of each group of keys, 32 bits each. */
+export const RELEASE_GROUPS: usize = 2048
+export const RELEASE_GROUP_COUNT: u32 = 512
 
 export const BLOCKS: usize = 4096
 export const BLOCK_COUNT: u64 = 64
@@ -72,8 +81,10 @@ export const BLOCK_KEEPS_DEBT: usize = 136
 export const BLOCK_EPOCH: usize = 144
 /** Grows when counts of earlier windows lose their meaning. */
 export const BLOCK_ERA: usize = 152
+/** Of a fixed window: tells calendars apart, 0 without one. */
+export const BLOCK_CALENDAR: usize = 160
 /** What only JavaScript reads, from here to the end of the block: limit, window, burst, name. */
-export const BLOCK_DESCRIPTION: usize = 160
+export const BLOCK_DESCRIPTION: usize = 168
 
 /** Latest end of any block among the keys that share a gate, in microseconds since the Unix epoch. */
 export const GATES: usize = 36864

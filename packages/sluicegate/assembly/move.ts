@@ -15,6 +15,7 @@ import { valueOf, withValue } from "./words"
 // When a policy needs more slots, or other ones, its companions lie elsewhere in the memory, and each key's are copied there before
 // its state word is written for the new policy. The state word of the old policy stands until then and never comes back, so
 // that all who copy copy the same; a slot is written only where it still is what it was before that word was seen once more.
+// What stood there before, when the place was in use by an earlier policy, means nothing: permits are written over, a log's header, too.
 
 /** Whether the companions of a policy lie elsewhere, or are written in another way, than those of the policy in force. */
 export function liesElsewhere(block: usize): bool {
@@ -32,15 +33,15 @@ const PERMITS_AT_ONCE: i64 = 16
 export function copiedPermits(entry: usize, state: u64, from: usize): bool {
   const source = companionsIn(from, entry)
   const target = companionsOf(entry)
-  const count = min<i64>(field(from, BLOCK_SLOTS), slots)
-  for (let first: i64 = 0; first < count; first += PERMITS_AT_ONCE) {
+  const there = field(from, BLOCK_SLOTS)
+  for (let first: i64 = 0; first < slots; first += PERMITS_AT_ONCE) {
     const descriptor = several.open()
     if (descriptor == 0) return false
     several.add(descriptor, entry + STATE, state, state)
-    for (let i = first; i < min<i64>(first + PERMITS_AT_ONCE, count); i++) {
-      const permit = settled(source + <usize>i * 8)
-      const there = settled(target + <usize>i * 8)
-      if (there != permit) several.add(descriptor, target + <usize>i * 8, there, permit)
+    for (let i = first; i < min<i64>(first + PERMITS_AT_ONCE, slots); i++) {
+      const permit = i < there ? settled(source + <usize>i * 8) : 0
+      const before = settled(target + <usize>i * 8)
+      if (before != permit) several.add(descriptor, target + <usize>i * 8, before, permit)
     }
     if (!several.commit(descriptor)) return false
   }

@@ -1,12 +1,11 @@
 import { RETRY } from "./answers"
-import { add, load } from "./atomics"
+import { load } from "./atomics"
 import {
   costOf, debtOf, expiryUs, freeSlot, freeWord, giveOne, hasPassed, lastSlot, permitOf, serialAfter, slotNumber, slotOf, standAt, turned,
 } from "./concurrency"
-import { RELEASES, STATE } from "./memory-map"
+import { STATE } from "./memory-map"
 import { capacity, epoch, slots } from "./policy"
 import { bothReplaced } from "./replace"
-import { base } from "./section"
 import { settled } from "./several"
 import { PENALIZE, REFUND, RESERVE, TAKE } from "./verbs"
 import { waitFor } from "./waits"
@@ -84,9 +83,5 @@ export function changePermit(renew: bool, entry: usize, state: u64, value: u64, 
   const until = renew ? expiryUs() : untilUs
   const next = cost > tokens ? permitOf(until, serial, cost - tokens) : 0
   if (!bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), address, permit, next)) return RETRY
-  if (tokens > 0) {
-    add(base + RELEASES, 1)
-    atomic.notify(base + RELEASES)
-  }
   return <f64>until
 }

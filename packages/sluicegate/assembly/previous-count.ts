@@ -8,15 +8,15 @@ import { valueOf } from "./words"
 
 // The wide form's second word, which holds the count of the window before:
 //
-//   0 0 | window number, as much of it as fits | era 4 | count
+//   0 0 | window number, as much of it as fits | era 12 | count
 //
 // It is written only while the state word is *sealed*: the taker who comes first in a new window swaps the seal onto the old
 // count, so that nobody can add to it any more, then copies the count here, then swaps the new window in. Whoever finds a
 // sealed word goes on from there. Without the seal a taker that pauses before its copy would bring back a count of before. All
 // that decides is in the state word; this one is looked at only with it, and is constant while the state names the same window.
 
-const ERA_BITS: u64 = 4
-const ERA_MASK: u64 = 15
+const ERA_BITS: u64 = 12
+const ERA_MASK: u64 = (1 << 12) - 1
 const SEAL_SHIFT: u64 = 55
 /** The two highest bits stay 0: what has them is a ticket of several.ts. */
 const WORD_MASK: u64 = (1 << 62) - 1

@@ -1,7 +1,7 @@
 import { load, store, swap } from "./atomics"
 import { EXPLORED } from "./build-flags"
 import { pause } from "./host"
-import { DESCRIPTORS, DESCRIPTOR_COUNT, DESCRIPTOR_SIZE } from "./memory-map"
+import { DESCRIPTORS, DESCRIPTOR_COUNT, DESCRIPTOR_SIZE, MORE_DESCRIPTORS } from "./memory-map"
 import { read, write } from "./plain"
 import { base } from "./section"
 import { TICKET, isTicket } from "./words"
@@ -14,10 +14,11 @@ import { TICKET, isTicket } from "./words"
 // finishes the word himself, an undecided one he gives a moment and then calls off. So a thread that dies here leaves nothing
 // stuck, and one that is called off starts again.
 //
-// Nobody but its owner puts a ticket anywhere, each once, and none after the decision; and he opens the descriptor again only
+// Nobody but its owner puts a ticket anywhere, each once, and none after it is done; and he opens the descriptor again only
 // when none of its tickets stands anywhere. So a ticket that stands tells the truth about its word, and comes back never: its turn
-// grows. A thread that dies within leaves its descriptor unused for good, one of 64. Its words are written before its ticket is
-// anywhere and read after one was found, so that plain accesses do: what is read while it is opened again goes nowhere.
+// grows. Its words are written before its ticket is anywhere and read after one was found, so that plain accesses do: what is read while
+// it is opened again goes nowhere. A thread that dies within leaves its descriptor unused for good; when none is free, the
+// memory grows by a page of them.
 //
 // Reference: T. Harris, K. Fraser, I. Pratt, "A practical multi-word compare-and-swap operation", 2002. There others help to put
 // the tickets in, which takes a second kind of descriptor and another swap a word.
@@ -43,21 +44,47 @@ const TURN_MASK: u64 = (1 << 39) - 1
 /** Looks at an undecided descriptor before it is called off. */
 const PATIENCE: i32 = EXPLORED ? 1 : 16
 
+const PAGE_SIZE: usize = 65536
+
 /** The descriptor used last: the likeliest to be free. */
 let likely: i32 = 0
 
-/** A descriptor of this thread's own, or 0 when all are taken. */
+/** A descriptor of this thread's own, or 0 when all are taken and the memory does not grow. */
 export function open(): usize {
   for (let i = 0; i < DESCRIPTOR_COUNT; i++) {
-    const descriptor = base + DESCRIPTORS + <usize>((likely + i) % DESCRIPTOR_COUNT) * DESCRIPTOR_SIZE
-    const status = load(descriptor + STATUS)
-    if ((status & OUTCOME_MASK) != FREE) continue
-    if (!swap(descriptor + STATUS, status, ((turnOf(status) + 1) << OUTCOME_BITS) | UNDECIDED)) continue
-    likely = (likely + i) % DESCRIPTOR_COUNT
-    write(descriptor + COUNT, 0)
+    const place = (likely + i) % DESCRIPTOR_COUNT
+    const descriptor = base + DESCRIPTORS + <usize>place * DESCRIPTOR_SIZE
+    if (!isOpened(descriptor)) continue
+    likely = place
     return descriptor
   }
-  return 0
+  return openAnother()
+}
+
+function isOpened(descriptor: usize): bool {
+  const status = load(descriptor + STATUS)
+  if ((status & OUTCOME_MASK) != FREE) return false
+  if (!swap(descriptor + STATUS, status, ((turnOf(status) + 1) << OUTCOME_BITS) | UNDECIDED)) return false
+  write(descriptor + COUNT, 0)
+  return true
+}
+
+/** One from the pages that were added. In the place of a page's first is where the next page lies. */
+function openAnother(): usize {
+  let link = base + MORE_DESCRIPTORS
+  while (true) {
+    if (load(link) == 0) {
+      const page = memory.grow(1)
+      if (page < 0) return 0
+      // Lost, the page is wasted.
+      swap(link, 0, <u64>page * PAGE_SIZE)
+    }
+    const page = <usize>load(link)
+    for (let descriptor = page + DESCRIPTOR_SIZE; descriptor < page + PAGE_SIZE; descriptor += DESCRIPTOR_SIZE) {
+      if (isOpened(descriptor)) return descriptor
+    }
+    link = page
+  }
 }
 
 /** One more word to change. */
@@ -125,6 +152,8 @@ function settle(address: usize, ticket: u64): void {
     swap(address, ticket, read(word + ((status & OUTCOME_MASK) == DONE ? NEXT : EXPECTED)))
     return
   }
+  // Its descriptor knows nothing of a ticket that stands: the memory is damaged.
+  if (load(address) == ticket) unreachable()
 }
 
 @inline function ticketOf(descriptor: usize, status: u64): u64 {

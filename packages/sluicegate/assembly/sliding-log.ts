@@ -26,6 +26,8 @@ export let first: i64 = 0
 export let over: i64 = 0
 /** Cost of the newest request, as far as the ring does not hold it: 0 when it does. */
 let loose: i64 = 0
+/** Ticks by which the newest request that costs anything lies before the newest time. */
+export let newestAge: i64 = 0
 
 /** What the last take or peek asked for, and when that would pass: found while all still stood. */
 export let askedFor: i64 = 0
@@ -88,6 +90,7 @@ function read(entry: usize, word: u64, us: i64): void {
   total = wrapped(<i64>word)
   readRing(entry)
   loose = wrapped(total - costSoFar)
+  newestAge = loose > 0 || held == 0 ? 0 : ageOf(held - 1, lastEver())
   const reach = windowTicks - max<i64>(nowTick - lastTick, 0)
   first = held
   over = total
@@ -161,6 +164,7 @@ function appended(tick: i64, cost: i64): u64 {
     total = wrapped(total + cost)
     used += cost
   }
+  newestAge = 0
   lastTick = max<i64>(tick, lastTick)
   return value()
 }
@@ -198,13 +202,14 @@ function penalized(cost: i64): u64 {
     used += cost
   }
   total = wrapped(total + cost)
+  newestAge = 0
   if (later) lastTick = nowTick
   return value()
 }
 
 /**
- * Without the newest `cost` tokens, of those that count. A log that is closed stays so: of what was over before its newest request,
- * though it is not over yet, too little may be held.
+ * Without the newest `cost` tokens, of those that count. The newest request's time stays, and what is left of a request counts from
+ * there: were the clock set back to before it, too little might be held of what counts then.
  */
 function dropped(cost: i64): u64 {
   used -= cost
@@ -219,19 +224,12 @@ function dropped(cost: i64): u64 {
   else {
     while (left > 0 && newest >= first && left >= costOf(newest)) left -= costOf(newest--)
   }
-  const closed = isClosed()
-  if (newest < first && !closed) {
-    turnHeader(0, 0, 0, true)
-    lastTick = 0
-    total = 0
-    return 0
-  }
   const upTo = costUpTo(newest)
   const partly = !onePerToken() && left > 0
   const kept = partly ? newest : newest + 1
   turnHeader(placeBefore(place, held - kept), kept, costUpTo(kept - 1), whole)
-  if (!closed) lastTick -= ageOf(newest, lastEver())
   total = partly ? wrapped(upTo - left) : upTo
+  newestAge = partly || newest < first ? 0 : ageOf(newest, lastEver())
   return value()
 }
 

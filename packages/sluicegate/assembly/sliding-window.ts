@@ -10,7 +10,7 @@ import { quotient, quotientUp } from "./wide-arithmetic"
 // the sliding window covers. Three forms of one value:
 //
 //   packed    window number 24 | previous count 16 | current count 16
-//   compact   window number 20 | previous count 12 | current count 24, both floating
+//   compact   window number 20 | previous count 15 | current count 21, both floating
 //   wide      sealed | window number | current count, and the previous count in the entry's companion word
 //
 // Windows are aligned to UTC, numbers count from the time base. A window later than now is closed until it begins, as in
@@ -22,6 +22,9 @@ let previous: i64 = 0
 let current: i64 = 0
 let atUs: i64 = 0
 
+/** Whether the last step counted what its compact counter, by chance, does not show: the word stays, and it was done all the same. */
+export let hidden: bool = false
+
 /** The window around the time last read by: it saves a division. */
 let beginUs: i64 = 0
 let endUs: i64 = 0
@@ -30,6 +33,10 @@ let numberNow: i64 = 0
 /** The policy is another one: its windows are. */
 export function forgetWindow(): void {
   endUs = 0
+}
+
+export function hideNothing(): void {
+  hidden = false
 }
 
 function read(entry: usize, value: u64, us: i64): void {
@@ -58,7 +65,7 @@ function decode(entry: usize, value: u64): void {
   }
   if (form == COMPACT) {
     number = <i64>(value >> 36)
-    previous = compact.coarse(value >> 24)
+    previous = compact.coarse(value)
     current = compact.fine(value)
     return
   }
@@ -69,7 +76,7 @@ function decode(entry: usize, value: u64): void {
 
 function encoded(): u64 {
   if (form == WIDE) return (<u64>number << <u64>countBits) | <u64>current
-  if (form == COMPACT) return (<u64>number << 36) | (compact.coarseOf(previous) << 24) | compact.fineOf(current)
+  if (form == COMPACT) return (<u64>number << 36) | compact.coarseOf(previous) | compact.fineOf(current)
   return (<u64>number << 32) | (<u64>previous << 16) | <u64>current
 }
 
@@ -135,10 +142,8 @@ export function stepped(verb: i32, entry: usize, value: u64, us: i64, amount: i6
     spent = current + amount
     return changed(value, spent)
   } else if (verb == CANCEL && number == (bound - baseUs) / windowUs) spent = max<i64>(current - amount, 0)
-  if (spent == current) return value
-  // As good as new is as never seen.
-  const next = changed(value, spent)
-  return spent == 0 && previous == 0 && !isClosed() ? 0 : next
+  // Also with nothing spent a key keeps its window: a clock set back must not find an earlier one as new.
+  return spent == current ? value : changed(value, spent)
 }
 
 @inline function changed(value: u64, spent: i64): u64 {
@@ -146,7 +151,9 @@ export function stepped(verb: i32, entry: usize, value: u64, us: i64, amount: i6
     // The window may be another one than the value's; the counter is stepped from where it stands.
     const kept = compact.stepped(compact.fineOf(current), spent - current)
     current = compact.fine(kept)
-    return (<u64>number << 36) | (compact.coarseOf(previous) << 24) | kept
+    const next = (<u64>number << 36) | compact.coarseOf(previous) | kept
+    hidden = next == value
+    return next
   }
   current = spent
   return encoded()

@@ -1,6 +1,6 @@
+import * as concurrency from "./concurrency"
 import * as fixed from "./fixed-window"
-import { BUCKET, CONCURRENCY, FIXED, LOG } from "./forms"
-import * as permits from "./concurrency"
+import { BUCKET, COMPACT, CONCURRENCY, FIXED, LOG } from "./forms"
 import { blockDebtAt, blockValueAt, capacity, debtAt, form, sinceBase, unitsPerUs, valueAt, withinRange } from "./policy"
 import * as logWaits from "./log-waits"
 import * as log from "./sliding-log"
@@ -19,13 +19,13 @@ export function debtOf(ofBlock: bool, entry: usize, value: u64, us: i64): i64 {
   if (form <= BUCKET) return debtAt(value, us)
   if (form == FIXED) return fixed.debtOf(value, us)
   if (form == LOG) return log.debtOf(entry, value, us)
-  if (form == CONCURRENCY) return permits.debtOf(entry, value, us)
+  if (form == CONCURRENCY) return concurrency.debtOf(entry, value, us)
   return sliding.debtOf(entry, value, us)
 }
 
-/** Whether the last step changes something: of a log the value may stay, and the ring's header change. */
+/** Whether the last step changes something: of a log the value may stay, and the ring's header change, or of a compact counter neither. */
 @inline export function isChange(value: u64, next: u64): bool {
-  return next != value || (form == LOG && log.alsoNeeded != log.NOTHING)
+  return next != value || (form == LOG && log.alsoNeeded != log.NOTHING) || (form == COMPACT && sliding.hidden)
 }
 
 /** Whether what was read beside the state word still stands, when that does and nothing is to be swapped. */
@@ -44,6 +44,7 @@ export function isAhead(): bool {
 export function stepped(verb: i32, ofBlock: bool, entry: usize, value: u64, us: i64, amount: i64, bound: i64): u64 {
   let next: u64
   log.needNothing()
+  sliding.hideNothing()
   if (ofBlock || form <= BUCKET) {
     const owed = max<i64>(ofBlock ? blockDebtAt(value, us) : debtAt(value, us), 0)
     debt = step(verb, owed, amount, capacity, unitsPerUs, bound)
@@ -56,7 +57,7 @@ export function stepped(verb: i32, ofBlock: bool, entry: usize, value: u64, us: 
     next = log.stepped(verb, entry, value, us, amount, bound)
     debt = log.debtNow()
   } else if (form == CONCURRENCY) {
-    debt = permits.debtOf(entry, value, us)
+    debt = concurrency.debtOf(entry, value, us)
     next = value
   } else {
     next = sliding.stepped(verb, entry, value, us, amount, bound)
@@ -72,7 +73,7 @@ export function newValue(ofBlock: bool, nowUs: i64, forgottenByUs: i64): u64 {
   if (ofBlock) return blockValueAt(0, us)
   if (sinceUs == us) return idleValue()
   if (form <= BUCKET) return valueAt((sinceUs - us) * unitsPerUs, us)
-  if (form == CONCURRENCY) return permits.emptyValue(sinceUs)
+  if (form == CONCURRENCY) return concurrency.emptyValue(sinceUs)
   // It is closed until then.
   if (form == FIXED) return fixed.emptyValue(sinceUs)
   return form == LOG ? log.emptyValue(sinceUs) : sliding.emptyValue(sinceUs)
@@ -87,7 +88,7 @@ export function newValue(ofBlock: bool, nowUs: i64, forgottenByUs: i64): u64 {
 export function untilFree(amount: i64): i64 {
   if (form == FIXED) return fixed.untilFree(amount)
   if (form == LOG) return logWaits.untilFree(amount)
-  if (form == CONCURRENCY) return permits.untilFree(amount)
+  if (form == CONCURRENCY) return concurrency.untilFree(amount)
   return sliding.untilFree(amount)
 }
 
@@ -95,6 +96,6 @@ export function untilFree(amount: i64): i64 {
 export function untilNew(): i64 {
   if (form == FIXED) return fixed.untilNew()
   if (form == LOG) return logWaits.untilNew()
-  if (form == CONCURRENCY) return permits.untilNew()
+  if (form == CONCURRENCY) return concurrency.untilNew()
   return sliding.untilNew()
 }

@@ -115,7 +115,8 @@ export function choose(fingerprint: u64, home: i32, nowUs: i64): i32 {
       if (fingerprintOf(identity) == fingerprint) return pick(RESIDENT, entry, state, 0)
       refresh()
       if (isOfOldPolicy(entry, state, identity)) {
-        entry -= ENTRY_SIZE
+        // One that cannot be read is none to forget.
+        if (carryOver(entry)) entry -= ENTRY_SIZE
         continue
       }
       if (fingerprintOf(identity) == NOBODY) return pick(FREE, entry, state, 0)
@@ -140,11 +141,9 @@ export function choose(fingerprint: u64, home: i32, nowUs: i64): i32 {
   return kind
 }
 
-/** Carries over what is more than a word of an older policy, so that it can be read. True: look at the entry again. */
+/** Whether the entry is more than a word, and has to be carried over from an older policy before it can be read. */
 @inline function isOfOldPolicy(entry: usize, state: u64, identity: u64): bool {
-  if (stride == 0 || lagOf(state, epoch) == 0 || isBlock(fingerprintOf(identity))) return false
-  carryOver(entry)
-  return true
+  return stride != 0 && lagOf(state, epoch) != 0 && !isBlock(fingerprintOf(identity))
 }
 
 /** What a key owes now. The policy was looked at after its state was read, so the state is never of a newer one. */

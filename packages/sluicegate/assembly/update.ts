@@ -1,8 +1,8 @@
 import { add, load, store, swap } from "./atomics"
 import { pause } from "./host"
 import {
-  BLOCK_BASE_US, BLOCK_COMPANIONS, BLOCK_COUNT, BLOCK_COUNT_BITS, BLOCK_EPOCH, BLOCK_ERA,
-  BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_NUMBER_BITS, BLOCK_PREVIOUS, BLOCK_REBASE_AT_US, BLOCK_SINCE_US, BLOCK_SIZE, BLOCK_SLOTS, BLOCK_TICKET,
+  BLOCK_BASE_US, BLOCK_CALENDAR, BLOCK_COMPANIONS, BLOCK_COUNT, BLOCK_COUNT_BITS, BLOCK_EPOCH, BLOCK_ERA,
+  BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_NUMBER_BITS, BLOCK_PREVIOUS, BLOCK_REBASE_AT_US, BLOCK_SINCE_US, BLOCK_SIZE, BLOCK_SLOTS, BLOCK_STRIDE, BLOCK_TICKET,
   BLOCK_TICK_US, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US, EPOCH, TICKETS,
 } from "./memory-map"
 import { epoch, epochWord, isWithinRange, policyBlock, refresh } from "./policy"
@@ -47,34 +47,38 @@ function close(block: usize): void {
 }
 
 /** Brings this thread up to date with the policy in force, and the table as far as the next change needs it. */
-export function prepare(): void {
+export function prepare(): bool {
   let swept: u64
   do {
     refresh()
     swept = epoch
-    finishSweepOf(swept)
+    if (!finishSweepOf(swept)) return false
     // Sweeping looks at the policy too, and may have met one whose share is not swept yet.
   } while (epoch != swept)
+  return true
 }
 
-/**
- * Puts a proposed block, with all the numbers that JavaScript counts out, in force from `nowUs` on. False: another thread was
- * quicker, and keys have their slots elsewhere than where they had been seen; count them out again.
- */
-export function update(block: usize, nowUs: i64, seenCompanions: i64, seenSlots: i64): bool {
-  let done: bool
-  do {
-    prepare()
-    const inForce = policyBlock()
-    if (epoch != 0 && (field(inForce, BLOCK_COMPANIONS) != seenCompanions || field(inForce, BLOCK_SLOTS) != seenSlots)) {
-      setField(block, BLOCK_EPOCH, 0)
-      close(block)
-      return false
+/** What came of a proposal. Another thread was quicker, and keys have their slots elsewhere than where they were seen: count it out again. */
+export const OVERTAKEN: i32 = 0
+export const IN_FORCE: i32 = 1
+/** Words of an older policy could not be carried over. */
+export const GIVEN_UP: i32 = 2
+
+/** Puts a proposed block, with all the numbers that JavaScript counts out, in force from `nowUs` on. */
+export function update(block: usize, nowUs: i64, seenCompanions: i64, seenSlots: i64): i32 {
+  let outcome = OVERTAKEN
+  while (outcome == OVERTAKEN) {
+    if (!prepare()) outcome = GIVEN_UP
+    else {
+      const inForce = policyBlock()
+      if (epoch != 0 && (field(inForce, BLOCK_COMPANIONS) != seenCompanions || field(inForce, BLOCK_SLOTS) != seenSlots)) break
+      if (publish(block, nowUs, false)) outcome = IN_FORCE
     }
-    done = publish(block, nowUs, false)
-  } while (!done)
+  }
+  // One that nobody follows is needed by no state word.
+  if (outcome != IN_FORCE) setField(block, BLOCK_EPOCH, 0)
   close(block)
-  return true
+  return outcome
 }
 
 /** One attempt to follow the policy that this thread knows. `keepsDebt`: to the letter, not at most to the new burst. */
@@ -83,7 +87,8 @@ function publish(block: usize, nowUs: i64, keepsDebt: bool): bool {
   setField(block, BLOCK_BASE_US, wholeTicks(nowUs - rangeUs / 2, max<i64>(field(block, BLOCK_TICK_US), 1)))
   setField(block, BLOCK_REBASE_AT_US, nowUs + rangeUs / 4)
   setField(block, BLOCK_SINCE_US, nowUs)
-  setField(block, BLOCK_KEEPS_DEBT, keepsDebt ? 1 : 0)
+  // What changes no number changes nothing about a key either, such as what is booked ahead.
+  setField(block, BLOCK_KEEPS_DEBT, keepsDebt || (epoch != 0 && hasNumbersOf(block, policyBlock())) ? 1 : 0)
   setField(block, BLOCK_PREVIOUS, <i64>ticketOf(epochWord))
   setField(block, BLOCK_EPOCH, <i64>(epoch + 1))
   if (epoch != 0 && !keepsDebt) inherit(block, policyBlock())
@@ -95,6 +100,14 @@ function publish(block: usize, nowUs: i64, keepsDebt: bool): bool {
   refresh()
   sweepShareOf(next >> 32)
   return true
+}
+
+/** Whether the core reads the same in both blocks. */
+function hasNumbersOf(block: usize, other: usize): bool {
+  for (let offset = BLOCK_UNITS_PER_US; offset <= BLOCK_STRIDE; offset += 8) {
+    if (field(block, offset) != field(other, offset)) return false
+  }
+  return field(block, BLOCK_CALENDAR) == field(other, BLOCK_CALENDAR)
 }
 
 /** For how long a time base lasts. */
@@ -126,10 +139,9 @@ function inherit(block: usize, before: usize): void {
 
 function rebase(nowUs: i64): void {
   const block = propose()
-  prepare()
+  const prepared = prepare()
   // The same policy, ticket apart. Torn if another is published meanwhile, but then the swap fails.
   memory.copy(block + BLOCK_PREVIOUS, policyBlock() + BLOCK_PREVIOUS, BLOCK_SIZE - BLOCK_PREVIOUS)
-  // One that nobody follows is needed by no state word.
-  if (isWithinRange(nowUs) || !publish(block, nowUs, true)) setField(block, BLOCK_EPOCH, 0)
+  if (!prepared || isWithinRange(nowUs) || !publish(block, nowUs, true)) setField(block, BLOCK_EPOCH, 0)
   close(block)
 }

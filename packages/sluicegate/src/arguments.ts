@@ -32,6 +32,16 @@ export function checkedTokens(tokens: unknown, option = 'tokens'): number {
 }
 
 /**
+ * How many of the top keys are wanted.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`
+ */
+export function checkedTop(n: unknown): number {
+  if (typeof n === 'number' && Number.isInteger(n) && n >= 0) return n
+  throw new PolicyError('OPTION_INVALID', 'n', n, 'must be an integer >= 0')
+}
+
+/**
  * How long to block, to the nearest microsecond as readings are; only 0 itself is none.
  *
  * @throws {PolicyError} `DURATION_INVALID`

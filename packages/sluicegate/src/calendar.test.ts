@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import { type CalendarUnit, calendarOf, calendarWindow } from './calendar.js'
+import { type CalendarUnit, calendarOf, calendarWindow, minuteWindow } from './calendar.js'
 
 const HOUR_US = 3_600_000_000
 const UNITS: readonly CalendarUnit[] = ['day', 'week', 'month', 'year']
@@ -132,6 +132,18 @@ test('before 1970 the last microsecond of a window is in it and the next is not'
   assert.deepEqual(calendarWindow(calendar, -1), { startUs: -24 * HOUR_US, endUs: 0 })
   assert.deepEqual(calendarWindow(calendar, 0), { startUs: 0, endUs: 24 * HOUR_US })
   assert.deepEqual(windowAt('week', 'UTC', '1969-12-31T23:59:59.999Z'), ['1969-12-29T00:00Z', '1970-01-05T00:00Z'])
+})
+
+test('as the core counts them, windows go from whole minute to whole minute, each into the next', () => {
+  // Monrovia was 44 minutes and 30 seconds behind until 1972.
+  const calendar = calendarOf('day', 'Africa/Monrovia')
+  const noonUs = Date.parse('1970-01-05T12:00Z') * 1000
+  const before = minuteWindow(calendar, noonUs)
+  assert.equal(new Date(before.endUs / 1000).toISOString(), '1970-01-06T00:44:00.000Z')
+  for (const us of [before.endUs, before.endUs + 29_000_000, before.endUs + 30_000_000]) {
+    assert.equal(minuteWindow(calendar, us).startUs, before.endUs)
+  }
+  assert.deepEqual(minuteWindow(calendar, before.endUs - 1), before)
 })
 
 test('every reading that a clock may give has its window', () => {

@@ -16,6 +16,7 @@ export interface CalendarWindow {
 }
 
 const SECOND_MS = 1000
+const MINUTE_US = 60_000_000
 const DAY_MS = 86_400_000
 /** No zone was ever further from UTC: Manila had -15:56:08 and Metlakatla 15:13:42 before their change of the date line. */
 const FURTHEST_MS = 16 * 3_600_000
@@ -53,6 +54,17 @@ export function calendarWindow({ unit, timeZone }: Calendar, us: number): Calend
     // Set back over midnight, the clocks here show the day before once more.
     start = next
   }
+}
+
+/** The same from whole minute to whole minute, as the core counts them: a few zones had offsets of seconds, the last until 1972. */
+export function minuteWindow(calendar: Calendar, us: number): CalendarWindow {
+  const window = calendarWindow(calendar, us)
+  const { startUs, endUs } = us < wholeMinutes(window.endUs) ? window : calendarWindow(calendar, window.endUs)
+  return { startUs: wholeMinutes(startUs), endUs: wholeMinutes(endUs) }
+}
+
+function wholeMinutes(us: number): number {
+  return Math.floor(us / MINUTE_US) * MINUTE_US
 }
 
 /** Midnight of the first day of the unit that a local time is in, or of the `after`-th unit after it, as if local were UTC. */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { on } from 'node:events'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { clockFromHandle, clockHandle, coarseClock, manualClock, preciseClock } from './clock.js'
 import { createLimiter, tokenBucket } from './index.js'
 
@@ -125,4 +127,60 @@ test('a delay beyond 2^31 ms does not fire at once', (t) => {
   cancel?.()
   t.mock.timers.tick(100)
   assert.equal(fired, 1)
+})
+
+test('a timer may move the time on, and it stays there', () => {
+  const clock = manualClock(0)
+  const fired: number[] = []
+  clock.after(10, () => clock.advance(100))
+  for (const ms of [15, 50, 110, 111]) clock.after(ms, () => fired.push(clock.nowMs()))
+  clock.advance(20)
+  assert.deepEqual([clock.nowMs(), fired], [110, [15, 50, 110]])
+  clock.set(5)
+  assert.equal(clock.nowMs(), 5)
+})
+
+test('the timers of a manual clock in another thread fire when it is moved here', async () => {
+  const clock = manualClock(0)
+  const limiter = createLimiter(tokenBucket({ limit: 1, window: '1s' }), { clock })
+  limiter.take('k')
+  const program = `
+    const { workerData: { module, handle }, parentPort } = require('node:worker_threads')
+    import(module).then(async ({ attachLimiter }) => {
+      const waits = ['k', 'k'].map((key) => attachLimiter(handle).wait(key))
+      parentPort.once('message', () => undefined)
+      parentPort.postMessage('waiting')
+      for (const wait of waits) parentPort.postMessage((await wait).allowed)
+    })`
+  const module = new URL('./index.js', import.meta.url).href
+  const worker = new Worker(program, { eval: true, workerData: { module, handle: limiter.handle() } })
+  const heard: unknown[] = []
+  try {
+    for await (const [message] of on(worker, 'message')) {
+      heard.push(message)
+      if (heard.length === 3) break
+      clock.advance(1000)
+    }
+  } finally {
+    await worker.terminate()
+  }
+  assert.deepEqual([heard, clock.nowMs()], [['waiting', true, true], 2000])
+})
+
+test('a timer of a clock that is moved elsewhere never fires within the call that sets it, due or not', async () => {
+  const here = manualClock(1000)
+  const there = clockFromHandle(clockHandle(here))
+  const fired: string[] = []
+  there?.after?.(0, () => fired.push('at once'))
+  there?.after?.(5, () => fired.push('later'))
+  const cancel = there?.after?.(5, () => fired.push('never'))
+  assert.equal(fired.join(), '')
+  await nextTurn()
+  there?.after?.(0, () => fired.push('second'))
+  assert.equal(fired.join(), 'at once')
+  await nextTurn()
+  cancel?.()
+  here.advance(5)
+  await nextTurn()
+  assert.deepEqual(fired, ['at once', 'second', 'later'])
 })

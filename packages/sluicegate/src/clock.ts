@@ -1,4 +1,5 @@
 import { PolicyError } from './errors.js'
+import { manualOver } from './manual-clock.js'
 
 /**
  * Where a limiter gets its time. Readings are milliseconds since the Unix epoch, fractions allowed; the limiter rounds
@@ -17,7 +18,10 @@ export type ClockHandle =
   | { readonly kind: 'manual'; readonly shared: SharedArrayBuffer }
   | { readonly kind: 'custom' }
 
-/** A clock that moves only when told to; its timers fire inside {@link ManualClock.advance}. Shared by worker threads. */
+/**
+ * A clock that moves only when told to; its timers fire inside {@link ManualClock.advance}. A worker thread to which a handle took it
+ * reads the same time; its own timers fire once it hears of the move.
+ */
 export interface ManualClock extends Clock {
   after(ms: number, fn: () => void): () => void
   /** Moves the time by `ms` (a negative step is allowed) and fires the timers that fell due, in order. */
@@ -80,7 +84,7 @@ export function coarseClock(): Clock {
  * const clock = manualClock(); const limiter = createLimiter(policy, { clock }); clock.advance(100)
  */
 export function manualClock(startMs = 0): ManualClock {
-  const clock = manualFrom(new SharedArrayBuffer(8))
+  const clock = manualFrom(new SharedArrayBuffer(8), false)
   clock.set(startMs)
   return clock
 }
@@ -98,7 +102,7 @@ export function clockFromHandle(handle: ClockHandle): Clock | undefined {
     case 'coarse':
       return coarseFrom(handle.unixMs - handle.monotonicMs + offsetOfThisThread())
     case 'manual':
-      return manualFrom(handle.shared)
+      return manualFrom(handle.shared, true)
     case 'custom':
       return undefined
   }
@@ -158,52 +162,8 @@ function afterRealMs(ms: number, fn: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-interface ManualTimer {
-  readonly atMs: number
-  readonly fn: () => void
-}
-
-function manualFrom(shared: SharedArrayBuffer): ManualClock {
-  const cell = new BigInt64Array(shared)
-  const bits = new BigInt64Array(1)
-  const float = new Float64Array(bits.buffer)
-  const timers = new Set<ManualTimer>()
-
-  const nowMs = (): number => {
-    bits[0] = Atomics.load(cell, 0)
-    return float[0] as number
-  }
-  const store = (ms: number): void => {
-    float[0] = ms
-    Atomics.store(cell, 0, bits[0] as bigint)
-  }
-  const set = (ms: number): void => {
-    if (!Number.isFinite(ms)) throw new PolicyError('CLOCK_INVALID', 'ms', ms, 'must be a finite number of milliseconds')
-    for (let due = firstDue(timers, ms); due !== undefined; due = firstDue(timers, ms)) {
-      timers.delete(due)
-      store(Math.max(nowMs(), due.atMs))
-      due.fn()
-    }
-    store(ms)
-  }
-  const clock: ManualClock = {
-    nowMs,
-    set,
-    advance: (ms) => set(nowMs() + ms),
-    after(ms, fn) {
-      const timer = { atMs: nowMs() + ms, fn }
-      timers.add(timer)
-      return () => void timers.delete(timer)
-    },
-  }
+function manualFrom(shared: SharedArrayBuffer, isMovedElsewhere: boolean): ManualClock {
+  const clock = manualOver(shared, isMovedElsewhere)
   handles.set(clock, () => ({ kind: 'manual', shared }))
   return clock
-}
-
-function firstDue(timers: ReadonlySet<ManualTimer>, byMs: number): ManualTimer | undefined {
-  let first: ManualTimer | undefined
-  for (const timer of timers) {
-    if (timer.atMs <= byMs && (first === undefined || timer.atMs < first.atMs)) first = timer
-  }
-  return first
 }

@@ -13,7 +13,7 @@ conformance(
   { algorithms: RATES, shared: [...AT_ANY_END, 'budget', 'time', 'keys', 'table'] },
 )
 
-// The timers of a clock fire where it was made, so for those who wait it travels by hand.
+// The timers of a clock that a handle took fire a moment after it was moved: here those who wait have the clock itself.
 conformance(
   'memory, attached with its clock',
   (policy, { hotKeys = 0, maxWaiters = 10_000, clock, ...options }) =>

@@ -19,12 +19,12 @@ export interface Core {
   seed(low: number, high: number): void
   look(): void
   /** Does beforehand what a change of policy has to wait for. */
-  prepare(): void
-  /** Makes every word of the table one of the policy in force, and finishes what others left. */
-  sweepAll(): void
+  prepare(): boolean
+  /** Makes every word of the table one of the policy in force, and finishes what others left. False: it could not. */
+  sweepAll(): boolean
   propose(): number
-  /** False: count it out again, from the policy in force by now. */
-  update(block: number, nowUs: number, seenCompanions: number, seenSlots: number): boolean
+  /** What came of it: `IN_FORCE`, or `OVERTAKEN`: count it out again, from the policy in force by now; or `GIVEN_UP`. */
+  update(block: number, nowUs: number, seenCompanions: number, seenSlots: number): number
   policyBlock(): number
   /** Whether what was read from that block is whole: nobody has begun to write another policy there. */
   isWhole(): boolean
@@ -52,11 +52,17 @@ export interface Core {
   stage(descriptor: number, low: number, high: number, nowUs: number, tokens: number): number
   commit(descriptor: number): boolean
   closeDescriptor(descriptor: number): void
+  /** Lets other threads run, the longer the more attempts were lost to them. */
+  yieldAfter(lost: number): void
+  /** Counts a call that was given up. */
+  giveUp(): void
   /** The permit that the last take gave: what to ask for it by, and when it expires. */
   givenPermit(): number
   givenUntilUs(): number
   /** When it expires, or 0 when it was nobody's any more. */
   changePermit(low: number, high: number, nowUs: number, renew: boolean, given: number, untilUs: number, tokens: number): number
+  /** The word at an address, with any ticket there settled. */
+  settledWord(address: number): bigint
   whyUnanswered(): number
   detailOfUnanswered(): number
   forgotten(): number

@@ -6,10 +6,13 @@ import {
   concurrency,
   createLimiter,
   gcra,
+  type Limiter,
   type LimiterHandle,
   type LimiterOptions,
   manualClock,
+  type Permit,
   PolicyError,
+  restoreLimiter,
   tokenBucket,
 } from './index.js'
 
@@ -112,4 +115,20 @@ test('a take is typed as a permit where concurrency is the policy or one of its 
   assert.equal(free.release, undefined)
   // @ts-expect-error nor here
   assert.equal(freeOfAll.release, undefined)
+})
+
+test('what takes answer is known of a handle, and said of what was posted or read', () => {
+  const limiter = createLimiter(concurrency({ limit: 1 }), { maxKeys: 10 })
+  const posted: unknown = structuredClone(limiter.handle())
+  const released = [
+    attachLimiter(limiter.handle()).take('k').release(),
+    attachLimiter<Permit>(posted as LimiterHandle<Permit>)
+      .take('k')
+      .release(),
+    restoreLimiter<Permit>(limiter.snapshot()).take('k').release(),
+  ]
+  assert.deepEqual(released, [true, true, true])
+  // @ts-expect-error: the compiler does not take a limiter of decisions for one of permits
+  const wrong: Limiter<Permit> = attachLimiter(createLimiter(POLICY).handle())
+  assert.equal('release' in wrong.take('k'), false)
 })

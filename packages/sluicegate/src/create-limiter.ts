@@ -1,11 +1,13 @@
 import { checkedPolicy } from './checked-policy.js'
 import { type Clock, preciseClock } from './clock.js'
+import type { Decision } from './decision.js'
 import { PolicyError } from './errors.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
 import { attachedLayers, layered, restoredLayers } from './limiter-layers.js'
-import { attachedMemoryLimiter, newMemoryLimiter, restoredMemoryLimiter } from './memory-limiters.js'
+import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimiter } from './memory-limiters.js'
 import type { AnswerOf } from './permit.js'
 import type { Policy } from './policy.js'
+import type { Snapshot } from './snapshot.js'
 
 const MOST_KEYS = 100_000_000
 const MOST_HOT_KEYS = 10_000
@@ -55,13 +57,15 @@ export function createLimiter(policy: Policy, options: LimiterOptions = {}): Lim
 
 /**
  * In a worker thread: the limiter of a handle, sharing its exact budget, policy and time. Lists and shadow travel too; what cannot
- * travel must be passed again: a custom clock, and any function given as `policyFor`, `allow` or `deny`.
+ * travel must be passed again: a custom clock, and any function given as `policyFor`, `allow` or `deny`. What a worker is given has lost
+ * its type: say `attachLimiter<Permit>(workerData)` where takes answer with permits.
  *
  * @throws {PolicyError} `HANDLE_INVALID`, `CLOCK_INVALID` when a custom clock is missing, `OPTION_INVALID` when a function is.
  * @example
  * // main:   new Worker(file, { workerData: limiter.handle() })
  * // worker: const limiter = attachLimiter(workerData)
  */
+export function attachLimiter<Answer extends Decision = Decision>(handle: LimiterHandle<Answer>, options?: AttachOptions): Limiter<Answer>
 export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}): Limiter {
   checkNames(options, ATTACH_OPTIONS)
   const parts = { clock: options.clock, ...checkedSizes(options) }
@@ -72,22 +76,23 @@ export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}
  * The limiter of a snapshot, in a memory of its own: what each key had spent is spent. The policy is the one in force when the
  * snapshot was taken; a clock has to read Unix time, as all of this library's do.
  *
- * @param options as of {@link createLimiter}; functions and lists do not travel in a snapshot.
- * @throws {PolicyError} `SNAPSHOT_INVALID` when the bytes are damaged or of another version.
+ * Say `restoreLimiter<Permit>(bytes)` where takes answer with permits.
+ *
+ * @param options as of {@link createLimiter}; functions and lists do not travel in a snapshot. `maxKeys` and `onFull` are those that the
+ * limiter was made with, also for policies that the snapshot does not know.
+ * @throws {PolicyError} `SNAPSHOT_INVALID` when the bytes are damaged, of another version, or hold what no limiter holds.
  * @example
  * writeFileSync('limits.bin', limiter.snapshot())
  * const limiter = restoreLimiter(readFileSync('limits.bin'))
  */
+export function restoreLimiter<Answer extends Decision = Decision>(snapshot: Uint8Array, options?: RestoreOptions): Limiter<Answer>
 export function restoreLimiter(snapshot: Uint8Array, options: RestoreOptions = {}): Limiter {
   checkNames(options, RESTORE_OPTIONS)
   const { clock = preciseClock() } = options
   checkClock(clock)
-  if (!(snapshot instanceof Uint8Array)) {
-    throw new PolicyError('SNAPSHOT_INVALID', 'snapshot', snapshot, 'must be the bytes that snapshot() gave')
-  }
   const parts = { clock, ...checkedSizes(options) }
-  const make = (policy: Policy): Limiter => newMemoryLimiter(policy, { ...parts, maxKeys: undefined, denyWhenFull: false })
-  return restoredLayers(snapshot, (bytes) => restoredMemoryLimiter(bytes, parts), make, options)
+  const make = (policy: Policy, like: Snapshot): Limiter => newMemoryLimiter(policy, { ...parts, ...optionsIn(like) })
+  return restoredLayers(snapshot, (each) => restoredMemoryLimiter(each, parts), make, options)
 }
 
 function checkedSizes({ hotKeys = 0, maxWaiters = DEFAULT_MAX_WAITERS }: LimiterOptions): { hotKeys: number; maxWaiters: number } {

@@ -19,7 +19,7 @@ export interface EvictionEvent {
 /** Published on `sluicegate:contention`: a call was given up because other threads kept it from deciding. */
 export interface ContentionEvent {
   readonly policy: string
-  readonly key: string
+  readonly key: Key
 }
 
 interface Channel<Event> {
@@ -39,3 +39,8 @@ function channel<Event>(name: string): Channel<Event> {
 export const denials = channel<DenialEvent>('sluicegate:denial')
 export const evictions = channel<EvictionEvent>('sluicegate:eviction')
 export const contentions = channel<ContentionEvent>('sluicegate:contention')
+
+/** Tells of a decision if it is a denial. */
+export function tellDenial(key: Key, cost: number, decision: Decision): void {
+  if (!decision.allowed && denials.hasSubscribers) denials.publish({ policy: decision.policy, key, cost, decision })
+}

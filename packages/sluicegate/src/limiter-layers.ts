@@ -6,8 +6,9 @@ import type { Key, KeyList, Limiter, LimiterHandle, LimiterOptions } from './lim
 import { type ListedHandle, ListedLimiter } from './listed-limiter.js'
 import type { Policy } from './policy.js'
 import { type ShadowHandle, ShadowLimiter } from './shadow-limiter.js'
+import type { Snapshot } from './snapshot.js'
 import { checkTier, contentOf, MOST_TIERS, type TieredHandle, TieredLimiter } from './tiered-limiter.js'
-import { isTieredSnapshot, type Tier, untieredSnapshot } from './tiered-snapshot.js'
+import { type Tier, untieredSnapshot } from './tiered-snapshot.js'
 
 // What the options add around a plain limiter, from the outside in: shadow, lists, tiers. Without such an option it stays plain.
 
@@ -66,20 +67,21 @@ export function attachedLayers(handle: LimiterHandle, attach: (handle: LimiterHa
 
 /**
  * The limiter of a snapshot, each part of which `restore` brings back. A policy that `policies` names and the snapshot does not
- * know begins afresh; one that the snapshot knows and `policies` does not name is dropped.
+ * know begins afresh, made by `make` like the limiter of the own policy; one that the snapshot knows and `policies` does not name is
+ * dropped.
  *
  * @throws {PolicyError} `OPTION_INVALID`, also when `policyFor` is missing for a snapshot of several policies.
  */
 export function restoredLayers(
   snapshot: Uint8Array,
-  restore: (snapshot: Uint8Array) => Limiter,
-  make: (policy: Policy) => Limiter,
+  restore: (snapshot: Snapshot) => Limiter,
+  make: (policy: Policy, like: Snapshot) => Limiter,
   options: LayerOptions,
 ): Limiter {
   const outer = outerLayers({ shadow: options.shadow, allow: options.allow, deny: options.deny })
   const { policyFor } = options
   checkPolicyFor(policyFor)
-  const parts = isTieredSnapshot(snapshot) ? untieredSnapshot(snapshot) : { own: snapshot, ownAs: [], tiers: [] }
+  const parts = untieredSnapshot(snapshot)
   if (policyFor === undefined && parts.tiers.length > 0) {
     throw new PolicyError('OPTION_INVALID', 'policyFor', policyFor, 'is missing: the snapshot is of a limiter that had it')
   }
@@ -88,8 +90,8 @@ export function restoredLayers(
   if (policyFor === undefined) return outer(own)
   const known = new Map(parts.tiers.map(({ policy, counted }) => [contentOf(policy), counted]))
   const again = (policy: Policy): Limiter => {
-    const bytes = known.get(contentOf(policy))
-    return bytes === undefined ? make(policy) : restore(bytes)
+    const counted = known.get(contentOf(policy))
+    return counted === undefined ? make(policy, parts.own) : restore(counted)
   }
   // After an update the own policy may say what one of the others says.
   const ownAs = [own.policy, ...parts.ownAs].filter((policy) => !known.has(contentOf(policy)))
@@ -127,7 +129,8 @@ function outerLayers({ shadow, allow, deny }: Outer): (inner: Limiter) => Limite
   const lists = { allow: preparedKeyList(allow, 'allow'), deny: preparedKeyList(deny, 'deny') }
   return (inner) => {
     const policyOf = inner instanceof TieredLimiter ? (key: Key) => inner.policyOf(key) : () => inner.policy
-    const listed = isListed ? new ListedLimiter({ inner, policyOf, ...lists }) : inner
+    const keys = inner instanceof TieredLimiter ? undefined : inner.policy.policies?.length
+    const listed = isListed ? new ListedLimiter({ inner, policyOf, keys, ...lists }) : inner
     return shadow ? new ShadowLimiter(listed) : listed
   }
 }

@@ -85,9 +85,13 @@ export interface BoundKey<Answer extends Decision = Decision> {
   peek(cost?: number): Decision
 }
 
+/** Never there: it only tells the compiler what the takes of a handle's limiter answer. */
+declare const answer: unique symbol
+
 /** What to post to a worker thread; there, `attachLimiter(handle)`. Structured-clonable. */
-export interface LimiterHandle {
+export interface LimiterHandle<Answer extends Decision = Decision> {
   readonly sluicegate: 1
+  readonly [answer]?: Answer
 }
 
 /**
@@ -104,8 +108,8 @@ export interface Limiter<Answer extends Decision = Decision> {
   /** What `take` would answer now; changes nothing, and `remaining` is what is there before it. */
   peek(key: Key, cost?: number): Decision
   /**
-   * Resolves with an allowed decision when `cost` tokens are there, in the order of arrival for each key of this thread; `take`
-   * does not overtake. Denied at once when the cost can never pass, when it would take longer than `maxWaitMs`, or when
+   * Resolves with an allowed decision when `cost` tokens are there, in the order of arrival for each key of this thread; neither `take`
+   * nor `reserve` overtakes. Denied at once when the cost can never pass, when it would take longer than `maxWaitMs`, or when
    * `maxWaiters` are waiting.
    *
    * Rejects only when the signal aborts, with its reason, and with {@link StoreError} `CLOSED` when the limiter is closed.
@@ -134,14 +138,14 @@ export interface Limiter<Answer extends Decision = Decision> {
    */
   update(policy: Policy): void
   /** For a worker thread: `attachLimiter(handle)` there shares this exact budget. */
-  handle(): LimiterHandle
+  handle(): LimiterHandle<Answer>
   stats(): LimiterStats
   /**
    * Everything that the limiter knows, as bytes for {@link restoreLimiter}: a restart then hands out no fresh bursts. May be taken
    * while other threads go on.
    */
   snapshot(): Uint8Array
-  /** The `n` keys with the highest demand and the `n` with the most denials; empty unless the option `hotKeys` is set. */
+  /** The `n` keys with the highest demand and the `n` with the most denials; empty unless the option `hotKeys` is set. Default 10. */
   hotKeys(n?: number): HotKeys
   /** Lets go of the memory here; other threads keep theirs. Every later call throws `CLOSED`. */
   close(): void

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
-import { attachLimiter, createLimiter, type Decision, type Limiter, type LimiterOptions, manualClock, tokenBucket } from './index.js'
+import { allOf, attachLimiter, createLimiter, type Decision, type Limiter, type LimiterOptions, manualClock, tokenBucket } from './index.js'
 
 const POLICY = tokenBucket({ limit: 10, window: '1s', burst: 20 })
 const COMMON = { limit: 10, resetAfterMs: 0, policy: POLICY.name, source: 'memory' } as const
@@ -156,4 +156,21 @@ test('what is no list of keys is refused', () => {
       assert.throws(() => listed({ [option]: list }), { name: 'PolicyError', code: 'OPTION_INVALID', option }, String(list))
     }
   }
+})
+
+test('lists ask for the policy of several keys only when they decide about them', () => {
+  const limiter = createLimiter(allOf([POLICY, tokenBucket({ limit: 5, window: '1s' })]), { allow: ['friend'], deny: ['foe'] })
+  const { inner } = limiter as unknown as { inner: Limiter }
+  const { policy } = inner
+  let reads = 0
+  Object.defineProperty(inner, 'policy', {
+    get() {
+      reads++
+      return policy
+    },
+  })
+  assert.equal(limiter.take(['a', 'b']).allowed, true)
+  assert.equal(reads, 0)
+  assert.equal(limiter.take(['a', 'foe']).allowed, false)
+  assert.ok(reads > 0)
 })

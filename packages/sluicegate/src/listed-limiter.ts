@@ -11,7 +11,7 @@ import type { Reservation } from './reservation.js'
 import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
 
 /** What the handle of a {@link ListedLimiter} carries beside that of its inner limiter. */
-export interface ListedHandle extends LimiterHandle {
+export interface ListedHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
   readonly allow?: PostedKeyList
   readonly deny?: PostedKeyList
 }
@@ -23,6 +23,8 @@ export interface ListedLimiterParts<Answer extends Decision> {
   readonly deny: PreparedKeyList
   /** The policy that the limiter within has for a key. */
   readonly policyOf: (key: Key) => Policy
+  /** How many keys it takes in one call, where it takes several. */
+  readonly keys: number | undefined
 }
 
 /**
@@ -92,9 +94,9 @@ export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     }
   }
 
-  override handle(): LimiterHandle {
+  override handle(): LimiterHandle<Answer> {
     const { allow, deny } = this.parts
-    const handle: ListedHandle = { ...this.inner.handle(), allow: allow.posted, deny: deny.posted }
+    const handle: ListedHandle<Answer> = { ...this.inner.handle(), allow: allow.posted, deny: deny.posted }
     return handle
   }
 
@@ -114,13 +116,13 @@ export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   private verdictOn(key: Key): 'allow' | 'deny' | undefined {
-    const { allow, deny, policyOf } = this.parts
+    const { allow, deny, keys } = this.parts
     if (typeof key === 'string' || !Array.isArray(key)) {
       checkKey(key)
       return deny.has(key as string) ? 'deny' : allow.has(key as string) ? 'allow' : undefined
     }
     // As many keys as it has policies, or the limiter within refuses them.
-    if (key.length !== policyOf(key).policies?.length) return undefined
+    if (key.length !== keys) return undefined
     key.forEach(checkKey)
     return key.some(deny.has) ? 'deny' : key.every(allow.has) ? 'allow' : undefined
   }

@@ -6,35 +6,37 @@ import { checkedPolicy } from './checked-policy.js'
 import { type Clock, clockHandle, tickerOf } from './clock.js'
 import { combined } from './combined-decision.js'
 import type { Decision } from './decision.js'
-import { denials } from './diagnostics.js'
+import { tellDenial } from './diagnostics.js'
 import type { Duration } from './duration.js'
 import { holdsPermits, isPermit } from './empty-permit.js'
 import { PolicyError } from './errors.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from './limiter.js'
-import type { MemoryBooking } from './memory-decisions.js'
+import type { MemoryBooking } from './memory-bookings.js'
 import type { MemoryHandle, MemoryLimiter } from './memory-limiter.js'
 import { holdOf, MemoryPermit } from './memory-permit.js'
 import { snapshotOf } from './memory-snapshot.js'
 import type { Policy } from './policy.js'
 import { checkChange } from './policy-change.js'
 import type { Reservation } from './reservation.js'
-import { reserve } from './reserving.js'
+import { reserve, reserveBehind } from './reserving.js'
+import { SharedName } from './shared-name.js'
 import { sumOfStats } from './sum-of-stats.js'
-import { TakesTogether } from './takes-together.js'
+import { type Hashes, TakesTogether } from './takes-together.js'
 import { TopLists } from './top-lists.js'
+import { ownKey } from './wait-request.js'
 import { Waiting } from './waiting.js'
 
 /** What a handle carries: one of each part, which share a memory. */
 export interface AllOfHandle extends LimiterHandle {
   readonly parts: readonly MemoryHandle[]
-  readonly name: string
+  readonly name: SharedArrayBuffer
   readonly clock: ReturnType<typeof clockHandle>
 }
 
 /** What the parts have in common. */
 export interface AllOfParts {
   readonly parts: readonly MemoryLimiter[]
-  readonly name: string
+  readonly name: string | SharedArrayBuffer
   readonly clock: Clock
   readonly hotKeys: number
   readonly maxWaiters: number
@@ -54,16 +56,17 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   private readonly waiting: Waiting<Decision>
   /** Whether a part of it is a concurrency limit. */
   private readonly holdsPermits: boolean
-  private name: string
+  /** As all threads know it. */
+  private readonly name: SharedName
 
   constructor({ parts, name, clock, hotKeys, maxWaiters }: AllOfParts) {
     this.parts = parts
-    this.name = name
+    this.name = new SharedName(name)
     this.clock = clock
-    this.together = new TakesTogether(parts, tickerOf(clock))
+    this.together = new TakesTogether(parts, tickerOf(clock), this.name)
     this.lists = new TopLists(hotKeys)
-    const releases = parts.find((part) => holdsPermits(part.policy))?.releases()
-    this.holdsPermits = releases !== undefined
+    this.holdsPermits = parts.some((part) => holdsPermits(part.policy))
+    const releases = { countOf: (key: Key) => this.countOf(key), words: () => parts.map((part) => part.releases()) }
     this.waiting = new Waiting({ desk: this, clock, maxWaiters, releases })
     for (const part of parts) part.onRelease = (key) => this.waiting.released(key)
   }
@@ -71,13 +74,12 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   get policy(): Policy {
     return allOf(
       this.parts.map((part) => part.policy),
-      { name: this.name },
+      { name: this.name.text },
     )
   }
 
   take(key: Key, cost = 1): Decision {
-    if (this.waiting.queued > 0 && this.waiting.isQueued(key)) return this.refuse(key, cost)
-    return this.taken(key, cost).decision
+    return this.decided(key, cost)
   }
 
   peek(key: Key, cost = 1): Decision {
@@ -85,17 +87,24 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   }
 
   wait(key: Key, options?: WaitOptions): Promise<Decision> {
-    return this.waiting.wait(key, options)
+    const own = ownKey(key)
+    return this.waiting.wait(own, options).then((decision) => this.told(own, options?.cost ?? 1, decision))
   }
 
   reserve(key: Key, cost: number): Reservation {
-    return reserve(this, key, cost)
+    const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this, key, cost)
+    this.told(key, cost, { ...reservation.decision, allowed: reservation.allowed })
+    return reservation
   }
 
   key(key: Key): BoundKey {
-    keysFor(this.parts.length, key)
+    const own = ownKey(key)
+    const keys = keysFor(this.parts.length, own)
     this.first.core.look()
-    return { key, take: (cost) => this.take(key, cost), peek: (cost) => this.peek(key, cost) }
+    const hashes = this.together.hashesOf(keys)
+    const peek = (cost: number): Decision =>
+      combined(this.parts.map((part, i) => part.peekHashed(keys[i] as string, hashes[2 * i] as number, hashes[2 * i + 1] as number, cost)))
+    return { key: own, take: (cost = 1) => this.decided(own, cost, hashes), peek: (cost = 1) => peek(cost) }
   }
 
   refund(key: Key, tokens: number): Decision {
@@ -120,16 +129,17 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
       const mend = `must stay allOf of ${this.parts.length} policies: make a new limiter to change that`
       throw new PolicyError('ALGORITHM_CHANGE', 'policy', algorithm, mend)
     }
-    // All are looked at before the first is changed.
+    // What can go wrong does so before the first is changed.
     for (const [i, part] of this.parts.entries()) checkChange(part.policy, policies[i] as Policy)
-    for (const [i, part] of this.parts.entries()) part.update(policies[i] as Policy)
-    this.name = name
+    const changes = this.parts.map((part, i) => part.changeTo(policies[i] as Policy))
+    for (const change of changes) change()
+    this.name.text = name
     this.waiting.released()
   }
 
   handle(): LimiterHandle {
     const parts = this.parts.map((part) => part.handle() as MemoryHandle)
-    const handle: AllOfHandle = { sluicegate: 1, parts, name: this.name, clock: clockHandle(this.clock) }
+    const handle: AllOfHandle = { sluicegate: 1, parts, name: this.name.shared, clock: clockHandle(this.clock) }
     return handle
   }
 
@@ -144,8 +154,9 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   }
 
   snapshot(): Uint8Array {
-    const { secret } = this.first
-    return snapshotOf({ allOf: this.name, secret, sections: this.parts.map((part) => part.section) })
+    const { secret, core } = this.first
+    core.look()
+    return snapshotOf({ allOf: this.name.text, secret, sections: this.parts.map((part) => part.section) })
   }
 
   close(): void {
@@ -172,21 +183,33 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   }
 
   refuse(key: Key, cost: number): Decision {
-    const decision = this.peek(key, cost)
-    return { ...decision, allowed: false, retryAfterMs: Math.max(1, decision.retryAfterMs) }
+    const foreseen = this.peek(key, cost)
+    const decision = { ...foreseen, allowed: false, retryAfterMs: Math.max(1, foreseen.retryAfterMs) }
+    return this.holdsPermits ? new MemoryPermit(decision) : decision
   }
 
-  private taken(key: Key, cost: number): AllOfBooking {
+  /** A take, told of. */
+  private decided(key: Key, cost: number, hashes?: Hashes): Decision {
+    const isQueued = this.waiting.queued > 0 && this.waiting.isQueued(key)
+    return this.told(key, cost, isQueued ? this.refuse(key, cost) : this.taken(key, cost, hashes).decision)
+  }
+
+  private told(key: Key, cost: number, decision: Decision): Decision {
+    this.lists.count(key, decision.allowed)
+    tellDenial(key, cost, decision)
+    return decision
+  }
+
+  private taken(key: Key, cost: number, hashes?: Hashes): AllOfBooking {
     const tokens = checkedCost(cost)
-    if (typeof key !== 'string') keysFor(this.parts.length, key)
-    const { isCharged, nowUs, bookings } = this.together.take(key, tokens)
+    if (typeof key !== 'string' && hashes === undefined) keysFor(this.parts.length, key)
+    const { isCharged, nowUs, bookings } = this.together.take(key, tokens, hashes)
     return isCharged ? this.charged(key, tokens, nowUs, bookings) : this.denied(key, tokens, nowUs, bookings)
   }
 
   private charged(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
     const whole = combined(parts.map(({ decision }) => decision))
     const decision = this.holdsPermits ? new MemoryPermit(whole, holdOf((whole.parts ?? []).filter(isPermit))) : whole
-    this.lists.count(key, true)
     return { key, cost, allowed: true, bookedUs: nowUs, atUs: nowUs, maybeSooner: false, decision, parts }
   }
 
@@ -195,8 +218,6 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     const decisions = parts.map((part, i) => (part.allowed ? (this.parts[i] as MemoryLimiter).peek(part.key, cost) : part.decision))
     const whole = combined(decisions)
     const decision = this.holdsPermits ? new MemoryPermit(whole) : whole
-    this.lists.count(key, false)
-    if (denials.hasSubscribers) denials.publish({ policy: decision.policy, key, cost, decision })
     const atUs = nowUs + decision.retryAfterMs * 1000
     return { key, cost, allowed: false, bookedUs: nowUs, atUs, maybeSooner: this.holdsPermits, decision, parts }
   }
@@ -208,11 +229,16 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     return decision
   }
 
+  private countOf(key: Key): () => number {
+    const counts = this.eachKey(key, (part, own) => part.countOf(own))
+    return () => counts.reduce((sum, count) => (sum + count()) | 0, 0)
+  }
+
   private get first(): MemoryLimiter {
     return this.parts[0] as MemoryLimiter
   }
 
-  private eachKey(key: Key, verb: (part: MemoryLimiter, own: string) => Decision): Decision[] {
+  private eachKey<Each>(key: Key, verb: (part: MemoryLimiter, own: string) => Each): Each[] {
     const keys = keysFor(this.parts.length, key)
     return this.parts.map((part, i) => verb(part, keys[i] as string))
   }

@@ -1,15 +1,14 @@
 import { checkedCost } from './arguments.js'
-import type { Booking } from './booking.js'
-import { calendarWindow } from './calendar.js'
+import { minuteWindow } from './calendar.js'
 import { type Clock, type Ticker, tickerOf } from './clock.js'
 import type { CoreHost } from './core.js'
 import { CountTerms } from './count-terms.js'
 import type { Decision } from './decision.js'
-import { contentions, denials, evictions } from './diagnostics.js'
+import { contentions, type EvictionEvent, evictions, tellDenial } from './diagnostics.js'
 import { StoreError } from './errors.js'
 import type { OpenCore } from './open-core.js'
 import type { Policy } from './policy.js'
-import { calendarIn, publishedPolicy, publishPolicy } from './policy-block.js'
+import { calendarIn, PolicyChange, publishedPolicy } from './policy-block.js'
 import { RateTerms } from './rate-terms.js'
 import type { Terms } from './terms.js'
 
@@ -24,28 +23,13 @@ export interface MemoryLimiterParts {
   readonly maxWaiters: number
 }
 
-/** A booking, and what giving it back needs to know. */
-export interface MemoryBooking<Answer extends Decision = Decision> extends Booking<Answer> {
-  readonly low: number
-  readonly high: number
-  /** Of buckets and GCRA: the debt that it left, and the policy's numbers that this is counted in. */
-  readonly debt: number
-  readonly numbers: string
-}
-
-/** Where takes of several sections are written down, and the time that they are all read by. */
-export interface Descriptor {
-  readonly address: number
-  readonly nowUs: number
-  readonly isSecondReading: boolean
-}
-
 /** Turns the core's answers about hashed keys into decisions, or into errors. */
 export class MemoryDecisions {
   protected readonly ticker: Ticker
   protected readonly opened: OpenCore
   /** Set by the core's first callback, before the constructor ends. */
   protected terms!: Terms
+  private untold: EvictionEvent[] = []
 
   /** Founds the memory with `policy`, or joins one that another thread founded. */
   constructor({ open, clock }: MemoryLimiterParts, policy?: Policy) {
@@ -56,12 +40,12 @@ export class MemoryDecisions {
         // Else the core calls again, for a later one.
         if (published !== undefined) this.terms = this.termsOf(published)
       },
-      calendarWindowStart: (block, us) => calendarWindow(calendarIn(this.opened, block), us).startUs,
-      calendarWindowEnd: (block, us) => calendarWindow(calendarIn(this.opened, block), us).endUs,
+      calendarWindowStart: (block, us) => minuteWindow(calendarIn(this.opened, block), us).startUs,
+      calendarWindowEnd: (block, us) => minuteWindow(calendarIn(this.opened, block), us).endUs,
     })
     const { core, section } = this.opened
     if (policy === undefined) core.attach(section)
-    else publishPolicy(this.opened, policy, this.nowUs())
+    else new PolicyChange(this.opened, policy).publish(this.nowUs())
     // The ordinary take of a bucket or GCRA is the core's fastest way; others have one of their own.
     if (!(this.terms instanceof RateTerms)) core.take = core.takeAny
   }
@@ -80,6 +64,19 @@ export class MemoryDecisions {
     return answer >= 0 ? this.terms.allowed(answer) : this.notAllowed(key, low, high, nowUs, tokens, answer)
   }
 
+  /** What a decision that the core has just made holds, if anything. To be asked before anybody else can call the core. */
+  protected held(decision: Decision, _key: string, _low: number, _high: number, _cost: number): Decision {
+    return decision
+  }
+
+  /** Tells of the keys that were forgotten for what was just asked: last, because who hears of it may call the core. */
+  tellEvictions(): void {
+    const { untold } = this
+    if (untold.length === 0) return
+    this.untold = []
+    for (const event of untold) evictions.publish(event)
+  }
+
   /** Peek, for a key whose fingerprint is known. */
   peekHashed(key: string, low: number, high: number, cost: number, nowUs = this.nowUs()): Decision {
     const tokens = checkedCost(cost)
@@ -88,94 +85,12 @@ export class MemoryDecisions {
     return this.terms.foreseen(debt, tokens, blockMs)
   }
 
-  /** A take of `cost` at the earliest time, within `mostUs`. Whoever waits asks again and again, so that denials are told elsewhere. */
-  protected bookHashed(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
-    const tokens = checkedCost(cost)
-    const nowUs = this.nowUs()
-    const { core } = this.opened
-    const answer = core.reserve(low, high, nowUs, tokens, mostUs)
-    const { terms } = this
-    const booked = { key, cost: tokens, bookedUs: nowUs, low, high, numbers: terms.numbers }
-    const debt = answer >= 0 ? answer : Number.isNaN(answer) && this.opened.reason() === 'EVICTED' ? core.detailOfUnanswered() : Number.NaN
-    if (debt >= 0) {
-      const atUs = nowUs + terms.waitUs(debt)
-      return { ...booked, allowed: true, atUs, maybeSooner: false, decision: terms.allowed(debt), debt }
-    }
-    const wouldWaitUs = answer < 0 ? terms.untilFreeUs(-1 - answer, tokens) : undefined
-    const decision = answer < 0 ? terms.denied(-1 - answer, tokens) : this.unanswered(key, low, high, nowUs, tokens)
-    const atUs = nowUs + (wouldWaitUs ?? decision.retryAfterMs * 1000)
-    return {
-      ...booked,
-      allowed: decision.allowed,
-      atUs: decision.allowed ? nowUs : atUs,
-      // Only of permits nobody knows when they come back.
-      maybeSooner: terms.policy.algorithm === 'concurrency',
-      decision,
-      debt: 0,
-    }
-  }
-
-  /**
-   * A take that is written down in a descriptor; it stands if that is committed. Undefined when the clock has to be read again,
-   * unless it was already. What has to be told about a denial the caller tells, about the whole.
-   */
-  stageHashed(into: Descriptor, key: string, low: number, high: number, cost: number): MemoryBooking | undefined {
-    const { core } = this.opened
-    const { nowUs } = into
-    const answer = core.stage(into.address, low, high, nowUs, cost)
-    const isLate = Number.isNaN(answer) && this.opened.reason() === 'LATE'
-    if (isLate && !into.isSecondReading) return undefined
-    const { terms } = this
-    const decision =
-      answer >= 0
-        ? terms.allowed(answer)
-        : answer < 0
-          ? terms.denied(-1 - answer, cost)
-          : this.unanswered(key, low, high, nowUs, cost, isLate)
-    const debt = answer > 0 ? answer : 0
-    return {
-      key,
-      cost,
-      bookedUs: nowUs,
-      atUs: nowUs,
-      allowed: decision.allowed,
-      maybeSooner: true,
-      decision,
-      low,
-      high,
-      debt,
-      numbers: terms.numbers,
-    }
-  }
-
-  /**
-   * Gives tokens of a booking back. Of buckets and GCRA what surely has not flowed back by itself: nobody knows whether the bucket
-   * would have been full meanwhile. One whose time has not come goes back whole, if nobody booked after it.
-   */
-  protected giveBackHashed(booking: MemoryBooking, tokens: number): Decision {
-    const { low, high, atUs, bookedUs, debt, numbers, cost } = booking
-    const key = booking.key as string
-    const nowUs = this.nowUs()
-    let back = tokens
-    let bound = atUs
-    this.opened.core.look()
-    const { terms } = this
-    if (terms instanceof RateTerms) {
-      const { unitsPerUs, unitsPerToken, capacity } = terms
-      const isWaiting = atUs > bookedUs && nowUs < atUs
-      const worn = Math.max(0, nowUs - atUs) * unitsPerUs
-      back = isWaiting ? (tokens === cost ? cost * unitsPerToken : 0) : Math.min(tokens * unitsPerToken, cost * unitsPerToken - worn)
-      bound = isWaiting ? debt - (nowUs - bookedUs) * unitsPerUs : capacity
-      if (numbers !== terms.numbers) back = 0
-    }
-    if (back > 0) this.answered(this.opened.core.cancel(low, high, nowUs, back, bound), key)
-    return this.peekHashed(key, low, high, 1, nowUs)
-  }
-
   /** A decision that is not simply allowed: denied, or one of the core's reasons. */
   protected notAllowed(key: string, low: number, high: number, nowUs: number, cost: number, answer: number): Decision {
-    const decision = answer < 0 ? this.terms.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost)
-    if (!decision.allowed && denials.hasSubscribers) denials.publish({ policy: decision.policy, key, cost, decision })
+    const decision =
+      answer < 0 ? this.terms.denied(-1 - answer, cost) : this.held(this.unanswered(key, low, high, nowUs, cost), key, low, high, cost)
+    this.tellEvictions()
+    tellDenial(key, cost, decision)
     return decision
   }
 
@@ -187,9 +102,8 @@ export class MemoryDecisions {
       throw new StoreError('TABLE_FULL', 'no room for this key: nothing near it may be forgotten. Raise maxKeys')
     }
     if (reason !== 'EVICTED') throw this.contended(key)
-    const detail = this.opened.core.detailOfUnanswered()
-    this.publishEviction(key)
-    return detail
+    this.noteEviction(key)
+    return this.opened.core.detailOfUnanswered()
   }
 
   protected contended(key: string): StoreError {
@@ -203,14 +117,12 @@ export class MemoryDecisions {
   }
 
   /** A take that the core did not answer with a debt. */
-  private unanswered(key: string, low: number, high: number, nowUs: number, cost: number, isSecond = false): Decision {
+  protected unanswered(key: string, low: number, high: number, nowUs: number, cost: number, isSecond = false): Decision {
     const detail = this.opened.core.detailOfUnanswered()
     switch (this.opened.reason()) {
-      case 'EVICTED': {
-        const decision = detail >= 0 ? this.terms.allowed(detail) : this.terms.denied(-1 - detail, cost)
-        this.publishEviction(key)
-        return decision
-      }
+      case 'EVICTED':
+        this.noteEviction(key)
+        return detail >= 0 ? this.terms.allowed(detail) : this.terms.denied(-1 - detail, cost)
       case 'BLOCKED':
         return this.terms.foreseen(this.answered(this.opened.core.peek(low, high, nowUs, cost), key), cost, Math.ceil(detail / 1000))
       case 'LATE': {
@@ -229,8 +141,9 @@ export class MemoryDecisions {
     }
   }
 
-  private publishEviction(key: string): void {
+  protected noteEviction(key: string): void {
     if (!evictions.hasSubscribers) return
-    evictions.publish({ policy: this.terms.policy.name, key, tokens: this.opened.core.forgotten() / this.terms.unitsPerToken })
+    const tokens = this.opened.core.forgotten() / this.terms.unitsPerToken
+    this.untold.push({ policy: this.terms.policy.name, key, tokens })
   }
 }

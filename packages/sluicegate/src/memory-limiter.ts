@@ -2,27 +2,27 @@ import { blockUs, checkedTokens, checkKey } from './arguments.js'
 import type { BookingDesk } from './booking.js'
 import { checkedPolicy } from './checked-policy.js'
 import { type Clock, clockHandle } from './clock.js'
-import type { Core } from './core.js'
 import type { Decision } from './decision.js'
-import { denials } from './diagnostics.js'
+import { denials, tellDenial } from './diagnostics.js'
 import type { Duration } from './duration.js'
 import { fingerprint, high, low } from './fingerprint.js'
 import type { HotKeys } from './hot-keys.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from './limiter.js'
+import { type MemoryBooking, MemoryBookings } from './memory-bookings.js'
 import { MemoryBoundKey } from './memory-bound-key.js'
-import { type MemoryBooking, MemoryDecisions, type MemoryLimiterParts } from './memory-decisions.js'
+import type { MemoryLimiterParts } from './memory-decisions.js'
 import { type SnapshotSection, snapshotOf } from './memory-snapshot.js'
 import type { Algorithm, Policy } from './policy.js'
-import { publishPolicy } from './policy-block.js'
+import { PolicyChange } from './policy-block.js'
 import { checkChange } from './policy-change.js'
-import type { ReleaseWord } from './release-watch.js'
+import { releaseCount } from './release-watch.js'
 import type { Reservation } from './reservation.js'
-import { reserve } from './reserving.js'
+import { reserve, reserveBehind } from './reserving.js'
 import { TopLists } from './top-lists.js'
 import { Waiting } from './waiting.js'
 
 /** What a handle carries. Everything here is structured-clonable. */
-export interface MemoryHandle extends LimiterHandle {
+export interface MemoryHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
   readonly memory: WebAssembly.Memory
   readonly section: number
   readonly algorithm: Algorithm
@@ -31,7 +31,7 @@ export interface MemoryHandle extends LimiterHandle {
 }
 
 /** The limiter in shared memory: hashes keys, reads the clock, and turns the core's debts into decisions. */
-export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDecisions implements Limiter<Answer>, BookingDesk<Answer> {
+export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBookings implements Limiter<Answer>, BookingDesk<Answer> {
   private readonly clock: Clock
   private readonly k0: number
   private readonly k1: number
@@ -51,7 +51,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
       desk: this,
       clock: parts.clock,
       maxWaiters: parts.maxWaiters,
-      releases: this.policy.algorithm === 'concurrency' ? this.releases() : undefined,
+      releases: { countOf: (key) => this.countOf(key as string), words: () => [this.releases()] },
     })
   }
 
@@ -79,7 +79,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
   }
 
   reserve(key: Key, cost: number): Reservation {
-    const reservation = reserve(this, key, cost)
+    const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this, key, cost)
     if (this.lists !== undefined || denials.hasSubscribers) this.told(key, cost, { ...reservation.decision, allowed: reservation.allowed })
     return reservation
   }
@@ -114,20 +114,28 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
   }
 
   update(policy: Policy): void {
-    const next = checkedPolicy(policy)
-    checkChange(this.policy, next)
-    // Read last, and anew: what other threads take under the old policy after this reading counts as taken before it.
-    this.opened.core.prepare()
-    publishPolicy(this.opened, next, this.ticker.read())
-    if (this.waiting.queued > 0) this.waiting.released()
+    this.changeTo(policy)()
   }
 
-  handle(): LimiterHandle {
+  /** {@link update} in two steps: what can go wrong before anything has changed, and then the change, when it is called. */
+  changeTo(policy: Policy): () => void {
+    const next = checkedPolicy(policy)
+    checkChange(this.policy, next)
+    this.opened.core.prepare()
+    const change = new PolicyChange(this.opened, next)
+    return () => {
+      // Read last, and anew: what other threads take under the old policy after this reading counts as taken before it.
+      change.publish(this.ticker.read())
+      if (this.waiting.queued > 0) this.waiting.released()
+    }
+  }
+
+  handle(): LimiterHandle<Answer> {
     this.opened.core.look()
     const { memory, section } = this.opened
     const { algorithm } = this.terms.policy
     const clock = clockHandle(this.clock)
-    const handle: MemoryHandle = { sluicegate: 1, memory, section, algorithm, secret: [this.k0, this.k1], clock }
+    const handle: MemoryHandle<Answer> = { sluicegate: 1, memory, section, algorithm, secret: [this.k0, this.k1], clock }
     return handle
   }
 
@@ -136,9 +144,9 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
     return this.opened.stats()
   }
 
-  hotKeys(n = 10): HotKeys {
+  hotKeys(n?: number): HotKeys {
     this.opened.core.look()
-    return this.lists?.top(n) ?? { demand: [], denials: [] }
+    return (this.lists ?? new TopLists(0)).top(n)
   }
 
   snapshot(): Uint8Array {
@@ -157,6 +165,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
 
   /** {@link take} for a key whose fingerprint is known. */
   takeBound(key: string, low: number, high: number, cost: number): Answer {
+    if (this.waiting.queued > 0 && this.waiting.isQueued(key)) return this.told(key, cost, this.refuse(key, cost))
     const decision = this.takeHashed(key, low, high, cost)
     if (this.lists !== undefined) this.lists.count(key, decision.allowed)
     return decision as Answer
@@ -172,10 +181,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
   }
 
   answer(booking: MemoryBooking<Answer>): Answer {
-    const standing = this.peekHashed(booking.key as string, booking.low, booking.high, 1)
-    const nowUs = this.nowUs()
-    const blocked = this.answered(this.opened.core.blockLeft(booking.low, booking.high, nowUs), booking.key as string) > 0
-    return (blocked ? standing : { ...standing, allowed: true, retryAfterMs: 0 }) as Answer
+    return this.answerHashed(booking) as Answer
   }
 
   giveBack(booking: MemoryBooking<Answer>, tokens: number): Decision {
@@ -187,9 +193,10 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
     return { ...decision, allowed: false, retryAfterMs: Math.max(1, decision.retryAfterMs) } as Answer
   }
 
-  /** The word in shared memory that counts what was released. */
-  releases(): ReleaseWord {
-    return this.opened.releases()
+  /** A count that moves whenever something comes back that `key` may gain by, in any thread. */
+  countOf(key: string): () => number {
+    this.hash(key)
+    return releaseCount(this.releases(), high)
   }
 
   /** Its part of the memory, with the algorithm that is at work there. */
@@ -199,11 +206,6 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
 
   get secret(): readonly [number, number] {
     return [this.k0, this.k1]
-  }
-
-  /** This thread's core, for what is done over several limiters of one memory. */
-  get core(): Core {
-    return this.opened.core
   }
 
   /** The key's hash, in `low` and `high` of fingerprint.ts. */
@@ -219,10 +221,10 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
     return decision
   }
 
-  /** Counts what came of a wait or a reservation, and tells of a denial. */
+  /** Counts what came of a request, and tells of a denial. */
   private told<Told extends Decision>(key: Key, cost: number, decision: Told): Told {
     this.lists?.count(key, decision.allowed)
-    if (!decision.allowed && denials.hasSubscribers) denials.publish({ policy: decision.policy, key, cost, decision })
+    tellDenial(key, cost, decision)
     return decision
   }
 
@@ -230,9 +232,9 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryDec
     checkKey(key)
     const nowUs = this.nowUs()
     fingerprint(key, this.k0, this.k1)
-    // Kept: a subscriber who hears of an eviction may ask about another key.
-    const [ownLow, ownHigh] = [low, high]
     this.answered(verb(nowUs), key)
-    return this.peekHashed(key, ownLow, ownHigh, 1, nowUs)
+    const decision = this.peekHashed(key, low, high, 1, nowUs)
+    this.tellEvictions()
+    return decision
   }
 }

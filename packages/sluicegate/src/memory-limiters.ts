@@ -5,19 +5,25 @@ import { randomSecret } from './fingerprint.js'
 import type { Limiter, LimiterHandle } from './limiter.js'
 import { type AllOfHandle, MemoryAllOfLimiter } from './memory-all-of.js'
 import type { MemoryLimiterParts } from './memory-decisions.js'
+import { checkedDescription, type MemoryDescription } from './memory-description.js'
 import { type MemoryHandle, MemoryLimiter } from './memory-limiter.js'
 import { MemoryPermitLimiter } from './memory-permit-limiter.js'
-import type { MemoryDescription } from './memory-snapshot.js'
+import { layPieces } from './memory-pieces.js'
 import { OpenCore } from './open-core.js'
 import type { Algorithm, Policy } from './policy.js'
 import { numbersOf } from './policy-numbers.js'
-import { readSnapshot } from './snapshot.js'
+import { checkSection } from './section-check.js'
+import { SectionWords } from './section-words.js'
+import { invalidSnapshot, type Snapshot } from './snapshot.js'
 
-/** What a new limiter in memory is given beside its policy. */
-export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'> {
+/** The options of a limiter that are about its memory. */
+interface NewMemoryOptions {
   readonly maxKeys: number | undefined
   readonly denyWhenFull: boolean
 }
+
+/** What a new limiter in memory is given beside its policy. */
+export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'>, NewMemoryOptions {}
 
 const DEFAULT_MAX_KEYS = 100_000
 /** Where slots make keys large, so many bytes of them are the default's most. */
@@ -31,16 +37,14 @@ export function newMemoryLimiter(policy: Policy, { maxKeys, denyWhenFull, ...par
     const { stride } = numbersOf(part)
     sections.push(sectionAt(sections.at(-1)?.end ?? 0, maxKeys ?? defaultMaxKeys(stride), stride))
   }
-  const memory = createMemory(
-    sections.at(-1)?.end ?? 0,
-    policies.some((part) => grows(part.algorithm)),
-  )
+  const memory = createMemory(sections.at(-1)?.end ?? 0, grows(policies.map((part) => part.algorithm)))
   const secret = randomSecret()
   const limiters = policies.map((part, i) => {
     const { address, lines } = sections[i] as Section
     const open: MemoryLimiterParts['open'] = (host) => {
       const opened = new OpenCore(memory, address, host)
       opened.core.create(address, lines, denyWhenFull)
+      new SectionWords(opened).noteMaxKeys(maxKeys)
       return opened
     }
     return limiterOver({ ...parts, hotKeys: algorithm === 'all-of' ? 0 : parts.hotKeys, open, secret }, part.algorithm, part)
@@ -82,14 +86,13 @@ export function attachedMemoryLimiter(
  *
  * @throws {PolicyError} `SNAPSHOT_INVALID`
  */
-export function restoredMemoryLimiter(snapshot: Uint8Array, parts: Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'>): Limiter {
-  const { description, pieces } = readSnapshot(snapshot)
-  const { allOf: name, bytes, secret, sections } = description as MemoryDescription
-  const memory = createMemory(
-    bytes,
-    sections.some(({ algorithm }) => grows(algorithm)),
-  )
-  for (const { address, bytes: contents } of pieces) new Uint8Array(memory.buffer, address, contents.length).set(contents)
+export function restoredMemoryLimiter(
+  { description, contents }: Snapshot,
+  parts: Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'>,
+): Limiter {
+  const checked = checkedDescription(description)
+  const { allOf: name, secret, sections } = checked
+  const memory = restoredMemory(checked, contents)
   const limiters = sections.map(({ address, algorithm }) => {
     const hotKeys = name === undefined ? parts.hotKeys : 0
     return limiterOver({ ...parts, hotKeys, secret, open: (host) => new OpenCore(memory, address, host) }, algorithm)
@@ -97,9 +100,31 @@ export function restoredMemoryLimiter(snapshot: Uint8Array, parts: Pick<MemoryLi
   return name === undefined ? (limiters[0] as Limiter) : new MemoryAllOfLimiter({ ...parts, parts: limiters, name })
 }
 
-/** Whether a change of policy may need more memory. */
-function grows(algorithm: Algorithm): boolean {
-  return algorithm.startsWith('sliding') || algorithm === 'concurrency'
+/** The options that the limiter of a snapshot was made with. */
+export function optionsIn({ description }: Snapshot): NewMemoryOptions {
+  const { denyWhenFull, maxKeys } = checkedDescription(description).options
+  return { denyWhenFull, maxKeys }
+}
+
+function restoredMemory({ bytes, options, sections }: MemoryDescription, contents: Uint8Array): WebAssembly.Memory {
+  const algorithms = sections.map(({ algorithm }) => algorithm)
+  const memory = roomFor(bytes, grows(algorithms))
+  layPieces(contents, new Uint8Array(memory.buffer))
+  for (const [i, section] of sections.entries()) checkSection(memory, { ...section, options, end: sections[i + 1]?.address ?? bytes })
+  return memory
+}
+
+function roomFor(bytes: number, grows: boolean): WebAssembly.Memory {
+  try {
+    return createMemory(bytes, grows)
+  } catch {
+    throw invalidSnapshot(`needs ${bytes} bytes of memory, which there are not`)
+  }
+}
+
+/** Whether a change of policy may need more memory, or the threads that die while they change several words. */
+function grows(algorithms: readonly Algorithm[]): boolean {
+  return algorithms.length > 1 || algorithms.some((algorithm) => algorithm.startsWith('sliding') || algorithm === 'concurrency')
 }
 
 function isWhole({ memory, section, secret, algorithm }: Partial<MemoryHandle>): boolean {

@@ -10,15 +10,23 @@ export interface Hold {
   shrink(tokens: number): boolean
 }
 
-/** What several permits hold together. */
+/** What several permits hold together: when one of them is nobody's any more, the others are given back. */
 export function holdOf(permits: readonly Permit[]): Hold {
+  const release = (): boolean => permits.map((permit) => permit.release()).some((released) => released)
   return {
-    release: () => permits.map((permit) => permit.release()).some((released) => released),
-    renew: () => permits.map((permit) => permit.heartbeat()).every((renewed) => renewed),
+    release,
+    renew: () => {
+      const isRenewed = permits.map((permit) => permit.heartbeat()).every((renewed) => renewed)
+      if (!isRenewed) release()
+      return isRenewed
+    },
     // Each part gives back its own.
     shrink: () => false,
   }
 }
+
+/** Gives a part of what a permit holds back: what a reservation was settled for is less than it booked. For the limiter alone. */
+export let shrink: (permit: MemoryPermit, tokens: number) => void
 
 /** A permit of a limiter in memory; without a hold, the answer to a take that was denied. */
 export class MemoryPermit implements Permit {
@@ -31,6 +39,10 @@ export class MemoryPermit implements Permit {
   readonly source: DecisionSource
   declare readonly parts?: readonly Decision[]
   #hold: Hold | undefined
+
+  static {
+    shrink = (permit, tokens) => void permit.#hold?.shrink(tokens)
+  }
 
   constructor({ allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }: Decision, hold?: Hold) {
     this.allowed = allowed
@@ -54,11 +66,6 @@ export class MemoryPermit implements Permit {
     const renewed = this.#hold?.renew() ?? false
     if (!renewed) this.#hold = undefined
     return renewed
-  }
-
-  /** Gives a part back: what a reservation was settled for is less than it booked. */
-  shrink(tokens: number): void {
-    this.#hold?.shrink(tokens)
   }
 
   [Symbol.dispose](): void {

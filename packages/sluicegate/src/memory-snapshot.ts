@@ -1,25 +1,13 @@
-import { ENTRIES_PER_LINE, TABLE_OFFSET } from './core-memory.js'
 import { StoreError } from './errors.js'
+import type { MemoryDescription } from './memory-description.js'
+import { MemoryPieces } from './memory-pieces.js'
 import type { OpenCore } from './open-core.js'
 import type { Algorithm } from './policy.js'
-import { SnapshotWriter } from './snapshot.js'
+import { SectionCopy } from './section-copy.js'
+import { sealedSnapshot } from './snapshot.js'
 
-const ENTRY_BYTES = 16
-const LINE_BYTES = 64
-/** Where descriptors of swaps lie: no ticket of theirs is copied. */
-const DESCRIPTORS_OFFSET = 102_400
-const MAX_TRIES = 10_000
-/** The highest byte of such a word. */
-const TICKET_BYTE = 0xc0
-
-/** What restoring needs to know before it reads the pieces. */
-export interface MemoryDescription {
-  /** Of several policies as one: their name. */
-  readonly allOf?: string
-  readonly bytes: number
-  readonly secret: readonly [number, number]
-  readonly sections: readonly { readonly address: number; readonly algorithm: Algorithm }[]
-}
+/** Copies that are begun before it is given up; each but the first after a pause. */
+const MOST_COPIES = 100
 
 /** A part of a memory that is to be copied. */
 export interface SnapshotSection {
@@ -33,67 +21,43 @@ export interface SnapshotSubject extends Pick<MemoryDescription, 'allOf' | 'secr
 }
 
 /**
- * Copies the sections of a memory while other threads go on. Each entry is copied as it stood at one moment: all that belongs to
- * it was the same before and after, and its state word says so.
+ * Copies the sections of a memory while other threads go on. Each key is copied as it stood at one moment, and all of them under the
+ * policies that were in force from the beginning of the copy to its end.
  *
- * @throws {StoreError} `CONTENTION` when an entry would not stand still for that, or the policy changed again and again.
+ * @throws {StoreError} `CONTENTION` when a key would not stand still for that, or policies changed again and again.
  */
-export function snapshotOf({ sections, ...about }: SnapshotSubject): Uint8Array {
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const description: MemoryDescription = {
-      ...about,
-      bytes: sections[0]?.open.memory.buffer.byteLength ?? 0,
-      sections: sections.map(({ open, algorithm }) => ({ address: open.section, algorithm })),
-    }
-    const writer = new SnapshotWriter(description)
-    if (sections.every(({ open }) => isCopied(open, writer))) return writer.finish()
+export function snapshotOf(subject: SnapshotSubject): Uint8Array {
+  for (let lost = 0; lost < MOST_COPIES; lost++) {
+    if (lost > 0) subject.sections[0]?.open.core.yieldAfter(lost)
+    const snapshot = copied(subject)
+    if (snapshot !== undefined) return snapshot
   }
-  throw contended()
+  throw new StoreError('CONTENTION', 'other threads kept changing what the snapshot was to hold; it was given up after a bounded wait')
 }
 
-/** False: another policy was put in force meanwhile. */
-function isCopied(section: OpenCore, writer: SnapshotWriter): boolean {
-  section.core.sweepAll()
-  const before = section.epoch()
-  const bytes = new Uint8Array(section.memory.buffer)
-  writer.add(section.section, bytes.slice(section.section, section.section + DESCRIPTORS_OFFSET))
-  const block = section.core.policyBlock()
-  const stride = section.field(block, 'BLOCK_STRIDE')
-  const companions = section.field(block, 'BLOCK_COMPANIONS')
-  const table = section.section + TABLE_OFFSET
-  for (let line = 0; line < section.lines; line++)
-    copyLine(bytes, writer, table + line * LINE_BYTES, companions + line * ENTRIES_PER_LINE * stride, stride)
-  return section.epoch() === before
-}
-
-function copyLine(bytes: Uint8Array, writer: SnapshotWriter, at: number, companions: number, stride: number): void {
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const line = bytes.slice(at, at + LINE_BYTES)
-    if (line.every((byte) => byte === 0)) return
-    const beside = bytes.slice(companions, companions + usedEntries(line) * stride)
-    const again = bytes.subarray(at, at + LINE_BYTES)
-    if (hasTicket(line) || !line.every((byte, i) => byte === again[i])) continue
-    writer.add(at, line)
-    writer.add(companions, beside)
-    return
+/** Undefined: something changed that belongs together. */
+function copied({ sections, ...about }: SnapshotSubject): Uint8Array | undefined {
+  // Read before anything else and compared after everything else: all in between is of one policy.
+  const epochs = sections.map(({ open }) => open.epoch())
+  const isSame = (): boolean => sections.every(({ open }, i) => open.epoch() === epochs[i])
+  const pieces = new MemoryPieces()
+  const copies: SectionCopy[] = []
+  for (const [i, { open }] of sections.entries()) {
+    if (!open.core.sweepAll()) return undefined
+    open.core.look()
+    const copy = new SectionCopy(open, epochs[i] as number)
+    if (!copy.tableTo(pieces, isSame)) return undefined
+    copies.push(copy)
   }
-  throw contended()
-}
-
-/** How many entries of a line have ever been used: those before the first that is all zero. */
-function usedEntries(line: Uint8Array): number {
-  let used = ENTRIES_PER_LINE
-  while (used > 0 && line.subarray((used - 1) * ENTRY_BYTES, used * ENTRY_BYTES).every((byte) => byte === 0)) used--
-  return used
-}
-
-/** Whether some state word is one of several that are being swapped together. */
-function hasTicket(line: Uint8Array): boolean {
-  for (let entry = 0; entry < ENTRIES_PER_LINE; entry++)
-    if ((line[entry * ENTRY_BYTES + ENTRY_BYTES - 1] as number) >= TICKET_BYTE) return true
-  return false
-}
-
-function contended(): StoreError {
-  return new StoreError('CONTENTION', 'other threads kept changing what the snapshot was to hold; it was given up after a bounded wait')
+  // After the tables: what has to be known before a key changes is known to the copy, if the change is.
+  const heads = copies.flatMap((copy) => copy.heads())
+  if (!isSame() || !sections.every(({ open }) => open.core.isWhole())) return undefined
+  for (const { address, bytes } of heads) pieces.add(address, bytes)
+  const description: MemoryDescription = {
+    ...about,
+    bytes: sections[0]?.open.memory.buffer.byteLength ?? 0,
+    options: copies[0]?.options ?? { denyWhenFull: false },
+    sections: sections.map(({ open, algorithm }) => ({ address: open.section, algorithm })),
+  }
+  return sealedSnapshot(description, [pieces.bytes])
 }

@@ -2,7 +2,7 @@ import { type Core, type CoreHost, closedCore } from './core.js'
 import { ENTRIES_PER_LINE, grownBy, TABLE_OFFSET } from './core-memory.js'
 import { CORE_WASM_BASE64 } from './core-wasm.gen.js'
 import type { LimiterStats } from './limiter.js'
-import type { ReleaseWord } from './release-watch.js'
+import type { ReleaseWords } from './release-watch.js'
 
 /** Why the core gave no debt. */
 export type Reason = 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE' | 'EVICTED'
@@ -76,6 +76,11 @@ export class OpenCore {
     return new Int32Array(this.memory.buffer, this.section + LINES_OFFSET, 1)[0] as number
   }
 
+  /** Entries of the table. */
+  get entries(): number {
+    return this.lines * ENTRIES_PER_LINE
+  }
+
   /** Changes whenever another policy, or time base, is put in force. */
   epoch(): number {
     return Atomics.load(new Int32Array(this.memory.buffer, this.section + EPOCH_OFFSET, 1), 0)
@@ -88,12 +93,20 @@ export class OpenCore {
 
   /** Address of new companions, of `stride` bytes an entry. */
   moreCompanions(stride: number): number {
-    return grownBy(this.memory, this.lines * ENTRIES_PER_LINE * stride)
+    return grownBy(this.memory, this.entries * stride)
   }
 
-  /** The word that counts permits given back, to be watched. */
-  releases(): ReleaseWord {
-    return { words: new Int32Array(this.memory.buffer), index: (this.section + this.constant('RELEASES')) / 4 }
+  /** Where what comes back before its time is counted. */
+  releases(): ReleaseWords {
+    const at = (name: string): number => (this.section + this.constant(name)) / 4
+    return {
+      words: new Int32Array(this.memory.buffer),
+      released: at('RELEASED'),
+      byAll: at('RELEASED_BY_ALL'),
+      watchers: at('RELEASE_WATCHERS'),
+      groups: at('RELEASE_GROUPS'),
+      groupCount: this.constant('RELEASE_GROUP_COUNT'),
+    }
   }
 
   close(): void {

@@ -1,18 +1,23 @@
 import type { Calendar } from './calendar.js'
 import { checkedPolicy } from './checked-policy.js'
+import { type Areas, firstAreas, MovingAreas } from './companion-areas.js'
+import { StoreError } from './errors.js'
 import type { OpenCore } from './open-core.js'
 import type { Algorithm, Policy } from './policy.js'
 import { FORMS, type Form, numbersOf, type PolicyNumbers } from './policy-numbers.js'
 
-// The part of a policy block that only JavaScript reads: three numbers, then the rest of the policy as text.
+// The part of a policy block that only JavaScript reads: seven numbers, then the rest of the policy as text.
 const LIMIT = 0
 const WINDOW_MS = 8
 const BURST = 16
-const ALGORITHM = 24
-const COUNTERS = 25
-const SLOT_BYTES = 26
-const CALENDAR_UNIT = 27
-const TEXT = 28
+const AREA_BYTES = 24
+const SPARE_ADDRESS = 32
+const SPARE_BYTES = 40
+const ALGORITHM = 48
+const COUNTERS = 49
+const SLOT_BYTES = 50
+const CALENDAR_UNIT = 51
+const TEXT = 52
 
 const ALGORITHMS: readonly Algorithm[] = ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency']
 const CALENDAR_UNITS = [undefined, 'day', 'week', 'month', 'year'] as const
@@ -29,26 +34,86 @@ const FIELDS = {
   BLOCK_SLOTS: 'slots',
   BLOCK_SLOT_BYTES: 'slotBytes',
   BLOCK_STRIDE: 'stride',
+  BLOCK_CALENDAR: 'calendar',
 } as const satisfies Record<string, keyof PolicyNumbers>
 
-/** Writes the policy into a block of its own and puts it in force for all threads from `nowUs` on. */
-export function publishPolicy(open: OpenCore, policy: Policy, nowUs: number): void {
-  // Another thread may put a policy in force meanwhile whose slots lie elsewhere.
-  while (!isPublished(open, policy, nowUs));
+/**
+ * A change to another policy, in two steps: where several policies change together, all that can fail is done for each of them before
+ * the first is in force.
+ */
+export class PolicyChange {
+  private readonly open: OpenCore
+  private readonly policy: Policy
+  private readonly areas: MovingAreas
+
+  /** @throws {PolicyError} `RANGE_UNSUPPORTED` when the memory has no room for what its keys need. */
+  constructor(open: OpenCore, policy: Policy) {
+    this.open = open
+    this.policy = policy
+    this.areas = new MovingAreas(open)
+    open.core.look()
+    this.placed()
+  }
+
+  /**
+   * Writes the policy into a block of its own and puts it in force for all threads from `nowUs` on.
+   *
+   * @throws {StoreError} `CONTENTION`
+   */
+  publish(nowUs: number): void {
+    const { core } = this.open
+    for (;;) {
+      core.look()
+      // Another thread may put a policy in force meanwhile whose slots lie elsewhere.
+      const outcome = this.proposed(nowUs)
+      if (outcome === this.open.constant('IN_FORCE')) return
+      if (outcome === this.open.constant('GIVEN_UP')) {
+        core.giveUp()
+        throw new StoreError('CONTENTION', 'keys could not be carried over to another policy; nothing has changed')
+      }
+    }
+  }
+
+  private proposed(nowUs: number): number {
+    const { open } = this
+    const { numbers, areas, before } = this.placed()
+    const block = open.core.propose()
+    for (const [name, key] of Object.entries(FIELDS)) open.setField(block, name, numbers[key])
+    open.setField(block, 'BLOCK_FORM', open.constant(numbers.form))
+    open.setField(block, 'BLOCK_COMPANIONS', areas.current.address)
+    describe(open.description(block), this.policy, areas)
+    return open.core.update(block, nowUs, before?.areas.current.address ?? 0, before?.numbers.slots ?? 0)
+  }
+
+  /** The policy's numbers, and where its companions are: with those before it, unless they need more room or are written in another way. */
+  private placed(): Placed & { readonly before: Placed | undefined } {
+    const before = placedIn(this.open, this.open.core.policyBlock())
+    const numbers = numbersOf(this.policy, before?.numbers)
+    if (before === undefined) return { numbers, areas: firstAreas(this.open, numbers.stride), before }
+    if (numbers.stride === 0 || isLaidOutAlike(numbers, before.numbers)) return { numbers, areas: before.areas, before }
+    return { numbers, areas: this.areas.moved(before.areas, numbers.stride, before.numbers.stride > 0), before }
+  }
 }
 
-function isPublished(open: OpenCore, policy: Policy, nowUs: number): boolean {
-  open.core.look()
-  const inForce = open.core.policyBlock()
-  const before = open.field(inForce, 'BLOCK_CAPACITY') > 0 ? numbersIn(open, inForce) : undefined
-  const numbers = numbersOf(policy, before)
-  const companions = companionsFor(open, numbers, inForce, before)
-  const block = open.core.propose()
-  for (const [name, key] of Object.entries(FIELDS)) open.setField(block, name, numbers[key])
-  open.setField(block, 'BLOCK_FORM', open.constant(numbers.form))
-  open.setField(block, 'BLOCK_COMPANIONS', companions)
-  describe(open.description(block), policy)
-  return open.core.update(block, nowUs, open.field(inForce, 'BLOCK_COMPANIONS'), before?.slots ?? 0)
+/** A policy's numbers, and where its companions are. */
+interface Placed {
+  readonly numbers: PolicyNumbers
+  readonly areas: Areas
+}
+
+/** Undefined when no policy was ever written there. */
+function placedIn(open: OpenCore, block: number): Placed | undefined {
+  if (open.field(block, 'BLOCK_CAPACITY') === 0) return undefined
+  const view = open.description(block)
+  const areas = {
+    current: { address: open.field(block, 'BLOCK_COMPANIONS'), bytes: view.getFloat64(AREA_BYTES, true) },
+    spare: { address: view.getFloat64(SPARE_ADDRESS, true), bytes: view.getFloat64(SPARE_BYTES, true) },
+  }
+  return { numbers: numbersIn(open, block), areas }
+}
+
+function isLaidOutAlike(one: PolicyNumbers, other: PolicyNumbers): boolean {
+  return one.stride === other.stride && one.countBits === other.countBits && (one.form !== 'LOG' || one.tickUs === other.tickUs)
 }
 
 /** The policy in force, as this thread's core last saw it; undefined when its block was written anew meanwhile. */
@@ -72,18 +137,14 @@ function formIn(open: OpenCore, block: number): Form {
   return FORMS.find((name) => open.constant(name) === form) ?? 'ARRIVAL'
 }
 
-/** Where the companions of a policy lie: with those before it, unless they are more, or written in another way. */
-function companionsFor(open: OpenCore, numbers: PolicyNumbers, inForce: number, before: PolicyNumbers | undefined): number {
-  if (before === undefined) return open.firstCompanions()
-  const { form, stride, countBits, tickUs } = numbers
-  const other = form === 'LOG' && (countBits !== before.countBits || tickUs !== before.tickUs)
-  return other || stride > before.stride ? open.moreCompanions(stride) : open.field(inForce, 'BLOCK_COMPANIONS')
-}
-
-function describe(view: DataView, { algorithm, limit, windowMs, burst, name, calendar, counters, slotBytes = 8 }: Policy): void {
+function describe(view: DataView, policy: Policy, { current, spare }: Areas): void {
+  const { algorithm, limit, windowMs, burst, name, calendar, counters, slotBytes = 8 } = policy
   view.setFloat64(LIMIT, limit, true)
   view.setFloat64(WINDOW_MS, windowMs, true)
   view.setFloat64(BURST, burst, true)
+  view.setFloat64(AREA_BYTES, current.bytes, true)
+  view.setFloat64(SPARE_ADDRESS, spare.address, true)
+  view.setFloat64(SPARE_BYTES, spare.bytes, true)
   view.setUint8(ALGORITHM, ALGORITHMS.indexOf(algorithm))
   view.setUint8(COUNTERS, counters === 'compact' ? 1 : 0)
   view.setUint8(SLOT_BYTES, slotBytes)

@@ -8,18 +8,20 @@ export interface PolicyNumbers {
   readonly unitsPerUs: number
   readonly unitsPerToken: number
   readonly capacity: number
-  /** 0 for windows of the calendar. */
+  /** 0 for windows of the calendar, and where units say it all. */
   readonly windowUs: number
   /** Widths of the fields of a state word's value: a count, and the number of a window or the time of a request. */
   readonly countBits: number
   readonly numberBits: number
   /** What one step of that number stands for. */
   readonly tickUs: number
-  /** Slots of a key beside its entry; of a window of the calendar its identity. */
+  /** Slots of a key beside its entry. */
   readonly slots: number
   readonly slotBytes: number
   /** Bytes of a key beside its entry. */
   readonly stride: number
+  /** Of a window of the calendar its identity, otherwise 0. */
+  readonly calendar: number
 }
 
 /** The forms of a state word, by their names in the core. */
@@ -32,7 +34,7 @@ const DEEPEST_DEBT_BURSTS = 11
 const PACKED_LEVELS = 2 ** 24
 const PACKED_TICK_US = 1024
 const PACKED_RANGE_BITS = 42
-/** Counters of 16 bits, and window numbers of 32 that last 30 years: beyond, a window takes the wide form. */
+/** Counters of 16 bits, and window numbers of 24, of which half last for the shortest window 21 days; beyond, the wide form. */
 const PACKED_COUNT = 65_535
 const PACKED_COUNT_BITS = 16
 const PACKED_NUMBER_BITS = 24
@@ -43,6 +45,8 @@ const COMPACT_NUMBER_BITS = 20
 /** Windows of the calendar begin at whole minutes. */
 const CALENDAR_TICK_US = 60_000_000
 const READING_BITS = 47
+const MOST_LOG_SLOTS = 100_001
+const MOST_PERMITS = 10_000
 
 /** The numbers of a policy; of a changed one, `before` is what it follows: a log stays where it is when it fits there. */
 export function numbersOf(policy: Policy, before?: PolicyNumbers): PolicyNumbers {
@@ -70,6 +74,7 @@ function rate(policy: Policy): PolicyNumbers {
     unitsPerUs,
     unitsPerToken,
     capacity,
+    windowUs: 0,
     numberBits: packed ? PACKED_RANGE_BITS : 0,
     tickUs: 1,
   }
@@ -81,7 +86,7 @@ function fixedWindow(policy: Policy): PolicyNumbers {
   const form = { ...numbers, form: 'FIXED' as const, countBits, numberBits: VALUE_BITS - countBits }
   const { calendar } = policy
   if (calendar === undefined) return form
-  return { ...form, windowUs: 0, tickUs: CALENDAR_TICK_US, slots: identityOf(`${calendar.unit} ${calendar.timeZone}`) }
+  return { ...form, windowUs: 0, tickUs: CALENDAR_TICK_US, calendar: identityOf(`${calendar.unit} ${calendar.timeZone}`) }
 }
 
 function slidingWindow(policy: Policy): PolicyNumbers {
@@ -110,7 +115,7 @@ function slidingLog(policy: Policy, before: PolicyNumbers | undefined): PolicyNu
     before.tickUs === tickUs &&
     tickUs === logTickUs(numbers.windowUs, before.countBits, slotBytes)
   if (fits) return { ...numbers, ...layoutOf(before) }
-  const most = Math.max(slots, before?.slots ?? 0)
+  const most = grown(slots, before?.slots ?? 0, MOST_LOG_SLOTS)
   const stride = 8 + 8 * Math.ceil((most * slotBytes) / 8)
   return { ...numbers, form: 'LOG', countBits, numberBits: VALUE_BITS - countBits, tickUs, slots: most, slotBytes, stride }
 }
@@ -125,7 +130,7 @@ function logTickUs(windowUs: number, countBits: number, slotBytes: number): numb
 
 function concurrency(policy: Policy, before: PolicyNumbers | undefined): PolicyNumbers {
   const numbers = { ...counting(policy), form: 'CONCURRENCY' as const, numberBits: READING_BITS, tickUs: 1 }
-  const slots = Math.max(policy.limit, before?.slots ?? 0)
+  const slots = grown(policy.limit, before?.slots ?? 0, MOST_PERMITS)
   return { ...numbers, slots, stride: slots * 8 }
 }
 
@@ -144,7 +149,14 @@ function counting({ limit, windowMs }: Policy): PolicyNumbers {
     slots: 0,
     slotBytes: 8,
     stride: 0,
+    calendar: 0,
   }
+}
+
+/** So many slots after so many before: never fewer, and if more, then half as many more, so that small steps do not use up the memory. */
+function grown(slots: number, before: number, most: number): number {
+  if (slots <= before) return before
+  return Math.max(slots, Math.min(Math.ceil(before * 1.5), most))
 }
 
 function layoutOf({ form, countBits, numberBits, tickUs, slots, slotBytes, stride }: PolicyNumbers): Partial<PolicyNumbers> {

@@ -1,91 +1,150 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { ReleaseWatch } from './release-watch.js'
+import { ReleaseWatch, type ReleaseWords, releaseCount } from './release-watch.js'
 
-function word() {
-  return { words: new Int32Array(new SharedArrayBuffer(16)), index: 2 }
+function fixture() {
+  const at: ReleaseWords = {
+    words: new Int32Array(new SharedArrayBuffer(64)),
+    released: 2,
+    byAll: 3,
+    watchers: 4,
+    groups: 8,
+    groupCount: 4,
+  }
+  const { words } = at
+  return {
+    at,
+    watchers: () => Atomics.load(words, at.watchers),
+    /** As the core does it. */
+    release(): void {
+      Atomics.add(words, at.released, 1)
+      if (Atomics.load(words, at.watchers) !== 0) Atomics.notify(words, at.released)
+    },
+  }
 }
 
-function release({ words, index }: ReturnType<typeof word>): void {
-  Atomics.add(words, index, 1)
-  Atomics.notify(words, index)
-}
-
-async function turn(): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve))
+async function turns(n = 3): Promise<void> {
+  for (let i = 0; i < n; i++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 test('a release is heard of while somebody wants to know, and not before or after', async () => {
-  const shared = word()
+  const { at, release } = fixture()
   let heard = 0
-  const watch = new ReleaseWatch(shared, () => {
+  const watch = new ReleaseWatch(at, () => {
     heard++
   })
-  release(shared)
-  await turn()
+  release()
+  await turns()
   assert.equal(heard, 0)
   watch.want(true)
   assert.equal(heard, 1)
-  release(shared)
-  await turn()
+  release()
+  await turns()
   assert.equal(heard, 2)
   watch.want(true)
   watch.want(false)
-  release(shared)
-  await turn()
-  release(shared)
-  await turn()
+  release()
+  await turns()
+  release()
+  await turns()
   assert.equal(heard, 2)
 })
 
+test('who watches is counted, so that nobody is notified in vain', async () => {
+  const { at, watchers } = fixture()
+  const watches = [new ReleaseWatch(at, () => undefined), new ReleaseWatch(at, () => undefined)]
+  for (const watch of watches) watch.want(true)
+  assert.equal(watchers(), 2)
+  for (const watch of watches) watch.want(true)
+  assert.equal(watchers(), 2)
+  watches[0]?.want(false)
+  assert.equal(watchers(), 1)
+  for (const watch of watches) watch.close()
+  for (const watch of watches) watch.close()
+  assert.equal(watchers(), 0)
+})
+
 test('a release while those who wait ask is not lost', async () => {
-  const shared = word()
+  const { at, release } = fixture()
   let heard = 0
-  const watch = new ReleaseWatch(shared, () => {
-    if (++heard < 5) release(shared)
+  const watch = new ReleaseWatch(at, () => {
+    if (++heard < 5) release()
   })
   watch.want(true)
-  await turn()
+  await turns(10)
   assert.equal(heard, 5)
   watch.close()
 })
 
-test('who wants to know again before the last watch ended hears of each release', async () => {
-  const shared = word()
+test('releases without end leave this thread time for what else it has to do', async () => {
+  const { at, release } = fixture()
   let heard = 0
-  const watch = new ReleaseWatch(shared, () => {
+  const watch = new ReleaseWatch(at, () => {
+    heard++
+    release()
+  })
+  watch.want(true)
+  await turns(20)
+  watch.close()
+  assert.ok(heard > 5 && heard < 30, String(heard))
+})
+
+test('who wants to know again before the last watch ended hears of each release', async () => {
+  const { at, release } = fixture()
+  let heard = 0
+  const watch = new ReleaseWatch(at, () => {
     heard++
   })
   watch.want(true)
   watch.want(false)
   watch.want(true)
-  release(shared)
-  await turn()
+  release()
+  await turns()
   assert.equal(heard, 2)
+  watch.want(false)
+  // Nobody is told of this one, and it counts all the same once somebody wants to know.
+  release()
+  watch.want(true)
+  await turns()
+  assert.equal(heard, 3)
   watch.close()
 })
 
 test('close ends the watch, so that nothing holds the memory', async () => {
-  const shared = word()
-  const watch = new ReleaseWatch(shared, () => undefined)
+  const { at } = fixture()
+  const watch = new ReleaseWatch(at, () => undefined)
   watch.want(true)
   watch.close()
-  await turn()
-  assert.equal(Atomics.notify(shared.words, shared.index), 0)
+  await turns()
+  assert.equal(Atomics.notify(at.words, at.released), 0)
+})
+
+test('the count of a key moves with the releases of its group and with those of all keys', () => {
+  const { at } = fixture()
+  const [first, same, other] = [releaseCount(at, 5), releaseCount(at, -3), releaseCount(at, 6)]
+  const before = [first(), same(), other()]
+  Atomics.add(at.words, at.groups + 1, 1)
+  assert.deepEqual(
+    [first(), same(), other()].map((count, i) => count !== before[i]),
+    [true, true, false],
+  )
+  const between = other()
+  Atomics.add(at.words, at.byAll, 1)
+  assert.notEqual(other(), between)
 })
 
 test('a release in another thread is heard of', async () => {
-  const shared = word()
+  const { at } = fixture()
   const program = `
-    const { words, index } = require('node:worker_threads').workerData
-    Atomics.add(words, index, 1)
-    Atomics.notify(words, index)`
+    const { words, released } = require('node:worker_threads').workerData
+    Atomics.add(words, released, 1)
+    Atomics.notify(words, released)`
   await new Promise<void>((resolve) => {
-    const watch = new ReleaseWatch(shared, () => {
-      if (Atomics.load(shared.words, shared.index) > 0) resolve()
+    const watch = new ReleaseWatch(at, () => {
+      if (Atomics.load(at.words, at.released) > 0) resolve()
     })
     watch.want(true)
-    new Worker(program, { eval: true, workerData: shared })
+    new Worker(program, { eval: true, workerData: at })
   })
 })

@@ -13,6 +13,9 @@ export interface Reservation {
    * goes into debt. A second call, or one after `cancel`, changes nothing. Never settled, the estimate stays charged.
    */
   settle(actualCost: number): Decision
-  /** Gives back what the reservation still holds, see the guide for how much that is. Once; after `settle` it changes nothing. */
+  /**
+   * Gives back what the reservation still holds, see the guide for how much that is. Once; after `settle` it changes nothing. This is also
+   * what releases a place under `concurrency` once the work is done: settled, it would be held until its `ttl` is over.
+   */
   cancel(): Decision
 }

@@ -1,5 +1,6 @@
 import type { Booking, BookingDesk } from './booking.js'
 import type { Decision } from './decision.js'
+import { emptyReservation } from './empty-reservation.js'
 import { PolicyError } from './errors.js'
 import type { Key, Limiter } from './limiter.js'
 import type { Reservation } from './reservation.js'
@@ -12,6 +13,12 @@ export interface ReservationDesk extends Pick<BookingDesk, 'book' | 'giveBack'>,
 export function reserve(desk: ReservationDesk, key: Key, cost: number): Reservation {
   const booking = desk.book(ownKey(key), cost, Number.POSITIVE_INFINITY)
   return new BookedReservation(desk, booking, booking.allowed ? desk.peek(booking.key, 1) : booking.decision)
+}
+
+/** The same for a key for which others stand in line: nothing is reserved past them. */
+export function reserveBehind(desk: Pick<BookingDesk, 'refuse'> & Pick<Limiter, 'peek'>, key: Key, cost: number): Reservation {
+  const own = ownKey(key)
+  return emptyReservation(desk.refuse(own, cost), () => desk.peek(own, 1))
 }
 
 class BookedReservation implements Reservation {

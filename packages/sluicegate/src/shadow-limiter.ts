@@ -7,7 +7,7 @@ import type { Reservation } from './reservation.js'
 import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
 
 /** What the handle of a {@link ShadowLimiter} carries beside that of its inner limiter. */
-export interface ShadowHandle extends LimiterHandle {
+export interface ShadowHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
   readonly shadow?: boolean
 }
 
@@ -37,12 +37,15 @@ export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     const foreseen = this.inner.peek(key, cost)
     if (!foreseen.allowed) return emptyReservation(passing(foreseen), () => this.peek(key))
     const booked = this.inner.reserve(key, cost)
-    const isNow = booked.allowed && booked.waitMs === 0
+    if (!booked.allowed || booked.waitMs > 0) {
+      // Another thread was quicker.
+      booked.cancel()
+      return emptyReservation(passing({ ...booked.decision, allowed: false }), () => this.peek(key))
+    }
     return {
       allowed: true,
       waitMs: 0,
-      // Another thread may have been quicker.
-      decision: isNow ? booked.decision : passing({ ...booked.decision, allowed: false }),
+      decision: booked.decision,
       settle: (actualCost) => passing(booked.settle(actualCost)),
       cancel: () => passing(booked.cancel()),
     }
@@ -69,8 +72,8 @@ export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     return { key: bound.key, take: (cost) => passing(bound.take(cost)), peek: (cost) => passing(bound.peek(cost)) }
   }
 
-  override handle(): LimiterHandle {
-    const handle: ShadowHandle = { ...this.inner.handle(), shadow: true }
+  override handle(): LimiterHandle<Answer> {
+    const handle: ShadowHandle<Answer> = { ...this.inner.handle(), shadow: true }
     return handle
   }
 }

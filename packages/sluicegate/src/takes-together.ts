@@ -1,9 +1,11 @@
 import type { Ticker } from './clock.js'
+import { contentions } from './diagnostics.js'
 import { StoreError } from './errors.js'
 import { high, low } from './fingerprint.js'
 import type { Key } from './limiter.js'
-import type { Descriptor, MemoryBooking } from './memory-decisions.js'
+import type { Descriptor, MemoryBooking } from './memory-bookings.js'
 import type { MemoryLimiter } from './memory-limiter.js'
+import type { SharedName } from './shared-name.js'
 
 /** What came of a take of all parts at once. */
 interface TakeOfAll {
@@ -14,6 +16,9 @@ interface TakeOfAll {
   readonly bookings: readonly MemoryBooking[]
 }
 
+/** The halves of the hash of each part's key, one after another. */
+export type Hashes = readonly number[]
+
 /** Attempts to change all parts at once before a call gives up with CONTENTION. */
 const MAX_ATTEMPTS = 100
 
@@ -21,24 +26,50 @@ const MAX_ATTEMPTS = 100
 export class TakesTogether {
   private readonly parts: readonly MemoryLimiter[]
   private readonly ticker: Ticker
+  private readonly name: SharedName
 
-  constructor(parts: readonly MemoryLimiter[], ticker: Ticker) {
+  constructor(parts: readonly MemoryLimiter[], ticker: Ticker, name: SharedName) {
     this.parts = parts
     this.ticker = ticker
+    this.name = name
+  }
+
+  /** To be given to {@link TakesTogether.take} again and again. */
+  hashesOf(keys: readonly string[]): Hashes {
+    return this.parts.flatMap((part, i) => {
+      part.hash(keys[i] as string)
+      return [low, high]
+    })
   }
 
   /**
    * @param key the key of all parts, or one for each.
    * @throws {StoreError} `CONTENTION`
    */
-  take(key: Key, cost: number): TakeOfAll {
+  take(key: Key, cost: number, hashes?: Hashes): TakeOfAll {
+    try {
+      const take = this.tried(key, cost, hashes)
+      if (take !== undefined) return take
+    } finally {
+      for (const part of this.parts) part.tellEvictions()
+    }
+    this.first.core.giveUp()
+    if (contentions.hasSubscribers) contentions.publish({ policy: this.name.text, key })
+    throw new StoreError('CONTENTION', 'other threads kept changing these keys; the call was given up after a bounded wait')
+  }
+
+  private tried(key: Key, cost: number, hashes: Hashes | undefined): TakeOfAll | undefined {
     const { core } = this.first
     let nowUs = this.first.nowUs()
     let isSecondReading = false
+    let lost = 0
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const descriptor = core.openDescriptor()
-      if (descriptor === 0) continue
-      const bookings = this.staged({ address: descriptor, nowUs, isSecondReading }, key, cost)
+      if (descriptor === 0) {
+        core.yieldAfter(++lost)
+        continue
+      }
+      const bookings = this.staged({ address: descriptor, nowUs, isSecondReading }, key, cost, hashes)
       if (bookings === undefined) {
         core.closeDescriptor(descriptor)
         nowUs = this.ticker.read()
@@ -48,13 +79,13 @@ export class TakesTogether {
         return { isCharged: false, nowUs, bookings }
       } else if (core.commit(descriptor)) {
         return { isCharged: true, nowUs, bookings }
-      }
+      } else core.yieldAfter(++lost)
     }
-    throw new StoreError('CONTENTION', 'other threads kept changing these keys; the call was given up after a bounded wait')
+    return undefined
   }
 
   /** What a take makes of the key of each part, written down; undefined when the clock has to be read again. */
-  private staged(into: Descriptor, key: Key, cost: number): readonly MemoryBooking[] | undefined {
+  private staged(into: Descriptor, key: Key, cost: number, hashes: Hashes | undefined): readonly MemoryBooking[] | undefined {
     const bookings: MemoryBooking[] = []
     let ownLow = 0
     let ownHigh = 0
@@ -62,8 +93,11 @@ export class TakesTogether {
       for (let i = 0; i < this.parts.length; i++) {
         const part = this.parts[i] as MemoryLimiter
         const own = typeof key === 'string' ? key : (key[i] as string)
-        // They have one secret: what is one key to all of them is hashed once.
-        if (i === 0 || typeof key !== 'string') {
+        if (hashes !== undefined) {
+          ownLow = hashes[2 * i] as number
+          ownHigh = hashes[2 * i + 1] as number
+        } else if (i === 0 || typeof key !== 'string') {
+          // They have one secret: what is one key to all of them is hashed once.
           part.hash(own)
           ownLow = low
           ownHigh = high

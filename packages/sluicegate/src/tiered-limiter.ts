@@ -1,4 +1,4 @@
-import { checkKey } from './arguments.js'
+import { checkedTop, checkKey } from './arguments.js'
 import { checkedPolicy } from './checked-policy.js'
 import type { Decision } from './decision.js'
 import type { Duration } from './duration.js'
@@ -13,7 +13,7 @@ import { type Tier, tieredSnapshot } from './tiered-snapshot.js'
 import { WrappedLimiter } from './wrapped-limiter.js'
 
 /** What the handle of a {@link TieredLimiter} carries beside that of the limiter for its own policy. */
-export interface TieredHandle extends LimiterHandle {
+export interface TieredHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
   readonly tiers?: readonly Tier<LimiterHandle>[]
   /** What `policyFor` may call the own policy by. */
   readonly ownAs?: readonly Policy[]
@@ -100,14 +100,14 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   /** @throws {PolicyError} `OPTION_INVALID` when tiers are made as they come: those of one thread would be unknown to the others. */
-  override handle(): LimiterHandle {
+  override handle(): LimiterHandle<Answer> {
     const own = this.inner.handle()
     if (this.parts.make !== undefined) {
       const mend = 'must name beforehand what policyFor returns, or other threads would count apart'
       throw new PolicyError('OPTION_INVALID', 'policies', undefined, mend)
     }
     const tiers = this.tiers.map(({ policy, counted }) => ({ policy, counted: counted.handle() }))
-    const handle: TieredHandle = { ...own, ownAs: this.parts.ownAs, tiers }
+    const handle: TieredHandle<Answer> = { ...own, ownAs: this.parts.ownAs, tiers }
     return handle
   }
 
@@ -116,10 +116,11 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   override hotKeys(n = 10): HotKeys {
+    const most = checkedTop(n)
     const all = this.limiters().map((limiter) => limiter.hotKeys(Number.MAX_SAFE_INTEGER))
     const demand = merged(all.flatMap((one) => one.demand))
     const denials = merged(all.flatMap((one) => one.denials))
-    return { demand: demand.slice(0, n), denials: denials.slice(0, n) }
+    return { demand: demand.slice(0, most), denials: denials.slice(0, most) }
   }
 
   override snapshot(): Uint8Array {

@@ -1,7 +1,6 @@
 import { checkedPolicy } from './checked-policy.js'
-import { crc32 } from './crc32.js'
-import { PolicyError } from './errors.js'
 import type { Policy } from './policy.js'
+import { invalidSnapshot, openedSnapshot, type Snapshot, sealedSnapshot } from './snapshot.js'
 
 /** A policy other than the limiter's own, with what counts for it: a limiter, a handle or a snapshot. */
 export interface Tier<Counted> {
@@ -10,85 +9,61 @@ export interface Tier<Counted> {
 }
 
 /** The snapshots of a tiered limiter, apart. */
-export interface TieredSnapshot {
-  readonly own: Uint8Array
+export interface TieredSnapshot<Counted> {
+  readonly own: Counted
   /** What `policyFor` may call the own policy by. */
   readonly ownAs: readonly Policy[]
-  readonly tiers: readonly Tier<Uint8Array>[]
+  readonly tiers: readonly Tier<Counted>[]
 }
 
-// Eight bytes of MAGIC; then chunks, each after its length as 64 bits, little-endian: the policies as JSON, the own snapshot, that
-// of each tier in the order of the policies; last the CRC-32 of all before it.
-
-const MAGIC = new TextEncoder().encode('SGTIERS1')
-const LENGTH_BYTES = 8
-const CRC_BYTES = 4
+/** What is said of contents that are several snapshots: that of the limiter's own policy, then one a tier. */
+interface TieredDescription {
+  readonly ownAs: readonly Policy[]
+  readonly tiers: readonly Policy[]
+  readonly lengths: readonly number[]
+}
 
 /** The snapshots as one. */
-export function tieredSnapshot({ own, ownAs, tiers }: TieredSnapshot): Uint8Array {
-  const policies = { ownAs, tiers: tiers.map(({ policy }) => policy) }
-  const chunks = [new TextEncoder().encode(JSON.stringify(policies)), own, ...tiers.map(({ counted }) => counted)]
-  const bytes = new Uint8Array(chunks.reduce((sum, { length }) => sum + LENGTH_BYTES + length, MAGIC.length) + CRC_BYTES)
-  const view = new DataView(bytes.buffer)
-  bytes.set(MAGIC)
-  let at = MAGIC.length
-  for (const chunk of chunks) {
-    view.setBigUint64(at, BigInt(chunk.length), true)
-    bytes.set(chunk, at + LENGTH_BYTES)
-    at += LENGTH_BYTES + chunk.length
+export function tieredSnapshot({ own, ownAs, tiers }: TieredSnapshot<Uint8Array>): Uint8Array {
+  const parts = [own, ...tiers.map(({ counted }) => counted)]
+  const description: TieredDescription = {
+    ownAs,
+    tiers: tiers.map(({ policy }) => policy),
+    lengths: parts.map(({ length }) => length),
   }
-  view.setUint32(at, crc32(bytes.subarray(0, at)), true)
-  return bytes
-}
-
-/** Whether the bytes begin as a {@link tieredSnapshot} does. */
-export function isTieredSnapshot(bytes: Uint8Array): boolean {
-  return MAGIC.every((byte, i) => bytes[i] === byte)
+  return sealedSnapshot(description, parts)
 }
 
 /**
- * The snapshots apart; views into `bytes`, at any offset.
+ * The snapshots apart; of a limiter without tiers it is its own. Views into the bytes.
  *
  * @throws {PolicyError} `SNAPSHOT_INVALID` when something is missing, too much or damaged.
  */
-export function untieredSnapshot(bytes: Uint8Array): TieredSnapshot {
-  const [head = new Uint8Array(), own, ...snapshots] = chunksOf(bytes)
-  const { ownAs, tiers } = parsedHead(head)
-  if (own === undefined || snapshots.length !== tiers.length) throw damaged(bytes)
-  return { own, ownAs, tiers: tiers.map((policy, i) => ({ policy, counted: snapshots[i] as Uint8Array })) }
+export function untieredSnapshot(bytes: unknown): TieredSnapshot<Snapshot> {
+  const snapshot = openedSnapshot(bytes)
+  const { ownAs, tiers, lengths } = snapshot.description as Partial<TieredDescription>
+  if (tiers === undefined) return { own: snapshot, ownAs: [], tiers: [] }
+  const policies = checkedPolicies(tiers)
+  const [own, ...counted] = partsOf(snapshot.contents, lengths).map(openedSnapshot)
+  if (own === undefined || counted.length !== policies.length) throw invalidSnapshot('does not hold what it says')
+  return { own, ownAs: checkedPolicies(ownAs), tiers: policies.map((policy, i) => ({ policy, counted: counted[i] as Snapshot })) }
 }
 
-function chunksOf(bytes: Uint8Array): Uint8Array[] {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const end = bytes.length - CRC_BYTES
-  if (end < MAGIC.length || crc32(bytes.subarray(0, end)) !== view.getUint32(end, true)) throw damaged(bytes)
-  const chunks: Uint8Array[] = []
-  let at = MAGIC.length
-  while (at < end) {
-    const from = at + LENGTH_BYTES
-    const to = from <= end ? from + Number(view.getBigUint64(at, true)) : Number.POSITIVE_INFINITY
-    if (to > end) throw damaged(bytes)
-    chunks.push(bytes.subarray(from, to))
-    at = to
-  }
-  return chunks
+function partsOf(contents: Uint8Array, lengths: unknown): Uint8Array[] {
+  let at = 0
+  const parts = (Array.isArray(lengths) ? lengths : []).map((length) => {
+    const from = at
+    at += Number.isInteger(length) && length >= 0 ? length : Number.POSITIVE_INFINITY
+    return contents.subarray(from, at)
+  })
+  if (at !== contents.length) throw invalidSnapshot('does not hold what it says')
+  return parts
 }
 
-function parsedHead(head: Uint8Array): { readonly ownAs: readonly Policy[]; readonly tiers: readonly Policy[] } {
-  let parsed: { readonly ownAs?: unknown; readonly tiers?: unknown }
+function checkedPolicies(policies: unknown): readonly Policy[] {
   try {
-    parsed = Object(JSON.parse(new TextDecoder().decode(head)))
+    return (policies as readonly unknown[]).map((policy) => checkedPolicy(policy, 'snapshot'))
   } catch {
-    throw damaged(head)
+    throw invalidSnapshot('names something that is no policy')
   }
-  return { ownAs: checkedPolicies(parsed.ownAs, head), tiers: checkedPolicies(parsed.tiers, head) }
-}
-
-function checkedPolicies(policies: unknown, head: Uint8Array): readonly Policy[] {
-  if (!Array.isArray(policies)) throw damaged(head)
-  return policies.map((policy) => checkedPolicy(policy, 'snapshot'))
-}
-
-function damaged(bytes: Uint8Array): PolicyError {
-  return new PolicyError('SNAPSHOT_INVALID', 'snapshot', bytes, 'must be all the bytes that limiter.snapshot() gave')
 }

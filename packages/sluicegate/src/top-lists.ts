@@ -1,3 +1,4 @@
+import { checkedTop } from './arguments.js'
 import { type HotKeys, SpaceSaving } from './hot-keys.js'
 import type { Key } from './limiter.js'
 
@@ -20,7 +21,9 @@ export class TopLists {
     if (!allowed) this.denials?.add(name)
   }
 
+  /** @throws {PolicyError} `OPTION_INVALID` */
   top(n = 10): HotKeys {
-    return { demand: this.demand?.top(n) ?? [], denials: this.denials?.top(n) ?? [] }
+    const most = checkedTop(n)
+    return { demand: this.demand?.top(most) ?? [], denials: this.denials?.top(most) ?? [] }
   }
 }

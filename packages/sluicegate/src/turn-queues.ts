@@ -13,6 +13,8 @@ export interface TurnQueuesParts<Answer extends Decision> {
   readonly alarm: Alarm
   readonly booked: BookedWaiters<Answer>
   readonly onSize: (size: number) => void
+  /** A count that moves whenever something comes back that `key` may gain by, in any thread; without it nobody knows. */
+  readonly countOf?: ((key: Key) => () => number) | undefined
 }
 
 /**
@@ -68,9 +70,11 @@ export class TurnQueues<Answer extends Decision> {
     askAll(gaining)
   }
 
-  /** Something was released, nobody knows what. */
+  /** Something was released, by whomever: all ask again who may gain by it and have not asked since. */
   releasedAny(): void {
-    askAll(this.queues.values())
+    const gaining: Queue<Answer>[] = []
+    for (const queue of this.queues.values()) if (queue.mayGain()) gaining.push(queue)
+    askAll(gaining)
   }
 
   close(reason: unknown): void {
@@ -78,7 +82,7 @@ export class TurnQueues<Answer extends Decision> {
   }
 
   private newQueue(key: Key): Queue<Answer> {
-    const queue = new Queue<Answer>(key, (queue) => this.ask(queue))
+    const queue = new Queue<Answer>(key, (queue) => this.ask(queue), this.parts.countOf?.(key))
     this.queues.set(nameOf(key), queue)
     for (const part of partsOf(key)) {
       const others = this.byPart.get(part)
@@ -110,6 +114,7 @@ export class TurnQueues<Answer extends Decision> {
     for (let { first } = queue.waiters; first !== undefined; { first } = queue.waiters) {
       const waiter = first.item
       const { key, cost } = waiter.request
+      queue.look()
       try {
         const booking = desk.book(key, cost, alarm.leftMs(waiter.deadlineUs))
         if (queue.waiters.first !== first) {
@@ -142,10 +147,23 @@ class Queue<Answer extends Decision> implements Alert {
   private readonly ask: (queue: Queue<Answer>) => void
   isAsking = false
   private isSoon = false
+  private readonly countNow: (() => number) | undefined
+  /** What the count was when it asked last. */
+  private seen: number | undefined
 
-  constructor(key: Key, ask: (queue: Queue<Answer>) => void) {
+  constructor(key: Key, ask: (queue: Queue<Answer>) => void, countNow: (() => number) | undefined) {
     this.key = key
     this.ask = ask
+    this.countNow = countNow
+  }
+
+  /** To be called before it asks: what was released by now is there by then. */
+  look(): void {
+    this.seen = this.countNow?.()
+  }
+
+  mayGain(): boolean {
+    return this.seen === undefined || this.seen !== this.countNow?.()
   }
 
   ring(): void {

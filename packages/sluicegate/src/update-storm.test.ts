@@ -5,7 +5,7 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { createMemory, sectionAt } from './core-memory.js'
 import { attachLimiter, createLimiter, type LimiterHandle, tokenBucket } from './index.js'
 import { OpenCore } from './open-core.js'
-import { publishedPolicy, publishPolicy } from './policy-block.js'
+import { PolicyChange, publishedPolicy } from './policy-block.js'
 
 // Policies of different units, none of which gives a token back while the test runs: no key may ever get more than the burst.
 const POLICIES = (
@@ -66,12 +66,12 @@ if (isMainThread) {
     const { address, lines, end } = sectionAt(0, 10, 0)
     const busy = new OpenCore(createMemory(end, false), address, host)
     busy.core.create(address, lines, false)
-    publishPolicy(busy, first, 1e12)
+    new PolicyChange(busy, first).publish(1e12)
     const slow = new OpenCore(busy.memory, address, host)
     slow.core.attach(address)
     const block = slow.core.propose()
     for (let change = 1; change <= 200; change++) {
-      publishPolicy(busy, change % 2 === 0 ? first : second, 1e12 + change)
+      new PolicyChange(busy, change % 2 === 0 ? first : second).publish(1e12 + change)
       const description = slow.description(block)
       for (let i = 0; i < third.name.length; i++) description.setUint8(29 + i, third.name.charCodeAt(i))
       assert.deepEqual(publishedPolicy(busy), change % 2 === 0 ? first : second, `change ${change}`)

@@ -6,10 +6,18 @@ import type { Clock } from './clock.js'
 import type { Decision } from './decision.js'
 import { StoreError } from './errors.js'
 import type { Key, WaitOptions } from './limiter.js'
-import { ReleaseWatch, type ReleaseWord } from './release-watch.js'
+import { ReleaseWatch, type ReleaseWords } from './release-watch.js'
 import { TurnQueues } from './turn-queues.js'
 import { checkedWaitRequest } from './wait-request.js'
 import { Waiter } from './waiter.js'
+
+/** What threads release, as {@link Waiting} needs to know it. */
+interface Releases {
+  /** A count that moves whenever something comes back that `key` may gain by. */
+  countOf(key: Key): () => number
+  /** Where releases are counted, in the limiter's memory. */
+  words(): readonly ReleaseWords[]
+}
 
 /** What {@link Waiting} is made of. */
 export interface WaitingParts<Answer extends Decision> {
@@ -18,8 +26,8 @@ export interface WaitingParts<Answer extends Decision> {
   readonly clock: Clock
   /** How many may wait at once. */
   readonly maxWaiters: number
-  /** To hear of what other threads release; only concurrency has use for it. */
-  readonly releases?: ReleaseWord | undefined
+  /** To hear of what other threads release. */
+  readonly releases?: Releases
 }
 
 /**
@@ -33,7 +41,7 @@ export interface WaitingParts<Answer extends Decision> {
  * sleep does.
  */
 export class Waiting<Answer extends Decision> {
-  /** How many wait without a booking: while it is 0, {@link Waiting.isQueued} need not be asked. */
+  /** How many wait without a booking: while it is 0, nobody is overtaken. */
   queued = 0
   private readonly desk: BookingDesk<Answer>
   private readonly maxWaiters: number
@@ -41,7 +49,9 @@ export class Waiting<Answer extends Decision> {
   private readonly booked: BookedWaiters<Answer>
   private readonly turns: TurnQueues<Answer>
   private readonly aborts = new AbortWatch()
-  private readonly releases: ReleaseWatch | undefined
+  private readonly releases: Releases | undefined
+  /** Made when somebody first stands in line, dropped on close: they know the limiter's memory. */
+  private watches: readonly ReleaseWatch[] | undefined
   private waiters = 0
   private arrivals = 0
   private isClosed = false
@@ -53,10 +63,10 @@ export class Waiting<Answer extends Decision> {
     this.booked = new BookedWaiters(desk, this.alarm)
     const onSize = (size: number): void => {
       this.queued = size
-      this.releases?.want(size > 0)
+      this.watch(size > 0)
     }
-    this.turns = new TurnQueues({ desk, alarm: this.alarm, booked: this.booked, onSize })
-    if (releases !== undefined) this.releases = new ReleaseWatch(releases, () => this.turns.releasedAny())
+    this.turns = new TurnQueues({ desk, alarm: this.alarm, booked: this.booked, onSize, countOf: releases?.countOf })
+    this.releases = releases
   }
 
   /** How many wait. */
@@ -79,7 +89,7 @@ export class Waiting<Answer extends Decision> {
 
   /** Whether someone waits for `key` whom a take would overtake. */
   isQueued(key: Key): boolean {
-    return this.turns.has(key)
+    return this.queued > 0 && this.turns.has(key)
   }
 
   /** To be called when this thread released something that counts for `key`; without a key, for any. */
@@ -93,7 +103,13 @@ export class Waiting<Answer extends Decision> {
     this.isClosed = true
     this.booked.close(closed())
     this.turns.close(closed())
-    this.releases?.close()
+    for (const watch of this.watches ?? []) watch.close()
+    this.watches = undefined
+  }
+
+  private watch(isWanted: boolean): void {
+    if (isWanted) this.watches ??= this.releases?.words().map((words) => new ReleaseWatch(words, () => this.turns.releasedAny()))
+    for (const watch of this.watches ?? []) watch.want(isWanted)
   }
 
   private enter(waiter: Waiter<Answer>): void {

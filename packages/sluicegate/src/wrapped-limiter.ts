@@ -20,7 +20,7 @@ export abstract class WrappedLimiter<Answer extends Decision> {
     this.inner.update(policy)
   }
 
-  handle(): LimiterHandle {
+  handle(): LimiterHandle<Answer> {
     return this.inner.handle()
   }
 

@@ -33,7 +33,7 @@ export function policyOf(spec: PolicySpec, more: { readonly name?: string } = {}
       return fixedWindow({ limit, window: calendar.unit, timeZone: calendar.timeZone, ...more })
     }
     case 'sliding-window':
-      return slidingWindow({ limit: spec.limit, window: spec.windowMs, ...more })
+      return slidingWindow({ limit: spec.limit, window: spec.windowMs, ...(spec.counters && { counters: spec.counters }), ...more })
     case 'sliding-log':
       return slidingLog({ limit: spec.limit, window: spec.windowMs, slotBytes: spec.slotBytes, ...more })
     case 'concurrency':
@@ -48,13 +48,15 @@ export function policyOf(spec: PolicySpec, more: { readonly name?: string } = {}
 
 /** The plain numbers of a policy of the library; of a calendar only those that the oracle knows. */
 export function specOf(policy: Policy): PolicySpec {
-  const { algorithm, limit, windowMs, burst, calendar, slotBytes, policies } = policy
+  const { algorithm, limit, windowMs, burst, calendar, counters, slotBytes, policies } = policy
   switch (algorithm) {
     case 'token-bucket':
     case 'gcra':
       return { algorithm, limit, windowMs, burst }
     case 'fixed-window':
       return { algorithm, limit, windowMs, ...(calendar && { calendar: calendar as CalendarSpec }) }
+    case 'sliding-window':
+      return { algorithm, limit, windowMs, ...(counters === 'compact' && { counters }) }
     case 'sliding-log':
       return { algorithm, limit, windowMs, slotBytes: slotBytes ?? 8 }
     case 'all-of':

@@ -1,35 +1,56 @@
+import { Script } from 'node:vm'
 import { parentPort, workerData } from 'node:worker_threads'
-import { attachLimiter, type Limiter, type LimiterHandle, StoreError } from 'sluicegate'
-import { Random } from './random.js'
-import type { WorkerJob, WorkerStart } from './worker-job.js'
+import { attachLimiter, type Key, type Limiter, type LimiterHandle, type Permit } from 'sluicegate'
+import { live } from './limiter-life.js'
+import type { StormReport, WorkerJob, WorkerStart } from './worker-job.js'
 
 // The program of a crew's worker thread: attaches to the limiter of its handle and does one job after another.
 
-const { handle, attach, clockUs } = workerData as WorkerStart
+type Job<Kind extends WorkerJob['kind']> = Extract<WorkerJob, { kind: Kind }>
+
+const LIFE_MS = 1
+const MOST_HELD = 5
+
+let clockUs: BigInt64Array | undefined
 let readingUs = 0
-const limiter = await attached()
+let handle: LimiterHandle
+let limiter: Limiter
+if (workerData) await attachTo(workerData as WorkerStart)
 
-parentPort?.on('message', (job: WorkerJob) => parentPort?.postMessage(done(job)))
+parentPort?.on('message', async (job: WorkerJob) => {
+  if (job.kind === 'attach') await attachTo(job)
+  parentPort?.postMessage(done(job))
+})
 
-async function attached(): Promise<Limiter> {
-  if (attach !== undefined) return (await import(attach.module))[attach.name](handle)
-  const clock = clockUs && { nowMs: () => read(clockUs) / 1000 }
-  return attachLimiter(handle as LimiterHandle, clock && { clock })
+async function attachTo(start: WorkerStart): Promise<void> {
+  handle = start.handle as LimiterHandle
+  const { attach } = start
+  clockUs = start.clockUs
+  const clock = clockUs && { nowMs: () => readUs() / 1000 }
+  limiter = attach === undefined ? attachLimiter(handle, clock && { clock }) : (await import(attach.module))[attach.name](handle)
 }
 
-function read(cell: BigInt64Array): number {
-  readingUs = Number(Atomics.load(cell, 0))
+function readUs(): number {
+  readingUs = clockUs === undefined ? 0 : Number(Atomics.load(clockUs, 0))
   return readingUs
 }
 
 function done(job: WorkerJob): unknown {
   switch (job.kind) {
+    case 'attach':
+      return undefined
     case 'take':
-      return takeAll(job.keys, job.rounds)
+      return takeAll(job)
     case 'always-ask':
-      return alwaysAsk(job.key, job.flags)
+      return alwaysAsk(job)
     case 'for-ever':
-      return forEver(job)
+      return live(limiter, job)
+    case 'lives':
+      return liveAndDie(job)
+    case 'hold':
+      return hold(job)
+    case 'storm':
+      return storm(job)
     case 'update':
       return limiter.update(job.policy)
     case 'look':
@@ -37,48 +58,75 @@ function done(job: WorkerJob): unknown {
   }
 }
 
-function takeAll(keys: readonly string[], rounds: number): number[] {
+function takeAll({ keys, rounds, cost = 1 }: Job<'take'>): number[] {
   const passed = keys.map(() => 0)
   for (let round = 0; round < rounds; round++) {
-    for (const [i, key] of keys.entries()) if (limiter.take(key).allowed) passed[i] = (passed[i] ?? 0) + 1
+    for (const [i, key] of keys.entries()) if (limiter.take(key, cost).allowed) passed[i] = (passed[i] ?? 0) + 1
   }
   return passed
 }
 
-function alwaysAsk(key: string, flags: Int32Array): number[] {
+function alwaysAsk({ key, cost, stop, deniedUs }: Job<'always-ask'>): number[] {
   const readings: number[] = []
   for (;;) {
-    const last = Atomics.load(flags, 0) === 1
-    Atomics.add(flags, 1, 1)
-    if (limiter.take(key).allowed) readings.push(readingUs)
-    else if (last) return readings
+    const last = Atomics.load(stop, 0) === 1
+    const beganUs = readUs()
+    if (limiter.take(key, cost).allowed) readings.push(readingUs)
+    else {
+      Atomics.store(deniedUs, 0, BigInt(beganUs))
+      Atomics.notify(deniedUs, 0)
+      if (last) return readings
+    }
   }
 }
 
-function forEver({ keys, seed, counts, takesOnly }: Extract<WorkerJob, { kind: 'for-ever' }>): never {
-  const random = new Random(seed)
-  for (;;) {
-    const i = random.integer(0, keys.length - 1)
-    const key = keys[i] as string
-    if (takesOnly || random.chance(0.6)) {
-      if (limiter.take(key).allowed) Atomics.add(counts, i + 1, 1)
-    } else anyOther(random, key)
-    Atomics.add(counts, 0, 1)
+/** What ends a script that runs too long is what ends a thread: the engine stops it at the next place where it may, and nothing more runs. */
+function liveAndDie({ lives, ...life }: Job<'lives'>): void {
+  const script = new Script('liveOnce()')
+  for (let i = 0; i < lives; i++) {
+    const own = attachLimiter(handle)
+    // A context of its own would take longer than the life.
+    Object.assign(globalThis, { liveOnce: () => live(own, { ...life, seed: life.seed + i }) })
+    try {
+      script.runInThisContext({ timeout: LIFE_MS })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
+    }
   }
 }
 
-function anyOther(random: Random, key: string): void {
-  const verbs: readonly (() => unknown)[] = [
-    () => limiter.refund(key, 1),
-    () => limiter.penalize(key, 1),
-    () => limiter.block(key, random.integer(0, 1)),
-    () => limiter.reset(key),
-    () => limiter.peek(key),
-  ]
-  try {
-    random.pick(verbs)()
-  } catch (error) {
-    // A full table is an answer too; anything else ends the worker, and the test with it.
-    if (!(error instanceof StoreError && error.code === 'TABLE_FULL')) throw error
+function hold({ key, cost, rounds, inFlight }: Job<'hold'>): number {
+  const held: Permit[] = []
+  let most = 0
+  for (let round = 0; round < rounds; round++) {
+    const permit = limiter.take(key, cost) as Permit
+    if (permit.allowed) {
+      held.push(permit)
+      most = Math.max(most, Atomics.add(inFlight, 0, cost) + cost)
+    }
+    if (!permit.allowed || held.length > MOST_HELD) {
+      const [first] = held.splice(0, 1)
+      if (first === undefined) continue
+      // Counted before it is given back, as a taken one is after it was given: never more than are in flight.
+      Atomics.sub(inFlight, 0, cost)
+      first.release()
+    }
   }
+  Atomics.sub(inFlight, 0, cost * held.length)
+  for (const permit of held) permit.release()
+  return most
+}
+
+function storm({ keys, cost, policies, rounds }: Job<'storm'>): StormReport {
+  const known = new Set(policies.map((policy) => JSON.stringify(policy)))
+  const passed = keys.map(() => 0)
+  const torn: string[] = []
+  for (let round = 0; round < rounds; round++) {
+    limiter.update(policies[round % policies.length] as (typeof policies)[number])
+    const i = round % keys.length
+    if (limiter.take(keys[i] as Key, cost).allowed) passed[i] = (passed[i] as number) + 1
+    const seen = JSON.stringify(limiter.policy)
+    if (!known.has(seen)) torn.push(seen)
+  }
+  return { passed, torn }
 }

@@ -1,4 +1,4 @@
-import type { Policy } from 'sluicegate'
+import type { Key, Policy } from 'sluicegate'
 
 /** What a worker of a crew is started with. */
 export interface WorkerStart {
@@ -12,21 +12,51 @@ export interface WorkerStart {
 
 /** What a worker can be asked to do with its end of the limiter. */
 export type WorkerJob =
-  /** `rounds` takes of 1 on each key in turn; answers how many passed, by key. */
-  | { readonly kind: 'take'; readonly keys: readonly string[]; readonly rounds: number }
+  | ({ readonly kind: 'attach' } & WorkerStart)
+  /** `rounds` takes of `cost`, default 1, on each key in turn; answers how many passed, by key. */
+  | { readonly kind: 'take'; readonly keys: readonly Key[]; readonly rounds: number; readonly cost?: number }
   /**
-   * Takes on one key until `flags[0]` is set and a take was denied after that; counts its takes in `flags[1]` and answers the
-   * reading of each one that passed.
+   * Takes on one key until `stop[0]` is set and a take was denied after that. Tells in `deniedUs[0]`, and whoever waits there, when
+   * the last one denied began; answers the readings of those that passed.
    */
-  | { readonly kind: 'always-ask'; readonly key: string; readonly flags: Int32Array }
-  /** Any verb on any of the keys, for ever; counts the calls at 0 of `counts`, the passed takes of key i at i + 1. */
   | {
-      readonly kind: 'for-ever'
-      readonly keys: readonly string[]
-      readonly seed: number
-      readonly counts: Int32Array
-      readonly takesOnly: boolean
+      readonly kind: 'always-ask'
+      readonly key: Key
+      readonly cost: number
+      readonly stop: Int32Array
+      readonly deniedUs: BigInt64Array
+    }
+  /** Goes on until the thread is ended. */
+  | ({ readonly kind: 'for-ever' } & Life)
+  /** As many lives, each with an end of the limiter of its own, cut off wherever it is after a millisecond. */
+  | ({ readonly kind: 'lives'; readonly lives: number } & Life)
+  /** Takes permits on one key and gives them back, a few at a time; counts those held by all in `inFlight[0]`, and answers the most it saw. */
+  | { readonly kind: 'hold'; readonly key: Key; readonly cost: number; readonly rounds: number; readonly inFlight: Int32Array }
+  /** In each round puts the next of the policies in force and takes on the next key. */
+  | {
+      readonly kind: 'storm'
+      readonly keys: readonly Key[]
+      readonly cost: number
+      readonly policies: readonly Policy[]
+      readonly rounds: number
     }
   | { readonly kind: 'update'; readonly policy: Policy }
   /** Answers the decision and the policy in force. */
-  | { readonly kind: 'look'; readonly key: string }
+  | { readonly kind: 'look'; readonly key: Key }
+
+/** Calls on any of the keys, one after another. */
+export interface Life {
+  readonly keys: readonly Key[]
+  readonly cost: number
+  readonly seed: number
+  /** The calls at 0, the passed takes of key i at i + 1. */
+  readonly counts: Int32Array
+  /** Else any verb. */
+  readonly takesOnly: boolean
+}
+
+/** What a storm of updates came to: the takes that passed, by key, and policies seen that nobody had made. */
+export interface StormReport {
+  readonly passed: readonly number[]
+  readonly torn: readonly string[]
+}

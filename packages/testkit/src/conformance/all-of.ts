@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allOf, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from 'sluicegate'
+import { firstOver } from '../history/first-over.js'
+import { specOf } from '../kit.js'
 import { Random } from '../random.js'
-import { firstOver } from './budget.js'
 import { admitted, type Fixtures } from './fixture.js'
 
 const MIDNIGHT_MS = Date.UTC(2026, 8, 10)
@@ -139,6 +140,6 @@ export function allsOf(name: string, fixture: Fixtures): void {
       if (checked.take('k', cost).allowed) admissions.push({ atUs: Math.round(clock.nowMs() * 1000), cost })
     }
     assert.ok(admissions.length > 300)
-    assert.equal(firstOver(all, admissions), undefined)
+    assert.equal(firstOver(specOf(all), admissions), undefined)
   })
 }

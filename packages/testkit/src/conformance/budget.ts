@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Policy } from 'sluicegate'
-import type { Admission, Excess } from '../history/admission.js'
-import { firstExcess } from '../history/rate-history.js'
-import { firstPositionExcess, firstWindowExcess } from '../history/window-history.js'
-import { alignedWindows } from '../oracle/windows.js'
+import type { Admission } from '../history/admission.js'
+import { firstOver } from '../history/first-over.js'
+import { specOf } from '../kit.js'
 import { Random } from '../random.js'
 import type { Fixtures, MakePolicy } from './fixture.js'
 
@@ -35,7 +33,7 @@ export function budget(name: string, fixture: Fixtures, policyOf: MakePolicy): v
         if (limiter.take('k', cost).allowed) admissions.push({ atUs: Math.round(clock.nowMs() * 1000), cost })
       }
       assert.ok(admissions.length > 100)
-      assert.equal(firstOver(policy, admissions), undefined)
+      assert.equal(firstOver(specOf(policy), admissions), undefined)
     })
 
     test(`I4 ${label}: a denial costs nothing, also as windows go by`, () => {
@@ -90,35 +88,4 @@ export function budget(name: string, fixture: Fixtures, policyOf: MakePolicy): v
       }
     })
   }
-}
-
-/** I1 in the form of the policy's algorithm, of all-of for each of its policies. */
-export function firstOver({ algorithm, limit, windowMs, burst, policies }: Policy, admissions: readonly Admission[]): Excess | undefined {
-  const windowUs = Math.round(windowMs * 1000)
-  switch (algorithm) {
-    case 'token-bucket':
-    case 'gcra':
-      return firstExcess({ limit, windowMs, burst }, admissions)
-    case 'fixed-window':
-      return firstWindowExcess(limit, alignedWindows(BigInt(windowUs)), admissions)
-    case 'sliding-window':
-      return (
-        firstWindowExcess(limit, alignedWindows(BigInt(windowUs)), admissions) ?? firstPositionExcess(2 * limit - 1, windowUs, admissions)
-      )
-    case 'sliding-log':
-      return firstPositionExcess(limit, windowUs, admissions)
-    case 'concurrency':
-      return firstPositionExcess(limit, windowUs, forward(admissions))
-    case 'all-of':
-      return policies?.map((policy) => firstOver(policy, admissions)).find((excess) => excess !== undefined)
-  }
-}
-
-/** As a permit sees time, which never runs back; where nobody releases, what passed is in flight for its time to live. */
-function forward(admissions: readonly Admission[]): Admission[] {
-  let latestUs = Number.NEGATIVE_INFINITY
-  return admissions.map(({ atUs, cost }) => {
-    latestUs = Math.max(latestUs, atUs)
-    return { atUs: latestUs, cost }
-  })
 }

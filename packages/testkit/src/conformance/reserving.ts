@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Algorithm } from 'sluicegate'
 import type { Admission } from '../history/admission.js'
+import { firstOver } from '../history/first-over.js'
+import { specOf } from '../kit.js'
 import { Random } from '../random.js'
-import { firstOver } from './budget.js'
 import type { Fixtures, MakePolicy } from './fixture.js'
 
 /** Of these nobody knows when something comes back, or not when all of it does: only what passes now is booked. */
@@ -117,7 +118,7 @@ export function reserving(name: string, fixture: Fixtures, policyOf: MakePolicy)
           if (reservation.allowed) admissions.push({ atUs, cost })
         } else if (checked.take('k', cost).allowed) admissions.push({ atUs: Math.round(clock.nowMs() * 1000), cost })
       }
-      assert.equal(firstOver(tenASecond, admissions), undefined, `seed ${seed}`)
+      assert.equal(firstOver(specOf(tenASecond), admissions), undefined, `seed ${seed}`)
     }
   })
 

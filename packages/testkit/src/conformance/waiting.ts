@@ -47,6 +47,24 @@ export function waiting(name: string, fixture: Fixtures, policyOf: MakePolicy): 
     await Promise.all(answers)
   })
 
+  test(`${name}: neither a take nor a reservation overtakes those who wait for the end of a block`, async () => {
+    const { limiter, clock } = fixture(threeAtOnce)
+    const bound = limiter.key('k')
+    const passed: string[] = []
+    limiter.block('k', 100)
+    // Before the timer of those who wait, in the moment in which the block ends.
+    clock.after(100, () => {
+      if (limiter.take('k').allowed) passed.push('take')
+      if (bound.take().allowed) passed.push('take of a bound key')
+      if (limiter.reserve('k', 1).allowed) passed.push('reservation')
+      if (limiter.take('other').allowed) passed.push('other')
+    })
+    const waiting = limiter.wait('k')
+    clock.advance(100)
+    assert.equal((await waiting).allowed, true)
+    assert.deepEqual([passed, limiter.take('k').allowed], [['other'], true])
+  })
+
   test(`${name}: keys wait apart`, async () => {
     const { limiter } = fixture(threeAtOnce)
     limiter.take('busy', 3)

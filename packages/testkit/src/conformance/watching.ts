@@ -45,6 +45,77 @@ export function watching(name: string, fixture: Fixtures, policyOf: MakePolicy):
     for (const { policy, key, tokens } of events) assert.deepEqual([policy, key.startsWith('key '), tokens], ['five', true, 2])
   })
 
+  test(`${name}: evictions by reserve and wait are published, too`, async () => {
+    const { limiter } = fixture(five, { maxKeys: 1 })
+    const [events, waits] = heard<EvictionEvent, Promise<Decision>>('sluicegate:eviction', () => {
+      for (let i = 0; i < 50; i++) limiter.reserve(`reserved ${i}`, 2)
+      return Array.from({ length: 50 }, (_, i) => limiter.wait(`waited ${i}`, { cost: 2 }))
+    })
+    await Promise.all(waits)
+    assert.equal(events.length, limiter.stats().evictions)
+    assert.ok(events.filter(({ key }) => key.startsWith('reserved')).length > 20)
+    assert.ok(events.filter(({ key }) => key.startsWith('waited')).length > 20)
+  })
+
+  test(`${name}: who hears of an eviction may take, and each answer is that of its own call`, () => {
+    const { limiter } = fixture(five, { maxKeys: 1 })
+    const quiet = fixture(five, { maxKeys: 1 })
+    let isNested = false
+    const take = (): void => {
+      if (isNested) return
+      isNested = true
+      limiter.take('heard', 3)
+      isNested = false
+    }
+    subscribe('sluicegate:eviction', take)
+    try {
+      for (let i = 0; i < 50; i++) {
+        const { allowed, remaining, resetAfterMs } = limiter.take(`key ${i}`, 2)
+        const alone = quiet.limiter.take(`key ${i}`, 2)
+        assert.deepEqual([allowed, remaining, resetAfterMs], [alone.allowed, alone.remaining, alone.resetAfterMs])
+      }
+    } finally {
+      unsubscribe('sluicegate:eviction', take)
+    }
+  })
+
+  test(`${name}: of a wait its end is told, once, however often it had to ask`, async () => {
+    const { limiter } = fixture(five, { hotKeys: 20 })
+    limiter.block('k', '1s')
+    const [events, waits] = heard<DenialEvent, Promise<Decision>>('sluicegate:denial', () => {
+      const waits = [limiter.wait('k'), limiter.wait('k')]
+      for (let i = 0; i < 5; i++) limiter.refund('k', 1)
+      limiter.block('k', 0)
+      return waits
+    })
+    await Promise.all(waits)
+    assert.equal(events.length, 0)
+    const { demand, denials } = limiter.hotKeys()
+    assert.deepEqual([demand[0]?.count, denials.length], [2, 0])
+  })
+
+  test(`${name}: what is refused because others stand in line is a denial like any other`, async () => {
+    const { limiter, clock } = fixture(five, { hotKeys: 20 })
+    limiter.block('k', '1s')
+    const waiting = limiter.wait('k')
+    const [events, answers] = heard<DenialEvent, boolean>('sluicegate:denial', () => {
+      const taken = limiter.take('k').allowed
+      return [taken, limiter.key('k').take().allowed, limiter.reserve('k', 1).allowed]
+    })
+    assert.deepEqual([answers, events.length], [[false, false, false], 3])
+    assert.equal(limiter.hotKeys().denials[0]?.count, 3)
+    clock.advance(1000)
+    await waiting
+  })
+
+  test(`${name}: hot keys are asked for by a whole number of them`, () => {
+    for (const options of [{}, { hotKeys: 20 }]) {
+      const { limiter } = fixture(five, options)
+      for (const n of [-1, 1.5, Number.NaN, '1']) assert.throws(() => limiter.hotKeys(n as number), { code: 'OPTION_INVALID', option: 'n' })
+      assert.deepEqual(limiter.hotKeys(0), { demand: [], denials: [] })
+    }
+  })
+
   test(`${name}: hot keys are empty unless asked for`, () => {
     const { limiter } = fixture(five)
     limiter.take('k')

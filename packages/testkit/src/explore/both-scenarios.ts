@@ -15,6 +15,15 @@ export const BOTH: readonly Scenario[] = [
   both({ name: 'A and B | B and A | A', before: known, threads: [[takeBoth(A, B)], [takeBoth(B, A)], [take(A)]] }),
   both({ name: 'A and B | A | B', before: known, threads: [[takeBoth(A, B)], [take(A)], [take(B)]] }),
   both({ name: 'A and B | B and A, A comes first', before: [take(B)], threads: [[takeBoth(A, B)], [takeBoth(B, A)]] }),
+  both({ name: 'A and B, A and B | A', before: known, threads: [[takeBoth(A, B), takeBoth(A, B)], [take(A)]] }),
+  both({
+    name: 'A and B | newcomer, full and told to deny | peek',
+    homes: [0, 0, 0],
+    denyWhenFull: true,
+    mayRefuse: true,
+    before: known,
+    threads: [[takeBoth(A, B)], [take(C)], [peek(A)]],
+  }),
   both({
     name: 'A and B, B full | refund | peek',
     before: [take(A), take(B, 10_000, 3)],

@@ -26,6 +26,7 @@ export interface Exploration {
 }
 
 const ENDLESS = 'a call does not end'
+const TRAPPED = 'the core met what cannot be'
 
 /** Runs a scenario through all schedules within bounds, or some at random, and judges each; stops at the first that goes wrong. */
 export function explore(module: WebAssembly.Module, scenario: Scenario, bounds: SearchBounds | WalkBounds): Exploration {
@@ -35,7 +36,10 @@ export function explore(module: WebAssembly.Module, scenario: Scenario, bounds: 
   let what: string | undefined
   const visit = (): boolean => {
     world.reset()
-    search.runAll()
+    if (isTrapped(() => search.runAll())) {
+      what = TRAPPED
+      return false
+    }
     const kills = search.kills
     what = !kills && world.threads.some(({ isDone }) => !isDone) ? ENDLESS : world.table.fault(kills)
     world.audit()
@@ -54,6 +58,16 @@ export function explore(module: WebAssembly.Module, scenario: Scenario, bounds: 
     what === undefined ? undefined : { what, schedule: search.stretchesRun, calls: world.history().outcomes.map(describeOutcome) }
   if (violation === undefined && !world.isClean()) throw new Error(`"${scenario.name}": a schedule wrote where none was expected to`)
   return { schedules: search.schedules, outcomes: judged.size, complete, seconds: (performance.now() - startMs) / 1000, violation }
+}
+
+function isTrapped(run: () => void): boolean {
+  try {
+    run()
+    return false
+  } catch (error) {
+    if (error instanceof WebAssembly.RuntimeError) return true
+    throw error
+  }
 }
 
 /** What is wrong with a history; undefined when nothing is. */

@@ -122,7 +122,9 @@ export class ExploredCall {
   }
 
   private reserved(answer: number): number {
-    if (!this.context.isSuspended() && answer >= 0) this.more = this.context.core.waitUs()
+    const { core, isSuspended, policy } = this.context
+    // Of buckets and GCRA the debt says it.
+    if (!isSuspended() && answer >= 0 && !isRate(policy)) this.more = core.waitUs()
     return answer
   }
 

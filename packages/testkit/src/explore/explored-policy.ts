@@ -1,5 +1,5 @@
 /** How a state word is read, by its name in the core. */
-export type Form = 'ARRIVAL' | 'BUCKET' | 'FIXED' | 'SLIDING' | 'WIDE' | 'LOG' | 'CONCURRENCY'
+export type Form = 'ARRIVAL' | 'BUCKET' | 'FIXED' | 'SLIDING' | 'WIDE' | 'COMPACT' | 'LOG' | 'CONCURRENCY'
 
 /** A policy in the numbers that the core counts in. */
 export interface ExploredPolicy {
@@ -13,6 +13,8 @@ export interface ExploredPolicy {
   readonly windowUs: number
   /** Of a log, 8 or 4. */
   readonly slotBytes: number
+  /** Width of a number or time in a state word, where it is to be so small that the time base moves. */
+  readonly numberBits?: number
 }
 
 /** Numbers of a policy block, by their names in the core. */
@@ -52,7 +54,8 @@ export function counting(form: Form, limit: number, windowUs: number, slotBytes 
 export function blockNumbers(policy: ExploredPolicy, before: BlockNumbers | undefined): BlockNumbers {
   const { form, burst, windowUs, slotBytes } = policy
   const layout = layoutOf(policy, before)
-  const { countBits = 0, numberBits = VALUE_BITS - countBits, slots = 0, stride = 0 } = layout
+  const { countBits = 0, slots = 0, stride = 0 } = layout
+  const numberBits = policy.numberBits ?? layout.numberBits ?? VALUE_BITS - countBits
   return {
     BLOCK_UNITS_PER_US: policy.unitsPerUs,
     BLOCK_UNITS_PER_TOKEN: policy.unitsPerToken,
@@ -60,7 +63,7 @@ export function blockNumbers(policy: ExploredPolicy, before: BlockNumbers | unde
     BLOCK_WINDOW_US: windowUs,
     BLOCK_COUNT_BITS: countBits,
     BLOCK_NUMBER_BITS: numberBits,
-    BLOCK_TICK_US: form === 'FIXED' || form === 'SLIDING' || form === 'WIDE' ? windowUs : 1,
+    BLOCK_TICK_US: isRate(policy) || form === 'LOG' || form === 'CONCURRENCY' ? 1 : windowUs,
     BLOCK_SLOTS: slots,
     BLOCK_SLOT_BYTES: slotBytes,
     BLOCK_STRIDE: stride,
@@ -83,6 +86,8 @@ function layoutOf({ form, burst, slotBytes }: ExploredPolicy, before: BlockNumbe
       return { numberBits: 42 }
     case 'SLIDING':
       return { countBits: 16, numberBits: 24 }
+    case 'COMPACT':
+      return { numberBits: 20 }
     case 'WIDE':
       return { countBits: COUNT_BITS, numberBits: VALUE_BITS - 1 - COUNT_BITS, stride: 8 }
     case 'LOG': {

@@ -25,9 +25,10 @@ export class FixedStanding implements Standing {
     const next = here.stepped(call)
     if (next === undefined) return denied(this, nowUs, here.untilFree(call.amount, nowUs))
     const more = call.verb === 'reserve' ? here.untilFree(call.amount, nowUs) : next.untilNew(nowUs)
-    // What changes nothing does not open a window either; and what is as good as new is as never seen.
+    // What changes nothing does not open a window either.
     const unchanged = next.window === here.window && next.count === here.count
-    return { after: unchanged ? this : next.count === 0 && !next.isClosed(nowUs) ? this.with(0, 0) : next, value: next.debtAt(nowUs), more }
+    const after = unchanged ? this : call.verb === 'reset' ? this.with(0, 0) : next
+    return { after, value: next.debtAt(nowUs), more }
   }
 
   updated(policy: ExploredPolicy, nowUs: number): Standing {

@@ -22,6 +22,13 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     inPrevious('else if (load(entry + STATE) == state) swap(', 'else swap('),
   ),
   mutant(
+    'no seal before the copy',
+    'windows: take in the new | all refunded in the old, take in the new',
+    [1, 0],
+    inPrevious('  if (!isSealed(valueOf(state))) swap(entry + STATE, state, state | sealedBit)\n', ''),
+    inPrevious('else if (load(entry + STATE) == state) swap(', 'if (load(entry + STATE) == state) swap('),
+  ),
+  mutant(
     'a new window without a copy',
     'windows: take in the new | in the new | in the old',
     [0, 0],
@@ -77,7 +84,7 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     'a ring stays where it was',
     'log: take | larger limit | take',
     [0, 0],
-    inSweep('if (from != 0 && form == LOG) {', 'if (false) {'),
+    inSweep('if (from != 0 && form == LOG) return', 'if (false) return'),
   ),
   mutant(
     'a permit is given without a turn of the state',
@@ -88,7 +95,7 @@ export const FORM_MUTANTS: readonly Mutant[] = [
       from: 'bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), freeSlot, freeWord, permitOf(until, serial, cost))',
       to: 'swap(freeSlot, freeWord, permitOf(until, serial, cost))',
     },
-    { file: 'permits.ts', from: 'import { add, load } from', to: 'import { add, load, swap } from' },
+    { file: 'permits.ts', from: 'import { load } from', to: 'import { load, swap } from' },
   ),
   mutant(
     'a permit is changed without a turn of the state',
@@ -99,7 +106,7 @@ export const FORM_MUTANTS: readonly Mutant[] = [
       from: 'bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), address, permit, next)',
       to: 'swap(address, permit, next)',
     },
-    { file: 'permits.ts', from: 'import { add, load } from', to: 'import { add, load, swap } from' },
+    { file: 'permits.ts', from: 'import { load } from', to: 'import { load, swap } from' },
   ),
   mutant(
     'an expired permit is renewed',

@@ -1,4 +1,4 @@
-import { A, B, block, call, NOW, peek, reset, take } from './calls.js'
+import { A, B, block, call, cancel, NOW, peek, reserve, reset, take } from './calls.js'
 import { type Scenario, scenario } from './scenario.js'
 
 /** Calls on keys that are there, and blocks. */
@@ -50,4 +50,16 @@ export const HITS: readonly Scenario[] = [
     threads: [[take(A)], [block(A, 0)], [take(A, NOW + 6_000)]],
   }),
   scenario({ name: 'block | block | take', lines: 3, homes: [0], threads: [[block(A, 5_000)], [block(A, 7_000)], [take(A)]] }),
+  scenario({
+    name: 'reserve | reserve | take',
+    homes: [0],
+    before: [take(A, NOW, 2)],
+    threads: [[reserve(A, NOW, 2)], [reserve(A, NOW)], [take(A)]],
+  }),
+  scenario({
+    name: 'reserve, cancel | reserve | take',
+    homes: [0],
+    before: [take(A, NOW, 3)],
+    threads: [[reserve(A, NOW, 2), cancel(A, NOW, 5_000, 2_000)], [reserve(A, NOW)], [take(A, NOW + 3_000)]],
+  }),
 ]

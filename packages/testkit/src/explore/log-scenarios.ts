@@ -8,6 +8,9 @@ const POLICY = counting('LOG', 3, 10_000)
 const LARGER = counting('LOG', 5, 10_000)
 const LARGEST = counting('LOG', 6, 10_000)
 const SMALLER = counting('LOG', 2, 6_000)
+/** Whose time base lasts for 2^38 microseconds after the first call. */
+const SHORT_LIVED = { ...POLICY, numberBits: 40 }
+const LAST = 10_000 + 2 ** 38
 
 const logs = (sketch: ScenarioSketch): Scenario =>
   scenario({ policy: POLICY, forms: [{ slotBytes: 8 }, { slotBytes: 4 }], ...sketch, name: `log: ${sketch.name}` })
@@ -132,5 +135,13 @@ export const LOGS: readonly Scenario[] = [
     homes: [0],
     before: [take(A), take(A, 11_000), take(A, 12_000)],
     threads: [[take(A, 20_500)], [update(SMALLER, 17_000), update(LARGER, 20_500)], [take(A, 21_000)]],
+  }),
+  logs({
+    name: 'take by a new time base | by the old one | refund by a new one',
+    policy: SHORT_LIVED,
+    movesBase: true,
+    homes: [0],
+    before: [take(A), take(A, LAST - 4_000), take(A, LAST - 3_000)],
+    threads: [[take(A, LAST + 6_500)], [take(A, LAST - 1_000)], [refund(A, LAST + 6_200)]],
   }),
 ]

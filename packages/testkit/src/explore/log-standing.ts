@@ -65,24 +65,24 @@ export class LogStanding implements Standing {
     const cost = Math.min(amount, DEEPEST_DEBT_BURSTS * burst - sum(live))
     const newest = live.at(-1)
     if (cost <= 0) return this
-    if (newest === undefined || (us > this.lastUs && live.length < burst)) return new LogStanding(this.policy, [...live, [us, cost]], us)
+    // After a refund the newest may be nothing but a time.
+    const isRoom = newest === undefined || newest[0] !== this.lastUs || (us > this.lastUs && live.length < burst)
+    if (isRoom) return new LogStanding(this.policy, [...live, [us, cost]], us)
     return new LogStanding(this.policy, [...live.slice(0, -1), [us, newest[1] + cost]], us)
   }
 
-  /** Without the newest tokens of those that count. While it is closed it opens no earlier; a request in part then counts from there. */
+  /** Without the newest tokens of those that count. The newest time stays, and a request in part counts from there. */
   private without(nowUs: number, tokens: number): LogStanding {
-    const atUs = Math.max(nowUs, this.lastUs)
-    const closed = nowUs < this.lastUs
-    const left = [...this.live(atUs)]
+    const live = [...this.live(Math.max(nowUs, this.lastUs))]
+    if (tokens <= 0 || live.length === 0) return this
+    const over = this.requests.slice(0, this.requests.length - live.length)
     let open = tokens
-    if (open <= 0 || left.length === 0) return this
-    while (open > 0 && left.length > 0) {
-      const [us, cost] = left.pop() as Request
-      if (cost > open) left.push([closed ? this.lastUs : us, cost - open])
+    while (open > 0 && live.length > 0) {
+      const [, cost] = live.pop() as Request
+      if (cost > open) live.push([this.lastUs, cost - open])
       open -= cost
     }
-    const newest = left.at(-1)
-    return new LogStanding(this.policy, left, closed ? this.lastUs : (newest?.[0] ?? 0))
+    return new LogStanding(this.policy, [...over, ...live], this.lastUs)
   }
 
   private with(us: number, cost: number): LogStanding {

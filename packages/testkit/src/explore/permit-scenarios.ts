@@ -9,6 +9,9 @@ const THREE = counting('CONCURRENCY', 3, 10_000)
 const FOUR = counting('CONCURRENCY', 4, 10_000)
 const ONE = counting('CONCURRENCY', 1, 10_000)
 const ITS_END = 20_000
+/** Whose time base lasts for 2^38 microseconds after the first call. */
+const SHORT_LIVED = { ...POLICY, numberBits: 40 }
+const LAST = 10_000 + 2 ** 38
 
 const permits = (sketch: ScenarioSketch): Scenario => scenario({ policy: POLICY, forms: [{}], ...sketch, name: `permits: ${sketch.name}` })
 
@@ -142,5 +145,17 @@ export const PERMITS: readonly Scenario[] = [
     before: [take(A)],
     threads: [[take(B, 21_000)], [update(THREE, 21_000)], [call('take', A, 21_000, 2)]],
     mayRefuse: true,
+  }),
+  permits({
+    name: 'take by a new time base | heartbeat by the old one | release by a new one',
+    policy: SHORT_LIVED,
+    movesBase: true,
+    homes: [0],
+    before: [take(A), take(A, LAST - 4_000)],
+    threads: [
+      [take(A, LAST + 6_500)],
+      [about(heartbeat(A, LAST - 1_000), 1, LAST + 6_000)],
+      [about(release(A, LAST + 500), 1, LAST + 6_000)],
+    ],
   }),
 ]

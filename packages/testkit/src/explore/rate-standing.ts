@@ -16,14 +16,21 @@ export class RateStanding implements Standing {
     return Math.max(this.paidAt - nowUs * this.policy.unitsPerUs, 0)
   }
 
-  step({ verb, nowUs, amount }: Call): Step {
-    const { unitsPerToken, burst } = this.policy
+  step({ verb, nowUs, amount, bound = 0 }: Call): Step {
+    const { unitsPerToken, unitsPerUs, burst } = this.policy
     const capacity = burst * unitsPerToken
     const debt = this.debtAt(nowUs)
     const weight = amount * unitsPerToken
     if (verb === 'take') return debt + weight <= capacity ? this.owing(debt + weight, nowUs) : denied(this, nowUs)
     if (verb === 'refund') return this.owing(Math.max(debt - weight, 0), nowUs)
     if (verb === 'penalize') return this.owing(Math.max(debt, Math.min(debt + weight, DEEPEST_DEBT_BURSTS * capacity)), nowUs)
+    if (verb === 'reserve') {
+      const waitUs = Math.ceil(Math.max(debt + weight - capacity, 0) / unitsPerUs)
+      if (amount > burst || waitUs > bound) return denied(this, nowUs)
+      return this.owing(Math.max(debt, waitUs * unitsPerUs) + weight, nowUs)
+    }
+    // Counted in units, with the deepest debt of which anything comes back.
+    if (verb === 'cancel') return this.owing(debt <= bound ? Math.max(debt - amount, 0) : debt, nowUs)
     return this.owing(verb === 'reset' ? 0 : debt, nowUs)
   }
 

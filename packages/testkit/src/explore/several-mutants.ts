@@ -59,7 +59,18 @@ export const SEVERAL_MUTANTS: readonly Mutant[] = [
     [2, 0],
     inSeveral(TICKETS_GO, `  store(descriptor + STATUS, withOutcome(status, FREE))\n${TICKETS_GO}`),
   ),
+  mutant(
+    'the turns of a descriptor are alike',
+    'both: A and B, A and B | A',
+    [3, 0],
+    inSeveral('((turnOf(status) + 1) << OUTCOME_BITS)', '(turnOf(status) << OUTCOME_BITS)'),
+  ),
   mutant('a descriptor is never free again', 'both: A and B | A | B', [0, 0], inSeveral(GIVES_FREE, '  return done\n')),
+  mutant('a newcomer takes a ticket for a mark', 'both: A and B | newcomer, full and told to deny | peek', [1, 0], {
+    file: 'table.ts',
+    from: 'const state = settled(entry + STATE)\n      if (state == NEVER_USED) return pick(',
+    to: 'const state = load(entry + STATE)\n      if (state == NEVER_USED) return pick(',
+  }),
   mutant('a key with a ticket is not found', 'both: A and B, B full | refund | peek', [1, 0], {
     file: 'table.ts',
     from: '        if (isTicket(state)) {\n',

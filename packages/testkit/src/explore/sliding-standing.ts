@@ -32,11 +32,8 @@ export class SlidingStanding implements Standing {
     const more = verb === 'reserve' ? here.untilFree(call.amount, nowUs) : next.untilNew(nowUs)
     // What changes nothing does not open a window either.
     const unchanged = next.window === here.window && next.previous === here.previous && next.count === here.count
-    return {
-      after: unchanged ? this : next.isNew(nowUs) ? new SlidingStanding(this.policy, 0, 0, 0) : next,
-      value: next.debtAt(nowUs),
-      more,
-    }
+    const after = unchanged ? this : verb === 'reset' ? new SlidingStanding(this.policy, 0, 0, 0) : next
+    return { after, value: next.debtAt(nowUs), more }
   }
 
   /** The wide form closes a window before it opens another: a thread that comes late may find that, and its clock too early. */
@@ -63,7 +60,7 @@ export class SlidingStanding implements Standing {
     if (verb === 'take') return this.isClosed(nowUs) || this.used(nowUs) + amount > burst ? undefined : this.counting(count + amount)
     if (verb === 'refund') return this.counting(Math.max(count - amount, 0))
     if (verb === 'penalize') {
-      const deepest = form === 'WIDE' ? DEEPEST_DEBT_BURSTS * burst : Math.min(DEEPEST_DEBT_BURSTS * burst, MOST_PACKED)
+      const deepest = form === 'SLIDING' ? Math.min(DEEPEST_DEBT_BURSTS * burst, MOST_PACKED) : DEEPEST_DEBT_BURSTS * burst
       return this.counting(Math.max(count, Math.min(count + amount, deepest)))
     }
     if (verb === 'reset') return new SlidingStanding(this.policy, Math.floor(nowUs / windowUs), 0, 0)
@@ -83,11 +80,6 @@ export class SlidingStanding implements Standing {
 
   private counting(count: number): SlidingStanding {
     return new SlidingStanding(this.policy, this.window, this.previous, count)
-  }
-
-  /** As never seen; the wide form keeps its window. */
-  private isNew(nowUs: number): boolean {
-    return this.count === 0 && this.previous === 0 && !this.isClosed(nowUs) && this.policy.form !== 'WIDE'
   }
 
   private isClosed(nowUs: number): boolean {

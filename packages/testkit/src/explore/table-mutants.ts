@@ -188,12 +188,12 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
   ),
   mutant('a change of policy does not sweep', 'take | nine updates', [0, 0], {
     file: 'sweep.ts',
-    from: '(let entry = lineAddress(line); entry < end; entry += ENTRY_SIZE) carryOver(entry)',
-    to: '(let entry = lineAddress(line); entry < end; entry += ENTRY_SIZE) load(entry)',
+    from: '      if (!carryOver(entry)) return false\n    }\n  }\n  raise(',
+    to: '    }\n  }\n  raise(',
   }),
   mutant('the sweep leaves marks alone', 'first take | nine updates', [1, 0], {
     file: 'sweep.ts',
-    from: '      if (expel(entry, state)) return\n      continue\n',
-    to: '      return\n',
+    from: 'if (isMark(state)) return expel(entry, state)',
+    to: 'if (isMark(state)) return true',
   }),
 ]

@@ -11,6 +11,7 @@ declare namespace WebAssembly {
     constructor(limits: { initial: number; maximum: number; shared: true })
     readonly buffer: SharedArrayBuffer
   }
+  class RuntimeError extends Error {}
   interface Global {
     readonly value: number
   }

@@ -13,11 +13,14 @@ const OLD = 19_000
 const NEW = 21_000
 const THIRD = 31_000
 const FOURTH = 41_000
+/** Whose time base lasts for 2^18 windows after the first call. */
+const SHORT_LIVED = { ...POLICY, numberBits: 20 }
+const LAST = FIRST + 2 ** 18 * 10_000
 
 const windows = (sketch: ScenarioSketch): Scenario =>
   scenario({
     policy: POLICY,
-    forms: [{ form: 'WIDE' }, { form: 'SLIDING' }, { form: 'FIXED' }],
+    forms: [{ form: 'WIDE' }, { form: 'SLIDING' }, { form: 'COMPACT' }, { form: 'FIXED' }],
     ...sketch,
     name: `windows: ${sketch.name}`,
   })
@@ -46,6 +49,12 @@ export const WINDOWS: readonly Scenario[] = [
     homes: [0],
     before: [take(A, FIRST, 2)],
     threads: [[take(A, NEW)], [refund(A, OLD)], [take(A, NEW + 500)]],
+  }),
+  windows({
+    name: 'take in the new | all refunded in the old, take in the new',
+    homes: [0],
+    before: [take(A, FIRST, 2)],
+    threads: [[take(A, NEW)], [refund(A, OLD, 2), take(A, NEW + 500)]],
   }),
   windows({
     name: 'take in the new | penalize in the old | peek in the new',
@@ -117,5 +126,13 @@ export const WINDOWS: readonly Scenario[] = [
     homes: [0],
     before: [take(A, FIRST, 2)],
     threads: [[take(A, NEW)], [update(SHORTER, NEW)], [take(A, NEW + 500)]],
+  }),
+  windows({
+    name: 'take by a new time base | by the old one | by a new one',
+    policy: SHORT_LIVED,
+    movesBase: true,
+    homes: [0],
+    before: [take(A, FIRST), take(A, LAST - 4_000, 2)],
+    threads: [[take(A, LAST + 1_000)], [take(A, LAST - 3_000)], [take(A, LAST + 6_500)]],
   }),
 ]

@@ -58,7 +58,7 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
   /** Of the window at hand; where nothing was charged in it, nothing changes. */
   protected override refunded(state: Counted, tokens: bigint, nowUs: bigint): Counted | undefined {
     const { window, count } = this.#standing(state, nowUs)
-    return count > 0n ? spentIn(window, max(0n, count - tokens), nowUs) : state
+    return count > 0n ? { window, count: max(0n, count - tokens) } : state
   }
 
   protected override penalized(state: Counted | undefined, tokens: bigint, nowUs: bigint): Counted {
@@ -69,18 +69,19 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
   protected override givenBack(state: Counted, { atUs }: OracleBooking, tokens: bigint, nowUs: bigint): Counted | undefined {
     const { window, count } = this.#standing(state, nowUs)
     if (window.startUs !== this.#windows(atUs).startUs || count === 0n) return state
-    return spentIn(window, max(0n, count - tokens), nowUs)
+    return { window, count: max(0n, count - tokens) }
   }
 
   /** In the same windows a key stays where it is; else what it has spent goes with it into the new window of now. */
   protected override adopt(spec: PolicySpec, nowUs: bigint): (state: Counted) => Counted | undefined {
     if (spec.algorithm !== 'fixed-window') throw new TypeError('a fixed window stays one')
     const sameWindows = isSame(this.#spec, spec)
+    const isSameLimit = this.#spec.limit === spec.limit
     const old = this.#windows
     this.#spec = spec
     this.#windows = windowsOf(spec)
     return ({ window, count }) => {
-      if (sameWindows) return { window, count: min(count, this.#limit()) }
+      if (sameWindows) return { window, count: isSameLimit ? count : min(count, this.#limit()) }
       const spent = window.startUs >= old(nowUs).startUs ? count : 0n
       return spentIn(this.#windows(nowUs), min(spent, this.#limit()), nowUs)
     }

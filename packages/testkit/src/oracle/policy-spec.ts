@@ -24,6 +24,8 @@ export interface SlidingWindowSpec {
   readonly algorithm: 'sliding-window'
   readonly limit: number
   readonly windowMs: number
+  /** The oracle counts exactly: so do compact counters, in windows that hold fewer than 128. */
+  readonly counters?: 'compact'
 }
 
 export interface SlidingLogSpec {

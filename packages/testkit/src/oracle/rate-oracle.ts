@@ -93,16 +93,18 @@ export class RateOracle extends KeyedOracle<Arrival> {
     return wanted > 0n && mayBe && debt > 0n ? this.#arrival(nowUs, max(0n, debt - wanted)) : arrival
   }
 
-  /** What each key has spent stays spent, at most the new burst; a fraction of a token is rounded up to the new units. */
+  /** What each key has spent stays spent, at most the new burst, a fraction of a token rounded up to the new units; with the numbers of before all stays. */
   protected override adopt(spec: PolicySpec | RateSpec, nowUs: bigint): (arrival: Arrival) => Arrival {
     if (!('burst' in spec)) throw new TypeError('a rate stays a rate')
     const old = this.#emission
     const next = accepted(spec)
+    const before = this.measureOf()
     this.#spec = spec
     this.#emission = next
+    const isSame = this.measureOf() === before
     return (arrival) => {
       const spent = ceilDiv(max(0n, arrival - nowUs * old.q) * next.perToken, old.perToken)
-      return this.#arrival(nowUs, min(next.capacity, spent))
+      return this.#arrival(nowUs, isSame ? spent : min(next.capacity, spent))
     }
   }
 

@@ -53,16 +53,16 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
   }
 
   protected override freshAtUs(log: Log = [], nowUs: bigint): bigint {
-    const newest = log.at(-1)
-    if (newest === undefined) return nowUs
-    return this.#used(log, max(nowUs, newest.atUs)) > 0n ? this.#endUs(newest) : this.#opensUs(log, nowUs)
+    const fromUs = max(nowUs, log.at(-1)?.atUs ?? nowUs)
+    const newest = this.#live(log, fromUs).findLast(({ cost }) => cost > 0n)
+    return newest === undefined ? this.#opensUs(log, nowUs) : this.#endUs(newest)
   }
 
   protected override taken(log: Log = [], cost: bigint, nowUs: bigint): Log {
     return this.#appended(log, { atUs: this.#stored(nowUs), cost })
   }
 
-  /** The newest first, of those that still count. A log that is ahead stays so, and what is left of a request then counts from there. */
+  /** The newest first, of those that still count. The newest time stays, and what is left of a request counts from there. */
   protected override refunded(log: Log, tokens: bigint, nowUs: bigint): Log {
     return this.#lessened(log, tokens, nowUs, () => true)
   }
@@ -97,6 +97,8 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
     if (spec.algorithm !== 'sliding-log') throw new TypeError('a log stays one')
     const old = this.copy() as SlidingLogOracle
     this.#spec = spec
+    const isSame = old.#limit() === this.#limit() && old.#spec.windowMs === spec.windowMs && old.#tickUs() === this.#tickUs()
+    if (isSame && old.#spec.slotBytes === spec.slotBytes) return (log) => log
     // A log that is ahead is read as of its newest.
     return (log) => old.#live(log, max(nowUs, log.at(-1)?.atUs ?? nowUs)).map(({ atUs, cost }) => ({ atUs: this.#stored(atUs), cost }))
   }
@@ -114,11 +116,9 @@ export class SlidingLogOracle extends KeyedOracle<Log> {
   #lessened(log: Log, tokens: bigint, nowUs: bigint, counts: (entry: Entry) => boolean): Log {
     const newest = log.at(-1)
     if (newest === undefined) return log
-    const isAhead = this.#opensUs(log, nowUs) > nowUs
-    const fromUs = isAhead ? newest.atUs : nowUs
+    const fromUs = max(nowUs, newest.atUs)
     if (this.#used(log, fromUs) === 0n) return log
     const less = lessened(log, tokens, (entry) => this.#endUs(entry) > fromUs && counts(entry))
-    if (!isAhead) return less.some((entry) => this.#endUs(entry) > nowUs) ? less : []
     // What is left of a request in part counts from the newest's time; with nothing left there, its time stays.
     const last = less.at(-1)
     const isPart = this.#spec.slotBytes === 8 && last !== undefined && last.atUs < newest.atUs && !log.includes(last)

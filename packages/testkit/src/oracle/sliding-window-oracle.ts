@@ -65,19 +65,18 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
   /** Of the window at hand; where nothing was charged in it, nothing changes. */
   protected override refunded(state: Counts, tokens: bigint, nowUs: bigint): Counts | undefined {
     const counts = this.#standing(state, nowUs)
-    return counts.current > 0n ? this.#lessened(counts, tokens, nowUs) : state
+    return counts.current > 0n ? lessened(counts, tokens) : state
   }
 
   protected override penalized(state: Counts | undefined, tokens: bigint, nowUs: bigint): Counts {
     const counts = this.#standing(state, nowUs)
-    const packed = this.#limit() <= PACKED_MOST && this.#windowUs() >= PACKED_WINDOW_US
-    const most = packed ? min(PENALTY_LIMITS * this.#limit(), PACKED_MOST) : PENALTY_LIMITS * this.#limit()
+    const most = this.#words() === 'packed' ? min(PENALTY_LIMITS * this.#limit(), PACKED_MOST) : PENALTY_LIMITS * this.#limit()
     return { ...counts, current: max(counts.current, min(counts.current + tokens, most)) }
   }
 
   protected override givenBack(state: Counts, { atUs }: OracleBooking, tokens: bigint, nowUs: bigint): Counts | undefined {
     const counts = this.#standing(state, nowUs)
-    return counts.number === this.#numberOf(atUs) && counts.current > 0n ? this.#lessened(counts, tokens, nowUs) : state
+    return counts.number === this.#numberOf(atUs) && counts.current > 0n ? lessened(counts, tokens) : state
   }
 
   /** Over the same windows a key stays where it is; else what it has used counts as spent in the new window of now. */
@@ -86,6 +85,8 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
     const old = this.copy() as SlidingWindowOracle
     this.#spec = spec
     const limit = this.#limit()
+    const isSame = old.#limit() === limit && old.#windowUs() === this.#windowUs() && old.#words() === this.#words()
+    if (isSame) return (state) => state
     if (old.#windowUs() === this.#windowUs() && old.#words() === this.#words()) {
       return ({ number, previous, current }) => ({ number, previous: min(previous, limit), current: min(current, limit) })
     }
@@ -105,12 +106,6 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
     const number = this.#numberOf(nowUs)
     if (state !== undefined && state.number >= number) return state
     return { number, previous: state?.number === number - 1n ? state.current : 0n, current: 0n }
-  }
-
-  /** Nothing counted at all, in a window that has begun, is as good as new. */
-  #lessened(counts: Counts, tokens: bigint, nowUs: bigint): Counts | undefined {
-    const current = max(0n, counts.current - tokens)
-    return current === 0n && counts.previous === 0n && this.#startUs(counts) <= nowUs ? undefined : { ...counts, current }
   }
 
   /** At a moment of the window that they are of. */
@@ -142,6 +137,7 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
 
   /** How counts are written; where that changes, a key goes over as to other windows. */
   #words(): string {
+    if (this.#spec.counters === 'compact') return 'compact'
     if (this.#limit() > PACKED_MOST) return 'wide'
     return this.#windowUs() < PACKED_WINDOW_US ? 'short' : 'packed'
   }
@@ -153,4 +149,9 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
   #limit(): bigint {
     return BigInt(this.#spec.limit)
   }
+}
+
+/** Also with nothing left in it the window stays. */
+function lessened(counts: Counts, tokens: bigint): Counts {
+  return { ...counts, current: max(0n, counts.current - tokens) }
 }

@@ -1,0 +1,161 @@
+import { ENTRIES_PER_LINE } from './core-memory.js'
+import type { MemoryPieces } from './memory-pieces.js'
+import type { OpenCore } from './open-core.js'
+import { isInhabited, isOfBlock, isOfEpoch, kindOf, type SectionOptions, SectionWords, STATE_KIND, TICKET_KIND } from './section-words.js'
+
+const WORD_BYTES = 8
+/** Looks at an entry that others keep changing. */
+const MOST_LOOKS = 10_000
+/** Looks at an entry with a ticket, each after a longer pause: its thread may have died. The sweep that then begins anew sees to that. */
+const TICKET_LOOKS = 20
+
+/** A part of the memory. */
+interface Part {
+  readonly address: number
+  readonly bytes: Uint8Array
+}
+
+/** Copies one section, under the policy that this thread's core knows. */
+export class SectionCopy {
+  private readonly open: OpenCore
+  private readonly epoch: number
+  private readonly layout: SectionWords
+  private readonly bytes: Uint8Array
+  private readonly words: BigUint64Array
+  private readonly block: number
+  private readonly stride: number
+  private readonly companions: number
+  /** The first of an entry's companions is a header, the others are no words that change by themselves. */
+  private readonly isLog: boolean
+  // A line and the companions of its entries, as they are copied.
+  private readonly line = new BigUint64Array(2 * ENTRIES_PER_LINE)
+  private readonly halves = new Uint32Array(this.line.buffer)
+  private readonly beside: Uint8Array
+  private readonly besideWords: BigUint64Array
+  private readonly besideHalves: Uint32Array
+  private readonly lineBytes = new Uint8Array(this.line.buffer)
+  private readonly entryBytes: number
+  private readonly stateOffset: number
+  private keys = 0
+
+  constructor(open: OpenCore, epoch: number) {
+    this.open = open
+    this.epoch = epoch
+    this.layout = new SectionWords(open)
+    this.block = open.core.policyBlock()
+    this.bytes = new Uint8Array(open.memory.buffer)
+    this.words = new BigUint64Array(open.memory.buffer)
+    this.stride = open.field(this.block, 'BLOCK_STRIDE')
+    this.companions = open.field(this.block, 'BLOCK_COMPANIONS')
+    this.isLog = open.field(this.block, 'BLOCK_FORM') === open.constant('LOG')
+    this.beside = new Uint8Array(ENTRIES_PER_LINE * this.stride)
+    this.besideWords = new BigUint64Array(this.beside.buffer)
+    this.besideHalves = new Uint32Array(this.beside.buffer)
+    this.entryBytes = open.constant('ENTRY_SIZE')
+    this.stateOffset = open.constant('STATE')
+  }
+
+  get options(): SectionOptions {
+    return this.layout.options
+  }
+
+  /** The table and what belongs to it. False: another policy is in force by now, or a key would not stand still. */
+  tableTo(pieces: MemoryPieces, isSame: () => boolean): boolean {
+    const { open, stride } = this
+    const { lines } = open
+    // A policy that grew the memory just now; or what was read of it was not whole, but then the epoch is another one, too.
+    if (this.companions + lines * ENTRIES_PER_LINE * stride > this.bytes.length || !isSame()) return false
+    const table = this.layout.at('TABLE')
+    for (let i = 0; i < lines; i++) {
+      const at = table + i * this.lineBytes.length
+      if (this.isUnused(at)) continue
+      const companions = this.companions + i * ENTRIES_PER_LINE * stride
+      if (!this.copyLine(at, companions) || !isSame()) return false
+      pieces.add(at, this.lineBytes)
+      if (stride > 0) pieces.add(companions, this.beside)
+    }
+    return true
+  }
+
+  /** What is beside the table: the first lines, the block of the policy, the gates. */
+  heads(): readonly Part[] {
+    const { layout, open } = this
+    const head = this.part(open.section, layout.at('RELEASED'))
+    new DataView(head.bytes.buffer).setBigUint64(open.constant('KEYS'), BigInt(this.keys), true)
+    return [head, this.part(this.block, this.block + layout.blockBytes), this.part(layout.gates, layout.at('DESCRIPTORS'))]
+  }
+
+  private part(from: number, to: number): Part {
+    return { address: from, bytes: this.bytes.slice(from, to) }
+  }
+
+  /** Entries are used one after another. */
+  private isUnused(line: number): boolean {
+    return Atomics.load(this.words, (line + this.stateOffset) / WORD_BYTES) === 0n
+  }
+
+  private copyLine(at: number, companions: number): boolean {
+    for (let i = 0; i < ENTRIES_PER_LINE; i++) {
+      if (!this.copyEntry(i, at + i * this.entryBytes, companions + i * this.stride)) return false
+      if (isInhabited(this.halves[4 * i] as number, this.halves[4 * i + 1] as number)) this.keys++
+    }
+    return true
+  }
+
+  private copyEntry(i: number, entry: number, companions: number): boolean {
+    let tickets = 0
+    for (let looks = 0; looks < MOST_LOOKS && tickets < TICKET_LOOKS; looks++) {
+      const kind = this.looked(i, entry, companions)
+      if (kind === TICKET_KIND) this.open.core.yieldAfter(++tickets)
+      else if (kind !== undefined) return kind !== STATE_KIND || isOfEpoch(this.halves[4 * i + 3] as number, this.epoch)
+    }
+    return false
+  }
+
+  /**
+   * Copies an entry, of which the state word says whether it still is the same afterwards: permits and previous counts change only with
+   * it, requests of a log only with it or the header. The kind of the state; a ticket's also when it is another word's; undefined when
+   * something changed.
+   */
+  private looked(i: number, entry: number, companions: number): number | undefined {
+    const { line, halves, words } = this
+    const stateAt = (entry + this.stateOffset) / WORD_BYTES
+    const state = Atomics.load(words, stateAt)
+    line[2 * i + 1] = state
+    const kind = kindOf(halves[4 * i + 3] as number)
+    if (kind === TICKET_KIND) return this.settled(stateAt)
+    line[2 * i] = state === 0n ? 0n : Atomics.load(words, entry / WORD_BYTES)
+    // Of an entry that is changing hands the companions are nobody's.
+    if (this.stride > 0 && kind === STATE_KIND && !isOfBlock(halves[4 * i] as number)) {
+      const outcome = this.isLog ? this.lookedAtLog(i, companions) : this.lookedAtWords(i, companions)
+      if (outcome !== STATE_KIND) return outcome
+    } else this.beside.fill(0, i * this.stride, (i + 1) * this.stride)
+    return Atomics.load(words, stateAt) === state ? kind : undefined
+  }
+
+  /** Slots that the header does not hold may hold anything. */
+  private lookedAtLog(i: number, companions: number): number | undefined {
+    const { besideHalves, besideWords, stride, words } = this
+    const header = Atomics.load(words, companions / WORD_BYTES)
+    this.beside.set(this.bytes.subarray(companions, companions + stride), i * stride)
+    besideWords[(i * stride) / WORD_BYTES] = header
+    if (kindOf(besideHalves[(i * stride) / 4 + 1] as number) === TICKET_KIND) return this.settled(companions / WORD_BYTES)
+    return Atomics.load(words, companions / WORD_BYTES) === header ? STATE_KIND : undefined
+  }
+
+  private lookedAtWords(i: number, companions: number): number {
+    const { besideHalves, besideWords, stride, words } = this
+    const first = (i * stride) / WORD_BYTES
+    for (let word = 0; word < stride / WORD_BYTES; word++) {
+      besideWords[first + word] = Atomics.load(words, companions / WORD_BYTES + word)
+      if (kindOf(besideHalves[2 * (first + word) + 1] as number) === TICKET_KIND) return this.settled(companions / WORD_BYTES + word)
+    }
+    return STATE_KIND
+  }
+
+  /** Its thread may have died: the core sees to it that no ticket stays. */
+  private settled(word: number): number {
+    this.open.core.settledWord(word * WORD_BYTES)
+    return TICKET_KIND
+  }
+}

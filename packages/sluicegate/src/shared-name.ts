@@ -1,0 +1,57 @@
+// A name that several threads see and may change.
+
+/** One more than the length while it is being written. */
+const VERSION = 0
+const LENGTH = 1
+const TEXT = 2
+/** No name of a policy is longer. */
+const MOST_LETTERS = 120
+/** Looks at a name that is being written, before the one last seen is taken for it. */
+const PATIENCE = 1000
+
+/**
+ * A short text in shared memory, ASCII.
+ *
+ * Ordering: the version is odd while somebody writes, and another one afterwards. What was read while it stood still at an even one is
+ * whole. A thread that dies while it writes leaves every thread with the name that it saw last.
+ */
+export class SharedName {
+  /** What to post to another thread. */
+  readonly shared: SharedArrayBuffer
+  private readonly words: Int32Array
+  private last = ''
+
+  /** @param name the text, or what another thread posted of it. */
+  constructor(name: string | SharedArrayBuffer) {
+    this.shared = typeof name === 'string' ? new SharedArrayBuffer((TEXT + MOST_LETTERS) * 4) : name
+    this.words = new Int32Array(this.shared)
+    if (typeof name === 'string') this.text = name
+  }
+
+  get text(): string {
+    for (let look = 0; look < PATIENCE; look++) {
+      const version = Atomics.load(this.words, VERSION)
+      if (version % 2 !== 0) continue
+      const text = this.read()
+      if (Atomics.load(this.words, VERSION) !== version) continue
+      this.last = text
+      break
+    }
+    return this.last
+  }
+
+  /** Of two threads that write at the same time one has its way. */
+  set text(text: string) {
+    this.last = text
+    const version = Atomics.load(this.words, VERSION)
+    if (version % 2 !== 0 || Atomics.compareExchange(this.words, VERSION, version, version + 1) !== version) return
+    Atomics.store(this.words, LENGTH, text.length)
+    for (let i = 0; i < text.length; i++) Atomics.store(this.words, TEXT + i, text.charCodeAt(i))
+    Atomics.store(this.words, VERSION, version + 2)
+  }
+
+  private read(): string {
+    const length = Math.min(Atomics.load(this.words, LENGTH), MOST_LETTERS)
+    return String.fromCharCode(...Array.from({ length }, (_, i) => Atomics.load(this.words, TEXT + i)))
+  }
+}
