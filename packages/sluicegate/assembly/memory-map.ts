@@ -27,6 +27,8 @@ export const BLOCKED_UNTIL: usize = 8
 export const LINES: usize = 16
 /** 1: deny a newcomer when nothing is idle; 0: forget the key with the least debt that would pass. */
 export const DENY_WHEN_FULL: usize = 24
+/** The option of that name, 0 when it was not given: JavaScript keeps it here for one who makes another section beside this one. */
+export const MAX_KEYS: usize = 32
 
 /** Latest time at which an owner was judged idle and forgotten, microseconds since the Unix epoch. */
 export const TAKEOVER_HIGH: usize = 64

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { flood } from 'sluicegate-testkit'
+import { CREW_ALGORITHMS, flood } from 'sluicegate-testkit'
 
 const MEBIBYTE = 2 ** 20
 
@@ -13,3 +13,16 @@ test('I6, I7: a million distinct keys through a table of 20,000 leave memory fla
   assert.ok(result.rssGrewBytes < 32 * MEBIBYTE, `${result.rssGrewBytes} bytes`)
   assert.ok(result.stats.evictions > 100_000)
 })
+
+for (const { name, cost, specOf, keyOf } of CREW_ALGORITHMS) {
+  test(`I6, I7 ${name}: forty thousand keys through a table of 500 leave memory flat and an abuser limited to the token`, () => {
+    const result = flood({ distinctKeys: 40_000, maxKeys: 500, spec: specOf(5, 200), cost, keyOf, usPerKey: 25 })
+    assert.equal(result.excess, undefined)
+    assert.equal(result.abuserPassed, result.abuserBudget)
+    assert.equal(result.memoryGrewBytes, 0)
+    assert.ok(
+      result.abuserPassed >= 5 && result.stats.evictions > 10_000,
+      `${result.abuserPassed} passed, ${result.stats.evictions} evictions`,
+    )
+  })
+}

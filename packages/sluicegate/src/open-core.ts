@@ -1,5 +1,5 @@
 import { type Core, type CoreHost, closedCore } from './core.js'
-import { ENTRIES_PER_LINE, grownBy, TABLE_OFFSET } from './core-memory.js'
+import { ENTRIES_PER_LINE, grownBy } from './core-memory.js'
 import { CORE_WASM_BASE64 } from './core-wasm.gen.js'
 import type { LimiterStats } from './limiter.js'
 import type { ReleaseWords } from './release-watch.js'
@@ -8,10 +8,8 @@ import type { ReleaseWords } from './release-watch.js'
 export type Reason = 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE' | 'EVICTED'
 
 const REASONS: readonly Reason[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED']
-const LINES_OFFSET = 16
 /** The half of the epoch word that counts. */
-const EPOCH_OFFSET = 4
-const LINE_BYTES = 64
+const EPOCH_HALF = 4
 
 let compiled: WebAssembly.Module | undefined
 
@@ -73,7 +71,7 @@ export class OpenCore {
 
   /** Lines of the table. */
   get lines(): number {
-    return new Int32Array(this.memory.buffer, this.section + LINES_OFFSET, 1)[0] as number
+    return new Int32Array(this.memory.buffer, this.section + this.constant('LINES'), 1)[0] as number
   }
 
   /** Entries of the table. */
@@ -83,12 +81,12 @@ export class OpenCore {
 
   /** Changes whenever another policy, or time base, is put in force. */
   epoch(): number {
-    return Atomics.load(new Int32Array(this.memory.buffer, this.section + EPOCH_OFFSET, 1), 0)
+    return Atomics.load(new Int32Array(this.memory.buffer, this.section + this.constant('EPOCH') + EPOCH_HALF, 1), 0)
   }
 
   /** Address of the companions that the memory was laid out with. */
   firstCompanions(): number {
-    return this.section + TABLE_OFFSET + this.lines * LINE_BYTES
+    return this.section + this.constant('TABLE') + this.lines * this.constant('LINE_SIZE')
   }
 
   /** Address of new companions, of `stride` bytes an entry. */

@@ -102,7 +102,7 @@ interface Placed {
 }
 
 /** Undefined when no policy was ever written there. */
-function placedIn(open: OpenCore, block: number): Placed | undefined {
+export function placedIn(open: OpenCore, block: number): Placed | undefined {
   if (open.field(block, 'BLOCK_CAPACITY') === 0) return undefined
   const view = open.description(block)
   const areas = {

@@ -82,7 +82,7 @@ export class SectionCopy {
     const { layout, open } = this
     const head = this.part(open.section, layout.at('RELEASED'))
     new DataView(head.bytes.buffer).setBigUint64(open.constant('KEYS'), BigInt(this.keys), true)
-    return [head, this.part(this.block, this.block + layout.blockBytes), this.part(layout.gates, layout.at('DESCRIPTORS'))]
+    return [head, this.part(this.block, this.block + layout.blockBytes), this.part(layout.at('GATES'), layout.at('DESCRIPTORS'))]
   }
 
   private part(from: number, to: number): Part {

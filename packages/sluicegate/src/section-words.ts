@@ -2,20 +2,14 @@ import type { OpenCore } from './open-core.js'
 
 // A section of a memory as those see it who copy or restore it as a whole: the core's `memory-map.ts` and `words.ts` say what it is.
 
-const BLOCK_COUNT = 64
-const BLOCK_BYTES = 512
 const FINGERPRINT_SHIFT = 16
 /** Of the high half of a state word. */
 const KIND_SHIFT = 30
 const EPOCH_SHIFT = 27
 const EPOCH_MASK = 7
-/** Beside the number of lines: whether newcomers are denied when it is full, and the option `maxKeys`, 0 when it was not given. */
-const DENY_WHEN_FULL = 24
-const MAX_KEYS = 32
 
 /** What a word is, by its two highest bits: what a ticket has, no state, header, permit or previous count has. */
 export const STATE_KIND = 1
-export const MARK_KIND = 2
 export const TICKET_KIND = 3
 
 /** By the high half of a word. */
@@ -51,22 +45,13 @@ export class SectionWords {
     return this.open.section + this.open.constant(name)
   }
 
-  /** What only threads that run know, from `RELEASED` to here, begins afresh after a restart; then come the policy blocks. */
-  get blocks(): number {
-    return this.at('RELEASE_GROUPS') + 4 * this.open.constant('RELEASE_GROUP_COUNT')
-  }
-
   /** The block of the policy whose ticket the epoch word holds. */
   blockOf(ticket: number): number {
-    return this.blocks + (ticket % BLOCK_COUNT) * BLOCK_BYTES
+    return this.at('BLOCKS') + (ticket % this.open.constant('BLOCK_COUNT')) * this.blockBytes
   }
 
   get blockBytes(): number {
-    return BLOCK_BYTES
-  }
-
-  get gates(): number {
-    return this.blocks + BLOCK_COUNT * BLOCK_BYTES
+    return this.open.constant('BLOCK_SIZE')
   }
 
   /** The end of the table. */
@@ -76,14 +61,14 @@ export class SectionWords {
 
   /** The options that the section was made with. */
   get options(): SectionOptions {
-    const words = new BigUint64Array(this.open.memory.buffer, this.open.section)
-    const maxKeys = Number(Atomics.load(words, MAX_KEYS / 8))
-    return { denyWhenFull: Atomics.load(words, DENY_WHEN_FULL / 8) !== 0n, ...(maxKeys > 0 ? { maxKeys } : {}) }
+    const words = new BigUint64Array(this.open.memory.buffer)
+    const maxKeys = Number(Atomics.load(words, this.at('MAX_KEYS') / 8))
+    return { denyWhenFull: Atomics.load(words, this.at('DENY_WHEN_FULL') / 8) !== 0n, ...(maxKeys > 0 ? { maxKeys } : {}) }
   }
 
   /** Writes down the number of keys that the section was made for, in a memory that nobody shares yet. */
   noteMaxKeys(maxKeys: number | undefined): void {
-    new BigUint64Array(this.open.memory.buffer, this.open.section)[MAX_KEYS / 8] = BigInt(maxKeys ?? 0)
+    new BigUint64Array(this.open.memory.buffer)[this.at('MAX_KEYS') / 8] = BigInt(maxKeys ?? 0)
   }
 }
 

@@ -1,22 +1,28 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { crewFor, oracleFor, Random } from 'sluicegate-testkit'
+import { CREW_ALGORITHMS, crewFor, oracleFor, policyOf, Random } from 'sluicegate-testkit'
 import { createLimiter, gcra, manualClock, tokenBucket } from './index.js'
 
 // Threads at work while something else changes under them: the time base, the policy, the keys in the table.
 
 const WORKERS = 4
+const START_MS = 1_789_000_000_000
 const HOUR_MS = 3_600_000
+/** So many updates make a storm, however often the workers have to be asked until there were so many. */
+const ENOUGH = 40
+const MOST_ROUNDS = 50
 
-test('I1, I2: while the time base moves, hour after hour, workers admit what the oracle does', async (t) => {
-  // A prime: the finest units there are, whose time base moves every few hours.
+const crew = crewFor({ after }, WORKERS)
+
+test('I1, I2: while the time base moves, hour after hour, workers admit what the oracle does', async () => {
+  // A prime: the finest units there are, whose time base moves every few hours. That of the other forms moves in workers.test.ts.
   const spec = { limit: 999_983, windowMs: 366 * 24 * HOUR_MS, burst: 5000 }
   for (const policyOf of [gcra, tokenBucket]) {
-    const clock = manualClock(1_789_000_000_000)
+    const clock = manualClock(START_MS)
     const limiter = createLimiter(policyOf({ limit: spec.limit, window: spec.windowMs, burst: spec.burst }), { clock, maxKeys: 100 })
     const oracle = oracleFor({ algorithm: 'gcra', ...spec })
-    const crew = crewFor(t, WORKERS, { handle: limiter.handle() })
+    await crew.attach({ handle: limiter.handle() })
     const random = new Random(4)
     const keys = Array.from({ length: 10 }, (_, i) => `key ${i}`)
     for (const key of keys) assert.deepEqual(limiter.take(key, spec.burst).allowed, oracle.take(key, spec.burst, clock.nowMs()).allowed)
@@ -26,58 +32,101 @@ test('I1, I2: while the time base moves, hour after hour, workers admit what the
       for (const [i, key] of keys.entries()) {
         let expected = 0
         while (expected < WORKERS * 300 && oracle.take(key, 1, clock.nowMs()).allowed) expected++
-        assert.equal(sum(passed.map((byKey) => byKey[i] ?? 0)), expected, `round ${round}, ${key}`)
+        assert.equal(sumOf(passed, i), expected, `round ${round}, ${key}`)
       }
     }
   }
 })
 
-test('I1, I2: a storm of updates that change nothing gives no token and takes none', async (t) => {
-  const limiter = createLimiter(tokenBucket({ limit: 2000, window: '1h' }), { clock: manualClock(1_789_000_000_000), maxKeys: 200 })
-  const crew = crewFor(t, 2, { handle: limiter.handle() })
-  const keys = Array.from({ length: 50 }, (_, i) => `key ${i}`)
-  let done = false
-  const taking = crew.ask({ kind: 'take', keys, rounds: 1500 }).finally(() => {
-    done = true
+for (const { name, cost, specOf, keyOf } of CREW_ALGORITHMS) {
+  test(`I1, I2 ${name}: a storm of updates that change nothing gives no token and takes none`, async () => {
+    const spec = specOf(200, HOUR_MS)
+    const limiter = createLimiter(policyOf(spec), { clock: manualClock(START_MS), maxKeys: 20 * MOST_ROUNDS })
+    await crew.attach({ handle: limiter.handle() })
+    let updates = 0
+    for (let round = 0; updates < ENOUGH; round++) {
+      assert.ok(round < MOST_ROUNDS, `${updates} updates`)
+      const keys = Array.from({ length: 20 }, (_, i) => keyOf(`round ${round} key ${i}`))
+      const taking = crew.ask({ kind: 'take', keys, rounds: 250, cost })
+      await meanwhile(taking, () => limiter.update(policyOf(spec, { name: `update ${updates++}` })))
+      const passed = (await taking) as number[][]
+      for (const i of keys.keys()) assert.equal(sumOf(passed, i), 200)
+    }
+    assert.equal(limiter.stats().contentions, 0)
   })
-  let updates = 0
-  while (!done) {
-    for (let i = 0; i < 20; i++) limiter.update(tokenBucket({ limit: 2000, window: '1h', name: `update ${updates++}` }))
+
+  test(`I1, I2 ${name}: updates to less and back to more, in a race, give at most what they take off, and take nothing`, async () => {
+    const [much, less] = [200, 120]
+    const [looser, tighter] = [policyOf(specOf(much, HOUR_MS)), policyOf(specOf(less, HOUR_MS))]
+    const limiter = createLimiter(looser, { clock: manualClock(START_MS), maxKeys: 20 * MOST_ROUNDS })
+    await crew.attach({ handle: limiter.handle() })
+    // Whoever has spent more than the new limit has spent the new limit. Requests and permits stay what they were.
+    const isForgiving = ['token-bucket', 'gcra', 'fixed-window', 'sliding-window'].includes(looser.algorithm)
+    let cuts = 0
+    for (let round = 0; cuts < ENOUGH; round++) {
+      assert.ok(round < MOST_ROUNDS, `${cuts} times tighter and looser`)
+      const keys = Array.from({ length: 20 }, (_, i) => keyOf(`round ${round} key ${i}`))
+      const before = cuts
+      const taking = crew.ask({ kind: 'take', keys, rounds: 250, cost })
+      await meanwhile(taking, () => {
+        limiter.update(tighter)
+        limiter.update(looser)
+        cuts++
+      })
+      const passed = (await taking) as number[][]
+      const most = isForgiving ? much + (cuts - before) * (much - less) : much
+      for (const [i, key] of keys.entries()) {
+        let all = sumOf(passed, i)
+        while (limiter.take(key, cost).allowed) all++
+        assert.ok(all >= much && all <= most, `${key}: ${all} of ${most}`)
+      }
+    }
+    assert.equal(limiter.stats().contentions, 0)
+  })
+
+  test(`I7 ${name}: in a crowd of workers with ever new keys, those in debt and those blocked are never let through`, async () => {
+    const limiter = createLimiter(policyOf(specOf(5, HOUR_MS)), { clock: manualClock(START_MS), maxKeys: 60 })
+    const abusers = Array.from({ length: 20 }, (_, i) => keyOf(`abuser ${i}`))
+    for (const [i, key] of abusers.entries()) {
+      if (i % 2 === 0) limiter.penalize(key, 30 * cost)
+      else limiter.block(key, '1h')
+    }
+    await crew.attach({ handle: limiter.handle() })
+    for (let round = 0; round < 5; round++) {
+      const newcomers = Array.from({ length: 200 }, (_, i) => keyOf(`round ${round} newcomer ${i}`))
+      const passed = (await crew.ask({ kind: 'take', keys: [...newcomers, ...abusers], rounds: 2, cost })) as number[][]
+      for (const i of abusers.keys()) assert.equal(sumOf(passed, newcomers.length + i), 0, `abuser ${i}`)
+    }
+    assert.ok(limiter.stats().evictions > 100)
+  })
+
+  test(`I1 ${name}: what evictions in a crowd give away is at most what was forgotten`, async () => {
+    const limiter = createLimiter(policyOf(specOf(6, HOUR_MS)), { clock: manualClock(START_MS), maxKeys: 40 })
+    await crew.attach({ handle: limiter.handle() })
+    const keys = Array.from({ length: 200 }, (_, i) => keyOf(`key ${i}`))
+    const passed = (await crew.ask({ kind: 'take', keys, rounds: 10, cost })) as number[][]
+    const tokens = cost * keys.reduce((all, _, i) => all + sumOf(passed, i), 0)
+    const { evictions } = limiter.stats()
+    // A key that may be forgotten would still pass a take of 1: it owes at most the limit less one.
+    assert.ok(tokens <= keys.length * 6 * cost + evictions * (6 * cost - 1), `${tokens} passed, ${evictions} evictions`)
+    assert.ok(evictions > 0)
+  })
+}
+
+/** Again and again, until the work is done. */
+async function meanwhile(work: Promise<unknown>, act: () => void): Promise<void> {
+  let isDone = false
+  const done = work.finally(() => {
+    isDone = true
+  })
+  while (!isDone) {
+    act()
     await nextTurn()
   }
-  const passed = (await taking) as number[][]
-  for (const i of keys.keys()) assert.equal(sum(passed.map((byKey) => byKey[i] ?? 0)), 2000)
-  t.diagnostic(`${updates} updates`)
-  assert.ok(updates > 100)
-})
+  await done
+}
 
-test('I7: in a crowd of workers with ever new keys, those in debt and those blocked are never let through', async (t) => {
-  const limiter = createLimiter(tokenBucket({ limit: 5, window: '1h' }), { clock: manualClock(1_789_000_000_000), maxKeys: 60 })
-  const abusers = Array.from({ length: 20 }, (_, i) => `abuser ${i}`)
-  for (const [i, key] of abusers.entries()) {
-    if (i % 2 === 0) limiter.penalize(key, 30)
-    else limiter.block(key, '1h')
-  }
-  const crew = crewFor(t, WORKERS, { handle: limiter.handle() })
-  for (let round = 0; round < 20; round++) {
-    const newcomers = Array.from({ length: 500 }, (_, i) => `round ${round} newcomer ${i}`)
-    const passed = (await crew.ask({ kind: 'take', keys: [...newcomers, ...abusers], rounds: 2 })) as number[][]
-    assert.equal(sum(passed.flatMap((byKey) => byKey.slice(newcomers.length))), 0)
-  }
-  assert.ok(limiter.stats().evictions > 1000)
-})
-
-test('I1: what evictions in a crowd give away is at most what was forgotten', async (t) => {
-  const burst = 6
-  const limiter = createLimiter(gcra({ limit: burst, window: '1h' }), { clock: manualClock(1_789_000_000_000), maxKeys: 40 })
-  const crew = crewFor(t, WORKERS, { handle: limiter.handle() })
-  const keys = Array.from({ length: 200 }, (_, i) => `key ${i}`)
-  const passed = sum(((await crew.ask({ kind: 'take', keys, rounds: 50 })) as number[][]).flat())
-  const { evictions } = limiter.stats()
-  // A key that may be forgotten would still pass a take of 1: it owes at most the burst less one.
-  assert.ok(passed <= keys.length * burst + evictions * (burst - 1), `${passed} passed, ${evictions} evictions`)
-})
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, n) => total + n, 0)
+/** What all workers passed on one key. */
+function sumOf(passed: readonly (readonly number[])[], key: number): number {
+  return passed.reduce((sum, byKey) => sum + (byKey[key] ?? 0), 0)
 }

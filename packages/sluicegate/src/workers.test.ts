@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import {
   CREW_ALGORITHMS,
   crewFor,
+  EndlessDemand,
   firstOver,
   type OracleDecision,
   oracleFor,
@@ -11,15 +12,12 @@ import {
   Random,
   windowMsOf,
 } from 'sluicegate-testkit'
-import { createLimiter, gcra, manualClock, type Policy, preciseClock, tokenBucket } from './index.js'
+import { allOf, concurrency, createLimiter, gcra, manualClock, type Policy, preciseClock, slidingWindow, tokenBucket } from './index.js'
 
 const WORKERS = 4
 const START_MS = 1_789_000_000_000
 const DAY_MS = 86_400_000
 const STEPS = 150
-/** So long nobody is without a turn. */
-const MOST_WAITS = 3000
-const WAIT_MS = 10
 
 const crew = crewFor({ after }, WORKERS)
 
@@ -66,20 +64,19 @@ for (const { name, cost, specOf, keyOf } of CREW_ALGORITHMS) {
     const spec = specOf(20, 10)
     const windowUs = windowMsOf(spec) * 1000
     const oracle = oracleFor(spec)
-    const [clockUs, deniedUs] = [new BigInt64Array(new SharedArrayBuffer(8)), new BigInt64Array(new SharedArrayBuffer(8))]
-    const stop = new Int32Array(new SharedArrayBuffer(4))
+    const clockUs = new BigInt64Array(new SharedArrayBuffer(8))
     let nowUs = START_MS * 1000
     clockUs[0] = BigInt(nowUs)
     const limiter = createLimiter(policyOf(spec), { clock: { nowMs: () => Number(Atomics.load(clockUs, 0)) / 1000 }, maxKeys: 10 })
     await crew.attach({ handle: limiter.handle(), clockUs })
     const hot = keyOf('hot')
-    const asking = crew.ask({ kind: 'always-ask', key: hot, cost, stop, deniedUs })
+    const demand = new EndlessDemand(crew, hot, cost)
     const random = new Random(2)
     const expected: { readonly atUs: number; readonly cost: number }[] = []
     for (let step = 0; step < STEPS; step++) {
       for (let i = passingTakes(oracle, hot, cost, nowUs / 1000); i > 0; i--) expected.push({ atUs: nowUs, cost })
       // Once one was denied all that this moment has to give is given.
-      awaitReading(deniedUs, nowUs)
+      demand.awaitDenialAt(nowUs)
       const toEndUs = windowUs - (nowUs % windowUs)
       nowUs += random.pick([
         1,
@@ -91,17 +88,46 @@ for (const { name, cost, specOf, keyOf } of CREW_ALGORITHMS) {
       ])
       Atomics.store(clockUs, 0, BigInt(nowUs))
     }
-    Atomics.store(stop, 0, 1)
     for (let i = passingTakes(oracle, hot, cost, nowUs / 1000); i > 0; i--) expected.push({ atUs: nowUs, cost })
-    const admissions = ((await asking) as number[][])
-      .flat()
-      .sort((a, b) => a - b)
-      .map((atUs) => ({ atUs, cost }))
+    const admissions = (await demand.end()).map((atUs) => ({ atUs, cost }))
     assert.equal(firstOver(spec, admissions), undefined)
     assert.deepEqual(admissions, expected)
     assert.ok(admissions.length > 300, `${admissions.length} admitted`)
   })
 }
+
+for (const [name, spec, key] of [
+  ['concurrency', concurrency({ limit: 14, ttl: '1h' }), 'hot'],
+  ['all-of with permits, one key', allOf([concurrency({ limit: 14, ttl: '1h' }), concurrency({ limit: 16, ttl: '2h' })]), 'hot'],
+  [
+    'all-of with permits, a key each',
+    allOf([concurrency({ limit: 16, ttl: '1h' }), concurrency({ limit: 14, ttl: '2h' })]),
+    ['hot', 'too'],
+  ],
+] as const) {
+  test(`I1, I2 ${name}: ${WORKERS} workers that take and release hold at most the limit between them, at times all of it, and in the end nothing`, async () => {
+    const limiter = createLimiter(spec, { clock: manualClock(START_MS), maxKeys: 10 })
+    await crew.attach({ handle: limiter.handle() })
+    const inFlight = new Int32Array(new SharedArrayBuffer(4))
+    const most = (await crew.ask({ kind: 'hold', key, cost: 2, rounds: 5000, inFlight })) as number[]
+    assert.equal(Math.max(...most), 14)
+    assert.deepEqual([inFlight[0], limiter.peek(key).remaining], [0, 14])
+    assert.equal(limiter.stats().contentions, 0)
+  })
+}
+
+test(`I1 sliding window, compact, far beyond what is counted exactly: ${WORKERS} workers admit the limit, give or take 1 %`, async () => {
+  const limit = 100_000_000
+  const clock = manualClock(START_MS)
+  const limiter = createLimiter(slidingWindow({ limit, window: '1s', counters: 'compact' }), { clock, maxKeys: 10 })
+  await crew.attach({ handle: limiter.handle() })
+  for (let window = 0; window < 5; window++) {
+    const passed = (await crew.ask({ kind: 'take', keys: ['hot'], rounds: 4000, cost: 10_007 })) as number[][]
+    const admitted = 10_007 * sum(passed.flat())
+    assert.ok(Math.abs(admitted - limit) < limit / 100, `${admitted} admitted`)
+    clock.advance(2000)
+  }
+})
 
 test('an update in one thread is seen by the next take in all, whoever makes it', async (t) => {
   const limiter = createLimiter(tokenBucket({ limit: 1, window: '1h' }), { clock: manualClock() })
@@ -132,16 +158,6 @@ test('a worker knows the same keys by the same secret, and the same time by the 
     assert.ok(blocked !== undefined && beforeMs >= blocked.decision.retryAfterMs && blocked.decision.retryAfterMs >= afterMs)
   }
 })
-
-/** Until somebody was denied by that reading. Nothing here has to go on meanwhile. */
-function awaitReading(deniedUs: BigInt64Array, us: number): void {
-  for (let wait = 0; wait < MOST_WAITS; wait++) {
-    const seen = Atomics.load(deniedUs, 0)
-    if (Number(seen) >= us) return
-    Atomics.wait(deniedUs, 0, seen, WAIT_MS)
-  }
-  assert.fail('nobody asks any more')
-}
 
 function numbersOf(decision: OracleDecision): OracleDecision {
   const { allowed, limit, remaining, retryAfterMs, resetAfterMs } = decision

@@ -33,7 +33,7 @@ export const CREW_ALGORITHMS: readonly CrewAlgorithm[] = [
   single('sliding window, short', 1, (limit, windowMs) => ({
     algorithm: 'sliding-window',
     limit,
-    windowMs: Math.min(SHORT_MS, windowMs),
+    windowMs: shorter(windowMs),
   })),
   single('sliding window, wide', WIDE_COST, (limit, windowMs) => ({ algorithm: 'sliding-window', limit, windowMs })),
   single('sliding window, compact', 1, (limit, windowMs) => ({ algorithm: 'sliding-window', limit, windowMs, counters: 'compact' })),
@@ -44,9 +44,14 @@ export const CREW_ALGORITHMS: readonly CrewAlgorithm[] = [
   { name: 'all-of, a key each', cost: 1, specOf: several, keyOf: (name) => [name, `${name}, too`, `the third ${name}`] },
 ]
 
-/** How long until everything is over, and a length to take steps of. */
+/** The window of a policy, of several the longest. */
 export function windowMsOf(spec: PolicySpec): number {
   return spec.algorithm === 'all-of' ? Math.max(...spec.parts.map(windowMsOf)) : spec.windowMs
+}
+
+/** Other windows are other windows still. */
+function shorter(windowMs: number): number {
+  return Math.round(((SHORT_MS * windowMs) / (windowMs + 1000)) * 1000) / 1000
 }
 
 function single(name: string, cost: number, specOf: (limit: number, windowMs: number) => SinglePolicySpec): CrewAlgorithm {

@@ -42,7 +42,7 @@ export class Mate {
 }
 
 /** Several worker threads that share a limiter. */
-class Crew {
+export class Crew {
   readonly #mates: readonly Mate[]
 
   constructor(size: number, start?: WorkerStart) {

@@ -1,6 +1,6 @@
 import { Script } from 'node:vm'
 import { parentPort, workerData } from 'node:worker_threads'
-import { attachLimiter, type Key, type Limiter, type LimiterHandle, type Permit } from 'sluicegate'
+import { attachLimiter, type Key, type Limiter, type LimiterHandle, type Permit, type Policy } from 'sluicegate'
 import { live } from './limiter-life.js'
 import type { StormReport, WorkerJob, WorkerStart } from './worker-job.js'
 
@@ -12,6 +12,7 @@ const LIFE_MS = 1
 const MOST_HELD = 5
 
 let clockUs: BigInt64Array | undefined
+let stepUs = 0n
 let readingUs = 0
 let handle: LimiterHandle
 let limiter: Limiter
@@ -26,12 +27,13 @@ async function attachTo(start: WorkerStart): Promise<void> {
   handle = start.handle as LimiterHandle
   const { attach } = start
   clockUs = start.clockUs
+  stepUs = BigInt(start.stepUs ?? 0)
   const clock = clockUs && { nowMs: () => readUs() / 1000 }
   limiter = attach === undefined ? attachLimiter(handle, clock && { clock }) : (await import(attach.module))[attach.name](handle)
 }
 
 function readUs(): number {
-  readingUs = clockUs === undefined ? 0 : Number(Atomics.load(clockUs, 0))
+  readingUs = clockUs === undefined ? 0 : Number(Atomics.add(clockUs, 0, stepUs))
   return readingUs
 }
 
@@ -118,15 +120,19 @@ function hold({ key, cost, rounds, inFlight }: Job<'hold'>): number {
 }
 
 function storm({ keys, cost, policies, rounds }: Job<'storm'>): StormReport {
-  const known = new Set(policies.map((policy) => JSON.stringify(policy)))
+  const known = new Set(policies.flatMap(each))
   const passed = keys.map(() => 0)
   const torn: string[] = []
   for (let round = 0; round < rounds; round++) {
     limiter.update(policies[round % policies.length] as (typeof policies)[number])
     const i = round % keys.length
     if (limiter.take(keys[i] as Key, cost).allowed) passed[i] = (passed[i] as number) + 1
-    const seen = JSON.stringify(limiter.policy)
-    if (!known.has(seen)) torn.push(seen)
+    for (const seen of each(limiter.policy)) if (!known.has(seen)) torn.push(seen)
   }
   return { passed, torn }
+}
+
+/** The policy, or each of several: these change one after another. */
+function each(policy: Policy): string[] {
+  return (policy.policies ?? [policy]).map((single) => JSON.stringify(single))
 }

@@ -8,6 +8,8 @@ export interface WorkerStart {
   readonly attach?: { readonly module: string; readonly name: string }
   /** Microseconds since the Unix epoch, for a limiter whose clock is the crew's own. */
   readonly clockUs?: BigInt64Array
+  /** Microseconds by which every reading of that clock moves it on; default 0. */
+  readonly stepUs?: number
 }
 
 /** What a worker can be asked to do with its end of the limiter. */

@@ -8,7 +8,7 @@ import { alignedWindows, calendarWindows } from '../oracle/windows.js'
 import { Random } from '../random.js'
 import { randomPolicyOf } from '../sequences/random-policy.js'
 import type { Admission } from './admission.js'
-import { firstPositionExcess, firstWindowExcess } from './window-history.js'
+import { firstPositionExcess, firstShortfall, firstWindowExcess } from './window-history.js'
 
 const SECONDS = alignedWindows(1_000_000n)
 
@@ -42,6 +42,34 @@ test('what no aligned window shows is seen in the position between two', () => {
   const admissions = [999_999, 1_000_000].map((atUs) => ({ atUs, cost: 3 }))
   assert.equal(firstWindowExcess(3, SECONDS, admissions), undefined)
   assert.deepEqual(firstPositionExcess(5, 1_000_000, admissions), { fromUs: 999_999, toUs: 1_000_000, admitted: 6, budget: 5 })
+})
+
+test('a moment at which a log held back is found, and none where every window up to a moment is full', () => {
+  const admissions = [0, 300_000, 1_000_000, 1_300_000].map((atUs) => ({ atUs, cost: 2 }))
+  const full = [300_000, 999_999, 1_000_000, 1_299_999, 1_300_000, 1_999_999]
+  assert.equal(firstShortfall(4, 1_000_000, admissions, full), undefined)
+  // What passed a window ago is over, and what passes a microsecond later is not there yet.
+  assert.deepEqual(firstShortfall(4, 1_000_000, admissions, [...full, 2_000_000]), { atUs: 2_000_000, admitted: 2 })
+  assert.deepEqual(firstShortfall(4, 1_000_000, admissions, [299_999]), { atUs: 299_999, admitted: 2 })
+  assert.deepEqual(firstShortfall(4, 1_000_000, admissions.toSpliced(2, 1), full), { atUs: 1_000_000, admitted: 2 })
+  assert.equal(firstShortfall(4, 1_000_000, admissions, []), undefined)
+})
+
+test('a history is over as soon as one admission comes a microsecond early', () => {
+  const random = new Random(3)
+  for (let run = 0; run < 50; run++) {
+    const admissions: Admission[] = []
+    for (let i = 0; i < 200; i++) {
+      const atUs = i < 10 ? random.integer(0, 999_999) : (admissions[i - 10] as Admission).atUs + 1_000_000
+      admissions.push({ atUs, cost: 1 })
+      admissions.sort((a, b) => a.atUs - b.atUs)
+    }
+    assert.equal(firstPositionExcess(10, 1_000_000, admissions), undefined)
+    const early = random.integer(10, 199)
+    const { atUs } = admissions[early] as Admission
+    const moved = admissions.with(early, { atUs: atUs - 1, cost: 1 })
+    assert.equal(firstPositionExcess(10, 1_000_000, moved)?.toUs, atUs - 1)
+  }
 })
 
 test('the oracles of windows keep their bounds, whatever the clock does', () => {

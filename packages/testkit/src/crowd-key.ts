@@ -1,0 +1,62 @@
+import type { Key } from 'sluicegate'
+import { AllOfOracle } from './oracle/all-of-oracle.js'
+import type { Oracle } from './oracle/oracle.js'
+import { oracleFor } from './oracle/oracle-for.js'
+import type { PolicySpec } from './oracle/policy-spec.js'
+
+/** How many ways of standing explain an answer: of those where all was remembered, and where something was forgotten. */
+interface Explained {
+  readonly kept: number
+  readonly lost: number
+}
+
+/** How a key may stand: an oracle for each policy, and how they answer together. */
+interface Standing {
+  readonly parts: readonly Oracle[]
+  readonly whole: Oracle
+}
+
+/** One of a crowd: all the ways in which it may stand, as each of its policies may have forgotten it where a take of 1 would pass. */
+export class CrowdKey {
+  readonly #key: Key
+  #standings: readonly Standing[]
+
+  constructor(spec: PolicySpec, key: Key) {
+    this.#key = key
+    this.#standings = [standing(spec.algorithm === 'all-of' ? spec.parts.map(oracleFor) : [oracleFor(spec)], spec.algorithm === 'all-of')]
+  }
+
+  /** Goes on in those ways only that fit, in a call at that time; a key that was turned away was forgotten by at least one policy. */
+  goOn(fits: (oracle: Oracle) => boolean, nowMs: number, isTurnedAway: boolean): Explained {
+    const forgetful = this.#standings.flatMap((standing) => this.#forgetting(standing, nowMs))
+    const kept = isTurnedAway ? [] : this.#standings.filter(({ whole }) => fits(whole))
+    const lost = forgetful.filter(({ whole }) => fits(whole))
+    this.#standings = [...new Map([...kept, ...lost].map((standing) => [standing.whole.standing(this.#key), standing])).values()]
+    return { kept: kept.length, lost: lost.length }
+  }
+
+  /** Every way to forget some of it. */
+  #forgetting({ parts, whole }: Standing, nowMs: number): Standing[] {
+    const may = parts.map((part, i) => part.peek(this.#own(i), 1, nowMs).remaining >= 1)
+    const found: Standing[] = []
+    for (let chosen = 1; chosen < 2 ** parts.length; chosen++) {
+      if (parts.some((_, i) => isChosen(chosen, i) && !may[i])) continue
+      const copies = parts.map((part) => part.copy())
+      for (const [i, copy] of copies.entries()) if (isChosen(chosen, i)) copy.forget(this.#own(i))
+      found.push(standing(copies, whole instanceof AllOfOracle))
+    }
+    return found
+  }
+
+  #own(part: number): string {
+    return typeof this.#key === 'string' ? this.#key : (this.#key[part] as string)
+  }
+}
+
+function standing(parts: readonly Oracle[], isAllOf: boolean): Standing {
+  return { parts, whole: isAllOf ? new AllOfOracle(parts) : (parts[0] as Oracle) }
+}
+
+function isChosen(chosen: number, part: number): boolean {
+  return ((chosen >> part) & 1) === 1
+}
