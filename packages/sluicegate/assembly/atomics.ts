@@ -1,8 +1,10 @@
 import { EXPLORED } from "./build-flags"
 import { yieldPoint } from "./host"
 
-// Every access to shared words goes through here. WebAssembly atomics are sequentially consistent: all threads see one order
-// of all of them. The arguments in table.ts and claim.ts lean on that and on nothing weaker.
+// Every word by which threads decide goes through here, but for slots of 4 bytes (ring.ts). What does not: policy blocks, which do
+// not change while they can be read (policy-block.ts, update.ts), what a later swap publishes (plain.ts), and counts by which
+// nothing is decided (releases.ts). WebAssembly atomics are sequentially consistent: all threads see one order of all of them. The
+// arguments in table.ts and claim.ts lean on that and on nothing weaker.
 
 @inline export function load(address: usize): u64 {
   if (EXPLORED) yieldPoint()

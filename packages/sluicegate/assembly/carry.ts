@@ -83,8 +83,9 @@ function carried(value: u64, entry: usize, ofBlock: bool, from: usize, to: usize
 }
 
 /**
- * The words before it are lost (this thread paused for many changes, and no swap of its own can succeed any more): all that can be
- * said is what a key may have spent at most.
+ * The blocks before it are gone: this thread paused for many changes. All that can be said of a bucket is what it may have spent at
+ * most, of windows, logs and permits nothing. Neither reaches anybody: every state word was carried over since, so that no swap of
+ * this thread from the word it read can succeed any more, and a denial or a peek looks at that word once more and starts again.
  */
 function spent(block: usize, sinceUs: i64, ofBlock: bool): u64 {
   const us = sinceUs - field(block, BLOCK_BASE_US)

@@ -3,8 +3,8 @@ import { baseUs, capacity, countBits, policyBlock, tickUs, windowUs } from "./po
 import { CANCEL, DEEPEST_DEBT_BURSTS, PENALIZE, REFUND, RESERVE, RESET, TAKE } from "./verbs"
 import { waitFor } from "./waits"
 
-// Fixed window: number of the window since the time base | count. A window of the calendar goes by the second at which it
-// begins instead of a number, and JavaScript knows its ends.
+// Fixed window: number of the window since the time base | count. A window of the calendar goes by the minute at which it
+// begins instead of a number, and JavaScript knows its ends, also whole minutes.
 //
 // A window later than now (the clock stepped back, or tokens are booked ahead) is closed until it begins: what was spent in
 // the one at hand is not known any more.

@@ -55,7 +55,7 @@ export const RELEASE_GROUPS: usize = 2048
 export const RELEASE_GROUP_COUNT: u32 = 512
 
 export const BLOCKS: usize = 4096
-export const BLOCK_COUNT: u64 = 64
+export const BLOCK_COUNT: i32 = 64
 export const BLOCK_SIZE: usize = 512
 /** Offsets in a policy block. The ticket is marked while its holder writes. */
 export const BLOCK_TICKET: usize = 0

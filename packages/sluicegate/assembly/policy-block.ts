@@ -6,13 +6,13 @@ import * as bucket from "./token-bucket"
 
 // A policy in shared memory. A block is written by the one thread that has put its ticket there, before the swap of the epoch
 // word that publishes it. It is not used again while its writer is at it, however long he pauses, nor while a state word may
-// need it; a writer that dies leaves one of the 64 blocks unused.
+// need it; a writer that dies leaves one of the 64 blocks unused, unless no other is to be had (update.ts).
 
 /** More than any value of a state word. */
 const PAST_ALL_UNITS: i64 = 1 << 57
 
 @inline export function blockAddress(ticket: u64): usize {
-  return base + BLOCKS + <usize>(ticket % BLOCK_COUNT) * BLOCK_SIZE
+  return base + BLOCKS + <usize>(ticket % <u64>BLOCK_COUNT) * BLOCK_SIZE
 }
 
 @inline export function ticketOf(epochWord: u64): u64 {

@@ -108,8 +108,8 @@ export function policyBlock(): usize {
 
 /** How far ahead of now a state word of this time base may surely lie, in microseconds. */
 export function mostAheadUs(): i64 {
-  // A quarter of the range lies beyond the time by which the base moves; a debt has to be exact in a double, too.
-  return isRate() ? (rebaseAtUs - baseUs) / 8 : (rebaseAtUs - baseUs) / 3 - windowUs
+  // Nearly a quarter of the range lies beyond the time by which the base moves; a debt has to be exact in a double, too.
+  return isRate() ? (rebaseAtUs - baseUs) / 8 : (rebaseAtUs - baseUs) / 4 - windowUs
 }
 
 /** Whether the policy is a bucket or GCRA. */

@@ -17,6 +17,9 @@ const ARRIVAL_UNITS: i64 = 1 << 56
 /** No time base lasts longer: 570 years, so that the end of any block fits a value. */
 const LONGEST_US: i64 = 1 << 54
 
+/** Policies in a row whose time bases are apart, unless a window is so long that there is no room for it. */
+const MOST_APART: i64 = 4096
+
 /** In a block's ticket: somebody is writing. */
 const WRITING: u64 = 1 << 32
 /** Blocks of so many policies back are kept: state words lag by at most 7, and a thread that reads one may lag itself. */
@@ -29,7 +32,7 @@ export function propose(): usize {
   let tries = -1
   while (true) {
     tries++
-    if (tries >= <i32>BLOCK_COUNT) pause(tries)
+    if (tries >= BLOCK_COUNT) pause(tries)
     const ticket = ticketOf(add(base + TICKETS, 1))
     const block = blockAddress(ticket)
     const before = load(block + BLOCK_TICKET)
@@ -84,7 +87,8 @@ export function update(block: usize, nowUs: i64, seenCompanions: i64, seenSlots:
 /** One attempt to follow the policy that this thread knows. `keepsDebt`: to the letter, not at most to the new burst. */
 function publish(block: usize, nowUs: i64, keepsDebt: bool): bool {
   const rangeUs = rangeOf(block)
-  setField(block, BLOCK_BASE_US, wholeTicks(nowUs - rangeUs / 2, max<i64>(field(block, BLOCK_TICK_US), 1)))
+  const tickUs = max<i64>(field(block, BLOCK_TICK_US), 1)
+  setField(block, BLOCK_BASE_US, wholeTicks(nowUs - rangeUs / 2, tickUs) - ticksApart(rangeUs, tickUs) * tickUs)
   setField(block, BLOCK_REBASE_AT_US, nowUs + rangeUs / 4)
   setField(block, BLOCK_SINCE_US, nowUs)
   // What changes no number changes nothing about a key either, such as what is booked ahead.
@@ -100,6 +104,15 @@ function publish(block: usize, nowUs: i64, keepsDebt: bool): bool {
   refresh()
   sweepShareOf(next >> 32)
   return true
+}
+
+/**
+ * Ticks by which the base of the next policy lies farther back, another number for each: a state word has three bits of its epoch, and
+ * a thread that pauses for eight changes must not find the word that it had read, as of another policy. What a key has spent reads
+ * differently from each base.
+ */
+function ticksApart(rangeUs: i64, tickUs: i64): i64 {
+  return <i64>(epoch + 1) % max<i64>(min<i64>(MOST_APART, rangeUs / 32 / tickUs), 1)
 }
 
 /** Whether the core reads the same in both blocks. */

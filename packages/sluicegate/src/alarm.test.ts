@@ -7,6 +7,10 @@ import { type Due, DueHeap } from './due-heap.js'
 
 const SEED = 20_261_121
 
+function noFailure(error: unknown): never {
+  throw error
+}
+
 function alert(ring: (nowUs: number) => void): Alert {
   return { dueUs: 0, order: 0, place: -1, ring }
 }
@@ -63,7 +67,7 @@ test('a heap gives back what is in it, soonest first, whatever was removed betwe
 
 test('ten thousand alerts take one timer at a time, and none when all are cleared', () => {
   const { clock, count, counted } = countedClock()
-  const alarm = new Alarm(counted)
+  const alarm = new Alarm(counted, noFailure)
   const rung: number[] = []
   const alerts = Array.from({ length: 10_000 }, (_, i) => alert(() => rung.push(i)))
   alerts.forEach((one, i) => void alarm.set(one, 1_000 + i, i))
@@ -78,7 +82,7 @@ test('ten thousand alerts take one timer at a time, and none when all are cleare
 
 test('a sooner alert moves the timer, a later one does not', () => {
   const { clock, count, counted } = countedClock()
-  const alarm = new Alarm(counted)
+  const alarm = new Alarm(counted, noFailure)
   const rung: string[] = []
   alarm.set(
     alert(() => rung.push('late')),
@@ -113,7 +117,7 @@ test('a timer that fires before the clock is there is set again', () => {
     },
   }
   const rung: number[] = []
-  new Alarm(early).set(
+  new Alarm(early, noFailure).set(
     alert((nowUs) => rung.push(nowUs)),
     5_000,
     0,
@@ -128,7 +132,7 @@ test('a clock without timers is looked at again when real time has gone by', (t)
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let nowMs = 0
   const rung: number[] = []
-  new Alarm({ nowMs: () => nowMs }).set(
+  new Alarm({ nowMs: () => nowMs }, noFailure).set(
     alert((nowUs) => rung.push(nowUs)),
     100_000,
     0,
@@ -144,7 +148,7 @@ test('a clock without timers is looked at again when real time has gone by', (t)
 
 test('an alert may set itself again while it rings', () => {
   const clock = manualClock()
-  const alarm = new Alarm(clock)
+  const alarm = new Alarm(clock, noFailure)
   const rung: number[] = []
   const again = alert((nowUs) => {
     rung.push(nowUs)

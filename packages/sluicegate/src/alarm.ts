@@ -15,10 +15,18 @@ export class Alarm {
   private cancelTimer: (() => void) | undefined
   private timerUs = Number.POSITIVE_INFINITY
   private isRinging = false
+  private isFailing = false
+  private readonly onFailure: (error: unknown) => void
 
-  /** A clock without timers is looked at when as much real time has gone by. */
-  constructor(clock: Clock) {
+  /**
+   * A clock without timers is looked at when as much real time has gone by.
+   *
+   * @param onFailure called, with what the clock threw, when nobody knows any more when to ring: to clear all alerts. Never within a call
+   * to the alarm.
+   */
+  constructor(clock: Clock, onFailure: (error: unknown) => void) {
     this.clock = clock
+    this.onFailure = onFailure
     this.ticker = tickerOf(clock)
     this.after = clock.after?.bind(clock) ?? (preciseClock().after as NonNullable<Clock['after']>)
   }
@@ -48,16 +56,37 @@ export class Alarm {
   }
 
   private arm(): void {
-    this.cancelTimer?.()
+    const { cancelTimer } = this
     this.cancelTimer = undefined
     this.timerUs = Number.POSITIVE_INFINITY
-    const { first } = this.alerts
-    if (first === undefined) return
+    try {
+      cancelTimer?.()
+      if (this.alerts.first !== undefined) this.armFor(this.alerts.first)
+    } catch (error) {
+      this.timerUs = Number.POSITIVE_INFINITY
+      this.fail(error)
+    }
+  }
+
+  private armFor(first: Alert): void {
     this.timerUs = first.dueUs
     // A coarse clock stands still until it is read anew. The delay is from the clock's own fraction of a microsecond: from the reading, which
     // is rounded, a timer might come one too early or too late.
     this.ticker.read()
     this.cancelTimer = this.after(Math.max(0, first.dueUs / 1000 - this.clock.nowMs()), () => this.ring())
+  }
+
+  /** Whoever set an alert, or was rung, is in the midst of something. */
+  private fail(error: unknown): void {
+    if (this.isFailing) return
+    this.isFailing = true
+    queueMicrotask(() => {
+      try {
+        this.onFailure(error)
+      } finally {
+        this.isFailing = false
+      }
+    })
   }
 
   /** A timer that fires before the clock is there, or whose alert was cleared, is set again. */
@@ -70,6 +99,8 @@ export class Alarm {
         this.alerts.remove(first)
         first.ring(nowUs)
       }
+    } catch (error) {
+      this.fail(error)
     } finally {
       this.isRinging = false
       this.arm()

@@ -1,7 +1,8 @@
 import { type Duration, toMs } from './duration.js'
 import { PolicyError } from './errors.js'
 
-const MAX_KEY_LENGTH = 1024
+/** In UTF-16 units. */
+export const MAX_KEY_LENGTH = 1024
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_BLOCK_MS = 100 * 366 * 86_400_000
 

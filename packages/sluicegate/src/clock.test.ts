@@ -52,6 +52,13 @@ test('a manual clock takes finite times only', () => {
     assert.throws(() => manualClock(wrong), { code: 'CLOCK_INVALID' })
     assert.throws(() => manualClock().advance(wrong), { code: 'CLOCK_INVALID' })
   }
+  for (const wrong of [null, undefined, '5', 5n, {}]) {
+    const clock = manualClock(7)
+    const refused = { name: 'PolicyError', code: 'CLOCK_INVALID', option: 'ms', value: wrong }
+    assert.throws(() => clock.advance(wrong as number), refused)
+    assert.throws(() => clock.set(wrong as number), refused)
+    assert.equal(clock.nowMs(), 7)
+  }
 })
 
 test('the handle of a manual clock leads to the same time', () => {
@@ -102,6 +109,36 @@ for (const clockOf of [preciseClock, coarseClock]) {
     assert.ok(Math.abs(there - here) < 5)
   })
 }
+
+test('a thread that is interrupted while it compares its clocks compares them again', (t) => {
+  const clock = preciseClock()
+  const offsetMs = (): number => {
+    const handle = clockHandle(clock)
+    return handle.kind === 'precise' ? handle.monotonicMs : Number.NaN
+  }
+  const undisturbedMs = offsetMs()
+  const hrtime = process.hrtime
+  const busy = (ms: number): void => {
+    const untilMs = performance.now() + ms
+    while (performance.now() < untilMs);
+  }
+  for (const [beforeMs, afterMs] of [
+    [1, 0],
+    [0, 1],
+    [1, 1],
+  ] as const) {
+    let readings = 0
+    t.mock.method(process, 'hrtime', () => {
+      const isInterrupted = readings++ % 3 < 2
+      if (isInterrupted) busy(beforeMs)
+      const reading = hrtime()
+      if (isInterrupted) busy(afterMs)
+      return reading
+    })
+    const disturbedMs = offsetMs()
+    assert.ok(Math.abs(disturbedMs - undisturbedMs) < 0.2, `${disturbedMs - undisturbedMs} ms`)
+  }
+})
 
 test('a clock of the caller travels in no handle', () => {
   assert.deepEqual(clockHandle({ nowMs: () => 0 }), { kind: 'custom' })

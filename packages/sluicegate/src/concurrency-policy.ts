@@ -25,7 +25,7 @@ const MAX_LIMIT = 10_000
  */
 export function concurrency(options: ConcurrencyOptions): ConcurrencyPolicy {
   checkOptions(options, ['limit', 'ttl', 'name'], '{ limit: 20, ttl: "30s" }')
-  const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT)
+  const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT, false)
   const windowMs = checkedWindowMs(options.ttl ?? '30s', 'ttl')
   const name = checkedName(options.name, defaultName('concurrency', limit, windowMs))
   return Object.freeze({ algorithm: 'concurrency', name, limit, windowMs, burst: limit })

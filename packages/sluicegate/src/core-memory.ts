@@ -8,9 +8,9 @@ const ENTRY_BYTES = 16
 export const ENTRIES_PER_LINE = 4
 /** Table entries a key: at this load every key finds room in its range, and a million keys take 23.3 bytes each. */
 const ENTRIES_PER_KEY = 1.45
-const TABLE_OFFSET = 135_168
+export const TABLE_OFFSET = 135_168
 /** Descriptors begin at multiples of it. */
-const SECTION_ALIGNMENT = 512
+export const SECTION_ALIGNMENT = 512
 
 /** The place of one policy's keys in a memory. */
 export interface Section {

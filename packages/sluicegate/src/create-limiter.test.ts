@@ -42,6 +42,32 @@ test('options that are undefined count as not given', () => {
   assert.equal(limiter.take('k').allowed, true)
 })
 
+test('options that are no object are refused by every way to a limiter', () => {
+  const limiter = createLimiter(POLICY, { maxKeys: 10 })
+  const [handle, snapshot] = [limiter.handle(), limiter.snapshot()]
+  for (const wrong of [null, 5, 'fast', [], [1], () => undefined, true] as never[]) {
+    const refused = { name: 'PolicyError', code: 'OPTION_INVALID', option: 'options', value: wrong }
+    assert.throws(() => createLimiter(POLICY, wrong), refused)
+    assert.throws(() => attachLimiter(handle, wrong), refused)
+    assert.throws(() => restoreLimiter(snapshot, wrong), refused)
+  }
+})
+
+test('a key that no call takes is on no list', () => {
+  for (const option of ['allow', 'deny'] as const) {
+    for (const key of ['', 'x'.repeat(1025)]) {
+      assert.throws(() => createLimiter(POLICY, { maxKeys: 10, [option]: ['a', key] }), { code: 'KEY_INVALID', option, value: key })
+    }
+    createLimiter(POLICY, { maxKeys: 10, [option]: ['x'.repeat(1024)] })
+  }
+})
+
+test('bytes that are no snapshot are told by their number', () => {
+  assert.throws(() => restoreLimiter(new Uint8Array(100)), /all the bytes that snapshot\(\) gave \(got a Uint8Array of 100 bytes\)/)
+  assert.throws(() => restoreLimiter(Buffer.alloc(3)), /\(got a Uint8Array of 3 bytes\)/)
+  assert.throws(() => restoreLimiter('text' as never), /\(got "text"\)/)
+})
+
 test('what is no policy is refused', () => {
   for (const wrong of [null, undefined, {}, 'gcra', { ...POLICY, algorithm: 'x' }]) {
     assert.throws(() => createLimiter(wrong as never), { code: 'POLICY_INVALID', option: 'policy' })
@@ -56,8 +82,22 @@ test('a policy that came as JSON is as good as the one it was made from', () => 
 test('a clock that reads nothing usable is misuse at the call that read it', () => {
   let reading: unknown = 0
   const limiter = createLimiter(POLICY, { clock: { nowMs: () => reading as number } })
-  for (reading of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 1e300, undefined]) {
-    assert.throws(() => limiter.take('k'), { name: 'PolicyError', code: 'CLOCK_INVALID' })
+  for (reading of [
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    Number.NEGATIVE_INFINITY,
+    1e300,
+    1e18,
+    -1e13,
+    undefined,
+    null,
+    '5',
+    5n,
+    [5],
+    new Date(5),
+  ]) {
+    const said = /^clock: nowMs\(\) must return a number of milliseconds since the Unix epoch, within 285 years of it/
+    assert.throws(() => limiter.take('k'), { name: 'PolicyError', code: 'CLOCK_INVALID', value: reading, message: said })
     assert.throws(() => limiter.peek('k'), { name: 'PolicyError', code: 'CLOCK_INVALID' })
   }
   reading = 1000

@@ -101,7 +101,10 @@ function checkedSizes({ hotKeys = 0, maxWaiters = DEFAULT_MAX_WAITERS }: Limiter
   return { hotKeys, maxWaiters }
 }
 
-function checkNames(options: object, known: ReadonlySet<string>): void {
+function checkNames(options: unknown, known: ReadonlySet<string>): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new PolicyError('OPTION_INVALID', 'options', options, 'must be an object such as { hotKeys: 10 }')
+  }
   for (const [name, value] of Object.entries(options)) {
     if (!known.has(name)) throw new PolicyError('OPTION_UNKNOWN', name, value, `is not one of ${[...known].join(', ')}`)
   }

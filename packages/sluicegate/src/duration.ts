@@ -9,12 +9,14 @@ const FORM = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
 /**
  * A duration in milliseconds, finite and >= 0.
  *
+ * @param also what the message is to say besides.
  * @throws {PolicyError} with `code` (default `DURATION_INVALID`) naming `option`.
  */
-export function toMs(duration: Duration, option: string, code: PolicyErrorCode = 'DURATION_INVALID'): number {
+export function toMs(duration: Duration, option: string, code: PolicyErrorCode = 'DURATION_INVALID', also = ''): number {
   const ms = typeof duration === 'string' ? parse(duration) : duration
   if (typeof ms !== 'number' || !Number.isFinite(ms) || ms < 0) {
-    throw new PolicyError(code, option, duration, "must be milliseconds >= 0 or a string such as '250ms', '10s', '1m', '24h', '30d'")
+    const mend = `must be milliseconds >= 0 or a string such as '250ms', '10s', '1m', '24h', '30d'${also}`
+    throw new PolicyError(code, option, duration, mend)
   }
   return ms
 }

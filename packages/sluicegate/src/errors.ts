@@ -55,7 +55,9 @@ export class StoreError extends Error {
 /** Short and safe for messages: long strings are cut, nothing is ever called on the value. */
 function show(value: unknown): string {
   if (typeof value === 'string') return value.length > 60 ? `a string of ${value.length} characters` : JSON.stringify(value)
+  if (typeof value === 'bigint') return `${value}n`
   if (typeof value === 'function') return 'a function'
+  if (value instanceof Uint8Array) return `a Uint8Array of ${value.byteLength} bytes`
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
   return String(value)
 }

@@ -1,3 +1,4 @@
+import { MAX_KEY_LENGTH } from './arguments.js'
 import { PolicyError } from './errors.js'
 import type { KeyList } from './limiter.js'
 
@@ -10,12 +11,15 @@ export interface PreparedKeyList {
   readonly posted: PostedKeyList
 }
 
-/** @throws {PolicyError} `OPTION_INVALID` */
+/** @throws {PolicyError} `OPTION_INVALID`, or `KEY_INVALID` for a key that no call takes. */
 export function preparedKeyList(list: KeyList | undefined, option: 'allow' | 'deny'): PreparedKeyList {
   if (typeof list === 'function') return { has: (key) => asked(list, key, option), posted: 'function' }
   const keys = new Set<string>()
   for (const key of list === undefined ? [] : checkedIterable(list, option)) {
     if (typeof key !== 'string') throw new PolicyError('OPTION_INVALID', option, key, 'must hold strings only')
+    if (key.length === 0 || key.length > MAX_KEY_LENGTH) {
+      throw new PolicyError('KEY_INVALID', option, key, `must hold strings of 1 to ${MAX_KEY_LENGTH} characters`)
+    }
     keys.add(key)
   }
   return { has: (key) => keys.has(key), posted: keys }

@@ -1,13 +1,14 @@
 import { checkedPolicy } from './checked-policy.js'
 import type { Decision } from './decision.js'
 import { PolicyError } from './errors.js'
+import { invalidHandle } from './invalid-handle.js'
 import { preparedKeyList, travelledKeyList } from './key-list.js'
 import type { Key, KeyList, Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
 import { type ListedHandle, ListedLimiter } from './listed-limiter.js'
 import type { Policy } from './policy.js'
 import { type ShadowHandle, ShadowLimiter } from './shadow-limiter.js'
 import type { Snapshot } from './snapshot.js'
-import { checkTier, contentOf, MOST_TIERS, type TieredHandle, TieredLimiter } from './tiered-limiter.js'
+import { areTiers, checkTier, contentOf, MOST_TIERS, type TieredHandle, TieredLimiter } from './tiered-limiter.js'
 import { type Tier, untieredSnapshot } from './tiered-snapshot.js'
 
 // What the options add around a plain limiter, from the outside in: shadow, lists, tiers. Without such an option it stays plain.
@@ -61,6 +62,7 @@ export function attachedLayers(handle: LimiterHandle, attach: (handle: LimiterHa
   if (policyFor === undefined) {
     throw new PolicyError('OPTION_INVALID', 'policyFor', policyFor, 'is a function, which does not travel: pass it again')
   }
+  if (!areTiers(tiers, ownAs)) throw invalidHandle(handle)
   const attached = tiers.map(({ policy, counted }) => ({ policy, counted: attach(counted) }))
   return outer(new TieredLimiter({ own: attach(handle), ownAs, tiers: attached, policyFor }))
 }

@@ -12,7 +12,8 @@ export interface LimiterOptions {
   /**
    * How many keys are tracked at once, at least: 1 to 100,000,000; default 100,000, or as many as fit 1 GiB where each is large. Memory
    * is fixed and touched only as keys come: about 23 bytes a key, and per key 8 more for a sliding window above a limit of 65,535 or
-   * of under 220 ms, 8 for each of `limit` permits, and `slotBytes` for each of `limit` requests of a log.
+   * of under 220 ms, 8 for each of `limit` permits, and `slotBytes` for each of `limit` requests of a log. An `update` to more may add
+   * to it.
    */
   readonly maxKeys?: number
   /** Default `preciseClock()`. */
@@ -22,7 +23,7 @@ export interface LimiterOptions {
    * counts it; `deny` denies the newcomer. A key that is being denied is never forgotten, whichever is chosen.
    */
   readonly onFull?: 'evict' | 'deny'
-  /** Keep a top list of this many keys by demand and by denial, for {@link Limiter.hotKeys}; default 0, none. */
+  /** Keep a top list of this many keys by demand and by denial, for {@link Limiter.hotKeys}: at most 10,000; default 0, none. */
   readonly hotKeys?: number
   /** How many callers may be in {@link Limiter.wait} at once, on this thread: 0 to 1,000,000, default 10,000. */
   readonly maxWaiters?: number
@@ -71,7 +72,10 @@ export interface LimiterStats {
   readonly casRetries: number
   /** Calls given up with `CONTENTION`. */
   readonly contentions: number
-  /** Fixed size of the shared memory, in bytes. */
+  /**
+   * Size of the shared memory, in bytes. It grows with an `update` to more slots than there is room for, and by a page when 64 threads have
+   * died in the middle of a change of several words, and again after each 127 more.
+   */
   readonly memoryBytes: number
 }
 
@@ -101,7 +105,7 @@ export interface LimiterHandle<Answer extends Decision = Decision> {
  * `close()`, and `CONTENTION` if other threads kept it from deciding within a bounded wait.
  */
 export interface Limiter<Answer extends Decision = Decision> {
-  /** The policy in force now, on any thread that shares this limiter. */
+  /** The policy in force now, on any thread that shares this limiter. Of `allOf` it is made anew at each reading. */
   readonly policy: Policy
   /** Takes `cost` tokens if they are there. A denial changes nothing; a cost above the burst is denied with `retryAfterMs: Infinity`. */
   take(key: Key, cost?: number): Answer
@@ -131,10 +135,13 @@ export interface Limiter<Answer extends Decision = Decision> {
   /** The key hashed once. */
   key(key: Key): BoundKey<Answer>
   /**
-   * Changes the policy for all threads that share this limiter, at once. What a key has spent stays spent, at most the new
-   * burst: nobody gets a fresh burst, nobody is locked out for years.
+   * Changes the policy for all threads that share this limiter, at once. With the same numbers, as when only the name is another,
+   * nothing changes about any key. With others what a key has spent stays spent, at most the new burst: nobody gets a fresh burst by
+   * it, nobody is locked out for years. What a bucket owes beyond the new burst, by penalties or by what is booked ahead, is forgiven,
+   * also when the limit is raised again; those who wait keep their times.
    *
-   * @throws {PolicyError} `ALGORITHM_CHANGE`; nothing has changed then.
+   * @throws {PolicyError} `ALGORITHM_CHANGE`, also for another `slotBytes` of a log, and `RANGE_UNSUPPORTED`; nothing has changed then.
+   * @throws {StoreError} `CONTENTION` when keys could not be carried over.
    */
   update(policy: Policy): void
   /** For a worker thread: `attachLimiter(handle)` there shares this exact budget. */
@@ -142,7 +149,7 @@ export interface Limiter<Answer extends Decision = Decision> {
   stats(): LimiterStats
   /**
    * Everything that the limiter knows, as bytes for {@link restoreLimiter}: a restart then hands out no fresh bursts. May be taken
-   * while other threads go on.
+   * while other threads go on: each key is then copied as it stood at one moment, of `allOf` each policy's by itself.
    */
   snapshot(): Uint8Array
   /** The `n` keys with the highest demand and the `n` with the most denials; empty unless the option `hotKeys` is set. Default 10. */

@@ -34,12 +34,16 @@ export function manualOver(shared: SharedArrayBuffer, isMovedElsewhere: boolean)
     }
   }
   const set = (ms: number): void => {
-    if (!Number.isFinite(ms)) throw new PolicyError('CLOCK_INVALID', 'ms', ms, 'must be a finite number of milliseconds')
+    checkMs(ms)
     const isBack = ms < nowMs()
     fireUntil(ms, ({ atMs }) => store(Math.max(nowMs(), atMs)))
     // One of the timers may have moved the time on.
     store(isBack ? ms : Math.max(nowMs(), ms))
     Atomics.notify(cell, 0)
+  }
+  const advance = (ms: number): void => {
+    checkMs(ms)
+    set(nowMs() + ms)
   }
   const watch = async (): Promise<void> => {
     if (isWatching || waitAsync === undefined) return
@@ -67,7 +71,11 @@ export function manualOver(shared: SharedArrayBuffer, isMovedElsewhere: boolean)
     }
     return () => void timers.delete(timer)
   }
-  return { nowMs, set, advance: (ms) => set(nowMs() + ms), after }
+  return { nowMs, set, advance, after }
+}
+
+function checkMs(ms: unknown): void {
+  if (!Number.isFinite(ms)) throw new PolicyError('CLOCK_INVALID', 'ms', ms, 'must be a finite number of milliseconds')
 }
 
 function firstDue(timers: ReadonlySet<ManualTimer>, byMs: number): ManualTimer | undefined {

@@ -2,6 +2,7 @@ import { checkedCost } from './arguments.js'
 import type { Booking } from './booking.js'
 import type { Core } from './core.js'
 import type { Decision } from './decision.js'
+import { laterReading } from './later-reading.js'
 import { MemoryDecisions } from './memory-decisions.js'
 import { RateTerms } from './rate-terms.js'
 import type { ReleaseWords } from './release-watch.js'
@@ -19,7 +20,8 @@ export interface MemoryBooking<Answer extends Decision = Decision> extends Booki
 export interface Descriptor {
   readonly address: number
   readonly nowUs: number
-  readonly isSecondReading: boolean
+  /** How often the clock was read because it had been read too early. */
+  readonly readings: number
 }
 
 /** Takes that lie ahead or are made together with others, and what comes back of them. */
@@ -42,21 +44,20 @@ export class MemoryBookings extends MemoryDecisions {
   }
 
   /**
-   * A take that is written down in a descriptor; it stands if that is committed. Undefined when the clock has to be read again,
-   * unless it was already. What has to be told the caller tells, about the whole.
+   * A take that is written down in a descriptor; it stands if that is committed. A number instead is a later reading, by which all is to
+   * be asked again. What has to be told the caller tells, about the whole.
    */
-  stageHashed(into: Descriptor, key: string, low: number, high: number, cost: number): MemoryBooking | undefined {
+  stageHashed(into: Descriptor, key: string, low: number, high: number, cost: number): MemoryBooking | number {
     const { nowUs } = into
     const answer = this.opened.core.stage(into.address, low, high, nowUs, cost)
     const isLate = Number.isNaN(answer) && this.opened.reason() === 'LATE'
-    if (isLate && !into.isSecondReading) return undefined
     const { terms } = this
+    const late = isLate ? terms.denied(this.opened.core.detailOfUnanswered(), cost) : undefined
+    const laterUs = late && laterReading(this.ticker, nowUs, into.readings, late)
+    if (laterUs !== undefined) return laterUs
     const made =
-      answer >= 0
-        ? terms.allowed(answer)
-        : answer < 0
-          ? terms.denied(-1 - answer, cost)
-          : this.unanswered(key, low, high, nowUs, cost, isLate)
+      late ??
+      (answer >= 0 ? terms.allowed(answer) : answer < 0 ? terms.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost))
     const decision = this.held(made, key, low, high, cost)
     return {
       key,

@@ -6,6 +6,7 @@ import { CountTerms } from './count-terms.js'
 import type { Decision } from './decision.js'
 import { contentions, type EvictionEvent, evictions, tellDenial } from './diagnostics.js'
 import { StoreError } from './errors.js'
+import { laterReading } from './later-reading.js'
 import type { OpenCore } from './open-core.js'
 import type { Policy } from './policy.js'
 import { calendarIn, PolicyChange, publishedPolicy } from './policy-block.js'
@@ -117,7 +118,7 @@ export class MemoryDecisions {
   }
 
   /** A take that the core did not answer with a debt. */
-  protected unanswered(key: string, low: number, high: number, nowUs: number, cost: number, isSecond = false): Decision {
+  protected unanswered(key: string, low: number, high: number, nowUs: number, cost: number): Decision {
     const detail = this.opened.core.detailOfUnanswered()
     switch (this.opened.reason()) {
       case 'EVICTED':
@@ -125,19 +126,27 @@ export class MemoryDecisions {
         return detail >= 0 ? this.terms.allowed(detail) : this.terms.denied(-1 - detail, cost)
       case 'BLOCKED':
         return this.terms.foreseen(this.answered(this.opened.core.peek(low, high, nowUs, cost), key), cost, Math.ceil(detail / 1000))
-      case 'LATE': {
-        // This thread's clock was read before another thread's by which the key was changed, or one forgotten. A new reading
-        // nearly always mends that; after a step back, or where tokens are booked ahead, none would for long.
-        const laterUs = isSecond ? nowUs : this.ticker.read()
-        if (laterUs <= nowUs) return this.terms.denied(detail, cost)
-        const answer = this.opened.core.take(low, high, laterUs, cost)
-        if (answer >= 0) return this.terms.allowed(answer)
-        return answer < 0 ? this.terms.denied(-1 - answer, cost) : this.unanswered(key, low, high, laterUs, cost, true)
-      }
+      case 'LATE':
+        return this.takenLater(key, low, high, nowUs, cost)
       case 'REFUSED':
         return this.terms.refused(cost, Math.ceil(detail / 1000))
       case 'CONTENDED':
         throw this.contended(key)
+    }
+  }
+
+  /** A take that the core has just denied because the key was changed, or one forgotten, at a later reading. */
+  private takenLater(key: string, low: number, high: number, nowUs: number, cost: number): Decision {
+    let readUs = nowUs
+    for (let readings = 0; ; readings++) {
+      const denied = this.terms.denied(this.opened.core.detailOfUnanswered(), cost)
+      const laterUs = laterReading(this.ticker, readUs, readings, denied)
+      if (laterUs === undefined) return denied
+      readUs = laterUs
+      const answer = this.opened.core.take(low, high, readUs, cost)
+      if (answer >= 0) return this.terms.allowed(answer)
+      if (answer < 0) return this.terms.denied(-1 - answer, cost)
+      if (this.opened.reason() !== 'LATE') return this.unanswered(key, low, high, readUs, cost)
     }
   }
 

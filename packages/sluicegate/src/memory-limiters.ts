@@ -1,9 +1,10 @@
 import { type Clock, clockFromHandle } from './clock.js'
 import { createMemory, type Section, sectionAt } from './core-memory.js'
-import { PolicyError } from './errors.js'
 import { randomSecret } from './fingerprint.js'
+import { checkedHandle, isFounded } from './handle-check.js'
+import { invalidHandle } from './invalid-handle.js'
 import type { Limiter, LimiterHandle } from './limiter.js'
-import { type AllOfHandle, MemoryAllOfLimiter } from './memory-all-of.js'
+import { MemoryAllOfLimiter } from './memory-all-of.js'
 import type { MemoryLimiterParts } from './memory-decisions.js'
 import { checkedDescription, type MemoryDescription } from './memory-description.js'
 import { type MemoryHandle, MemoryLimiter } from './memory-limiter.js'
@@ -67,18 +68,33 @@ export function attachedMemoryLimiter(
   options: AttachedMemory,
   checkClock: (clock: unknown) => asserts clock is Clock,
 ): Limiter {
-  const { sluicegate, parts, name = '', clock: posted } = (handle ?? {}) as Partial<AllOfHandle & MemoryHandle>
-  const handles = parts ?? [handle as MemoryHandle]
-  if (sluicegate !== 1 || posted === undefined || !handles.every(isWhole)) {
-    throw new PolicyError('HANDLE_INVALID', 'handle', handle, 'must be what limiter.handle() gave, of this same version')
-  }
-  const clock: unknown = options.clock ?? clockFromHandle(posted)
+  const checked = checkedHandle(handle)
+  const clock: unknown = options.clock ?? clockFromHandle(checked.clock)
   checkClock(clock)
-  const limiters = handles.map(({ memory, section, secret, algorithm }) => {
-    const hotKeys = parts === undefined ? options.hotKeys : 0
-    return limiterOver({ ...options, hotKeys, clock, secret, open: (host) => new OpenCore(memory, section, host) }, algorithm)
-  })
-  return parts === undefined ? (limiters[0] as Limiter) : new MemoryAllOfLimiter({ ...options, clock, parts: limiters, name })
+  if (!('parts' in checked)) return attachedPart(checked, { ...options, clock }, handle)
+  const parts = checked.parts.map((part) => attachedPart(part, { ...options, hotKeys: 0, clock }, handle))
+  return new MemoryAllOfLimiter({ ...options, clock, parts, name: checked.name })
+}
+
+/** @throws {PolicyError} `HANDLE_INVALID` when no such policy is in force there. */
+function attachedPart(
+  { memory, section, secret, algorithm }: MemoryHandle,
+  parts: Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'>,
+  handle: LimiterHandle,
+): MemoryLimiter {
+  const open: MemoryLimiterParts['open'] = (host) => {
+    const opened = new OpenCore(memory, section, host)
+    if (isFounded(opened)) return opened
+    throw invalidHandle(handle)
+  }
+  try {
+    const limiter = limiterOver({ ...parts, secret, open }, algorithm)
+    if (limiter.policy.algorithm === algorithm) return limiter
+  } catch (error) {
+    // There may be no room for one more core. Anything else comes of what stands in a memory that is no limiter's.
+    if (error instanceof RangeError) throw error
+  }
+  throw invalidHandle(handle)
 }
 
 /**
@@ -125,10 +141,6 @@ function roomFor(bytes: number, grows: boolean): WebAssembly.Memory {
 /** Whether a change of policy may need more memory, or the threads that die while they change several words. */
 function grows(algorithms: readonly Algorithm[]): boolean {
   return algorithms.length > 1 || algorithms.some((algorithm) => algorithm.startsWith('sliding') || algorithm === 'concurrency')
-}
-
-function isWhole({ memory, section, secret, algorithm }: Partial<MemoryHandle>): boolean {
-  return memory instanceof WebAssembly.Memory && section !== undefined && secret !== undefined && algorithm !== undefined
 }
 
 function limiterOver(parts: MemoryLimiterParts, algorithm: Algorithm, policy?: Policy): MemoryLimiter {

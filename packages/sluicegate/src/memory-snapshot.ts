@@ -21,8 +21,8 @@ export interface SnapshotSubject extends Pick<MemoryDescription, 'allOf' | 'secr
 }
 
 /**
- * Copies the sections of a memory while other threads go on. Each key is copied as it stood at one moment, and all of them under the
- * policies that were in force from the beginning of the copy to its end.
+ * Copies the sections of a memory while other threads go on. In each section a key is copied as it stood at one moment; all are
+ * copied under the policies that were in force from the beginning of the copy to its end.
  *
  * @throws {StoreError} `CONTENTION` when a key would not stand still for that, or policies changed again and again.
  */

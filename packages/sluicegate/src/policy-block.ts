@@ -1,4 +1,4 @@
-import type { Calendar } from './calendar.js'
+import { type Calendar, calendarOf } from './calendar.js'
 import { checkedPolicy } from './checked-policy.js'
 import { type Areas, firstAreas, MovingAreas } from './companion-areas.js'
 import { StoreError } from './errors.js'
@@ -20,6 +20,7 @@ const CALENDAR_UNIT = 51
 const TEXT = 52
 
 const ALGORITHMS: readonly Algorithm[] = ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency']
+const UTC_DAY: Calendar = { unit: 'day', timeZone: 'UTC' }
 const CALENDAR_UNITS = [undefined, 'day', 'week', 'month', 'year'] as const
 
 /** The numbers of a block that the core reads, by their names there. */
@@ -122,9 +123,14 @@ export function publishedPolicy(open: OpenCore): Policy | undefined {
   return open.core.isWhole() ? checkedPolicy(policy) : undefined
 }
 
-/** The calendar of the policy in a block. */
+/** The calendar of the policy in a block. Of one that is being written anew it may be any: what is counted by it then goes nowhere. */
 export function calendarIn(open: OpenCore, block: number): Calendar {
-  return described(open.description(block)).calendar ?? { unit: 'day', timeZone: 'UTC' }
+  const { calendar } = described(open.description(block))
+  try {
+    return calendar === undefined ? UTC_DAY : calendarOf(calendar.unit, calendar.timeZone)
+  } catch {
+    return UTC_DAY
+  }
 }
 
 function numbersIn(open: OpenCore, block: number): PolicyNumbers {

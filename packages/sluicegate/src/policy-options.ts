@@ -7,6 +7,7 @@ import type { Algorithm } from './policy.js'
 const MAX_NAME_LENGTH = 120
 const MIN_WINDOW_MS = 1
 const MAX_WINDOW_MS = 366 * 86_400_000
+const CALENDAR = "; only fixedWindow() also takes 'day', 'week', 'month', 'year'"
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 
 /** @throws {PolicyError} `POLICY_INVALID` or `OPTION_UNKNOWN` */
@@ -21,9 +22,10 @@ export function checkOptions(options: unknown, known: readonly string[], example
 }
 
 /** @throws {PolicyError} `LIMIT_INVALID` or `BURST_INVALID` */
-export function checkedTokenCount(option: 'limit' | 'burst', value: unknown, most: number): number {
+export function checkedTokenCount(option: 'limit' | 'burst', value: unknown, most: number, isPerWindow = option === 'limit'): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most) return value
-  const fraction = typeof value === 'number' && value > 0 && value < most
+  // Neither a burst nor those in flight are per window.
+  const fraction = isPerWindow && typeof value === 'number' && value > 0 && value < most
   const mend = fraction
     ? 'must be a whole number: widen the window instead, 0.35 a second is 7 per 20s'
     : `must be an integer from 1 to ${most}`
@@ -36,11 +38,12 @@ export function checkedTokenCount(option: 'limit' | 'burst', value: unknown, mos
  * @throws {PolicyError} `WINDOW_INVALID`
  */
 export function checkedWindowMs(window: Duration, option = 'window'): number {
-  const windowMs = toMs(window, option, 'WINDOW_INVALID')
-  if (windowMs < MIN_WINDOW_MS || windowMs > MAX_WINDOW_MS || !isNearly(windowMs * 1000, Math.round(windowMs * 1000))) {
+  const windowMs = toMs(window, option, 'WINDOW_INVALID', option === 'window' ? CALENDAR : '')
+  const us = Math.round(windowMs * 1000)
+  if (windowMs < MIN_WINDOW_MS || windowMs > MAX_WINDOW_MS || !isNearly(windowMs * 1000, us)) {
     throw new PolicyError('WINDOW_INVALID', option, window, 'must be from 1 ms to 366 days, in whole microseconds')
   }
-  return windowMs
+  return us / 1000
 }
 
 /**
@@ -58,7 +61,7 @@ export function defaultName(algorithm: Algorithm, limit: number, windowMs: numbe
   return `${algorithm}-${limit}-${formatMs(windowMs)}`
 }
 
-/** Equal up to a thousandth and what doubles lose on the way: 17417771096.719 ms is whole microseconds, though its product is not. */
+/** Equal up to what doubles lose on the way: 17417771096.719 ms is whole microseconds, though its product is not. */
 function isNearly(a: number, b: number): boolean {
-  return Math.abs(a - b) <= 1e-3 + b * 2 ** -51
+  return Math.abs(a - b) <= b * 2 ** -50
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkedPolicy } from './checked-policy.js'
+import { concurrency } from './concurrency-policy.js'
 import { PolicyError } from './errors.js'
 import { gcra, type RateOptions, tokenBucket } from './rate-policy.js'
+import { fixedWindow, slidingLog, slidingWindow } from './window-policy.js'
 
 test('a policy is frozen data with its defaults filled in', () => {
   const policy = tokenBucket({ limit: 100, window: '1m' })
@@ -48,7 +50,23 @@ const FAULTS: readonly (readonly [string, string, readonly object[]])[] = [
   [
     'WINDOW_INVALID',
     'window',
-    [0, 0.5, 0.999, 1.0005, -1, '0s', '367d', 'soon', Number.NaN, null, undefined].map((window) => ({ ...GOOD, window })),
+    [
+      0,
+      0.5,
+      0.999,
+      1.0005,
+      1.0000004,
+      1.00000001,
+      60_000.0000001,
+      31_622_399_999.0001,
+      -1,
+      '0s',
+      '367d',
+      'soon',
+      Number.NaN,
+      null,
+      undefined,
+    ].map((window) => ({ ...GOOD, window })),
   ],
   ['NAME_INVALID', 'name', ['', 'x'.repeat(121), 'caf\u00e9', 'a\nb', 'a\0', 7, null].slice(0, 6).map((name) => ({ ...GOOD, name }))],
   ['RANGE_UNSUPPORTED', 'burst', [{ limit: 1, window: '366d', burst: 24 }]],
@@ -77,6 +95,40 @@ test('an unknown option is refused by name, and so is what is no object', () => 
 
 test('a fraction a second is told how to widen the window', () => {
   assert.throws(() => tokenBucket({ limit: 0.35, window: '1s' }), /0\.35 a second is 7 per 20s/)
+})
+
+test('a fraction of a burst, or of those in flight, is not told to widen a window', () => {
+  for (const make of [() => tokenBucket({ ...GOOD, burst: 1.5 }), () => concurrency({ limit: 1.5 })]) {
+    assert.throws(make, (error: Error) => /must be an integer from 1 to/.test(error.message) && !/window/.test(error.message))
+  }
+})
+
+test('a message shows a bigint as it is written', () => {
+  assert.throws(() => tokenBucket({ ...GOOD, limit: 10n as never }), /\(got 10n\)$/)
+})
+
+test('a window that was counted out is whole microseconds, up to what doubles lose on the way', () => {
+  assert.equal(tokenBucket({ limit: 1, window: 1000 * (0.1 + 0.2) }).windowMs, 300)
+  assert.deepEqual(gcra({ limit: 1, window: 1.1 * 3 }), gcra({ limit: 1, window: 3.3 }))
+})
+
+test('a unit that a policy does not know is told which there are, and for which policy', () => {
+  for (const [policyOf, window] of [
+    [tokenBucket, 'month'],
+    [slidingWindow, 'day'],
+    [slidingLog, 'week'],
+    [fixedWindow, 'hour'],
+    [fixedWindow, 'Month'],
+  ] as const) {
+    assert.throws(() => policyOf({ limit: 1, window: window as never }), {
+      code: 'WINDOW_INVALID',
+      message: `window: must be milliseconds >= 0 or a string such as '250ms', '10s', '1m', '24h', '30d'; only fixedWindow() also takes 'day', 'week', 'month', 'year' (got "${window}")`,
+    })
+  }
+  assert.throws(
+    () => concurrency({ limit: 1, ttl: 'day' as never }),
+    (error: Error) => !/fixedWindow/.test(error.message),
+  )
 })
 
 test('a policy that was cloned is checked again, whatever it claims', () => {

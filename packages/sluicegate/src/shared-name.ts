@@ -6,6 +6,8 @@ const LENGTH = 1
 const TEXT = 2
 /** No name of a policy is longer. */
 const MOST_LETTERS = 120
+/** Of the memory of a name. */
+export const NAME_BYTES = (TEXT + MOST_LETTERS) * 4
 /** Looks at a name that is being written, before the one last seen is taken for it. */
 const PATIENCE = 1000
 
@@ -23,7 +25,7 @@ export class SharedName {
 
   /** @param name the text, or what another thread posted of it. */
   constructor(name: string | SharedArrayBuffer) {
-    this.shared = typeof name === 'string' ? new SharedArrayBuffer((TEXT + MOST_LETTERS) * 4) : name
+    this.shared = typeof name === 'string' ? new SharedArrayBuffer(NAME_BYTES) : name
     this.words = new Int32Array(this.shared)
     if (typeof name === 'string') this.text = name
   }

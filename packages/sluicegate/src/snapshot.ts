@@ -45,21 +45,21 @@ export function sealedSnapshot(description: object, contents: readonly Uint8Arra
  */
 export function openedSnapshot(bytes: unknown): Snapshot {
   if (!(bytes instanceof Uint8Array) || bytes.length < HEADER_BYTES + CRC_BYTES || MARK.some((byte, i) => bytes[i] !== byte)) {
-    throw invalidSnapshot('must be all the bytes that snapshot() gave')
+    throw invalidSnapshot('must be all the bytes that snapshot() gave', bytes)
   }
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const version = view.getUint32(8, true)
-  if (version !== VERSION) throw invalidSnapshot(`is of version ${version}; this library reads version ${VERSION}`)
+  if (version !== VERSION) throw invalidSnapshot(`is of version ${version}; this library reads version ${VERSION}`, bytes)
   const end = bytes.length - CRC_BYTES
-  if (crc32(bytes.subarray(0, end)) !== view.getUint32(end, true)) throw invalidSnapshot('is damaged: its checksum does not fit')
+  if (crc32(bytes.subarray(0, end)) !== view.getUint32(end, true)) throw invalidSnapshot('is damaged: its checksum does not fit', bytes)
   const textEnd = HEADER_BYTES + view.getUint32(12, true)
   if (textEnd > end) throw invalidSnapshot('says that it is longer than it is')
   return { description: parsed(bytes.subarray(HEADER_BYTES, textEnd)), contents: bytes.subarray(textEnd, end) }
 }
 
 /** What is thrown where a snapshot cannot be restored. */
-export function invalidSnapshot(mend: string): PolicyError {
-  return new PolicyError('SNAPSHOT_INVALID', 'snapshot', undefined, mend)
+export function invalidSnapshot(mend: string, snapshot?: unknown): PolicyError {
+  return new PolicyError('SNAPSHOT_INVALID', 'snapshot', snapshot, mend)
 }
 
 function parsed(text: Uint8Array): Readonly<Record<string, unknown>> {

@@ -61,31 +61,37 @@ export class TakesTogether {
   private tried(key: Key, cost: number, hashes: Hashes | undefined): TakeOfAll | undefined {
     const { core } = this.first
     let nowUs = this.first.nowUs()
-    let isSecondReading = false
+    let readings = 0
     let lost = 0
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const descriptor = core.openDescriptor()
       if (descriptor === 0) {
         core.yieldAfter(++lost)
+        nowUs = this.ticker.read()
         continue
       }
-      const bookings = this.staged({ address: descriptor, nowUs, isSecondReading }, key, cost, hashes)
-      if (bookings === undefined) {
+      const bookings = this.staged({ address: descriptor, nowUs, readings }, key, cost, hashes)
+      if (typeof bookings === 'number') {
         core.closeDescriptor(descriptor)
-        nowUs = this.ticker.read()
-        isSecondReading = true
+        nowUs = bookings
+        readings++
       } else if (!bookings.every(isAllowed)) {
         core.closeDescriptor(descriptor)
         return { isCharged: false, nowUs, bookings }
       } else if (core.commit(descriptor)) {
         return { isCharged: true, nowUs, bookings }
-      } else core.yieldAfter(++lost)
+      } else {
+        // By the old reading it might be too late for what others charged meanwhile.
+        core.yieldAfter(++lost)
+        nowUs = this.ticker.read()
+        readings = 0
+      }
     }
     return undefined
   }
 
-  /** What a take makes of the key of each part, written down; undefined when the clock has to be read again. */
-  private staged(into: Descriptor, key: Key, cost: number, hashes: Hashes | undefined): readonly MemoryBooking[] | undefined {
+  /** What a take makes of the key of each part, written down; or a later reading, by which they are to be asked again. */
+  private staged(into: Descriptor, key: Key, cost: number, hashes: Hashes | undefined): readonly MemoryBooking[] | number {
     const bookings: MemoryBooking[] = []
     let ownLow = 0
     let ownHigh = 0
@@ -103,7 +109,7 @@ export class TakesTogether {
           ownHigh = high
         }
         const booking = part.stageHashed(into, own, ownLow, ownHigh, cost)
-        if (booking === undefined) return undefined
+        if (typeof booking === 'number') return booking
         bookings.push(booking)
       }
       return bookings

@@ -32,6 +32,11 @@ export interface TieredLimiterParts<Answer extends Decision> {
 
 export const MOST_TIERS = 1_000
 
+/** Whether a handle may say this of its tiers; their own handles are looked at where they are attached. */
+export function areTiers(tiers: unknown, ownAs: unknown): boolean {
+  return Array.isArray(tiers) && tiers.every((tier) => isPolicy(tier?.policy)) && Array.isArray(ownAs) && ownAs.every(isPolicy)
+}
+
 /** Several policies, each with a limiter of its own: every call goes to that of the key's policy. */
 export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
   private readonly parts: TieredLimiterParts<Answer>
@@ -183,6 +188,15 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
 export function checkTier(policy: Policy, own: Policy, option: string): void {
   if (holdsPermits(policy) === holdsPermits(own)) return
   throw new PolicyError('POLICY_INVALID', option, policy, 'must answer with permits if and only if the own policy of the limiter does')
+}
+
+function isPolicy(policy: unknown): boolean {
+  try {
+    checkedPolicy(policy)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** The same text for policies that say the same. */

@@ -59,7 +59,7 @@ export class Waiting<Answer extends Decision> {
   constructor({ desk, clock, maxWaiters, releases }: WaitingParts<Answer>) {
     this.desk = desk
     this.maxWaiters = maxWaiters
-    this.alarm = new Alarm(clock)
+    this.alarm = new Alarm(clock, (error) => this.rejectAll(error))
     this.booked = new BookedWaiters(desk, this.alarm)
     const onSize = (size: number): void => {
       this.queued = size
@@ -101,10 +101,14 @@ export class Waiting<Answer extends Decision> {
   /** Rejects all who wait, and gives back what they hold: to be called while the desk still answers. */
   close(): void {
     this.isClosed = true
-    this.booked.close(closed())
-    this.turns.close(closed())
+    this.rejectAll(closed())
     for (const watch of this.watches ?? []) watch.close()
     this.watches = undefined
+  }
+
+  private rejectAll(reason: unknown): void {
+    this.booked.close(reason)
+    this.turns.close(reason)
   }
 
   private watch(isWanted: boolean): void {

@@ -39,6 +39,11 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     from: '    if (isSealed(value)) {\n',
     to: '    if (false) {\n',
   }),
+  mutant('time bases are alike', 'windows: take that carries over | eight changes, the last to other windows', [1, 0], {
+    file: 'update.ts',
+    from: ' - ticksApart(rangeUs, tickUs) * tickUs)',
+    to: ')',
+  }),
   mutant('a new owner keeps the count before', 'windows: take in the new | take-over, next window', [1, 0], CLEANED),
   mutant('a new owner keeps the requests', 'log: take | take-over, take | take', [1, 0], CLEANED),
   mutant('a new owner keeps the permits', 'permits: take-over | heartbeat | take', [1, 0], CLEANED),

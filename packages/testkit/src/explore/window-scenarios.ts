@@ -7,6 +7,7 @@ import { type Scenario, type ScenarioSketch, scenario } from './scenario.js'
 const POLICY = counting('WIDE', 3, 10_000)
 const TIGHTER = counting('WIDE', 2, 10_000)
 const SHORTER = counting('WIDE', 2, 4_000)
+const LONGER = counting('WIDE', 3, 20_000)
 /** In the first window, shortly before its end; in the second, third and fourth. */
 const FIRST = 12_000
 const OLD = 19_000
@@ -134,5 +135,19 @@ export const WINDOWS: readonly Scenario[] = [
     homes: [0],
     before: [take(A, FIRST), take(A, LAST - 4_000, 2)],
     threads: [[take(A, LAST + 1_000)], [take(A, LAST - 3_000)], [take(A, LAST + 6_500)]],
+  }),
+  windows({
+    name: 'take that carries over | eight changes, the last to other windows',
+    forms: [{ form: 'WIDE' }],
+    homes: [0],
+    before: [take(A, FIRST, 2), update(SHORTER, FIRST)],
+    threads: [
+      [take(A, FIRST)],
+      [
+        ...[POLICY, SHORTER, POLICY, SHORTER, POLICY, SHORTER, POLICY].map((policy) => update(policy, FIRST)),
+        peek(A, FIRST),
+        update(LONGER, FIRST),
+      ],
+    ],
   }),
 ]
