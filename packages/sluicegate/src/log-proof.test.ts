@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after, type TestContext, test } from 'node:test'
 import { crewFor, EndlessDemand, firstPositionExcess, firstShortfall, Random } from 'sluicegate-testkit'
 import { createLimiter, slidingLog } from './index.js'
 
@@ -15,7 +15,7 @@ const HOT = 'hot'
 const crew = crewFor({ after }, WORKERS)
 
 for (const slotBytes of [8, 4] as const) {
-  test(`the log proof, slots of ${slotBytes} bytes: ${WORKERS} threads that never stop asking get ${LIMIT} in every window of ten seconds, and in no position one more`, async () => {
+  test(`the log proof, slots of ${slotBytes} bytes: ${WORKERS} threads that never stop asking get ${LIMIT} in every window of ten seconds, and in no position one more`, async (t) => {
     const clockUs = new BigInt64Array(new SharedArrayBuffer(8)).fill(BigInt(START_US))
     const clock = { nowMs: () => Number(Atomics.load(clockUs, 0)) / 1000 }
     const limiter = createLimiter(slidingLog({ limit: LIMIT, window: WINDOW_US / 1000, slotBytes }), { clock, maxKeys: 10 })
@@ -23,7 +23,7 @@ for (const slotBytes of [8, 4] as const) {
     const random = new Random(slotBytes)
     // First some demand here and there, so that what passes is spread over the window; from then on more than there can be.
     const early = await sparseDemand(clockUs, random)
-    const { momentsUs, readings } = await endlessDemand(clockUs, random)
+    const { momentsUs, readings } = await endlessDemand(t, clockUs, random)
     const admissions = [...early, ...readings].sort((a, b) => a - b).map((atUs) => ({ atUs, cost: 1 }))
 
     assert.equal(firstPositionExcess(LIMIT, WINDOW_US, admissions), undefined)
@@ -55,10 +55,12 @@ async function sparseDemand(clockUs: BigInt64Array, random: Random): Promise<rea
 
 /** Answers the moments at which somebody was denied, every one that the clock showed, and the readings by which takes passed. */
 async function endlessDemand(
+  t: TestContext,
   clockUs: BigInt64Array,
   random: Random,
 ): Promise<{ momentsUs: readonly number[]; readings: readonly number[] }> {
   const demand = new EndlessDemand(crew, HOT, 1)
+  t.after(() => demand.end())
   const momentsUs: number[] = []
   for (
     let nowUs = Number(clockUs[0]);

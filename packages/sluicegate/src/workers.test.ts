@@ -60,7 +60,7 @@ for (const { name, cost, specOf, keyOf } of CREW_ALGORITHMS) {
     assert.deepEqual({ keys, evictions, refusals, contentions }, { keys: entries, evictions: 0, refusals: 0, contentions: 0 })
   })
 
-  test(`I1, I2 ${name}: while time passes, ${WORKERS} workers that always ask get the whole budget at each moment, and nowhere more`, async () => {
+  test(`I1, I2 ${name}: while time passes, ${WORKERS} workers that always ask get the whole budget at each moment, and nowhere more`, async (t) => {
     const spec = specOf(20, 10)
     const windowUs = windowMsOf(spec) * 1000
     const oracle = oracleFor(spec)
@@ -71,6 +71,7 @@ for (const { name, cost, specOf, keyOf } of CREW_ALGORITHMS) {
     await crew.attach({ handle: limiter.handle(), clockUs })
     const hot = keyOf('hot')
     const demand = new EndlessDemand(crew, hot, cost)
+    t.after(() => demand.end())
     const random = new Random(2)
     const expected: { readonly atUs: number; readonly cost: number }[] = []
     for (let step = 0; step < STEPS; step++) {

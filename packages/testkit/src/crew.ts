@@ -1,6 +1,6 @@
-import { once } from 'node:events'
+import { on } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { WorkerJob, WorkerStart } from './worker-job.js'
+import type { AskedJob, GivenAnswer, WorkerJob, WorkerStart } from './worker-job.js'
 
 const PROGRAM = new URL('./limiter-worker.js', import.meta.url)
 
@@ -8,6 +8,7 @@ const PROGRAM = new URL('./limiter-worker.js', import.meta.url)
 export class Mate {
   readonly #worker: Worker
   #failure: Error | undefined
+  #asked = 0
 
   /** Without a limiter to start with, the first job is to attach to one. */
   constructor(start?: WorkerStart) {
@@ -20,19 +21,27 @@ export class Mate {
   /** The answer to a job; rejects when the worker fails at it, or has failed before. */
   async ask(job: WorkerJob): Promise<unknown> {
     if (this.#failure !== undefined) throw this.#failure
-    this.start(job)
-    const [answer] = await once(this.#worker, 'message')
-    return answer
+    const number = this.start(job)
+    // Not that to an earlier job, whose asker went when another worker failed.
+    for await (const [given] of on(this.#worker, 'message') as AsyncIterable<[GivenAnswer]>)
+      if (given.number === number) return given.answer
+    return undefined
   }
 
-  /** Sets a job going and waits for no answer. */
-  start(job: WorkerJob): void {
-    this.#worker.postMessage(job)
+  /** Sets a job going and waits for no answer; this is its number. */
+  start(job: WorkerJob): number {
+    const asked: AskedJob = { number: ++this.#asked, job }
+    this.#worker.postMessage(asked)
+    return asked.number
   }
 
   /** Ends the thread wherever it is. */
   async terminate(): Promise<void> {
     await this.#worker.terminate()
+  }
+
+  get hasFailed(): boolean {
+    return this.#failure !== undefined
   }
 
   /** Calls `listen` when the worker fails by itself. */
@@ -43,7 +52,7 @@ export class Mate {
 
 /** Several worker threads that share a limiter. */
 export class Crew {
-  readonly #mates: readonly Mate[]
+  #mates: readonly Mate[]
 
   constructor(size: number, start?: WorkerStart) {
     this.#mates = Array.from({ length: size }, () => new Mate(start))
@@ -54,8 +63,9 @@ export class Crew {
     return Promise.all(this.#mates.map((mate) => mate.ask(job)))
   }
 
-  /** From now on all work at this limiter. */
+  /** From now on all work at this limiter, and others in the place of those who failed at the one before. */
   async attach(start: WorkerStart): Promise<void> {
+    this.#mates = this.#mates.map((mate) => (mate.hasFailed ? new Mate() : mate))
     await this.ask({ kind: 'attach', ...start })
   }
 

@@ -2,14 +2,14 @@ import { Script } from 'node:vm'
 import { parentPort, workerData } from 'node:worker_threads'
 import { attachLimiter, type Key, type Limiter, type LimiterHandle, type Permit, type Policy } from 'sluicegate'
 import { live } from './limiter-life.js'
-import type { StormReport, WorkerJob, WorkerStart } from './worker-job.js'
+import type { AskedJob, GivenAnswer, StormReport, WorkerJob, WorkerStart } from './worker-job.js'
 
 // The program of a crew's worker thread: attaches to the limiter of its handle and does one job after another.
 
 type Job<Kind extends WorkerJob['kind']> = Extract<WorkerJob, { kind: Kind }>
 
 const LIFE_MS = 1
-const MOST_HELD = 5
+const ROUNDS_A_RELEASE = 3
 
 let clockUs: BigInt64Array | undefined
 let stepUs = 0n
@@ -18,9 +18,10 @@ let handle: LimiterHandle
 let limiter: Limiter
 if (workerData) await attachTo(workerData as WorkerStart)
 
-parentPort?.on('message', async (job: WorkerJob) => {
+parentPort?.on('message', async ({ number, job }: AskedJob) => {
   if (job.kind === 'attach') await attachTo(job)
-  parentPort?.postMessage(done(job))
+  const given: GivenAnswer = { number, answer: done(job) }
+  parentPort?.postMessage(given)
 })
 
 async function attachTo(start: WorkerStart): Promise<void> {
@@ -106,7 +107,7 @@ function hold({ key, cost, rounds, inFlight }: Job<'hold'>): number {
       held.push(permit)
       most = Math.max(most, Atomics.add(inFlight, 0, cost) + cost)
     }
-    if (!permit.allowed || held.length > MOST_HELD) {
+    if (!permit.allowed || round % ROUNDS_A_RELEASE === 0) {
       const [first] = held.splice(0, 1)
       if (first === undefined) continue
       // Counted before it is given back, as a taken one is after it was given: never more than are in flight.

@@ -12,6 +12,17 @@ export interface WorkerStart {
   readonly stepUs?: number
 }
 
+/** A job as it is sent, and its answer as it comes back. */
+export interface AskedJob {
+  readonly number: number
+  readonly job: WorkerJob
+}
+
+export interface GivenAnswer {
+  readonly number: number
+  readonly answer: unknown
+}
+
 /** What a worker can be asked to do with its end of the limiter. */
 export type WorkerJob =
   | ({ readonly kind: 'attach' } & WorkerStart)

@@ -1,15 +1,16 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { Exploration } from './explore.js'
 import { ExploredModules } from './explored-modules.js'
 import { hunt } from './hunt.js'
 import { MUTANTS } from './mutants.js'
+import { proofTables, withTables } from './proof-tables.js'
 import { inEachForm, type Scenario } from './scenario.js'
 import { SCENARIOS } from './scenarios.js'
 import type { SearchBounds } from './search.js'
 
 // The whole proof by exploration: every scenario, in each of its forms, to three preemptions, to two with a thread
-// stopped for good, as far as it goes to four, from both ends, and at random beyond; then the faults that it has to find.
-// `--quick` cuts every search short and writes no result: to see that all of it runs.
+// stopped for good, as far as it goes to four, from both ends, and at random beyond; then the faults that it has to find. Writes
+// the results and fills docs/proof.md. `--quick` cuts every search short and writes nothing: to see that all of it runs.
 
 const QUICK = process.argv.includes('--quick')
 const MOST = QUICK ? 2_000 : 80_000
@@ -24,6 +25,7 @@ const SEARCHES: readonly SearchBounds[] = [
   { preemptions: 3, deaths: 1, most: MOST_OF_DEEP },
 ]
 const RESULTS = new URL('../../results/', import.meta.url)
+const PAGE = new URL('../../../../docs/proof.md', import.meta.url)
 
 interface Row extends Exploration {
   readonly scenario: string
@@ -100,7 +102,9 @@ function report(): void {
     usEach: Number(usEach.toFixed(2)),
     violations: violations.length,
   }
-  writeFileSync(new URL('schedules.json', RESULTS), `${JSON.stringify({ ...summary, rows: rows.map(compact), mutants }, undefined, 1)}\n`)
+  const written = JSON.stringify({ ...summary, rows: rows.map(compact), mutants }, undefined, 1)
+  writeFileSync(new URL('schedules.json', RESULTS), `${written}\n`)
+  writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), proofTables(JSON.parse(written))))
 }
 
 function compact({ violation, seconds: took, ...row }: Row): object {

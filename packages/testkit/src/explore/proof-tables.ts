@@ -1,0 +1,87 @@
+import { FORM_MUTANTS } from './form-mutants.js'
+import type { Mutant } from './mutant.js'
+import { SEVERAL_MUTANTS } from './several-mutants.js'
+import { TABLE_MUTANTS } from './table-mutants.js'
+
+/** What a run of all explorations found; `npm run prove:schedules` writes it. */
+export interface ProofResults {
+  readonly node: string
+  readonly schedules: number
+  readonly seconds: number
+  readonly usEach: number
+  readonly violations: number
+  readonly rows: readonly ProofRow[]
+  readonly mutants: readonly { readonly name: string; readonly schedules?: number }[]
+}
+
+/** A search of one scenario in one form; without bounds it was at random. */
+interface ProofRow {
+  readonly scenario: string
+  readonly form: string
+  readonly preemptions?: number
+  readonly deaths?: number
+  readonly schedules: number
+  readonly complete: boolean
+}
+
+const BOUNDS: readonly (readonly [preemptions: number, deaths: number])[] = [
+  [3, 0],
+  [2, 1],
+  [1, 2],
+  [4, 0],
+  [3, 1],
+]
+
+/** The parts of docs/proof.md that a run fills, by name. */
+export function proofTables(results: ProofResults): ReadonlyMap<string, string> {
+  return new Map([
+    ['figures', figures(results)],
+    ['table-mutants', caught(TABLE_MUTANTS, results)],
+    ['several-mutants', caught(SEVERAL_MUTANTS, results)],
+    ['form-mutants', caught(FORM_MUTANTS, results)],
+  ])
+}
+
+/** A page with its parts filled anew, each between `<!-- proof:name -->` and `<!-- /proof -->`. */
+export function withTables(page: string, tables: ReadonlyMap<string, string>): string {
+  return page.replace(/<!-- proof:(\S+) -->\n[\s\S]*?<!-- \/proof -->/g, (_, name: string) => {
+    const table = tables.get(name)
+    if (table === undefined) throw new Error(`nothing is known of "${name}"`)
+    return `<!-- proof:${name} -->\n\n${table}\n\n<!-- /proof -->`
+  })
+}
+
+function figures({ node, schedules, seconds, usEach, violations, rows }: ProofResults): string {
+  const atRandom = rows.filter(({ preemptions }) => preemptions === undefined)
+  const scenarios = new Set(atRandom.map(({ scenario }) => scenario)).size
+  const told = `**${millions(schedules)} million schedules in ${seconds} s, ${usEach} microseconds each, ${violations} violations**`
+  const lines = BOUNDS.map(([preemptions, deaths]) => {
+    const searches = rows.filter((row) => row.preemptions === preemptions && row.deaths === deaths)
+    const complete = searches.filter((row) => row.complete).length
+    return `| ${preemptions} | ${deaths} | ${searches.length} | ${complete} | ${millions(sum(searches))} |`
+  })
+  return [
+    `One run on the build machine (2 shared cores, Node ${node}): ${told}; ${scenarios} scenarios, ${atRandom.length} with their forms.`,
+    '',
+    '| preemptions | stopped for good | searches | of them complete | million schedules |',
+    '| --- | --- | --- | --- | --- |',
+    ...lines,
+    `| any, at random | 0 or 1 | ${atRandom.length} | | ${millions(sum(atRandom))} |`,
+  ].join('\n')
+}
+
+function caught(mutants: readonly Mutant[], { mutants: found }: ProofResults): string {
+  const lines = mutants.map(({ name, scenario, preemptions, deaths }) => {
+    const schedules = found.find((each) => each.name === name)?.schedules
+    return `| ${name} | ${scenario.replaceAll('|', '\\|')} | ${preemptions}, ${deaths} | ${schedules ?? 'not caught'} |`
+  })
+  return ['| fault | scenario | preemptions, deaths | schedules |', '| --- | --- | --- | --- |', ...lines].join('\n')
+}
+
+function sum(rows: readonly ProofRow[]): number {
+  return rows.reduce((total, { schedules }) => total + schedules, 0)
+}
+
+function millions(schedules: number): string {
+  return (schedules / 1e6).toFixed(1)
+}
