@@ -17,7 +17,7 @@ import { CANCEL, PEEK, PENALIZE, REFUND, RESET } from "./verbs"
 import { waitUs as reservedIn } from "./waits"
 
 export {
-  BLOCKS, BLOCK_CALENDAR, BLOCK_CAPACITY, BLOCK_COMPANIONS, BLOCK_COUNT, BLOCK_COUNT_BITS, BLOCK_DESCRIPTION, BLOCK_FORM,
+  BLOCKS, BLOCK_CALENDAR, BLOCK_CAPACITY, BLOCK_COMPANIONS, BLOCK_COUNT, BLOCK_COUNT_BITS, BLOCK_DESCRIPTION, BLOCK_EPOCH, BLOCK_FORM,
   BLOCK_NUMBER_BITS, BLOCK_SIZE, BLOCK_SLOTS, BLOCK_SLOT_BYTES, BLOCK_STRIDE, BLOCK_TICK_US, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US,
   BLOCK_WINDOW_US, CAS_RETRIES, CONTENTIONS, DENY_WHEN_FULL, DESCRIPTORS, DESCRIPTOR_COUNT, DESCRIPTOR_SIZE, ENTRY_SIZE, EPOCH, EVICTIONS,
   GATES, KEYS, LINES, LINE_SIZE, MAX_KEYS, REFUSALS, RELEASED, RELEASED_BY_ALL, RELEASE_GROUPS, RELEASE_GROUP_COUNT, RELEASE_WATCHERS,
@@ -30,8 +30,8 @@ export { sweepAll } from "./sweep"
 export { GIVEN_UP, IN_FORCE, OVERTAKEN, prepare, propose } from "./update"
 
 /** Puts a proposed block in force from `nowUs` on; answers what came of it. */
-export function update(block: usize, nowUs: f64, seenCompanions: f64, seenSlots: f64): i32 {
-  const outcome = putInForce(block, <i64>nowUs, <i64>seenCompanions, <i64>seenSlots)
+export function update(block: usize, nowUs: f64, seenEpoch: f64): i32 {
+  const outcome = putInForce(block, <i64>nowUs, <u64>seenEpoch)
   if (outcome == IN_FORCE) tellAllReleased()
   return outcome
 }

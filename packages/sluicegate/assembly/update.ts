@@ -1,8 +1,8 @@
 import { add, load, store, swap } from "./atomics"
 import { pause } from "./host"
 import {
-  BLOCK_BASE_US, BLOCK_CALENDAR, BLOCK_COMPANIONS, BLOCK_COUNT, BLOCK_COUNT_BITS, BLOCK_EPOCH, BLOCK_ERA,
-  BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_NUMBER_BITS, BLOCK_PREVIOUS, BLOCK_REBASE_AT_US, BLOCK_SINCE_US, BLOCK_SIZE, BLOCK_SLOTS, BLOCK_STRIDE, BLOCK_TICKET,
+  BLOCK_BASE_US, BLOCK_CALENDAR, BLOCK_COUNT, BLOCK_COUNT_BITS, BLOCK_EPOCH, BLOCK_ERA,
+  BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_NUMBER_BITS, BLOCK_PREVIOUS, BLOCK_REBASE_AT_US, BLOCK_SINCE_US, BLOCK_SIZE, BLOCK_STRIDE, BLOCK_TICKET,
   BLOCK_TICK_US, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US, EPOCH, TICKETS,
 } from "./memory-map"
 import { epoch, epochWord, isWithinRange, policyBlock, refresh } from "./policy"
@@ -61,22 +61,22 @@ export function prepare(): bool {
   return true
 }
 
-/** What came of a proposal. Another thread was quicker, and keys have their slots elsewhere than where they were seen: count it out again. */
+/**
+ * What came of a proposal. Another thread was quicker: count it out again, as keys may have their companions elsewhere by now, and what
+ * was free for them may be in use, though it be the same places again.
+ */
 export const OVERTAKEN: i32 = 0
 export const IN_FORCE: i32 = 1
 /** Words of an older policy could not be carried over. */
 export const GIVEN_UP: i32 = 2
 
 /** Puts a proposed block, with all the numbers that JavaScript counts out, in force from `nowUs` on. */
-export function update(block: usize, nowUs: i64, seenCompanions: i64, seenSlots: i64): i32 {
+export function update(block: usize, nowUs: i64, seenEpoch: u64): i32 {
   let outcome = OVERTAKEN
   while (outcome == OVERTAKEN) {
     if (!prepare()) outcome = GIVEN_UP
-    else {
-      const inForce = policyBlock()
-      if (epoch != 0 && (field(inForce, BLOCK_COMPANIONS) != seenCompanions || field(inForce, BLOCK_SLOTS) != seenSlots)) break
-      if (publish(block, nowUs, false)) outcome = IN_FORCE
-    }
+    else if (epoch != seenEpoch) break
+    else if (publish(block, nowUs, false)) outcome = IN_FORCE
   }
   // One that nobody follows is needed by no state word.
   if (outcome != IN_FORCE) setField(block, BLOCK_EPOCH, 0)

@@ -24,7 +24,7 @@ export interface Core {
   sweepAll(): boolean
   propose(): number
   /** What came of it: `IN_FORCE`, or `OVERTAKEN`: count it out again, from the policy in force by now; or `GIVEN_UP`. */
-  update(block: number, nowUs: number, seenCompanions: number, seenSlots: number): number
+  update(block: number, nowUs: number, seenEpoch: number): number
   policyBlock(): number
   /** Whether what was read from that block is whole: nobody has begun to write another policy there. */
   isWhole(): boolean

@@ -77,13 +77,15 @@ export class PolicyChange {
 
   private proposed(nowUs: number): number {
     const { open } = this
+    // Areas are counted out of the policy in force now, and of no other with the same ones.
+    const seenEpoch = open.field(open.core.policyBlock(), 'BLOCK_EPOCH')
     const { numbers, areas, before } = this.placed()
     const block = open.core.propose()
     for (const [name, key] of Object.entries(FIELDS)) open.setField(block, name, numbers[key])
     open.setField(block, 'BLOCK_FORM', open.constant(numbers.form))
     open.setField(block, 'BLOCK_COMPANIONS', areas.current.address)
     describe(open.description(block), this.policy, areas)
-    return open.core.update(block, nowUs, before?.areas.current.address ?? 0, before?.numbers.slots ?? 0)
+    return open.core.update(block, nowUs, before === undefined ? 0 : seenEpoch)
   }
 
   /** The policy's numbers, and where its companions are: with those before it, unless they need more room or are written in another way. */

@@ -44,8 +44,7 @@ export class ExploredCall {
   private attempts = 0
   private readonly answers: number[] = []
   /** Of the policy that an update follows. */
-  private seenCompanions = 0
-  private seenSlots = 0
+  private seenEpoch = 0
 
   constructor(call: Call, context: CallContext) {
     this.call = call
@@ -184,7 +183,7 @@ export class ExploredCall {
       if (this.makes(1, () => core.propose())) return 0
       const [seen, block] = this.answers as [number, number]
       if (this.makes(2, () => this.counted(block, policy, seen))) return 0
-      if (this.makes(3, () => core.update(block, nowUs, this.seenCompanions, this.seenSlots))) return 0
+      if (this.makes(3, () => core.update(block, nowUs, this.seenEpoch))) return 0
       if (this.answers[3] !== 0) return 0
       this.step = 0
     }
@@ -193,8 +192,7 @@ export class ExploredCall {
   private counted(block: number, policy: ExploredPolicy, seen: number): number {
     const { blocks } = this.context
     const before = blocks.read(seen)
-    this.seenCompanions = before?.companions ?? 0
-    this.seenSlots = before?.BLOCK_SLOTS ?? 0
+    this.seenEpoch = blocks.epochOf(seen)
     blocks.write(block, policy, blocks.next(policy, before))
     return 0
   }

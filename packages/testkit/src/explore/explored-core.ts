@@ -6,7 +6,7 @@ export interface ExploredCore {
   policyBlock(): number
   propose(): number
   /** 0: companions are elsewhere by now than those that were seen; the numbers have to be counted out anew. */
-  update(block: number, nowUs: number, seenCompanions: number, seenSlots: number): number
+  update(block: number, nowUs: number, seenEpoch: number): number
   take(low: number, high: number, nowUs: number, tokens: number): number
   takeAny(low: number, high: number, nowUs: number, tokens: number): number
   peek(low: number, high: number, nowUs: number): number

@@ -143,8 +143,8 @@ export const FORM_MUTANTS: readonly Mutant[] = [
   }),
   mutant('a change of policy goes by slots that are not there any more', 'permits: three in flight, take | one in flight | peek', [1, 0], {
     file: 'update.ts',
-    from: 'if (epoch != 0 && (field(',
-    to: 'if (false && (field(',
+    from: 'else if (epoch != seenEpoch) break',
+    to: 'else if (false) break',
   }),
   mutant('slots of a log are believed without a look at their header', 'log: take | take | peek, full', [2, 0], {
     file: 'cas.ts',

@@ -39,6 +39,11 @@ export class PolicyBlocks {
     return { ...numbers, companions: this.companionsFor(numbers, before) }
   }
 
+  /** The epoch as which the policy in a block was put in force. */
+  epochOf(block: number): number {
+    return this.field(block, 'BLOCK_EPOCH')
+  }
+
   write(block: number, policy: ExploredPolicy, { companions, ...numbers }: PlacedNumbers): void {
     for (const name of BLOCK_NUMBERS) this.setField(block, name, numbers[name])
     this.setField(block, 'BLOCK_FORM', this.constant(policy.form))

@@ -137,7 +137,7 @@ export class World {
     const firstUs = Math.min(latestUs(this.scenario), ...before.map(({ nowUs }) => nowUs))
     const block = core.propose()
     this.blocks.write(block, policy, this.blocks.next(policy, undefined))
-    core.update(block, firstUs, 0, 0)
+    core.update(block, firstUs, 0)
     this.founder.reset()
     if (before.length > 0) this.founder.run(TO_THE_END, 0)
     for (const thread of [this.auditor, ...this.threads]) thread.attach()
