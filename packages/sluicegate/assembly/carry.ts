@@ -1,7 +1,7 @@
 import * as gcra from "./gcra"
 import {
   BLOCK_BASE_US, BLOCK_CAPACITY, BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_PREVIOUS, BLOCK_SINCE_US, BLOCK_TICK_US, BLOCK_UNITS_PER_TOKEN,
-  BLOCK_WINDOW_US,
+  BLOCK_UNITS_PER_US, BLOCK_WINDOW_US,
 } from "./memory-map"
 import { BUCKET } from "./forms"
 import { epochWord } from "./policy"
@@ -71,15 +71,24 @@ function expressed(value: u64, lag: u64, entry: usize, ofBlock: bool, ticket: u6
 function carried(value: u64, entry: usize, ofBlock: bool, from: usize, to: usize, sinceUs: i64): u64 {
   const usAfter = sinceUs - field(to, BLOCK_BASE_US)
   const usSince = sinceUs - field(from, BLOCK_BASE_US)
-  // A block ends when it ends, also when the clock stepped back to before the base.
-  if (ofBlock) return gcra.valueFor(max<i64>(gcra.debtOf(value, usSince), 0), usAfter)
+  // A block ends, or has ended, when it does, also when the clock stepped back to before the base.
+  if (ofBlock) return gcra.valueFor(gcra.debtOf(value, usSince), usAfter)
   const usBefore = max<i64>(usSince, 0)
   if (field(from, BLOCK_FORM) > BUCKET) return carriedWindow(value, entry, from, to, sinceUs)
-  const debt = max<i64>(debtIn(from, value, usBefore), 0)
-  if (field(to, BLOCK_KEEPS_DEBT) != 0) return valueInBlock(to, debt, usAfter)
+  const owed = debtIn(from, value, usBefore)
+  if (field(to, BLOCK_KEEPS_DEBT) != 0) return keptIn(to, owed, usAfter)
+  const debt = max<i64>(owed, 0)
   const tokensTo = <u64>field(to, BLOCK_UNITS_PER_TOKEN)
   const carriedDebt = scaled(<u64>debt, tokensTo, <u64>field(from, BLOCK_UNITS_PER_TOKEN), <u64>field(to, BLOCK_CAPACITY))
   return valueInBlock(to, <i64>carriedDebt, usAfter)
+}
+
+/** With the same numbers, to the letter: a key that owes nothing since some time goes on so, should the clock step back. */
+function keptIn(block: usize, debt: i64, us: i64): u64 {
+  if (debt >= 0) return valueInBlock(block, debt, us)
+  const perUs = field(block, BLOCK_UNITS_PER_US)
+  const sinceUs = (perUs - 1 - debt) / perUs
+  return sinceUs > us ? valueInBlock(block, 0, 0) : valueInBlock(block, debt + sinceUs * perUs, us - sinceUs)
 }
 
 /**

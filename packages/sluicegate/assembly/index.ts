@@ -181,11 +181,11 @@ export function givenUntilUs(): f64 {
   return <f64>untilGiven
 }
 
-/** Renews a permit, or takes tokens from it, all of them gives it back: when it expires; 0 when it was nobody's any more. */
+/** Renews a permit, or takes tokens from it, all of them gives it back: 1; 0 when it was nobody's any more. */
 export function changePermit(low: u32, high: u32, nowUs: f64, renew: bool, given: f64, untilUs: f64, tokens: f64): f64 {
-  const expiryUs = cas.changePermitOf(fingerprintFrom(low, high), homeLine(low), <i64>nowUs, renew, <i64>given, <i64>untilUs, <i64>tokens)
-  if (tokens > 0 && expiryUs > 0) tellReleased(high)
-  return expiryUs
+  const done = cas.changePermitOf(fingerprintFrom(low, high), homeLine(low), <i64>nowUs, renew, <i64>given, <i64>untilUs, <i64>tokens)
+  if (tokens > 0 && done > 0) tellReleased(high)
+  return done
 }
 
 /** The word at an address, which may be part of a swap over several words, once that is decided: for a copy of the memory. */

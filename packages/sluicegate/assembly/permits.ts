@@ -16,7 +16,7 @@ import { isMark, lagOf, ownerOf, valueOf, withValue } from "./words"
 /** Swaps that a refund of several permits may lose. */
 const MOST_LOST: i32 = 100
 
-/** The permit last given: its slot 27 | its key's owner 3 | serial 2, and when it expires, in microseconds since the Unix epoch. */
+/** The permit last given or changed: its slot 27 | its key's owner 3 | serial 2, and when it expires, in microseconds since the Unix epoch. */
 export let givenPermit: i64 = 0
 export let givenUntilUs: i64 = 0
 
@@ -68,8 +68,8 @@ function refunded(entry: usize, state: u64, value: u64, us: i64, tokens: i64): f
 }
 
 /**
- * Renews a permit, or takes `tokens` from it, if it still expires when it was told to. When it expires then, in microseconds since
- * the Unix epoch; 0 when it is nobody's any more, RETRY to be called again.
+ * Renews a permit, or takes `tokens` from it, if it still expires when it was told to; `givenUntilUs` says when it expires then. 1, or
+ * 0 when it is nobody's any more, RETRY to be called again.
  */
 export function changePermit(renew: bool, entry: usize, state: u64, value: u64, us: i64, given: i64, untilUs: i64, tokens: i64): f64 {
   standAt(value, us)
@@ -83,5 +83,6 @@ export function changePermit(renew: bool, entry: usize, state: u64, value: u64, 
   const until = renew ? expiryUs() : untilUs
   const next = cost > tokens ? permitOf(until, serial, cost - tokens) : 0
   if (!bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), address, permit, next)) return RETRY
-  return <f64>until
+  givenUntilUs = until
+  return 1
 }

@@ -56,10 +56,10 @@ export interface Core {
   yieldAfter(lost: number): void
   /** Counts a call that was given up. */
   giveUp(): void
-  /** The permit that the last take gave: what to ask for it by, and when it expires. */
+  /** The permit that the last take gave: what to ask for it by, and when it expires, or does since it was changed last. */
   givenPermit(): number
   givenUntilUs(): number
-  /** When it expires, or 0 when it was nobody's any more. */
+  /** 1, and `givenUntilUs` says when it expires then; 0 when it was nobody's any more; or NaN. */
   changePermit(low: number, high: number, nowUs: number, renew: boolean, given: number, untilUs: number, tokens: number): number
   /** The word at an address, with any ticket there settled. */
   settledWord(address: number): bigint

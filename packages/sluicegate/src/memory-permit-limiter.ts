@@ -35,9 +35,8 @@ export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
       const { core } = this.opened
       // What ends after its limiter, as a block with `using` may, is no fault: the permit comes back by itself.
       if (core === closedCore) return false
-      const until = this.answered(core.changePermit(low, high, this.nowUs(), renew, given, untilUs, tokens), key)
-      if (until === 0) return false
-      untilUs = until
+      if (this.answered(core.changePermit(low, high, this.nowUs(), renew, given, untilUs, tokens), key) === 0) return false
+      untilUs = core.givenUntilUs()
       if (tokens > 0) this.onRelease(key)
       return true
     }

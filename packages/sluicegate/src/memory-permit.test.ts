@@ -116,3 +116,15 @@ test('a reservation does not overtake those who wait for a permit', async () => 
   await nextTurn()
   assert.equal((await waiting).release(), true)
 })
+
+test('a permit that ends before 1970, or right then, is renewed and given back like any other', () => {
+  for (const startMs of [-60_000, -30_001, -30_000, -29_999]) {
+    const clock = manualClock(startMs)
+    const limiter = createLimiter(concurrency({ limit: 1, ttl: '30s' }), { clock })
+    const permit = limiter.take('k')
+    assert.deepEqual([permit.heartbeat(), permit.release(), permit.release()], [true, true, false], `${startMs}`)
+    limiter.reserve('k', 1).cancel()
+    assert.equal(limiter.peek('k').remaining, 1)
+    assert.equal(limiter.stats().contentions, 0)
+  }
+})

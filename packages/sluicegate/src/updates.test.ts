@@ -95,3 +95,22 @@ test('a previous count that an update has merged into the window does not come b
     if (i % 2 === 0) assert.equal(limiter.peek('k').remaining, remaining, `after ${i} updates`)
   }
 })
+
+test('nor since when a key owes nothing, or a block is over: a clock that steps back finds it as it would have been', () => {
+  for (const make of [tokenBucket, gcra]) {
+    const policy = make({ limit: 2, window: '1s' })
+    const answers = [0, 3].map((updates) => {
+      const clock = manualClock(START_MS)
+      const limiter = createLimiter(policy, { clock })
+      limiter.take('taken', 2)
+      limiter.block('lifted', '100h')
+      limiter.block('lifted', 0)
+      clock.advance(24 * 3_600_000)
+      for (let i = 0; i < updates; i++) limiter.update(policy)
+      clock.advance(-12 * 3_600_000)
+      return ['taken', 'lifted'].map((key) => limiter.take(key, 2))
+    })
+    assert.deepEqual(answers[0], answers[1])
+    assert.ok(answers[1]?.every(({ allowed }) => allowed))
+  }
+})

@@ -130,7 +130,9 @@ export class ExploredCall {
   private permitChanged(low: number, high: number, nowUs: number, isRelease: boolean): number {
     const { permit, context } = this
     if (permit === undefined) return 0
-    return context.core.changePermit(low, high, nowUs, !isRelease, permit.given, permit.untilUs, isRelease ? this.call.amount : 0)
+    const { core, isSuspended } = context
+    const done = core.changePermit(low, high, nowUs, !isRelease, permit.given, permit.untilUs, isRelease ? this.call.amount : 0)
+    return isSuspended() || done === 0 ? done : core.givenUntilUs()
   }
 
   /** As the limiter of several policies does it. */

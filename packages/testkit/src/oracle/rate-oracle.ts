@@ -101,10 +101,10 @@ export class RateOracle extends KeyedOracle<Arrival> {
     const before = this.measureOf()
     this.#spec = spec
     this.#emission = next
-    const isSame = this.measureOf() === before
+    if (this.measureOf() === before) return (arrival) => arrival
     return (arrival) => {
       const spent = ceilDiv(max(0n, arrival - nowUs * old.q) * next.perToken, old.perToken)
-      return this.#arrival(nowUs, isSame ? spent : min(next.capacity, spent))
+      return this.#arrival(nowUs, min(next.capacity, spent))
     }
   }
 
