@@ -3,7 +3,7 @@ import { PolicyError } from './errors.js'
 import type { AllOfPolicy, Policy } from './policy.js'
 import { checkedName, checkOptions } from './policy-options.js'
 
-const MOST_POLICIES = 8
+export const MOST_POLICIES = 8
 
 /**
  * Several policies as one: a request passes when all of them let it pass, and is charged to all of them or to none. They may be

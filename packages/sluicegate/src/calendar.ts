@@ -21,6 +21,8 @@ const DAY_MS = 86_400_000
 /** No zone was ever further from UTC: Manila had -15:56:08 and Metlakatla 15:13:42 before their change of the date line. */
 const FURTHEST_MS = 16 * 3_600_000
 const LONGEST_DAYS: Readonly<Record<CalendarUnit, number>> = { day: 1, week: 7, month: 31, year: 366 }
+/** In the order by which snapshots know them. */
+export const CALENDAR_UNITS = Object.keys(LONGEST_DAYS) as readonly CalendarUnit[]
 /** Making a formatter takes longer than finding a window with it. */
 const formatters = new Map<string, Intl.DateTimeFormat>()
 

@@ -2,13 +2,15 @@ import { PolicyError } from './errors.js'
 
 // The memory in which limiters live, from outside; the core's `memory-map.ts` says what is where in a section.
 
-const PAGE_BYTES = 65_536
+export const PAGE_BYTES = 65_536
 const MOST_PAGES = 65_536
 const ENTRY_BYTES = 16
 export const ENTRIES_PER_LINE = 4
 /** Table entries a key: at this load every key finds room in its range, and a million keys take 23.3 bytes each. */
 const ENTRIES_PER_KEY = 1.45
 export const TABLE_OFFSET = 135_168
+/** The option `maxKeys` at most. */
+export const MOST_KEYS = 100_000_000
 /** Descriptors begin at multiples of it. */
 export const SECTION_ALIGNMENT = 512
 

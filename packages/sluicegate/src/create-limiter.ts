@@ -1,5 +1,6 @@
 import { checkedPolicy } from './checked-policy.js'
 import { type Clock, preciseClock } from './clock.js'
+import { MOST_KEYS } from './core-memory.js'
 import type { Decision } from './decision.js'
 import { PolicyError } from './errors.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
@@ -9,7 +10,6 @@ import type { AnswerOf } from './permit.js'
 import type { Policy } from './policy.js'
 import type { Snapshot } from './snapshot.js'
 
-const MOST_KEYS = 100_000_000
 const MOST_HOT_KEYS = 10_000
 const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000

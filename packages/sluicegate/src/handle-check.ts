@@ -1,3 +1,4 @@
+import { MOST_POLICIES } from './all-of.js'
 import type { ClockHandle } from './clock.js'
 import { SECTION_ALIGNMENT, TABLE_OFFSET } from './core-memory.js'
 import { invalidHandle } from './invalid-handle.js'
@@ -5,8 +6,6 @@ import type { AllOfHandle } from './memory-all-of.js'
 import type { MemoryHandle } from './memory-limiter.js'
 import type { OpenCore } from './open-core.js'
 import { NAME_BYTES } from './shared-name.js'
-
-const MOST_PARTS = 8
 
 /**
  * The handle of a limiter in memory, or of several in one: the shapes are looked at, not what stands in the memory.
@@ -27,7 +26,7 @@ export function isFounded(open: OpenCore): boolean {
 }
 
 function areParts(parts: unknown): boolean {
-  if (!Array.isArray(parts) || parts.length === 0 || parts.length > MOST_PARTS || !parts.every(isPart)) return false
+  if (!Array.isArray(parts) || parts.length === 0 || parts.length > MOST_POLICIES || !parts.every(isPart)) return false
   return parts.every(({ memory }: MemoryHandle) => memory === parts[0].memory)
 }
 

@@ -17,6 +17,7 @@ import { holdOf, MemoryPermit } from './memory-permit.js'
 import { snapshotOf } from './memory-snapshot.js'
 import type { Policy } from './policy.js'
 import { checkChange } from './policy-change.js'
+import { refusal } from './refusal.js'
 import type { Reservation } from './reservation.js'
 import { reserve, reserveBehind } from './reserving.js'
 import { SharedName } from './shared-name.js'
@@ -183,15 +184,13 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   }
 
   refuse(key: Key, cost: number): Decision {
-    const foreseen = this.peek(key, cost)
-    const decision = { ...foreseen, allowed: false, retryAfterMs: Math.max(1, foreseen.retryAfterMs) }
+    const decision = refusal(this.peek(key, cost))
     return this.holdsPermits ? new MemoryPermit(decision) : decision
   }
 
   /** A take, told of. */
   private decided(key: Key, cost: number, hashes?: Hashes): Decision {
-    const isQueued = this.waiting.queued > 0 && this.waiting.isQueued(key)
-    return this.told(key, cost, isQueued ? this.refuse(key, cost) : this.taken(key, cost, hashes).decision)
+    return this.told(key, cost, this.waiting.isQueued(key) ? this.refuse(key, cost) : this.taken(key, cost, hashes).decision)
   }
 
   private told(key: Key, cost: number, decision: Decision): Decision {

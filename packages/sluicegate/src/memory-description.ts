@@ -1,3 +1,5 @@
+import { MOST_POLICIES } from './all-of.js'
+import { MOST_KEYS, PAGE_BYTES, SECTION_ALIGNMENT } from './core-memory.js'
 import type { Algorithm } from './policy.js'
 import { checkedName } from './policy-options.js'
 import type { SectionOptions } from './section-words.js'
@@ -14,10 +16,6 @@ export interface MemoryDescription {
 }
 
 const MOST_BYTES = 2 ** 32
-const PAGE_BYTES = 65_536
-const SECTION_ALIGNMENT = 512
-const MOST_SECTIONS = 8
-const MOST_KEYS = 100_000_000
 
 /**
  * The description in a snapshot, of which anything may be wrong. Algorithms are compared with the policies later.
@@ -34,7 +32,7 @@ export function checkedDescription(description: Readonly<Record<string, unknown>
     secret.every((half) => isWhole(half, -(2 ** 31), 2 ** 31 - 1)) &&
     areOptions(options) &&
     Array.isArray(sections) &&
-    isWhole(sections.length, 1, allOf === undefined ? 1 : MOST_SECTIONS) &&
+    isWhole(sections.length, 1, allOf === undefined ? 1 : MOST_POLICIES) &&
     sections.every((section, i) => isPlace(section?.address, i === 0 ? 0 : sections[i - 1].address + 1, bytes)) &&
     sections.every(({ algorithm }) => typeof algorithm === 'string') &&
     (allOf === undefined || isName(allOf))

@@ -15,6 +15,7 @@ import { type SnapshotSection, snapshotOf } from './memory-snapshot.js'
 import type { Algorithm, Policy } from './policy.js'
 import { PolicyChange } from './policy-block.js'
 import { checkChange } from './policy-change.js'
+import { refusal } from './refusal.js'
 import { releaseCount } from './release-watch.js'
 import type { Reservation } from './reservation.js'
 import { reserve, reserveBehind } from './reserving.js'
@@ -165,7 +166,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
 
   /** {@link take} for a key whose fingerprint is known. */
   takeBound(key: string, low: number, high: number, cost: number): Answer {
-    if (this.waiting.queued > 0 && this.waiting.isQueued(key)) return this.told(key, cost, this.refuse(key, cost))
+    if (this.waiting.isQueued(key)) return this.told(key, cost, this.refuse(key, cost))
     const decision = this.takeHashed(key, low, high, cost)
     if (this.lists !== undefined) this.lists.count(key, decision.allowed)
     return decision as Answer
@@ -189,8 +190,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
   }
 
   refuse(key: Key, cost: number): Answer {
-    const decision = this.peek(key, cost)
-    return { ...decision, allowed: false, retryAfterMs: Math.max(1, decision.retryAfterMs) } as Answer
+    return refusal(this.peek(key, cost)) as Answer
   }
 
   /** A count that moves whenever something comes back that `key` may gain by, in any thread. */

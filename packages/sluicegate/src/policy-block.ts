@@ -1,4 +1,4 @@
-import { type Calendar, calendarOf } from './calendar.js'
+import { CALENDAR_UNITS, type Calendar, calendarOf } from './calendar.js'
 import { checkedPolicy } from './checked-policy.js'
 import { type Areas, firstAreas, MovingAreas } from './companion-areas.js'
 import { StoreError } from './errors.js'
@@ -21,7 +21,6 @@ const TEXT = 52
 
 const ALGORITHMS: readonly Algorithm[] = ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency']
 const UTC_DAY: Calendar = { unit: 'day', timeZone: 'UTC' }
-const CALENDAR_UNITS = [undefined, 'day', 'week', 'month', 'year'] as const
 
 /** The numbers of a block that the core reads, by their names there. */
 const FIELDS = {
@@ -156,14 +155,14 @@ function describe(view: DataView, policy: Policy, { current, spare }: Areas): vo
   view.setUint8(ALGORITHM, ALGORITHMS.indexOf(algorithm))
   view.setUint8(COUNTERS, counters === 'compact' ? 1 : 0)
   view.setUint8(SLOT_BYTES, slotBytes)
-  view.setUint8(CALENDAR_UNIT, CALENDAR_UNITS.indexOf(calendar?.unit))
+  view.setUint8(CALENDAR_UNIT, calendar === undefined ? 0 : 1 + CALENDAR_UNITS.indexOf(calendar.unit))
   writeText(view, writeText(view, TEXT, name), calendar?.timeZone ?? '')
 }
 
 function described(view: DataView): Partial<Policy> {
   const [name, end] = readText(view, TEXT)
   const algorithm = ALGORITHMS[view.getUint8(ALGORITHM)]
-  const unit = CALENDAR_UNITS[view.getUint8(CALENDAR_UNIT)]
+  const unit = CALENDAR_UNITS[view.getUint8(CALENDAR_UNIT) - 1]
   return {
     ...(algorithm === undefined ? {} : { algorithm }),
     limit: view.getFloat64(LIMIT, true),

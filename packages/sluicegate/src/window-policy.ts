@@ -1,4 +1,4 @@
-import { type CalendarUnit, calendarOf, longestMs } from './calendar.js'
+import { CALENDAR_UNITS, type CalendarUnit, calendarOf, longestMs } from './calendar.js'
 import type { Duration } from './duration.js'
 import { PolicyError } from './errors.js'
 import type { Policy } from './policy.js'
@@ -49,7 +49,6 @@ export interface SlidingLogOptions {
 
 const MAX_LIMIT = 1_000_000_000
 const MAX_LOG_LIMIT = 100_000
-const CALENDAR_UNITS: readonly unknown[] = ['day', 'week', 'month', 'year']
 
 /**
  * Fixed window: at most `limit` in each window, and windows follow each other from the Unix epoch on, in UTC, or in the calendar
@@ -62,7 +61,7 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
   checkOptions(options, ['limit', 'window', 'timeZone', 'name'], '{ limit: 1000, window: "1m" }')
   const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT)
   const { window, timeZone } = options
-  if (CALENDAR_UNITS.includes(window)) {
+  if ((CALENDAR_UNITS as readonly unknown[]).includes(window)) {
     const calendar = calendarOf(window as CalendarUnit, timeZone)
     const name = checkedName(options.name, `fixed-window-${limit}-${window}`)
     return Object.freeze({ algorithm: 'fixed-window', name, limit, windowMs: longestMs(calendar.unit), burst: limit, calendar })
