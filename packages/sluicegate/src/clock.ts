@@ -51,10 +51,14 @@ export function tickerOf(clock: Clock): Ticker {
   return tickers.get(clock) ?? { us: Number.NaN, read: () => wholeUs(clock.nowMs()) }
 }
 
+/** Whether whole microseconds can tell that time. */
+export function isReading(ms: unknown): ms is number {
+  return typeof ms === 'number' && Number.isSafeInteger(Math.round(ms * 1000))
+}
+
 /** @throws {PolicyError} `CLOCK_INVALID` when the clock reads nothing usable. */
 function wholeUs(ms: unknown): number {
-  const us = typeof ms === 'number' ? Math.round(ms * 1000) : Number.NaN
-  if (Number.isSafeInteger(us)) return us
+  if (isReading(ms)) return Math.round(ms * 1000)
   const mend = 'nowMs() must return a number of milliseconds since the Unix epoch, within 285 years of it'
   throw new PolicyError('CLOCK_INVALID', 'clock', ms, mend)
 }

@@ -64,6 +64,7 @@ for (const policy of [POLICY, slidingLog({ limit: 5, window: '1s' }), concurrenc
     }
     assert.throws(() => attachLimiter({ ...handle, algorithm: 'fixed-window' } as LimiterHandle), REFUSED)
     assert.throws(() => attachLimiter({ ...handle, secret: [1] } as LimiterHandle), REFUSED)
+    assert.throws(() => attachLimiter({ ...handle, secret: Array(2) } as LimiterHandle), REFUSED)
     assert.throws(() => attachLimiter(JSON.parse(JSON.stringify(handle))), REFUSED)
   })
 }
@@ -76,6 +77,8 @@ test('a handle with a damaged clock is refused', () => {
     { kind: 'precise' },
     { kind: 'precise', unixMs: 'now', monotonicMs: 0 },
     { kind: 'coarse', unixMs: 0, monotonicMs: Number.NaN },
+    { kind: 'precise', unixMs: 1e300, monotonicMs: 0 },
+    { kind: 'precise', unixMs: 0, monotonicMs: -1e16 },
     { kind: 'manual' },
     { kind: 'manual', shared: new SharedArrayBuffer(4) },
     { kind: 'manual', shared: new ArrayBuffer(8) },
@@ -90,7 +93,7 @@ test('a handle of several policies is refused when its parts or its name are dam
   const other = createLimiter(policy, { maxKeys: 10 }).handle() as typeof handle
   const [first, second] = handle.parts
   const single = createLimiter(POLICY, { maxKeys: 10 }).handle()
-  for (const parts of [[], null, 'garbage', 5, {}, [1, 2], [null], [first, single], [first, other.parts[1]], Array(9).fill(first)]) {
+  for (const parts of [[], null, 'garbage', 5, {}, [1, 2], [null], [first, single], [first, other.parts[1]], Array(9).fill(first), Array(2)]) {
     assert.throws(() => attachLimiter({ ...handle, parts } as unknown as LimiterHandle), REFUSED, JSON.stringify(parts))
   }
   for (const name of [undefined, null, 'garbage', 5, new SharedArrayBuffer(4), new ArrayBuffer(1000)]) {
@@ -106,10 +109,10 @@ test('a handle of tiers is refused when they are damaged', () => {
     readonly tiers: unknown[]
   }
   const tier = handle.tiers[0] as object
-  for (const tiers of [null, 'garbage', 5, {}, [null], [1], [{}], [{ ...tier, policy: null }], [{ ...tier, counted: null }]]) {
+  for (const tiers of [null, 'garbage', 5, {}, [null], [1], [{}], [{ ...tier, policy: null }], [{ ...tier, counted: null }], Array(1)]) {
     assert.throws(() => attachLimiter({ ...handle, tiers } as LimiterHandle, { policyFor }), REFUSED, JSON.stringify(tiers))
   }
-  for (const ownAs of [null, 'garbage', 5, {}, [null], [1]]) {
+  for (const ownAs of [null, 'garbage', 5, {}, [null], [1], Array(1)]) {
     assert.throws(() => attachLimiter({ ...handle, ownAs } as LimiterHandle, { policyFor }), REFUSED, JSON.stringify(ownAs))
   }
 })

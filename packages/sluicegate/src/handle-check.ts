@@ -1,5 +1,5 @@
 import { MOST_POLICIES } from './all-of.js'
-import type { ClockHandle } from './clock.js'
+import { type ClockHandle, isReading } from './clock.js'
 import { SECTION_ALIGNMENT, TABLE_OFFSET } from './core-memory.js'
 import { invalidHandle } from './invalid-handle.js'
 import type { AllOfHandle } from './memory-all-of.js'
@@ -26,7 +26,7 @@ export function isFounded(open: OpenCore): boolean {
 }
 
 function areParts(parts: unknown): boolean {
-  if (!Array.isArray(parts) || parts.length === 0 || parts.length > MOST_POLICIES || !parts.every(isPart)) return false
+  if (!Array.isArray(parts) || parts.length === 0 || parts.length > MOST_POLICIES || ![...parts].every(isPart)) return false
   return parts.every(({ memory }: MemoryHandle) => memory === parts[0].memory)
 }
 
@@ -38,7 +38,7 @@ function isPart(part: unknown): boolean {
     isPlace(section, memory.buffer.byteLength - TABLE_OFFSET) &&
     Array.isArray(secret) &&
     secret.length === 2 &&
-    secret.every(Number.isInteger) &&
+    [...secret].every(Number.isInteger) &&
     typeof algorithm === 'string'
   )
 }
@@ -49,7 +49,7 @@ function isPlace(section: unknown, most: number): boolean {
 
 function isClock(clock: unknown): boolean {
   const { kind, unixMs, monotonicMs, shared } = Object(clock) as { readonly [field in ClockField]?: unknown }
-  if (kind === 'precise' || kind === 'coarse') return Number.isFinite(unixMs) && Number.isFinite(monotonicMs)
+  if (kind === 'precise' || kind === 'coarse') return isReading(unixMs) && isReading(monotonicMs)
   return kind === 'custom' || (kind === 'manual' && shared instanceof SharedArrayBuffer && shared.byteLength === 8)
 }
 

@@ -34,7 +34,8 @@ export const MOST_TIERS = 1_000
 
 /** Whether a handle may say this of its tiers; their own handles are looked at where they are attached. */
 export function areTiers(tiers: unknown, ownAs: unknown): boolean {
-  return Array.isArray(tiers) && tiers.every((tier) => isPolicy(tier?.policy)) && Array.isArray(ownAs) && ownAs.every(isPolicy)
+  // Spread, because `every` passes over holes.
+  return Array.isArray(tiers) && [...tiers].every((tier) => isPolicy(tier?.policy)) && Array.isArray(ownAs) && [...ownAs].every(isPolicy)
 }
 
 /** Several policies, each with a limiter of its own: every call goes to that of the key's policy. */
