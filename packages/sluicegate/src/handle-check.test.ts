@@ -93,7 +93,19 @@ test('a handle of several policies is refused when its parts or its name are dam
   const other = createLimiter(policy, { maxKeys: 10 }).handle() as typeof handle
   const [first, second] = handle.parts
   const single = createLimiter(POLICY, { maxKeys: 10 }).handle()
-  for (const parts of [[], null, 'garbage', 5, {}, [1, 2], [null], [first, single], [first, other.parts[1]], Array(9).fill(first), Array(2)]) {
+  for (const parts of [
+    [],
+    null,
+    'garbage',
+    5,
+    {},
+    [1, 2],
+    [null],
+    [first, single],
+    [first, other.parts[1]],
+    Array(9).fill(first),
+    Array(2),
+  ]) {
     assert.throws(() => attachLimiter({ ...handle, parts } as unknown as LimiterHandle), REFUSED, JSON.stringify(parts))
   }
   for (const name of [undefined, null, 'garbage', 5, new SharedArrayBuffer(4), new ArrayBuffer(1000)]) {
