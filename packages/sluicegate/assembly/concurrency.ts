@@ -171,13 +171,17 @@ export function untilNew(): i64 {
   return lastLeftUs > 0 ? lastLeftUs + nowUs - readUs : 0
 }
 
-/** Wipes the permits of an entry that is changing hands, while the mark stands. */
+/**
+ * Wipes the permits of an entry that is changing hands, while the mark stands. A swap is lost to the ticket of a change that found the
+ * state of the last owner: that change is called off, and would bring the permit back.
+ */
 export function wipe(entry: usize, mark: u64): bool {
   for (let i: i64 = 0; i < slots; i++) {
-    const permit = settled(slotOf(entry, i))
-    if (permit == 0) continue
-    if (load(entry + STATE) != mark) return false
-    swap(slotOf(entry, i), permit, 0)
+    const slot = slotOf(entry, i)
+    for (let permit = settled(slot); permit != 0; permit = settled(slot)) {
+      if (load(entry + STATE) != mark) return false
+      if (swap(slot, permit, 0)) break
+    }
   }
   return true
 }

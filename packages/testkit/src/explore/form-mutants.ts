@@ -49,8 +49,13 @@ export const FORM_MUTANTS: readonly Mutant[] = [
   mutant('a new owner keeps the permits', 'permits: take-over | heartbeat | take', [1, 0], CLEANED),
   mutant('permits are wiped without a look at the mark', 'permits: first take x 3, idle entries', [2, 0], {
     file: 'concurrency.ts',
-    from: '    if (load(entry + STATE) != mark) return false\n',
+    from: '      if (load(entry + STATE) != mark) return false\n',
     to: '',
+  }),
+  mutant('a permit that a change puts back while it is wiped stays', 'permits: release | reset | take', [3, 0], {
+    file: 'concurrency.ts',
+    from: '      if (swap(slot, permit, 0)) break\n',
+    to: '      swap(slot, permit, 0)\n      break\n',
   }),
   mutant(
     'the header does not turn when requests go',

@@ -83,11 +83,11 @@ export const PERMITS: readonly Scenario[] = [
     mayRefuse: true,
   }),
   permits({
-    name: 'take | reset | release',
+    name: 'release | reset | take',
     homes: [0],
     lines: 2,
     before: [take(A), take(A)],
-    threads: [[take(A, 11_000)], [reset(A, 11_000)], [about(release(A, 11_000), 0, ITS_END)]],
+    threads: [[about(release(A, 11_000), 0, ITS_END)], [reset(A, 11_000)], [take(A, 11_000)]],
   }),
   permits({
     name: 'newcomer | reset, full and told to deny',
