@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { embedLua } from './embed-lua.js'
 import { embedWasm } from './embed-wasm.js'
 
 // Everything that has to exist before the packages compile. Run from the root. A package that makes sources of its own
 // says how in its script "generate".
 console.log(await embedWasm())
+console.log(await embedLua())
 
 for (const folder of readdirSync('packages')) {
   const { name, scripts } = JSON.parse(readFileSync(`packages/${folder}/package.json`, 'utf8'))

@@ -2,11 +2,14 @@
 export type PolicyErrorCode =
   | 'ALGORITHM_CHANGE'
   | 'BURST_INVALID'
+  | 'CLIENT_INVALID'
   | 'CLOCK_INVALID'
   | 'COST_INVALID'
+  | 'CROSS_SLOT'
   | 'DURATION_INVALID'
   | 'HANDLE_INVALID'
   | 'KEY_INVALID'
+  | 'LEASE_UNSUPPORTED'
   | 'LIMIT_INVALID'
   | 'NAME_INVALID'
   | 'OPTION_INVALID'
@@ -17,7 +20,7 @@ export type PolicyErrorCode =
   | 'WINDOW_INVALID'
 
 /** What a {@link StoreError} can be about. Each code is explained in `docs/errors.md`. */
-export type StoreErrorCode = 'CLOSED' | 'CONTENTION' | 'TABLE_FULL'
+export type StoreErrorCode = 'CLOSED' | 'CONTENTION' | 'OUTAGE' | 'TABLE_FULL'
 
 /**
  * Misuse by the caller: a bad option, cost, key or duration. Thrown where the mistake is made, never for a denial.

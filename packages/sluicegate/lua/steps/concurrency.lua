@@ -1,0 +1,116 @@
+--- Concurrency: the places that are taken, in a sorted set by the time at which each comes back. Twin of assembly/concurrency.ts.
+--
+-- members   "<time to live in microseconds> <permit> <place of that permit>", scored by the end in microseconds
+-- numbers   limit, time to live in microseconds, permit: a text of its own for each take
+
+--- An even number.
+local AT_ONCE = 1000
+
+local concurrency = {}
+forms.concurrency = concurrency
+
+local function member(part, permit, place)
+  return string.format('%.0f %s %.0f', part.ttlUs, permit, place)
+end
+
+--- The places of this permit that have not come back: places are numbered from 1.
+local function placesOf(part, count)
+  local held = {}
+  for place = 1, count do
+    local name = member(part, part.permit, place)
+    local finish = redis.call('ZSCORE', part.key, name)
+    if finish and tonumber(finish) > now then held[#held + 1] = name end
+  end
+  return held
+end
+
+--- Places that were taken by a clock that was ahead of this one last no longer than they would have by this one.
+local function mend(part)
+  for _, name in ipairs(redis.call('ZRANGEBYSCORE', part.key, '(' .. whole(now + part.ttlUs), '+inf')) do
+    local latest = now + tonumber(string.match(name, '^%d+'))
+    if tonumber(redis.call('ZSCORE', part.key, name)) > latest then redis.call('ZADD', part.key, whole(latest), name) end
+  end
+end
+
+local function readUsed(part)
+  part.used = redis.call('ZCOUNT', part.key, '(' .. whole(now), '+inf')
+end
+
+function concurrency.read(part)
+  part.limit, part.ttlUs, part.permit = argument(part, 1), argument(part, 2), text(part, 3)
+  readUsed(part)
+  return true
+end
+
+function concurrency.passes(part, amount)
+  return part.used + amount <= part.limit
+end
+
+--- Calls a command with so many arguments at once as a server's stack bears.
+local function inShares(command, key, list)
+  for from = 1, #list, AT_ONCE do redis.call(command, key, unpack(list, from, math.min(from + AT_ONCE - 1, #list))) end
+  return #list > 0
+end
+
+--- Puts the ends of places to a time to live from now.
+local function timed(part, names)
+  local finish, list = whole(now + part.ttlUs), {}
+  for i, name in ipairs(names) do list[2 * i - 1], list[2 * i] = finish, name end
+  return inShares('ZADD', part.key, list)
+end
+
+local function given(part, permit, count)
+  local names = {}
+  for place = 1, count do names[place] = member(part, permit, place) end
+  return timed(part, names)
+end
+
+local function removed(part, names)
+  return inShares('ZREM', part.key, names)
+end
+
+--- The last `count` of a list.
+local function tail(list, count)
+  local found = {}
+  for i = math.max(#list - count, 0) + 1, #list do found[#found + 1] = list[i] end
+  return found
+end
+
+--- Those that end last lose first; of equals the newest.
+local function last(part, count)
+  return redis.call('ZREVRANGEBYSCORE', part.key, '+inf', '(' .. whole(now), 'LIMIT', 0, count)
+end
+
+function concurrency.stepped(part, verb, amount, bound)
+  local changed = false
+  if verb == 'take' or verb == 'reserve' then
+    changed = concurrency.passes(part, amount) and given(part, part.permit, amount)
+    if not changed then mend(part) end
+  elseif verb == 'refund' then changed = removed(part, last(part, math.min(amount, part.used)))
+  elseif verb == 'penalize' then changed = given(part, part.permit, math.min(amount, math.max(part.limit - part.used, 0)))
+  elseif verb == 'release' then changed = removed(part, placesOf(part, amount))
+  elseif verb == 'cancel' then
+    local held = placesOf(part, argument(part, 4))
+    changed = removed(part, tail(held, amount))
+  elseif verb == 'heartbeat' then changed = timed(part, placesOf(part, amount))
+  end
+  readUsed(part)
+  return changed
+end
+
+function concurrency.write(part)
+  redis.call('ZREMRANGEBYSCORE', part.key, '-inf', whole(now))
+  local newest = redis.call('ZREVRANGE', part.key, 0, 0, 'WITHSCORES')[2]
+  if newest then redis.call('PEXPIRE', part.key, lifeMs(newest - now)) end
+end
+
+function concurrency.standing(part, amount)
+  local missing = part.used + amount - part.limit
+  local untilFree, untilNew = 0, 0
+  local from = '(' .. whole(now)
+  if missing > 0 and missing <= part.used then
+    untilFree = redis.call('ZRANGEBYSCORE', part.key, from, '+inf', 'WITHSCORES', 'LIMIT', missing - 1, 1)[2] - now
+  end
+  if part.used > 0 then untilNew = redis.call('ZREVRANGE', part.key, 0, 0, 'WITHSCORES')[2] - now end
+  return part.used, untilFree, untilNew
+end

@@ -1,0 +1,95 @@
+import { PolicyError, StoreError } from '../errors.js'
+import { hashSlot } from './hash-slot.js'
+import { runScript } from './run-script.js'
+import type { ScriptRunner } from './script-runner.js'
+import { SCRIPTS } from './scripts.gen.js'
+import type { Store, StoreAnswer, StoreRequest, StoreStanding, StoreVerb } from './store.js'
+import type { StoreForm } from './store-form.js'
+import type { StoreKeys, StoreNames } from './store-keys.js'
+
+const NUMBERS = 7
+const ANSWERS = 6
+const WRONG_WINDOW = /WINDOW (\d+)/
+
+/** The state in Redis, moved by one script a call; what goes in and out of it is described in `lua/steps/parts.lua`. */
+export class RedisStore implements Store {
+  private readonly runner: ScriptRunner
+  private readonly keys: StoreKeys
+  private readonly names = new WeakMap<StoreForm, StoreNames>()
+  /** How far the store's clock is ahead of this one, as far as a calendar showed. */
+  private aheadUs = 0
+
+  constructor(runner: ScriptRunner, keys: StoreKeys) {
+    this.runner = runner
+    this.keys = keys
+  }
+
+  serverOf(key: string): string | undefined {
+    return this.runner.isCluster ? this.runner.serverOf(hashSlot(this.keys.hashedOf(key))) : undefined
+  }
+
+  async ask(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer> {
+    this.checkSlots(requests)
+    try {
+      return await this.run(verb, requests)
+    } catch (error) {
+      const storeUs = error instanceof Error ? WRONG_WINDOW.exec(error.message)?.[1] : undefined
+      if (storeUs === undefined) throw error
+      // Nothing was done: the store's time is in a window that it was not told of.
+      this.aheadUs = Number(storeUs) - Date.now() * 1000
+      return this.run(verb, requests)
+    }
+  }
+
+  private async run(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer> {
+    const script = SCRIPTS[requests.length === 1 ? (requests[0] as StoreRequest).form.form : 'all-of']
+    const keys: string[] = []
+    const args: string[] = [verb]
+    for (const request of requests) {
+      const { state, block } = this.namesOf(request.form)
+      const after = this.keys.after(request.key)
+      keys.push(state + after, block + after)
+      this.addArguments(args, verb, request)
+    }
+    return answerIn(await runScript(this.runner, script, keys, args), requests.length)
+  }
+
+  private addArguments(args: string[], verb: StoreVerb, { form, tokens, mostUs, booking, permit }: StoreRequest): void {
+    const amount = verb === 'block' ? tokens : form.amountOf(tokens)
+    args.push(form.form, String(amount), String(booking?.atUs ?? mostUs ?? 0))
+    const end = args.length + NUMBERS
+    args.push(...form.numbersAt(Date.now() * 1000 + this.aheadUs))
+    if (permit !== undefined) args.push(permit)
+    if (booking !== undefined && form.form === 'rate') args.push(String(booking.debt), String(form.amountOf(booking.cost)), String(booking.bookedUs))
+    else if (booking !== undefined && permit !== undefined) args.push(String(booking.cost))
+    while (args.length < end) args.push('')
+  }
+
+  private namesOf(form: StoreForm): StoreNames {
+    let names = this.names.get(form)
+    if (names === undefined) {
+      names = this.keys.before(form.form, form.policy.name)
+      this.names.set(form, names)
+    }
+    return names
+  }
+
+  private checkSlots(requests: readonly StoreRequest[]): void {
+    if (!this.runner.isCluster || requests.length === 1) return
+    const [first, ...others] = new Set(requests.map(({ key }) => this.keys.tagOf(key)))
+    if (others.length === 0) return
+    const mend = 'have no hash slot in common, so no server could charge them together: give hashTag, or the same key for all'
+    throw new PolicyError('CROSS_SLOT', 'key', [first, ...others], mend)
+  }
+}
+
+function answerIn(reply: unknown, count: number): StoreAnswer {
+  if (!Array.isArray(reply) || reply.length !== 1 + ANSWERS * count) throw new StoreError('OUTAGE', `the store answered ${typeof reply}`)
+  const numbers = reply.map(Number)
+  const standings: StoreStanding[] = []
+  for (let at = 1; at < numbers.length; at += ANSWERS) {
+    const [done, debt = 0, blockedUs = 0, untilFreeUs = 0, untilNewUs = 0, waitUs = 0] = numbers.slice(at, at + ANSWERS)
+    standings.push({ done: done === 1, debt, blockedUs, untilFreeUs, untilNewUs, waitUs })
+  }
+  return { nowUs: numbers[0] as number, standings }
+}

@@ -1,0 +1,100 @@
+import { AbortWatch } from '../abort-watch.js'
+import { Alarm, type Alert } from '../alarm.js'
+import type { Clock } from '../clock.js'
+
+interface Sleeper extends Alert {
+  readonly wakeUp: () => void
+  readonly giveUp: (reason: unknown) => void
+}
+
+/** Callers that sleep: any number on one timer, each until its time, until it is woken, or until its signal aborts. */
+export class Sleepers {
+  private readonly clock: Clock
+  private readonly alarm: Alarm
+  private readonly aborts = new AbortWatch()
+  private readonly asleep = new Set<Sleeper>()
+  private readonly named = new Map<string, Sleeper>()
+  private order = 0
+  private closed: { readonly reason: unknown } | undefined
+
+  constructor(clock: Clock) {
+    this.clock = clock
+    this.alarm = new Alarm(clock, (error) => this.rejectAll(error))
+  }
+
+  nowMs(): number {
+    return this.clock.nowMs()
+  }
+
+  /** Resolves after `ms`, or when `name` is woken; rejects with the signal's reason, or that of {@link close}. */
+  sleep(ms: number, signal?: AbortSignal, name?: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.closed !== undefined) return reject(this.closed.reason)
+      if (signal?.aborted) return reject(signal.reason)
+      const end = (settle: () => void) => () => {
+        if (!this.asleep.delete(sleeper)) return
+        if (name !== undefined && this.named.get(name) === sleeper) this.named.delete(name)
+        this.alarm.clear(sleeper)
+        unwatch?.()
+        settle()
+      }
+      const sleeper: Sleeper = {
+        dueUs: 0,
+        order: 0,
+        place: -1,
+        ring: () => sleeper.wakeUp(),
+        wakeUp: end(resolve),
+        giveUp: (reason) => end(() => reject(reason))(),
+      }
+      const unwatch = signal && this.aborts.add(signal, () => sleeper.giveUp(signal.reason))
+      this.asleep.add(sleeper)
+      if (name !== undefined) this.named.set(name, sleeper)
+      this.alarm.set(sleeper, this.alarm.inUs(ms), this.order++)
+    })
+  }
+
+  wake(name: string): void {
+    this.named.get(name)?.wakeUp()
+  }
+
+  /** Until a promise settles, at most so long. */
+  async until(promise: Promise<unknown>, ms: number, signal?: AbortSignal): Promise<void> {
+    const name = `until ${this.order}`
+    const sleeping = this.sleep(ms, signal, name)
+    void promise.then(() => this.wake(name))
+    await sleeping
+  }
+
+  /** What a promise resolves with; when the signal aborts first its reason, and what comes then goes to `late`. */
+  unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined, late: (value: Value) => void): Promise<Value> {
+    if (signal === undefined) return promise
+    return new Promise((resolve, reject) => {
+      let isAborted = false
+      const unwatch = this.aborts.add(signal, () => {
+        isAborted = true
+        reject(signal.reason)
+      })
+      promise.then(
+        (value) => {
+          unwatch()
+          if (isAborted) late(value)
+          else resolve(value)
+        },
+        (error) => {
+          unwatch()
+          reject(error)
+        },
+      )
+    })
+  }
+
+  /** Rejects all who sleep, and those who come. */
+  close(reason: unknown): void {
+    this.closed = { reason }
+    this.rejectAll(reason)
+  }
+
+  private rejectAll(reason: unknown): void {
+    for (const sleeper of [...this.asleep]) sleeper.giveUp(reason)
+  }
+}

@@ -1,0 +1,33 @@
+import { combined } from '../combined-decision.js'
+import type { CountTimes } from '../count-terms.js'
+import type { Decision } from '../decision.js'
+import type { StoreStanding, StoreVerb } from './store.js'
+import type { StoreForm, StorePolicies } from './store-form.js'
+
+/** What a store's answer to a verb with this cost means, for each of the policies and for all of them. */
+export function storeDecision(
+  verb: StoreVerb,
+  { forms, isAllOf }: StorePolicies,
+  standings: readonly StoreStanding[],
+  cost: number,
+): Decision {
+  const parts = forms.map((form, i) => partDecision(verb, form, standings[i] as StoreStanding, cost))
+  return isAllOf ? combined(parts) : (parts[0] as Decision)
+}
+
+function partDecision(verb: StoreVerb, form: StoreForm, standing: StoreStanding, cost: number): Decision {
+  const { done, debt, blockedUs } = standing
+  const terms = form.termsOf(timesIn(standing))
+  const asked = verb === 'take' || verb === 'peek' || (verb === 'reserve' && !done) ? cost : 1
+  const decision = verb === 'take' && done ? terms.allowed(debt) : terms.foreseen(debt, asked, Math.ceil(blockedUs / 1000))
+  return { ...decision, source: 'store' }
+}
+
+/** Microseconds until what was reserved may be spent. */
+export function waitUsIn(form: StoreForm, standing: StoreStanding): number {
+  return form.termsOf(timesIn(standing)).waitUs(standing.debt)
+}
+
+function timesIn({ untilFreeUs, untilNewUs, waitUs }: StoreStanding): CountTimes {
+  return { untilFree: () => untilFreeUs, untilNew: () => untilNewUs, waitUs: () => waitUs }
+}

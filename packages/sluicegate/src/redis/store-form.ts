@@ -1,0 +1,90 @@
+import { type Calendar, minuteWindow } from '../calendar.js'
+import { CountTerms, type CountTimes } from '../count-terms.js'
+import { type Emission, emissionOf } from '../emission.js'
+import type { Policy } from '../policy.js'
+import { RateTerms } from '../rate-terms.js'
+import type { Terms } from '../terms.js'
+import type { FormName } from './scripts.gen.js'
+
+/** More tokens than a key can owe weigh no more than that. */
+const DEEPEST_DEBT_BURSTS = 11
+
+/** A policy as the scripts in `lua/` know it. What its numbers mean is said there. */
+export interface StoreForm {
+  readonly form: FormName
+  readonly policy: Policy
+  /** What is asked for so many tokens. */
+  amountOf(tokens: number): number
+  /** Its numbers, for a time in microseconds since the Unix epoch. */
+  numbersAt(us: number): readonly string[]
+  /** What an answer means. */
+  termsOf(times: CountTimes): Terms
+}
+
+/** A policy in its forms: one, or of `allOf` one for each of its policies. */
+export interface StorePolicies {
+  readonly forms: readonly StoreForm[]
+  readonly isAllOf: boolean
+}
+
+export function storePoliciesOf(policy: Policy): StorePolicies {
+  return { forms: (policy.policies ?? [policy]).map(storeFormOf), isAllOf: policy.algorithm === 'all-of' }
+}
+
+function storeFormOf(policy: Policy): StoreForm {
+  switch (policy.algorithm) {
+    case 'token-bucket':
+    case 'gcra':
+      return rateForm(policy, emissionOf(policy))
+    case 'fixed-window':
+      return policy.calendar === undefined ? windowForm('fixed-window', policy, String(usOf(policy))) : calendarForm(policy, policy.calendar)
+    case 'sliding-window':
+    case 'sliding-log':
+    case 'concurrency':
+      return windowForm(policy.algorithm, policy)
+    case 'all-of':
+      throw new TypeError('each of its policies has a form')
+  }
+}
+
+function rateForm(policy: Policy, { unitsPerToken, unitsPerUs, capacity }: Emission): StoreForm {
+  const numbers = [unitsPerToken, unitsPerUs, capacity, capacity].map(String)
+  const terms = new RateTerms(policy)
+  const most = DEEPEST_DEBT_BURSTS * policy.burst + 1
+  return {
+    form: 'rate',
+    policy,
+    amountOf: (tokens) => Math.min(tokens, most) * unitsPerToken,
+    numbersAt: () => numbers,
+    termsOf: () => terms,
+  }
+}
+
+function windowForm(form: FormName, policy: Policy, ...more: readonly string[]): StoreForm {
+  const numbers = [String(policy.limit), String(usOf(policy)), ...more]
+  return counted(form, policy, () => numbers)
+}
+
+/** The script is told three windows in a row; those around one time are remembered. */
+function calendarForm(policy: Policy, calendar: Calendar): StoreForm {
+  const name = `${calendar.unit}:${calendar.timeZone}`
+  let now = minuteWindow(calendar, 0)
+  let numbers: readonly string[] = []
+  return counted('fixed-window', policy, (us) => {
+    if (numbers.length === 0 || us < now.startUs || us >= now.endUs) {
+      now = minuteWindow(calendar, us)
+      const before = minuteWindow(calendar, now.startUs - 1)
+      const after = minuteWindow(calendar, now.endUs)
+      numbers = [policy.limit, 0, name, before.startUs, now.startUs, now.endUs, after.endUs].map(String)
+    }
+    return numbers
+  })
+}
+
+function counted(form: FormName, policy: Policy, numbersAt: (us: number) => readonly string[]): StoreForm {
+  return { form, policy, amountOf: (tokens) => tokens, numbersAt, termsOf: (times) => new CountTerms(policy, times) }
+}
+
+function usOf({ windowMs }: Policy): number {
+  return Math.round(windowMs * 1000)
+}

@@ -1,0 +1,79 @@
+import { PolicyError } from '../errors.js'
+
+/** What keys of one hash slot have in common: one text for all, or what a function says of each. */
+export type HashTag = string | ((key: string) => string)
+
+const MOST_PREFIX = 100
+
+/** Where what a policy knows of a key stands: its state, and its block. */
+export interface StoreNames {
+  readonly state: string
+  readonly block: string
+}
+
+/**
+ * Names in the store: `<prefix>:<form>:<policy>:{<key>}` for a state, `<prefix>:<form>-block:<policy>:{<key>}` for its block. What stands
+ * between the braces decides the hash slot, so that both are on one server, and other keys elsewhere.
+ *
+ * No key or name is taken for another: escaped are `%`, in names `:` and braces, in keys what would end the tag, and lone surrogates,
+ * which UTF-8 does not tell apart.
+ */
+export class StoreKeys {
+  private readonly prefix: string
+  private readonly hashTag: HashTag | undefined
+
+  /** @throws {PolicyError} `OPTION_INVALID` */
+  constructor(prefix: unknown, hashTag?: unknown) {
+    if (typeof prefix !== 'string' || prefix.length === 0 || prefix.length > MOST_PREFIX) {
+      throw new PolicyError('OPTION_INVALID', 'prefix', prefix, `must be a string of 1 to ${MOST_PREFIX} characters`)
+    }
+    if (hashTag !== undefined && typeof hashTag !== 'function' && !isTag(hashTag)) throw invalidTag(hashTag)
+    this.prefix = escaped(prefix, IN_NAMES)
+    this.hashTag = hashTag as HashTag | undefined
+  }
+
+  /** What names of a policy begin with. */
+  before(form: string, policy: string): StoreNames {
+    const name = escaped(policy, IN_NAMES)
+    return { state: `${this.prefix}:${form}:${name}:`, block: `${this.prefix}:${form}-block:${name}:` }
+  }
+
+  /** What names of a key end with. */
+  after(key: string): string {
+    const own = escaped(key, IN_KEYS)
+    return this.hashTag === undefined ? `{${own}}` : `{${escaped(this.tagOf(key), IN_KEYS)}}${own}`
+  }
+
+  /** What of a key's names is hashed. */
+  hashedOf(key: string): string {
+    return escaped(this.tagOf(key), IN_KEYS)
+  }
+
+  /**
+   * What decides the slot of a key.
+   *
+   * @throws {PolicyError} `OPTION_INVALID` when the caller's function gives none.
+   */
+  tagOf(key: string): string {
+    const { hashTag } = this
+    if (hashTag === undefined) return key
+    const tag = typeof hashTag === 'string' ? hashTag : hashTag(key)
+    if (!isTag(tag)) throw invalidTag(tag)
+    return tag
+  }
+}
+
+const IN_NAMES = /[%:{}]/g
+const IN_KEYS = /[%}]|\p{Surrogate}/gu
+
+function escaped(text: string, what: RegExp): string {
+  return text.replace(what, (character) => `%${character.charCodeAt(0).toString(16)}.`)
+}
+
+function isTag(tag: unknown): tag is string {
+  return typeof tag === 'string' && tag.length > 0
+}
+
+function invalidTag(tag: unknown): PolicyError {
+  return new PolicyError('OPTION_INVALID', 'hashTag', tag, 'must be a string of at least one character, or a function that gives one for each key')
+}

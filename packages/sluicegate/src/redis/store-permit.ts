@@ -1,0 +1,52 @@
+import type { Decision, DecisionSource } from '../decision.js'
+import type { FleetPermit } from './fleet-limiter.js'
+
+/** Asks the store about a permit; whether it still held something. */
+export type AskAboutPermit = (verb: 'release' | 'heartbeat') => Promise<boolean>
+
+/** A permit whose place is kept in a store; of a denied decision it holds none. */
+export class StorePermit implements FleetPermit {
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly retryAfterMs: number
+  readonly resetAfterMs: number
+  readonly policy: string
+  readonly source: DecisionSource
+  declare readonly parts?: readonly Decision[]
+  #ask: AskAboutPermit | undefined
+
+  constructor({ allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }: Decision, ask?: AskAboutPermit) {
+    this.allowed = allowed
+    this.limit = limit
+    this.remaining = remaining
+    this.retryAfterMs = retryAfterMs
+    this.resetAfterMs = resetAfterMs
+    this.policy = policy
+    this.source = source
+    if (parts !== undefined) this.parts = parts
+    this.#ask = allowed ? ask : undefined
+  }
+
+  async release(): Promise<boolean> {
+    const ask = this.#ask
+    this.#ask = undefined
+    return (await ask?.('release')) ?? false
+  }
+
+  async heartbeat(): Promise<boolean> {
+    const ask = this.#ask
+    const isRenewed = (await ask?.('heartbeat')) ?? false
+    if (!isRenewed && this.#ask === ask) this.#ask = undefined
+    return isRenewed
+  }
+
+  [Symbol.dispose](): void {
+    // Its end by `ttl` is what a failure comes to.
+    this.release().catch(() => undefined)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release()
+  }
+}

@@ -1,0 +1,124 @@
+import { keysFor } from '../all-of-keys.js'
+import { blockUs, checkedCost, checkedTokens } from '../arguments.js'
+import type { Decision } from '../decision.js'
+import type { Duration } from '../duration.js'
+import { holdsPermits } from '../empty-permit.js'
+import type { Key } from '../limiter.js'
+import type { Store, StoreAnswer, StoreRequest, StoreVerb } from './store.js'
+import { storeDecision, waitUsIn } from './store-decision.js'
+import type { StoreForm, StorePolicies } from './store-form.js'
+import { StorePermit } from './store-permit.js'
+
+/** The longest wait that is ever asked for: as long as it takes. */
+const ANY_US = Number.MAX_SAFE_INTEGER
+
+/** Tokens charged for a time to come, or why none were. */
+export interface StoreBooked {
+  readonly key: Key
+  readonly cost: number
+  readonly allowed: boolean
+  /** Until they may be spent, from the store's answer on. */
+  readonly waitUs: number
+  readonly decision: Decision
+  readonly answer: StoreAnswer
+  readonly permit: string | undefined
+}
+
+/** Each verb as one call to the store. Rejects when the store could not be asked. */
+export class StoreVerbs {
+  readonly policies: StorePolicies
+  private readonly store: Store
+  private readonly newPermit: () => string
+  private readonly holdsPermits: boolean
+
+  constructor(store: Store, policies: StorePolicies, newPermit: () => string) {
+    this.store = store
+    this.policies = policies
+    this.newPermit = newPermit
+    this.holdsPermits = policies.forms.some(({ policy }) => holdsPermits(policy))
+  }
+
+  async take(key: Key, cost: number): Promise<Decision> {
+    const tokens = checkedCost(cost)
+    const permit = this.permit()
+    const { standings } = await this.store.ask('take', this.requests(key, tokens, { permit }))
+    const decision = storeDecision('take', this.policies, standings, tokens)
+    return permit === undefined ? decision : this.held(decision, key, tokens, permit)
+  }
+
+  peek(key: Key, cost: number): Promise<Decision> {
+    return this.answered('peek', key, checkedCost(cost))
+  }
+
+  refund(key: Key, tokens: number): Promise<Decision> {
+    return this.answered('refund', key, checkedTokens(tokens))
+  }
+
+  penalize(key: Key, tokens: number): Promise<Decision> {
+    return this.answered('penalize', key, checkedTokens(tokens))
+  }
+
+  block(key: Key, duration: Duration): Promise<Decision> {
+    return this.answered('block', key, blockUs(duration))
+  }
+
+  reset(key: Key): Promise<Decision> {
+    return this.answered('reset', key, 1)
+  }
+
+  /** Charges `cost` at the earliest time at which it conforms, within `mostUs`; of permits and several policies only what passes now. */
+  async book(key: Key, cost: number, mostUs: number): Promise<StoreBooked> {
+    const tokens = checkedCost(cost)
+    const permit = this.permit()
+    // The parts of several would come due at different times.
+    const bookedUs = this.policies.isAllOf ? 0 : Math.min(mostUs, ANY_US)
+    const answer = await this.store.ask('reserve', this.requests(key, tokens, { permit, mostUs: bookedUs }))
+    const { standings } = answer
+    const decision = storeDecision('reserve', this.policies, standings, tokens)
+    const allowed = standings.every(({ done }) => done)
+    const waitUs = allowed && standings.length === 1 ? waitUsIn(this.policies.forms[0] as StoreForm, standings[0] as never) : 0
+    return { key, cost: tokens, allowed, waitUs, decision, answer, permit }
+  }
+
+  /** Gives `tokens` of what was booked back, as much as is safe. */
+  async giveBack({ key, cost, waitUs, answer, permit }: StoreBooked, tokens: number): Promise<Decision> {
+    const { nowUs, standings: booked } = answer
+    const requests = this.requests(key, tokens, { permit }).map((request, i) => ({
+      ...request,
+      booking: { cost, bookedUs: nowUs, atUs: nowUs + waitUs, debt: booked[i]?.debt ?? 0 },
+    }))
+    const { standings } = await this.store.ask('cancel', requests)
+    return storeDecision('cancel', this.policies, standings, 1)
+  }
+
+  /** A decision, with what it holds. */
+  held(decision: Decision, key: Key, cost: number, permit: string): StorePermit {
+    return new StorePermit(decision, async (verb) => {
+      const requests = this.requests(key, cost, { permit }).filter(({ form }) => holdsPermits(form.policy))
+      const { standings } = await this.store.ask(verb, requests)
+      return standings.every(({ done }) => done)
+    })
+  }
+
+  private async answered(verb: StoreVerb, key: Key, tokens: number): Promise<Decision> {
+    const { standings } = await this.store.ask(verb, this.requests(key, tokens, { permit: this.permit() }))
+    return storeDecision(verb, this.policies, standings, tokens)
+  }
+
+  private permit(): string | undefined {
+    return this.holdsPermits ? this.newPermit() : undefined
+  }
+
+  private requests(key: Key, tokens: number, more: { readonly permit: string | undefined; readonly mostUs?: number }): StoreRequest[] {
+    const { forms } = this.policies
+    const keys = keysFor(forms.length, key)
+    const { permit, mostUs } = more
+    return forms.map((form, i) => ({
+      form,
+      key: keys[i] as string,
+      tokens,
+      ...(mostUs === undefined ? {} : { mostUs }),
+      ...(permit === undefined ? {} : { permit }),
+    }))
+  }
+}

@@ -1,0 +1,146 @@
+import type { Clock } from '../clock.js'
+import type { Decision } from '../decision.js'
+import { StoreError } from '../errors.js'
+import { nameOf } from '../key-name.js'
+import type { Key, WaitOptions } from '../limiter.js'
+import { checkedWaitRequest, type WaitRequest } from '../wait-request.js'
+import { Sleepers } from './sleepers.js'
+import type { StoreBooked } from './store-verbs.js'
+
+/** How often a place that may come back any time is asked for, at first and at the longest. */
+const FIRST_ASK_MS = 20
+const LAST_ASK_MS = 1_000
+
+/** What waiting needs of a limiter. */
+export interface WaitingDesk<Answer extends Decision> {
+  /** Charges `cost` at the earliest time, within `mostMs`. Rejects with `OUTAGE`. */
+  book(key: Key, cost: number, mostMs: number): Promise<StoreBooked>
+  /** The answer to one whose time came `lateMs` ago; undefined when it is void, and is to be booked again. */
+  answer(booked: StoreBooked, lateMs: number): Promise<Answer | undefined>
+  giveBack(booked: StoreBooked): Promise<unknown>
+  /** A denial. */
+  refuse(decision: Decision): Answer
+  /** Waits for what is decided while the store cannot be reached. */
+  waitWithout(request: WaitRequest): Promise<Answer>
+}
+
+/**
+ * Those who wait on a store. A waiter books when it comes, so that the store keeps the order, over the whole fleet, and all that is left
+ * to do is to sleep. What cannot be booked ahead (a permit, several policies, a blocked key) is asked for again and again by the first of
+ * those who stand in line for the key in this process.
+ */
+export class StoreWaiting<Answer extends Decision> {
+  private readonly desk: WaitingDesk<Answer>
+  private readonly sleepers: Sleepers
+  private readonly maxWaiters: number
+  /** The last who stands in line for a key. */
+  private readonly lines = new Map<string, Promise<unknown>>()
+  private waiters = 0
+
+  constructor(desk: WaitingDesk<Answer>, clock: Clock, maxWaiters: number) {
+    this.desk = desk
+    this.sleepers = new Sleepers(clock)
+    this.maxWaiters = maxWaiters
+  }
+
+  /** {@link Limiter.wait} */
+  async wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
+    const request = checkedWaitRequest(key, options)
+    request.signal?.throwIfAborted()
+    const untilMs = this.sleepers.nowMs() + (this.waiters < this.maxWaiters ? request.maxWaitMs : 0)
+    this.waiters++
+    try {
+      return await this.turn(request, untilMs)
+    } catch (error) {
+      if (error instanceof StoreError && error.code === 'OUTAGE') return this.desk.waitWithout({ ...request, maxWaitMs: this.leftMs(untilMs) })
+      throw error
+    } finally {
+      this.waiters--
+    }
+  }
+
+  /** Whether someone stands in line for a key. */
+  isQueued(key: Key): boolean {
+    return this.lines.size > 0 && this.lines.has(nameOf(key))
+  }
+
+  /** To be called when this process gave something back that counts for a key: the first in its line asks at once. */
+  released(key: Key): void {
+    this.sleepers.wake(nameOf(key))
+  }
+
+  close(): void {
+    this.sleepers.close(new StoreError('CLOSED', 'this limiter was closed'))
+  }
+
+  private async turn(request: WaitRequest, untilMs: number): Promise<Answer> {
+    const name = nameOf(request.key)
+    if (this.lines.has(name)) return this.inLine(name, request, untilMs)
+    const first = await this.tried(request, untilMs)
+    return first.answer ?? this.inLine(name, request, untilMs, first.againMs)
+  }
+
+  private async inLine(name: string, request: WaitRequest, untilMs: number, firstAskMs = 0): Promise<Answer> {
+    const before = this.lines.get(name)
+    const own = this.asking(name, request, untilMs, firstAskMs, before)
+    const settled = own.then(
+      () => undefined,
+      () => undefined,
+    )
+    this.lines.set(name, settled)
+    try {
+      return await own
+    } finally {
+      if (this.lines.get(name) === settled) this.lines.delete(name)
+    }
+  }
+
+  private async asking(
+    name: string,
+    request: WaitRequest,
+    untilMs: number,
+    firstAskMs: number,
+    before: Promise<unknown> | undefined,
+  ): Promise<Answer> {
+    const { signal } = request
+    let pauseMs = FIRST_ASK_MS
+    let againMs = firstAskMs
+    if (before !== undefined) await this.sleepers.until(before, this.leftMs(untilMs), signal)
+    for (;;) {
+      const sleepMs = Math.min(againMs, pauseMs, this.leftMs(untilMs))
+      if (sleepMs > 0) await this.sleepers.sleep(sleepMs, signal, name)
+      const { answer, againMs: next } = await this.tried(request, untilMs)
+      if (answer !== undefined) return answer
+      againMs = next
+      pauseMs = Math.min(LAST_ASK_MS, pauseMs * 1.5)
+    }
+  }
+
+  /** An answer, or the milliseconds after which to ask again. */
+  private async tried(request: WaitRequest, untilMs: number): Promise<{ readonly answer?: Answer; readonly againMs: number }> {
+    const { key, cost, signal } = request
+    const booking = this.desk.book(key, cost, this.leftMs(untilMs))
+    const booked = await this.sleepers.unlessAborted(booking, signal, (late) => {
+      if (late.allowed) this.desk.giveBack(late).catch(() => undefined)
+    })
+    if (!booked.allowed) {
+      const againMs = booked.decision.retryAfterMs
+      const leftMs = this.leftMs(untilMs)
+      const isFinal = againMs === Number.POSITIVE_INFINITY || leftMs <= 0 || (againMs > leftMs && booked.permit === undefined)
+      return isFinal ? { answer: this.desk.refuse(booked.decision), againMs: 0 } : { againMs }
+    }
+    const dueMs = this.sleepers.nowMs() + booked.waitUs / 1000
+    try {
+      if (booked.waitUs > 0) await this.sleepers.sleep(booked.waitUs / 1000, signal)
+    } catch (reason) {
+      this.desk.giveBack(booked).catch(() => undefined)
+      throw reason
+    }
+    const answer = await this.desk.answer(booked, this.sleepers.nowMs() - dueMs)
+    return answer === undefined ? { againMs: 0 } : { answer, againMs: 0 }
+  }
+
+  private leftMs(untilMs: number): number {
+    return Math.max(0, untilMs - this.sleepers.nowMs())
+  }
+}

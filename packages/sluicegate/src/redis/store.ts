@@ -1,0 +1,65 @@
+import type { StoreForm } from './store-form.js'
+
+export type StoreVerb =
+  | 'take'
+  | 'peek'
+  | 'refund'
+  | 'penalize'
+  | 'block'
+  | 'reset'
+  | 'reserve'
+  | 'cancel'
+  | 'release'
+  | 'heartbeat'
+
+/** What is asked about the key of one policy. */
+export interface StoreRequest {
+  readonly form: StoreForm
+  readonly key: string
+  /** Of `block` microseconds. */
+  readonly tokens: number
+  /** Of `reserve` the longest wait in microseconds. */
+  readonly mostUs?: number
+  /** Of `cancel`. */
+  readonly booking?: StoreBooking
+  /** Of a permit: a name of its own, given by who takes it. */
+  readonly permit?: string
+}
+
+/** What was booked, as giving it back needs to know. Times on the store's clock. */
+export interface StoreBooking {
+  readonly cost: number
+  readonly bookedUs: number
+  readonly atUs: number
+  readonly debt: number
+}
+
+/** How the key of one policy stands after a call. */
+export interface StoreStanding {
+  /** Whether the verb did what it is for; of a peek, whether a take would pass. */
+  readonly done: boolean
+  /** In what the form counts. */
+  readonly debt: number
+  readonly blockedUs: number
+  /** Not of rates: microseconds until what was asked for, otherwise one token, would pass. */
+  readonly untilFreeUs: number
+  readonly untilNewUs: number
+  readonly waitUs: number
+}
+
+export interface StoreAnswer {
+  /** The store's time. */
+  readonly nowUs: number
+  /** For each request. */
+  readonly standings: readonly StoreStanding[]
+}
+
+/**
+ * Who holds the true state. A call is one atomic step for all its requests, read on the store's clock: a take passes for all of them or
+ * changes none. It rejects when the store cannot be reached or says no; then nobody knows whether it was done, and it is not tried again.
+ */
+export interface Store {
+  /** Which server holds a key, as far as that is known: one that fails says nothing of the others. */
+  serverOf(key: string): string | undefined
+  ask(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer>
+}
