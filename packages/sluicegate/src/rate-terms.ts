@@ -15,15 +15,17 @@ export class RateTerms implements Terms {
   private readonly limit: number
   private readonly name: string
 
-  constructor(policy: Policy) {
-    const { unitsPerUs, unitsPerToken, capacity } = emissionOf(policy)
+  /** @param capacity in units; when it is less than that of the policy's burst. */
+  constructor(policy: Policy, capacity?: number) {
+    const emission = emissionOf(policy)
+    const { unitsPerUs, unitsPerToken } = emission
+    this.capacity = capacity ?? emission.capacity
     this.policy = policy
     this.unitsPerToken = unitsPerToken
     this.unitsPerUs = unitsPerUs
-    this.numbers = `${unitsPerUs} ${unitsPerToken} ${capacity}`
+    this.numbers = `${unitsPerUs} ${unitsPerToken} ${this.capacity}`
     this.unitsPerMs = unitsPerUs * 1000
-    this.capacity = capacity
-    this.burst = policy.burst
+    this.burst = Math.min(policy.burst, Math.floor(this.capacity / unitsPerToken))
     this.limit = policy.limit
     this.name = policy.name
   }

@@ -5,7 +5,7 @@
 --        which tokens may conform later; numbers
 -- reply  the time; tokens that may be spent from now on; tokens that may be spent later, one after another as they conform; debt before;
 --        microseconds for which the key is blocked; microseconds until one more would pass, and until the key is as good as new, not of a rate;
---        microseconds for which the tokens are good, not of a rate, where that is up to the caller
+--        microseconds until the later tokens may be spent, and until all of them are void, not of a rate, whose debt says it
 
 local part = { key = KEYS[1], blockKey = KEYS[2], at = ARGUMENTS_BEFORE }
 part.form, part.amount, part.bound = forms[ARGV[part.at + 1]], tonumber(ARGV[part.at + 2]), tonumber(ARGV[part.at + 3])
@@ -14,8 +14,8 @@ local blockedUs = values[2] and math.max(values[2] - now, 0) or 0
 if not part.form.read(part, values[1]) then return redis.error_reply('WINDOW ' .. whole(now)) end
 
 local before = part.form.standing(part, 1)
-local ready, later, lifeUs = 0, 0, 0
-if blockedUs == 0 then ready, later, lifeUs = part.form.leased(part, part.amount, part.bound) end
+local ready, later, laterUs, endUs = 0, 0, 0, 0
+if blockedUs == 0 then ready, later, laterUs, endUs = part.form.leased(part, part.amount, part.bound) end
 if ready + later > 0 or part.mended then part.form.write(part) end
 local _, untilFree, untilNew = part.form.standing(part, 1)
-return { now, ready, later, before, blockedUs, untilFree, untilNew, lifeUs }
+return { now, ready, later, before, blockedUs, untilFree, untilNew, laterUs, endUs }

@@ -106,8 +106,8 @@ end
 
 --- What is left of the window, at most `want`, to be spent in it. See scripts/lease.lua.
 function fixed.leased(part, want)
-  if isClosed(part) then return 0, 0, 0 end
+  if isClosed(part) then return 0, 0, 0, 0 end
   local ready = math.min(math.max(part.limit - part.count, 0), want)
   part.count = part.count + ready
-  return ready, 0, part.finish - now
+  return ready, 0, 0, part.finish - now
 end

@@ -102,5 +102,5 @@ function rate.leased(part, want, horizonUs)
   local later = math.floor((room + horizonUs * part.unitsPerUs) / part.unitsPerToken) - ready
   later = math.min(math.max(later, 0), want - ready)
   part.debt = part.debt + (ready + later) * part.unitsPerToken
-  return ready, later, 0
+  return ready, later, 0, 0
 end

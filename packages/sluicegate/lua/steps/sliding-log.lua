@@ -179,8 +179,8 @@ end
 
 --- What would pass now, at most `want`; it counts from the end of the lease, the latest time at which it may be spent. See scripts/lease.lua.
 function log.leased(part, want)
-  if isClosed(part) then return 0, 0, 0 end
+  if isClosed(part) then return 0, 0, 0, 0 end
   local ready = math.min(math.max(part.limit - part.used, 0), want)
   if ready > 0 then appended(part, now + part.leaseUs, ready) end
-  return ready, 0, part.leaseUs
+  return ready, 0, 0, part.leaseUs
 end

@@ -128,10 +128,13 @@ function sliding.standing(part, amount)
   return isClosed(part) and part.limit or usedAt(part, now), earliestUs(part, amount) - now, untilNew(part)
 end
 
---- What would pass now, at most `want`, to be spent in the window of now: until its end it only counts for less. See scripts/lease.lua.
-function sliding.leased(part, want)
-  if isClosed(part) then return 0, 0, 0 end
+--- What would pass now, and what will within `horizonUs`, all of it at the time at which the last does; at most `want`, to be spent in the
+--- window of now: until its end, what is spent does not count for more. See scripts/lease.lua.
+function sliding.leased(part, want, horizonUs)
+  if isClosed(part) then return 0, 0, 0, 0 end
+  local endUs = startUs(part) + part.windowUs
   local ready = math.min(math.max(part.limit - usedAt(part, now), 0), want)
-  part.current = part.current + ready
-  return ready, 0, startUs(part) + part.windowUs - now
+  local later = math.min(math.max(part.limit - usedAt(part, math.min(now + horizonUs, endUs - 1)), 0), want) - ready
+  part.current = part.current + ready + later
+  return ready, later, earliestUs(part, 0) - now, endUs - now
 end

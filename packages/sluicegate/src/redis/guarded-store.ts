@@ -2,7 +2,8 @@ import { Alarm, type Alert } from '../alarm.js'
 import type { Clock } from '../clock.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { Breaker } from './breaker.js'
-import type { Store, StoreAnswer, StoreRequest, StoreVerb } from './store.js'
+import type { Store, StoreAnswer, StoreLease, StoreRequest, StoreVerb } from './store.js'
+import type { StoreForm } from './store-form.js'
 
 /** What became of a guarded store's calls. */
 export interface CallCounts {
@@ -33,7 +34,15 @@ export class GuardedStore implements Store {
   }
 
   ask(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer> {
-    const breaker = this.breakerOf((requests[0] as StoreRequest).key)
+    return this.guarded((requests[0] as StoreRequest).key, () => this.store.ask(verb, requests))
+  }
+
+  lease(form: StoreForm, key: string, want: number, horizonUs: number): Promise<StoreLease> {
+    return this.guarded(key, () => this.store.lease(form, key, want, horizonUs))
+  }
+
+  private guarded<Answer>(key: string, call: () => Promise<Answer>): Promise<Answer> {
+    const breaker = this.breakerOf(key)
     const { clock, alarm, counts } = this
     if (!breaker.admits(clock.nowMs())) return Promise.reject(outage('is not asked for now, after failures in a row'))
     return new Promise((resolve, reject) => {
@@ -56,7 +65,7 @@ export class GuardedStore implements Store {
         },
       }
       alarm.set(timer, alarm.inUs(this.timeoutMs), this.calls++)
-      this.store.ask(verb, requests).then(
+      call().then(
         (answer) => {
           if (end(true)) resolve(answer)
         },

@@ -5,6 +5,7 @@ import type { Decision } from '../decision.js'
 import { emptyPermit, holdsPermits } from '../empty-permit.js'
 import type { Key, Limiter } from '../limiter.js'
 import type { Policy } from '../policy.js'
+import type { WaitRequest } from '../wait-request.js'
 import { shareOfPolicy } from './share-of-policy.js'
 
 /** What decides while the store cannot be reached. */
@@ -36,6 +37,14 @@ export class Outage {
   peek(key: Key, cost: number, pausedMs: number): Decision {
     this.decisions++
     return this.local === undefined ? this.flat(cost, pausedMs) : this.told(this.local.peek(key, cost))
+  }
+
+  /** Waits for a share of the budget; where none is handed out, answers at once. */
+  async wait({ key, cost, maxWaitMs, signal }: WaitRequest, pausedMs: number): Promise<Decision> {
+    if (this.local === undefined) return this.take(key, cost, pausedMs)
+    this.decisions++
+    this.used.set(typeof key === 'string' ? key : JSON.stringify(key), key)
+    return this.told(await this.local.wait(key, { cost, maxWaitMs, ...(signal && { signal }) }))
   }
 
   /** What was used of the keys, tokens each that have not come back by themselves; from now on nothing is. */

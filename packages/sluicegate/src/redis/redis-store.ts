@@ -3,12 +3,13 @@ import { hashSlot } from './hash-slot.js'
 import { runScript } from './run-script.js'
 import type { ScriptRunner } from './script-runner.js'
 import { SCRIPTS } from './scripts.gen.js'
-import type { Store, StoreAnswer, StoreRequest, StoreStanding, StoreVerb } from './store.js'
+import type { Store, StoreAnswer, StoreLease, StoreRequest, StoreStanding, StoreVerb } from './store.js'
 import type { StoreForm } from './store-form.js'
 import type { StoreKeys, StoreNames } from './store-keys.js'
 
 const NUMBERS = 7
 const ANSWERS = 6
+const LEASE_ANSWERS = 9
 const WRONG_WINDOW = /WINDOW (\d+)/
 
 /** The state in Redis, moved by one script a call; what goes in and out of it is described in `lua/steps/parts.lua`. */
@@ -30,14 +31,30 @@ export class RedisStore implements Store {
 
   async ask(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer> {
     this.checkSlots(requests)
+    return this.inItsWindow(() => this.run(verb, requests))
+  }
+
+  async lease(form: StoreForm, key: string, want: number, horizonUs: number): Promise<StoreLease> {
+    const { state, block } = this.namesOf(form)
+    const after = this.keys.after(key)
+    const args = ['lease', form.form, String(want), String(horizonUs), ...form.numbersAt(this.storeUs())]
+    const script = SCRIPTS[`lease ${form.form}` as keyof typeof SCRIPTS]
+    return this.inItsWindow(async () => leaseIn(await runScript(this.runner, script, [state + after, block + after], args)))
+  }
+
+  private storeUs(): number {
+    return Date.now() * 1000 + this.aheadUs
+  }
+
+  /** Once more, when nothing was done because the store's time is in a window of the calendar that it was not told of. */
+  private async inItsWindow<Answer>(call: () => Promise<Answer>): Promise<Answer> {
     try {
-      return await this.run(verb, requests)
+      return await call()
     } catch (error) {
       const storeUs = error instanceof Error ? WRONG_WINDOW.exec(error.message)?.[1] : undefined
       if (storeUs === undefined) throw error
-      // Nothing was done: the store's time is in a window that it was not told of.
       this.aheadUs = Number(storeUs) - Date.now() * 1000
-      return this.run(verb, requests)
+      return call()
     }
   }
 
@@ -58,7 +75,7 @@ export class RedisStore implements Store {
     const amount = verb === 'block' ? tokens : form.amountOf(tokens)
     args.push(form.form, String(amount), String(booking?.atUs ?? mostUs ?? 0))
     const end = args.length + NUMBERS
-    args.push(...form.numbersAt(Date.now() * 1000 + this.aheadUs))
+    args.push(...form.numbersAt(this.storeUs()))
     if (permit !== undefined) args.push(permit)
     if (booking !== undefined && form.form === 'rate') args.push(String(booking.debt), String(form.amountOf(booking.cost)), String(booking.bookedUs))
     else if (booking !== undefined && permit !== undefined) args.push(String(booking.cost))
@@ -92,4 +109,10 @@ function answerIn(reply: unknown, count: number): StoreAnswer {
     standings.push({ done: done === 1, debt, blockedUs, untilFreeUs, untilNewUs, waitUs })
   }
   return { nowUs: numbers[0] as number, standings }
+}
+
+function leaseIn(reply: unknown): StoreLease {
+  if (!Array.isArray(reply) || reply.length !== LEASE_ANSWERS) throw new StoreError('OUTAGE', `the store answered ${typeof reply}`)
+  const [, ready = 0, later = 0, debt = 0, blockedUs = 0, untilFreeUs = 0, untilNewUs = 0, laterUs = 0, endUs = 0] = reply.map(Number)
+  return { ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
 }

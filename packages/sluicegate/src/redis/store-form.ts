@@ -1,6 +1,6 @@
 import { type Calendar, minuteWindow } from '../calendar.js'
 import { CountTerms, type CountTimes } from '../count-terms.js'
-import { type Emission, emissionOf } from '../emission.js'
+import { emissionOf } from '../emission.js'
 import type { Policy } from '../policy.js'
 import { RateTerms } from '../rate-terms.js'
 import type { Terms } from '../terms.js'
@@ -27,19 +27,26 @@ export interface StorePolicies {
   readonly isAllOf: boolean
 }
 
-export function storePoliciesOf(policy: Policy): StorePolicies {
-  return { forms: (policy.policies ?? [policy]).map(storeFormOf), isAllOf: policy.algorithm === 'all-of' }
+/**
+ * The forms of a policy; of those that are leased, as the whole fleet counts them then.
+ *
+ * @param leaseUsOf the length of a lease of a policy, 0 where it is not leased.
+ */
+export function storePoliciesOf(policy: Policy, leaseUsOf: (policy: Policy) => number = () => 0): StorePolicies {
+  const forms = (policy.policies ?? [policy]).map((part) => storeFormOf(part, leaseUsOf(part)))
+  return { forms, isAllOf: policy.algorithm === 'all-of' }
 }
 
-function storeFormOf(policy: Policy): StoreForm {
+function storeFormOf(policy: Policy, leaseUs: number): StoreForm {
   switch (policy.algorithm) {
     case 'token-bucket':
     case 'gcra':
-      return rateForm(policy, emissionOf(policy))
+      return rateForm(policy, leaseUs)
     case 'fixed-window':
       return policy.calendar === undefined ? windowForm('fixed-window', policy, String(usOf(policy))) : calendarForm(policy, policy.calendar)
-    case 'sliding-window':
     case 'sliding-log':
+      return windowForm('sliding-log', policy, String(leaseUs))
+    case 'sliding-window':
     case 'concurrency':
       return windowForm(policy.algorithm, policy)
     case 'all-of':
@@ -47,9 +54,13 @@ function storeFormOf(policy: Policy): StoreForm {
   }
 }
 
-function rateForm(policy: Policy, { unitsPerToken, unitsPerUs, capacity }: Emission): StoreForm {
-  const numbers = [unitsPerToken, unitsPerUs, capacity, capacity].map(String)
-  const terms = new RateTerms(policy)
+/** Of a leased one what flows back during a lease is not in its burst: whoever spends a token at the end of its lease stays within it. */
+function rateForm(policy: Policy, leaseUs: number): StoreForm {
+  const emission = emissionOf(policy)
+  const { unitsPerToken, unitsPerUs } = emission
+  const capacity = emission.capacity - leaseUs * unitsPerUs
+  const numbers = [unitsPerToken, unitsPerUs, capacity, emission.capacity].map(String)
+  const terms = new RateTerms(policy, capacity)
   const most = DEEPEST_DEBT_BURSTS * policy.burst + 1
   return {
     form: 'rate',

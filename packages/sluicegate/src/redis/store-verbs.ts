@@ -3,6 +3,7 @@ import { blockUs, checkedCost, checkedTokens } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import type { Duration } from '../duration.js'
 import { holdsPermits } from '../empty-permit.js'
+import { refusal } from '../refusal.js'
 import type { Key } from '../limiter.js'
 import type { Store, StoreAnswer, StoreRequest, StoreVerb } from './store.js'
 import { storeDecision, waitUsIn } from './store-decision.js'
@@ -78,6 +79,24 @@ export class StoreVerbs {
     const allowed = standings.every(({ done }) => done)
     const waitUs = allowed && standings.length === 1 ? waitUsIn(this.policies.forms[0] as StoreForm, standings[0] as never) : 0
     return { key, cost: tokens, allowed, waitUs, decision, answer, permit }
+  }
+
+  /** What the taker of a booking is told: a take that passed, unless the key was blocked while he slept; then it goes back. */
+  async answer(booked: StoreBooked): Promise<Decision> {
+    const { key, cost, waitUs, decision, permit } = booked
+    const passed = (standing: Decision): Decision => ({ ...standing, allowed: true, retryAfterMs: 0 })
+    if (waitUs === 0) return permit === undefined ? passed(decision) : this.held(passed(decision), key, cost, permit)
+    const standing = await this.store.ask('peek', this.requests(key, 1, { permit }))
+    const isBlocked = standing.standings.some(({ blockedUs }) => blockedUs > 0)
+    if (isBlocked) await this.giveBack(booked, cost)
+    const now = storeDecision('peek', this.policies, standing.standings, 1)
+    return isBlocked ? now : passed(now)
+  }
+
+  /** A denial of those who may not overtake, or whose time is over. */
+  refuse(decision: Decision): Decision {
+    const denied = refusal(decision)
+    return this.holdsPermits ? new StorePermit(denied) : denied
   }
 
   /** Gives `tokens` of what was booked back, as much as is safe. */

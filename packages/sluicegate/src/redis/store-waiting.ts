@@ -15,8 +15,8 @@ const LAST_ASK_MS = 1_000
 export interface WaitingDesk<Answer extends Decision> {
   /** Charges `cost` at the earliest time, within `mostMs`. Rejects with `OUTAGE`. */
   book(key: Key, cost: number, mostMs: number): Promise<StoreBooked>
-  /** The answer to one whose time came `lateMs` ago; undefined when it is void, and is to be booked again. */
-  answer(booked: StoreBooked, lateMs: number): Promise<Answer | undefined>
+  /** What the taker of a booking is told when its time has come. */
+  answer(booked: StoreBooked): Promise<Answer>
   giveBack(booked: StoreBooked): Promise<unknown>
   /** A denial. */
   refuse(decision: Decision): Answer
@@ -129,15 +129,13 @@ export class StoreWaiting<Answer extends Decision> {
       const isFinal = againMs === Number.POSITIVE_INFINITY || leftMs <= 0 || (againMs > leftMs && booked.permit === undefined)
       return isFinal ? { answer: this.desk.refuse(booked.decision), againMs: 0 } : { againMs }
     }
-    const dueMs = this.sleepers.nowMs() + booked.waitUs / 1000
     try {
       if (booked.waitUs > 0) await this.sleepers.sleep(booked.waitUs / 1000, signal)
     } catch (reason) {
       this.desk.giveBack(booked).catch(() => undefined)
       throw reason
     }
-    const answer = await this.desk.answer(booked, this.sleepers.nowMs() - dueMs)
-    return answer === undefined ? { againMs: 0 } : { answer, againMs: 0 }
+    return { answer: await this.desk.answer(booked), againMs: 0 }
   }
 
   private leftMs(untilMs: number): number {

@@ -54,11 +54,25 @@ export interface StoreAnswer {
   readonly standings: readonly StoreStanding[]
 }
 
+/** What a lease is, as `lua/scripts/lease.lua` says it. */
+export interface StoreLease {
+  readonly ready: number
+  readonly later: number
+  readonly debt: number
+  readonly blockedUs: number
+  readonly untilFreeUs: number
+  readonly untilNewUs: number
+  readonly laterUs: number
+  readonly endUs: number
+}
+
 /**
  * Who holds the true state. A call is one atomic step for all its requests, read on the store's clock: a take passes for all of them or
  * changes none. It rejects when the store cannot be reached or says no; then nobody knows whether it was done, and it is not tried again.
  */
 export interface Store {
+  /** Tokens for this process to spend by itself; which policies can be leased is said in `lua/`. */
+  lease(form: StoreForm, key: string, want: number, horizonUs: number): Promise<StoreLease>
   /** Which server holds a key, as far as that is known: one that fails says nothing of the others. */
   serverOf(key: string): string | undefined
   ask(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer>

@@ -1,0 +1,32 @@
+/** What an authority hands out. Durations in microseconds from its answer on, by its clock. */
+export interface Grant {
+  /** Tokens that may be spent from now on. */
+  readonly ready: number
+  /** Tokens that may be spent later. */
+  readonly later: number
+  /** When the token of that number may be spent, 0 for the ready ones; the numbers go over both. Never less than for the one before. */
+  beginUs(token: number): number
+  /** When it is void. */
+  endUs(token: number): number
+  /** Until one more would pass, if nobody else takes. */
+  readonly untilFreeUs: number
+  /** The same for that many more tokens; undefined where only the authority knows. */
+  untilFreeFor(tokens: number): number | undefined
+  /** Until asking again makes sense, when it was less than was wanted; at random, so that those who ask do not come together. */
+  readonly askAfterUs: number
+  /** For how long nothing passes, whatever is there. */
+  readonly blockedUs: number
+  /** Whole tokens left at the authority, and until the key is as good as new there. */
+  readonly remaining: number
+  readonly untilNewUs: number
+}
+
+/**
+ * Who hands out tokens ahead of need: the one place that knows what all processes together have. A lease is one atomic step there, on
+ * its clock; what it hands out is charged at once, and who does not spend it in time has lost it. Rejects when the authority cannot be
+ * reached; then at most what was wanted was charged, and nobody has it.
+ */
+export interface Authority {
+  /** At most `want` tokens, of which some may conform only within `horizonUs`. */
+  lease(key: string, want: number, horizonUs: number): Promise<Grant>
+}

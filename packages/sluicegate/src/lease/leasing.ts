@@ -1,0 +1,38 @@
+import type { Policy } from '../policy.js'
+
+/** Two horizons, if nobody says otherwise. */
+const LEASE_HORIZONS = 2
+/** A bucket of fewer tokens beyond what a lease takes from it is not leased. */
+const LEAST_BURST = 2
+/** A window is so many leases long, and holds so many tokens, at least. */
+const LEAST_LEASES = 20
+const LEAST_LIMIT = 20
+
+/** How long a leased token of a policy is good, in microseconds: a constant of the policy, the same in the whole fleet. */
+export function leaseUsOf(horizonMs: number): number {
+  return Math.round(LEASE_HORIZONS * horizonMs * 1000)
+}
+
+/**
+ * Why a policy is not leased: undefined where it can be. A rate has to hold a token a lease, and its burst what a lease takes from it; a
+ * window has to be much longer than a lease. What is too small for that is decided by the authority each time, and nothing is lost.
+ */
+export function whyNotLeased(policy: Policy, horizonMs: number): string | undefined {
+  const leaseMs = leaseUsOf(horizonMs) / 1000
+  const { algorithm, limit, windowMs, burst } = policy
+  switch (algorithm) {
+    case 'concurrency':
+      return 'a permit is held by who took it, and cannot be handed out ahead'
+    case 'all-of':
+      return undefined
+    case 'token-bucket':
+    case 'gcra': {
+      const perLease = (limit * leaseMs) / windowMs
+      if (perLease < 1) return `it gives less than a token in ${leaseMs} ms, the length of a lease`
+      return burst < LEAST_BURST + perLease ? `a burst of ${burst} has no room for a lease of ${leaseMs} ms` : undefined
+    }
+    default:
+      if (windowMs < LEAST_LEASES * leaseMs) return `its window is shorter than ${LEAST_LEASES} leases of ${leaseMs} ms`
+      return limit < LEAST_LIMIT ? `its limit is below ${LEAST_LIMIT}` : undefined
+  }
+}

@@ -1,0 +1,46 @@
+import { checkedTokens } from '../arguments.js'
+import type { Decision } from '../decision.js'
+import type { FleetReservation } from './fleet-limiter.js'
+import type { StoreBooked, StoreVerbs } from './store-verbs.js'
+
+/** What was booked in a store; without it, when the store could not be reached, a decision alone, of which nothing comes back. */
+export class FleetBooking implements FleetReservation {
+  readonly allowed: boolean
+  readonly waitMs: number
+  readonly decision: Decision
+  private readonly verbs: StoreVerbs
+  private booked: StoreBooked | undefined
+  private last: Decision
+
+  constructor(verbs: StoreVerbs, booked: StoreBooked | Decision) {
+    this.verbs = verbs
+    const isBooked = 'decision' in booked
+    this.decision = isBooked ? booked.decision : booked
+    this.last = this.decision
+    this.allowed = booked.allowed
+    this.booked = isBooked && booked.allowed ? booked : undefined
+    this.waitMs = this.booked === undefined ? this.decision.retryAfterMs : Math.ceil(this.booked.waitUs / 1000)
+  }
+
+  async settle(actualCost: number): Promise<Decision> {
+    if (actualCost !== 0) checkedTokens(actualCost, 'actualCost')
+    return this.once((booked) => {
+      const { key, cost } = booked
+      if (actualCost > cost) return this.verbs.penalize(key, actualCost - cost)
+      return actualCost < cost ? this.verbs.giveBack(booked, cost - actualCost) : this.verbs.peek(key, 1)
+    })
+  }
+
+  cancel(): Promise<Decision> {
+    return this.once((booked) => this.verbs.giveBack(booked, booked.cost))
+  }
+
+  /** A second call changes nothing. What rejects may have been done, and is not done again. */
+  private async once(change: (booked: StoreBooked) => Promise<Decision>): Promise<Decision> {
+    const { booked } = this
+    if (booked === undefined) return this.last
+    this.booked = undefined
+    this.last = await change(booked)
+    return this.last
+  }
+}

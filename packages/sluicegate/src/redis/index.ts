@@ -1,0 +1,5 @@
+export { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
+export type { Awaitable, FleetBoundKey, FleetLimiter, FleetPermit, FleetReservation, FleetStats } from './fleet-limiter.js'
+export type { OutageMode } from './outage.js'
+export type { RedisClient } from './runner-for.js'
+export type { HashTag } from './store-keys.js'
