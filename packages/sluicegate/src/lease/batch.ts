@@ -1,7 +1,5 @@
 import type { Grant } from './authority.js'
-
-/** A process's clock and the authority's may differ in pace by one part in this many. */
-const CLOCK_DRIFT = 1000
+import { CLOCK_DRIFT } from './leasing.js'
 
 /**
  * The tokens of one grant. The beginning of each counts from the arrival of the answer, its end from the sending of the question, on

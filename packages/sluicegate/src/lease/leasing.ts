@@ -1,4 +1,8 @@
+import type { Decision } from '../decision.js'
 import type { Policy } from '../policy.js'
+
+/** A process's clock and the authority's may differ in pace by one part in this many. */
+export const CLOCK_DRIFT = 1000
 
 /** Two horizons, if nobody says otherwise. */
 const LEASE_HORIZONS = 2
@@ -35,4 +39,15 @@ export function whyNotLeased(policy: Policy, horizonMs: number): string | undefi
       if (windowMs < LEAST_LEASES * leaseMs) return `its window is shorter than ${LEAST_LEASES} leases of ${leaseMs} ms`
       return limit < LEAST_LIMIT ? `its limit is below ${LEAST_LIMIT}` : undefined
   }
+}
+
+/**
+ * For how many microseconds, from the sending of the question, what an authority let pass at once may be spent: as long as a lease, and in
+ * no other window.
+ */
+export function goodForUs({ algorithm, windowMs }: Policy, { resetAfterMs }: Decision, leaseUs: number): number {
+  // Until the window ends, and of a sliding one until the next does; rounded up.
+  const windowUs = { 'fixed-window': resetAfterMs - 1, 'sliding-window': resetAfterMs - windowMs - 1 }[algorithm as string] ?? Number.POSITIVE_INFINITY
+  const us = Math.min(leaseUs, windowUs * 1000)
+  return us - us / CLOCK_DRIFT
 }

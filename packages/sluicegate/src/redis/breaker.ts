@@ -37,9 +37,12 @@ export class Breaker {
     return this.failures >= MOST_FAILURES
   }
 
-  succeeded(): void {
+  /** Answers whether it had failed before. */
+  succeeded(): boolean {
+    const hadFailed = this.failures > 0
     this.failures = 0
     this.isProbing = false
+    return hadFailed
   }
 
   failed(nowMs: number): void {

@@ -18,6 +18,7 @@ import { StoreAuthority } from './store-authority.js'
 import { storePoliciesOf } from './store-form.js'
 import { type HashTag, StoreKeys } from './store-keys.js'
 import { StoreVerbs } from './store-verbs.js'
+import { warnAtStart } from './warn-at-start.js'
 
 /** What {@link createRedisLimiter} takes beside the policy. */
 export interface RedisLimiterOptions {
@@ -81,6 +82,7 @@ export function createRedisLimiter(policy: Policy, options: RedisLimiterOptions)
   checkNames(options)
   const own = checkedPolicy(policy)
   const runner = runnerFor(options.client)
+  void warnAtStart(runner)
   return limiterOver(new RedisStore(runner, new StoreKeys(options.prefix ?? 'sluicegate', options.hashTag)), own, options)
 }
 
@@ -112,6 +114,7 @@ export function limiterOver(
           authority: new StoreAuthority(guarded, policies.forms[0] as never, leaseUs(next)),
           beyond: {
             take: (key, cost) => limiter.exactly(key, cost),
+            isOut: (key) => guarded.pausedMs(key) > 0,
             without: (key, cost) => without.take(key, cost, guarded.pausedMs(key)),
           },
           clock,
@@ -124,7 +127,7 @@ export function limiterOver(
       checkChange(next, checked)
       return make({ ...checked, name: next.name })
     }
-    return { policy: next, store: guarded, verbs, outage: without, leases, remake, clock, hotKeys: options.hotKeys ?? 0, maxWaiters: options.maxWaiters ?? 10_000 }
+    return { policy: next, store: guarded, verbs, outage: without, leases, leaseUs: leaseUs(next), remake, clock, hotKeys: options.hotKeys ?? 0, maxWaiters: options.maxWaiters ?? 10_000 }
   }
   const limiter = new RedisLimiter(make(policy))
   return limiter

@@ -3,6 +3,7 @@ import type { Duration } from '../duration.js'
 import type { HotKeys } from '../hot-keys.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy.js'
+import type { ShardLoads } from './shard-load.js'
 
 /** At once where that is possible, else a promise. */
 export type Awaitable<Value> = Value | Promise<Value>
@@ -74,6 +75,8 @@ export interface FleetLimiter<Answer extends Decision = Decision> {
   update(policy: Policy): void
   stats(): FleetStats
   hotKeys(n?: number): HotKeys
+  /** Which servers and hash slots this process asks most, and the `n` keys each that cause it. Default 10. */
+  shards(n?: number): ShardLoads
   close(): void
   [Symbol.dispose](): void
 }

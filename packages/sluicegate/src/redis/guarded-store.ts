@@ -2,6 +2,7 @@ import { Alarm, type Alert } from '../alarm.js'
 import type { Clock } from '../clock.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { Breaker } from './breaker.js'
+import { ShardLoad } from './shard-load.js'
 import type { Store, StoreAnswer, StoreLease, StoreRequest, StoreVerb } from './store.js'
 import type { StoreForm } from './store-form.js'
 
@@ -14,6 +15,8 @@ export interface CallCounts {
 /** A store within bounded time: what takes longer has failed, and after failures in a row nobody is sent for a while. Rejects with `OUTAGE`. */
 export class GuardedStore implements Store {
   readonly counts: CallCounts = { answered: 0, failed: 0 }
+  /** Called when a server answers that had failed. */
+  onRecovery: () => void = () => undefined
   private readonly store: Store
   private readonly clock: Clock
   private readonly timeoutMs: number
@@ -21,16 +24,26 @@ export class GuardedStore implements Store {
   /** One for each server, as far as the client tells them apart. */
   private readonly breakers = new Map<string | undefined, Breaker>()
   private calls = 0
+  /** Where the calls go. */
+  readonly load: ShardLoad
 
   constructor(store: Store, clock: Clock, timeoutMs: number) {
     this.store = store
     this.clock = clock
     this.timeoutMs = timeoutMs
     this.alarm = new Alarm(clock, () => undefined)
+    this.load = new ShardLoad(
+      (key) => store.serverOf(key),
+      (key) => store.slotOf(key),
+    )
   }
 
   serverOf(key: string): string | undefined {
     return this.store.serverOf(key)
+  }
+
+  slotOf(key: string): number | undefined {
+    return this.store.slotOf(key)
   }
 
   ask(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer> {
@@ -45,14 +58,15 @@ export class GuardedStore implements Store {
     const breaker = this.breakerOf(key)
     const { clock, alarm, counts } = this
     if (!breaker.admits(clock.nowMs())) return Promise.reject(outage('is not asked for now, after failures in a row'))
+    this.load.count(key)
     return new Promise((resolve, reject) => {
       let isOver = false
       const end = (hasAnswered: boolean): boolean => {
         if (isOver) return false
         isOver = true
         alarm.clear(timer)
-        if (hasAnswered) breaker.succeeded()
-        else breaker.failed(clock.nowMs())
+        if (!hasAnswered) breaker.failed(clock.nowMs())
+        else if (breaker.succeeded()) this.onRecovery()
         counts[hasAnswered ? 'answered' : 'failed']++
         return true
       }

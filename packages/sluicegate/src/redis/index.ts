@@ -2,4 +2,5 @@ export { createRedisLimiter, type RedisLimiterOptions } from './create-redis-lim
 export type { Awaitable, FleetBoundKey, FleetLimiter, FleetPermit, FleetReservation, FleetStats } from './fleet-limiter.js'
 export type { OutageMode } from './outage.js'
 export type { RedisClient } from './runner-for.js'
+export type { ServerLoad, ShardLoads, SlotLoad } from './shard-load.js'
 export type { HashTag } from './store-keys.js'

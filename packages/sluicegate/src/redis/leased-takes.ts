@@ -4,10 +4,13 @@ import { tickerOf } from '../clock.js'
 import { StoreError } from '../errors.js'
 import type { Authority } from '../lease/authority.js'
 import { KeyLease } from '../lease/key-lease.js'
+import { goodForUs, leaseUsOf } from '../lease/leasing.js'
 import type { Policy } from '../policy.js'
 
 /** How often a caller looks again before it asks the store for itself. */
 const MOST_LOOKS = 8
+/** How often what came too late is asked for. */
+const MOST_TRIES = 2
 /** How many keys are looked at to make room for one. */
 const LOOKED_AT = 16
 
@@ -15,6 +18,8 @@ const LOOKED_AT = 16
 export interface Beyond {
   /** One atomic call. */
   take(key: string, cost: number): Promise<Decision>
+  /** Whether the store is not asked at all for now. */
+  isOut(key: string): boolean
   /** The store cannot be reached. */
   without(key: string, cost: number): Decision
 }
@@ -27,6 +32,7 @@ export class LeasedTakes {
   private readonly beyond: Beyond
   private readonly ticker: Ticker
   private readonly horizonUs: number
+  private readonly leaseUs: number
   private readonly maxKeys: number
   private readonly leases = new Map<string, KeyLease>()
 
@@ -43,6 +49,7 @@ export class LeasedTakes {
     this.beyond = parts.beyond
     this.ticker = tickerOf(parts.clock)
     this.horizonUs = parts.horizonMs * 1000
+    this.leaseUs = leaseUsOf(parts.horizonMs)
     this.maxKeys = parts.maxKeys
   }
 
@@ -54,12 +61,13 @@ export class LeasedTakes {
   take(key: string, cost: number): Decision | Promise<Decision> {
     const nowUs = this.ticker.read()
     const lease = this.leases.get(key) ?? this.newLease(key, nowUs)
-    if (lease === undefined) return this.beyond.take(key, cost)
+    if (lease === undefined) return this.atOnce(key, cost)
     lease.ask(cost)
     const decision = this.decided(lease, key, cost, nowUs)
     if (decision !== undefined) return decision
+    if (this.beyond.isOut(key)) return this.beyond.without(key, cost)
     // More than is here is one atomic call; of a key of which nothing is here it may come with a lease.
-    return cost > 1 && lease.holds(nowUs) ? this.beyond.take(key, cost) : this.fetched(lease, key, cost)
+    return cost > 1 && lease.holds(nowUs) ? this.atOnce(key, cost) : this.fetched(lease, key, cost)
   }
 
   /** What is known here of a key that was changed by hand is no longer true. */
@@ -89,7 +97,18 @@ export class LeasedTakes {
       if (decision !== undefined) return decision
       if (cost > 1) break
     }
-    return this.beyond.take(key, cost)
+    return this.atOnce(key, cost)
+  }
+
+  /** By the store alone. What comes too late to be spent within the budget is lost, and is asked for once more. */
+  private async atOnce(key: string, cost: number): Promise<Decision> {
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const sentUs = this.ticker.read()
+      const decision = await this.beyond.take(key, cost)
+      const isInTime = this.ticker.read() - sentUs <= goodForUs(this.policy, decision, this.leaseUs)
+      if (!decision.allowed || decision.source !== 'store' || isInTime) return decision
+    }
+    return this.beyond.without(key, cost)
   }
 
   /** Whether the authority answered. */

@@ -47,10 +47,14 @@ export class Outage {
     return this.told(await this.local.wait(key, { cost, maxWaitMs, ...(signal && { signal }) }))
   }
 
-  /** What was used of the keys, tokens each that have not come back by themselves; from now on nothing is. */
-  *settle(): Generator<readonly [key: Key, tokens: number]> {
+  /**
+   * What was used of the keys whose store is back: tokens each that have not come back by themselves. From then on nothing is used of them
+   * here. Permits are left to whoever holds them.
+   */
+  *settle(isBack: (key: Key) => boolean): Generator<readonly [key: Key, tokens: number]> {
     const { local, policy } = this
     for (const [name, key] of this.used) {
+      if (!isBack(key)) continue
       this.used.delete(name)
       if (local === undefined || holdsPermits(policy)) continue
       const { parts, ...whole } = local.peek(key)

@@ -1,5 +1,5 @@
 import { keysFor } from '../all-of-keys.js'
-import { checkedCost } from '../arguments.js'
+import { checkedCost, checkedTop } from '../arguments.js'
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { tellDenial } from '../diagnostics.js'
@@ -8,6 +8,7 @@ import { StoreError } from '../errors.js'
 import type { HotKeys } from '../hot-keys.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy.js'
+import { CLOCK_DRIFT } from '../lease/leasing.js'
 import { TopLists } from '../top-lists.js'
 import { ownKey, type WaitRequest } from '../wait-request.js'
 import type { Awaitable, FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from './fleet-limiter.js'
@@ -15,8 +16,12 @@ import { FleetBooking } from './fleet-booking.js'
 import type { GuardedStore } from './guarded-store.js'
 import type { LeasedTakes } from './leased-takes.js'
 import type { Outage } from './outage.js'
+import type { ShardLoads } from './shard-load.js'
 import type { StoreBooked, StoreVerbs } from './store-verbs.js'
 import { StoreWaiting, type WaitingDesk } from './store-waiting.js'
+
+/** Keys of which the store is told at once what was used without it. */
+const TOLD_AT_ONCE = 32
 
 /** What a limiter over a store is made of, all of one policy. */
 export interface RedisLimiterParts {
@@ -26,6 +31,8 @@ export interface RedisLimiterParts {
   readonly outage: Outage
   /** Undefined where nothing is leased. */
   readonly leases: LeasedTakes | undefined
+  /** The length of a lease. */
+  readonly leaseUs: number
   /** What makes all of these anew for another policy. */
   readonly remake: (policy: Policy) => RedisLimiterParts
   readonly clock: Clock
@@ -39,11 +46,13 @@ export class RedisLimiter implements FleetLimiter, WaitingDesk<Decision> {
   private readonly lists: TopLists
   private readonly waiting: StoreWaiting<Decision>
   private isClosed = false
+  private isAccounting = false
 
   constructor(parts: RedisLimiterParts) {
     this.parts = parts
     this.lists = new TopLists(parts.hotKeys)
     this.waiting = new StoreWaiting<Decision>(this, parts.clock, parts.maxWaiters)
+    parts.store.onRecovery = () => void this.account()
   }
 
   get policy(): Policy {
@@ -127,6 +136,11 @@ export class RedisLimiter implements FleetLimiter, WaitingDesk<Decision> {
     return this.lists.top(n)
   }
 
+  shards(n = 10): ShardLoads {
+    this.checkOpen()
+    return this.parts.store.load.top(checkedTop(n))
+  }
+
   close(): void {
     this.isClosed = true
     this.waiting.close()
@@ -142,8 +156,11 @@ export class RedisLimiter implements FleetLimiter, WaitingDesk<Decision> {
     return this.parts.verbs.book(key, cost, mostMs * 1000)
   }
 
-  async answer(booked: StoreBooked): Promise<Decision> {
-    return this.parts.verbs.answer(booked)
+  async answer(booked: StoreBooked, sinceMs: number): Promise<Decision | undefined> {
+    const { verbs, leases, leaseUs } = this.parts
+    // A process that was stopped has slept too long: its token is void, as a leased one would be.
+    if (leases !== undefined && sinceMs * 1000 > booked.waitUs + leaseUs - leaseUs / CLOCK_DRIFT) return undefined
+    return verbs.answer(booked)
   }
 
   giveBack(booked: StoreBooked): Promise<Decision> {
@@ -177,6 +194,22 @@ export class RedisLimiter implements FleetLimiter, WaitingDesk<Decision> {
     for (const own of keysFor(verbs.policies.forms.length, key)) leases?.forget(own)
     this.waiting.released(key)
     return decision
+  }
+
+  /** Tells the store what was used without it, a few keys at a time. What is lost on the way may have been told, and is not told again. */
+  private async account(): Promise<void> {
+    if (this.isAccounting) return
+    this.isAccounting = true
+    const { outage, verbs } = this.parts
+    const used = outage.settle((key) => this.pausedMs(key) === 0)
+    const tellOneByOne = async (): Promise<void> => {
+      for (const [key, tokens] of used) {
+        await verbs.penalize(key, tokens).catch(() => undefined)
+        this.parts.leases?.forget(typeof key === 'string' ? key : '')
+      }
+    }
+    await Promise.all(Array.from({ length: TOLD_AT_ONCE }, tellOneByOne))
+    this.isAccounting = false
   }
 
   private async unlessOut<Value>(asked: Promise<Value>, without: () => Value): Promise<Value> {

@@ -26,7 +26,12 @@ export class RedisStore implements Store {
   }
 
   serverOf(key: string): string | undefined {
-    return this.runner.isCluster ? this.runner.serverOf(hashSlot(this.keys.hashedOf(key))) : undefined
+    const slot = this.slotOf(key)
+    return slot === undefined ? undefined : this.runner.serverOf(slot)
+  }
+
+  slotOf(key: string): number | undefined {
+    return this.runner.isCluster ? hashSlot(this.keys.hashedOf(key)) : undefined
   }
 
   async ask(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer> {

@@ -15,8 +15,8 @@ const LAST_ASK_MS = 1_000
 export interface WaitingDesk<Answer extends Decision> {
   /** Charges `cost` at the earliest time, within `mostMs`. Rejects with `OUTAGE`. */
   book(key: Key, cost: number, mostMs: number): Promise<StoreBooked>
-  /** What the taker of a booking is told when its time has come. */
-  answer(booked: StoreBooked): Promise<Answer>
+  /** What the taker of a booking is told, so long after it was asked for; undefined when it came too late, and is to be booked again. */
+  answer(booked: StoreBooked, sinceMs: number): Promise<Answer | undefined>
   giveBack(booked: StoreBooked): Promise<unknown>
   /** A denial. */
   refuse(decision: Decision): Answer
@@ -119,6 +119,7 @@ export class StoreWaiting<Answer extends Decision> {
   /** An answer, or the milliseconds after which to ask again. */
   private async tried(request: WaitRequest, untilMs: number): Promise<{ readonly answer?: Answer; readonly againMs: number }> {
     const { key, cost, signal } = request
+    const sentMs = this.sleepers.nowMs()
     const booking = this.desk.book(key, cost, this.leftMs(untilMs))
     const booked = await this.sleepers.unlessAborted(booking, signal, (late) => {
       if (late.allowed) this.desk.giveBack(late).catch(() => undefined)
@@ -135,7 +136,8 @@ export class StoreWaiting<Answer extends Decision> {
       this.desk.giveBack(booked).catch(() => undefined)
       throw reason
     }
-    return { answer: await this.desk.answer(booked), againMs: 0 }
+    const answer = await this.desk.answer(booked, this.sleepers.nowMs() - sentMs)
+    return answer === undefined ? { againMs: 0 } : { answer, againMs: 0 }
   }
 
   private leftMs(untilMs: number): number {

@@ -75,5 +75,7 @@ export interface Store {
   lease(form: StoreForm, key: string, want: number, horizonUs: number): Promise<StoreLease>
   /** Which server holds a key, as far as that is known: one that fails says nothing of the others. */
   serverOf(key: string): string | undefined
+  /** The hash slot of a key, of a cluster. */
+  slotOf(key: string): number | undefined
   ask(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer>
 }

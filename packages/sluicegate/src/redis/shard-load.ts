@@ -1,0 +1,84 @@
+import { type HotKey, SpaceSaving } from '../hot-keys.js'
+
+/** Calls to one server of the store. */
+export interface ServerLoad {
+  /** Undefined when the client does not tell, or there is but one. */
+  readonly server: string | undefined
+  readonly calls: number
+  /** Of all calls of this process. */
+  readonly share: number
+  /** The keys that cause most of them. */
+  readonly keys: readonly HotKey[]
+}
+
+/** Calls about the keys of one hash slot, of a cluster. */
+export interface SlotLoad extends ServerLoad {
+  readonly slot: number
+}
+
+/** Where this process's calls to the store go, busiest first. */
+export interface ShardLoads {
+  readonly calls: number
+  readonly servers: readonly ServerLoad[]
+  /** Those of the keys asked about most; empty unless the store is a cluster. */
+  readonly slots: readonly SlotLoad[]
+}
+
+/** Keys that are counted one by one, over all servers. */
+const COUNTED_KEYS = 256
+
+/** Counts calls by server, hash slot and key, in fixed memory. */
+export class ShardLoad {
+  private readonly serverOf: (key: string) => string | undefined
+  private readonly slotOf: (key: string) => number | undefined
+  private readonly calls = new Map<string | undefined, number>()
+  private readonly keys = new SpaceSaving(COUNTED_KEYS)
+  private slots: Float64Array | undefined
+  private total = 0
+
+  constructor(serverOf: (key: string) => string | undefined, slotOf: (key: string) => number | undefined) {
+    this.serverOf = serverOf
+    this.slotOf = slotOf
+  }
+
+  count(key: string): void {
+    const server = this.serverOf(key)
+    const slot = this.slotOf(key)
+    this.total++
+    this.calls.set(server, (this.calls.get(server) ?? 0) + 1)
+    this.keys.add(key)
+    if (slot === undefined) return
+    this.slots ??= new Float64Array(SLOTS)
+    this.slots[slot] = (this.slots[slot] as number) + 1
+  }
+
+  /** The `n` busiest servers and slots, and of each the `n` keys that cause it. */
+  top(n: number): ShardLoads {
+    const keys = this.keys.top(COUNTED_KEYS)
+    const servers = [...this.calls].map(([server, calls]) => {
+      return { server, calls, share: this.shareOf(calls), keys: keys.filter(({ key }) => this.serverOf(key) === server).slice(0, n) }
+    })
+    return { calls: this.total, servers: busiest(servers, n), slots: busiest(this.slotLoads(keys, n), n) }
+  }
+
+  private slotLoads(keys: readonly HotKey[], n: number): SlotLoad[] {
+    const { slots } = this
+    if (slots === undefined) return []
+    const numbers = new Set(keys.map(({ key }) => this.slotOf(key) as number))
+    return [...numbers].map((slot) => {
+      const own = keys.filter(({ key }) => this.slotOf(key) === slot)
+      const calls = slots[slot] as number
+      return { slot, server: this.serverOf(own[0]?.key as string), calls, share: this.shareOf(calls), keys: own.slice(0, n) }
+    })
+  }
+
+  private shareOf(calls: number): number {
+    return this.total === 0 ? 0 : calls / this.total
+  }
+}
+
+const SLOTS = 16_384
+
+function busiest<Load extends ServerLoad>(loads: readonly Load[], n: number): Load[] {
+  return [...loads].sort((a, b) => b.calls - a.calls).slice(0, n)
+}

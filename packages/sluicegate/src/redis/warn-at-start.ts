@@ -1,0 +1,38 @@
+import type { ScriptRunner } from './script-runner.js'
+
+/** Streams are trimmed by their times since 6.2. */
+const OLDEST = [6, 2] as const
+
+/** A fault in how a server is set up: told once for each server and code, as a warning of the process. */
+export type ServerWarning = 'SLUICEGATE_EVICTION' | 'SLUICEGATE_OLD_SERVER' | 'SLUICEGATE_REPLICA'
+
+/** Looks at each server once and says what is wrong with it. What a server does not want to tell is no fault. */
+export async function warnAtStart(runner: ScriptRunner, warn: (message: string, code: ServerWarning) => void = emitWarning): Promise<void> {
+  const replies = await runner.sendToAll(['INFO']).catch(() => [])
+  for (const reply of replies) {
+    if (typeof reply === 'string') warnOf(fieldsOf(reply), warn)
+  }
+}
+
+function warnOf(server: ReadonlyMap<string, string>, warn: (message: string, code: ServerWarning) => void): void {
+  const where = `the server on port ${server.get('tcp_port') ?? 'unknown'}`
+  const policy = server.get('maxmemory_policy')
+  if (policy !== undefined && policy !== 'noeviction') {
+    warn(`${where} evicts keys when its memory is full (${policy}), and with them what was spent: set maxmemory-policy noeviction`, 'SLUICEGATE_EVICTION')
+  }
+  // Valkey says 7.2.4 here for ever, which is new enough.
+  const [major = 0, minor = 0] = (server.get('redis_version') ?? '').split('.').map(Number)
+  if (server.has('redis_version') && (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]))) {
+    warn(`${where} is of version ${server.get('redis_version')}; sliding logs need ${OLDEST.join('.')} or later`, 'SLUICEGATE_OLD_SERVER')
+  }
+  if (server.get('role') === 'slave') warn(`${where} is a replica, which takes no writes: connect to the primary`, 'SLUICEGATE_REPLICA')
+}
+
+function fieldsOf(info: string): ReadonlyMap<string, string> {
+  const lines = info.split('\r\n').filter((line) => line.includes(':'))
+  return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]))
+}
+
+function emitWarning(message: string, code: ServerWarning): void {
+  globalThis.process?.emitWarning?.(message, { type: 'SluicegateWarning', code })
+}

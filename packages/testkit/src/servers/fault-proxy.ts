@@ -1,0 +1,120 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import type { RedisProcess } from './redis-process.js'
+
+/** What a network does to those who use it. */
+export type Fault =
+  /** Passes everything on. */
+  | { readonly kind: 'none' }
+  /** Each way takes so long, and up to so much longer, in order. */
+  | { readonly kind: 'latency'; readonly delayMs: number; readonly jitterMs?: number }
+  /** Connections are reset, and new ones refused with a reset. */
+  | { readonly kind: 'cut' }
+  /** What the client sends arrives; what the server answers does not. */
+  | { readonly kind: 'half-open' }
+  /** Nothing arrives anywhere, and nobody is told. */
+  | { readonly kind: 'black-hole' }
+  /** Connections end in the ordinary way, a moment after each request, before its answer. */
+  | { readonly kind: 'slow-close'; readonly afterMs: number }
+
+interface Pair {
+  readonly client: Socket
+  readonly server: Socket
+}
+
+/** A TCP proxy on loopback before one server, whose faults can be changed while connections stand. */
+export class FaultProxy {
+  readonly host = '127.0.0.1'
+  readonly port: number
+  private readonly server: Server
+  private readonly target: Pick<RedisProcess, 'host' | 'port'>
+  private readonly pairs = new Set<Pair>()
+  private fault: Fault = { kind: 'none' }
+
+  private constructor(server: Server, port: number, target: Pick<RedisProcess, 'host' | 'port'>) {
+    this.server = server
+    this.port = port
+    this.target = target
+  }
+
+  static async before(target: Pick<RedisProcess, 'host' | 'port'>): Promise<FaultProxy> {
+    const server = createServer()
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const address = server.address()
+    if (typeof address !== 'object' || address === null) throw new Error('no address')
+    const proxy = new FaultProxy(server, address.port, target)
+    server.on('connection', (client) => proxy.joined(client))
+    return proxy
+  }
+
+  get url(): string {
+    return `redis://${this.host}:${this.port}`
+  }
+
+  /** From now on. What was held back by a black hole is lost with its connection: it is reset when the fault ends. */
+  set(fault: Fault): void {
+    const wasSilent = this.fault.kind === 'black-hole' || this.fault.kind === 'half-open'
+    this.fault = fault
+    if (fault.kind === 'cut' || wasSilent) this.reset()
+  }
+
+  async stop(): Promise<void> {
+    this.reset()
+    await new Promise((resolve) => this.server.close(resolve))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+  }
+
+  private reset(): void {
+    for (const { client, server } of this.pairs) {
+      client.resetAndDestroy()
+      server.destroy()
+    }
+    this.pairs.clear()
+  }
+
+  private joined(client: Socket): void {
+    if (this.fault.kind === 'cut') {
+      client.resetAndDestroy()
+      return
+    }
+    const server = connect(this.target.port, this.target.host)
+    const pair = { client, server }
+    this.pairs.add(pair)
+    for (const socket of [client, server]) {
+      socket.setNoDelay(true)
+      socket.on('error', () => undefined)
+      socket.on('close', () => {
+        this.pairs.delete(pair)
+        client.destroy()
+        server.destroy()
+      })
+    }
+    this.pipe(client, server, true)
+    this.pipe(server, client, false)
+  }
+
+  /** Passes on what comes, in order, as late as the fault of the moment says. */
+  private pipe(from: Socket, to: Socket, isRequest: boolean): void {
+    let lastMs = 0
+    from.on('data', (chunk) => {
+      const { fault } = this
+      if (fault.kind === 'black-hole' || (fault.kind === 'half-open' && !isRequest)) return
+      if (fault.kind === 'slow-close') {
+        if (!isRequest) return
+        to.write(chunk)
+        setTimeout(() => from.end(), fault.afterMs)
+        return
+      }
+      if (fault.kind !== 'latency') {
+        to.write(chunk)
+        return
+      }
+      const dueMs = Math.max(lastMs, performance.now() + fault.delayMs + Math.random() * (fault.jitterMs ?? 0))
+      lastMs = dueMs
+      setTimeout(() => to.write(chunk), dueMs - performance.now())
+    })
+    from.on('end', () => to.end())
+  }
+}
