@@ -5,7 +5,7 @@ import { installWhenStale } from './setup/dependencies.mjs'
 import { requireNode } from './setup/node-version.mjs'
 import { Refusal } from './setup/refusal.mjs'
 import { run, serve } from './setup/run.mjs'
-import { requireCommands } from './setup/system-packages.mjs'
+import { commandsFor, requireCommands } from './setup/system-packages.mjs'
 import { chooseProof, chooseTests } from './setup/tests.mjs'
 
 /** A test that hangs becomes one that fails. */
@@ -16,11 +16,13 @@ const TASKS = {
   start: (args) => serve('packages/server/dist/main.js', ['serve', ...withConfig(args)]),
   async test(args) {
     const { files, nodeOptions } = chooseTests(args)
-    requireCommands(files)
+    requireCommands(commandsFor(files))
     await run(process.execPath, ['--test', `--test-timeout=${LONGEST_TEST_MS}`, ...nodeOptions, ...files])
   },
   prove: ([name, ...args]) => run(process.execPath, [chooseProof(name), ...args]),
   bench: (args) => run(process.execPath, ['bench/dist/main.js', ...args]),
+  'bench:redis': (args) => run(process.execPath, ['bench/dist/redis/main.js', ...args]),
+  chaos: (args) => run(process.execPath, ['chaos/dist/main.js', ...args]),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
 }

@@ -37,5 +37,13 @@ test('a choice without tests is refused, instead of passing with none', async ()
 test('an unknown task is one line and a failure', () => {
   const { status, stderr } = spawnSync(process.execPath, [BOOTSTRAP, 'tset'], { encoding: 'utf8' })
   assert.equal(status, 1)
-  assert.equal(stderr.trim(), 'no task "tset"; there are build, start, test, prove, bench, check')
+  assert.equal(stderr.trim(), 'no task "tset"; there are build, start, test, prove, bench, bench:redis, chaos, check')
+})
+
+test('tests name the programs that they need, and no others', async () => {
+  const { commandsFor } = await setup('system-packages.mjs')
+  const needed = (...files: readonly string[]): string[] => commandsFor(files).map(({ command }: { command: string }) => command)
+  assert.deepEqual(needed('packages/sluicegate/dist/redis/runners/cluster.test.js'), ['redis-server', 'redis-cli'])
+  assert.deepEqual(needed('packages/sluicegate/dist/duration.test.js', 'tools/dist/bootstrap.test.js'), [])
+  assert.ok(needed('packages/testkit/dist/servers/servers.test.js').includes('redis-server'))
 })

@@ -19,8 +19,8 @@ const leadsTo = ({ target }: Edge, pattern: RegExp): boolean => pattern.test(tar
 
 const protocolOf = (file: string): string | undefined => file.match(/^packages\/server\/src\/protocols\/([^/]+)\//)?.[1]
 
-/** Source files of a folder, its tests left out. */
-const sourcesOf = (folder: string): RegExp => new RegExp(`^${folder}/(?!.*\\.test\\.ts$)`)
+/** Source files of a folder, its tests and what they share left out. */
+const sourcesOf = (folder: string): RegExp => new RegExp(`^${folder}/(?!testing/|.*\\.test\\.ts$)`)
 
 /** Modules of the library that hold plain data. */
 const PLAIN_DATA = [
@@ -72,7 +72,7 @@ export const BOUNDARIES: readonly Boundary[] = [
   },
   {
     why: 'nothing that is published uses the testkit or the tools',
-    files: /^packages\/(sluicegate|server)\/src\/(?!.*\.test\.ts$)/,
+    files: /^packages\/(sluicegate|server)\/src\/(?!testing\/|.*\.test\.ts$)/,
     allows: (edge) => !isPackage(edge, 'sluicegate-testkit') && !leadsTo(edge, /^(tools|packages\/testkit)\//),
   },
   {

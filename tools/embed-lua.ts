@@ -4,15 +4,17 @@ import { readFile, writeFile } from 'node:fs/promises'
 const LUA = 'packages/sluicegate/lua'
 const GENERATED = 'packages/sluicegate/src/redis/scripts.gen.ts'
 
-/** Steps that every script begins with, in this order; those of the forms follow, then the script itself. */
-const SHARED = ['now', 'arithmetic', 'parts', 'bounds']
+/** Steps of every script, in this order, after the time; those of the forms follow, then the script itself. */
+const SHARED = ['arithmetic', 'parts', 'bounds', 'records']
 const LEASED = ['rate', 'fixed-window', 'sliding-window', 'sliding-log']
 const FORMS = ['rate', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency']
+/** What is decided before all that, where it can be. */
+const UNROLLED: Readonly<Record<string, readonly string[]>> = { rate: ['rate-take'] }
 
 /** Composes the scripts of their steps and writes them as a module, each with the SHA-1 by which a server knows it. */
 export async function embedLua(): Promise<string> {
   const scripts: Record<string, string> = {}
-  for (const form of FORMS) scripts[form] = await composed('decide', [form])
+  for (const form of FORMS) scripts[form] = await composed('decide', [form], UNROLLED[form])
   for (const form of LEASED) scripts[`lease ${form}`] = await composed('lease', [form])
   scripts['all-of'] = await composed('decide', FORMS)
   const entries = Object.entries(scripts).map(([name, source]) => {
@@ -24,8 +26,8 @@ export async function embedLua(): Promise<string> {
   return `${GENERATED}: ${entries.length} scripts`
 }
 
-async function composed(script: string, forms: readonly string[]): Promise<string> {
-  const files = [...[...SHARED, ...forms].map((step) => `steps/${step}`), `scripts/${script}`]
+async function composed(script: string, forms: readonly string[], unrolled: readonly string[] = []): Promise<string> {
+  const files = [...['now', ...unrolled, ...SHARED, ...forms].map((step) => `steps/${step}`), `scripts/${script}`]
   const sources = await Promise.all(files.map((file) => readFile(`${LUA}/${file}.lua`, 'utf8')))
   return sources.map(withoutComments).join('')
 }

@@ -23,6 +23,9 @@ interface Pen {
 }
 
 const SIZE = { width: 820, height: 460 }
+/** Of the legend. */
+const NAMES_A_ROW = 5
+const ROW_HEIGHT = 24
 
 /** A chart as SVG. */
 export function chartSvg(chart: Chart): string {
@@ -31,10 +34,11 @@ export function chartSvg(chart: Chart): string {
 
 function optionFor({ title, subtitle, xName, yName, yScale, lines }: Chart): object {
   const labels = lines[0]?.points.map(({ x }) => x) ?? []
+  const furtherRows = Math.ceil(lines.length / NAMES_A_ROW) - 1
   return {
     title: heading(title, subtitle),
     legend: { bottom: 4, textStyle: TEXT, icon: 'roundRect', itemWidth: 18, itemHeight: 4, itemGap: 36 },
-    grid: { left: 70, right: 40, top: 78, bottom: 78 },
+    grid: { left: 70, right: 40, top: 78, bottom: 78 + furtherRows * ROW_HEIGHT },
     xAxis: { type: 'category', name: xName, nameLocation: 'middle', nameGap: 28, data: labels, boundaryGap: yScale === 'value', ...AXIS },
     yAxis: { type: yScale, name: yName, nameLocation: 'middle', nameGap: 48, splitLine: { lineStyle: { color: GRID } }, ...AXIS },
     series: [...lines.map(lineSeries), ...lines.map(errorSeries)],

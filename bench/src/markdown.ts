@@ -42,10 +42,11 @@ function machineTable({ startedAt, machine, rivals, effort, loadBefore, loadAfte
   )
 }
 
-function targetsTable(verdicts: readonly Verdict[]): string {
+/** Each target with what was measured, and whether that is enough. */
+export function targetsTable(verdicts: readonly Verdict[]): string {
   const rows = verdicts.map(({ what, target, measured, unit, met }) => [
     what,
-    target.replace('<=', '≤'),
+    target.replace('<=', '≤').replace('>=', '≥'),
     `${figure(measured.median)} ${unit === 'x' ? '×' : unit}`,
     spread(measured),
     met ? 'met' : '**missed**',

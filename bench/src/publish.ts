@@ -1,11 +1,14 @@
 // node bench/dist/publish.js RESULTS.json [MORE.json ...]: fills the tables of docs/benchmarks.md and draws its plots. The first is
 // a run with --sweeps; questions that were asked again, or for the first time, come from the later ones. The results of a study
-// fill docs/sliding-window-accuracy.md, alone or beside the others.
+// fill docs/sliding-window-accuracy.md, those of bench:redis docs/benchmarks-redis.md, alone or beside the others.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { chartSvg } from './chart.js'
 import { filled, markdownParts } from './markdown.js'
 import { overKeys, overWorkers } from './plots.js'
+import { fleetMarkdownParts } from './redis/fleet-markdown.js'
+import { fleetPlots } from './redis/fleet-plots.js'
+import type { FleetResults } from './redis/fleet-results.js'
 import type { Results } from './results.js'
 import { STUDIES } from './study/studies.js'
 import { tableMarkdown } from './study/study-table.js'
@@ -14,20 +17,28 @@ const DOCS = fileURLToPath(new URL('../../docs/', import.meta.url))
 
 type StudyFindings = { readonly study: string }
 
-const files = process.argv.slice(2).map((file) => JSON.parse(readFileSync(file, 'utf8')) as Results | StudyFindings)
-const [first, ...more] = files.filter((file): file is Results => !('study' in file))
+const files = process.argv.slice(2).map((file) => JSON.parse(readFileSync(file, 'utf8')) as Results | FleetResults | StudyFindings)
+const [first, ...more] = files.filter((file): file is Results => !('study' in file || 'kind' in file))
 if (files.length === 0) {
   console.error('usage: node bench/dist/publish.js RESULTS.json [MORE.json ...]')
   process.exit(2)
 }
 mkdirSync(`${DOCS}plots`, { recursive: true })
 if (first !== undefined) publishRun(more.reduce(askedAgain, first))
-for (const findings of files) if ('study' in findings) publishStudy(findings)
+for (const file of files) {
+  if ('study' in file) publishStudy(file)
+  if ('kind' in file) publishFleet(file)
+}
 
 function publishRun(results: Results): void {
   writeFileSync(`${DOCS}plots/over-keys.svg`, chartSvg(overKeys(results)))
   writeFileSync(`${DOCS}plots/over-workers.svg`, chartSvg(overWorkers(results)))
   fill('benchmarks.md', markdownParts(results))
+}
+
+function publishFleet(results: FleetResults): void {
+  for (const [name, chart] of fleetPlots(results)) writeFileSync(`${DOCS}plots/${name}.svg`, chartSvg(chart))
+  fill('benchmarks-redis.md', fleetMarkdownParts(results))
 }
 
 function publishStudy(findings: StudyFindings): void {

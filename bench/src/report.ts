@@ -31,7 +31,7 @@ export function verdictsText(verdicts: readonly Verdict[]): string {
 /** Three significant digits, as far as that makes sense. */
 export function figure(value: number): string {
   const size = Math.abs(value)
-  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)
+  return value.toFixed(size >= 100 || size === 0 ? 0 : size >= 10 ? 1 : size >= 0.1 ? 2 : 3)
 }
 
 export function spread({ lowerQuartile, upperQuartile }: Summary): string {

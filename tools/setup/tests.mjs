@@ -9,7 +9,7 @@ import { ROOT, sourcesBelow } from './root.mjs'
 export function chooseTests(args) {
   const wanted = args.filter((arg) => !arg.startsWith('-')).map((arg) => relative(ROOT, resolve(ROOT, arg)))
   // From the sources, so that what is left in dist of a test that was deleted does not run.
-  const all = ['packages', 'tools', 'bench'].flatMap(sourcesBelow).filter((file) => file.endsWith('.test.ts'))
+  const all = ['packages', 'tools', 'bench', 'chaos'].flatMap(sourcesBelow).filter((file) => file.endsWith('.test.ts'))
   const chosen = all.filter((file) => wanted.length === 0 || wanted.some((path) => isBelow(file, path) || isBelow(compiled(file), path)))
   if (chosen.length === 0) throw new Refusal(`No test files below ${wanted.join(', ') || 'this folder'}`)
   return { files: chosen.map(compiled), nodeOptions: args.filter((arg) => arg.startsWith('-')) }
@@ -28,7 +28,7 @@ export function chooseProof(name) {
 
 /** packages/a/src/b.test.ts is compiled to packages/a/dist/b.test.js, tools/b.test.ts to tools/dist/b.test.js. */
 function compiled(file) {
-  const inPackage = file.replace(/^(packages\/[^/]+|bench)\/src\//, '$1/dist/').replace(/^tools\//, 'tools/dist/')
+  const inPackage = file.replace(/^(packages\/[^/]+|bench|chaos)\/src\//, '$1/dist/').replace(/^tools\//, 'tools/dist/')
   return inPackage.replace(/\.ts$/, '.js')
 }
 

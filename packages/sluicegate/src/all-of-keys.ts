@@ -1,6 +1,7 @@
 import { checkKey } from './arguments.js'
 import { PolicyError } from './errors.js'
 import type { Key } from './limiter.js'
+import type { Policy } from './policy.js'
 
 /**
  * The key of each of so many policies: the same for all, or one each.
@@ -17,4 +18,15 @@ export function keysFor(policies: number, key: Key): readonly string[] {
   }
   for (const own of key) checkKey(own)
   return key
+}
+
+/**
+ * The key of each policy that is asked: of `allOf` as {@link keysFor} says, else the one.
+ *
+ * @throws {PolicyError} `KEY_INVALID`
+ */
+export function keysUnder({ policies }: Pick<Policy, 'policies'>, key: Key): readonly string[] {
+  if (policies !== undefined) return keysFor(policies.length, key)
+  checkKey(key)
+  return [key]
 }

@@ -22,6 +22,15 @@ export interface ContentionEvent {
   readonly key: Key
 }
 
+/** Published on `sluicegate:outage`: a server of a store was given up after failures in a row, or answers again. */
+export interface OutageEvent {
+  readonly policy: string
+  /** As the client calls it, such as `10.0.0.7:6379`; undefined when there is but one, or the client does not tell. */
+  readonly server: string | undefined
+  /** False when it is back. */
+  readonly isOut: boolean
+}
+
 interface Channel<Event> {
   readonly hasSubscribers: boolean
   publish(event: Event): void
@@ -39,6 +48,7 @@ function channel<Event>(name: string): Channel<Event> {
 export const denials = channel<DenialEvent>('sluicegate:denial')
 export const evictions = channel<EvictionEvent>('sluicegate:eviction')
 export const contentions = channel<ContentionEvent>('sluicegate:contention')
+export const outages = channel<OutageEvent>('sluicegate:outage')
 
 /** Tells of a decision if it is a denial. */
 export function tellDenial(key: Key, cost: number, decision: Decision): void {

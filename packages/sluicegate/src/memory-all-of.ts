@@ -116,6 +116,11 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     return combined(this.eachKey(key, (part, own) => part.penalize(own, tokens)))
   }
 
+  /** {@link penalize} with so many tokens of each part, of some 0. */
+  penalizeEach(key: Key, tokens: readonly number[]): Decision {
+    return combined(this.eachKey(key, (part, own, i) => (tokens[i] ? part.penalize(own, tokens[i]) : part.peek(own))))
+  }
+
   block(key: Key, duration: Duration): Decision {
     return this.released(key, (part, own) => part.block(own, duration))
   }
@@ -237,8 +242,8 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     return this.parts[0] as MemoryLimiter
   }
 
-  private eachKey<Each>(key: Key, verb: (part: MemoryLimiter, own: string) => Each): Each[] {
+  private eachKey<Each>(key: Key, verb: (part: MemoryLimiter, own: string, i: number) => Each): Each[] {
     const keys = keysFor(this.parts.length, key)
-    return this.parts.map((part, i) => verb(part, keys[i] as string))
+    return this.parts.map((part, i) => verb(part, keys[i] as string, i))
   }
 }

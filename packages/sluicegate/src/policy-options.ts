@@ -6,7 +6,7 @@ import type { Algorithm } from './policy.js'
 
 const MAX_NAME_LENGTH = 120
 const MIN_WINDOW_MS = 1
-const MAX_WINDOW_MS = 366 * 86_400_000
+export const MAX_WINDOW_MS = 366 * 86_400_000
 const CALENDAR = "; only fixedWindow() also takes 'day', 'week', 'month', 'year'"
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 

@@ -1,7 +1,7 @@
 import { ALGORITHMS, type Examined } from './conformance/algorithms.js'
 import { blocks } from './conformance/blocks.js'
 import { budget } from './conformance/budget.js'
-import { fixturesOf, type MakeLimiter } from './conformance/fixture.js'
+import { fixturesOf, type MakeLimiter, type StoreTraits } from './conformance/fixture.js'
 import { keys } from './conformance/keys.js'
 import { misuse } from './conformance/misuse.js'
 import { reserving } from './conformance/reserving.js'
@@ -20,6 +20,12 @@ export interface ConformanceChoice {
   readonly shared?: readonly (keyof typeof SHARED)[]
   /** Whether also those of what is true of one algorithm alone. */
   readonly own?: boolean
+  /** Default `memory`. */
+  readonly source?: StoreTraits['source']
+  /** Default any. */
+  readonly furthestBackMs?: number
+  /** Default 1. */
+  readonly share?: number
 }
 
 /**
@@ -32,7 +38,8 @@ export interface ConformanceChoice {
  */
 export function conformance(store: string, make: MakeLimiter, choice: ConformanceChoice = {}): void {
   const { algorithms, shared = Object.keys(SHARED) as (keyof typeof SHARED)[], own: withOwn = true } = choice
-  const fixture = fixturesOf(make)
+  const { source = 'memory', furthestBackMs = Number.POSITIVE_INFINITY, share = 1 } = choice
+  const fixture = fixturesOf(make, { source, furthestBackMs, share })
   for (const { name: algorithm, policyOf, own } of ALGORITHMS) {
     if (algorithms?.includes(algorithm) === false) continue
     const name = `${store}, ${algorithm}`

@@ -24,8 +24,9 @@ export class OracleReplay {
   /** Who was told once that it is over is told so for ever, wherever the clock goes. */
   readonly #over = new Set<Given>()
 
-  constructor(policy: PolicySpec) {
-    this.#oracle = oracleFor(policy)
+  /** @param oracle makes that of a policy; default that of the contract. */
+  constructor(policy: PolicySpec, oracle: (spec: PolicySpec) => Oracle = oracleFor) {
+    this.#oracle = oracle(policy)
   }
 
   /** Undefined where there is none to compare. */

@@ -1,5 +1,6 @@
 import type { Answer } from './answer.js'
 import { LimiterReplay, type Replayed } from './limiter-replay.js'
+import type { Oracle } from './oracle/oracle.js'
 import type { PolicySpec } from './oracle/policy-spec.js'
 import { OracleReplay } from './oracle-replay.js'
 import type { Sequence, Step } from './sequences/sequence.js'
@@ -18,10 +19,13 @@ const FIELDS = ['allowed', 'limit', 'remaining', 'retryAfterMs', 'resetAfterMs']
 /** So far ahead every store books. */
 const AHEAD_MS = 300_000
 const AHEAD_WINDOWS = 0.7
+const DAY_MS = 86_400_000
+/** At least. */
+const DAYS = { day: 1, week: 7, month: 28, year: 365 } as const
 
 /** The oracle's answer to each step. */
-export function oracleAnswers({ policy, steps }: Sequence): (Answer | undefined)[] {
-  const replay = new OracleReplay(policy)
+export function oracleAnswers({ policy, steps }: Sequence, oracle?: (spec: PolicySpec) => Oracle): (Answer | undefined)[] {
+  const replay = new OracleReplay(policy, oracle)
   return steps.map((step) => replay.answer(step))
 }
 
@@ -36,8 +40,15 @@ export function limiterAnswers(steps: readonly Step[], replayed: Replayed): (Ans
  * the right wait: from there on the two have gone different ways.
  */
 export function firstMismatch(sequence: Sequence, replayed: Replayed): Mismatch | undefined {
-  const expected = oracleAnswers(sequence)
-  const actual = limiterAnswers(sequence.steps, replayed)
+  return mismatchIn(sequence, oracleAnswers(sequence), limiterAnswers(sequence.steps, replayed))
+}
+
+/** The same of answers that are there already, an answer or undefined for each step. */
+export function mismatchIn(
+  sequence: Sequence,
+  expected: readonly (Answer | undefined)[],
+  actual: readonly (Answer | undefined)[],
+): Mismatch | undefined {
   let { policy } = sequence
   for (const [step, call] of sequence.steps.entries()) {
     const { verb } = call
@@ -52,8 +63,15 @@ export function firstMismatch(sequence: Sequence, replayed: Replayed): Mismatch 
 
 function isTooFarAhead(policy: PolicySpec, wanted: Answer, got: Answer = {}): boolean {
   const waitMs = wanted.retryAfterMs ?? 0
-  const aheadMs = 'windowMs' in policy ? Math.max(AHEAD_MS, AHEAD_WINDOWS * policy.windowMs) : AHEAD_MS
+  const aheadMs = Math.max(AHEAD_MS, AHEAD_WINDOWS * lengthMs(policy))
   return wanted.allowed === true && got.allowed === false && got.retryAfterMs === waitMs && waitMs > aheadMs
+}
+
+/** Of a window; of several policies nothing is booked ahead. */
+function lengthMs(policy: PolicySpec): number {
+  if (policy.algorithm === 'all-of') return 0
+  const { unit } = (policy.algorithm === 'fixed-window' && policy.calendar) || {}
+  return unit === undefined ? policy.windowMs : DAYS[unit] * DAY_MS
 }
 
 function firstDifference(wanted: Answer, got: Answer, within: string): Pick<Mismatch, 'field' | 'expected' | 'actual'> | undefined {

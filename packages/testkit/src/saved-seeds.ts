@@ -14,3 +14,9 @@ export function savedSeeds(algorithm?: AlgorithmName): readonly number[] {
   const { seeds, of } = JSON.parse(readFileSync(file, 'utf8')) as SavedSeeds
   return algorithm === undefined ? seeds : (of[algorithm] ?? [])
 }
+
+/** The same of the scripts of a store: `packages/testkit/seeds/twins.json`. */
+export function savedTwinSeeds(algorithm: AlgorithmName): readonly number[] {
+  const seeds = JSON.parse(readFileSync(new URL('../seeds/twins.json', import.meta.url), 'utf8')) as Omit<SavedSeeds, 'seeds'>
+  return seeds.of[algorithm] ?? []
+}

@@ -13,7 +13,7 @@ end
 --- False when a calendar's windows are not known.
 local function read(part)
   local values = redis.call('MGET', part.key, part.blockKey)
-  part.blockedUs = values[2] and math.max(values[2] - now, 0) or 0
+  readBlock(part, values[2])
   return part.form.read(part, values[1])
 end
 
@@ -22,27 +22,25 @@ local function blocked(part)
     part.blockedUs = 0
     redis.call('DEL', part.blockKey)
   elseif part.amount > part.blockedUs then
-    part.blockedUs = part.amount
-    redis.call('SET', part.blockKey, whole(now + part.amount), 'PX', lifeMs(part.amount))
+    writeBlock(part, part.amount)
   end
 end
 
 local function changed(part)
-  if part.form.stepped(part, verb, part.amount, part.bound) then
-    part.form.write(part)
-    return true
-  end
-  return false
+  if not part.form.stepped(part, verb, part.amount, part.bound) then return false end
+  countElsewhere(part, verb, part.amount)
+  part.form.write(part)
+  return true
 end
 
 local function done(part, passes)
-  if verb == 'peek' then return passes end
-  if verb == 'block' then return blocked(part) end
   if verb == 'reset' then
     redis.call('DEL', part.key, part.blockKey)
     return read(part)
   end
   if part.mended then part.form.write(part) end
+  if verb == 'peek' then return passes end
+  if verb == 'block' then return blocked(part) end
   if IS_TAKE then return passes and changed(part) end
   if verb == 'reserve' and part.blockedUs > 0 then return false end
   return changed(part)

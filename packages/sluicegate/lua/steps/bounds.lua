@@ -3,3 +3,5 @@
 local DEEPEST_DEBT_BURSTS = 11
 --- As the store keeps no other record of what was booked, a clock that stepped back further than this is told from a booking.
 local FURTHEST_US = 3600000000
+--- Numbers of a policy count as in use for so long after they were last seen: as long as a deployment may take.
+local IN_USE_US = 3600000000

@@ -25,7 +25,9 @@ local function placesOf(part, count)
 end
 
 --- Places that were taken by a clock that was ahead of this one last no longer than they would have by this one.
-local function mend(part)
+local function mended(part)
+  local newest = redis.call('ZREVRANGE', part.key, 0, 0, 'WITHSCORES')[2]
+  if not newest or newest - now <= part.ttlUs then return end
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', part.key, '(' .. whole(now + part.ttlUs), '+inf')) do
     local latest = now + tonumber(string.match(name, '^%d+'))
     if tonumber(redis.call('ZSCORE', part.key, name)) > latest then redis.call('ZADD', part.key, whole(latest), name) end
@@ -38,6 +40,7 @@ end
 
 function concurrency.read(part)
   part.limit, part.ttlUs, part.permit = argument(part, 1), argument(part, 2), text(part, 3)
+  mended(part)
   readUsed(part)
   return true
 end
@@ -85,7 +88,6 @@ function concurrency.stepped(part, verb, amount, bound)
   local changed = false
   if verb == 'take' or verb == 'reserve' then
     changed = concurrency.passes(part, amount) and given(part, part.permit, amount)
-    if not changed then mend(part) end
   elseif verb == 'refund' then changed = removed(part, last(part, math.min(amount, part.used)))
   elseif verb == 'penalize' then changed = given(part, part.permit, math.min(amount, math.max(part.limit - part.used, 0)))
   elseif verb == 'release' then changed = removed(part, placesOf(part, amount))
@@ -101,16 +103,17 @@ end
 function concurrency.write(part)
   redis.call('ZREMRANGEBYSCORE', part.key, '-inf', whole(now))
   local newest = redis.call('ZREVRANGE', part.key, 0, 0, 'WITHSCORES')[2]
-  if newest then redis.call('PEXPIRE', part.key, lifeMs(newest - now)) end
+  if newest then redis.call('PEXPIREAT', part.key, endMs(newest - now)) end
 end
 
 function concurrency.standing(part, amount)
   local missing = part.used + amount - part.limit
   local untilFree, untilNew = 0, 0
-  local from = '(' .. whole(now)
+  -- With a time to live of milliseconds the key may end while this runs.
   if missing > 0 and missing <= part.used then
-    untilFree = redis.call('ZRANGEBYSCORE', part.key, from, '+inf', 'WITHSCORES', 'LIMIT', missing - 1, 1)[2] - now
+    local ends = redis.call('ZRANGEBYSCORE', part.key, '(' .. whole(now), '+inf', 'WITHSCORES', 'LIMIT', missing - 1, 1)[2]
+    untilFree = (ends or now + 1) - now
   end
-  if part.used > 0 then untilNew = redis.call('ZREVRANGE', part.key, 0, 0, 'WITHSCORES')[2] - now end
+  if part.used > 0 then untilNew = (redis.call('ZREVRANGE', part.key, 0, 0, 'WITHSCORES')[2] or now + 1) - now end
   return part.used, untilFree, untilNew
 end

@@ -1,14 +1,14 @@
 --- Fixed window: what was spent in one window. Twin of assembly/fixed-window.ts.
 -- A window later than now (the clock stepped back, or tokens are booked ahead) is closed until it begins.
 --
--- value     "<begin> <end> <count> <limit> <windows>", times in microseconds; and " ahead" when it was booked ahead
+-- state     "<begin> <end> <count>", times in microseconds; and " ahead" when it was booked ahead
 -- numbers   limit; window in microseconds, of a calendar 0; <windows>, what they are called; of a calendar the bounds of three windows in a
 --           row, the second of which is that of now by the caller's clock
 
 local fixed = {}
 forms['fixed-window'] = fixed
 
---- The window around a time. Of a calendar the caller says which there are, and is asked again when its clock is far off.
+--- The window around a time. Of a calendar the caller says which there are, and is asked again when its clock is far off or a window behind.
 local function windowAround(part, us)
   if part.windowUs > 0 then
     local begin = us - us % part.windowUs
@@ -24,32 +24,66 @@ local function isClosed(part)
   return part.begin > now
 end
 
---- The state in a value, as the policy of now sees it.
-local function readValue(part, value)
-  local begin, finish, count, limit, windows, ahead = string.match(value, '^(%d+) (%d+) (%d+) (%d+) (%S+)(.*)$')
+function fixed.numbered(part)
+  local limit, windows = string.match(part.numbers, '^(%d+) (.*)$')
+  part.limit, part.windows, part.windowUs = tonumber(limit), windows, tonumber(windows) or 0
+end
+
+--- Of a calendar that only another has, the windows are as long as the one that its state names.
+function fixed.renewed(part, asked)
+  part.count, part.ahead = 0, false
+  if part.windowUs > 0 then part.begin, part.finish = windowAround(part, now)
+  elseif asked and asked.windows == part.windows then part.begin, part.finish = windowAround(asked, now)
+  elseif asked then part.isUnknown = true end
+end
+
+function fixed.restored(part, state)
+  local begin, finish, count, ahead = string.match(state, '^(%d+) (%d+) (%d+)(.*)$')
   begin, finish, count = tonumber(begin), tonumber(finish), tonumber(count)
-  if tonumber(limit) ~= part.limit then
-    part.mended = true
-    count = math.min(count, part.limit)
+  local lengthUs = finish - begin
+  local furthest = part.finish
+  if part.isUnknown then
+    local windows = math.max(math.floor((now - begin) / lengthUs), 0)
+    part.begin, part.finish = begin + windows * lengthUs, finish + windows * lengthUs
+    furthest = now + 2 * lengthUs
   end
-  if windows ~= part.windows then
-    part.mended = true
-    if finish > now then part.count = math.min(count, part.limit) end
-  elseif begin > math.max(part.finish, ahead == '' and 0 or now + FURTHEST_US) then
+  if begin > (ahead == '' and furthest or math.max(furthest, now + FURTHEST_US)) then
     -- Written by a clock that was ahead of this one: all is spent, in the window of now.
     part.mended = true
     part.count = part.limit
-  elseif begin >= part.begin then
-    part.begin, part.finish, part.count, part.ahead = begin, finish, count, ahead ~= ''
+    if part.isUnknown then part.begin, part.finish = now, now + lengthUs end
+  elseif finish > now then
+    part.count, part.ahead = count, ahead ~= ''
+    if begin > now then part.begin, part.finish = begin, finish end
   end
 end
 
+--- In the same windows a key stays where it is; else what it has spent goes with it into the window of now.
+function fixed.carried(part, other)
+  if other.finish <= now then return end
+  part.count = math.min(other.count, part.limit)
+  if other.windows == part.windows then part.begin, part.finish, part.ahead = other.begin, other.finish, other.ahead end
+end
+
+function fixed.state(part)
+  local state = string.format('%.0f %.0f %.0f', part.begin, part.finish, part.count)
+  if part.ahead then state = state .. ' ahead' end
+  -- Also with nothing spent in it a window that is closed stays.
+  return state, (part.count > 0 or isClosed(part)) and part.finish - now or 0
+end
+
+function fixed.amountOf(_, tokens)
+  return tokens
+end
+
+fixed.tokensOf = fixed.amountOf
+
 function fixed.read(part, value)
   part.limit, part.windowUs, part.windows = argument(part, 1), argument(part, 2), text(part, 3)
+  part.numbers = text(part, 1) .. ' ' .. part.windows
   part.begin, part.finish = windowAround(part, now)
-  part.count = 0
-  if not part.begin then return false end
-  if value then readValue(part, value) end
+  if not part.begin or (part.windowUs == 0 and part.begin >= argument(part, 6)) then return false end
+  readRecords(part, value)
   return true
 end
 
@@ -91,23 +125,18 @@ function fixed.stepped(part, verb, amount, bound)
   return changed
 end
 
---- Also with nothing spent in it a window that is closed stays.
-function fixed.write(part)
-  if part.count == 0 and not isClosed(part) then return redis.call('DEL', part.key) end
-  local value = string.format('%.0f %.0f %.0f %.0f %s', part.begin, part.finish, part.count, part.limit, part.windows)
-  if part.ahead then value = value .. ' ahead' end
-  redis.call('SET', part.key, value, 'PX', lifeMs(part.finish - now))
-end
+fixed.write = writeRecords
 
 function fixed.standing(part, amount)
   local untilNew = part.count == 0 and math.max(part.begin - now, 0) or part.finish - now
   return isClosed(part) and part.limit or part.count, untilFree(part, amount), untilNew
 end
 
---- What is left of the window, at most `want`, to be spent in it. See scripts/lease.lua.
-function fixed.leased(part, want)
+--- What is left of the window, at most `want`, to be spent in it; nothing below `least`. See scripts/lease.lua.
+function fixed.leased(part, want, least)
   if isClosed(part) then return 0, 0, 0, 0 end
   local ready = math.min(math.max(part.limit - part.count, 0), want)
+  if ready < least then return 0, 0, 0, 0 end
   part.count = part.count + ready
   return ready, 0, 0, part.finish - now
 end

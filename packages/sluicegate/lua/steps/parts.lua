@@ -29,7 +29,23 @@ local function text(part, i)
   return ARGV[part.at + 3 + i]
 end
 
---- What is kept for so many microseconds is kept in the server for as many milliseconds, and never for ever.
-local function lifeMs(us)
-  return whole(math.max(ceilDiv(math.max(us, 0), 1000), 0) + SLACK_MS)
+--- Until when what is kept for so many microseconds from now is kept, in milliseconds since the Unix epoch: never for ever. A time and not a
+--- duration, so that it does not matter how long the server took to come here.
+local function endMs(us)
+  return whole(ceilDiv(now + math.max(us, 0), 1000) + SLACK_MS)
+end
+
+--- A block ends at a time and lasts at most so long: "<end> <length>", in microseconds. One that would last longer was written by a clock
+--- that was ahead of this one, and begins now.
+local function writeBlock(part, us)
+  part.blockedUs = us
+  redis.call('SET', part.blockKey, whole(now + us) .. ' ' .. whole(us), 'PXAT', endMs(us))
+end
+
+local function readBlock(part, value)
+  part.blockedUs = 0
+  if not value then return end
+  local endUs, lengthUs = string.match(value, '^(%d+) (%d+)$')
+  part.blockedUs = math.max(endUs - now, 0)
+  if part.blockedUs > tonumber(lengthUs) then writeBlock(part, tonumber(lengthUs)) end
 end

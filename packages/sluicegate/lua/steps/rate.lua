@@ -1,35 +1,60 @@
 --- Token bucket and GCRA: the time at which a key's debt is paid, its theoretical arrival time (ITU-T I.371, annex A).
 -- Twin of assembly/gcra.ts and assembly/verbs.ts. A debt is in units: a token is `unitsPerToken`, and `unitsPerUs` flow back a microsecond.
 --
--- value     "<microsecond> <units beyond it> <unitsPerToken> <unitsPerUs>"; and " ahead" when it owed more than `shallow`
+-- state     "<microsecond> <units beyond it>"; and " ahead" when it owed more than `shallow`
 -- numbers   unitsPerToken, unitsPerUs, capacity, shallow (the most that a key owes unless it was penalized or booked ahead)
 --           cancel: the debt that the booking left, its units, the time at which it was made; its bound is the time it was for
+
+local rate = {}
+forms.rate = rate
 
 local function deepest(part)
   return math.max(DEEPEST_DEBT_BURSTS * part.capacity, part.shallow + FURTHEST_US * part.unitsPerUs)
 end
 
---- What was spent under other numbers stays spent, at most the burst.
-local function carried(debt, unitsPerToken, part)
-  local rest = debt % unitsPerToken
-  local tokens = (debt - rest) / unitsPerToken
-  if tokens * part.unitsPerToken >= part.capacity then return part.capacity end
-  return math.min(part.capacity, tokens * part.unitsPerToken + mulDivUp(part.unitsPerToken, rest, unitsPerToken))
+function rate.numbered(part)
+  local unitsPerToken, unitsPerUs, capacity, shallow = string.match(part.numbers, '^(%d+) (%d+) (%d+) (%d+)$')
+  part.unitsPerToken, part.unitsPerUs, part.capacity, part.shallow = tonumber(unitsPerToken), tonumber(unitsPerUs), tonumber(capacity), tonumber(shallow)
 end
 
---- The debt in a value. A server's clock may step back: what nobody can owe was written by another clock, and is cut down.
-local function debtIn(value, part)
-  local us, beyond, unitsPerToken, unitsPerUs, ahead = string.match(value, '^(%d+) (%d+) (%d+) (%d+)(.*)$')
-  unitsPerToken, unitsPerUs = tonumber(unitsPerToken), tonumber(unitsPerUs)
-  local debt = math.max(0, (us - now) * unitsPerUs + beyond)
-  if unitsPerToken ~= part.unitsPerToken or unitsPerUs ~= part.unitsPerUs then
-    part.mended = true
-    return carried(debt, unitsPerToken, part)
-  end
+function rate.renewed(part)
+  part.debt = 0
+end
+
+--- A server's clock may step back: what nobody can owe was written by another clock, and is cut down.
+function rate.restored(part, state)
+  local us, beyond, ahead = string.match(state, '^(%d+) (%d+)(.*)$')
   local most = ahead == '' and part.shallow or deepest(part)
-  if debt <= most then return debt end
-  part.mended = true
-  return most
+  part.debt = math.max(0, (us - now) * part.unitsPerUs + beyond)
+  if part.debt > most then
+    part.mended = true
+    part.debt = most
+  end
+end
+
+--- What was spent under other numbers stays spent, at most the burst.
+function rate.carried(part, other)
+  local rest = other.debt % other.unitsPerToken
+  local tokens = (other.debt - rest) / other.unitsPerToken
+  part.debt = part.capacity
+  if tokens * part.unitsPerToken >= part.capacity then return end
+  part.debt = math.min(part.capacity, tokens * part.unitsPerToken + mulDivUp(part.unitsPerToken, rest, other.unitsPerToken))
+end
+
+function rate.state(part)
+  local beyond = part.debt % part.unitsPerUs
+  local us = (part.debt - beyond) / part.unitsPerUs
+  local state = string.format('%.0f %.0f', now + us, beyond)
+  if part.debt > part.shallow then state = state .. ' ahead' end
+  return state, part.debt == 0 and 0 or us + 1
+end
+
+function rate.amountOf(part, tokens)
+  return tokens * part.unitsPerToken
+end
+
+function rate.tokensOf(part, amount)
+  return amount / part.unitsPerToken
 end
 
 local function step(verb, debt, amount, capacity, unitsPerUs, bound)
@@ -42,15 +67,13 @@ local function step(verb, debt, amount, capacity, unitsPerUs, bound)
     return math.max(debt, waitUs * unitsPerUs) + amount
   end
   if verb == 'cancel' then return debt <= bound and math.max(debt - amount, 0) or debt end
-  return verb == 'reset' and 0 or debt
+  return debt
 end
 
-local rate = {}
-forms.rate = rate
-
 function rate.read(part, value)
+  part.numbers = text(part, 1) .. ' ' .. text(part, 2) .. ' ' .. text(part, 3) .. ' ' .. text(part, 4)
   part.unitsPerToken, part.unitsPerUs, part.capacity, part.shallow = argument(part, 1), argument(part, 2), argument(part, 3), argument(part, 4)
-  part.debt = value and debtIn(value, part) or 0
+  readRecords(part, value)
   return true
 end
 
@@ -73,34 +96,27 @@ function rate.stepped(part, verb, amount, bound)
     if amount > part.capacity then return false end
     bound = math.min(part.capacity + bound * part.unitsPerUs, deepest(part))
   end
-  if amount <= 0 and verb ~= 'reset' then return false end
+  if amount <= 0 then return false end
   local debt = step(verb, part.debt, amount, part.capacity, part.unitsPerUs, bound)
   local changed = debt ~= part.debt
   part.debt = debt
   return changed
 end
 
-function rate.write(part)
-  local debt = part.debt
-  if debt == 0 then return redis.call('DEL', part.key) end
-  local beyond = debt % part.unitsPerUs
-  local us = (debt - beyond) / part.unitsPerUs
-  local value = string.format('%.0f %.0f %.0f %.0f', now + us, beyond, part.unitsPerToken, part.unitsPerUs)
-  if debt > part.shallow then value = value .. ' ahead' end
-  redis.call('SET', part.key, value, 'PX', lifeMs(us + 1))
-end
+rate.write = writeRecords
 
 --- Debt, microseconds until `amount` more would pass, microseconds until it is as good as new: of a rate the debt says it all.
 function rate.standing(part)
   return part.debt, 0, 0
 end
 
---- Tokens that conform now, and those that will within `horizonUs`, one after another; at most `want`. See scripts/lease.lua.
-function rate.leased(part, want, horizonUs)
+--- Tokens that conform now, and those that will within `horizonUs`, one after another; at most `want`, nothing below `least`. See scripts/lease.lua.
+function rate.leased(part, want, least, horizonUs)
   local room = part.capacity - part.debt
   local ready = math.min(math.max(math.floor(room / part.unitsPerToken), 0), want)
   local later = math.floor((room + horizonUs * part.unitsPerUs) / part.unitsPerToken) - ready
   later = math.min(math.max(later, 0), want - ready)
+  if ready + later < least then return 0, 0, 0, 0 end
   part.debt = part.debt + (ready + later) * part.unitsPerToken
   return ready, later, 0, 0
 end

@@ -2,17 +2,27 @@
 -- A log whose newest request lies ahead of now (the clock stepped back, or tokens are booked ahead) is closed until then. What may be spent
 -- until later, as leased tokens may, counts from that later time.
 --
--- entries   id "<time in microseconds>-<cost of all requests so far>", and one field: "cost", or "ahead" when it was booked ahead
+-- entries   id "<time in microseconds>-<sequence>", the newest of which is the highest that there ever was; one field, named
+--           "<window in microseconds>:<limit>:<ahead>:<kept>", the numbers under which it was written, "ahead" when it was booked ahead, and
+--           for whom else entries are kept; its value is "<cost> <cost of all requests so far>"
+-- kept      "" or "<window> <limit> <until>": while other numbers are in use, as in steps/records.lua, entries stay as long as these need them
 -- numbers   limit, window in microseconds; the length of a lease, 0 where none is given
 
 local log = {}
 forms['sliding-log'] = log
 
+local function keptIn(kept)
+  local windowUs, limit, untilUs = string.match(kept, '^(%d+) (%d+) (%d+)$')
+  if not windowUs then return nil end
+  return { windowUs = tonumber(windowUs), limit = tonumber(limit), untilUs = tonumber(untilUs) }
+end
+
 local function entryIn(reply)
   local entry = reply[1]
   if not entry then return nil end
-  local us, total = string.match(entry[1], '^(%d+)-(%d+)$')
-  return { id = entry[1], us = tonumber(us), total = tonumber(total), cost = tonumber(entry[2][2]), ahead = entry[2][1] == 'ahead' }
+  local us, sequence = string.match(entry[1], '^(%d+)-(%d+)$')
+  local cost, total = string.match(entry[2][2], '^(%d+) (%d+)$')
+  return { id = entry[1], us = tonumber(us), sequence = tonumber(sequence), cost = tonumber(cost), total = tonumber(total), field = entry[2][1] }
 end
 
 local function newestUpTo(part, id)
@@ -32,27 +42,61 @@ local function isClosed(part)
   return opensUs(part) > now
 end
 
+--- The first time of which entries still count.
+local function sinceUs(part)
+  return math.max(opensUs(part) - part.windowUs + 1, part.keptSinceUs)
+end
+
 local function readUsed(part)
-  local fromUs = opensUs(part) - part.windowUs + 1
+  local fromUs = sinceUs(part)
   part.first = part.newest and part.newest.us >= fromUs and oldestFrom(part, fromUs) or nil
   part.used = part.first and part.total - part.first.total + part.first.cost or 0
 end
 
+--- The numbers of others that are in use beside those of this part: of several the longer window and the larger limit.
+local function readKept(part, windowUs, limit, kept)
+  kept = keptIn(kept)
+  if kept and kept.untilUs <= now then kept = nil end
+  part.keptSinceUs = 0
+  if windowUs ~= part.windowUs or limit ~= part.limit then
+    -- What had ended under the numbers of before does not come back.
+    local longestUs = math.max(windowUs, kept and kept.windowUs or 0)
+    part.mended = true
+    part.keptSinceUs = opensUs(part) - longestUs + 1
+    kept = {
+      windowUs = longestUs,
+      limit = math.max(limit, kept and kept.limit or 0),
+      untilUs = math.max(now + math.max(IN_USE_US, windowUs), kept and kept.untilUs or 0),
+    }
+  end
+  part.kept = kept
+end
+
 local function readStream(part)
-  part.newest = newestUpTo(part, '+')
-  part.lastUs = part.newest and part.newest.us or 0
-  part.total = part.newest and part.newest.total or 0
+  local newest = newestUpTo(part, '+')
+  part.newest = newest
+  part.lastUs, part.total, part.sequence = newest and newest.us or 0, newest and newest.total or 0, newest and newest.sequence or 0
 end
 
 function log.read(part)
   part.limit, part.windowUs, part.leaseUs = argument(part, 1), argument(part, 2), argument(part, 3) or 0
+  part.keptSinceUs = 0
   readStream(part)
-  local furthest = now + part.leaseUs + part.windowUs + (part.newest and part.newest.ahead and FURTHEST_US or 0)
-  if part.lastUs > furthest then
+  local newest = part.newest
+  if not newest then
+    readUsed(part)
+    return true
+  end
+  local windowUs, limit, ahead, kept = string.match(newest.field, '^(%d+):(%d+):(%a*):(.*)$')
+  part.ahead = ahead ~= ''
+  readKept(part, tonumber(windowUs), tonumber(limit), kept)
+  local longestUs = math.max(part.windowUs, part.kept and part.kept.windowUs or 0)
+  if part.lastUs > now + part.leaseUs + longestUs + (part.ahead and FURTHEST_US or 0) then
     -- Written by a clock that was ahead of this one: all is spent, now.
-    part.mended = true
-    part.newest = { us = now + part.leaseUs, total = part.limit, cost = part.limit }
-    part.lastUs, part.total, part.used, part.first = now + part.leaseUs, part.limit, part.limit, part.newest
+    local spent = math.max(part.limit, part.kept and part.kept.limit or 0)
+    part.mended, part.isAnew, part.ahead, part.keptSinceUs = true, true, false, 0
+    part.newest = { us = now + part.leaseUs, total = spent, cost = spent }
+    part.lastUs, part.total, part.sequence, part.used, part.first = now + part.leaseUs, spent, 0, spent, part.newest
   else
     readUsed(part)
   end
@@ -63,51 +107,57 @@ function log.passes(part, amount)
   return not isClosed(part) and part.used + amount <= part.limit
 end
 
-local function add(part, entry)
-  local id = whole(entry.us) .. '-' .. whole(entry.total)
-  local oldest = whole(math.max(opensUs(part) - part.windowUs + 1, 0))
-  redis.call('XADD', part.key, 'MINID', '=', oldest, id, entry.ahead and 'ahead' or 'cost', whole(entry.cost))
-  part.newest, part.lastUs, part.total = entry, entry.us, entry.total
+--- Writes an entry of this time or later, after whatever there was.
+local function add(part, us, cost, total, ahead)
+  local kept, longestUs = '', part.windowUs
+  if part.kept then
+    kept = whole(part.kept.windowUs) .. ' ' .. whole(part.kept.limit) .. ' ' .. whole(part.kept.untilUs)
+    longestUs = math.max(longestUs, part.kept.windowUs)
+  end
+  local field = whole(part.windowUs) .. ':' .. whole(part.limit) .. ':' .. (ahead and 'ahead' or '') .. ':' .. kept
+  local oldestUs = math.max(opensUs(part) - longestUs + 1, part.keptSinceUs, 0)
+  part.sequence = us > part.lastUs and 0 or part.sequence + 1
+  local id = whole(us) .. '-' .. whole(part.sequence)
+  redis.call('XADD', part.key, 'MINID', '=', whole(oldestUs), id, field, whole(cost) .. ' ' .. whole(total))
+  -- Nobody looks further back than for as many requests as the largest limit.
+  if part.kept then redis.call('XTRIM', part.key, 'MAXLEN', '=', whole(math.max(part.limit, part.kept.limit) + 2)) end
+  part.newest = { id = id, us = us, cost = cost, total = total, field = field, sequence = part.sequence }
+  part.lastUs, part.total, part.ahead = us, total, ahead
+end
+
+--- Takes an entry out. Another has to be added in its place, so that the newest is the highest that there was.
+local function takeOut(part, entry)
+  redis.call('XDEL', part.key, entry.id)
 end
 
 local function appended(part, us, cost, ahead)
   if part.newest and part.newest.cost == 0 then
-    redis.call('XDEL', part.key, part.newest.id)
+    takeOut(part, part.newest)
     if part.used == 0 then part.first = nil end
   end
-  local entry = { us = math.max(us, part.lastUs), total = part.total + cost, cost = cost, ahead = ahead }
   part.used = part.used + cost
-  add(part, entry)
-  part.first = part.first or entry
+  add(part, math.max(us, part.lastUs), cost, part.total + cost, ahead)
+  part.first = part.first or part.newest
   return true
 end
 
---- Takes the newest entry out, and answers with the one before it.
-local function takenOut(part, entry)
-  redis.call('XDEL', part.key, entry.id)
-  local before = newestUpTo(part, '+')
-  if before then redis.call('XSETID', part.key, before.id) else redis.call('DEL', part.key) end
-  return before
-end
-
---- Without the newest `cost` tokens of those since `sinceUs`. The newest time stays, and what is left of a request counts from there.
-local function dropped(part, cost, sinceUs)
-  local lastUs, left, entry, rest = part.lastUs, math.min(cost, part.used), part.newest, nil
+--- Without the newest `cost` tokens of those since `fromUs`. The newest time stays, and what is left of a request counts from there.
+local function dropped(part, cost, fromUs)
+  local left, entry, ahead = math.min(cost, part.used), part.newest, part.ahead
   if left == 0 then return false end
-  local last = entry
-  while entry and left > 0 and entry.us >= sinceUs do
-    local before = takenOut(part, entry)
-    local total = entry.total - entry.cost
-    if entry.cost > left then rest = { us = lastUs, total = total + entry.cost - left, cost = entry.cost - left } end
+  local restCost, restTotal = 0, 0
+  while entry and left > 0 and entry.us >= fromUs do
+    takeOut(part, entry)
+    restCost = math.max(entry.cost - left, 0)
+    restTotal = entry.total - entry.cost + restCost
     left = math.max(left - entry.cost, 0)
-    entry = before
+    entry = newestUpTo(part, '+')
   end
-  if not rest and not (entry and entry.us == lastUs) then rest = { us = lastUs, total = entry and entry.total or 0, cost = 0 } end
-  if rest then
-    rest.ahead = last.ahead
-    add(part, rest)
+  if restCost == 0 and entry and entry.us == part.lastUs then
+    takeOut(part, entry)
+    restCost, restTotal = entry.cost, entry.total
   end
-  readStream(part)
+  add(part, part.lastUs, restCost, restTotal, ahead)
   readUsed(part)
   return true
 end
@@ -115,7 +165,7 @@ end
 --- How many requests count.
 local function liveCount(part)
   if not part.first then return 0 end
-  local entries = redis.call('XRANGE', part.key, part.first.id or '-', '+', 'COUNT', part.limit + 1)
+  local entries = redis.call('XRANGE', part.key, part.first.id, '+', 'COUNT', part.limit + 1)
   return #entries - (part.newest.cost == 0 and 1 or 0)
 end
 
@@ -123,10 +173,11 @@ end
 local function penalized(part, amount)
   local cost = math.min(amount, DEEPEST_DEBT_BURSTS * part.limit - part.used)
   if cost <= 0 then return false end
-  if not part.newest or (now + part.leaseUs > part.lastUs and liveCount(part) < part.limit) then return appended(part, now + part.leaseUs, cost) end
-  local newest, lastUs, used = part.newest, math.max(now + part.leaseUs, part.lastUs), part.used
-  takenOut(part, newest)
-  add(part, { us = lastUs, total = newest.total + cost, cost = newest.cost + cost, ahead = newest.ahead })
+  local us = now + part.leaseUs
+  if not part.newest or (us > part.lastUs and liveCount(part) < part.limit) then return appended(part, us, cost) end
+  local newest = part.newest
+  takeOut(part, newest)
+  add(part, math.max(us, part.lastUs), newest.cost + cost, newest.total + cost, part.ahead)
   readUsed(part)
   return true
 end
@@ -141,6 +192,8 @@ local function untilFree(part, amount)
     while low < found.us do
       local middle = math.floor((low + found.us) / 2)
       local entry = newestUpTo(part, whole(middle))
+      -- With a window of milliseconds the key may end while this runs.
+      if not entry then break end
       if entry.total >= needed then found = entry else low = middle + 1 end
     end
   end
@@ -161,26 +214,30 @@ function log.stepped(part, verb, amount, bound)
   return false
 end
 
+--- Also where nothing was spent or given back: as the numbers of now have it.
 function log.write(part)
   if part.mended then
-    redis.call('DEL', part.key)
-    add(part, part.newest)
-    part.mended = false
+    if part.isAnew then redis.call('DEL', part.key) else takeOut(part, part.newest) end
+    add(part, part.lastUs, part.newest.cost, part.newest.total, part.ahead)
+    part.mended, part.isAnew, part.keptSinceUs = false, false, 0
+    readUsed(part)
   end
-  redis.call('PEXPIRE', part.key, lifeMs(part.lastUs + part.windowUs - now))
+  local longestUs = math.max(part.windowUs, part.kept and part.kept.windowUs or 0)
+  redis.call('PEXPIREAT', part.key, endMs(part.lastUs + longestUs - now))
 end
 
 function log.standing(part, amount)
   local newest = part.newest
-  if newest and newest.cost == 0 and newest.id then newest = newestUpTo(part, '(' .. newest.id) end
+  if newest and newest.cost == 0 and newest.id then newest = newestUpTo(part, '(' .. newest.id) or newest end
   local untilNew = part.used > 0 and newest.us + part.windowUs - now or opensUs(part) - now
   return isClosed(part) and part.limit or part.used, untilFree(part, amount), untilNew
 end
 
---- What would pass now, at most `want`; it counts from the end of the lease, the latest time at which it may be spent. See scripts/lease.lua.
-function log.leased(part, want)
+--- What would pass now, at most `want`, nothing below `least`; it counts from the end of the lease, the latest time at which it may be spent. See scripts/lease.lua.
+function log.leased(part, want, least)
   if isClosed(part) then return 0, 0, 0, 0 end
   local ready = math.min(math.max(part.limit - part.used, 0), want)
+  if ready < least then return 0, 0, 0, 0 end
   if ready > 0 then appended(part, now + part.leaseUs, ready) end
   return ready, 0, 0, part.leaseUs
 end

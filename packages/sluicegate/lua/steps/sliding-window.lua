@@ -1,7 +1,7 @@
 --- Approximated sliding window: the counts of two windows in a row, the earlier one weighted by how much of it the sliding window still
 -- covers, rounded up. Twin of assembly/sliding-window.ts; windows are aligned, and one later than now is closed until it begins.
 --
--- value     "<number> <previous> <current> <window in microseconds> <limit>"; and " ahead" when it was booked ahead
+-- state     "<number> <previous> <current>"; and " ahead" when it was booked ahead
 -- numbers   limit, window in microseconds
 
 local sliding = {}
@@ -28,37 +28,67 @@ local function usedAt(part, us)
   return part.current + mulDivUp(part.previous, (part.number + 1) * part.windowUs - us, part.windowUs)
 end
 
-local function readValue(part, value, number)
-  local slot, previous, current, windowUs, limit, ahead = string.match(value, '^(%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
-  slot, previous, current, windowUs = tonumber(slot), tonumber(previous), tonumber(current), tonumber(windowUs)
-  if windowUs ~= part.windowUs then
-    -- What it had used counts as spent in the window of now.
-    local was = { number = slot, previous = previous, current = current, windowUs = windowUs }
-    advance(was, (now - now % windowUs) / windowUs)
-    part.mended = true
-    part.current = math.min(part.limit, isClosed(was) and was.previous + was.current or usedAt(was, now))
-    return
-  end
-  if tonumber(limit) ~= part.limit then
-    part.mended = true
-    previous, current = math.min(previous, part.limit), math.min(current, part.limit)
-  end
-  local furthest = ahead == '' and number + 1 or math.max(number + 1, (now + FURTHEST_US) / windowUs)
-  if slot > furthest then
+local function numberNow(part)
+  return (now - now % part.windowUs) / part.windowUs
+end
+
+function sliding.numbered(part)
+  local limit, windowUs = string.match(part.numbers, '^(%d+) (%d+)$')
+  part.limit, part.windowUs = tonumber(limit), tonumber(windowUs)
+end
+
+function sliding.renewed(part)
+  part.number, part.previous, part.current, part.ahead = numberNow(part), 0, 0, false
+end
+
+function sliding.restored(part, state)
+  local number, previous, current, ahead = string.match(state, '^(%d+) (%d+) (%d+)(.*)$')
+  number = tonumber(number)
+  local furthest = part.number + 1
+  if ahead ~= '' then furthest = math.max(furthest, (now + FURTHEST_US) / part.windowUs) end
+  if number > furthest then
     -- Written by a clock that was ahead of this one: all is spent, in the window of now.
     part.mended = true
     part.current = part.limit
     return
   end
-  part.number, part.previous, part.current, part.ahead = slot, previous, current, ahead ~= ''
-  advance(part, number)
+  local to = part.number
+  part.number, part.previous, part.current, part.ahead = number, tonumber(previous), tonumber(current), ahead ~= ''
+  advance(part, to)
 end
+
+--- Over the same windows a key stays where it is; else what it has used counts as spent in the window of now.
+function sliding.carried(part, other)
+  if other.windowUs == part.windowUs then
+    part.number, part.ahead = other.number, other.ahead
+    part.previous, part.current = math.min(other.previous, part.limit), math.min(other.current, part.limit)
+    return
+  end
+  part.current = math.min(part.limit, isClosed(other) and other.previous + other.current or usedAt(other, now))
+end
+
+local function untilNew(part)
+  if part.current > 0 then return startUs(part) + 2 * part.windowUs - now end
+  if part.previous > 0 then return startUs(part) + part.windowUs - now end
+  return math.max(startUs(part) - now, 0)
+end
+
+function sliding.state(part)
+  local state = string.format('%.0f %.0f %.0f', part.number, part.previous, part.current)
+  if part.ahead then state = state .. ' ahead' end
+  return state, untilNew(part)
+end
+
+function sliding.amountOf(_, tokens)
+  return tokens
+end
+
+sliding.tokensOf = sliding.amountOf
 
 function sliding.read(part, value)
   part.limit, part.windowUs = argument(part, 1), argument(part, 2)
-  part.number = (now - now % part.windowUs) / part.windowUs
-  part.previous, part.current = 0, 0
-  if value then readValue(part, value, part.number) end
+  part.numbers = text(part, 1) .. ' ' .. text(part, 2)
+  readRecords(part, value)
   return true
 end
 
@@ -85,8 +115,7 @@ end
 local function reserved(part, amount, bound)
   if amount > part.limit then return false end
   local earliest = earliestUs(part, amount)
-  local number = (now - now % part.windowUs) / part.windowUs
-  local furthest = math.max(FURTHEST_US, (number + 2) * part.windowUs - 1 - now)
+  local furthest = math.max(FURTHEST_US, (numberNow(part) + 2) * part.windowUs - 1 - now)
   if earliest - now > math.min(bound, furthest) then return false end
   part.waitUs = earliest - now
   advance(part, (earliest - earliest % part.windowUs) / part.windowUs)
@@ -110,19 +139,7 @@ function sliding.stepped(part, verb, amount, bound)
   return changed
 end
 
-function sliding.write(part)
-  if part.current == 0 and part.previous == 0 and not isClosed(part) then return redis.call('DEL', part.key) end
-  local value =
-    string.format('%.0f %.0f %.0f %.0f %.0f', part.number, part.previous, part.current, part.windowUs, part.limit)
-  if part.ahead then value = value .. ' ahead' end
-  redis.call('SET', part.key, value, 'PX', lifeMs((part.number + 2) * part.windowUs - now))
-end
-
-local function untilNew(part)
-  if part.current > 0 then return startUs(part) + 2 * part.windowUs - now end
-  if part.previous > 0 then return startUs(part) + part.windowUs - now end
-  return math.max(startUs(part) - now, 0)
-end
+sliding.write = writeRecords
 
 function sliding.standing(part, amount)
   return isClosed(part) and part.limit or usedAt(part, now), earliestUs(part, amount) - now, untilNew(part)
@@ -130,11 +147,12 @@ end
 
 --- What would pass now, and what will within `horizonUs`, all of it at the time at which the last does; at most `want`, to be spent in the
 --- window of now: until its end, what is spent does not count for more. See scripts/lease.lua.
-function sliding.leased(part, want, horizonUs)
+function sliding.leased(part, want, least, horizonUs)
   if isClosed(part) then return 0, 0, 0, 0 end
   local endUs = startUs(part) + part.windowUs
   local ready = math.min(math.max(part.limit - usedAt(part, now), 0), want)
   local later = math.min(math.max(part.limit - usedAt(part, math.min(now + horizonUs, endUs - 1)), 0), want) - ready
+  if ready + later < least then return 0, 0, 0, 0 end
   part.current = part.current + ready + later
   return ready, later, earliestUs(part, 0) - now, endUs - now
 end

@@ -8,9 +8,9 @@ export interface Grant {
   beginUs(token: number): number
   /** When it is void. */
   endUs(token: number): number
-  /** Until one more would pass, if nobody else takes. */
+  /** Until the fewest that are of use would pass once more, if nobody else takes. */
   readonly untilFreeUs: number
-  /** The same for that many more tokens; undefined where only the authority knows. */
+  /** The same for that many tokens; undefined where only the authority knows. */
   untilFreeFor(tokens: number): number | undefined
   /** Until asking again makes sense, when it was less than was wanted; at random, so that those who ask do not come together. */
   readonly askAfterUs: number
@@ -27,6 +27,9 @@ export interface Grant {
  * reached; then at most what was wanted was charged, and nobody has it.
  */
 export interface Authority {
-  /** At most `want` tokens, of which some may conform only within `horizonUs`. */
-  lease(key: string, want: number, horizonUs: number): Promise<Grant>
+  /**
+   * At most `want` tokens, of which some may conform only within `horizonUs`; none when there are fewer than `least`, so that who asks for
+   * a larger cost takes nothing from the others before there is enough for it.
+   */
+  lease(key: string, want: number, horizonUs: number, least: number): Promise<Grant>
 }

@@ -14,6 +14,8 @@ export class Batch {
   private next = 0
   private open: number
   private readonly count: number
+  /** When the first that does not conform yet does, and when the first that is left is void. */
+  private openUs: number
   private voidUs: number
 
   constructor(grant: Grant, sentUs: number, arrivedUs: number) {
@@ -22,13 +24,14 @@ export class Batch {
     this.arrivedUs = arrivedUs
     this.open = grant.ready
     this.count = grant.ready + grant.later
+    this.openUs = this.beginOf(this.open)
     this.voidUs = this.endOf(0)
   }
 
   /** Tokens that may be spent at a time. */
   readyAt(nowUs: number): number {
     while (this.voidUs <= nowUs) this.drop(1)
-    while (this.open < this.count && this.beginOf(this.open) <= nowUs) this.open++
+    while (this.openUs <= nowUs) this.openUs = this.beginOf(++this.open)
     return this.open > this.next ? this.open - this.next : 0
   }
 
@@ -43,13 +46,18 @@ export class Batch {
     this.voidUs = this.endOf(this.next)
   }
 
-  /** When so many more of them are there than were at the time last asked about, which are none; `Infinity` for never. */
+  /** When the first of them is void; `Infinity` when none is left. */
+  get untilUs(): number {
+    return this.voidUs
+  }
+
+  /** When so many of those that are left may be spent; `Infinity` when there are fewer. */
   readyFrom(tokens: number): number {
-    const last = this.next + tokens - 1
-    return last < this.count ? this.beginOf(last) : Number.POSITIVE_INFINITY
+    return this.beginOf(this.next + tokens - 1)
   }
 
   private beginOf(token: number): number {
+    if (token >= this.count) return Number.POSITIVE_INFINITY
     const us = this.grant.beginUs(token)
     return this.arrivedUs + Math.ceil(us + us / CLOCK_DRIFT)
   }

@@ -1,50 +1,57 @@
 import type { Grant } from './authority.js'
 import { Batch } from './batch.js'
+import { LeaseDemand } from './lease-demand.js'
+import { CLOCK_DRIFT } from './leasing.js'
 
-/** Of what was handed out last, so much is left when more is fetched. */
-const LOW_SHARE = 0.25
-/** Demand is looked at over at least this long. */
-const LEAST_SPAN_US = 1_000
-/** Demand is met a little more than in full. */
-const RESERVE = 1.25
+/** A denial that is known for longer is looked at again, as somebody may have changed the key by hand. */
+const LONGEST_UNASKED_HORIZONS = 20
+
+/** Whether the authority answered, and in time for what it gave to be spent. */
+export type Asking = 'in time' | 'late' | 'out'
+
+/** What is asked of the authority, and when. */
+export interface Asked {
+  readonly want: number
+  readonly least: number
+  readonly sentUs: number
+}
 
 /** The authority's last answer. */
 interface Answer {
   readonly grant: Grant
   readonly atUs: number
+  /** It was less than was wanted. */
+  readonly isShort: boolean
 }
 
 /** What one process holds of one key, and knows of it: pure, told the time by whoever asks. */
 export class KeyLease {
   /** The lease that is being fetched. */
-  asking: Promise<boolean> | undefined
-  /** Tokens that callers wait for. */
-  waiting = 0
-  /** Asking before makes no sense. */
-  askUs = 0
+  asking: Promise<Asking> | undefined
+  readonly demand: LeaseDemand
+  private readonly horizonUs: number
   private readonly batches: Batch[] = []
   private last: Answer | undefined
-  private isShort = false
-  /** Tokens asked for here since the last lease was fetched, and since when. */
-  private demand = 0
-  private sinceUs: number
-  /** Tokens of the last lease, and of them those that were spent. */
-  private granted = 0
-  private spent = 0
-  private pace = 0
-
-  constructor(nowUs: number) {
-    this.sinceUs = nowUs
-  }
-
-  /** Notes what is asked for, once each. */
-  ask(cost: number): void {
-    this.demand += cost
+  /** Asking before makes no sense. */
+  private askUs = 0
+  /** What was asked for until then is not to be spent any more; what was refused, not to be relied on. */
+  private forgottenUs = Number.NEGATIVE_INFINITY
+  private reopenedUs = Number.NEGATIVE_INFINITY
+  /** A cost that the authority refused by itself, and until when. */
+  private refusedCost = 0
+  private refusedUs = 0
+  /** The cost that was denied last, and until when that stays so: as long as nothing is spent, comes or is forgotten. */
+  private deniedCost = 0
+  private deniedUs = Number.NEGATIVE_INFINITY
+  constructor(nowUs: number, horizonUs: number) {
+    this.demand = new LeaseDemand(nowUs, horizonUs)
+    this.horizonUs = horizonUs
   }
 
   /** Spends so many tokens, if they are here. */
   spend(nowUs: number, cost: number): boolean {
-    if (this.readyAt(nowUs) < cost) return false
+    if (this.isStillDenied(nowUs, cost) || this.readyAt(nowUs) < cost) return false
+    this.deniedUs = Number.NEGATIVE_INFINITY
     let left = cost
     for (const batch of this.batches) {
       const tokens = Math.min(left, batch.readyAt(nowUs))
@@ -53,51 +60,68 @@ export class KeyLease {
       left -= tokens
       if (left === 0) break
     }
-    this.spent += cost
+    this.demand.spent(cost)
     return true
   }
 
   /** When a cost that is not here would pass as far as is known; undefined when it is to be asked for. */
   deniedUntil(nowUs: number, cost: number): number | undefined {
-    const held = this.heldUntil(cost)
-    if (held !== undefined) return held
-    if (this.last === undefined || !this.isShort) return undefined
-    const { grant, atUs } = this.last
-    const freeUs = grant.untilFreeFor(cost)
-    const untilUs = freeUs === undefined ? atUs + grant.blockedUs : atUs + Math.max(grant.blockedUs, freeUs)
+    if (this.isStillDenied(nowUs, cost)) return this.deniedUs
+    const untilUs = this.foreseenUntil(nowUs, cost)
+    this.deniedCost = cost
+    this.deniedUs = untilUs ?? Number.NEGATIVE_INFINITY
+    return untilUs
+  }
+
+  private isStillDenied(nowUs: number, cost: number): boolean {
+    return nowUs < this.deniedUs && cost === this.deniedCost
+  }
+
+  private foreseenUntil(nowUs: number, cost: number): number | undefined {
+    if (this.last === undefined) return undefined
+    const heldUs = this.heldUntil(cost)
+    if (heldUs > nowUs && heldUs < Number.POSITIVE_INFINITY) return heldUs
+    if (!this.last.isShort) return undefined
+    const { left } = this
+    const withHeldUs = left > 0 && left < cost ? this.knownUntil(this.last, cost - left) : undefined
+    const isInTime = withHeldUs !== undefined && (this.batches[0] as Batch).untilUs > withHeldUs
+    const untilUs = (isInTime ? withHeldUs : this.knownUntil(this.last, cost)) ?? (cost === this.refusedCost ? this.refusedUs : 0)
     return untilUs > nowUs ? untilUs : undefined
+  }
+
+  /** Notes what the authority said of a cost that was asked for apart. */
+  refuse(cost: number, untilUs: number): void {
+    this.refusedCost = cost
+    this.refusedUs = untilUs
   }
 
   /** Whether it is time to fetch more, for those who will ask soon. */
   isLow(nowUs: number): boolean {
-    return nowUs >= this.askUs && this.demand > 0 && this.left <= LOW_SHARE * this.granted
+    return nowUs >= this.askUs && this.demand.isLow(this.left)
   }
 
-  /** How many tokens to ask for, for the demand of a horizon: at most twice what was spent of the last lease, so that little is lost when it ends. */
-  want(nowUs: number, horizonUs: number): number {
-    const { waiting } = this
-    this.waiting = 0
-    const spanUs = Math.max(LEAST_SPAN_US, nowUs - this.sinceUs)
-    this.pace = Math.max(this.demand / spanUs, this.pace / 2)
-    const most = Math.max(waiting, 2 * this.spent, 1)
-    this.demand = 0
-    this.sinceUs = nowUs
-    return Math.min(most, Math.max(waiting, Math.ceil(this.pace * horizonUs * RESERVE)))
+  /** What to ask for now. */
+  want(nowUs: number): Asked {
+    return { ...this.demand.wanted(nowUs, this.readyAt(nowUs)), sentUs: nowUs }
   }
 
-  /** Takes in what was asked for at `sentUs` and came at `arrivedUs`. */
-  take(grant: Grant, want: number, sentUs: number, arrivedUs: number): void {
-    this.granted = grant.ready + grant.later
-    this.spent = 0
-    if (this.granted > 0) this.batches.push(new Batch(grant, sentUs, arrivedUs))
-    this.isShort = this.granted < want
-    this.last = { grant, atUs: arrivedUs }
-    this.askUs = this.isShort ? arrivedUs + grant.askAfterUs : arrivedUs
+  /** Takes in what was asked for. */
+  take(grant: Grant, { want, sentUs }: Asked, arrivedUs: number): void {
+    if (sentUs <= this.forgottenUs) return
+    this.deniedUs = Number.NEGATIVE_INFINITY
+    const granted = grant.ready + grant.later
+    this.demand.given(granted)
+    if (grant.blockedUs > 0) this.batches.length = 0
+    if (granted > 0) this.batches.push(new Batch(grant, sentUs, arrivedUs))
+    const isShort = granted < want && sentUs > this.reopenedUs
+    this.last = { grant, atUs: arrivedUs, isShort }
+    const afterUs = Math.min(Math.max(grant.askAfterUs, grant.blockedUs), LONGEST_UNASKED_HORIZONS * this.horizonUs)
+    this.askUs = isShort ? arrivedUs + afterUs : arrivedUs
   }
 
-  /** Whether anything is held. */
-  holds(nowUs: number): boolean {
-    return this.readyAt(nowUs) > 0 || this.left > 0
+  /** The authority could not be asked: nobody is sent ahead of need for a while. */
+  failed(nowUs: number): void {
+    this.askUs = nowUs + this.horizonUs
   }
 
   /** What is left of the key, here and where the lease came from, as far as is known. */
@@ -111,21 +135,32 @@ export class KeyLease {
 
   /** Whether it may be forgotten: nothing is held, and nothing known. */
   isIdle(nowUs: number): boolean {
-    return this.asking === undefined && this.readyAt(nowUs) === 0 && this.left === 0 && this.deniedUntil(nowUs, 1) === undefined
+    if (this.asking !== undefined || this.demand.isWaitedFor || this.readyAt(nowUs) > 0 || this.left > 0) return false
+    const { last } = this
+    return last === undefined || !last.isShort || last.atUs + Math.max(last.grant.blockedUs, last.grant.untilFreeUs) <= nowUs
   }
 
-  /** Forgets all: the state was changed by hand. */
-  forget(): void {
-    this.batches.length = 0
+  /** The key was given something back: what is known of it is not true any more, what is held is. */
+  forgetDenial(nowUs: number): void {
+    this.reopenedUs = nowUs
+    this.deniedUs = Number.NEGATIVE_INFINITY
+    this.refusedCost = 0
     this.last = undefined
-    this.isShort = false
     this.askUs = 0
   }
 
+  /** The key was changed by hand: nothing that is held or on its way is to be spent. */
+  forget(nowUs: number): void {
+    this.forgetDenial(nowUs)
+    this.forgottenUs = nowUs
+    this.batches.length = 0
+  }
+
   readyAt(nowUs: number): number {
+    const { batches } = this
     let ready = 0
-    for (const batch of this.batches) ready += batch.readyAt(nowUs)
-    while (this.batches.length > 0 && this.batches[0]?.left === 0) this.batches.shift()
+    for (let i = 0; i < batches.length; i++) ready += (batches[i] as Batch).readyAt(nowUs)
+    while (batches[0]?.left === 0) batches.shift()
     return ready
   }
 
@@ -135,13 +170,36 @@ export class KeyLease {
     return left
   }
 
-  /** When what is held is enough for a cost. */
-  private heldUntil(cost: number): number | undefined {
-    let missing = cost
-    for (const batch of this.batches) {
-      if (batch.left >= missing) return batch.readyFrom(missing)
-      missing -= batch.left
+  /** When what is held is enough for a cost, without those that would be void by then; `Infinity` when it never is. */
+  private heldUntil(cost: number): number {
+    const { batches } = this
+    for (let first = 0; first < batches.length; first++) {
+      const fromUs = this.heldFrom(first, cost)
+      if (fromUs === Number.POSITIVE_INFINITY || (batches[first] as Batch).untilUs > fromUs) return fromUs
     }
-    return undefined
+    return Number.POSITIVE_INFINITY
+  }
+
+  private heldFrom(first: number, cost: number): number {
+    let missing = cost
+    let fromUs = 0
+    for (let i = first; i < this.batches.length; i++) {
+      const batch = this.batches[i] as Batch
+      const tokens = Math.min(missing, batch.left)
+      if (tokens > 0) fromUs = Math.max(fromUs, batch.readyFrom(tokens))
+      missing -= tokens
+      if (missing === 0) return fromUs
+    }
+    return Number.POSITIVE_INFINITY
+  }
+
+  /**
+   * When so many tokens would pass at the authority. A token that is leased ahead of that time begins a little later by this clock, which
+   * may be too fast: who comes back finds it ready.
+   */
+  private knownUntil({ grant, atUs }: Answer, tokens: number): number | undefined {
+    const freeUs = grant.untilFreeFor(tokens)
+    if (freeUs === undefined) return grant.blockedUs > 0 ? atUs + grant.blockedUs : undefined
+    return atUs + Math.max(grant.blockedUs, freeUs + Math.ceil(Math.min(freeUs, this.horizonUs) / CLOCK_DRIFT))
   }
 }

@@ -1,4 +1,5 @@
 import type { Decision } from '../decision.js'
+import { emissionOf } from '../emission.js'
 import type { Policy } from '../policy.js'
 
 /** A process's clock and the authority's may differ in pace by one part in this many. */
@@ -41,13 +42,21 @@ export function whyNotLeased(policy: Policy, horizonMs: number): string | undefi
   }
 }
 
+/** The most tokens that a leased policy ever lets pass at once: what costs more never does. */
+export function mostLeased(policy: Policy, leaseUs: number): number {
+  if (policy.algorithm !== 'token-bucket' && policy.algorithm !== 'gcra') return policy.limit
+  const { capacity, unitsPerToken, unitsPerUs } = emissionOf(policy)
+  return Math.floor((capacity - leaseUs * unitsPerUs) / unitsPerToken)
+}
+
 /**
  * For how many microseconds, from the sending of the question, what an authority let pass at once may be spent: as long as a lease, and in
  * no other window.
  */
 export function goodForUs({ algorithm, windowMs }: Policy, { resetAfterMs }: Decision, leaseUs: number): number {
   // Until the window ends, and of a sliding one until the next does; rounded up.
-  const windowUs = { 'fixed-window': resetAfterMs - 1, 'sliding-window': resetAfterMs - windowMs - 1 }[algorithm as string] ?? Number.POSITIVE_INFINITY
+  const windowUs =
+    { 'fixed-window': resetAfterMs - 1, 'sliding-window': resetAfterMs - windowMs - 1 }[algorithm as string] ?? Number.POSITIVE_INFINITY
   const us = Math.min(leaseUs, windowUs * 1000)
   return us - us / CLOCK_DRIFT
 }

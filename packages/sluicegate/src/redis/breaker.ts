@@ -13,23 +13,25 @@ export class Breaker {
   private failures = 0
   private opensMs = 0
   private isProbing = false
+  /** Grows with each pause that begins. Of what was sent before it a failure is no news: many at once are one fault, not many. */
+  private round = 0
   private readonly random: () => number
 
   constructor(random: () => number = Math.random) {
     this.random = random
   }
 
-  /** Whether a call may be tried now; whoever is told so has to say what came of it. */
-  admits(nowMs: number): boolean {
-    if (this.failures < MOST_FAILURES) return true
-    if (this.isProbing || nowMs < this.opensMs) return false
+  /** Asks whether a call may be tried now. If so it answers with its round, and has to be told what came of it: one of the three below. */
+  attempt(nowMs: number): number | undefined {
+    if (!this.isOpen) return this.round
+    if (this.isProbing || nowMs < this.opensMs) return undefined
     this.isProbing = true
-    return true
+    return this.round
   }
 
-  /** Milliseconds until it admits the next call, 0 when it does now. */
+  /** Milliseconds until it lets the next call try, 0 when it does now. */
   leftMs(nowMs: number): number {
-    return this.failures < MOST_FAILURES ? 0 : Math.max(this.isProbing ? 1 : 0, this.opensMs - nowMs)
+    return this.isOpen ? Math.max(this.isProbing ? 1 : 0, this.opensMs - nowMs) : 0
   }
 
   /** Whether what is asked for is decided elsewhere for now. */
@@ -37,19 +39,33 @@ export class Breaker {
     return this.failures >= MOST_FAILURES
   }
 
-  /** Answers whether it had failed before. */
-  succeeded(): boolean {
-    const hadFailed = this.failures > 0
-    this.failures = 0
-    this.isProbing = false
-    return hadFailed
+  /** Whether nothing has failed since the last answer. */
+  get isSound(): boolean {
+    return this.failures === 0
   }
 
-  failed(nowMs: number): void {
+  /** Answers whether it was open before. */
+  succeeded(): boolean {
+    const wasOpen = this.isOpen
+    this.failures = 0
+    this.isProbing = false
+    return wasOpen
+  }
+
+  /** Answers whether it opened by this. */
+  failed(nowMs: number, round: number): boolean {
+    if (round !== this.round) return false
     this.failures++
     this.isProbing = false
-    if (this.failures < MOST_FAILURES) return
+    if (!this.isOpen) return false
+    this.round++
     const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.failures - MOST_FAILURES))
     this.opensMs = nowMs + pauseMs * (1 - this.random() / 2)
+    return this.failures === MOST_FAILURES
+  }
+
+  /** The call was not made: nothing is known. */
+  untried(round: number): void {
+    if (round === this.round) this.isProbing = false
   }
 }

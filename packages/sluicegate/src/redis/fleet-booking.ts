@@ -1,18 +1,20 @@
 import { checkedTokens } from '../arguments.js'
 import type { Decision } from '../decision.js'
+import type { Key } from '../limiter.js'
 import type { FleetReservation } from './fleet-limiter.js'
-import type { StoreBooked, StoreVerbs } from './store-verbs.js'
+import type { Booked, FleetVerbs } from './fleet-verbs.js'
 
 /** What was booked in a store; without it, when the store could not be reached, a decision alone, of which nothing comes back. */
 export class FleetBooking implements FleetReservation {
   readonly allowed: boolean
   readonly waitMs: number
   readonly decision: Decision
-  private readonly verbs: StoreVerbs
-  private booked: StoreBooked | undefined
+  private readonly verbs: FleetVerbs
+  private booked: Booked | undefined
+  private key: Key | undefined
   private last: Decision
 
-  constructor(verbs: StoreVerbs, booked: StoreBooked | Decision) {
+  constructor(verbs: FleetVerbs, booked: Booked | Decision) {
     this.verbs = verbs
     const isBooked = 'decision' in booked
     this.decision = isBooked ? booked.decision : booked
@@ -35,11 +37,12 @@ export class FleetBooking implements FleetReservation {
     return this.once((booked) => this.verbs.giveBack(booked, booked.cost))
   }
 
-  /** A second call changes nothing. What rejects may have been done, and is not done again. */
-  private async once(change: (booked: StoreBooked) => Promise<Decision>): Promise<Decision> {
+  /** A second call changes nothing, and answers as `peek` does. What rejects may have been done, and is not done again. */
+  private async once(change: (booked: Booked) => Promise<Decision>): Promise<Decision> {
     const { booked } = this
-    if (booked === undefined) return this.last
+    if (booked === undefined) return this.key === undefined ? this.last : this.verbs.peek(this.key, 1).catch(() => this.last)
     this.booked = undefined
+    this.key = booked.key
     this.last = await change(booked)
     return this.last
   }

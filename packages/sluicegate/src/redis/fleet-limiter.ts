@@ -46,6 +46,18 @@ export interface FleetStats {
   readonly localDecisions: number
   /** Decisions made without the store, because it could not be reached. */
   readonly outageDecisions: number
+  /** Of the calls that failed those that took too long. */
+  readonly timeouts: number
+  /** How often a server was given up for a while, after failures in a row. */
+  readonly outages: number
+  /** Tokens that callers got, from wherever. */
+  readonly admittedTokens: number
+  /** Tokens that the store charged for takes, bookings and leases, as far as its answers came in time; those that came back are in it. */
+  readonly chargedTokens: number
+  /** Tokens that callers got without the store: all that the fleet can be over its policy by, as far as it is this process's doing. */
+  readonly outageTokens: number
+  /** Of these those that the store has been told of since; others came back by themselves, or are still to be told. */
+  readonly accountedTokens: number
   /** Keys of which something is known here. */
   readonly leases: number
 }
@@ -69,8 +81,13 @@ export interface FleetLimiter<Answer extends Decision = Decision> {
   reset(key: Key): Promise<Decision>
   key(key: Key): FleetBoundKey<Answer>
   /**
-   * Changes the policy of this process: tell each of the fleet. What a key has spent under the old numbers counts under the new ones, at
-   * most the new burst. It keeps its name, by which it is known in the store.
+   * Changes the policy of this process: tell each of the fleet. It keeps its name, by which it is known in the store. A key is carried over
+   * when it is next touched under the new numbers: what it has spent counts, at most the new burst. While processes with the old and with
+   * the new policy take turns, as in a deployment, whatever any of them lets pass is charged under both, until the old numbers were not
+   * seen for an hour, or as long as what was spent under them counts: so nobody gets a fresh burst by it, and no version lets more pass
+   * than if all had been its own.
+   *
+   * @throws {PolicyError} `ALGORITHM_CHANGE`, of `allOf` also of any of its policies.
    */
   update(policy: Policy): void
   stats(): FleetStats

@@ -1,16 +1,18 @@
-import type { Decision } from '../decision.js'
 import type { Clock, Ticker } from '../clock.js'
 import { tickerOf } from '../clock.js'
+import type { Decision } from '../decision.js'
 import { StoreError } from '../errors.js'
 import type { Authority } from '../lease/authority.js'
-import { KeyLease } from '../lease/key-lease.js'
-import { goodForUs, leaseUsOf } from '../lease/leasing.js'
+import { type Asking, KeyLease } from '../lease/key-lease.js'
+import { CLOCK_DRIFT, goodForUs, leaseUsOf, mostLeased } from '../lease/leasing.js'
 import type { Policy } from '../policy.js'
 
-/** How often a caller looks again before it asks the store for itself. */
+/** How often a caller looks again before it asks the store for itself: those of a larger cost find what others left. */
 const MOST_LOOKS = 8
-/** How often what came too late is asked for. */
+const MOST_LOOKS_OF_LARGER = 2
+/** How often what came too late is asked for; and when it came in time, but for a window that ended. */
 const MOST_TRIES = 2
+const MOST_WINDOW_TRIES = 64
 /** How many keys are looked at to make room for one. */
 const LOOKED_AT = 16
 
@@ -33,6 +35,9 @@ export class LeasedTakes {
   private readonly ticker: Ticker
   private readonly horizonUs: number
   private readonly leaseUs: number
+  /** An answer that took longer is too late. */
+  private readonly goodUs: number
+  private readonly mostTokens: number
   private readonly maxKeys: number
   private readonly leases = new Map<string, KeyLease>()
 
@@ -48,8 +53,10 @@ export class LeasedTakes {
     this.authority = parts.authority
     this.beyond = parts.beyond
     this.ticker = tickerOf(parts.clock)
-    this.horizonUs = parts.horizonMs * 1000
+    this.horizonUs = Math.round(parts.horizonMs * 1000)
     this.leaseUs = leaseUsOf(parts.horizonMs)
+    this.goodUs = this.leaseUs - this.leaseUs / CLOCK_DRIFT
+    this.mostTokens = mostLeased(parts.policy, this.leaseUs)
     this.maxKeys = parts.maxKeys
   }
 
@@ -59,20 +66,26 @@ export class LeasedTakes {
   }
 
   take(key: string, cost: number): Decision | Promise<Decision> {
+    // What can never pass takes nothing from the others.
+    if (cost > this.mostTokens) return this.atOnce(key, cost)
     const nowUs = this.ticker.read()
     const lease = this.leases.get(key) ?? this.newLease(key, nowUs)
     if (lease === undefined) return this.atOnce(key, cost)
-    lease.ask(cost)
+    lease.demand.ask(cost)
     const decision = this.decided(lease, key, cost, nowUs)
     if (decision !== undefined) return decision
     if (this.beyond.isOut(key)) return this.beyond.without(key, cost)
-    // More than is here is one atomic call; of a key of which nothing is here it may come with a lease.
-    return cost > 1 && lease.holds(nowUs) ? this.atOnce(key, cost) : this.fetched(lease, key, cost)
+    return this.fetched(lease, key, cost)
   }
 
-  /** What is known here of a key that was changed by hand is no longer true. */
-  forget(key: string): void {
-    this.leases.get(key)?.forget()
+  /**
+   * The key was changed by hand: what is known of it here is no longer true. Tokens in hand stay where it was only given something back;
+   * those of other processes are theirs until they end.
+   */
+  forget(key: string, keepsTokens = false): void {
+    const lease = this.leases.get(key)
+    if (keepsTokens) lease?.forgetDenial(this.ticker.read())
+    else lease?.forget(this.ticker.read())
   }
 
   /** A decision, if one can be made here. */
@@ -90,29 +103,45 @@ export class LeasedTakes {
 
   /** One request at a time is on its way for a key. Whoever comes meanwhile waits for it, and then looks again first. */
   private async fetched(lease: KeyLease, key: string, cost: number): Promise<Decision> {
-    for (let looks = 0; looks < MOST_LOOKS; looks++) {
-      lease.waiting += cost
-      if (!(await (lease.asking ?? this.fetch(lease, key)))) return this.beyond.without(key, cost)
+    const mostLooks = cost > 1 ? MOST_LOOKS_OF_LARGER : MOST_LOOKS
+    let late = 0
+    for (let looks = 0; looks < mostLooks; looks++) {
+      const answer = await this.next(lease, key, cost)
       const decision = this.decided(lease, key, cost, this.ticker.read())
       if (decision !== undefined) return decision
-      if (cost > 1) break
+      // A process that was stopped finds its answer late: that is no outage yet.
+      if (answer === 'out' || (answer === 'late' && ++late === MOST_TRIES)) return this.beyond.without(key, cost)
     }
-    return this.atOnce(key, cost)
+    const decision = await this.atOnce(key, cost)
+    const { allowed, source, retryAfterMs } = decision
+    if (!allowed && source === 'store') lease.refuse(cost, this.ticker.read() + retryAfterMs * 1000)
+    return decision
+  }
+
+  /** Waits for the lease that is on its way, or for one that is asked for now. */
+  private async next(lease: KeyLease, key: string, cost: number): Promise<Asking> {
+    lease.demand.join(cost)
+    try {
+      return await (lease.asking ?? this.fetch(lease, key))
+    } finally {
+      lease.demand.leave(cost)
+    }
   }
 
   /** By the store alone. What comes too late to be spent within the budget is lost, and is asked for once more. */
   private async atOnce(key: string, cost: number): Promise<Decision> {
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
+    let late = 0
+    for (let tries = 0; late < MOST_TRIES && tries < MOST_WINDOW_TRIES; tries++) {
       const sentUs = this.ticker.read()
       const decision = await this.beyond.take(key, cost)
-      const isInTime = this.ticker.read() - sentUs <= goodForUs(this.policy, decision, this.leaseUs)
-      if (!decision.allowed || decision.source !== 'store' || isInTime) return decision
+      const tookUs = this.ticker.read() - sentUs
+      if (!decision.allowed || decision.source !== 'store' || tookUs <= goodForUs(this.policy, decision, this.leaseUs)) return decision
+      if (tookUs > this.goodUs) late++
     }
     return this.beyond.without(key, cost)
   }
 
-  /** Whether the authority answered. */
-  private fetch(lease: KeyLease, key: string): Promise<boolean> {
+  private fetch(lease: KeyLease, key: string): Promise<Asking> {
     const asking = this.asked(lease, key).finally(() => {
       lease.asking = undefined
     })
@@ -120,17 +149,18 @@ export class LeasedTakes {
     return asking
   }
 
-  private async asked(lease: KeyLease, key: string): Promise<boolean> {
+  private async asked(lease: KeyLease, key: string): Promise<Asking> {
     // All who come in this turn ask together.
     await undefined
-    const sentUs = this.ticker.read()
-    const want = lease.want(sentUs, this.horizonUs)
+    const asked = lease.want(this.ticker.read())
     try {
-      const grant = await this.authority.lease(key, want, this.horizonUs)
-      lease.take(grant, want, sentUs, this.ticker.read())
-      return true
+      const grant = await this.authority.lease(key, asked.want, this.horizonUs, asked.least)
+      const arrivedUs = this.ticker.read()
+      lease.take(grant, asked, arrivedUs)
+      return arrivedUs - asked.sentUs <= this.goodUs ? 'in time' : 'late'
     } catch (error) {
-      if (error instanceof StoreError && error.code === 'OUTAGE') return false
+      lease.failed(this.ticker.read())
+      if (error instanceof StoreError && error.code === 'OUTAGE') return 'out'
       throw error
     }
   }
@@ -145,7 +175,7 @@ export class LeasedTakes {
       if (++looked >= (this.leases.size < this.maxKeys ? 2 : LOOKED_AT)) break
     }
     if (this.leases.size >= this.maxKeys) return undefined
-    const lease = new KeyLease(nowUs)
+    const lease = new KeyLease(nowUs, this.horizonUs)
     this.leases.set(key, lease)
     return lease
   }

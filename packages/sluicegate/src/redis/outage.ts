@@ -1,93 +1,197 @@
+import { keysFor } from '../all-of-keys.js'
 import { checkedCost } from '../arguments.js'
 import type { Clock } from '../clock.js'
+import { combined } from '../combined-decision.js'
 import { createLimiter } from '../create-limiter.js'
 import type { Decision } from '../decision.js'
-import { emptyPermit, holdsPermits } from '../empty-permit.js'
+import { emptyPermit, holdsPermits, isPermit } from '../empty-permit.js'
+import { StoreError } from '../errors.js'
+import { nameOf } from '../key-name.js'
 import type { Key, Limiter } from '../limiter.js'
 import type { Policy } from '../policy.js'
 import type { WaitRequest } from '../wait-request.js'
 import { shareOfPolicy } from './share-of-policy.js'
+import { StorePermit } from './store-permit.js'
 
 /** What decides while the store cannot be reached. */
 export type OutageMode = 'local' | 'open' | 'closed'
 
+/** What was used of a key without the store, and not told yet: tokens of each policy. */
+export interface Owed {
+  readonly key: Key
+  readonly tokens: readonly number[]
+}
+
+/** Keys that are remembered to be accounted for; beyond them the oldest is forgotten. */
+const MOST_USED = 100_000
+/** Keys that are looked at in one go. */
+const LOOKED_AT = 64
+
 /** Decides without the store, by the caller's choice: with a share of the budget, by letting all pass, or none. */
 export class Outage {
-  private readonly mode: OutageMode
-  private readonly policy: Policy
-  private readonly local: Limiter | undefined
-  /** Keys that were decided about here, as far as it takes to account for them. */
-  private readonly used = new Map<string, Key>()
+  /** Decisions made here. */
   decisions = 0
+  private readonly mode: OutageMode
+  private readonly share: number
+  private readonly clock: Clock
+  private policy: Policy
+  /** What this process spends by itself. It is never forgotten, or each of many short outages would bring a fresh burst. */
+  private readonly local: Limiter | undefined
+  /** For each policy what the store was told of it, which wears off in the same way. */
+  private told: readonly (Limiter | undefined)[] | undefined
+  /** Keys of which something was spent that the store was not told. */
+  private readonly used = new Map<string, Key>()
 
   constructor(mode: OutageMode, policy: Policy, share: number, clock: Clock) {
     this.mode = mode
+    this.share = share
+    this.clock = clock
     this.policy = policy
     if (mode === 'local') this.local = createLimiter(shareOfPolicy(policy, share), { clock })
+  }
+
+  /** Whether anything is to be told to the store. */
+  get isOwing(): boolean {
+    return this.used.size > 0
   }
 
   /** @param pausedMs until the store is asked again. */
   take(key: Key, cost: number, pausedMs: number): Decision {
     this.decisions++
-    if (this.local === undefined) return this.withPermit(this.flat(cost, pausedMs))
-    this.used.set(typeof key === 'string' ? key : JSON.stringify(key), key)
-    return this.told(this.local.take(key, cost))
+    const { local } = this
+    if (local === undefined) return this.held(this.flat(cost, pausedMs))
+    const seen = local.peek(key, cost)
+    // A take that is denied would tell of it as one of the memory's.
+    const decision = seen.allowed ? local.take(key, cost) : seen
+    if (decision.allowed) this.use(key)
+    return this.held(this.asOutage(decision, cost, pausedMs), decision)
   }
 
   peek(key: Key, cost: number, pausedMs: number): Decision {
     this.decisions++
-    return this.local === undefined ? this.flat(cost, pausedMs) : this.told(this.local.peek(key, cost))
+    return this.local === undefined ? this.flat(cost, pausedMs) : this.asOutage(this.local.peek(key, cost), cost, pausedMs)
   }
 
-  /** Waits for a share of the budget; where none is handed out, answers at once. */
+  /** Waits for a share of the budget; where none is handed out, or that much never, answers at once. */
   async wait({ key, cost, maxWaitMs, signal }: WaitRequest, pausedMs: number): Promise<Decision> {
-    if (this.local === undefined) return this.take(key, cost, pausedMs)
+    signal?.throwIfAborted()
+    const { local } = this
+    if (local === undefined) return this.take(key, cost, pausedMs)
     this.decisions++
-    this.used.set(typeof key === 'string' ? key : JSON.stringify(key), key)
-    return this.told(await this.local.wait(key, { cost, maxWaitMs, ...(signal && { signal }) }))
+    const seen = local.peek(key, cost)
+    const { retryAfterMs } = seen
+    const isTooLate = retryAfterMs === Number.POSITIVE_INFINITY || (retryAfterMs > maxWaitMs && !holdsPermits(this.policy))
+    const decision = isTooLate ? seen : await local.wait(key, { cost, maxWaitMs, ...(signal && { signal }) })
+    if (decision.allowed) this.use(key)
+    return this.held(this.asOutage(decision, cost, pausedMs), decision)
   }
 
   /**
-   * What was used of the keys whose store is back: tokens each that have not come back by themselves. From then on nothing is used of them
-   * here. Permits are left to whoever holds them.
+   * What was used of the keys whose store is back, and has not come back by itself; it counts as told from then on. Now and then, where
+   * many keys have nothing to tell, undefined. Permits are left to whoever holds them.
    */
-  *settle(isBack: (key: Key) => boolean): Generator<readonly [key: Key, tokens: number]> {
-    const { local, policy } = this
+  *settle(isBack: (key: Key) => boolean): Generator<Owed | undefined> {
+    let looked = 0
     for (const [name, key] of this.used) {
+      if (++looked % LOOKED_AT === 0) yield undefined
       if (!isBack(key)) continue
       this.used.delete(name)
-      if (local === undefined || holdsPermits(policy)) continue
-      const { parts, ...whole } = local.peek(key)
-      const spent = (parts ?? [whole]).map(({ remaining }, i) => (local.policy.policies?.[i] ?? local.policy).burst - remaining)
-      local.reset(key)
-      const most = Math.max(...spent)
-      if (most > 0) yield [key, most]
+      const tokens = this.tell(key)
+      if (tokens.some((each) => each > 0)) yield { key, tokens }
     }
   }
 
+  /** The store has charged a take after all, whose caller had been told that there is no store: as much less is to be told. */
+  covered(keys: readonly string[], tokens: number): readonly number[] {
+    return this.tell(this.policy.policies === undefined ? (keys[0] as string) : keys, tokens)
+  }
+
+  /** A change of the policy: what was spent here stays spent. */
+  update(policy: Policy): void {
+    this.local?.update(shareOfPolicy(policy, this.share))
+    for (const [i, told] of (this.told ?? []).entries()) told?.update(shareOfPolicy(partsOf(policy)[i] as Policy, this.share))
+    this.policy = policy
+  }
+
+  /** Those who wait here reject with `CLOSED`. */
+  close(): void {
+    this.used.clear()
+    this.local?.close()
+    for (const told of this.told ?? []) told?.close()
+  }
+
+  private use(key: Key): void {
+    const name = nameOf(key)
+    if (this.used.has(name)) return
+    if (this.used.size >= MOST_USED) this.used.delete(this.used.keys().next().value as string)
+    this.used.set(name, key)
+  }
+
+  /** What is to be told of a key; up to `most` tokens it counts as told from now on. */
+  private tell(key: Key, most = Number.POSITIVE_INFINITY): number[] {
+    const { local } = this
+    if (local === undefined) return []
+    this.told ??= partsOf(this.policy).map((part) =>
+      part.algorithm === 'concurrency' ? undefined : createLimiter(shareOfPolicy(part, this.share), { clock: this.clock }),
+    )
+    const keys = keysFor(this.told.length, key)
+    const here = local.peek(key)
+    return this.told.map((told, i) => {
+      if (told === undefined) return 0
+      const own = keys[i] as string
+      const tokens = Math.min(most, told.peek(own).remaining - (here.parts?.[i] ?? here).remaining)
+      if (tokens > 0) remember(told, own, tokens)
+      return Math.max(0, tokens)
+    })
+  }
+
   private flat(cost: number, pausedMs: number): Decision {
-    const { limit, burst, name } = this.policy
-    const isPossible = checkedCost(cost) <= burst
+    const { policy } = this
+    const parts = partsOf(policy).map((part) => this.flatPart(part, checkedCost(cost), pausedMs))
+    return policy.policies === undefined ? (parts[0] as Decision) : combined(parts)
+  }
+
+  private flatPart({ limit, burst, name }: Policy, cost: number, pausedMs: number): Decision {
+    const isPossible = cost <= burst
     const allowed = this.mode === 'open' && isPossible
-    const retryAfterMs = allowed ? 0 : isPossible ? Math.max(1, Math.ceil(pausedMs)) : Number.POSITIVE_INFINITY
+    const retryAfterMs = allowed ? 0 : isPossible ? untilAsked(pausedMs) : Number.POSITIVE_INFINITY
     return { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs: 0, policy: name, source: 'outage' }
   }
 
-  private withPermit(decision: Decision): Decision {
-    return holdsPermits(this.policy) ? emptyPermit(decision) : decision
+  /** Of permits one that is asked like the store's. */
+  private held(decision: Decision, own: Decision = emptyPermit(decision)): Decision {
+    if (!holdsPermits(this.policy)) return decision
+    return new StorePermit(decision, async (verb) => isPermit(own) && own[verb]())
   }
 
   /** As of the policy that was asked for, whatever share of it is at hand. */
-  private told(decision: Decision): Decision {
+  private asOutage(decision: Decision, cost: number, pausedMs: number): Decision {
+    const { policy } = this
     const { parts } = decision
-    const whole = asOutage(decision, this.policy)
-    if (parts === undefined) return whole
-    return Object.assign(whole, { parts: parts.map((part, i) => asOutage(part, this.policy.policies?.[i] ?? this.policy)) })
+    if (parts === undefined) return partAsOutage(decision, policy, cost, pausedMs)
+    return combined(parts.map((part, i) => partAsOutage(part, partsOf(policy)[i] as Policy, cost, pausedMs)))
   }
 }
 
-/** Changed in place: a permit holds what its methods give back. */
-function asOutage(decision: Decision, policy: Policy): Decision {
-  const { limit } = policy.policies?.find(({ name }) => name === decision.policy) ?? policy
-  return Object.assign(decision, { source: 'outage', limit })
+/** What is more than the share, and not more than the policy, is not impossible: the store may let it pass. */
+function partAsOutage(decision: Decision, { limit, burst }: Policy, cost: number, pausedMs: number): Decision {
+  const isOnlyShare = decision.retryAfterMs === Number.POSITIVE_INFINITY && cost <= burst
+  return { ...decision, source: 'outage', limit, ...(isOnlyShare && { retryAfterMs: untilAsked(pausedMs) }) }
+}
+
+function untilAsked(pausedMs: number): number {
+  return Math.max(1, Math.ceil(pausedMs))
+}
+
+function partsOf(policy: Policy): readonly Policy[] {
+  return policy.policies ?? [policy]
+}
+
+function remember(told: Limiter, key: string, tokens: number): void {
+  try {
+    told.penalize(key, tokens)
+  } catch (error) {
+    // Without room for another key it may be told a second time, which grants nothing.
+    if (!(error instanceof StoreError)) throw error
+  }
 }

@@ -19,6 +19,9 @@ export class RedisStore implements Store {
   private readonly names = new WeakMap<StoreForm, StoreNames>()
   /** How far the store's clock is ahead of this one, as far as a calendar showed. */
   private aheadUs = 0
+  /** Who asks about a key asks for its slot several times. */
+  private lastKey: string | undefined
+  private lastSlot = 0
 
   constructor(runner: ScriptRunner, keys: StoreKeys) {
     this.runner = runner
@@ -31,18 +34,23 @@ export class RedisStore implements Store {
   }
 
   slotOf(key: string): number | undefined {
-    return this.runner.isCluster ? hashSlot(this.keys.hashedOf(key)) : undefined
+    if (!this.runner.isCluster) return undefined
+    if (key !== this.lastKey) {
+      this.lastSlot = hashSlot(this.keys.hashedOf(key))
+      this.lastKey = key
+    }
+    return this.lastSlot
   }
 
   async ask(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer> {
     this.checkSlots(requests)
-    return this.inItsWindow(() => this.run(verb, requests))
+    return answerIn(await this.inItsWindow(() => this.run(verb, requests)), requests.length)
   }
 
-  async lease(form: StoreForm, key: string, want: number, horizonUs: number): Promise<StoreLease> {
+  async lease(form: StoreForm, key: string, want: number, horizonUs: number, least: number): Promise<StoreLease> {
     const { state, block } = this.namesOf(form)
     const after = this.keys.after(key)
-    const args = ['lease', form.form, String(want), String(horizonUs), ...form.numbersAt(this.storeUs())]
+    const args = ['lease', String(least), form.form, String(want), String(horizonUs), ...form.numbersAt(this.storeUs())]
     const script = SCRIPTS[`lease ${form.form}` as keyof typeof SCRIPTS]
     return this.inItsWindow(async () => leaseIn(await runScript(this.runner, script, [state + after, block + after], args)))
   }
@@ -63,7 +71,7 @@ export class RedisStore implements Store {
     }
   }
 
-  private async run(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer> {
+  private run(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<unknown> {
     const script = SCRIPTS[requests.length === 1 ? (requests[0] as StoreRequest).form.form : 'all-of']
     const keys: string[] = []
     const args: string[] = [verb]
@@ -73,7 +81,7 @@ export class RedisStore implements Store {
       keys.push(state + after, block + after)
       this.addArguments(args, verb, request)
     }
-    return answerIn(await runScript(this.runner, script, keys, args), requests.length)
+    return runScript(this.runner, script, keys, args)
   }
 
   private addArguments(args: string[], verb: StoreVerb, { form, tokens, mostUs, booking, permit }: StoreRequest): void {
@@ -81,16 +89,17 @@ export class RedisStore implements Store {
     args.push(form.form, String(amount), String(booking?.atUs ?? mostUs ?? 0))
     const end = args.length + NUMBERS
     args.push(...form.numbersAt(this.storeUs()))
-    if (permit !== undefined) args.push(permit)
-    if (booking !== undefined && form.form === 'rate') args.push(String(booking.debt), String(form.amountOf(booking.cost)), String(booking.bookedUs))
-    else if (booking !== undefined && permit !== undefined) args.push(String(booking.cost))
+    if (permit !== undefined && form.form === 'concurrency') args.push(permit)
+    if (booking !== undefined && form.form === 'rate')
+      args.push(String(booking.debt), String(form.amountOf(booking.cost)), String(booking.bookedUs))
+    else if (booking !== undefined && form.form === 'concurrency') args.push(String(booking.cost))
     while (args.length < end) args.push('')
   }
 
   private namesOf(form: StoreForm): StoreNames {
     let names = this.names.get(form)
     if (names === undefined) {
-      names = this.keys.before(form.form, form.policy.name)
+      names = this.keys.before(form.form, form.name ?? form.policy.name)
       this.names.set(form, names)
     }
     return names
@@ -107,13 +116,18 @@ export class RedisStore implements Store {
 
 function answerIn(reply: unknown, count: number): StoreAnswer {
   if (!Array.isArray(reply) || reply.length !== 1 + ANSWERS * count) throw new StoreError('OUTAGE', `the store answered ${typeof reply}`)
-  const numbers = reply.map(Number)
   const standings: StoreStanding[] = []
-  for (let at = 1; at < numbers.length; at += ANSWERS) {
-    const [done, debt = 0, blockedUs = 0, untilFreeUs = 0, untilNewUs = 0, waitUs = 0] = numbers.slice(at, at + ANSWERS)
-    standings.push({ done: done === 1, debt, blockedUs, untilFreeUs, untilNewUs, waitUs })
+  for (let at = 1; at < reply.length; at += ANSWERS) {
+    standings.push({
+      done: Number(reply[at]) === 1,
+      debt: Number(reply[at + 1]),
+      blockedUs: Number(reply[at + 2]),
+      untilFreeUs: Number(reply[at + 3]),
+      untilNewUs: Number(reply[at + 4]),
+      waitUs: Number(reply[at + 5]),
+    })
   }
-  return { nowUs: numbers[0] as number, standings }
+  return { nowUs: Number(reply[0]), standings }
 }
 
 function leaseIn(reply: unknown): StoreLease {

@@ -28,5 +28,5 @@ export async function runScript(
 
 /** The server refused before it did anything. */
 function isUnknownScript(error: unknown): boolean {
-  return error instanceof Error && /^(?:An error was signalled by the server[^:]*: )?NoScriptError|^NOSCRIPT/.test(error.message)
+  return error instanceof Error && /^(?:NOSCRIPT |(?:An error was signalled by the server: - )?NoScriptError: )/.test(error.message)
 }

@@ -7,12 +7,23 @@ import type { ScriptRunner } from './script-runner.js'
 /** A client that the caller made, and connects and closes: of node-redis, ioredis or valkey-glide; one server, Sentinel or Cluster. */
 export type RedisClient = NodeRedisClient | IoredisClient | GlideClient
 
+/** One for each client, however many limiters use it. */
+const runners = new WeakMap<object, ScriptRunner>()
+
 /**
  * The runner for a client.
  *
  * @throws {PolicyError} `CLIENT_INVALID`
  */
 export function runnerFor(client: unknown): ScriptRunner {
+  const known = runners.get(client as object)
+  if (known !== undefined) return known
+  const runner = newRunner(client)
+  runners.set(client as object, runner)
+  return runner
+}
+
+function newRunner(client: unknown): ScriptRunner {
   if (isGlide(client)) return glideRunner(client)
   if (isIoredis(client)) return ioredisRunner(client)
   if (isNodeRedis(client)) return nodeRedisRunner(client)
@@ -20,6 +31,6 @@ export function runnerFor(client: unknown): ScriptRunner {
     'CLIENT_INVALID',
     'client',
     client,
-    'must be a client of @redis/client or redis (4.6 or later), ioredis (5 or later) or @valkey/valkey-glide, made and connected by you',
+    'must be a client of @redis/client or redis (5 or later), ioredis (5 or later) or @valkey/valkey-glide (2 or later), made and connected by you',
   )
 }

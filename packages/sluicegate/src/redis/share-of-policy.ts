@@ -1,9 +1,13 @@
 import { checkedPolicy } from '../checked-policy.js'
+import { PolicyError } from '../errors.js'
 import type { Policy } from '../policy.js'
 
+/** A policy's window is no longer than that. */
+const LONGEST_WINDOW_MS = 366 * 86_400_000
+
 /**
- * A policy with a share of the budget, 0 < share <= 1, at least one token: a rate of at most `share` of the policy's, a burst and limits
- * rounded down. Its name stays.
+ * A policy with a share of the budget, 0 < share <= 1, at least one token: a rate of at most `share` of the policy's, but a token in 366
+ * days, a burst and limits rounded down. Its name stays.
  */
 export function shareOfPolicy(policy: Policy, share: number): Policy {
   return checkedPolicy(shared(policy, share))
@@ -15,8 +19,26 @@ function shared(policy: Policy, share: number): Policy {
   const limit = atLeastOne(policy.limit * share)
   if (algorithm !== 'token-bucket' && algorithm !== 'gcra') return { ...policy, limit, burst: limit }
   // A share of a small limit is no whole number: its window is longer instead.
-  const longerMs = Math.ceil((limit * windowMs * 1000) / (policy.limit * share)) / 1000
-  return { ...policy, limit, windowMs: longerMs, burst: atLeastOne(burst * share) }
+  const tokenMs = windowMs / (policy.limit * share)
+  return sharedRate({ ...policy, limit, windowMs: Math.max(1, wholeUs(limit * tokenMs)), burst: atLeastOne(burst * share) })
+}
+
+/** Where the numbers of a share are too odd to be counted exactly, a token every so many whole microseconds. */
+function sharedRate(policy: Policy): Policy {
+  if (policy.windowMs > LONGEST_WINDOW_MS)
+    return { ...policy, limit: 1, windowMs: Math.min(LONGEST_WINDOW_MS, wholeUs(policy.windowMs / policy.limit)) }
+  try {
+    return checkedPolicy(policy)
+  } catch (error) {
+    if (!(error instanceof PolicyError) || error.code !== 'RANGE_UNSUPPORTED') throw error
+    const tokenMs = wholeUs(policy.windowMs / policy.limit)
+    const limit = Math.min(policy.limit, Math.floor(LONGEST_WINDOW_MS / tokenMs))
+    return { ...policy, limit, windowMs: wholeUs(limit * tokenMs) }
+  }
+}
+
+function wholeUs(ms: number): number {
+  return Math.ceil(ms * 1000) / 1000
 }
 
 function atLeastOne(tokens: number): number {

@@ -3,71 +3,87 @@ import type { Authority, Grant } from '../lease/authority.js'
 import type { Store, StoreLease } from './store.js'
 import type { StoreForm } from './store-form.js'
 
-/** What a store says of a lease, as times of single tokens. */
+/** Parts of the horizon: so much before there are more tokens comes back who got some, and who got none. */
+const AHEAD = [0.1, 0.4] as const
+const AHEAD_OF_NONE = [0.2, 1] as const
+
+/** What a store says of a lease of which fewer than `least` tokens were of no use, as times of single tokens. */
+export type GrantOf = (lease: StoreLease, horizonUs: number, least: number) => Grant
+
+/** Whoever answers as `lua/scripts/lease.lua` does. */
 export class StoreAuthority implements Authority {
   private readonly store: Store
   private readonly form: StoreForm
-  private readonly leaseUs: number
-  private readonly grantOf: (lease: StoreLease, horizonUs: number) => Grant
+  private readonly grantOf: GrantOf
 
   constructor(store: Store, form: StoreForm, leaseUs: number) {
     this.store = store
     this.form = form
-    this.leaseUs = leaseUs
-    this.grantOf = form.form === 'rate' ? this.rateGrantIn() : windowGrant
+    this.grantOf = grantsOf(form, leaseUs)
   }
 
-  async lease(key: string, want: number, horizonUs: number): Promise<Grant> {
-    return this.grantOf(await this.store.lease(this.form, key, want, horizonUs), horizonUs)
+  async lease(key: string, want: number, horizonUs: number, least: number): Promise<Grant> {
+    return this.grantOf(await this.store.lease(this.form, key, want, horizonUs, least), horizonUs, least)
   }
+}
 
-  /** Of a rate the debt before says when each token conforms. */
-  private rateGrantIn(): (lease: StoreLease, horizonUs: number) => Grant {
-    const { unitsPerToken, unitsPerUs, capacity: whole } = emissionOf(this.form.policy)
-    const capacity = whole - this.leaseUs * unitsPerUs
-    return ({ ready, later, debt, blockedUs }, horizonUs) => {
-      const after = debt + (ready + later) * unitsPerToken
-      const conformsUs = (units: number): number => Math.max(0, Math.ceil((units - capacity) / unitsPerUs))
-      const beginUs = (token: number): number => (token < ready ? 0 : conformsUs(debt + (token + 1) * unitsPerToken))
-      const untilFreeUs = conformsUs(after + unitsPerToken)
-      return {
-        ready,
-        later,
-        beginUs,
-        endUs: (token) => beginUs(token) + this.leaseUs,
-        untilFreeUs,
-        untilFreeFor: (tokens) => conformsUs(after + tokens * unitsPerToken),
-        askAfterUs: askAfterUs(untilFreeUs, ready + later, horizonUs),
-        blockedUs,
-        remaining: Math.max(0, Math.floor((capacity - after) / unitsPerToken)),
-        untilNewUs: Math.ceil(after / unitsPerUs),
-      }
+/**
+ * @param leaseUs the length of a lease.
+ * @param random a fraction.
+ */
+export function grantsOf(form: StoreForm, leaseUs: number, random = Math.random): GrantOf {
+  return form.form === 'rate' ? rateGrants(form, leaseUs, random) : windowGrants(form, random)
+}
+
+/** Of a rate the debt before says when each token conforms. */
+function rateGrants({ policy }: StoreForm, leaseUs: number, random: () => number): GrantOf {
+  const { unitsPerToken, unitsPerUs, capacity: whole } = emissionOf(policy)
+  const capacity = whole - leaseUs * unitsPerUs
+  const conformsUs = (units: number): number => Math.max(0, Math.ceil((units - capacity) / unitsPerUs))
+  return ({ ready, later, debt, blockedUs }, horizonUs, least) => {
+    const after = debt + (ready + later) * unitsPerToken
+    const beginUs = (token: number): number => (token < ready ? 0 : conformsUs(debt + (token + 1) * unitsPerToken))
+    const untilFreeFor = (tokens: number): number => conformsUs(after + tokens * unitsPerToken)
+    const untilFreeUs = untilFreeFor(least)
+    return {
+      ready,
+      later,
+      beginUs,
+      endUs: (token) => beginUs(token) + leaseUs,
+      untilFreeUs,
+      untilFreeFor,
+      askAfterUs: askAfterUs(untilFreeUs, ready + later, horizonUs, random),
+      blockedUs,
+      remaining: Math.max(0, Math.floor((capacity - after) / unitsPerToken)),
+      untilNewUs: Math.ceil(after / unitsPerUs),
     }
   }
 }
 
-/** Of a window all tokens are good until its end. */
-function windowGrant(lease: StoreLease, horizonUs: number): Grant {
-  const { ready, later, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs } = lease
-  return {
+/** Of a window all tokens are good until its end, of a log as long as a lease. */
+function windowGrants({ form, policy: { limit } }: StoreForm, random: () => number): GrantOf {
+  const isFixed = form === 'fixed-window'
+  return ({ ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }, horizonUs, least) => ({
     ready,
     later,
     beginUs: (token) => (token < ready ? 0 : laterUs),
     endUs: () => endUs,
     untilFreeUs,
-    untilFreeFor: (tokens) => (tokens === 1 ? untilFreeUs : undefined),
-    askAfterUs: askAfterUs(untilFreeUs, ready + later, horizonUs),
+    // Who finds too little in a fixed window waits for its end, whatever the cost.
+    untilFreeFor: (tokens) => (tokens === least || (isFixed && tokens > least && untilFreeUs > 0) ? untilFreeUs : undefined),
+    // Only a sliding window has tokens that will conform before they can be had.
+    askAfterUs: form === 'sliding-window' ? askAfterUs(untilFreeUs, ready + later, horizonUs, random) : untilFreeUs,
     blockedUs,
-    remaining: 0,
+    remaining: Math.max(0, limit - debt - ready - later),
     untilNewUs,
-  }
+  })
 }
 
 /**
- * Who got something comes back when most of another horizon can be had; who got nothing at random before, for a smaller part of it, so
- * that in the long run all get alike.
+ * Who got something comes back when most of another horizon can be had; who got nothing before that, for a smaller part of it. At random:
+ * as each gets what became free since the one before it asked, those who came in the same order all the time would get unequal shares.
  */
-function askAfterUs(untilFreeUs: number, granted: number, horizonUs: number): number {
-  const ahead = granted > 0 ? 0.2 : 0.2 + 0.8 * Math.random()
-  return Math.max(0, untilFreeUs - ahead * horizonUs)
+export function askAfterUs(untilFreeUs: number, granted: number, horizonUs: number, random = Math.random): number {
+  const [least, most] = granted > 0 ? AHEAD : AHEAD_OF_NONE
+  return Math.max(0, untilFreeUs - (least + (most - least) * random()) * horizonUs)
 }

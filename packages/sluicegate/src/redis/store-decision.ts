@@ -11,8 +11,8 @@ export function storeDecision(
   standings: readonly StoreStanding[],
   cost: number,
 ): Decision {
-  const parts = forms.map((form, i) => partDecision(verb, form, standings[i] as StoreStanding, cost))
-  return isAllOf ? combined(parts) : (parts[0] as Decision)
+  if (!isAllOf) return partDecision(verb, forms[0] as StoreForm, standings[0] as StoreStanding, cost)
+  return combined(forms.map((form, i) => partDecision(verb, form, standings[i] as StoreStanding, cost)))
 }
 
 function partDecision(verb: StoreVerb, form: StoreForm, standing: StoreStanding, cost: number): Decision {

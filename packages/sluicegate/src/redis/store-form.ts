@@ -13,6 +13,8 @@ const DEEPEST_DEBT_BURSTS = 11
 export interface StoreForm {
   readonly form: FormName
   readonly policy: Policy
+  /** By which the store knows it: the policy's own name, of several of one form and name in `allOf` with a number. */
+  readonly name?: string
   /** What is asked for so many tokens. */
   amountOf(tokens: number): number
   /** Its numbers, for a time in microseconds since the Unix epoch. */
@@ -34,7 +36,12 @@ export interface StorePolicies {
  */
 export function storePoliciesOf(policy: Policy, leaseUsOf: (policy: Policy) => number = () => 0): StorePolicies {
   const forms = (policy.policies ?? [policy]).map((part) => storeFormOf(part, leaseUsOf(part)))
-  return { forms, isAllOf: policy.algorithm === 'all-of' }
+  return { forms: forms.map(toldApart), isAllOf: policy.algorithm === 'all-of' }
+}
+
+function toldApart(form: StoreForm, i: number, all: readonly StoreForm[]): StoreForm {
+  const before = all.slice(0, i).filter((other) => other.form === form.form && other.policy.name === form.policy.name)
+  return before.length === 0 ? form : { ...form, name: `${form.policy.name} ${before.length + 1}` }
 }
 
 function storeFormOf(policy: Policy, leaseUs: number): StoreForm {
@@ -43,7 +50,9 @@ function storeFormOf(policy: Policy, leaseUs: number): StoreForm {
     case 'gcra':
       return rateForm(policy, leaseUs)
     case 'fixed-window':
-      return policy.calendar === undefined ? windowForm('fixed-window', policy, String(usOf(policy))) : calendarForm(policy, policy.calendar)
+      return policy.calendar === undefined
+        ? windowForm('fixed-window', policy, String(usOf(policy)))
+        : calendarForm(policy, policy.calendar)
     case 'sliding-log':
       return windowForm('sliding-log', policy, String(leaseUs))
     case 'sliding-window':

@@ -75,5 +75,10 @@ function isTag(tag: unknown): tag is string {
 }
 
 function invalidTag(tag: unknown): PolicyError {
-  return new PolicyError('OPTION_INVALID', 'hashTag', tag, 'must be a string of at least one character, or a function that gives one for each key')
+  return new PolicyError(
+    'OPTION_INVALID',
+    'hashTag',
+    tag,
+    'must be a string of at least one character, or a function that gives one for each key',
+  )
 }

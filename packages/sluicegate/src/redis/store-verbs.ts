@@ -1,10 +1,12 @@
-import { keysFor } from '../all-of-keys.js'
+import { keysUnder } from '../all-of-keys.js'
 import { blockUs, checkedCost, checkedTokens } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import type { Duration } from '../duration.js'
 import { holdsPermits } from '../empty-permit.js'
-import { refusal } from '../refusal.js'
+import { StoreError } from '../errors.js'
 import type { Key } from '../limiter.js'
+import { refusal } from '../refusal.js'
+import type { Booked, FleetVerbs } from './fleet-verbs.js'
 import type { Store, StoreAnswer, StoreRequest, StoreVerb } from './store.js'
 import { storeDecision, waitUsIn } from './store-decision.js'
 import type { StoreForm, StorePolicies } from './store-form.js'
@@ -13,20 +15,13 @@ import { StorePermit } from './store-permit.js'
 /** The longest wait that is ever asked for: as long as it takes. */
 const ANY_US = Number.MAX_SAFE_INTEGER
 
-/** Tokens charged for a time to come, or why none were. */
-export interface StoreBooked {
-  readonly key: Key
-  readonly cost: number
-  readonly allowed: boolean
-  /** Until they may be spent, from the store's answer on. */
-  readonly waitUs: number
-  readonly decision: Decision
+/** A booking in a store, and what giving it back needs to know. */
+export interface StoreBooked extends Booked {
   readonly answer: StoreAnswer
-  readonly permit: string | undefined
 }
 
 /** Each verb as one call to the store. Rejects when the store could not be asked. */
-export class StoreVerbs {
+export class StoreVerbs implements FleetVerbs<StoreBooked> {
   readonly policies: StorePolicies
   private readonly store: Store
   private readonly newPermit: () => string
@@ -37,6 +32,10 @@ export class StoreVerbs {
     this.policies = policies
     this.newPermit = newPermit
     this.holdsPermits = policies.forms.some(({ policy }) => holdsPermits(policy))
+  }
+
+  get partCount(): number {
+    return this.policies.forms.length
   }
 
   async take(key: Key, cost: number): Promise<Decision> {
@@ -57,6 +56,14 @@ export class StoreVerbs {
 
   penalize(key: Key, tokens: number): Promise<Decision> {
     return this.answered('penalize', key, checkedTokens(tokens))
+  }
+
+  charge(key: Key, tokens: readonly number[]): Promise<unknown> {
+    const requests = this.requests(key, 0, { permit: this.permit() })
+    return this.store.ask(
+      'penalize',
+      requests.map((request, i) => ({ ...request, tokens: tokens[i] ?? 0 })),
+    )
   }
 
   block(key: Key, duration: Duration): Promise<Decision> {
@@ -86,11 +93,22 @@ export class StoreVerbs {
     const { key, cost, waitUs, decision, permit } = booked
     const passed = (standing: Decision): Decision => ({ ...standing, allowed: true, retryAfterMs: 0 })
     if (waitUs === 0) return permit === undefined ? passed(decision) : this.held(passed(decision), key, cost, permit)
-    const standing = await this.store.ask('peek', this.requests(key, 1, { permit }))
+    const standing = await this.standingUnlessOut(key, permit)
+    // Booked and paid for: who took these tokens elsewhere as well would spend them twice.
+    if (standing === undefined) return passed(decision)
     const isBlocked = standing.standings.some(({ blockedUs }) => blockedUs > 0)
     if (isBlocked) await this.giveBack(booked, cost)
     const now = storeDecision('peek', this.policies, standing.standings, 1)
     return isBlocked ? now : passed(now)
+  }
+
+  private async standingUnlessOut(key: Key, permit: string | undefined): Promise<StoreAnswer | undefined> {
+    try {
+      return await this.store.ask('peek', this.requests(key, 1, { permit }))
+    } catch (error) {
+      if (error instanceof StoreError && error.code === 'OUTAGE') return undefined
+      throw error
+    }
   }
 
   /** A denial of those who may not overtake, or whose time is over. */
@@ -129,8 +147,8 @@ export class StoreVerbs {
   }
 
   private requests(key: Key, tokens: number, more: { readonly permit: string | undefined; readonly mostUs?: number }): StoreRequest[] {
-    const { forms } = this.policies
-    const keys = keysFor(forms.length, key)
+    const { forms, isAllOf } = this.policies
+    const keys = keysUnder(isAllOf ? { policies: forms.map(({ policy }) => policy) } : {}, key)
     const { permit, mostUs } = more
     return forms.map((form, i) => ({
       form,

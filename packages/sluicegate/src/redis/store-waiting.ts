@@ -4,8 +4,8 @@ import { StoreError } from '../errors.js'
 import { nameOf } from '../key-name.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { checkedWaitRequest, type WaitRequest } from '../wait-request.js'
+import type { Booked } from './fleet-verbs.js'
 import { Sleepers } from './sleepers.js'
-import type { StoreBooked } from './store-verbs.js'
 
 /** How often a place that may come back any time is asked for, at first and at the longest. */
 const FIRST_ASK_MS = 20
@@ -14,10 +14,10 @@ const LAST_ASK_MS = 1_000
 /** What waiting needs of a limiter. */
 export interface WaitingDesk<Answer extends Decision> {
   /** Charges `cost` at the earliest time, within `mostMs`. Rejects with `OUTAGE`. */
-  book(key: Key, cost: number, mostMs: number): Promise<StoreBooked>
+  book(key: Key, cost: number, mostMs: number): Promise<Booked>
   /** What the taker of a booking is told, so long after it was asked for; undefined when it came too late, and is to be booked again. */
-  answer(booked: StoreBooked, sinceMs: number): Promise<Answer | undefined>
-  giveBack(booked: StoreBooked): Promise<unknown>
+  answer(booked: Booked, sinceMs: number): Promise<Answer | undefined>
+  giveBack(booked: Booked): Promise<unknown>
   /** A denial. */
   refuse(decision: Decision): Answer
   /** Waits for what is decided while the store cannot be reached. */
@@ -137,6 +137,10 @@ export class StoreWaiting<Answer extends Decision> {
       throw reason
     }
     const answer = await this.desk.answer(booked, this.sleepers.nowMs() - sentMs)
+    if (signal?.aborted) {
+      if (answer?.allowed) this.desk.giveBack(booked).catch(() => undefined)
+      throw signal.reason
+    }
     return answer === undefined ? { againMs: 0 } : { answer, againMs: 0 }
   }
 

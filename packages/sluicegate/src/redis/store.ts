@@ -72,7 +72,7 @@ export interface StoreLease {
  */
 export interface Store {
   /** Tokens for this process to spend by itself; which policies can be leased is said in `lua/`. */
-  lease(form: StoreForm, key: string, want: number, horizonUs: number): Promise<StoreLease>
+  lease(form: StoreForm, key: string, want: number, horizonUs: number, least: number): Promise<StoreLease>
   /** Which server holds a key, as far as that is known: one that fails says nothing of the others. */
   serverOf(key: string): string | undefined
   /** The hash slot of a key, of a cluster. */

@@ -6,26 +6,49 @@ const OLDEST = [6, 2] as const
 /** A fault in how a server is set up: told once for each server and code, as a warning of the process. */
 export type ServerWarning = 'SLUICEGATE_EVICTION' | 'SLUICEGATE_OLD_SERVER' | 'SLUICEGATE_REPLICA'
 
+type Warn = (message: string, code: ServerWarning) => void
+
+/** Whose servers were looked at, so that further limiters on a client ask nothing. */
+const asked = new WeakSet<ScriptRunner>()
+/** Servers and codes that were told. */
+const told = new Set<string>()
+
 /** Looks at each server once and says what is wrong with it. What a server does not want to tell is no fault. */
-export async function warnAtStart(runner: ScriptRunner, warn: (message: string, code: ServerWarning) => void = emitWarning): Promise<void> {
-  const replies = await runner.sendToAll(['INFO']).catch(() => [])
-  for (const reply of replies) {
-    if (typeof reply === 'string') warnOf(fieldsOf(reply), warn)
+export async function warnAtStart(runner: ScriptRunner, warn: Warn = emitWarning): Promise<void> {
+  if (asked.has(runner)) return
+  asked.add(runner)
+  try {
+    for (const reply of await runner.sendToAll(['INFO'])) {
+      if (typeof reply === 'string') warnOf(fieldsOf(reply), warn)
+    }
+  } catch {
+    // The next limiter may ask again.
+    asked.delete(runner)
   }
 }
 
-function warnOf(server: ReadonlyMap<string, string>, warn: (message: string, code: ServerWarning) => void): void {
+function warnOf(server: ReadonlyMap<string, string>, warn: Warn): void {
   const where = `the server on port ${server.get('tcp_port') ?? 'unknown'}`
+  const tell = (message: string, code: ServerWarning): void => {
+    const name = `${server.get('run_id') ?? where} ${code}`
+    if (told.has(name)) return
+    told.add(name)
+    warn(`${where} ${message}`, code)
+  }
   const policy = server.get('maxmemory_policy')
   if (policy !== undefined && policy !== 'noeviction') {
-    warn(`${where} evicts keys when its memory is full (${policy}), and with them what was spent: set maxmemory-policy noeviction`, 'SLUICEGATE_EVICTION')
+    tell(
+      `evicts keys when its memory is full (${policy}), and with them what was spent: set maxmemory-policy noeviction`,
+      'SLUICEGATE_EVICTION',
+    )
   }
   // Valkey says 7.2.4 here for ever, which is new enough.
-  const [major = 0, minor = 0] = (server.get('redis_version') ?? '').split('.').map(Number)
-  if (server.has('redis_version') && (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]))) {
-    warn(`${where} is of version ${server.get('redis_version')}; sliding logs need ${OLDEST.join('.')} or later`, 'SLUICEGATE_OLD_SERVER')
+  const version = server.get('redis_version')
+  const [major = 0, minor = 0] = (version ?? '').split('.').map(Number)
+  if (version !== undefined && (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]))) {
+    tell(`is of version ${version}; sliding logs need ${OLDEST.join('.')} or later`, 'SLUICEGATE_OLD_SERVER')
   }
-  if (server.get('role') === 'slave') warn(`${where} is a replica, which takes no writes: connect to the primary`, 'SLUICEGATE_REPLICA')
+  if (server.get('role') === 'slave') tell('is a replica, which takes no writes: connect to the primary', 'SLUICEGATE_REPLICA')
 }
 
 function fieldsOf(info: string): ReadonlyMap<string, string> {

@@ -1,4 +1,4 @@
-import type { Duration, Limiter, LimiterOptions, ManualClock, Policy } from 'sluicegate'
+import type { DecisionSource, Duration, Limiter, LimiterOptions, ManualClock, Policy } from 'sluicegate'
 import { manualClock } from 'sluicegate'
 import { specOf } from '../kit.js'
 import { CheckedLimiter } from './checked-limiter.js'
@@ -17,22 +17,36 @@ export interface Fixture {
   readonly timers: TimerCount
 }
 
-/** A fresh limiter on a fresh clock, which stands in September 2026 unless told otherwise. */
-export type Fixtures = (policy: Policy, options?: Omit<LimiterOptions, 'clock'>, startMs?: number) => Fixture
+/** In what stores may differ. */
+export interface StoreTraits {
+  /** What its decisions say of where they were made. */
+  readonly source: DecisionSource
+  /** How far back its clock may step and it still answers as declared; what comes of longer steps is the store's affair. */
+  readonly furthestBackMs: number
+  /** How much of the long random runs is made, above 0 to 1: the whole of them is for a store that answers within microseconds. */
+  readonly share: number
+}
+
+export interface Fixtures {
+  /** A fresh limiter on a fresh clock, which stands in September 2026 unless told otherwise. */
+  (policy: Policy, options?: Omit<LimiterOptions, 'clock'>, startMs?: number): Fixture
+  readonly store: StoreTraits
+}
 
 /** In September 2026, 26:40 into an hour, 40 s into a minute. */
 export const START_MS = 1_789_000_000_000
 /** A log or a permit takes memory for each of its tokens: room for fewer keys than the default. */
 const FEW_KEYS = 500
 
-export function fixturesOf(make: MakeLimiter): Fixtures {
-  return (policy, options = {}, startMs = START_MS) => {
+export function fixturesOf(make: MakeLimiter, store: StoreTraits): Fixtures {
+  const fixture = (policy: Policy, options: Omit<LimiterOptions, 'clock'> = {}, startMs = START_MS): Fixture => {
     const clock = manualClock(startMs)
     const timers = countTimers(clock)
     const maxKeys = policy.algorithm === 'token-bucket' || policy.algorithm === 'gcra' ? {} : { maxKeys: FEW_KEYS }
     const limiter = make(policy, { ...maxKeys, ...options, clock })
     return { clock, timers, limiter, checked: new CheckedLimiter(limiter, specOf(policy), clock) }
   }
+  return Object.assign(fixture, { store })
 }
 
 /** Makes a policy of one algorithm. */

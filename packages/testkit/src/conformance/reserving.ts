@@ -106,7 +106,7 @@ export function reserving(name: string, fixture: Fixtures, policyOf: MakePolicy)
   })
 
   test(`I1 ${name}: reserved and taken together stay within what the policy allows`, () => {
-    for (let seed = 1; seed <= 20; seed++) {
+    for (let seed = 1; seed <= 20 * fixture.store.share; seed++) {
       const random = new Random(seed)
       const { checked, clock } = fixture(tenASecond)
       const admissions: Admission[] = []
@@ -123,7 +123,7 @@ export function reserving(name: string, fixture: Fixtures, policyOf: MakePolicy)
   })
 
   test(`${name}: what is cancelled before its time gives back what is safe, in any order`, () => {
-    for (let seed = 1; seed <= 30; seed++) {
+    for (let seed = 1; seed <= 30 * fixture.store.share; seed++) {
       const random = new Random(seed)
       const { checked, clock } = fixture(tenASecond)
       const open = []

@@ -103,6 +103,17 @@ export function table(name: string, fixture: Fixtures, policyOf: MakePolicy): vo
       clock.advance(limiter.peek('key 0').resetAfterMs)
     }
   })
+
+  const three = policyOf({ limit: 3, window: '1h' })
+
+  test(`${name}: crafted keys cannot share a place: each limiter puts the same keys elsewhere`, () => {
+    const survivors = Array.from({ length: 6 }, () => {
+      const { limiter } = fixture(three, { maxKeys: 200 })
+      for (let i = 0; i < 2000; i++) limiter.take(`key ${i}`)
+      return Array.from({ length: 2000 }, (_, i) => limiter.peek(`key ${i}`).remaining).join('')
+    })
+    assert.equal(new Set(survivors).size, survivors.length)
+  })
 }
 
 /** Who goes when there is no room. */

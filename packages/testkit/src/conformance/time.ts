@@ -9,7 +9,9 @@ const YEAR_MS = 365.25 * DAY_MS
 export function time(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
   const tenASecond = policyOf({ limit: 10, window: '1s' })
 
-  for (const stepMs of [0.001, 1, 1000, 3_600_000, DAY_MS, 40 * DAY_MS, 10 * YEAR_MS]) {
+  const within = (stepMs: number): boolean => stepMs <= fixture.store.furthestBackMs
+
+  for (const stepMs of [0.001, 1, 1000, 3_600_000, DAY_MS, 40 * DAY_MS, 10 * YEAR_MS].filter(within)) {
     test(`I3 ${name}: a step back of ${stepMs} ms grants nothing and holds nobody longer than the step`, () => {
       const { limiter, clock } = fixture(tenASecond)
       limiter.take('spent', 10)
@@ -26,7 +28,7 @@ export function time(name: string, fixture: Fixtures, policyOf: MakePolicy): voi
     })
   }
 
-  for (const stepMs of [0.001, 1, 300, 999, 1000, 2500, 3_600_000]) {
+  for (const stepMs of [0.001, 1, 300, 999, 1000, 2500, 3_600_000].filter(within)) {
     test(`I3 ${name}: after a step back of ${stepMs} ms every answer is what is declared, until the clock is back`, () => {
       const { checked, clock } = fixture(tenASecond)
       checked.take('k', 6)
@@ -45,7 +47,7 @@ export function time(name: string, fixture: Fixtures, policyOf: MakePolicy): voi
   test(`I3 ${name}: nothing wraps in 30 years of use`, () => {
     const { limiter, clock } = fixture(tenASecond)
     const untilMs = clock.nowMs() + 30 * YEAR_MS
-    for (let days = 0.1; clock.nowMs() < untilMs; days = days > 50 ? 0.1 : days * 1.3) {
+    for (let days = 0.1; clock.nowMs() < untilMs; days = days > 50 ? 0.1 : days * (1 + 0.3 / fixture.store.share)) {
       assert.equal(admitted(limiter, 'k', 15), 10)
       assert.ok(limiter.peek('k').resetAfterMs <= 2000)
       clock.advance(days * DAY_MS)

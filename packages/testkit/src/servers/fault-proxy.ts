@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { DelayLine } from './delay-line.js'
 import type { RedisProcess } from './redis-process.js'
 
 /** What a network does to those who use it. */
@@ -29,6 +30,10 @@ export class FaultProxy {
   private readonly target: Pick<RedisProcess, 'host' | 'port'>
   private readonly pairs = new Set<Pair>()
   private fault: Fault = { kind: 'none' }
+  /** Pieces that came from clients so far, one at least for each write that arrived apart. */
+  pieces = 0
+  /** Connections that were asked for so far, refused ones among them. */
+  connections = 0
 
   private constructor(server: Server, port: number, target: Pick<RedisProcess, 'host' | 'port'>) {
     this.server = server
@@ -75,6 +80,7 @@ export class FaultProxy {
   }
 
   private joined(client: Socket): void {
+    this.connections++
     if (this.fault.kind === 'cut') {
       client.resetAndDestroy()
       return
@@ -97,23 +103,16 @@ export class FaultProxy {
 
   /** Passes on what comes, in order, as late as the fault of the moment says. */
   private pipe(from: Socket, to: Socket, isRequest: boolean): void {
-    let lastMs = 0
-    from.on('data', (chunk) => {
+    const line = new DelayLine((chunk) => void to.write(chunk))
+    from.on('data', (chunk: Buffer) => {
+      if (isRequest) this.pieces++
       const { fault } = this
       if (fault.kind === 'black-hole' || (fault.kind === 'half-open' && !isRequest)) return
       if (fault.kind === 'slow-close') {
         if (!isRequest) return
-        to.write(chunk)
         setTimeout(() => from.end(), fault.afterMs)
-        return
       }
-      if (fault.kind !== 'latency') {
-        to.write(chunk)
-        return
-      }
-      const dueMs = Math.max(lastMs, performance.now() + fault.delayMs + Math.random() * (fault.jitterMs ?? 0))
-      lastMs = dueMs
-      setTimeout(() => to.write(chunk), dueMs - performance.now())
+      line.pass(chunk, fault.kind === 'latency' ? fault.delayMs + Math.random() * (fault.jitterMs ?? 0) : 0)
     })
     from.on('end', () => to.end())
   }

@@ -1,27 +1,25 @@
 import { createServer } from 'node:net'
 
-/** Ports of this machine that nobody listens on now. */
+/** Below what systems give to outgoing connections, so that nobody gets one by chance. */
+const LOWEST = 10_000
+const PORTS = 10_000
+/** So far above is where a cluster's node talks to the others. */
+const BUS = 10_000
+
+/** Ports of this machine that nobody listens on now, each with the one 10,000 above. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, listening))
-  const ports = servers.map(({ port }) => port)
-  await Promise.all(servers.map(({ close }) => close()))
-  return ports
+  const free = new Set<number>()
+  while (free.size < count) {
+    const port = LOWEST + Math.floor(Math.random() * PORTS)
+    if ((await isFree(port)) && (await isFree(port + BUS))) free.add(port)
+  }
+  return [...free]
 }
 
-/** Up to 10,000 above, where a cluster's nodes talk to each other, has to be a port too. */
-const HIGHEST = 55_000
-
-async function listening(): Promise<{ readonly port: number; close(): Promise<void> }> {
+function isFree(port: number): Promise<boolean> {
   const server = createServer()
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
   })
-  const address = server.address()
-  const close = (): Promise<void> => new Promise((resolve) => server.close(() => resolve()))
-  if (typeof address !== 'object' || address === null) throw new Error('no address')
-  if (address.port <= HIGHEST) return { port: address.port, close }
-  const other = await listening()
-  await close()
-  return other
 }

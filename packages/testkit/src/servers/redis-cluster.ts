@@ -1,13 +1,22 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
+import { FaultProxy } from './fault-proxy.js'
 import { freePorts } from './free-ports.js'
+import { redisCli } from './redis-cli.js'
 import { RedisProcess } from './redis-process.js'
+import { until } from './until.js'
 
-const run = promisify(execFile)
-const READY_MS = 30_000
-const ASK_MS = 50
 /** Short, so that tests of a failover are: a node that is silent for so long is taken for failed. */
 const NODE_TIMEOUT_MS = 1000
+/** As in {@link freePorts}. */
+const BUS = 10_000
+/** A manual failover that takes longer was given up. */
+const FAILOVER_MS = 6000
+
+interface NodeView {
+  readonly node: RedisProcess
+  readonly flags: string
+  readonly primaryId: string | undefined
+  readonly slots: (readonly [from: number, to: number])[]
+}
 
 export interface RedisClusterOptions {
   readonly primaries?: number
@@ -18,6 +27,8 @@ export interface RedisClusterOptions {
 /** A real Redis Cluster on loopback: 3 primaries with a replica each unless told otherwise. */
 export class RedisCluster {
   readonly nodes: RedisProcess[]
+  /** Of each node, once {@link RedisCluster.behindProxies} was called. */
+  readonly proxies = new Map<RedisProcess, FaultProxy>()
   private readonly args: readonly string[]
 
   private constructor(nodes: RedisProcess[], args: readonly string[]) {
@@ -29,97 +40,140 @@ export class RedisCluster {
     const ports = await freePorts(primaries * (1 + replicas))
     const nodes = await Promise.all(ports.map((port) => RedisProcess.start({ port, args: [...clusterArgs(), ...args] })))
     const cluster = new RedisCluster(nodes, args)
-    await cli('--cluster', 'create', ...nodes.map(addressOf), '--cluster-replicas', String(replicas), '--cluster-yes')
+    await redisCli('--cluster', 'create', ...nodes.map(addressOf), '--cluster-replicas', String(replicas), '--cluster-yes')
     await cluster.ready()
     return cluster
   }
 
   /** Where a client may begin. */
   get roots(): { readonly host: string; readonly port: number }[] {
-    return this.nodes.map(({ host, port }) => ({ host, port }))
+    return this.nodes.map((node) => {
+      const { host, port } = this.proxies.get(node) ?? node
+      return { host, port }
+    })
+  }
+
+  /** From now on the nodes tell everybody to come through a proxy each. */
+  async behindProxies(): Promise<void> {
+    for (const node of this.nodes) {
+      const proxy = await FaultProxy.before(node)
+      this.proxies.set(node, proxy)
+      await node.ask('CONFIG', 'SET', 'cluster-announce-bus-port', String(node.port + BUS))
+      await node.ask('CONFIG', 'SET', 'cluster-announce-port', String(proxy.port))
+    }
+    const isTold = async (node: RedisProcess): Promise<boolean> => {
+      const view = await node.ask('CLUSTER', 'NODES')
+      return [...this.proxies.values()].every(({ port }) => view.includes(`:${port}@`))
+    }
+    await until('every node knows the proxies of all', async () => (await Promise.all(this.nodes.map(isTold))).every(Boolean))
   }
 
   /** The nodes that hold slots now, as any node that answers knows. */
   async primaries(): Promise<RedisProcess[]> {
-    const ports = (await this.view()).filter(({ flags, slots }) => flags.includes('master') && !flags.includes('fail') && slots > 0)
-    return this.nodes.filter(({ port }) => ports.some((node) => node.port === port))
+    const view = await this.view()
+    return view
+      .filter(({ flags, slots }) => flags.includes('master') && !flags.includes('fail') && slots.length > 0)
+      .map(({ node }) => node)
   }
 
   /** The primary of a slot. */
   async primaryOf(slot: number): Promise<RedisProcess> {
-    const reply = await this.ask('CLUSTER', 'SLOTS')
-    const numbers = reply.split('\n')
-    for (let i = 0; i + 3 < numbers.length; i++) {
-      const [from, to, host, port] = [Number(numbers[i]), Number(numbers[i + 1]), numbers[i + 2], Number(numbers[i + 3])]
-      if (host === '127.0.0.1' && slot >= from && slot <= to) return this.nodes.find((node) => node.port === port) as RedisProcess
-    }
-    throw new Error(`nobody holds slot ${slot}`)
+    const view = await this.view()
+    const holder = view.find(({ flags, slots }) => flags.includes('master') && slots.some(([from, to]) => slot >= from && slot <= to))
+    if (holder === undefined) throw new Error(`nobody holds slot ${slot}`)
+    return holder.node
+  }
+
+  /** The replica of a primary takes its place in an orderly way, so that nothing is lost; the old one follows it. */
+  async failOver(primary: RedisProcess): Promise<RedisProcess> {
+    const id = await this.idOf(primary)
+    const replica = (await this.view()).find(({ primaryId }) => primaryId === id)?.node
+    if (replica === undefined) throw new Error(`the node on port ${primary.port} has no replica`)
+    const ports = [replica.port, this.proxies.get(replica)?.port]
+    let askedMs = Number.NEGATIVE_INFINITY
+    await until(`the node on port ${replica.port} has taken over`, async () => {
+      // On a busy machine the others may not agree in time.
+      if (performance.now() - askedMs > FAILOVER_MS) {
+        askedMs = performance.now()
+        await replica.ask('CLUSTER', 'FAILOVER').catch(() => undefined)
+      }
+      const follows = await primary.ask('INFO', 'replication')
+      const isFollowing = ports.some((port) => follows.includes(`master_port:${port}\r`))
+      return isFollowing && follows.includes('master_link_status:up')
+    })
+    return replica
   }
 
   /** Another primary joins, without slots. */
   async join(): Promise<RedisProcess> {
-    const [port = 0] = await freePorts(1)
-    const node = await RedisProcess.start({ port, args: [...clusterArgs(), ...this.args] })
-    await cli('--cluster', 'add-node', addressOf(node), addressOf(this.nodes[0] as RedisProcess))
+    const node = await RedisProcess.start({ args: [...clusterArgs(), ...this.args] })
+    await redisCli('--cluster', 'add-node', addressOf(node), addressOf(this.nodes[0] as RedisProcess))
     this.nodes.push(node)
     await this.ready()
     return node
   }
 
-  /** Moves so many slots, with their keys, to a node from all others, or from it to the others. */
+  /** Moves so many slots, with their keys, to a node from all others, or from some. */
   async reshard(to: RedisProcess, slots: number, from: readonly RedisProcess[] | 'all' = 'all'): Promise<void> {
     const ids = from === 'all' ? 'all' : (await Promise.all(from.map((node) => this.idOf(node)))).join(',')
     const moved = ['--cluster-from', ids, '--cluster-to', await this.idOf(to), '--cluster-slots', String(slots)]
-    await cli('--cluster', 'reshard', addressOf(to), ...moved, '--cluster-yes')
+    await redisCli('--cluster', 'reshard', addressOf(to), ...moved, '--cluster-yes')
   }
 
   /** A node that holds no slots leaves, and ends. */
   async leave(node: RedisProcess): Promise<void> {
     const others = this.nodes.filter((other) => other !== node)
-    await cli('--cluster', 'del-node', addressOf(others[0] as RedisProcess), await this.idOf(node))
+    await redisCli('--cluster', 'del-node', addressOf(others[0] as RedisProcess), await this.idOf(node))
     this.nodes.splice(this.nodes.indexOf(node), 1)
     await node.stop()
   }
 
-  /** Until all slots are held and every node knows all others. */
+  /** The name by which a node is known to the others. */
+  idOf(node: RedisProcess): Promise<string> {
+    return node.ask('CLUSTER', 'MYID')
+  }
+
+  /** Until all slots are held and every node that runs knows all others. */
   async ready(): Promise<void> {
-    const untilMs = performance.now() + READY_MS
-    for (;;) {
-      const states = await Promise.all(this.nodes.map((node) => stateOf(node)))
-      if (states.every((state) => /cluster_state:ok/.test(state) && state.includes(`cluster_known_nodes:${this.nodes.length}`))) return
-      if (performance.now() > untilMs) throw new Error(`the cluster is not ready after ${READY_MS} ms: ${states.join('\n')}`)
-      await new Promise((resolve) => setTimeout(resolve, ASK_MS))
+    const isReady = async (node: RedisProcess): Promise<boolean> => {
+      const state = await node.ask('CLUSTER', 'INFO').catch(() => '')
+      return state.includes('cluster_state:ok') && state.includes(`cluster_known_nodes:${this.nodes.length}\r`)
     }
+    await until('the cluster is ready', async () => (await Promise.all(this.nodes.map(isReady))).every(Boolean))
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.nodes.map((node) => node.stop()))
+    await Promise.all([...this.proxies.values(), ...this.nodes].map((server) => server.stop()))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop()
   }
 
-  private async idOf({ port }: RedisProcess): Promise<string> {
-    return (await cli('-p', String(port), 'CLUSTER', 'MYID')).trim()
-  }
-
-  private async view(): Promise<{ readonly port: number; readonly flags: string; readonly slots: number }[]> {
-    const lines = (await this.ask('CLUSTER', 'NODES')).trim().split('\n')
-    return lines.map((line) => {
-      const [, address = '', flags = '', , , , , , ...slots] = line.split(' ')
-      return { port: Number(/:(\d+)@/.exec(address)?.[1]), flags, slots: slots.length }
+  /** As the first node that answers sees it. */
+  private async view(): Promise<NodeView[]> {
+    const lines = (await this.ask('CLUSTER', 'NODES')).split('\n')
+    return lines.flatMap((line) => {
+      const [, address = '', flags = '', primaryId, , , , , ...ranges] = line.trim().split(' ')
+      const port = Number(/:(\d+)@/.exec(address)?.[1])
+      const node = this.nodes.find((own) => own.port === port || this.proxies.get(own)?.port === port)
+      const slots = ranges.filter((range) => !range.startsWith('[')).map((range) => boundsOf(range))
+      return node === undefined ? [] : [{ node, flags, primaryId, slots }]
     })
   }
 
-  /** Of the first node that answers. */
   private async ask(...command: readonly string[]): Promise<string> {
-    for (const { port } of this.nodes) {
-      const reply = await cli('-p', String(port), ...command).catch(() => undefined)
+    for (const node of this.nodes) {
+      const reply = await node.ask(...command).catch(() => undefined)
       if (reply !== undefined) return reply
     }
     throw new Error('no node of the cluster answers')
   }
+}
+
+function boundsOf(range: string): readonly [number, number] {
+  const [from, to = from] = range.split('-').map(Number)
+  return [from as number, to as number]
 }
 
 function clusterArgs(): string[] {
@@ -128,13 +182,4 @@ function clusterArgs(): string[] {
 
 function addressOf({ host, port }: RedisProcess): string {
   return `${host}:${port}`
-}
-
-function stateOf({ port }: RedisProcess): Promise<string> {
-  return cli('-p', String(port), 'CLUSTER', 'INFO').catch((error) => String(error))
-}
-
-async function cli(...args: readonly string[]): Promise<string> {
-  const { stdout } = await run('redis-cli', [...args], { timeout: READY_MS })
-  return stdout
 }

@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePorts } from './free-ports.js'
+import { redisCli } from './redis-cli.js'
+import { until } from './until.js'
 
-const START_MS = 10_000
-const ASK_MS = 20
 /** Servers that still run when this process ends, for whatever reason, end with it. */
 const running = new Set<ChildProcess>()
 process.once('exit', () => {
@@ -13,7 +14,8 @@ process.once('exit', () => {
 })
 
 export interface RedisProcessOptions {
-  readonly port: number
+  /** One that is free unless given. */
+  readonly port?: number
   /** Further arguments, such as `--cluster-enabled yes`. */
   readonly args?: readonly string[]
   /** A file of settings, which the server may write to. */
@@ -30,14 +32,15 @@ export class RedisProcess {
   private readonly folder = mkdtempSync(join(tmpdir(), 'sluicegate-redis-'))
   private child: ChildProcess | undefined
 
-  private constructor(options: RedisProcessOptions) {
+  private constructor(port: number, options: RedisProcessOptions) {
     this.options = options
-    this.port = options.port
+    this.port = port
   }
 
   /** Resolves when it answers. */
-  static async start(options: RedisProcessOptions): Promise<RedisProcess> {
-    const server = new RedisProcess(options)
+  static async start(options: RedisProcessOptions = {}): Promise<RedisProcess> {
+    const [free = 0] = options.port === undefined ? await freePorts(1) : []
+    const server = new RedisProcess(options.port ?? free, options)
     await server.start()
     return server
   }
@@ -48,7 +51,8 @@ export class RedisProcess {
 
   /** Starts it, or starts it again after {@link kill}: with what it had on disk, which is nothing unless `args` say so. */
   async start(): Promise<void> {
-    const { port, args = [], file, command = 'redis-server' } = this.options
+    const { port } = this
+    const { args = [], file, command = 'redis-server' } = this.options
     // A sentinel keeps nothing, and knows none of these settings.
     const kept = file === undefined ? ['--save', '', '--appendonly', 'no'] : []
     const own = [...(file === undefined ? [] : [file]), '--port', String(port), '--bind', this.host, '--dir', this.folder, ...kept]
@@ -59,15 +63,20 @@ export class RedisProcess {
     child.stdout?.on('data', (chunk: Buffer) => {
       log = (log + chunk.toString()).slice(-4000)
     })
+    let hasEnded = false
     const ended = new Promise<never>((_, reject) => {
-      child.once('error', reject)
+      child.once('error', (error) => {
+        hasEnded = true
+        reject(error)
+      })
       child.once('exit', (code) => {
+        hasEnded = true
         running.delete(child)
         reject(new Error(`${command} on port ${port} ended (${code}): ${log}`))
       })
     })
     ended.catch(() => undefined)
-    await Promise.race([ended, this.answers()])
+    await Promise.race([ended, until(`the server on port ${port} answers`, () => hasEnded || isReady(this.host, port, child.pid))])
   }
 
   /** Ends it at once, as a crash would. */
@@ -82,6 +91,17 @@ export class RedisProcess {
 
   resume(): void {
     this.child?.kill('SIGCONT')
+  }
+
+  /** What it answers to a command, as `redis-cli` prints it. */
+  ask(...command: readonly string[]): Promise<string> {
+    return redisCli('-h', this.host, '-p', String(this.port), ...command)
+  }
+
+  /** How often it has run a command since it started, or since `CONFIG RESETSTAT`. */
+  async callsOf(command: string): Promise<number> {
+    const stats = await this.ask('INFO', 'commandstats')
+    return Number(new RegExp(`^cmdstat_${command}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0)
   }
 
   /** Ends it and removes its folder. */
@@ -103,26 +123,24 @@ export class RedisProcess {
       child.kill(signal)
     })
   }
-
-  private async answers(): Promise<void> {
-    const untilMs = performance.now() + START_MS
-    while (!(await ponged(this.host, this.port))) {
-      if (performance.now() > untilMs) throw new Error(`the server on port ${this.port} did not answer within ${START_MS} ms`)
-      await new Promise((resolve) => setTimeout(resolve, ASK_MS))
-    }
-  }
 }
 
-/** Whether a server takes commands, one that is loading does not. */
-function ponged(host: string, port: number): Promise<boolean> {
+/** Whether this very process takes commands: one that is loading does not, and another may have got the port. */
+function isReady(host: string, port: number, pid: number | undefined): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(port, host, () => socket.write('PING\r\n'))
-    const end = (answer: boolean) => () => {
+    const socket = connect(port, host, () => socket.write('PING\r\nINFO server\r\n'))
+    const end = (answer: boolean): void => {
       socket.destroy()
       resolve(answer)
     }
-    socket.once('data', (data) => end(data.toString().startsWith('+PONG'))())
-    socket.once('error', end(false))
-    socket.setTimeout(1000, end(false))
+    let answer = ''
+    socket.on('data', (data) => {
+      answer += data.toString()
+      if (answer.startsWith('-')) end(false)
+      else if (answer.includes('tcp_port:')) end(answer.startsWith('+PONG') && answer.includes(`process_id:${pid}\r\n`))
+    })
+    socket.once('error', () => end(false))
+    socket.once('close', () => end(false))
+    socket.setTimeout(1000, () => end(false))
   })
 }

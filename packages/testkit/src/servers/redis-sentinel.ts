@@ -3,13 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePorts } from './free-ports.js'
 import { RedisProcess } from './redis-process.js'
+import { until } from './until.js'
 
 /** So long a primary has to be silent before its replica takes over. */
 const DOWN_AFTER_MS = 500
+const NAME = 'sluicegate'
 
 /** A primary, its replica, and three sentinels that watch them, on loopback. */
 export class RedisSentinel {
-  readonly name = 'sluicegate'
+  readonly name = NAME
   readonly servers: readonly RedisProcess[]
   readonly sentinels: readonly RedisProcess[]
   private readonly folder: string
@@ -21,18 +23,34 @@ export class RedisSentinel {
   }
 
   static async start(): Promise<RedisSentinel> {
-    const [primaryPort = 0, replicaPort = 0, ...ports] = await freePorts(5)
-    const primary = await RedisProcess.start({ port: primaryPort })
-    const replica = await RedisProcess.start({ port: replicaPort, args: ['--replicaof', '127.0.0.1', String(primaryPort)] })
+    const primary = await RedisProcess.start()
+    const replica = await RedisProcess.start({ args: ['--replicaof', primary.host, String(primary.port)] })
     const folder = mkdtempSync(join(tmpdir(), 'sluicegate-sentinel-'))
     const sentinels = await Promise.all(
-      ports.map((port) => {
+      (await freePorts(3)).map((port) => {
         const file = join(folder, `${port}.conf`)
-        writeFileSync(file, configOf(primaryPort))
+        writeFileSync(file, configOf(primary.port))
         return RedisProcess.start({ port, file, args: ['--sentinel'] })
       }),
     )
-    return new RedisSentinel([primary, replica], sentinels, folder)
+    const watched = new RedisSentinel([primary, replica], sentinels, folder)
+    await until('all sentinels know each other and the replica', () => watched.isReady())
+    return watched
+  }
+
+  /** Where a client asks for the primary. */
+  get roots(): { readonly host: string; readonly port: number }[] {
+    return this.sentinels.map(({ host, port }) => ({ host, port }))
+  }
+
+  /** Who is the primary now, as a sentinel that answers says. */
+  async primary(): Promise<RedisProcess> {
+    for (const sentinel of this.sentinels) {
+      const address = await sentinel.ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME).catch(() => '')
+      const found = this.servers.find(({ port }) => address.split('\n').includes(String(port)))
+      if (found !== undefined) return found
+    }
+    throw new Error('no sentinel knows a primary')
   }
 
   async stop(): Promise<void> {
@@ -43,14 +61,18 @@ export class RedisSentinel {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop()
   }
+
+  private async isReady(): Promise<boolean> {
+    const infos = await Promise.all(this.sentinels.map((sentinel) => sentinel.ask('INFO', 'sentinel')))
+    return infos.every((info) => info.includes('status=ok') && info.includes('slaves=1,sentinels=3'))
+  }
 }
 
 function configOf(primaryPort: number): string {
-  const name = 'sluicegate'
   return [
-    `sentinel monitor ${name} 127.0.0.1 ${primaryPort} 2`,
-    `sentinel down-after-milliseconds ${name} ${DOWN_AFTER_MS}`,
-    `sentinel failover-timeout ${name} 5000`,
+    `sentinel monitor ${NAME} 127.0.0.1 ${primaryPort} 2`,
+    `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
+    `sentinel failover-timeout ${NAME} 5000`,
     '',
   ].join('\n')
 }

@@ -14,7 +14,7 @@ export function isGlide(client: unknown): client is GlideClient {
 /** It brings a script to the server of its first key. */
 export function glideRunner(client: GlideClient): ScriptRunner {
   // Only the cluster's client knows routes.
-  const isCluster = 'getAllRoutes' in client || client.constructor.name === 'GlideClusterClient'
+  const isCluster = 'invokeScriptWithRoute' in client
   return {
     client: 'valkey-glide',
     isCluster,

@@ -15,7 +15,21 @@ export interface IoredisClient {
 interface Command {
   readonly promise: Promise<unknown>
   reject: (error: Error) => void
-  toWritable: (socket: object) => string | Uint8Array
+  toWritable(socket: Socket): string | Uint8Array
+}
+
+/** One that is guarded: whether it went out as a PING, whether it may go out as itself, and what its rejection leads to. */
+interface GuardedCommand extends Command {
+  readonly isLost: boolean
+  maySend: boolean
+  rejection: Command['reject']
+}
+
+/** The socket that a command is about to be written to. */
+interface Socket {
+  readonly writableCorked: number
+  cork(): void
+  uncork(): void
 }
 
 type CommandClass = new (name: string, args: readonly string[], options: object) => Command
@@ -34,14 +48,14 @@ export function isIoredis(client: unknown): client is IoredisClient {
  * to behave, nothing of this is charged twice: a command that comes up for the wire once more goes out as a PING, and rejects.
  */
 export function ioredisRunner(client: IoredisClient): ScriptRunner {
-  const Command = commandClassOf(client)
+  const Command = sentOnce(commandClassOf(client))
   const { keyPrefix } = client.options as { readonly keyPrefix?: string }
-  const send = ([name = '', ...args]: readonly string[]): Promise<unknown> => {
+  const sendTo = (target: IoredisClient, [name = '', ...args]: readonly string[]): Promise<unknown> => {
     const command = new Command(name, args, { replyEncoding: 'utf8', keyPrefix })
-    const lost = sentOnce(command)
-    client.sendCommand(command as never)
+    // The promise that counts is the command's own.
+    Promise.resolve(target.sendCommand(command as never)).catch(() => undefined)
     return command.promise.then((reply) => {
-      if (lost()) throw new Error('the connection was lost before the reply came')
+      if (command.isLost) throw new Error('the connection was lost before the reply came')
       return reply
     })
   }
@@ -51,36 +65,52 @@ export function ioredisRunner(client: IoredisClient): ScriptRunner {
     isCluster: client.isCluster === true,
     // What it knows of slots is its own affair, and may change its shape.
     serverOf: (slot) => client.slots?.[slot]?.[0],
-    send: (_key, command) => send(command),
-    sendToAll: ([name = '', ...args]) => Promise.all(nodes().map((node) => node.call(name, ...args))),
+    send: (_key, command) => sendTo(client, command),
+    sendToAll: async (command) => {
+      // A cluster knows its nodes from its first command on.
+      if (nodes().length === 0) await sendTo(client, ['PING'])
+      return Promise.all(nodes().map((node) => sendTo(node, command)))
+    },
   }
 }
 
-/** Guards a command; answers whether it went out as a PING. */
-function sentOnce(command: Command): () => boolean {
-  let maySend = true
-  let isLost = false
-  const write = command.toWritable.bind(command)
-  command.toWritable = (socket) => {
-    isLost = !maySend
-    maySend = false
-    return isLost ? PING : write(socket)
+/** Commands of a class of the client that go out once, and then as a PING. */
+function sentOnce(Base: CommandClass): new (...args: ConstructorParameters<CommandClass>) => GuardedCommand {
+  class SentOnce extends Base {
+    isLost = false
+    maySend = true
+
+    override toWritable(socket: Socket): string | Uint8Array {
+      this.isLost = !this.maySend
+      this.maySend = false
+      gather(socket)
+      return this.isLost ? PING : super.toWritable(socket)
+    }
   }
-  // A cluster puts a function of its own here, which sends the command elsewhere.
-  let { reject } = command
-  Object.defineProperty(command, 'reject', {
-    get() {
-      const current = reject
+  // The client sets it as it makes a command; a cluster puts a function of its own here, which sends the command elsewhere. On the prototype:
+  // to define it for each command costs as much as to make one.
+  Object.defineProperty(SentOnce.prototype, 'reject', {
+    get(this: GuardedCommand) {
+      const current = this.rejection
       return (error: Error) => {
-        if (REFUSAL.test(error.message)) maySend = true
-        current.call(command, error)
+        if (REFUSAL.test(error.message)) this.maySend = true
+        current.call(this, error)
       }
     },
-    set(next: typeof reject) {
-      reject = next
+    set(this: GuardedCommand, next: Command['reject']) {
+      this.rejection = next
     },
   })
-  return () => isLost
+  return SentOnce as unknown as new (
+    ...args: ConstructorParameters<CommandClass>
+  ) => GuardedCommand
+}
+
+/** What is written in one turn goes out in one piece. */
+function gather(socket: Socket): void {
+  if (socket.writableCorked !== 0) return
+  socket.cork()
+  queueMicrotask(() => socket.uncork())
 }
 
 /** The class of the client's own version, without importing it: taken from a command that is made and not sent. */
@@ -88,7 +118,11 @@ function commandClassOf(client: IoredisClient): CommandClass {
   let made: object | undefined
   const catcher = Object.create(client, {
     options: { value: { ...client.options, enableAutoPipelining: false } },
-    sendCommand: { value: (command: object) => void (made = command) },
+    sendCommand: {
+      value: (command: object) => {
+        made = command
+      },
+    },
   }) as IoredisClient
   catcher.call('PING')
   return (made as object).constructor as CommandClass

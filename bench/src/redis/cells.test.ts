@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type Cell, cellName, type FleetRun } from './cell.js'
+import { CellFiles } from './cell-files.js'
+import { cellGroups } from './cells.js'
+import { TOPOLOGIES } from './place.js'
+
+test('no two cells share a file', () => {
+  const names = TOPOLOGIES.flatMap((topology) => cellGroups(topology).flat()).map(cellName)
+  assert.equal(new Set(names).size, names.length)
+  assert.ok(names.every((name) => /^[\w.-]+$/.test(name)))
+})
+
+test('cells that are measured side by side differ only in who decides', () => {
+  for (const cells of cellGroups('cluster')) {
+    assert.equal(new Set(cells.map(({ contender, ...setting }) => JSON.stringify(setting))).size, 1)
+  }
+})
+
+test('what was measured before an interruption is still there', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-cells-'))
+  try {
+    const cell: Cell = { contender: 'batch borrow', topology: 'cluster', shape: 'hot_key', callers: 16, pace: 0 }
+    const run = (takes: number): FleetRun => ({ takes }) as FleetRun
+    assert.deepEqual(new CellFiles(folder).read(cell), { cell, runs: [] })
+    new CellFiles(folder).add(cell, run(1))
+    new CellFiles(folder).add(cell, run(2))
+    assert.deepEqual(new CellFiles(folder).read(cell).runs, [run(1), run(2)])
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})

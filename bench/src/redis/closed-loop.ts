@@ -1,0 +1,77 @@
+import { sink } from '../walk.js'
+import type { FleetContender } from './fleet-contender.js'
+import { type Stint, Tally } from './stint.js'
+
+/** Decisions made in the process, by all callers together, before the event loop looks for replies again. */
+const DECISIONS_A_TURN = 256
+/** Of a contender that decides in nanoseconds one in so many is timed: two readings of the clock would cost as much as it does. */
+const TIMED_IN_PROCESS = 31
+
+/**
+ * As many callers as there are `keyOf`, each with one question at a time, and the next as soon as it has its answer, for `ms`. Stalls hide
+ * here, as nobody asks during one: what a decision takes from when it was due is measured by `paced`.
+ *
+ * @param keyOf for each caller the number of its key.
+ */
+export function closedLoop(contender: FleetContender, keys: readonly string[], keyOf: readonly number[], ms: number): Promise<Stint> {
+  const { take, passed, awaited } = contender
+  const slice = Math.max(1, Math.floor(DECISIONS_A_TURN / keyOf.length))
+  const stride = awaited ? 1 : TIMED_IN_PROCESS
+  return new Promise((resolve, reject) => {
+    const tally = new Tally(keys.length)
+    let callers = keyOf.length
+    let ready: number[] = []
+    let untilTimed = stride
+    let isTurnDue = false
+    const untilMs = performance.now() + ms
+    let isOver = false
+
+    const leave = (): void => {
+      if (--callers === 0) resolve(tally.stint())
+    }
+    const answered = (caller: number, key: number, isAdmitted: boolean, fromMs: number | undefined): void => {
+      const nowMs = performance.now()
+      isOver = nowMs >= untilMs
+      tally.count(key, isAdmitted, fromMs === undefined ? undefined : nowMs - fromMs)
+      go(caller)
+    }
+    const go = (caller: number): void => {
+      if (isOver) {
+        leave()
+        return
+      }
+      const key = keyOf[caller] as number
+      const name = keys[key] as string
+      for (let left = slice; left > 0; left--) {
+        let fromMs: number | undefined
+        if (--untilTimed === 0) {
+          untilTimed = stride
+          fromMs = performance.now()
+        }
+        const answer = take(name)
+        sink.last = answer
+        if (answer instanceof Promise) {
+          answer.then(
+            (later) => answered(caller, key, passed(later), fromMs),
+            // A denial may come as a rejection; an error is none.
+            (denial) => (denial instanceof Error ? reject(denial) : answered(caller, key, false, fromMs)),
+          )
+          return
+        }
+        tally.count(key, passed(answer), fromMs === undefined ? undefined : performance.now() - fromMs)
+      }
+      ready.push(caller)
+      if (isTurnDue) return
+      isTurnDue = true
+      setImmediate(turn)
+    }
+    const turn = (): void => {
+      isTurnDue = false
+      isOver = performance.now() >= untilMs
+      const going = ready
+      ready = []
+      for (const caller of going) go(caller)
+    }
+    for (const caller of keyOf.keys()) go(caller)
+  })
+}

@@ -1,0 +1,31 @@
+// A process with one contender in it, connected to servers that its parent started. Reads `run` lines, runs one run for each on keys that
+// nobody has used, and answers a line of JSON.
+import { createInterface } from 'node:readline'
+import { closedLoop } from './closed-loop.js'
+import { FLEET_CONTENDERS } from './contenders.js'
+import type { FleetJob, FleetStint } from './fleet-job.js'
+import { paced } from './paced.js'
+import type { Stint } from './stint.js'
+
+const WARM_UP_MS = 500
+
+const { cell, place, ms, prefix } = JSON.parse(process.argv[2] ?? '') as FleetJob
+const { callers, shape, pace } = cell
+const contender = await FLEET_CONTENDERS[cell.contender](place)
+const keyOf = Array.from({ length: callers }, (_, caller) => (shape === 'hot_key' ? 0 : caller))
+
+await stint('warm', WARM_UP_MS)
+console.log('ready')
+let runs = 0
+for await (const line of createInterface({ input: process.stdin })) {
+  if (line !== 'run') break
+  const before = contender.withoutStore?.() ?? 0
+  const found: FleetStint = { ...(await stint(String(runs++), ms)), withoutStore: (contender.withoutStore?.() ?? 0) - before }
+  console.log(JSON.stringify(found))
+}
+process.exit(0)
+
+function stint(run: string, forMs: number): Promise<Stint> {
+  const keys = Array.from({ length: shape === 'hot_key' ? 1 : callers }, (_, key) => `${prefix}-${run}-user-${key}`)
+  return pace > 0 ? paced(contender, keys, keyOf, forMs, pace) : closedLoop(contender, keys, keyOf, forMs)
+}

@@ -1,0 +1,92 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { load, machine } from '../machine.js'
+import { verdictsText } from '../report.js'
+import { installRivals, rivalVersions } from '../rivals.js'
+import { tableText } from '../study/study-table.js'
+import { CellFiles } from './cell-files.js'
+import { cellGroups } from './cells.js'
+import { FLEET_CONTENDER_NAMES, type FleetContenderName } from './contenders.js'
+import { FULL, QUICK } from './fleet-effort.js'
+import type { FleetResults } from './fleet-results.js'
+import { fleetTables } from './fleet-tables.js'
+import { fleetVerdicts } from './fleet-verdicts.js'
+import { measureCells } from './measure-cells.js'
+import { TOPOLOGIES, type Topology } from './place.js'
+import { serverVersion, startServers } from './servers.js'
+
+const RESULTS = fileURLToPath(new URL('../../results/', import.meta.url))
+
+const USAGE = `npm run bench:redis -- [--quick] [--fresh] [--only NAME]... [--topology NAME]... [--callers N]...
+
+  --quick          one short run of each cell: a first look, no figures to quote; into bench/results/local
+  --fresh          measure all cells anew; without it those that are there are kept, and a run that was interrupted goes on
+  --only NAME      one contender, may be given again: ${FLEET_CONTENDER_NAMES.join('; ')}
+  --topology NAME  ${TOPOLOGIES.join(' or ')}
+  --callers N      only the cells of so many callers`
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    fresh: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true, default: [] },
+    topology: { type: 'string', multiple: true, default: [] },
+    callers: { type: 'string', multiple: true, default: [] },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+// The servers end when this process exits, and it would not by itself when it is ended.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+
+if (values.help) console.log(USAGE)
+else await run()
+
+async function run(): Promise<void> {
+  const contenders = chosen<FleetContenderName>('contender', values.only, FLEET_CONTENDER_NAMES)
+  const topologies = chosen<Topology>('topology', values.topology, TOPOLOGIES)
+  installRivals()
+  const effort = values.quick ? QUICK : FULL
+  const folder = `${RESULTS}${values.quick ? 'local/redis' : 'redis'}`
+  if (values.fresh) rmSync(folder, { recursive: true, force: true })
+  const files = new CellFiles(folder)
+  const loadBefore = load()
+  for (const topology of topologies) {
+    const { place, stop } = await startServers(topology)
+    try {
+      for (const cells of cellGroups(topology, contenders)) {
+        const [first] = cells
+        if (first === undefined || (values.callers.length > 0 && !values.callers.includes(String(first.callers)))) continue
+        console.error(
+          `${topology}, ${first.shape}, ${first.callers} callers${first.pace > 0 ? `, ${first.pace} questions a second` : ''} ...`,
+        )
+        await measureCells(place, cells, effort, files)
+      }
+    } finally {
+      await stop()
+    }
+  }
+  // All cells that there are, whichever were asked for this time.
+  const cells = TOPOLOGIES.flatMap((topology) => cellGroups(topology).flat()).map((cell) => files.read(cell))
+  const about = {
+    kind: 'redis',
+    finishedAt: new Date().toISOString(),
+    machine: machine(),
+    server: serverVersion(),
+    rivals: rivalVersions(),
+  } as const
+  const results: FleetResults = { ...about, effort, loadBefore, loadAfter: load(), cells: cells.filter(({ runs }) => runs.length > 0) }
+  for (const table of fleetTables(results)) console.log(tableText(table))
+  const verdicts = fleetVerdicts(results)
+  if (verdicts.length > 0) console.log(verdictsText(verdicts))
+  writeFileSync(`${folder}.json`, `${JSON.stringify(results)}\n`)
+  console.log(`\nwritten to ${folder}.json`)
+}
+
+function chosen<Name extends string>(what: string, wanted: readonly string[], all: readonly Name[]): readonly Name[] {
+  const unknown = wanted.filter((name) => !all.includes(name as Name))
+  if (unknown.length === 0) return wanted.length > 0 ? all.filter((name) => wanted.includes(name)) : all
+  console.error(`no ${what} ${unknown.join(', ')}\n\n${USAGE}`)
+  process.exit(2)
+}

@@ -1,0 +1,29 @@
+import { execFileSync } from 'node:child_process'
+import { freePorts, RedisCluster, RedisProcess } from 'sluicegate-testkit'
+import type { Place, Topology } from './place.js'
+
+/** Servers that were started for a measurement, and end with it. */
+export interface Servers {
+  readonly place: Place
+  stop(): Promise<void>
+}
+
+/** A node that a full machine kept waiting has not failed: no replica is to take over in the midst of a run. */
+const PATIENT = ['--cluster-node-timeout', '30000']
+
+/** One server, or a cluster of three primaries with a replica each, on loopback. */
+export async function startServers(topology: Topology): Promise<Servers> {
+  if (topology === 'standalone') {
+    const [port = 0] = await freePorts(1)
+    const server = await RedisProcess.start({ port })
+    return { place: { topology, ports: [port] }, stop: () => server.stop() }
+  }
+  const cluster = await RedisCluster.start({ primaries: 3, replicas: 1, args: PATIENT })
+  const primaries = await cluster.primaries()
+  return { place: { topology, ports: primaries.map(({ port }) => port) }, stop: () => cluster.stop() }
+}
+
+/** What `redis-server --version` says. */
+export function serverVersion(): string {
+  return execFileSync('redis-server', ['--version'], { encoding: 'utf8' }).match(/v=(\S+)/)?.[1] ?? 'unknown'
+}

@@ -1,0 +1,53 @@
+import { createCluster, createSentinel } from '@redis/client'
+import { Cluster, Redis } from 'ioredis'
+import type { RedisClient } from 'sluicegate/redis'
+
+/** Where a client may begin to ask. */
+export interface Root {
+  readonly host: string
+  readonly port: number
+}
+
+/** A connected client. */
+export interface OpenClient {
+  readonly name: string
+  readonly client: RedisClient
+  close(): unknown
+}
+
+/** node-redis waits for 5 s, unless told otherwise, before it looks for the new primary. */
+const LOOK_AGAIN_MS = 300
+
+/** One client of each kind that tells which server has a slot, on a cluster. */
+export async function clusterClients(roots: readonly Root[]): Promise<OpenClient[]> {
+  const nodeRedis = createCluster({
+    rootNodes: roots.map(({ host, port }) => ({ url: `redis://${host}:${port}` })),
+    topologyRefreshOnReconnectionAttemptStrategy: LOOK_AGAIN_MS,
+  })
+  nodeRedis.on('error', () => undefined)
+  await nodeRedis.connect()
+  const ioredis = await connected(new Cluster(roots.map(({ host, port }) => ({ host, port }))))
+  return [
+    { name: 'node-redis', client: nodeRedis, close: () => nodeRedis.destroy() },
+    { name: 'ioredis', client: ioredis, close: () => ioredis.disconnect() },
+  ]
+}
+
+/** The same, of those who ask sentinels for the primary called so. */
+export async function sentinelClients(roots: readonly Root[], name: string): Promise<OpenClient[]> {
+  const addresses = roots.map(({ host, port }) => ({ host, port }))
+  const nodeRedis = createSentinel({ name, sentinelRootNodes: addresses })
+  nodeRedis.on('error', () => undefined)
+  await nodeRedis.connect()
+  const ioredis = await connected(new Redis({ name, sentinels: addresses }))
+  return [
+    { name: 'node-redis', client: nodeRedis, close: () => nodeRedis.destroy() },
+    { name: 'ioredis', client: ioredis, close: () => ioredis.disconnect() },
+  ]
+}
+
+async function connected<Client extends Redis | Cluster>(client: Client): Promise<Client> {
+  client.on('error', () => undefined)
+  await new Promise<void>((resolve) => client.once('ready', () => resolve()))
+  return client
+}

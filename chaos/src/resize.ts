@@ -1,0 +1,81 @@
+import { tokenBucket } from 'sluicegate'
+import { createRedisLimiter, type FleetLimiter } from 'sluicegate/redis'
+import { FleetLoad, RedisCluster, until } from 'sluicegate-testkit'
+import { clusterClients } from './clients.js'
+
+const KEYS = Array.from({ length: 300 }, (_, i) => `user:${i}`)
+/** So slow a rate that nothing comes back meanwhile: totals are exact. */
+const BURST = 10_000
+const POLICY = tokenBucket({ limit: 1, window: '6h', burst: BURST, name: 'resize' })
+
+export interface ResizeReport {
+  readonly slots: number
+  readonly seconds: number
+  readonly clients: readonly {
+    readonly name: string
+    readonly takes: number
+    readonly errors: number
+    /** Calls that the client gave up. */
+    readonly failures: number
+    readonly slowestMs: number
+    /** Keys of which the store charged something else than callers got. */
+    readonly wrongKeys: number
+  }[]
+}
+
+/** A fourth primary joins a 3+3 cluster, gets `slots` slots, gives them back and leaves, all under load. */
+export async function resize(slots: number, told: (line: string) => void = () => undefined): Promise<ResizeReport> {
+  await using cluster = await RedisCluster.start()
+  const clients = await clusterClients(cluster.roots)
+  const subjects = clients.map(({ name, client }) => {
+    const limiter = createRedisLimiter(POLICY, { client, prefix: name, mode: 'exact', outage: 'closed', timeoutMs: 20_000 })
+    return { name, limiter, load: new FleetLoad(limiter, { keys: KEYS, callers: 16 }) }
+  })
+  const beganMs = performance.now()
+  try {
+    const old = await cluster.primaries()
+    const fourth = await cluster.join()
+    told('a fourth primary has joined')
+    await cluster.reshard(fourth, slots)
+    told(`it has ${slots} slots`)
+    for (const [i, primary] of old.entries()) await cluster.reshard(primary, shareOf(slots, old.length, i), [fourth])
+    told('it has given them back')
+    await cluster.leave(fourth)
+    await Promise.all(subjects.map(({ load }) => load.stop()))
+    const reports = subjects.map(async ({ name, limiter, load }) => ({
+      name,
+      takes: load.takes.length,
+      errors: load.errors.length,
+      failures: limiter.stats().storeFailures,
+      slowestMs: Math.round(load.slowestMs),
+      wrongKeys: await wrongKeys(limiter, load),
+    }))
+    return { slots, seconds: Math.round((performance.now() - beganMs) / 1000), clients: await Promise.all(reports) }
+  } finally {
+    await Promise.all(subjects.map(({ load }) => load.stop()))
+    for (const client of clients) client.close()
+  }
+}
+
+function shareOf(slots: number, primaries: number, i: number): number {
+  const share = Math.floor(slots / primaries)
+  return i === primaries - 1 ? slots - share * (primaries - 1) : share
+}
+
+/** Also of what the client still thinks is on the node that has left the store is asked, not the limiter by itself. */
+async function charged(limiter: FleetLimiter, key: string): Promise<number> {
+  let tokens = 0
+  await until(`the store tells of ${key}`, async () => {
+    const { source, remaining } = await limiter.peek(key)
+    tokens = BURST - remaining
+    return source === 'store'
+  })
+  return tokens
+}
+
+async function wrongKeys(limiter: FleetLimiter, { takes }: FleetLoad): Promise<number> {
+  const admitted = new Map<string, number>()
+  for (const { key, decision } of takes) if (decision.allowed) admitted.set(key, (admitted.get(key) ?? 0) + 1)
+  const tokens = await Promise.all(KEYS.map((key) => charged(limiter, key)))
+  return KEYS.filter((key, i) => tokens[i] !== (admitted.get(key) ?? 0)).length
+}

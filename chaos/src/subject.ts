@@ -1,0 +1,80 @@
+import { tokenBucket } from 'sluicegate'
+import { createRedisLimiter, type FleetLimiter } from 'sluicegate/redis'
+import { FleetLoad, type LoadedTake, type RateSpec, worstExcess } from 'sluicegate-testkit'
+import type { OpenClient } from './clients.js'
+
+/** Far less than callers ask for: only who is denied now and then can see whether too much is admitted. */
+export const RATE: RateSpec = { limit: 30, windowMs: 1000, burst: 30 }
+export const LOCAL_SHARE = 0.1
+export const TIMEOUT_MS = 100
+
+/** A limiter under load, by one client and in one mode. */
+export interface Subject {
+  readonly name: string
+  readonly limiter: FleetLimiter
+  readonly load: FleetLoad
+}
+
+/** Each client, exact and leased, with callers who ask all the time about these keys. */
+export function subjectsOn(clients: readonly OpenClient[], keys: readonly string[]): Subject[] {
+  const { limit, windowMs: window, burst } = RATE
+  return clients.flatMap(({ name, client }) =>
+    (['exact', 'leased'] as const).map((mode) => {
+      const policy = tokenBucket({ limit, window, burst, name: 'chaos' })
+      const limiter = createRedisLimiter(policy, {
+        client,
+        prefix: `${name} ${mode}`,
+        mode,
+        localShare: LOCAL_SHARE,
+        timeoutMs: TIMEOUT_MS,
+      })
+      return { name: `${name}, ${mode}`, limiter, load: new FleetLoad(limiter, { keys, callers: 3 * keys.length, restMs: 5 }) }
+    }),
+  )
+}
+
+/** What became of a subject. */
+export interface SubjectReport {
+  readonly name: string
+  readonly takes: number
+  readonly admitted: number
+  readonly errors: number
+  readonly slowestMs: number
+  /** Decisions without the store, and what was admitted by them. */
+  readonly outageDecisions: number
+  readonly outageAdmitted: number
+  /** Tokens over the policy, of the worst key in its worst interval: of what the store admitted, and of everything. */
+  readonly over: number
+  readonly overWithShare: number
+}
+
+export function reportOf({ name, load }: Subject): SubjectReport {
+  const out = load.takes.filter(({ decision }) => decision.source === 'outage')
+  return {
+    name,
+    takes: load.takes.length,
+    admitted: load.takes.filter(isAdmitted).length,
+    errors: load.errors.length,
+    slowestMs: Math.round(load.slowestMs),
+    outageDecisions: out.length,
+    outageAdmitted: out.filter(isAdmitted).length,
+    over: worstOf(load.takes.filter(({ decision }) => decision.source !== 'outage')),
+    overWithShare: worstOf(load.takes),
+  }
+}
+
+/** By key: when a caller got his answer is up to a time-out after the store gave it, which lets its rate look higher for that long. */
+function worstOf(takes: readonly LoadedTake[]): number {
+  const byKey = new Map<string, { atUs: number; cost: number }[]>()
+  for (const { key, answeredMs } of takes.filter(isAdmitted)) {
+    const admissions = byKey.get(key) ?? []
+    byKey.set(key, admissions)
+    admissions.push({ atUs: Math.round(answeredMs * 1000), cost: 1 })
+  }
+  const worst = [...byKey.values()].map((admissions) => worstExcess(RATE, admissions))
+  return Number(Math.max(0, ...worst).toFixed(1))
+}
+
+function isAdmitted({ decision }: LoadedTake): boolean {
+  return decision.allowed
+}

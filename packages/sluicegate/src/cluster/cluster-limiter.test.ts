@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { allOf, concurrency, fixedWindow, gcra, manualClock, slidingLog, tokenBucket } from '../index.js'
+import { channelPair, turns } from '../testing/channel-pair.js'
+import { fleet, START_MS } from '../testing/cluster-fixture.js'
+import { createClusterLimiter } from './create-cluster-limiter.js'
+import { serveLimiter } from './serve-limiter.js'
+
+const TEN = fixedWindow({ limit: 10, window: '1h', name: 'ten' })
+
+test('a worker that dies gives back its permits, and what it had booked ahead', async () => {
+  const permits = fleet(concurrency({ limit: 3, ttl: '1h' }))
+  await permits.limiter.take('a', 2)
+  assert.equal(permits.served.limiter.peek('a').remaining, 1)
+  permits.pair.disconnect()
+  assert.equal(permits.served.limiter.peek('a').remaining, 1)
+  permits.pair.die()
+  assert.equal(permits.served.limiter.peek('a').remaining, 3)
+
+  const bucket = fleet(gcra({ limit: 1, window: '1s', burst: 2 }))
+  await Promise.all([1, 2, 3, 4].map(() => bucket.limiter.reserve('a', 1)))
+  assert.equal(bucket.served.limiter.peek('a').retryAfterMs, 3000)
+  bucket.pair.die()
+  // The two that were there at once may have been spent.
+  assert.equal(bucket.served.limiter.peek('a').retryAfterMs, 1000)
+})
+
+test('who waits is served in the order of arrival over all workers; who gives up gives back', async () => {
+  const clock = manualClock(START_MS)
+  const policy = gcra({ limit: 1, window: '1s', burst: 1 })
+  const served = serveLimiter(policy, { clock })
+  const [first, second] = [1, 2].map(() => {
+    const pair = channelPair()
+    served.serve(pair.worker)
+    return createClusterLimiter(policy, { process: pair.parent, clock, timeoutMs: 60_000 })
+  }) as [ReturnType<typeof createClusterLimiter>, ReturnType<typeof createClusterLimiter>]
+  const order: string[] = []
+  const giveUp = new AbortController()
+  const wait = async (name: string, limiter: typeof first, signal?: AbortSignal): Promise<void> => {
+    const { allowed } = await limiter.wait('a', { ...(signal && { signal }) })
+    order.push(`${name} ${allowed}`)
+  }
+  const waits = [wait('now', first)]
+  await turns()
+  waits.push(wait('1 s', second))
+  await turns()
+  waits.push(wait('2 s', first))
+  await turns()
+  const gone = assert.rejects(wait('gone', second, giveUp.signal), /enough/)
+  await turns()
+  assert.deepEqual(order, ['now true'])
+  giveUp.abort(new Error('enough'))
+  await gone
+  await turns()
+  assert.equal(served.limiter.peek('a').retryAfterMs, 3000)
+  assert.equal((await first.wait('a', { maxWaitMs: 2999 })).allowed, false)
+  for (let seconds = 0; seconds < 2; seconds++) {
+    clock.advance(1000)
+    await turns(12)
+  }
+  await Promise.all(waits)
+  assert.deepEqual(order, ['now true', '1 s true', '2 s true'])
+})
+
+test('who waits for a permit gets it once it is released in the same worker', async () => {
+  const { limiter } = fleet(concurrency({ limit: 1, ttl: '1h' }))
+  const held = await limiter.take('a')
+  const waiting = limiter.wait('a')
+  await turns()
+  assert.equal(await held.release(), true)
+  const permit = await limiter.reset('a').then(() => waiting)
+  assert.equal(permit.allowed, true)
+  assert.equal(await permit.heartbeat(), true)
+  assert.equal(await permit.release(), true)
+  assert.equal(await permit.release(), false)
+})
+
+test('a permit that is given after its caller was told of an outage goes back', async () => {
+  const { clock, pair, limiter, served } = fleet(concurrency({ limit: 3, ttl: '1h' }), { worker: { outage: 'closed' } })
+  await turns()
+  const asked = limiter.take('a')
+  clock.advance(101)
+  clock.advance(10)
+  assert.equal((await asked).source, 'outage')
+  await turns(12)
+  assert.equal(served.limiter.peek('a').remaining, 3)
+  assert.equal(pair.toPrimary.length > 1, true)
+})
+
+test('what was used without the primary is told to it once it answers again', async () => {
+  const policy = fixedWindow({ limit: 100, window: '24h', name: 'x' })
+  const { clock, pair, limiter, served } = fleet(policy, { serve: { mode: 'exact' }, worker: { localShare: 0.1 } })
+  await turns()
+  pair.cut(true)
+  const without = Array.from({ length: 12 }, () => limiter.take('a'))
+  await turns()
+  clock.advance(101)
+  clock.advance(10)
+  const sources = (await Promise.all(without)).map(({ allowed, source }) => `${allowed} ${source}`)
+  assert.deepEqual(sources, [...Array<string>(10).fill('true outage'), 'false outage', 'false outage'])
+  pair.cut(false)
+  clock.advance(200)
+  assert.equal((await limiter.take('a')).source, 'store')
+  await turns(20)
+  assert.equal(served.limiter.peek('a').remaining, 89)
+  assert.equal(limiter.stats().accountedTokens, 10)
+})
+
+test('several policies are told each what was used of it', async () => {
+  const policy = allOf([fixedWindow({ limit: 100, window: '24h' }), gcra({ limit: 100, window: '24h', burst: 50 })], { name: 'x' })
+  const { clock, pair, limiter, served } = fleet(policy, { worker: { localShare: 0.1 } })
+  await turns()
+  pair.cut(true)
+  const without = limiter.take(['a', 'b'], 5)
+  await turns()
+  clock.advance(101)
+  clock.advance(10)
+  assert.equal((await without).source, 'outage')
+  pair.cut(false)
+  clock.advance(200)
+  assert.equal((await limiter.take(['a', 'b'])).source, 'store')
+  await turns(20)
+  assert.deepEqual(
+    served.limiter.peek(['a', 'b']).parts?.map(({ remaining }) => remaining),
+    [94, 44],
+  )
+})
+
+test('without a channel any more a worker decides as in an outage; closed, it says so', async () => {
+  const { pair, limiter } = fleet(TEN, { worker: { outage: 'local', localShare: 0.2 } })
+  await turns()
+  pair.disconnect()
+  const decisions = await Promise.all([1, 2, 3].map(() => limiter.take('a')))
+  assert.deepEqual(
+    decisions.map(({ allowed, source }) => [allowed, source]),
+    [
+      [true, 'outage'],
+      [true, 'outage'],
+      [false, 'outage'],
+    ],
+  )
+  await assert.rejects(limiter.block('a', '1s'), { code: 'OUTAGE' })
+  limiter.close()
+  assert.throws(() => limiter.take('a'), { code: 'CLOSED' })
+})
+
+test('a policy is leased as the primary says, and what the worker says of its numbers is no matter', async () => {
+  const { limiter, served } = fleet(tokenBucket({ limit: 1000, window: '1s', burst: 500, name: 'x' }))
+  await turns()
+  const first = await limiter.take('a')
+  assert.deepEqual([first.source, first.remaining], ['lease', 399])
+  served.update(tokenBucket({ limit: 2000, window: '1s', burst: 600 }))
+  await turns()
+  assert.deepEqual([limiter.policy.limit, limiter.policy.name], [2000, 'x'])
+  assert.equal((await limiter.take('b')).remaining, 399)
+})
+
+test('a log of the longest window has no room for a lease, and is asked for each time', async () => {
+  const { limiter } = fleet(slidingLog({ limit: 100, window: '366d' }))
+  await turns()
+  await limiter.take('a')
+  assert.equal((await limiter.take('a')).source, 'store')
+})
+
+test('another algorithm under the same name is told as a warning, and is an outage', async () => {
+  const pair = channelPair()
+  const served = serveLimiter(TEN)
+  served.serve(pair.worker)
+  const warned = new Promise<Error & { code?: string }>((resolve) => process.once('warning', resolve))
+  const limiter = createClusterLimiter(gcra({ limit: 5, window: '1s', name: 'ten' }), { process: pair.parent, outage: 'closed' })
+  assert.equal((await warned).code, 'SLUICEGATE_POLICY')
+  assert.equal((await limiter.take('a')).source, 'outage')
+})

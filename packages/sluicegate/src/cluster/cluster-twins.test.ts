@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  type Answer,
+  mismatchIn,
+  oracleAnswers,
+  type Sequence,
+  savedSeeds,
+  seedsFrom,
+  sequenceOf,
+  VECTOR_ALGORITHMS,
+} from 'sluicegate-testkit'
+import { manualClock } from '../clock.js'
+import { channelPair, turns } from '../testing/channel-pair.js'
+import { FleetReplay, namedPolicy } from '../testing/fleet-replay.js'
+import { createClusterLimiter } from './create-cluster-limiter.js'
+import { serveLimiter } from './serve-limiter.js'
+
+const SEQUENCES = 100
+const TIMEOUT_MS = 60_000
+
+for (const algorithm of VECTOR_ALGORITHMS) {
+  test(`${algorithm}: over a channel every verb answers what the oracle says, updates included, over ${SEQUENCES} random sequences`, async () => {
+    for (const seed of [...savedSeeds(algorithm), ...seedsFrom(1, SEQUENCES)]) {
+      const sequence = sequenceOf(seed, algorithm)
+      const mismatch = mismatchIn(sequence, oracleAnswers(sequence), await answersOverChannel(sequence))
+      assert.equal(mismatch, undefined, `seed ${seed}: ${JSON.stringify(mismatch)}`)
+    }
+  })
+}
+
+async function answersOverChannel({ policy, steps }: Sequence): Promise<(Answer | undefined)[]> {
+  const clock = manualClock(steps[0]?.atMs)
+  const { worker, parent } = channelPair()
+  const served = serveLimiter(namedPolicy(policy), { mode: 'exact', maxKeys: 64, clock })
+  served.serve(worker)
+  const limiter = createClusterLimiter(namedPolicy(policy), { process: parent, clock, timeoutMs: TIMEOUT_MS, outage: 'closed' })
+  const replay = new FleetReplay({ limiter, set: (ms) => clock.set(ms) })
+  const answers: (Answer | undefined)[] = []
+  for (const step of steps) {
+    answers.push(await replay.answer(step))
+    // It is told, and not waited for.
+    if (step.verb === 'update') await turns()
+  }
+  replay.close()
+  served.close()
+  return answers
+}

@@ -1,0 +1,116 @@
+import { checkedPolicy } from '../checked-policy.js'
+import { type Clock, preciseClock } from '../clock.js'
+import type { Decision } from '../decision.js'
+import { PolicyError } from '../errors.js'
+import { leaseUsOf } from '../lease/leasing.js'
+import type { AnswerOf } from '../permit.js'
+import type { Policy } from '../policy.js'
+import { checkChange } from '../policy-change.js'
+import { CallGuard } from '../redis/call-guard.js'
+import type { FleetLimiter } from '../redis/fleet-limiter.js'
+import { checkFleetOptions, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../redis/fleet-options.js'
+import { type FleetPorts, partsOver } from '../redis/fleet-parts.js'
+import { StoreLimiter, type StoreLimiterParts } from '../redis/store-limiter.js'
+import { ClusterAuthority } from './cluster-authority.js'
+import { ClusterVerbs } from './cluster-verbs.js'
+import { PrimaryLink } from './primary-link.js'
+import type { ParentChannel } from './worker-process.js'
+
+/** What {@link createClusterLimiter} takes beside the policy. */
+export interface ClusterLimiterOptions extends FleetOptions {
+  /** The end of the channel to the primary; default this `process`. */
+  readonly process?: ParentChannel
+  /** Times leases, waits and time-outs; default `preciseClock()`. It need not agree with that of the primary. */
+  readonly clock?: Clock
+}
+
+const OPTIONS: ReadonlySet<string> = new Set(['process', 'clock', ...FLEET_OPTIONS] satisfies (keyof ClusterLimiterOptions)[])
+const ONE_PRIMARY = { serverOf: () => undefined, slotOf: () => undefined }
+
+/**
+ * In a process that was started with a channel: the limiter that the process at its other end serves, by {@link serveLimiter}, under the name
+ * of this policy. Its numbers there are what counts: this policy's are for as long as nobody is heard from. `update` asks the primary to
+ * change the policy for all.
+ *
+ * Listening keeps the process alive, as every listener for messages does, until `close()`.
+ *
+ * @throws {PolicyError} `OPTION_INVALID` when this process has no channel, `NAME_INVALID` when it has a limiter of that name already, and on
+ * an unknown option or one out of range.
+ * @example
+ * const limiter = createClusterLimiter(tokenBucket({ limit: 100, window: '1s', name: 'api' }))
+ * const { allowed } = await limiter.take('user:42')
+ */
+export function createClusterLimiter<P extends Policy>(policy: P, options?: ClusterLimiterOptions): FleetLimiter<AnswerOf<P> & Decision>
+export function createClusterLimiter(policy: Policy, options: ClusterLimiterOptions = {}): FleetLimiter {
+  checkOptionNames(options, OPTIONS, '{ timeoutMs: 100 }')
+  checkFleetOptions(options)
+  const { process: channel = globalThis.process, clock = preciseClock(), timeoutMs = 100, ...settings } = options
+  if (typeof channel?.send !== 'function' || typeof channel.on !== 'function') {
+    throw new PolicyError('OPTION_INVALID', 'process', channel, 'has no channel: it must have been started by fork() or by node:cluster')
+  }
+  const own = checkedPolicy(policy)
+  const guard = new CallGuard(ONE_PRIMARY, clock, timeoutMs)
+  let horizonMs = 0
+  const link = new PrimaryLink({ channel, name: own.name, nowMs: () => clock.nowMs() })
+  const ports: FleetPorts = {
+    guard,
+    verbsOf: (each, leaseUs) => {
+      const isLeased = each.algorithm !== 'all-of' && leaseUs(each) > 0
+      return new ClusterVerbs({ guard, link, policy: each, clock, isLeased, leaseUs: () => leaseUsOf(horizonMs) })
+    },
+    authorityOf: (each) => new ClusterAuthority(guard, link, each),
+  }
+  const partsFor: PartsFor = (each, nextHorizonMs, without) => {
+    horizonMs = nextHorizonMs
+    return partsOver(ports, each, { ...settings, clock, horizonMs }, () => limiter, without)
+  }
+  const limiter: ClusterLimiter = new ClusterLimiter(link, own, partsFor)
+  link.open((next, nextHorizonMs) => limiter.agree(next, nextHorizonMs))
+  return limiter
+}
+
+/** @param without what decides in an outage, if it did so before. */
+type PartsFor = (policy: Policy, horizonMs: number, without?: StoreLimiterParts['outage']) => StoreLimiterParts
+
+/** What is different when the policy is another process's. */
+class ClusterLimiter extends StoreLimiter {
+  private readonly link: PrimaryLink
+  private readonly partsFor: PartsFor
+  private terms = ''
+
+  /** Nothing is leased until the primary says what is. */
+  constructor(link: PrimaryLink, policy: Policy, partsFor: PartsFor) {
+    super(partsFor(policy, 0))
+    this.link = link
+    this.partsFor = partsFor
+  }
+
+  /** The primary has said what holds. What cannot be understood changes nothing. */
+  agree(policy: unknown, horizonMs: unknown): void {
+    const terms = JSON.stringify([policy, horizonMs])
+    if (terms === this.terms || typeof horizonMs !== 'number' || !(horizonMs >= 0 && horizonMs <= 10_000)) return
+    try {
+      const next = checkedPolicy(policy)
+      checkChange(this.policy, next)
+      const { outage } = this.parts
+      outage.update(next)
+      this.parts = this.partsFor(next, horizonMs, outage)
+      this.terms = terms
+    } catch (error) {
+      if (!(error instanceof PolicyError)) throw error
+      this.link.giveUp(`the primary has another policy of this name: ${error.message}`)
+    }
+  }
+
+  override update(policy: Policy): void {
+    this.checkOpen()
+    const next = checkedPolicy(policy)
+    checkChange(this.policy, next)
+    this.link.tell('update', next)
+  }
+
+  override close(): void {
+    super.close()
+    this.link.close()
+  }
+}

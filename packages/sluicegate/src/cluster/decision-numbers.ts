@@ -1,0 +1,37 @@
+import { combined } from '../combined-decision.js'
+import type { Decision } from '../decision.js'
+import type { Policy } from '../policy.js'
+import { numbersIn, receivedTime, sentTime } from './message.js'
+
+/** Numbers of each policy: allowed, limit, remaining, retry after and reset after in milliseconds. */
+const NUMBERS = 5
+
+/** A decision as numbers, of `allOf` those of its parts: put together again they are the same decision. */
+export function numbersOfDecision({ parts, ...whole }: Decision): number[] {
+  return (parts ?? [whole]).flatMap(({ allowed, limit, remaining, retryAfterMs, resetAfterMs }) => [
+    allowed ? 1 : 0,
+    limit,
+    remaining,
+    sentTime(retryAfterMs),
+    resetAfterMs,
+  ])
+}
+
+/** The decision that the holder of the state made under `policy`. */
+export function decisionIn(answer: readonly unknown[], policy: Policy): Decision {
+  const policies = policy.policies ?? [policy]
+  const numbers = numbersIn(answer, NUMBERS * policies.length)
+  const parts = policies.map(({ name }, i): Decision => {
+    const [allowed, limit = 0, remaining = 0, retryAfterMs = 0, resetAfterMs = 0] = numbers.slice(NUMBERS * i, NUMBERS * (i + 1))
+    return {
+      allowed: allowed === 1,
+      limit,
+      remaining,
+      retryAfterMs: receivedTime(retryAfterMs),
+      resetAfterMs,
+      policy: name,
+      source: 'store',
+    }
+  })
+  return policy.policies === undefined ? (parts[0] as Decision) : combined(parts)
+}

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { firstExcess, specOf } from 'sluicegate-testkit'
+import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import { ForkedWorker } from '../testing/forked-worker.js'
+import type { ClusterLimiterOptions } from './create-cluster-limiter.js'
+import { type ServedLimiter, type ServeOptions, serveLimiter } from './serve-limiter.js'
+
+const WORKERS = 4
+/** So late that no busy machine loses an answer by it, nor a token that came too late to be spent: it is good for twice the horizon. */
+const PATIENT = { timeoutMs: 60_000 } as const
+const LONG: ServeOptions = { lease: { horizonMs: 10_000 } }
+/** A window that does not end while a test runs. */
+const YEAR = '365d'
+
+interface Fleet {
+  readonly served: ServedLimiter
+  readonly workers: ForkedWorker[]
+  /** Tokens that were handed to a worker, by takes and leases. */
+  handed(worker: ForkedWorker): number
+  start(): ForkedWorker
+}
+
+async function withFleet(
+  policy: Policy,
+  body: (fleet: Fleet) => Promise<void>,
+  { workers: count = WORKERS, ...options }: ServeOptions & { workers?: number; worker?: ClusterLimiterOptions } = {},
+): Promise<void> {
+  const { worker: own = {}, ...serve } = options
+  const served = serveLimiter(policy, serve)
+  const workers: ForkedWorker[] = []
+  const handed = new Map<ForkedWorker, number>()
+  const start = (): ForkedWorker => {
+    const worker = new ForkedWorker({ policy, options: { ...PATIENT, ...own } })
+    workers.push(worker)
+    const { child } = worker
+    const send = child.send.bind(child) as (message: unknown, done: () => void) => boolean
+    child.send = ((message: unknown, done: () => void) => {
+      handed.set(worker, (handed.get(worker) ?? 0) + tokensIn(message))
+      return send(message, done)
+    }) as typeof child.send
+    served.serve(worker.child)
+    return worker
+  }
+  for (let i = 0; i < count; i++) start()
+  try {
+    await body({ served, workers, handed: (worker) => handed.get(worker) ?? 0, start })
+  } finally {
+    await Promise.all(workers.map((worker) => worker.end('SIGKILL')))
+    served.close()
+  }
+}
+
+const EXACT_TOTALS: readonly (readonly [policy: Policy, total: number, options?: ServeOptions])[] = [
+  [tokenBucket({ limit: 1, window: '24h', burst: 1000, name: 'x' }), 1000],
+  [gcra({ limit: 1, window: '24h', burst: 1000, name: 'x' }), 1000],
+  [fixedWindow({ limit: 1000, window: YEAR, name: 'x' }), 1000],
+  [fixedWindow({ limit: 1000, window: YEAR, name: 'x' }), 1000, { mode: 'exact' }],
+  [slidingWindow({ limit: 1000, window: YEAR, name: 'x' }), 1000],
+  [slidingWindow({ limit: 1000, window: YEAR, name: 'x' }), 1000, { mode: 'exact' }],
+  [slidingLog({ limit: 1000, window: '24h', name: 'x' }), 1000],
+  [slidingLog({ limit: 1000, window: '24h', name: 'x' }), 1000, { mode: 'exact' }],
+  [concurrency({ limit: 500, ttl: '24h', name: 'x' }), 500],
+  [allOf([fixedWindow({ limit: 1000, window: YEAR }), slidingWindow({ limit: 800, window: YEAR })], { name: 'x' }), 800],
+]
+
+for (const [policy, total, options = LONG] of EXACT_TOTALS) {
+  test(`${policy.algorithm}, ${options.mode ?? 'leased if it can be'}: ${WORKERS} processes together pass exactly ${total}`, () =>
+    withFleet(
+      policy,
+      async ({ workers }) => {
+        const reports = await Promise.all(workers.map((worker) => worker.run({ run: 'drain', key: 'all', denials: 20 })))
+        assert.equal(sum(reports.map(({ admittedUs }) => admittedUs.length)), total)
+        assert.deepEqual(
+          reports.map(({ sources }) => sources.outage),
+          [undefined, undefined, undefined, undefined],
+        )
+      },
+      options,
+    ))
+}
+
+for (const make of [tokenBucket, gcra]) {
+  const policy = make({ limit: 2000, window: '1s', burst: 600, name: 'x' })
+  test(`I1 ${policy.algorithm}, leased: what ${WORKERS} processes pass, one of them stopped for three leases, is within the policy over every interval`, () =>
+    withFleet(policy, async ({ workers }) => {
+      const stopped = workers[0] as ForkedWorker
+      setTimeout(() => stopped.child.kill('SIGSTOP'), 300)
+      setTimeout(() => stopped.child.kill('SIGCONT'), 600)
+      const reports = await Promise.all(workers.map((worker) => worker.run({ run: 'saturate', key: 'all', callers: 16, ms: 1000 })))
+      const admissions = reports.flatMap(({ admittedUs }) => admittedUs.map((atUs) => ({ atUs, cost: 1 })))
+      assert.equal(firstExcess(rateOf(policy), admissions), undefined)
+      // At least what is there at once: the burst without what flows back during a lease.
+      assert.ok(admissions.length >= 400, `${admissions.length}`)
+      assert.ok(sum(reports.map(({ sources }) => sources.lease ?? 0)) > 0)
+    }))
+}
+
+test('I9 a worker that is killed loses no more than what it held: the others pass all the rest', () =>
+  withFleet(
+    fixedWindow({ limit: 5000, window: YEAR, name: 'x' }),
+    async ({ workers, served, handed }) => {
+      const [victim, ...others] = workers as [ForkedWorker, ...ForkedWorker[]]
+      const got = await victim.run({ run: 'burst', key: 'all', takes: 100 })
+      const rest = Promise.all(others.map((worker) => worker.run({ run: 'drain', key: 'all', denials: 20 })))
+      void victim.run({ run: 'drain', key: 'all', denials: 20 }).catch(() => undefined)
+      await victim.end('SIGKILL')
+      const passed = sum((await rest).map(({ admittedUs }) => admittedUs.length))
+      assert.equal(got.admittedUs.length, 100)
+      assert.equal(handed(victim) + passed, 5000)
+      assert.equal(served.limiter.peek('all').remaining, 0)
+    },
+    LONG,
+  ))
+
+test('permits of a worker that is killed come back at once, and one that is asked for again after their release is not given twice', () =>
+  withFleet(
+    concurrency({ limit: 10, ttl: '24h', name: 'x' }),
+    async ({ workers, served }) => {
+      const [victim, other] = workers as [ForkedWorker, ForkedWorker]
+      assert.equal((await victim.run({ run: 'burst', key: 'all', takes: 6 })).admittedUs.length, 6)
+      assert.equal((await other.run({ run: 'burst', key: 'all', takes: 6 })).admittedUs.length, 4)
+      await victim.end('SIGKILL')
+      assert.equal(served.limiter.peek('all').remaining, 6)
+      const { released } = await other.run({ run: 'release' })
+      assert.equal(released, 4)
+      assert.equal((await other.run({ run: 'release' })).released, 0)
+      assert.equal(served.limiter.peek('all').remaining, 10)
+    },
+    { workers: 2 },
+  ))
+
+test('1,000 takes at once pass exactly as many as there are, in one message', () =>
+  withFleet(
+    concurrency({ limit: 300, ttl: '24h', name: 'x' }),
+    async ({ workers: [worker] }) => {
+      let messages = 0
+      worker?.child.on('message', (message: unknown) => {
+        if (Array.isArray(message)) messages++
+      })
+      await worker?.run({ run: 'burst', key: 'another', takes: 1 })
+      messages = 0
+      const report = await worker?.run({ run: 'burst', key: 'all', takes: 1000 })
+      assert.equal(report?.admittedUs.length, 300)
+      assert.equal(report?.denied, 700)
+      assert.equal(messages, 1)
+    },
+    { workers: 1 },
+  ))
+
+test('1,000 takes at once of a leased policy pass exactly as many as there are, with a few questions', () =>
+  withFleet(
+    fixedWindow({ limit: 300, window: YEAR, name: 'x' }),
+    async ({ workers: [worker] }) => {
+      await worker?.run({ run: 'burst', key: 'another', takes: 1 })
+      const before = await worker?.run({ run: 'stats' })
+      const report = await worker?.run({ run: 'burst', key: 'all', takes: 1000 })
+      assert.equal(report?.admittedUs.length, 300)
+      assert.ok((report?.storeCalls ?? 0) - (before?.storeCalls ?? 0) <= 3)
+    },
+    { workers: 1, ...LONG },
+  ))
+
+test('a worker that comes later finds what was spent, and the policy of now; an update reaches all', () =>
+  withFleet(
+    fixedWindow({ limit: 100, window: YEAR, name: 'x' }),
+    async ({ workers, served, start }) => {
+      const limits = async (): Promise<readonly number[]> =>
+        Promise.all(workers.map(async (worker) => (await worker.run({ run: 'policy' })).limit))
+      const [first] = workers as [ForkedWorker]
+      await first.run({ run: 'drain', key: 'all', denials: 20 })
+      served.update(fixedWindow({ limit: 150, window: YEAR }))
+      const late = start()
+      const { admittedUs } = await late.run({ run: 'drain', key: 'all', denials: 20 })
+      assert.equal(admittedUs.length, 50)
+      assert.deepEqual(await limits(), [150, 150])
+      assert.throws(() => served.update(slidingLog({ limit: 150, window: YEAR })), { code: 'ALGORITHM_CHANGE' })
+      await late.run({ run: 'update', policy: fixedWindow({ limit: 170, window: YEAR }) })
+      while ((await limits()).some((limit) => limit !== 170));
+      assert.equal((await late.run({ run: 'drain', key: 'all', denials: 20 })).admittedUs.length, 20)
+      assert.equal(served.policy.name, 'x')
+    },
+    { workers: 1, ...LONG },
+  ))
+
+/** Of takes [id, 1, limit, ...], of leases [id, 4 numbers, then of each run tokens, beginning and end]. */
+function tokensIn(message: unknown): number {
+  const answers = Array.isArray(message) && Array.isArray(message[2]) ? (message[2] as number[][]) : []
+  const isLease = ({ length }: readonly number[]): boolean => length > 6 && (length - 5) % 3 === 0
+  return sum(
+    answers.map((answer) =>
+      isLease(answer) ? sum(answer.filter((_, i) => i > 4 && (i - 5) % 3 === 0)) : answer.length === 6 ? (answer[1] ?? 0) : 0,
+    ),
+  )
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}
+
+function rateOf(policy: Policy): Parameters<typeof firstExcess>[0] {
+  return specOf(policy) as Parameters<typeof firstExcess>[0]
+}

@@ -1,0 +1,75 @@
+import type { Grant } from '../lease/authority.js'
+import type { Policy } from '../policy.js'
+import { askAfterUs } from '../redis/store-authority.js'
+import { isBookedAhead, type LeaseRun, type MemoryLease } from './memory-lease.js'
+import { numbersIn, receivedTime, sentTime } from './message.js'
+
+/** Numbers before the runs, and of each run. */
+const HEAD = 4
+const RUN = 3
+
+/** A lease as numbers: until free, blocked, remaining, until new; then of each run how many tokens, their beginning and their end. */
+export function numbersOfLease({ untilFreeUs, blockedUs, remaining, untilNewUs, runs }: MemoryLease): number[] {
+  return [
+    sentTime(untilFreeUs),
+    blockedUs,
+    remaining,
+    untilNewUs,
+    ...runs.flatMap(({ tokens, beginUs, endUs }) => [tokens, beginUs, endUs]),
+  ]
+}
+
+/** The same as what a worker may spend, who wanted at least `least` tokens. */
+export function grantIn(answer: readonly unknown[], policy: Policy, horizonUs: number, least: number): Grant {
+  const [freeUs = 0, blockedUs = 0, remaining = 0, untilNewUs = 0, ...numbers] = numbersIn(answer, HEAD)
+  const untilFreeUs = receivedTime(freeUs)
+  const runs: LeaseRun[] = []
+  for (let at = 0; at + RUN <= numbers.length; at += RUN) {
+    const [tokens = 0, beginUs = 0, endUs = 0] = numbers.slice(at, at + RUN)
+    runs.push({ tokens, beginUs, endUs })
+  }
+  const ready = countOf(runs.filter(({ beginUs }) => beginUs === 0))
+  const later = countOf(runs) - ready
+  const runOf = runFinder(runs)
+  return {
+    ready,
+    later,
+    beginUs: (token) => runOf(token).beginUs,
+    endUs: (token) => runOf(token).endUs,
+    untilFreeUs,
+    untilFreeFor: untilFreeIn(policy, untilFreeUs, least),
+    askAfterUs: isBookedAhead(policy) ? askAfterUs(untilFreeUs, ready + later, horizonUs) : untilFreeUs,
+    blockedUs,
+    remaining,
+    untilNewUs,
+  }
+}
+
+/** A rate gives one token after another, a fixed window all at once; of others only the primary knows. */
+function untilFreeIn({ algorithm, limit, windowMs }: Policy, untilFreeUs: number, least: number): Grant['untilFreeFor'] {
+  const isRate = algorithm === 'token-bucket' || algorithm === 'gcra'
+  const isFixed = algorithm === 'fixed-window' && untilFreeUs > 0
+  return (tokens) => {
+    if (tokens === least || (isFixed && tokens > least)) return untilFreeUs
+    return isRate ? Math.max(0, Math.ceil(untilFreeUs + ((tokens - least) * windowMs * 1000) / limit)) : undefined
+  }
+}
+
+function countOf(runs: readonly LeaseRun[]): number {
+  return runs.reduce((sum, { tokens }) => sum + tokens, 0)
+}
+
+/** Tokens are asked about one after another, so that the run found last is nearly always the one. */
+function runFinder(runs: readonly LeaseRun[]): (token: number) => LeaseRun {
+  let index = 0
+  let first = 0
+  return (token) => {
+    if (token < first) index = first = 0
+    let run = runs[index] as LeaseRun
+    while (token >= first + run.tokens && index < runs.length - 1) {
+      first += run.tokens
+      run = runs[++index] as LeaseRun
+    }
+    return run
+  }
+}

@@ -1,0 +1,78 @@
+import type { Booking } from '../booking.js'
+import { isPermit } from '../empty-permit.js'
+import type { Permit } from '../permit.js'
+import type { Policy } from '../policy.js'
+
+/** What one worker may hold by name at once. Beyond that nothing can be given back: it wears off, or ends by its time to live. */
+const MOST_HELD = 100_000
+/** As many are looked at for each that comes, so that those that are over do not add up. */
+const LOOKED_AT = 2
+
+/** A booking that may be given back, or what a take holds. */
+interface Holding {
+  readonly booking?: Booking
+  readonly permit?: Permit
+  /** From then on there is nothing to give back. */
+  overUs: number
+}
+
+/** What a worker holds in its primary, by the ids of the requests that asked for it. */
+export class Holdings {
+  private readonly byId = new Map<number, Holding>()
+  private readonly policy: () => Policy
+
+  /** @param policy the one in force. */
+  constructor(policy: () => Policy) {
+    this.policy = policy
+  }
+
+  addPermit(id: number, permit: Permit, nowUs: number): void {
+    this.add(id, { permit, overUs: nowUs + lifeUs(this.policy()) }, nowUs)
+  }
+
+  addBooking(id: number, booking: Booking, nowUs: number): void {
+    const { decision, atUs } = booking
+    this.add(id, { booking, ...(isPermit(decision) && { permit: decision }), overUs: atUs + lifeUs(this.policy()) }, nowUs)
+  }
+
+  booking(id: unknown): Booking | undefined {
+    return this.byId.get(id as number)?.booking
+  }
+
+  permit(id: unknown): Permit | undefined {
+    return this.byId.get(id as number)?.permit
+  }
+
+  /** A permit was renewed. */
+  renew(id: unknown, nowUs: number): void {
+    const holding = this.byId.get(id as number)
+    if (holding !== undefined) holding.overUs = nowUs + lifeUs(this.policy())
+  }
+
+  drop(id: unknown): void {
+    this.byId.delete(id as number)
+  }
+
+  /** All of it, the latest first: of bookings ahead only the latest comes back in full. */
+  *latestFirst(): Generator<Pick<Holding, 'booking' | 'permit'>> {
+    yield* [...this.byId.values()].reverse()
+    this.byId.clear()
+  }
+
+  private add(id: number, holding: Holding, nowUs: number): void {
+    let looked = 0
+    for (const [oldId, old] of this.byId) {
+      this.byId.delete(oldId)
+      if (old.overUs > nowUs) this.byId.set(oldId, old)
+      if (++looked >= LOOKED_AT) break
+    }
+    if (this.byId.size < MOST_HELD) this.byId.set(id, holding)
+  }
+}
+
+/** After so long nothing of a request counts any more. */
+function lifeUs({ policies, algorithm, limit, windowMs, burst }: Policy): number {
+  if (policies !== undefined) return Math.max(...policies.map(lifeUs))
+  const isRate = algorithm === 'token-bucket' || algorithm === 'gcra'
+  return Math.ceil((isRate ? (burst * windowMs) / limit : 2 * windowMs) * 1000)
+}

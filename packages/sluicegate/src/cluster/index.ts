@@ -1,0 +1,12 @@
+export type {
+  Awaitable,
+  FleetBoundKey,
+  FleetLimiter,
+  FleetPermit,
+  FleetReservation,
+  FleetStats,
+} from '../redis/fleet-limiter.js'
+export type { OutageMode } from '../redis/outage.js'
+export { type ClusterLimiterOptions, createClusterLimiter } from './create-cluster-limiter.js'
+export { type ServedLimiter, type ServeOptions, serveLimiter } from './serve-limiter.js'
+export type { ChannelEnd, ParentChannel, PrimaryCluster, WorkerProcess } from './worker-process.js'

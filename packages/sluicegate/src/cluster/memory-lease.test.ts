@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Admission, firstOver, Random, specOf } from 'sluicegate-testkit'
+import type { BookingDesk } from '../booking.js'
+import {
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type Limiter,
+  type ManualClock,
+  manualClock,
+  type Policy,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../index.js'
+import type { Grant } from '../lease/authority.js'
+import { Batch } from '../lease/batch.js'
+import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
+import { grantIn, numbersOfLease } from './grant-numbers.js'
+import { leasedFrom, policyUnderLease } from './memory-lease.js'
+
+const START_MS = 1_789_000_000_000
+const HORIZON_MS = 50
+const LEASE_US = leaseUsOf(HORIZON_MS)
+const HISTORIES = 150
+const STEPS = 80
+
+/** What a history goes by: the policy as it is kept, and a grant as a process takes it in. */
+interface Rules {
+  kept(policy: Policy): Policy
+  taken(grant: Grant): Grant
+}
+
+const SOUND: Rules = { kept: (policy) => policyUnderLease(policy, LEASE_US), taken: (grant) => grant }
+
+const POLICIES: Readonly<Record<string, (random: Random) => Policy>> = {
+  'token-bucket': (random) => tokenBucket({ limit: random.integer(20, 2000), window: '1s', burst: random.integer(210, 300) }),
+  gcra: (random) => gcra({ limit: random.integer(200, 30_000), window: '10s', burst: random.integer(310, 400) }),
+  'fixed-window': (random) => fixedWindow({ limit: random.integer(20, 200), window: random.integer(2000, 2500) }),
+  'sliding-window': (random) => slidingWindow({ limit: random.integer(20, 200), window: random.integer(2000, 2500) }),
+  'sliding-log': (random) => slidingLog({ limit: random.integer(20, 100), window: random.integer(2000, 2500) }),
+}
+
+for (const [algorithm, policyFrom] of Object.entries(POLICIES)) {
+  test(`I1 ${algorithm}: processes that hold what they were lent until the last moment are never over the policy, in ${HISTORIES} histories`, () => {
+    for (let seed = 1; seed <= HISTORIES; seed++) {
+      const policy = policyFrom(new Random(seed))
+      assert.equal(whyNotLeased(policy, HORIZON_MS), undefined)
+      assert.equal(firstOver(specOf(policy), history(policy, new Random(seed), SOUND)), undefined, `seed ${seed}`)
+    }
+  })
+}
+
+const FAULTY: readonly (readonly [fault: string, algorithms: readonly string[], rules: Rules])[] = [
+  ['the whole burst is lent', ['token-bucket', 'gcra'], { ...SOUND, kept: (policy) => policy }],
+  ['a log counts from the leasing', ['sliding-log'], { ...SOUND, kept: (policy) => policy }],
+  ['tokens have no end', Object.keys(POLICIES), { ...SOUND, taken: (grant) => ({ ...grant, endUs: () => 1e12 }) }],
+  ['tokens begin at once', ['token-bucket', 'gcra'], { ...SOUND, taken: (grant) => ({ ...grant, beginUs: () => 0 }) }],
+]
+
+for (const [fault, algorithms, rules] of FAULTY) {
+  test(`it is noticed when ${fault}`, () => {
+    for (const algorithm of algorithms) {
+      const isNoticed = Array.from({ length: HISTORIES }, (_, i) => i + 1).some((seed) => {
+        const policy = (POLICIES[algorithm] as (random: Random) => Policy)(new Random(seed))
+        return firstOver(specOf(policy), history(policy, new Random(seed), rules)) !== undefined
+      })
+      assert.ok(isNoticed, algorithm)
+    }
+  })
+}
+
+test('none is handed out where there are fewer than the least that is of use, nor of a blocked key', () => {
+  const clock = manualClock(START_MS)
+  const desk = createLimiter(fixedWindow({ limit: 10, window: '1h' }), { clock }) as Limiter & BookingDesk
+  const policy = desk.policy
+  const asked = { key: 'a', horizonUs: 50_000, leaseUs: LEASE_US, nowUs: START_MS * 1000 }
+  assert.equal(handed(leasedFrom(desk, policy, { ...asked, want: 7, least: 1 })), 7)
+  const short = leasedFrom(desk, policy, { ...asked, want: 7, least: 4 })
+  assert.equal(handed(short), 0)
+  assert.ok(short.untilFreeUs > 0 && short.remaining === 3)
+  desk.block('a', '1m')
+  const blocked = leasedFrom(desk, policy, { ...asked, want: 1, least: 1 })
+  assert.deepEqual([handed(blocked), blocked.blockedUs], [0, 60_000_000])
+  assert.equal(desk.peek('a').remaining, 3)
+})
+
+test('of many tokens those that conform later come due in a few runs, and all of them within the horizon', () => {
+  const clock = manualClock(START_MS)
+  const policy = tokenBucket({ limit: 100_000, window: '1s', burst: 20_000 })
+  const desk = createLimiter(policyUnderLease(policy, LEASE_US), { clock }) as Limiter & BookingDesk
+  const lease = leasedFrom(desk, policy, { key: 'a', want: 1e6, least: 1, horizonUs: 50_000, leaseUs: LEASE_US, nowUs: START_MS * 1000 })
+  assert.ok(lease.runs.length <= 65)
+  assert.equal(lease.runs[0]?.tokens, 10_000)
+  // 5,000 flow back within the horizon.
+  assert.ok(handed(lease) <= 15_000 && handed(lease) >= 14_900, `${handed(lease)}`)
+  for (const { beginUs, endUs } of lease.runs) assert.ok(beginUs <= 50_000 && endUs === beginUs + LEASE_US)
+})
+
+function handed({ runs }: ReturnType<typeof leasedFrom>): number {
+  return runs.reduce((sum, { tokens }) => sum + tokens, 0)
+}
+
+/** A few processes on one key: questions and answers take their time, and what is held is spent at its last moment, or all at once. */
+function history(policy: Policy, random: Random, rules: Rules): Admission[] {
+  const clock: ManualClock = manualClock(START_MS + random.integer(0, 5000))
+  const desk = createLimiter(rules.kept(policy), { clock, maxKeys: 1 }) as Limiter & BookingDesk
+  const admissions: Admission[] = []
+  const held: Batch[] = []
+  let due: { readonly atUs: number; run(): void }[] = []
+  let nowUs = Math.round(clock.nowMs() * 1000)
+  const after = (us: number, run: () => void): void => void due.push({ atUs: nowUs + Math.max(0, Math.floor(us)), run })
+  const spend = (): void => {
+    for (const batch of held) {
+      const cost = batch.readyAt(nowUs)
+      if (cost > 0) admissions.push({ atUs: nowUs, cost })
+      batch.drop(cost)
+    }
+  }
+  const delayUs = (): number => (random.chance(0.5) ? 0 : random.integer(0, 2 * LEASE_US))
+  const ask = (): void => {
+    const sentUs = nowUs
+    after(delayUs(), () => {
+      const least = random.pick([1, 1, 1, 3])
+      const request = {
+        key: 'a',
+        want: least + random.integer(0, 200),
+        least,
+        horizonUs: random.pick([0, HORIZON_MS * 1000]),
+        leaseUs: LEASE_US,
+        nowUs,
+      }
+      const answer = JSON.parse(JSON.stringify(numbersOfLease(leasedFrom(desk, policy, request)))) as number[]
+      after(delayUs(), () => {
+        const grant = rules.taken(grantIn(answer, policy, request.horizonUs, least))
+        const count = grant.ready + grant.later
+        if (count === 0) return
+        held.push(new Batch(grant, sentUs, nowUs))
+        const endUs = grant.endUs(random.pick([0, count - 1]))
+        after(sentUs + endUs - endUs / 1000 - 1 - nowUs, spend)
+        after(grant.endUs(0) + random.integer(0, LEASE_US), spend)
+      })
+    })
+  }
+  const take = (): void => {
+    while (desk.take('a').allowed) admissions.push({ atUs: nowUs, cost: 1 })
+  }
+  for (let step = 0; step < STEPS; step++) {
+    after(random.integer(0, 4_000_000), random.pick([ask, ask, ask, take, spend]))
+    if (random.chance(0.3)) ask()
+  }
+  while (due.length > 0) {
+    const next = due.reduce((first, other) => (other.atUs < first.atUs ? other : first))
+    due = due.filter((other) => other !== next)
+    nowUs = next.atUs
+    clock.set(nowUs / 1000)
+    next.run()
+  }
+  desk.close()
+  return admissions
+}

@@ -1,0 +1,102 @@
+import type { BookingDesk } from '../booking.js'
+import { minuteWindow } from '../calendar.js'
+import type { Limiter } from '../limiter.js'
+import type { Policy } from '../policy.js'
+
+/** In so many bookings tokens are lent that conform later: of more tokens several are booked together, and come due together. */
+const MOST_LATER = 64
+
+/** Tokens that may be spent from `beginUs` until `endUs`, both from now on. */
+export interface LeaseRun {
+  readonly tokens: number
+  readonly beginUs: number
+  readonly endUs: number
+}
+
+/** What a lease handed out, and how it left the key. */
+export interface MemoryLease {
+  /** In the order in which they begin. */
+  readonly runs: readonly LeaseRun[]
+  /** Until the fewest that are of use would pass; 0 where nobody looked, because all that was wanted was there. */
+  readonly untilFreeUs: number
+  readonly blockedUs: number
+  readonly remaining: number
+  readonly untilNewUs: number
+}
+
+/** What is leased, in the primary: how much of it, how far ahead. */
+export interface LeaseRequest {
+  readonly key: string
+  readonly want: number
+  /** When there are fewer, none is handed out. */
+  readonly least: number
+  readonly horizonUs: number
+  /** How long a token is good. */
+  readonly leaseUs: number
+  readonly nowUs: number
+}
+
+/**
+ * The policy under which a leased one is kept, so that whoever spends a token at the end of its lease stays within the policy: of a rate,
+ * what flows back during a lease is not in its burst; a log counts each request for as much longer. Windows count at leasing.
+ */
+export function policyUnderLease(policy: Policy, leaseUs: number): Policy {
+  const { algorithm, limit, windowMs, burst } = policy
+  if (algorithm === 'token-bucket' || algorithm === 'gcra') {
+    return { ...policy, burst: Math.floor(burst - (limit * leaseUs) / (windowMs * 1000)) }
+  }
+  return algorithm === 'sliding-log' ? { ...policy, windowMs: windowMs + leaseUs / 1000 } : policy
+}
+
+/** Books tokens for a worker to spend by itself: those that conform now, then those that will within the horizon, as each comes due. */
+export function leasedFrom(desk: BookingDesk & Pick<Limiter, 'peek'>, policy: Policy, request: LeaseRequest): MemoryLease {
+  const { key, want, least, nowUs } = request
+  const before = desk.peek(key, 1)
+  const isBlocked = !before.allowed && before.remaining > 0
+  const runs: LeaseRun[] = []
+  let left = want
+  let untilFreeUs = 0
+  const booked = (tokens: number, mostUs: number): boolean => {
+    const { allowed, atUs, bookedUs } = desk.book(key, tokens, mostUs / 1000)
+    untilFreeUs = allowed ? 0 : atUs - bookedUs
+    if (!allowed) return false
+    runs.push({ tokens, beginUs: atUs > bookedUs ? atUs - nowUs : 0, endUs: endUs(policy, atUs, request) - nowUs })
+    left -= tokens
+    return true
+  }
+  if (before.allowed && before.remaining >= least) booked(Math.min(want, before.remaining), 0)
+  const mostUs = isBlocked ? 0 : aheadUs(policy, request)
+  // No more flows back meanwhile. The smallest cost that is asked for is booked in one.
+  const inTime = (policy.limit * mostUs) / (policy.windowMs * 1000)
+  let together = Math.max(least, Math.ceil(Math.min(left, inTime) / MOST_LATER))
+  while (left >= least && runs.length <= MOST_LATER) {
+    if (booked(Math.min(left, together), mostUs)) continue
+    if (together === least) break
+    together = Math.max(least, Math.floor(together / 2))
+  }
+  const { remaining, resetAfterMs } = desk.peek(key, 1)
+  return { runs, untilFreeUs, blockedUs: isBlocked ? untilFreeUs : 0, remaining, untilNewUs: resetAfterMs * 1000 }
+}
+
+/** Whether tokens are handed out before they conform. Of a log the time of a booking would close those before it. */
+export function isBookedAhead({ algorithm }: Policy): boolean {
+  return algorithm !== 'fixed-window' && algorithm !== 'sliding-log'
+}
+
+/** How far ahead tokens are booked: of windows not into the next one. */
+function aheadUs(policy: Policy, { nowUs, horizonUs }: LeaseRequest): number {
+  if (!isBookedAhead(policy)) return 0
+  return policy.algorithm === 'sliding-window' ? Math.min(horizonUs, windowEndUs(policy, nowUs) - nowUs - 1) : horizonUs
+}
+
+/** When tokens that conform at a time are void. */
+function endUs(policy: Policy, atUs: number, { leaseUs }: LeaseRequest): number {
+  const isWindow = policy.algorithm === 'fixed-window' || policy.algorithm === 'sliding-window'
+  return isWindow ? windowEndUs(policy, atUs) : atUs + leaseUs
+}
+
+function windowEndUs({ calendar, windowMs }: Policy, us: number): number {
+  if (calendar !== undefined) return minuteWindow(calendar, us).endUs
+  const windowUs = Math.round(windowMs * 1000)
+  return (Math.floor(us / windowUs) + 1) * windowUs
+}

@@ -1,0 +1,140 @@
+import { StoreError } from '../errors.js'
+import { receive } from './inbox.js'
+import { ANSWER, ASK, MOST_AT_ONCE, type Request, TERMS } from './message.js'
+import type { ParentChannel } from './worker-process.js'
+
+/** An answer that comes later is nobody's. */
+const LATEST_MS = 60_000
+
+/** Somebody who waits for an answer, and until when. */
+interface Asker {
+  readonly untilMs: number
+  readonly resolve: (answer: readonly unknown[]) => void
+  readonly reject: (error: StoreError) => void
+}
+
+/** What a link needs. */
+interface PrimaryLinkParts {
+  readonly channel: ParentChannel
+  /** Of the policy. */
+  readonly name: string
+  readonly nowMs: () => number
+}
+
+/** The channel to the primary, as one limiter uses it: questions and answers. All that a turn of the event loop asks goes in one message. */
+export class PrimaryLink {
+  private readonly parts: PrimaryLinkParts
+  private readonly askers = new Map<number, Asker>()
+  private stop: () => void = () => undefined
+  private requests: Request[] = []
+  private fault: string | undefined
+  private lastId = 0
+
+  constructor(parts: PrimaryLinkParts) {
+    this.parts = parts
+  }
+
+  /**
+   * Begins to listen, and says so.
+   *
+   * @throws {PolicyError} `NAME_INVALID`
+   */
+  open(onTerms: (policy: unknown, horizonMs: unknown) => void): void {
+    const { channel, name } = this.parts
+    this.stop = receive(channel, name, (kind, content) => {
+      if (kind === TERMS) onTerms(content[0], content[1])
+      else if (kind === ANSWER && Array.isArray(content[0])) for (const answer of content[0]) this.answered(answer)
+    })
+    channel.on('disconnect', this.onDisconnect)
+    this.tell('hello')
+  }
+
+  /** For one request; what comes of it is known by it. */
+  newId(): number {
+    return ++this.lastId
+  }
+
+  /** What the primary answers, after the id. Rejects with `StoreError`, `OUTAGE` when there is no channel. */
+  ask(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
+    if (!this.isOpen) return Promise.reject(noChannel(this.fault))
+    return new Promise((resolve, reject) => {
+      const nowMs = this.parts.nowMs()
+      for (const [oldId, { untilMs }] of this.askers) {
+        if (untilMs > nowMs) break
+        this.askers.delete(oldId)
+      }
+      this.askers.set(id, { untilMs: nowMs + LATEST_MS, resolve, reject })
+      this.post([id, verb, ...args])
+    })
+  }
+
+  /** Asks without waiting for what comes of it. */
+  tell(verb: string, ...args: readonly unknown[]): void {
+    if (this.isOpen) this.post([this.newId(), verb, ...args])
+  }
+
+  /** What the primary says makes no sense: it is not asked any more. */
+  giveUp(why: string): void {
+    this.fault = why
+    this.rejectAll(noChannel(why))
+    globalThis.process?.emitWarning?.(why, { type: 'SluicegateWarning', code: 'SLUICEGATE_POLICY' })
+  }
+
+  close(): void {
+    this.stop()
+    this.parts.channel.removeListener('disconnect', this.onDisconnect)
+    this.rejectAll(new StoreError('CLOSED', 'this limiter was closed'))
+  }
+
+  private get isOpen(): boolean {
+    return this.fault === undefined && this.parts.channel.connected !== false
+  }
+
+  private readonly onDisconnect = (): void => this.rejectAll(noChannel())
+
+  private post(request: Request): void {
+    this.requests.push(request)
+    if (this.requests.length === 1) setImmediate(() => this.send())
+  }
+
+  private send(): void {
+    const { channel, name } = this.parts
+    const { requests } = this
+    this.requests = []
+    for (let from = 0; from < requests.length; from += MOST_AT_ONCE) {
+      const batch = requests.slice(from, from + MOST_AT_ONCE)
+      channel.send?.([ASK, name, batch], (error) => {
+        if (error !== null) for (const [id] of batch) this.take(id)?.reject(noChannel(error))
+      })
+    }
+  }
+
+  private answered(answer: unknown): void {
+    if (!Array.isArray(answer)) return
+    const [id, ...content] = answer
+    const asker = this.take(id)
+    if (typeof content[0] === 'string') asker?.reject(errorIn(content))
+    else asker?.resolve(content)
+  }
+
+  private take(id: number): Asker | undefined {
+    const asker = this.askers.get(id)
+    this.askers.delete(id)
+    return asker
+  }
+
+  private rejectAll(error: StoreError): void {
+    for (const { reject } of this.askers.values()) reject(error)
+    this.askers.clear()
+  }
+}
+
+/** What the primary refuses is told as its own limiter would; anything else as what it is, no answer. */
+function errorIn([code, message]: readonly unknown[]): StoreError {
+  const known = code === 'CONTENTION' || code === 'TABLE_FULL' ? code : 'OUTAGE'
+  return new StoreError(known, `the primary: ${code}: ${message}`)
+}
+
+function noChannel(cause?: unknown): StoreError {
+  return new StoreError('OUTAGE', 'there is no channel to the primary', cause === undefined ? {} : { cause })
+}

@@ -1,0 +1,182 @@
+import type { BookingDesk } from '../booking.js'
+import { checkedPolicy } from '../checked-policy.js'
+import { preciseClock, tickerOf } from '../clock.js'
+import { createLimiter } from '../create-limiter.js'
+import { PolicyError } from '../errors.js'
+import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
+import type { Limiter, LimiterOptions } from '../limiter.js'
+import type { Policy } from '../policy.js'
+import { checkChange } from '../policy-change.js'
+import { MAX_WINDOW_MS } from '../policy-options.js'
+import { checkOneOf, checkOptionNames, checkWithin } from '../redis/fleet-options.js'
+import { receive } from './inbox.js'
+import { policyUnderLease } from './memory-lease.js'
+import { ANSWER, ASK, type Message, MOST_AT_ONCE, TERMS } from './message.js'
+import { type PrimaryLimiter, type ServedTerms, WorkerDesk } from './worker-desk.js'
+import type { PrimaryCluster, WorkerProcess } from './worker-process.js'
+
+/** What {@link serveLimiter} takes beside the policy. */
+export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'onFull' | 'clock'> {
+  /** The module `node:cluster`: all its workers are served, those to come too. */
+  readonly cluster?: PrimaryCluster
+  /**
+   * `leased` (default): workers fetch tokens ahead, so that nearly every decision is made in a worker. `exact`: each decision is asked of
+   * this process. What cannot be leased runs exact by itself.
+   */
+  readonly mode?: 'leased' | 'exact'
+  readonly lease?: {
+    /** How far ahead tokens are fetched, 1 to 10,000 ms, default 50. A leased token is good for twice that. */
+    readonly horizonMs?: number
+  }
+}
+
+/** A limiter that this process serves to others. */
+export interface ServedLimiter {
+  /** The policy in force. */
+  readonly policy: Policy
+  /**
+   * The state itself, for this process's own use. It is that of all workers, and answers at once. Under `leased` its bucket is smaller by
+   * what flows back during a lease, and its log longer by a lease: see docs/cluster.md.
+   */
+  readonly limiter: Pick<Limiter, 'take' | 'peek' | 'wait' | 'reserve' | 'refund' | 'penalize' | 'block' | 'reset' | 'key' | 'stats'>
+  /** Serves a child process that was started with a channel, as by `fork`; once it has exited no longer. Answers with how to end that before. */
+  serve(worker: WorkerProcess): () => void
+  /**
+   * Changes the policy for this process and all workers, as {@link Limiter.update} does. It keeps its name, by which workers know it.
+   *
+   * @throws {PolicyError} `ALGORITHM_CHANGE`, `RANGE_UNSUPPORTED`; nothing has changed then.
+   */
+  update(policy: Policy): void
+  /** No longer serves anybody: workers decide as in an outage. */
+  close(): void
+  [Symbol.dispose](): void
+}
+
+const OPTIONS: ReadonlySet<string> = new Set(['cluster', 'mode', 'lease', 'maxKeys', 'onFull', 'clock'] satisfies (keyof ServeOptions)[])
+
+/**
+ * Keeps a policy's state in this process, for processes that it started: those of `node:cluster`, or any child with a channel. In them,
+ * {@link createClusterLimiter} with a policy of the same name shares this budget. Give the policy a name of its own.
+ *
+ * @throws {PolicyError} on an unknown option or one out of range.
+ * @example
+ * import cluster from 'node:cluster'
+ * const policy = tokenBucket({ limit: 100, window: '1s', name: 'api' })
+ * if (cluster.isPrimary) serveLimiter(policy, { cluster })
+ */
+export function serveLimiter(policy: Policy, options: ServeOptions = {}): ServedLimiter {
+  checkOptionNames(options, OPTIONS, '{ cluster }')
+  checkOneOf('mode', options.mode, ['leased', 'exact'])
+  checkWithin('lease.horizonMs', options.lease?.horizonMs, 1, 10_000)
+  const { cluster, mode, lease, ...memory } = options
+  if (cluster !== undefined && typeof cluster?.on !== 'function') {
+    throw new PolicyError('OPTION_INVALID', 'cluster', cluster, 'must be the module node:cluster')
+  }
+  const served = new Served(checkedPolicy(policy), mode === 'exact' ? 0 : (lease?.horizonMs ?? 50), memory)
+  if (cluster !== undefined) served.serveCluster(cluster)
+  return served
+}
+
+class Served implements ServedLimiter, ServedTerms {
+  policy: Policy
+  readonly limiter: PrimaryLimiter
+  readonly nowUs: () => number
+  private readonly longestMs: number
+  /** How to end serving each of them. */
+  private readonly workers = new Map<WorkerProcess, () => void>()
+  private readonly onClose: (() => void)[] = []
+
+  constructor(
+    policy: Policy,
+    longestMs: number,
+    { clock = preciseClock(), ...memory }: Pick<ServeOptions, 'maxKeys' | 'onFull' | 'clock'>,
+  ) {
+    this.policy = policy
+    this.longestMs = longestMs
+    // Without layers around it a limiter is also its desk.
+    this.limiter = createLimiter(this.kept(policy), { clock, ...memory }) as Limiter & BookingDesk
+    const ticker = tickerOf(clock)
+    this.nowUs = () => ticker.read()
+  }
+
+  /** 0 where nothing is leased. */
+  get horizonMs(): number {
+    return this.horizonMsOf(this.policy)
+  }
+
+  get horizonUs(): number {
+    return this.horizonMs * 1000
+  }
+
+  get leaseUs(): number {
+    return leaseUsOf(this.horizonMs)
+  }
+
+  serveCluster(cluster: PrimaryCluster): void {
+    const serve = (worker: WorkerProcess): void => void this.serve(worker)
+    for (const worker of Object.values(cluster.workers ?? {})) if (worker !== undefined) serve(worker)
+    cluster.on('fork', serve)
+    this.onClose.push(() => cluster.removeListener('fork', serve))
+  }
+
+  serve(worker: WorkerProcess): () => void {
+    const before = this.workers.get(worker)
+    if (before !== undefined) return before
+    const hello = (): void => this.sendTerms(worker)
+    const desk = new WorkerDesk(this, hello)
+    const stop = receive(worker, this.policy.name, (kind, [requests]) => {
+      if (kind !== ASK || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return
+      send(worker, [ANSWER, this.policy.name, desk.answers(requests)])
+    })
+    const end = (): void => {
+      this.workers.delete(worker)
+      stop()
+      worker.removeListener('exit', onExit)
+    }
+    const onExit = (): void => {
+      end()
+      desk.leave()
+    }
+    worker.on('exit', onExit)
+    this.workers.set(worker, end)
+    hello()
+    return end
+  }
+
+  update(policy: unknown): void {
+    const next = { ...checkedPolicy(policy), name: this.policy.name }
+    checkChange(this.policy, next)
+    this.limiter.update(this.kept(next))
+    this.policy = next
+    for (const worker of this.workers.keys()) this.sendTerms(worker)
+  }
+
+  close(): void {
+    for (const end of [...this.workers.values(), ...this.onClose]) end()
+    this.limiter.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  private sendTerms(worker: WorkerProcess): void {
+    send(worker, [TERMS, this.policy.name, this.policy, this.horizonMs])
+  }
+
+  private horizonMsOf(policy: Policy): number {
+    const { longestMs } = this
+    if (policy.algorithm === 'all-of' || longestMs === 0 || whyNotLeased(policy, longestMs) !== undefined) return 0
+    return policyUnderLease(policy, leaseUsOf(longestMs)).windowMs > MAX_WINDOW_MS ? 0 : longestMs
+  }
+
+  /** The policy as the state is kept. */
+  private kept(policy: Policy): Policy {
+    return policyUnderLease(policy, leaseUsOf(this.horizonMsOf(policy)))
+  }
+}
+
+/** Who is gone waits for nothing. */
+function send(worker: WorkerProcess, message: Message): void {
+  worker.send?.(message, () => undefined)
+}

@@ -1,0 +1,84 @@
+/** Of what was handed out last, so much is left when more is fetched. */
+const LOW_SHARE = 0.25
+/** Demand is looked at over at least this long. */
+const LEAST_SPAN_US = 1_000
+/** Demand is met a little more than in full. */
+const RESERVE = 1.25
+/** The pace of before says nothing after so many horizons without a lease. */
+const PACE_HORIZONS = 2
+
+/** How much is asked of a key in one process, and how much of that it pays to fetch ahead. */
+export class LeaseDemand {
+  private readonly horizonUs: number
+  /** Tokens for which callers wait now. */
+  private waiting = 0
+  /** Tokens asked for here since the last lease was fetched, the smallest cost among them, and since when. */
+  private asked = 0
+  private leastCost = Number.POSITIVE_INFINITY
+  private sinceUs: number
+  /** Tokens of the last lease, and what was spent since it came. */
+  private granted = 0
+  private used = 0
+  /** At most so many are asked for, unless more are waited for. */
+  private most = 1
+  /** Tokens a microsecond. */
+  private pace = 0
+
+  constructor(nowUs: number, horizonUs: number) {
+    this.sinceUs = nowUs
+    this.horizonUs = horizonUs
+  }
+
+  /** Notes what is asked for, once each. */
+  ask(cost: number): void {
+    this.asked += cost
+    if (cost < this.leastCost) this.leastCost = cost
+  }
+
+  /** Notes who waits for the next lease, until {@link leave}. */
+  join(cost: number): void {
+    this.waiting += cost
+    if (cost < this.leastCost) this.leastCost = cost
+  }
+
+  leave(cost: number): void {
+    this.waiting -= cost
+  }
+
+  get isWaitedFor(): boolean {
+    return this.waiting > 0
+  }
+
+  spent(tokens: number): void {
+    this.used += tokens
+  }
+
+  /** Notes what a lease held. */
+  given(tokens: number): void {
+    this.granted = tokens
+    this.used = 0
+  }
+
+  /** Whether so little is left that more should be fetched for those who will ask soon. */
+  isLow(left: number): boolean {
+    return this.asked > 0 && left <= LOW_SHARE * this.granted
+  }
+
+  /**
+   * What to ask for beside the tokens that are here: the demand of a horizon, as it was since the last time. Of what was not spent less is
+   * asked for the next time, and at most twice what was, so that little is lost when demand ends; being given too little is no reason to
+   * want less.
+   */
+  wanted(nowUs: number, ready: number): { readonly want: number; readonly least: number } {
+    const { waiting, horizonUs, granted, used } = this
+    const spanUs = Math.max(LEAST_SPAN_US, nowUs - this.sinceUs)
+    this.pace = Math.max(this.asked / spanUs, spanUs > PACE_HORIZONS * horizonUs ? 0 : this.pace / 2)
+    if (granted > 0) this.most = Math.max(2 * used, 2 * used >= granted ? this.most : this.most / 2)
+    const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
+    const foreseen = Math.min(Math.ceil(this.pace * horizonUs * RESERVE), Math.floor(this.most))
+    this.asked = 0
+    this.leastCost = Number.POSITIVE_INFINITY
+    this.sinceUs = nowUs
+    return { want: Math.max(least, waiting, foreseen), least }
+  }
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { RedisCluster, RedisProcess } from 'sluicegate-testkit'
+import { allOf } from '../all-of.js'
+import { concurrency } from '../concurrency-policy.js'
+import { StoreError } from '../errors.js'
+import { gcra } from '../rate-policy.js'
+import { allow, DOCUMENTED_COMMANDS as COMMANDS, USER } from '../testing/allowed-user.js'
+import { CLUSTER_CLIENTS, type ClientKind, type OpenClient, SERVER_CLIENTS } from '../testing/redis-clients.js'
+import { fixedWindow, slidingLog, slidingWindow } from '../window-policy.js'
+import { createRedisLimiter } from './create-redis-limiter.js'
+import { SCRIPTS } from './scripts.gen.js'
+
+/** What clients need to find their way on a cluster, as it is documented. */
+const ON_CLUSTERS = {
+  'node-redis': ['cluster|slots', 'asking'],
+  ioredis: ['cluster|slots', 'asking', 'cluster|info'],
+  'valkey-glide': ['cluster|slots', 'asking', 'ping'],
+} as const
+
+let server: RedisProcess
+let cluster: RedisCluster
+before(async () => {
+  server = await RedisProcess.start()
+  cluster = await RedisCluster.start({ replicas: 0 })
+})
+after(() => Promise.all([server.stop(), cluster.stop()]))
+
+function keysWith({ keyPrefix = '' }: ClientKind): string {
+  return `${keyPrefix}sluicegate:*`
+}
+
+/** Every verb on every form, such that every command of every script is called; rejects when the server refused one. */
+async function course({ client }: OpenClient, name: string): Promise<void> {
+  const options = { client, mode: 'exact', outage: 'closed', timeoutMs: 60_000 } as const
+  const policies = [
+    gcra({ limit: 5, window: '1m', burst: 5, name }),
+    fixedWindow({ limit: 5, window: '1d', name }),
+    slidingWindow({ limit: 5, window: '1d', name }),
+    slidingLog({ limit: 5, window: '1d', name }),
+  ]
+  for (const policy of policies) {
+    const limiter = createRedisLimiter(policy, options)
+    for (const cost of [1, 2, 3]) isOfStore(await limiter.take('k', cost))
+    isOfStore(await limiter.peek('k'))
+    await limiter.penalize('k', 1)
+    await limiter.refund('k', 2)
+    await limiter.refund('k', 5)
+    // As while a new version of the program is rolled out.
+    const changed = createRedisLimiter({ ...policy, limit: 6, burst: 6 }, options)
+    isOfStore(await changed.take('k'))
+    isOfStore(await limiter.take('k'))
+    await limiter.refund('k', 2)
+    const booked = await limiter.reserve('k', 4)
+    isOfStore(booked.decision)
+    await booked.settle(1)
+    await limiter.block('k', '1m')
+    await limiter.reset('k')
+  }
+  const permits = createRedisLimiter(concurrency({ limit: 2, name }), options)
+  const permit = await permits.take('k')
+  isOfStore(permit)
+  for (let i = 0; i < 2; i++) isOfStore(await permits.take('k'))
+  await permit.heartbeat()
+  await permit.release()
+  await permits.penalize('k', 1)
+  await permits.refund('k', 1)
+  await permits.reset('k')
+  const both = createRedisLimiter(
+    allOf([fixedWindow({ limit: 5, window: '1d', name: `${name} a` }), slidingLog({ limit: 5, window: '1d', name: `${name} b` })]),
+    options,
+  )
+  isOfStore(await both.take('k'))
+  const leased = createRedisLimiter(gcra({ limit: 1000, window: '1s', burst: 1000, name: `${name} leased` }), {
+    ...options,
+    mode: 'leased',
+  })
+  assert.equal((await leased.take('k')).source, 'lease')
+}
+
+function isOfStore({ source }: { readonly source: string }): void {
+  if (source !== 'store') throw new StoreError('OUTAGE', `answered by ${source}`)
+}
+
+test('the documented commands are those that the scripts call, and EVAL, EVALSHA and INFO', () => {
+  const sources = Object.values(SCRIPTS).map(({ source }) => source)
+  const called = sources.flatMap((source) =>
+    [...source.matchAll(/(?:redis\.call|inShares)\('([A-Z]+)'/g)].map(([, command]) => (command as string).toLowerCase()),
+  )
+  assert.deepEqual([...COMMANDS].sort(), [...new Set([...called, 'eval', 'evalsha', 'info'])].sort())
+})
+
+for (const kind of SERVER_CLIENTS) {
+  test(`a user who may do nothing else can use all verbs with ${kind.name}`, async () => {
+    await allow([server], COMMANDS, keysWith(kind))
+    await using open = await kind.open([server], USER)
+    await course(open, `all, ${kind.name}`)
+  })
+}
+
+for (const kind of CLUSTER_CLIENTS) {
+  test(`with what it takes to find one's way, so can a user of ${kind.name}`, async () => {
+    await allow(cluster.nodes, [...COMMANDS, ...ON_CLUSTERS[kind.library]], keysWith(kind))
+    await using open = await kind.open(cluster.roots, USER)
+    await course(open, `all, ${kind.name}`)
+  })
+}
+
+test('none of the commands could be left out, but INFO', async () => {
+  const kind = SERVER_CLIENTS[0] as ClientKind
+  for (const command of COMMANDS) {
+    await allow(
+      [server],
+      COMMANDS.filter((other) => other !== command),
+    )
+    await server.ask('SCRIPT', 'FLUSH')
+    await using open = await kind.open([server], USER)
+    const done = course(open, `without ${command}`).then(
+      () => 'done',
+      () => 'refused',
+    )
+    assert.equal(await done, command === 'info' ? 'done' : 'refused', command)
+  }
+})

@@ -1,0 +1,52 @@
+import { after, afterEach } from 'node:test'
+import { type ConformanceChoice, conformance, type MakeLimiter } from 'sluicegate-testkit'
+import { allow, DOCUMENTED_COMMANDS, userUrl } from '../testing/allowed-user.js'
+import { ownRedis } from '../testing/own-redis.js'
+import { LimiterHost } from '../testing/synchronous-limiter.js'
+
+/**
+ * The one suite, on the exact store. Left out, because a store has none of it: tables and what goes when they are full (`table`), evictions
+ * and counters of memory (`watching`); updates at one moment for all keys (`updates`: here a key is carried over when it is next touched,
+ * see twins.test.ts and rolling-update.test.ts), long steps back of the clock (see clock-steps.test.ts), and what moves timers while it
+ * waits for a promise (`waiting`), as this thread sleeps meanwhile. A token bucket is the same script as GCRA.
+ */
+const SHARED: ConformanceChoice['shared'] = ['verbs', 'blocks', 'budget', 'time', 'misuse', 'reserving']
+const AHEAD: ConformanceChoice['algorithms'] = ['gcra', 'fixed window', 'sliding window', 'sliding log', 'all-of']
+/** Steps further back than that are told from a value of another clock, or taken for one, as the policy is. */
+const FURTHEST_BACK_MS = 300
+
+const redis = await ownRedis()
+// As a user who may do what is documented and nothing else, but for this suite's own look at the keys.
+await allow([redis.server], [...DOCUMENTED_COMMANDS, 'keys'], '*')
+const host = new LimiterHost(userUrl(redis.server))
+afterEach(() => redis.send('FLUSHALL'))
+after(async () => {
+  await host.stop()
+  await redis.stop()
+})
+
+const store = { source: 'store', own: false, share: 0.2 } as const
+
+function make(mode: 'exact' | 'leased'): MakeLimiter {
+  return (policy, { clock, hotKeys = 0 }) => host.make(policy, { hotKeys, mode, outage: 'closed', timeoutMs: 60_000 }, clock)
+}
+
+conformance('exact store', make('exact'), { ...store, algorithms: AHEAD, shared: SHARED, furthestBackMs: FURTHEST_BACK_MS })
+
+// Time runs back for the keys of a store, but not for those of the oracle: a permit lasts as long as it was to.
+conformance('exact store', make('exact'), { ...store, algorithms: ['concurrency'], shared: SHARED, furthestBackMs: 0 })
+
+// Names are made alike for all: of a state in one key, and of several policies at once.
+conformance('exact store', make('exact'), {
+  ...store,
+  algorithms: ['token bucket', 'sliding log', 'all-of'],
+  shared: ['keys'],
+  share: 0.02,
+})
+
+conformance('exact store', make('exact'), { ...store, algorithms: ['all-of'], shared: [], own: true })
+
+// What a lease leaves as it is. Beside it the suite asks for the whole burst, of which a lease keeps a part back.
+conformance('leased store', make('leased'), { ...store, algorithms: ['token bucket', 'fixed window'], shared: ['keys'], share: 0.02 })
+// Limits too small to be leased run exact by themselves.
+conformance('leased store', make('leased'), { ...store, algorithms: ['fixed window', 'sliding log'], shared: ['misuse', 'blocks'] })

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { RedisCluster, RedisProcess } from 'sluicegate-testkit'
+import { allOf } from '../all-of.js'
+import { PolicyError } from '../errors.js'
+import { tokenBucket } from '../rate-policy.js'
+import { CLUSTER_CLIENTS, SERVER_CLIENTS } from '../testing/redis-clients.js'
+import { fixedWindow } from '../window-policy.js'
+import { createRedisLimiter } from './create-redis-limiter.js'
+
+let server: RedisProcess
+let cluster: RedisCluster
+before(async () => {
+  server = await RedisProcess.start()
+  cluster = await RedisCluster.start({ replicas: 0 })
+})
+after(() => Promise.all([server.stop(), cluster.stop()]))
+
+const policy = allOf([tokenBucket({ limit: 10, window: '1m', name: 'user' }), fixedWindow({ limit: 100, window: '1d', name: 'tenant' })])
+const NO_HASTE = { mode: 'exact', outage: 'closed', timeoutMs: 60_000 } as const
+const KEYS = ['user:1', 'tenant:1'] as const
+
+const isCrossSlot = (error: unknown): boolean =>
+  error instanceof PolicyError && error.code === 'CROSS_SLOT' && /give hashTag/.test(error.message)
+
+for (const kind of CLUSTER_CLIENTS) {
+  test(`on a cluster, keys of one decision in different slots are refused before anything is sent by ${kind.name}`, async () => {
+    await using open = await kind.open(cluster.roots)
+    const limiter = createRedisLimiter(policy, { client: open.client, prefix: kind.name, ...NO_HASTE })
+    const verbs = [
+      () => limiter.take(KEYS),
+      () => limiter.peek(KEYS),
+      () => limiter.reset(KEYS),
+      () => limiter.block(KEYS, '1s'),
+      () => limiter.refund(KEYS, 1),
+    ]
+    for (const verb of verbs) await assert.rejects(async () => verb(), isCrossSlot)
+    assert.equal((await limiter.peek('user:1')).remaining, 10)
+  })
+
+  test(`on a cluster, one key for all parts, or a tag that they have in common, is charged together by ${kind.name}`, async () => {
+    await using open = await kind.open(cluster.roots)
+    const untagged = createRedisLimiter(policy, { client: open.client, prefix: `one ${kind.name}`, ...NO_HASTE })
+    assert.deepEqual(
+      (await untagged.take('user:1', 3)).parts?.map(({ remaining }) => remaining),
+      [7, 97],
+    )
+    const numberOf = (key: string): string => key.split(':')[1] as string
+    for (const hashTag of ['common', numberOf]) {
+      const limiter = createRedisLimiter(policy, { client: open.client, prefix: `${typeof hashTag} ${kind.name}`, hashTag, ...NO_HASTE })
+      const { parts, source } = await limiter.take(KEYS, 3)
+      assert.deepEqual([source, parts?.map(({ remaining }) => remaining)], ['store', [7, 97]])
+      assert.equal((await limiter.take(KEYS, 8)).allowed, false)
+      assert.deepEqual(
+        (await limiter.peek(KEYS)).parts?.map(({ remaining }) => remaining),
+        [7, 97],
+      )
+    }
+    const limiter = createRedisLimiter(policy, { client: open.client, hashTag: numberOf, ...NO_HASTE })
+    await assert.rejects(async () => limiter.take(['user:1', 'tenant:2']), isCrossSlot)
+  })
+}
+
+for (const kind of SERVER_CLIENTS) {
+  test(`on a single server any keys are charged together by ${kind.name}`, async () => {
+    await using open = await kind.open([server])
+    const limiter = createRedisLimiter(policy, { client: open.client, prefix: kind.name, ...NO_HASTE })
+    assert.deepEqual(
+      (await limiter.take(KEYS, 3)).parts?.map(({ remaining }) => remaining),
+      [7, 97],
+    )
+  })
+}

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import { FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
+import { concurrency } from '../concurrency-policy.js'
+import type { Policy } from '../policy.js'
+import { tokenBucket } from '../rate-policy.js'
+import { type ClientKind, SERVER_CLIENTS } from '../testing/redis-clients.js'
+import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
+import type { FleetLimiter, FleetPermit } from './fleet-limiter.js'
+
+// Callers who go away, by their signal or because the store is too slow for them, leave nothing half spent.
+
+const BURST = 100
+/** Nothing comes back by itself while a test runs. */
+const POLICY = tokenBucket({ limit: 1, window: '10d', burst: BURST, name: 'p' })
+const PLACES = concurrency({ limit: 3, ttl: '1h', name: 'places' })
+const KINDS = SERVER_CLIENTS.filter(({ name, library }) => name === library)
+const NO_HASTE = 60_000
+
+let server: RedisProcess
+let proxy: FaultProxy
+before(async () => {
+  server = await RedisProcess.start()
+  proxy = await FaultProxy.before(server)
+})
+after(() => Promise.all([proxy.stop(), server.stop()]))
+afterEach(() => proxy.set({ kind: 'none' }))
+
+let limiters = 0
+function limiterOf(client: RedisLimiterOptions['client'], policy: Policy, options: Partial<RedisLimiterOptions> = {}): FleetLimiter {
+  return createRedisLimiter(policy, {
+    client,
+    prefix: `given-up ${++limiters}`,
+    mode: 'exact',
+    outage: 'closed',
+    timeoutMs: NO_HASTE,
+    ...options,
+  })
+}
+
+async function left(limiter: FleetLimiter, key = 'k'): Promise<number> {
+  const { remaining, source } = await limiter.peek(key)
+  return source === 'store' ? remaining : Number.NaN
+}
+
+const isFull = (limiter: FleetLimiter, full: number) => async (): Promise<boolean> => (await left(limiter)) === full
+
+for (const kind of KINDS) {
+  test(`${kind.name}: who is aborted while the booking is on its way gets his reason, and the tokens go back`, async () => {
+    await using open = await kind.open([proxy])
+    const limiter = limiterOf(open.client, POLICY)
+    await limiter.take('other')
+    proxy.set({ kind: 'latency', delayMs: 50 })
+    const controller = new AbortController()
+    const waiting = limiter.wait('k', { cost: 7, signal: controller.signal })
+    setTimeout(() => controller.abort(new Error('enough')), 20)
+    await assert.rejects(waiting, /enough/)
+    await until('the booking has been made and given back', isFull(limiter, BURST))
+    assert.ok((await server.callsOf('evalsha')) > 0)
+  })
+
+  test(`${kind.name}: who is aborted while he sleeps gives back what was booked for him`, async () => {
+    await using open = await kind.open([proxy])
+    const limiter = limiterOf(open.client, tokenBucket({ limit: 10, window: '1h', burst: 5, name: 'slow' }))
+    for (let i = 0; i < 5; i++) await limiter.take('k')
+    const controller = new AbortController()
+    const waiting = limiter.wait('k', { signal: controller.signal })
+    const isBooked = async (): Promise<boolean> => (await limiter.peek('k')).retryAfterMs > 400_000
+    await until('the next token is booked', isBooked)
+    controller.abort(new Error('enough'))
+    await assert.rejects(waiting, /enough/)
+    await until('it is there for others', async () => !(await isBooked()))
+  })
+
+  test(`${kind.name}: a booking that comes after the caller was told of an outage goes back`, async () => {
+    await using open = await kind.open([proxy])
+    const limiter = limiterOf(open.client, POLICY, { timeoutMs: 200 })
+    await until('the store decides', isFull(limiter, BURST))
+    proxy.set({ kind: 'latency', delayMs: 300 })
+    const reservation = await limiter.reserve('k', 40)
+    const decision = await limiter.wait('other', { cost: 30 })
+    assert.deepEqual([reservation.allowed, decision.allowed, decision.source], [false, false, 'outage'])
+    proxy.set({ kind: 'none' })
+    await until('all is given back', async () => (await left(limiter)) === BURST && (await left(limiter, 'other')) === BURST)
+  })
+
+  test(`${kind.name}: a permit that comes after the caller was told of an outage is released, long before its time`, async () => {
+    await using open = await kind.open([proxy])
+    const limiter = limiterOf(open.client, PLACES, { timeoutMs: 200 })
+    await until('the store decides', isFull(limiter, 3))
+    proxy.set({ kind: 'latency', delayMs: 300 })
+    const permit = (await limiter.take('k', 2)) as FleetPermit
+    assert.deepEqual([permit.allowed, permit.source], [false, 'outage'])
+    proxy.set({ kind: 'none' })
+    await until('the places are free', isFull(limiter, 3))
+  })
+
+  test(`${kind.name}: tokens of a take whose answer is lost are charged once, and spent by nobody`, async () => {
+    await using open = await kind.open([proxy])
+    const limiter = limiterOf(open.client, POLICY, { timeoutMs: 200 })
+    await until('the store decides', isFull(limiter, BURST))
+    proxy.set({ kind: 'half-open' })
+    const decisions = await Promise.all(Array.from({ length: 10 }, () => limiter.take('k')))
+    assert.ok(decisions.every(({ allowed, source }) => !allowed && source === 'outage'))
+    proxy.set({ kind: 'none' })
+    await until('the store is back', async () => !Number.isNaN(await left(limiter)))
+    const spent = BURST - (await left(limiter))
+    assert.ok(spent <= limiter.stats().storeFailures, `${spent} charged`)
+    assert.ok(spent <= 10)
+  })
+
+  test(`${kind.name}: tokens of a lease that is lost are spent by nobody`, async () => {
+    await using open = await kind.open([proxy])
+    const policy = tokenBucket({ limit: 500, window: '1s', burst: 500, name: 'leased' })
+    const limiter = limiterOf(open.client, policy, { mode: 'leased', timeoutMs: 200 })
+    await until('the store decides', async () => (await limiter.take('k')).source !== 'outage')
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    proxy.set({ kind: 'half-open' })
+    const decisions = await Promise.all(Array.from({ length: 50 }, () => limiter.take('k')))
+    const { leases } = limiter.stats()
+    assert.ok(leases <= 1)
+    // What was in hand when the answers ceased to come may be spent, and was charged.
+    const fromLease = decisions.filter(({ allowed }) => allowed)
+    assert.ok(fromLease.every(({ source }) => source === 'lease'))
+    assert.ok(limiter.stats().admittedTokens <= limiter.stats().chargedTokens)
+  })
+
+  test(`${kind.name}: who must wait for longer than he wants is denied, and nothing is booked`, async () => {
+    await using open = await kind.open([proxy])
+    const limiter = limiterOf(open.client, tokenBucket({ limit: 10, window: '1h', burst: 5, name: 'slow' }))
+    for (let i = 0; i < 5; i++) await limiter.take('k')
+    const before = await limiter.peek('k')
+    const decisions = await Promise.all(Array.from({ length: 5 }, () => limiter.wait('k', { maxWaitMs: 100 })))
+    assert.ok(decisions.every(({ allowed, source }) => !allowed && source === 'store'))
+    assert.ok((await limiter.peek('k')).retryAfterMs <= before.retryAfterMs)
+  })
+}
+
+test('closing a limiter ends those who wait, and their bookings go back', async () => {
+  const kind = KINDS[0] as ClientKind
+  await using open = await kind.open([proxy])
+  const policy = tokenBucket({ limit: 10, window: '1h', burst: 5, name: 'slow' })
+  const limiter = limiterOf(open.client, policy, { prefix: 'closed' })
+  const other = limiterOf(open.client, policy, { prefix: 'closed' })
+  for (let i = 0; i < 5; i++) await limiter.take('k')
+  const waiting = limiter.wait('k')
+  const isBooked = async (): Promise<boolean> => (await other.peek('k')).retryAfterMs > 400_000
+  await until('the next token is booked', isBooked)
+  limiter.close()
+  await assert.rejects(waiting, { code: 'CLOSED' })
+  await until('it is there for others', async () => !(await isBooked()))
+})

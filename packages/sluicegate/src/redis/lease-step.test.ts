@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Random } from 'sluicegate-testkit'
+import { GivenTime } from '../testing/given-time.js'
+import { randomLeasedPolicy } from '../testing/lease-draws.js'
+import { LEASED_FORMS } from '../testing/lease-excess.js'
+import { leaseStepOf } from '../testing/lease-step-of.js'
+import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
+import { RedisStore } from './redis-store.js'
+import type { StoreLease, StoreStanding } from './store.js'
+import { StoreKeys } from './store-keys.js'
+
+// What the histories of leases run on is what the scripts do.
+
+const SEQUENCES = 240
+/** At once, each on a time of its own. */
+const LANES = 24
+const STEPS = 40
+
+let redis: OwnRedis
+
+before(async () => {
+  redis = await ownRedis()
+})
+
+after(() => redis.stop())
+
+for (const form of LEASED_FORMS) {
+  test(`the step of the histories decides as the scripts of a ${form} do`, async () => {
+    const lane = async (_: unknown, first: number): Promise<void> => {
+      const given = new GivenTime(redis.runner)
+      for (let seed = first + 1; seed <= SEQUENCES; seed += LANES) await compared(seed, form, given)
+    }
+    await Promise.all(Array.from({ length: LANES }, lane))
+  })
+}
+
+async function compared(seed: number, formName: (typeof LEASED_FORMS)[number], given: GivenTime): Promise<void> {
+  const random = new Random(seed)
+  const { form, policy, leaseUs, horizonMs } = randomLeasedPolicy(random, [formName])
+  const step = leaseStepOf(form, form.numbersAt(0).map(Number))
+  const store = new RedisStore(given, new StoreKeys(`${formName}${seed}`))
+  given.nowUs = random.integer(1, 100_000_000)
+  for (let i = 0; i < STEPS; i++) {
+    given.nowUs += random.chance(0.3) ? 0 : random.magnitude(1, random.pick([leaseUs, policy.windowMs * 1500]))
+    const { nowUs } = given
+    const about = `${policy.name}, seed ${seed}, step ${i}`
+    if (random.chance(0.6)) {
+      const least = random.pick([1, 1, random.integer(1, 8)])
+      const want = least + random.integer(0, 12)
+      const horizonUs = random.pick([horizonMs * 1000, random.integer(0, leaseUs)])
+      const lease = await store.lease(form, 'k', want, horizonUs, least)
+      assert.deepEqual(lease, ordered(step.lease(nowUs, want, least, horizonUs)), about)
+    } else {
+      const cost = random.integer(1, 4)
+      const { standings } = await store.ask('take', [{ form, key: 'k', tokens: cost }])
+      const { done, untilNewUs } = standings[0] as StoreStanding
+      const taken = step.take(nowUs, cost)
+      assert.deepEqual({ allowed: done, untilNewUs }, taken, about)
+      if (form.form !== 'rate') assert.equal((standings[0] as StoreStanding).untilFreeUs, step.untilFreeUs(nowUs, cost), about)
+    }
+  }
+}
+
+function ordered({ ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }: StoreLease): StoreLease {
+  return { ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
+}

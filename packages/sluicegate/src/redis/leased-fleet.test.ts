@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type Admission, type Excess, firstOver, firstPositionExcess, type SinglePolicySpec } from 'sluicegate-testkit'
+import { admissionsOf, leasedFleet } from '../testing/leased-fleet.js'
+import type { LeasedJob } from '../testing/leased-process.js'
+import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
+
+// Real processes that share a key. When each token was spent is what the machine's monotonic clock said as it was decided, so the budget of
+// every interval is exact, however slow the machine is.
+
+const FOR_MS = 1500
+const MINUTE_MS = 60_000
+
+let redis: OwnRedis
+
+before(async () => {
+  redis = await ownRedis()
+})
+
+after(() => redis.stop())
+
+function jobs(count: number, spec: SinglePolicySpec, more: Partial<LeasedJob> = {}): LeasedJob[] {
+  const { url } = redis.server
+  return Array.from({ length: count }, (_, i) => ({ url, spec, forMs: FOR_MS, clockOffMs: (i - count / 2) * 3 * MINUTE_MS, ...more }))
+}
+
+/** How many processes share which policy. */
+const FLEETS: readonly (readonly [number, SinglePolicySpec])[] = [
+  [8, { algorithm: 'token-bucket', limit: 10, windowMs: 1000, burst: 10 }],
+  [4, { algorithm: 'gcra', limit: 500, windowMs: 1000, burst: 200 }],
+  [3, { algorithm: 'fixed-window', limit: 100, windowMs: 2000 }],
+  [3, { algorithm: 'sliding-window', limit: 100, windowMs: 2000 }],
+  [3, { algorithm: 'sliding-log', limit: 100, windowMs: 2000, slotBytes: 8 }],
+]
+
+for (const [count, spec] of FLEETS) {
+  test(`I1: ${count} processes whose clocks differ by minutes never let more pass than a ${spec.algorithm} of ${spec.limit}`, async (t) => {
+    await redis.send('FLUSHALL')
+    const workers = await leasedFleet(jobs(count, spec))
+    const reports = await Promise.all(workers.map(({ report }) => report))
+    const admissions = admissionsOf(reports)
+    t.diagnostic(`${admissions.length} passed, ${reports.reduce((sum, report) => sum + (report?.storeCalls ?? 0), 0)} calls`)
+    assert.equal(firstOverAnywhere(spec, admissions), undefined)
+    assert.ok(admissions.length > 0)
+  })
+}
+
+test('a process that is stopped for longer than a lease with tokens in hand spends what it has left, and the budget holds', async (t) => {
+  await redis.send('FLUSHALL')
+  // A lease is good for 400 ms, for which 40 tokens of the burst are not lent.
+  const spec = { algorithm: 'token-bucket', limit: 100, windowMs: 1000, burst: 300 } as const
+  const all = { horizonMs: 200, forMs: 4000, quietUntilMs: 3200 }
+  const [holder, other] = await leasedFleet([...jobs(1, spec, { ...all, first: 150 }), ...jobs(1, spec, all)])
+  await new Promise((resolve) => setTimeout(resolve, 700))
+  holder?.child.kill('SIGSTOP')
+  await new Promise((resolve) => setTimeout(resolve, 2000))
+  holder?.child.kill('SIGCONT')
+  const reports = await Promise.all([holder?.report, other?.report])
+  t.diagnostic(reports.map((report) => report?.admissions.length).join(' '))
+  assert.ok(reports.every((report) => report !== undefined))
+  assert.equal(firstOver(spec, admissionsOf(reports)), undefined)
+})
+
+test('a process that is stopped again and again while it spends never goes over the budget with the others', async (t) => {
+  await redis.send('FLUSHALL')
+  const spec = { algorithm: 'token-bucket', limit: 200, windowMs: 1000, burst: 200 } as const
+  const paced = jobs(2, spec, { perSecond: 150, forMs: 3000, horizonMs: 200 })
+  const [stopped, ...others] = await leasedFleet([...paced, ...jobs(1, spec, { forMs: 3000, horizonMs: 200 })])
+  for (const forMs of [150, 300, 600]) {
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    stopped?.child.kill('SIGSTOP')
+    await new Promise((resolve) => setTimeout(resolve, forMs))
+    stopped?.child.kill('SIGCONT')
+  }
+  const reports = await Promise.all([stopped, ...others].map((worker) => worker?.report))
+  t.diagnostic(reports.map((report) => report?.admissions.length).join(' '))
+  assert.ok(reports.every((report) => report !== undefined))
+  assert.equal(firstOver(spec, admissionsOf(reports)), undefined)
+})
+
+test('I9: of a process that is killed only what it held is lost: the others go on within the budget', async (t) => {
+  await redis.send('FLUSHALL')
+  const spec = { algorithm: 'token-bucket', limit: 500, windowMs: 1000, burst: 200 } as const
+  const [killed, ...others] = await leasedFleet(jobs(3, spec, { forMs: 2500 }))
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  killed?.child.kill('SIGKILL')
+  assert.equal(await killed?.report, undefined)
+  const reports = await Promise.all(others.map(({ report }) => report))
+  const admissions = admissionsOf(reports)
+  t.diagnostic(`${admissions.length} passed`)
+  assert.equal(firstOver(spec, admissions), undefined)
+  const lastUs = admissions.at(-1)?.atUs ?? 0
+  const firstUs = admissions[0]?.atUs ?? 0
+  assert.ok(lastUs - firstUs > 600_000, 'those who are left are served after that')
+})
+
+/** Of windows, which are aligned by the server's clock, what holds in every position. */
+function firstOverAnywhere(spec: SinglePolicySpec, admissions: readonly Admission[]): Excess | undefined {
+  if (spec.algorithm === 'fixed-window') return firstPositionExcess(2 * spec.limit, spec.windowMs * 1000, admissions)
+  if (spec.algorithm === 'sliding-window') return firstPositionExcess(2 * spec.limit - 1, spec.windowMs * 1000, admissions)
+  return firstOver(spec, admissions)
+}

@@ -1,0 +1,106 @@
+import type { Clock } from '../clock.js'
+import type { Key } from '../limiter.js'
+import type { CallGuard } from './call-guard.js'
+import type { FleetVerbs } from './fleet-verbs.js'
+import type { LeasedTakes } from './leased-takes.js'
+import type { Outage, Owed } from './outage.js'
+
+/** Keys of which the store is told at once what was used without it. */
+const TOLD_AT_ONCE = 32
+/** How often it is looked for keys whose server came back unseen, as after a failover, when another one has their slot. */
+const LOOKED_FOR_MS = 1_000
+/** At most this part of the time goes into looking. */
+const LOOKING_SHARE = 10
+
+/** What accounting needs; of the policy of the moment. */
+export interface AccountParts {
+  readonly store: CallGuard
+  readonly verbs: FleetVerbs
+  readonly outage: Outage
+  readonly leases: LeasedTakes | undefined
+}
+
+/**
+ * Tells the store, once it is back, what was used without it: a few keys at a time. What is lost on the way may have been told, and is not
+ * told again; keys whose server is out, or goes out meanwhile, stay for later.
+ */
+export class OutageAccount {
+  /** Tokens that the store was told of. */
+  tokens = 0
+  private readonly parts: () => AccountParts
+  private readonly clock: Clock
+  private isTelling = false
+  private isDue = false
+  private isClosed = false
+  private nextMs = Number.NEGATIVE_INFINITY
+
+  constructor(parts: () => AccountParts, clock: Clock) {
+    this.parts = parts
+    this.clock = clock
+  }
+
+  /** A server answers again. */
+  recovered(): void {
+    this.isDue = true
+    void this.tell()
+  }
+
+  /** From now on nothing is told. */
+  close(): void {
+    this.isClosed = true
+  }
+
+  /** A call was answered. */
+  answered(): void {
+    if (this.parts().outage.isOwing && !this.isTelling && !this.isClosed && this.clock.nowMs() >= this.nextMs) this.recovered()
+  }
+
+  /** The store has charged a take after all, whose caller had been told that there is no store. */
+  covered(keys: readonly string[], tokens: number): void {
+    if (this.isClosed) return
+    this.tokens += Math.max(0, ...this.parts().outage.covered(keys, tokens))
+  }
+
+  private async tell(): Promise<void> {
+    if (this.isTelling || this.isClosed) return
+    this.isTelling = true
+    const sinceMs = this.clock.nowMs()
+    while (this.isDue && !this.isClosed) {
+      this.isDue = false
+      const { outage, store } = this.parts()
+      const owed = outage.settle((key) => store.isSound(firstOf(key)))
+      await Promise.all(Array.from({ length: TOLD_AT_ONCE }, () => this.tellEach(owed)))
+    }
+    const nowMs = this.clock.nowMs()
+    this.nextMs = nowMs + Math.max(LOOKED_FOR_MS, LOOKING_SHARE * (nowMs - sinceMs))
+    this.isTelling = false
+  }
+
+  private async tellEach(owed: Iterable<Owed | undefined>): Promise<void> {
+    for (const each of owed) {
+      if (this.isClosed) return
+      if (each === undefined) await breath()
+      else await this.tellOf(each)
+    }
+  }
+
+  private async tellOf({ key, tokens }: Owed): Promise<void> {
+    const { verbs, leases } = this.parts()
+    try {
+      await verbs.charge(key, tokens)
+      this.tokens += Math.max(...tokens)
+    } catch {
+      // An outage again, or the server does not take it.
+    }
+    leases?.forget(firstOf(key))
+  }
+}
+
+function firstOf(key: Key): string {
+  return typeof key === 'string' ? key : (key[0] as string)
+}
+
+/** Lets others have their turn. */
+function breath(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve))
+}

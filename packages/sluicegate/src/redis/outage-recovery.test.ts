@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { after, before, test } from 'node:test'
+import { FaultProxy, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { allOf } from '../all-of.js'
+import type { Decision } from '../decision.js'
+import type { OutageEvent } from '../diagnostics.js'
+import type { Policy } from '../policy.js'
+import { tokenBucket } from '../rate-policy.js'
+import { CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '../testing/redis-clients.js'
+import { createRedisLimiter } from './create-redis-limiter.js'
+import type { FleetLimiter } from './fleet-limiter.js'
+import { hashSlot } from './hash-slot.js'
+
+// What was used without the store is charged there afterwards. Nothing of these budgets comes back while a test runs, so that totals are exact.
+
+const BURST = 1000
+const SHARE = 0.2
+const bucket = (name: string, burst = BURST): Policy => tokenBucket({ limit: 1, window: '1d', burst, name })
+const KINDS = SERVER_CLIENTS.filter(({ name, library }) => name === library)
+const ON_CLUSTER = CLUSTER_CLIENTS.filter(({ name, library }) => name === `${library} on a cluster`)
+/** Only what is cut off is to fail, on a busy machine too. */
+const TIMEOUT_MS = 2_000
+/** For what is cut off again and again. */
+const SHORT_MS = 300
+
+let server: RedisProcess
+let proxy: FaultProxy
+let cluster: RedisCluster
+before(async () => {
+  server = await RedisProcess.start()
+  proxy = await FaultProxy.before(server)
+  cluster = await RedisCluster.start({ replicas: 0 })
+  await cluster.behindProxies()
+})
+after(() => Promise.all([proxy.stop(), server.stop(), cluster.stop()]))
+
+function keys(count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `user:${i}`)
+}
+
+/** Asks until it is an outage, and once more for each key; answers how many passed by key. */
+async function takenOut(limiter: FleetLimiter, names: readonly string[]): Promise<number[]> {
+  await until('it is an outage', async () => (await limiter.peek('another')).source === 'outage')
+  return Promise.all(
+    names.map(async (key) => {
+      const decisions = await Promise.all([limiter.take(key, 2), limiter.take(key), limiter.take(key)])
+      return decisions.reduce((sum, { allowed, source }, i) => sum + (allowed && source === 'outage' ? (i === 0 ? 2 : 1) : 0), 0)
+    }),
+  )
+}
+
+/** What is left of each key once the store knows everything. */
+async function leftOf(limiter: FleetLimiter, names: readonly string[]): Promise<number[]> {
+  await until('the store is back', async () => (await limiter.peek('another')).source === 'store')
+  await until('all is accounted for', async () => {
+    await limiter.peek('another')
+    return limiter.stats().accountedTokens === limiter.stats().outageTokens
+  })
+  const standing: Decision[] = await Promise.all(names.map((key) => limiter.peek(key)))
+  return standing.map(({ remaining }) => remaining)
+}
+
+for (const kind of KINDS) {
+  test(`${kind.name}: after an outage the store knows to the token what was used without it`, async () => {
+    await using open = await kind.open([proxy])
+    const limiter = createRedisLimiter(bucket('exact'), {
+      client: open.client,
+      prefix: kind.name,
+      localShare: SHARE,
+      timeoutMs: TIMEOUT_MS,
+    })
+    const names = keys(100)
+    assert.deepEqual(
+      (await Promise.all(names.map((key) => limiter.take(key, 10)))).map(({ source }) => source),
+      names.map(() => 'store'),
+    )
+    proxy.set({ kind: 'cut' })
+    const used = await takenOut(limiter, names)
+    proxy.set({ kind: 'none' })
+    assert.deepEqual(
+      used,
+      names.map(() => 4),
+    )
+    assert.deepEqual(
+      await leftOf(limiter, names),
+      names.map(() => BURST - 10 - 4),
+    )
+  })
+}
+
+for (const kind of KINDS.slice(0, 2)) {
+  test(`${kind.name}: of allOf each policy is charged what was used of it`, async () => {
+    await using open = await kind.open([proxy])
+    const policy = allOf([bucket('one'), bucket('two', 2 * BURST)])
+    const limiter = createRedisLimiter(policy, { client: open.client, prefix: kind.name, localShare: SHARE, timeoutMs: TIMEOUT_MS })
+    await limiter.take(['a', 'tenant'])
+    proxy.set({ kind: 'cut' })
+    await until('it is an outage', async () => (await limiter.peek(['x', 'y'])).source === 'outage')
+    for (const user of ['a', 'a', 'b', 'c']) assert.equal((await limiter.take([user, 'tenant'])).allowed, true)
+    proxy.set({ kind: 'none' })
+    await until('all is accounted for', async () => {
+      await limiter.peek(['x', 'y'])
+      return limiter.stats().accountedTokens >= 4
+    })
+    const leftOfParts = async (key: string): Promise<(number | undefined)[]> =>
+      ((await limiter.peek([key, 'tenant'])).parts ?? []).map(({ remaining }) => remaining)
+    assert.deepEqual(await leftOfParts('a'), [BURST - 3, 2 * BURST - 5])
+    assert.deepEqual(await leftOfParts('b'), [BURST - 1, 2 * BURST - 5])
+  })
+
+  test(`${kind.name}: a connection that comes and goes under load loses no more than what was on its way`, async () => {
+    await using open = await kind.open([proxy])
+    const limiter = createRedisLimiter(bucket('flaps'), {
+      client: open.client,
+      prefix: kind.name,
+      localShare: SHARE,
+      timeoutMs: SHORT_MS,
+    })
+    const name = 'k'
+    let stored = 0
+    for (let flap = 0; flap < 6; flap++) {
+      proxy.set({ kind: flap % 2 === 0 ? 'cut' : 'half-open' })
+      for (let i = 0; i < 10; i++) if (counts(await limiter.take(name))) stored++
+      await until('it is an outage', async () => (await limiter.peek('another')).source === 'outage')
+      for (let i = 0; i < 10; i++) if (counts(await limiter.take(name))) stored++
+      proxy.set({ kind: 'none' })
+      await until('the store is back', async () => (await limiter.peek('another')).source === 'store')
+      for (let i = 0; i < 10; i++) if (counts(await limiter.take(name))) stored++
+    }
+    await until('the store is back', async () => (await limiter.peek('another')).source === 'store')
+    const spent = BURST - (await limiter.peek(name)).remaining
+    const { outageTokens, accountedTokens, storeFailures } = limiter.stats()
+    assert.ok(accountedTokens > 0 && spent >= stored + accountedTokens, `${spent} charged for ${stored} + ${accountedTokens}`)
+    // A call that failed may have charged a token, and no more than one; or have told what was used.
+    assert.ok(spent <= stored + outageTokens + storeFailures, `${spent} charged for ${stored} + ${outageTokens}, ${storeFailures} failed`)
+    assert.ok(outageTokens <= SHARE * BURST)
+  })
+
+  test(`${kind.name}: the server that is given up is told of, and that it is back`, async () => {
+    await using open = await kind.open([proxy])
+    const limiter = createRedisLimiter(bucket('told of'), { client: open.client, prefix: kind.name, timeoutMs: TIMEOUT_MS })
+    const heard: OutageEvent[] = []
+    const listen = (event: unknown): void => void heard.push(event as OutageEvent)
+    subscribe('sluicegate:outage', listen)
+    await limiter.take('k')
+    proxy.set({ kind: 'cut' })
+    await takenOut(limiter, ['k'])
+    await until('it is given up', async () => {
+      await limiter.take('k')
+      return limiter.stats().outages > 0
+    })
+    proxy.set({ kind: 'none' })
+    await until('the store is back', async () => (await limiter.peek('another')).source === 'store')
+    unsubscribe('sluicegate:outage', listen)
+    assert.deepEqual(heard, [
+      { policy: 'told of', server: undefined, isOut: true },
+      { policy: 'told of', server: undefined, isOut: false },
+    ])
+  })
+}
+
+for (const kind of ON_CLUSTER) {
+  test(`${kind.name}: one shard that is out leaves the others alone, and is told afterwards what was used of its keys`, async () => {
+    await using open = await kind.open(cluster.roots)
+    await oneShardOut(
+      kind,
+      createRedisLimiter(bucket('shards'), { client: open.client, prefix: kind.name, localShare: SHARE, timeoutMs: TIMEOUT_MS }),
+    )
+  })
+}
+
+async function oneShardOut({ name }: ClientKind, limiter: FleetLimiter): Promise<void> {
+  const names = keys(60)
+  await Promise.all(names.map((key) => limiter.take(key)))
+  const node = await cluster.primaryOf(hashSlot('user:0'))
+  const holders = await Promise.all(names.map((key) => cluster.primaryOf(hashSlot(key))))
+  const lost = names.filter((_, i) => holders[i] === node)
+  const others = names.filter((_, i) => holders[i] !== node)
+  const front = cluster.proxies.get(node) as FaultProxy
+  front.set({ kind: 'black-hole' })
+  try {
+    await until('its keys are decided without it', async () => isAll(await takesOf(limiter, lost), 'outage'))
+    for (let i = 0; i < 20; i++) assert.ok(isAll(await takesOf(limiter, others), 'store'), `${name}: the others are asked as ever`)
+  } finally {
+    front.set({ kind: 'none' })
+  }
+  await until('it is back', async () => isAll(await takesOf(limiter, lost), 'store'))
+  await until('all is accounted for', async () => {
+    await takesOf(limiter, lost.slice(0, 1))
+    const { outageTokens, accountedTokens } = limiter.stats()
+    return outageTokens > 0 && accountedTokens === outageTokens
+  })
+}
+
+async function takesOf(limiter: FleetLimiter, names: readonly string[]): Promise<Decision[]> {
+  return Promise.all(names.map((key) => limiter.take(key)))
+}
+
+function isAll(decisions: readonly Decision[], source: Decision['source']): boolean {
+  return decisions.length > 0 && decisions.every((decision) => decision.source === source)
+}
+
+/** Whether the store has charged it. */
+function counts({ allowed, source }: Decision): boolean {
+  return allowed && source === 'store'
+}

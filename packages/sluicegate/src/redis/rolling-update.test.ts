@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { Random, seedsFrom, VECTOR_ALGORITHMS, versionedOracleFor } from 'sluicegate-testkit'
+import { concurrency, fixedWindow, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import { compareTwins } from '../testing/compare-twins.js'
+import { exactLimiter } from '../testing/fleet-replay.js'
+import { ownRedis } from '../testing/own-redis.js'
+
+/** Of each algorithm. */
+const SEQUENCES = 150
+const START_MS = 1_789_000_000_000
+
+const redis = await ownRedis()
+after(() => redis.stop())
+
+interface Pair {
+  readonly name: string
+  readonly large: Policy
+  readonly small: Policy
+}
+
+const NAME = 'api'
+/** Two versions of one policy, the first of which lets more pass at once. */
+const PAIRS: readonly Pair[] = [
+  {
+    name: 'a rate with another burst',
+    large: tokenBucket({ limit: 10, window: '1s', burst: 100, name: NAME }),
+    small: tokenBucket({ limit: 10, window: '1s', burst: 10, name: NAME }),
+  },
+  {
+    name: 'a rate with another limit',
+    large: tokenBucket({ limit: 100, window: '10s', name: NAME }),
+    small: tokenBucket({ limit: 7, window: '3s', name: NAME }),
+  },
+  {
+    name: 'a fixed window with another limit',
+    large: fixedWindow({ limit: 100, window: '10s', name: NAME }),
+    small: fixedWindow({ limit: 10, window: '10s', name: NAME }),
+  },
+  {
+    name: 'a fixed window of another length',
+    large: fixedWindow({ limit: 100, window: '1h', name: NAME }),
+    small: fixedWindow({ limit: 10, window: '1m', name: NAME }),
+  },
+  {
+    name: 'a sliding window with another limit',
+    large: slidingWindow({ limit: 100, window: '10s', name: NAME }),
+    small: slidingWindow({ limit: 10, window: '10s', name: NAME }),
+  },
+  {
+    name: 'a sliding window of another length',
+    large: slidingWindow({ limit: 100, window: '10s', name: NAME }),
+    small: slidingWindow({ limit: 10, window: '1s', name: NAME }),
+  },
+  {
+    name: 'a log with another limit',
+    large: slidingLog({ limit: 100, window: '10s', name: NAME }),
+    small: slidingLog({ limit: 10, window: '10s', name: NAME }),
+  },
+  {
+    name: 'a log of another length',
+    large: slidingLog({ limit: 100, window: '1h', name: NAME }),
+    small: slidingLog({ limit: 10, window: '1s', name: NAME }),
+  },
+  {
+    name: 'permits with another limit and time',
+    large: concurrency({ limit: 100, ttl: '10s', name: NAME }),
+    small: concurrency({ limit: 10, ttl: '20s', name: NAME }),
+  },
+]
+
+for (const algorithm of VECTOR_ALGORITHMS.filter((name) => name !== 'sliding-log' && name !== 'concurrency')) {
+  test(`${algorithm}: two versions that take turns on a key are each answered as if all had been their own, field by field`, async () => {
+    const options = { algorithm, seeds: seedsFrom(1, SEQUENCES), prefix: 'turns', updates: 'turns' as const, oracle: versionedOracleFor }
+    const { sequences, mismatches } = await compareTwins(redis.runner, options)
+    assert.deepEqual(mismatches.slice(0, 3), [])
+    assert.equal(sequences, SEQUENCES)
+  })
+}
+
+for (const { name, large, small } of PAIRS) {
+  const versions = (prefix: string) => [large, small].map((policy) => exactLimiter(redis.runner, `${prefix} ${name}`, policy))
+
+  test(`${name}: what the smaller version lets off, the larger one still knows: no fresh burst, however they take turns`, async () => {
+    for (const touch of ['take', 'peek', 'refund', 'penalize'] as const) {
+      const [first, second] = versions(`off ${touch}`)
+      assert.ok(first && second)
+      let passed = 0
+      for (let turn = 0; turn < 20; turn++) {
+        for (const each of [first, second]) each.set(START_MS + turn)
+        for (let i = 0; i < 12; i++) if ((await first.limiter.take('k', 10)).allowed) passed += 10
+        if (touch === 'take' || touch === 'peek') await second.limiter[touch]('k')
+        else await second.limiter[touch]('k', 1)
+      }
+      // A refund gives back what it says, and no more.
+      assert.ok(passed <= 100 + (touch === 'refund' ? 20 : 0), `${passed} by ${touch}`)
+      assert.ok(passed >= 100)
+    }
+  })
+
+  test(`${name}: a version that is new to a key finds at most its limit spent, and no more than was`, async () => {
+    const [first, second] = versions('new')
+    assert.ok(first && second)
+    for (const each of [first, second]) each.set(START_MS)
+    await first.limiter.take('some', 4)
+    assert.equal((await second.limiter.peek('some')).remaining, small.burst - 4)
+    await first.limiter.take('all', 100)
+    const { allowed, resetAfterMs } = await second.limiter.take('all')
+    assert.equal(allowed, false)
+    assert.ok(resetAfterMs <= 2 * Math.max(small.windowMs, large.windowMs))
+  })
+}
+
+for (const { name, large, small } of PAIRS.filter(({ large }) => large.algorithm === 'sliding-log')) {
+  test(`${name}: of two versions that take turns each keeps its limit in every position of its window, counting what both let pass`, async () => {
+    for (let seed = 1; seed <= 10; seed++) {
+      const random = new Random(seed)
+      const each = [large, small].map((policy) => exactLimiter(redis.runner, `turns ${name} ${seed}`, policy))
+      const passed: { readonly atMs: number; readonly cost: number }[] = []
+      let nowMs = START_MS
+      let decided = 0
+      for (let i = 0; i < 200; i++) {
+        nowMs += random.pick([0, 0, 1, 50, 200, 1000, small.windowMs, random.chance(0.1) ? large.windowMs / 3 : 7])
+        const turn = i < 2 ? i : random.integer(0, 1)
+        const [policy, cost] = [turn === 0 ? large : small, random.pick([1, 1, 1, 2, 5, 10])]
+        each[turn]?.set(nowMs)
+        if ((await each[turn]?.limiter.take('k', cost))?.allowed !== true) continue
+        passed.push({ atMs: nowMs, cost })
+        decided++
+        const inWindow = passed.filter(({ atMs }) => atMs > nowMs - policy.windowMs).reduce((sum, { cost }) => sum + cost, 0)
+        assert.ok(inWindow <= policy.limit, `seed ${seed}, step ${i}: ${inWindow} of ${policy.limit}`)
+      }
+      assert.ok(decided > 20)
+    }
+  })
+}
+
+test('numbers that nobody uses any more are forgotten after an hour, or when what was spent under them is over', async () => {
+  const [old, next] = [100, 10].map((burst) =>
+    exactLimiter(redis.runner, 'forgotten', tokenBucket({ limit: 10, window: '1s', burst, name: NAME })),
+  )
+  assert.ok(old && next)
+  const value = async (): Promise<string> => String(await redis.send('GET', `forgotten:rate:${NAME}:{k}`))
+  old.set(START_MS)
+  await old.limiter.take('k', 50)
+  for (const ms of [1, 1_800_000, 3_600_000]) {
+    next.set(START_MS + ms)
+    await next.limiter.take('k')
+    assert.equal((await value()).split('|').length, 2)
+  }
+  next.set(START_MS + 3_600_002)
+  await next.limiter.take('k')
+  assert.equal((await value()).split('|').length, 1)
+})

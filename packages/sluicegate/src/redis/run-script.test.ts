@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { RedisProcess } from 'sluicegate-testkit'
+import { SERVER_CLIENTS } from '../testing/redis-clients.js'
+import { runScript, type Script } from './run-script.js'
+import { runnerFor } from './runner-for.js'
+import type { ScriptRunner } from './script-runner.js'
+import { SCRIPTS } from './scripts.gen.js'
+
+let server: RedisProcess
+before(async () => {
+  server = await RedisProcess.start()
+})
+after(() => server.stop())
+
+function scriptOf(source: string): Script {
+  return { source, sha1: createHash('sha1').update(source).digest('hex') }
+}
+
+/** A runner that remembers what it sent. */
+function watched(runner: ScriptRunner): ScriptRunner & { readonly sent: string[] } {
+  const sent: string[] = []
+  return {
+    ...runner,
+    sent,
+    send: (key, command) => {
+      sent.push(command[0] as string)
+      return runner.send(key, command)
+    },
+  }
+}
+
+test('the hashes in the library are those of its scripts', () => {
+  for (const { source, sha1 } of Object.values(SCRIPTS)) assert.equal(scriptOf(source).sha1, sha1)
+})
+
+for (const kind of SERVER_CLIENTS) {
+  test(`with ${kind.name} a script goes by its hash, in full when the server does not know it, and again after SCRIPT FLUSH`, async () => {
+    await using open = await kind.open([server])
+    const runner = watched(runnerFor(open.client))
+    const script = scriptOf(`return redis.call('INCR', KEYS[1]) -- ${kind.name}`)
+    const run = () => runScript(runner, script, [`flush ${kind.name}`], [])
+    assert.equal(await run(), 1)
+    assert.equal(await run(), 2)
+    assert.deepEqual(runner.sent.splice(0), ['EVALSHA', 'EVAL', 'EVALSHA'])
+    await server.ask('SCRIPT', 'FLUSH')
+    assert.equal(await run(), 3)
+    assert.deepEqual(runner.sent.splice(0), ['EVALSHA', 'EVAL'])
+  })
+
+  test(`with ${kind.name} nothing but NOSCRIPT is tried again`, async () => {
+    await using open = await kind.open([server])
+    const runner = watched(runnerFor(open.client))
+    const script = scriptOf("redis.call('INCR', KEYS[1]) return redis.error_reply(ARGV[1])")
+    const errors = [
+      'ERR NOSCRIPT',
+      'ERR No matching script. Please use EVAL.',
+      'NOSCRIPTS are known',
+      'OOM',
+      'BUSY a script runs',
+      'WRONGTYPE of key',
+    ]
+    await runScript(runner, script, [`loaded ${kind.name}`], ['ERR first']).catch(() => undefined)
+    for (const error of errors) {
+      runner.sent.length = 0
+      const key = `${error} ${kind.name}`
+      await assert.rejects(runScript(runner, script, [key], [error]))
+      assert.deepEqual(runner.sent, ['EVALSHA'], error)
+      assert.equal(await server.ask('GET', (kind.keyPrefix ?? '') + key), '1')
+    }
+  })
+}
+
+test('many calls that find a script unknown at once are each done once', async () => {
+  for (const kind of SERVER_CLIENTS) {
+    await using open = await kind.open([server])
+    const script = scriptOf(`return redis.call('INCR', KEYS[1]) -- at once, ${kind.name}`)
+    const replies = await Promise.all(
+      Array.from({ length: 50 }, () => runScript(runnerFor(open.client), script, [`at once ${kind.name}`], [])),
+    )
+    assert.deepEqual(
+      replies.map(Number).sort((a, b) => a - b),
+      Array.from({ length: 50 }, (_, i) => i + 1),
+    )
+  }
+})

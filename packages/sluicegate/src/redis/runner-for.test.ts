@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PolicyError } from '../errors.js'
+import { tokenBucket } from '../rate-policy.js'
+import { createRedisLimiter } from './create-redis-limiter.js'
+import { runnerFor } from './runner-for.js'
+
+/** As version 3 of node-redis looks. */
+class CallbackClient {
+  connected = true
+  send_command(): boolean {
+    return true
+  }
+  sendCommand(): boolean {
+    return true
+  }
+  internal_send_command(): boolean {
+    return true
+  }
+}
+
+const WRONG: readonly (readonly [name: string, client: unknown])[] = [
+  ['nothing', undefined],
+  ['null', null],
+  ['an empty object', {}],
+  ['a URL', 'redis://127.0.0.1:6379'],
+  ['a port', 6379],
+  ['a Map', new Map()],
+  ['a client of callbacks', new CallbackClient()],
+  ['a client that is yet to come', Promise.resolve({})],
+  ['a class instead of its instance', CallbackClient],
+]
+
+for (const [name, client] of WRONG) {
+  test(`${name} is no client`, () => {
+    assert.throws(
+      () => runnerFor(client),
+      (error) => error instanceof PolicyError && error.code === 'CLIENT_INVALID' && error.option === 'client' && error.value === client,
+    )
+    assert.throws(
+      () => createRedisLimiter(tokenBucket({ limit: 1, window: '1s' }), { client: client as never }),
+      /^PolicyError: client: must be a/,
+    )
+  })
+}
+
+test('the message names the clients that would do', () => {
+  const message =
+    /@redis\/client or redis \(5 or later\), ioredis \(5 or later\) or @valkey\/valkey-glide \(2 or later\).*\(got a string|\(got "redis/
+  assert.throws(() => runnerFor('redis://127.0.0.1:6379'), message)
+})

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { createCluster } from '@redis/client'
+import { RedisCluster, type RedisProcess, SlotMove, until } from 'sluicegate-testkit'
+import { CLUSTER_CLIENTS } from '../../testing/redis-clients.js'
+import { fixedWindow } from '../../window-policy.js'
+import { createRedisLimiter } from '../create-redis-limiter.js'
+import { hashSlot } from '../hash-slot.js'
+import { runnerFor } from '../runner-for.js'
+
+let cluster: RedisCluster
+before(async () => {
+  cluster = await RedisCluster.start({ replicas: 0 })
+})
+after(() => cluster.stop())
+
+const policy = fixedWindow({ limit: 1000, window: '1d', name: 'day' })
+const NO_HASTE = { mode: 'exact', outage: 'closed', timeoutMs: 60_000 } as const
+const INCREMENT = "return redis.call('INCR', KEYS[1])"
+
+/** A key of its own for each test, and its slot. */
+let keys = 0
+function freshKey(keyPrefix: string): { readonly key: string; readonly slot: number } {
+  const key = `fresh ${keys++}`
+  return { key, slot: hashSlot(keyPrefix + key) }
+}
+
+async function otherThan(holder: RedisProcess): Promise<RedisProcess> {
+  return (await cluster.primaries()).find((node) => node !== holder) as RedisProcess
+}
+
+for (const kind of CLUSTER_CLIENTS) {
+  const { name, library, keyPrefix = '' } = kind
+
+  test(`${name} brings each key to its server`, async () => {
+    await using open = await kind.open(cluster.roots)
+    const runner = runnerFor(open.client)
+    assert.equal(runner.client, library)
+    assert.equal(runner.isCluster, true)
+    for (let i = 0; i < 100; i++) {
+      const { key, slot } = freshKey(keyPrefix)
+      assert.equal(await runner.send(key, ['EVAL', INCREMENT, '1', key]), 1)
+      const holder = await (i < 6 ? cluster.primaryOf(slot) : undefined)
+      if (holder !== undefined) assert.equal(await holder.ask('GET', keyPrefix + key), '1')
+    }
+  })
+
+  test(`${name} tells the servers of slots, or nothing`, async () => {
+    await using open = await kind.open(cluster.roots)
+    const runner = runnerFor(open.client)
+    await runner.send('a', ['EVAL', INCREMENT, '1', 'a'])
+    for (const slot of [0, 5460, 8000, 12_000, 16_383]) {
+      const { host, port } = await cluster.primaryOf(slot)
+      assert.equal(runner.serverOf(slot), library === 'valkey-glide' ? undefined : `${host}:${port}`)
+    }
+  })
+
+  test(`${name} asks every primary`, async () => {
+    await using open = await kind.open(cluster.roots)
+    const infos = await runnerFor(open.client).sendToAll(['INFO'])
+    const ports = infos.map((info) => Number(/tcp_port:(\d+)/.exec(String(info))?.[1]))
+    assert.deepEqual(ports.sort(), cluster.nodes.map(({ port }) => port).sort())
+  })
+
+  test(`${name} follows MOVED, and what was spent moves with the slot`, async () => {
+    await using open = await kind.open(cluster.roots)
+    const limiter = createRedisLimiter(policy, { client: open.client, prefix: name, ...NO_HASTE })
+    const { key } = freshKey('')
+    const slot = hashSlot(key)
+    const holder = await cluster.primaryOf(slot)
+    assert.equal((await limiter.take(key, 10)).remaining, 990)
+    const move = await SlotMove.begin(cluster, slot, await otherThan(holder))
+    await move.moveKeys()
+    await move.end()
+    const { remaining, source } = await limiter.take(key)
+    assert.deepEqual({ remaining, source }, { remaining: 989, source: 'store' })
+  })
+
+  test(`${name} follows ASK`, async () => {
+    await using open = await kind.open(cluster.roots)
+    const runner = runnerFor(open.client)
+    const { key, slot } = freshKey(keyPrefix)
+    const holder = await cluster.primaryOf(slot)
+    const other = await otherThan(holder)
+    const move = await SlotMove.begin(cluster, slot, other)
+    assert.equal(await runner.send(key, ['EVAL', INCREMENT, '1', key]), 1)
+    assert.equal(await holder.ask('CLUSTER', 'COUNTKEYSINSLOT', String(slot)), '0')
+    assert.equal(await other.ask('CLUSTER', 'COUNTKEYSINSLOT', String(slot)), '1')
+    await move.end()
+    await until('the new server is known', async () => (await runner.send(key, ['EVAL', INCREMENT, '1', key])) === 2)
+  })
+
+  test(`while its slot moves a key is asked for again by ${name}, and is charged once`, async () => {
+    await using open = await kind.open(cluster.roots)
+    const limiter = createRedisLimiter(policy, { client: open.client, prefix: name, ...NO_HASTE })
+    const { key } = freshKey('')
+    const slot = hashSlot(key)
+    const holder = await cluster.primaryOf(slot)
+    assert.equal((await limiter.take(key)).remaining, 999)
+    const move = await SlotMove.begin(cluster, slot, await otherThan(holder))
+    const [before] = await refusals()
+    const taken = limiter.take(key)
+    await until('it was refused and asked for again', async () => ((await refusals())[0] as number) >= (before as number) + 2)
+    await move.moveKeys()
+    await move.end()
+    const { source } = await taken
+    const spent = source === 'store' ? 2 : 1
+    assert.equal((await limiter.take(key)).remaining, 999 - spent)
+  })
+}
+
+test('what node-redis keeps for a server that cannot be reached is dropped by its time-out, and is not sent long after', async () => {
+  const rootNodes = cluster.roots.map(({ host, port }) => ({ url: `redis://${host}:${port}` }))
+  const client = createCluster({ rootNodes, commandOptions: { timeout: 2000 } })
+  client.on('error', () => undefined)
+  await client.connect()
+  const runner = runnerFor(client)
+  const { key, slot } = freshKey('')
+  const increment = () => runner.send(key, ['EVAL', INCREMENT, '1', key])
+  assert.equal(await increment(), 1)
+  const holder = await cluster.primaryOf(slot)
+  await holder.kill()
+  // The first finds the connection broken, the others find none.
+  await assert.rejects(increment())
+  await Promise.all([assert.rejects(increment()), assert.rejects(increment())])
+  await holder.start()
+  await cluster.ready()
+  client.destroy()
+})
+
+/** Scripts that were refused, by all servers. */
+async function refusals(): Promise<number[]> {
+  const stats = await Promise.all(cluster.nodes.map((node) => node.ask('INFO', 'commandstats')))
+  const counts = stats.map((text) => Number(/cmdstat_evalsha:.*rejected_calls=(\d+)/.exec(text)?.[1] ?? 0))
+  return [counts.reduce((sum, count) => sum + count, 0)]
+}

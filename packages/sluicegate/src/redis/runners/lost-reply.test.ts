@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Redis } from 'ioredis'
+import { FaultProxy, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '../../testing/redis-clients.js'
+import { fixedWindow } from '../../window-policy.js'
+import { createRedisLimiter } from '../create-redis-limiter.js'
+import { hashSlot } from '../hash-slot.js'
+
+let server: RedisProcess
+let front: FaultProxy
+let cluster: RedisCluster
+before(async () => {
+  server = await RedisProcess.start()
+  front = await FaultProxy.before(server)
+  cluster = await RedisCluster.start({ replicas: 0 })
+  await cluster.behindProxies()
+})
+after(() => Promise.all([front.stop(), server.stop(), cluster.stop()]))
+
+const LIMIT = 1000
+const policy = fixedWindow({ limit: LIMIT, window: '1d', name: 'day' })
+const NO_HASTE = { mode: 'exact', outage: 'closed', timeoutMs: 60_000 } as const
+const AT_ONCE = 5
+
+interface Way {
+  readonly roots: readonly Address[]
+  readonly server: RedisProcess
+  readonly proxy: FaultProxy
+}
+
+/** What becomes of a connection whose answers are lost. */
+const ENDS = {
+  'is reset': async (proxy: FaultProxy) => proxy.set({ kind: 'none' }),
+  'is cut for a while': async (proxy: FaultProxy, taken: Promise<unknown>) => {
+    const { connections } = proxy
+    let isGivenUp = false
+    taken.finally(() => {
+      isGivenUp = true
+    })
+    proxy.set({ kind: 'cut' })
+    // A cluster's client may leave it at that until the server is asked for the next time.
+    await until('the client tries to come back, or gives up', () => isGivenUp || proxy.connections > connections)
+    proxy.set({ kind: 'none' })
+  },
+}
+
+function chargesOnce(kind: ClientKind, key: string, way: () => Promise<Way>): void {
+  // A pool has a connection or two at first, and none can be added then.
+  const arriving = kind.name.includes('pool') ? 1 : AT_ONCE
+  for (const [how, end] of Object.entries(ENDS)) {
+    test(`a call of ${kind.name} whose reply is lost when the connection ${how} is one charge, never two`, async () => {
+      const { roots, server, proxy } = await way()
+      proxy.set({ kind: 'none' })
+      await using open = await kind.open(roots)
+      const limiter = createRedisLimiter(policy, { client: open.client, prefix: `${kind.name} ${how}`, ...NO_HASTE })
+      assert.equal((await limiter.take(key)).remaining, LIMIT - 1)
+      const calls = await server.callsOf('evalsha')
+      proxy.set({ kind: 'half-open' })
+      const taken = Promise.all(Array.from({ length: AT_ONCE }, () => limiter.take(key)))
+      await until('the calls have arrived', async () => (await server.callsOf('evalsha')) >= calls + arriving)
+      await end(proxy, taken)
+      const lost = (await taken).filter(({ allowed, source }) => source === 'outage' && !allowed)
+      assert.ok(lost.length >= arriving)
+      // Behind whatever else the client sends. It changes nothing, and so may fail until the client is back.
+      let standing = await limiter.peek(key)
+      await until('the server answers', async () => {
+        standing = await limiter.peek(key)
+        return standing.source === 'store'
+      })
+      const spent = LIMIT - standing.remaining
+      assert.ok(spent >= 1 + arriving && spent <= 1 + AT_ONCE, `${spent} charged for 1 call that was answered and ${AT_ONCE} that were not`)
+    })
+  }
+}
+for (const kind of SERVER_CLIENTS) chargesOnce(kind, 'k', async () => ({ roots: [front], server, proxy: front }))
+for (const kind of CLUSTER_CLIENTS) {
+  chargesOnce(kind, 'k', async () => {
+    const holder = await cluster.primaryOf(hashSlot('k'))
+    return { roots: cluster.roots, server: holder, proxy: cluster.proxies.get(holder) as FaultProxy }
+  })
+}
+
+test('a call of ioredis that is told to send nothing again, and then tells nobody, is given up in time and charged once', async () => {
+  front.set({ kind: 'none' })
+  const client = new Redis({ host: front.host, port: front.port, autoResendUnfulfilledCommands: false })
+  client.on('error', () => undefined)
+  const limiter = createRedisLimiter(policy, { client, prefix: 'told', mode: 'exact', outage: 'closed', timeoutMs: 2000 })
+  await limiter.take('k')
+  const calls = await server.callsOf('evalsha')
+  front.set({ kind: 'half-open' })
+  const taken = limiter.take('k')
+  await until('the call has arrived', async () => (await server.callsOf('evalsha')) > calls)
+  front.set({ kind: 'none' })
+  assert.deepEqual([(await taken).allowed, (await taken).source], [false, 'outage'])
+  let standing = await limiter.peek('k')
+  await until('the server answers', async () => {
+    standing = await limiter.peek('k')
+    return standing.source === 'store'
+  })
+  assert.equal(standing.remaining, LIMIT - 2)
+  client.disconnect()
+})

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { Socket } from 'node:net'
+import { after, before, test } from 'node:test'
+import { FaultProxy, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '../../testing/redis-clients.js'
+import { fixedWindow } from '../../window-policy.js'
+import { createRedisLimiter } from '../create-redis-limiter.js'
+import { hashSlot } from '../hash-slot.js'
+
+let server: RedisProcess
+let front: FaultProxy
+let cluster: RedisCluster
+before(async () => {
+  server = await RedisProcess.start()
+  front = await FaultProxy.before(server)
+  cluster = await RedisCluster.start({ replicas: 0 })
+  await cluster.behindProxies()
+})
+after(() => Promise.all([front.stop(), server.stop(), cluster.stop()]))
+
+const TAKES = 100
+/** Those of a first reply that still came, or of a socket that was full. */
+const MOST_WRITES = 5
+const policy = fixedWindow({ limit: 1000, window: '1d', name: 'day' })
+
+interface Way {
+  readonly roots: readonly Address[]
+  readonly server: RedisProcess
+  readonly proxy: FaultProxy
+}
+
+interface Writing {
+  readonly remotePort?: number
+  _write(...args: unknown[]): void
+  _writev(...args: unknown[]): void
+}
+
+/** How often this process hands something to the system for a port, from now until it is asked. */
+function writesTo(port: number): () => number {
+  const sockets = Socket.prototype as unknown as Writing
+  const { _write, _writev } = sockets
+  let writes = 0
+  const counted = (write: Writing['_write']): Writing['_write'] =>
+    function (this: Writing, ...args) {
+      if (this.remotePort === port) writes++
+      write.apply(this, args)
+    }
+  sockets._write = counted(_write)
+  sockets._writev = counted(_writev)
+  return () => {
+    Object.assign(sockets, { _write, _writev })
+    return writes
+  }
+}
+
+function pipelines(kind: ClientKind, way: () => Promise<Way>): void {
+  test(`${kind.name}: ${TAKES} takes of one turn are on their way before the first is answered, in few writes`, async () => {
+    const { roots, server, proxy } = await way()
+    proxy.set({ kind: 'none' })
+    await using open = await kind.open(roots)
+    const limiter = createRedisLimiter(policy, {
+      client: open.client,
+      prefix: kind.name,
+      mode: 'exact',
+      outage: 'closed',
+      timeoutMs: 60_000,
+    })
+    await limiter.take('k')
+    const calls = await server.callsOf('evalsha')
+    proxy.set({ kind: 'half-open' })
+    const writes = writesTo(proxy.port)
+    const taken = Promise.all(Array.from({ length: TAKES }, () => limiter.take('k')))
+    await until('all have arrived', async () => (await server.callsOf('evalsha')) === calls + TAKES)
+    const count = writes()
+    // The core of valkey-glide writes for itself, outside of Node.js.
+    assert.ok(kind.library === 'valkey-glide' ? count === 0 : count >= 1 && count <= MOST_WRITES, `${count} writes`)
+    proxy.set({ kind: 'none' })
+    await taken
+  })
+}
+
+// A pool gives each call a connection of its own.
+for (const kind of SERVER_CLIENTS.filter(({ name }) => !name.includes('pool'))) {
+  pipelines(kind, async () => ({ roots: [front], server, proxy: front }))
+}
+for (const kind of CLUSTER_CLIENTS) {
+  pipelines(kind, async () => {
+    const holder = await cluster.primaryOf(hashSlot('k'))
+    return { roots: cluster.roots, server: holder, proxy: cluster.proxies.get(holder) as FaultProxy }
+  })
+}

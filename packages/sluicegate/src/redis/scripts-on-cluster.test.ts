@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { RedisCluster, SlotMove } from 'sluicegate-testkit'
+import { CLUSTER_CLIENTS } from '../testing/redis-clients.js'
+import { fixedWindow } from '../window-policy.js'
+import { createRedisLimiter } from './create-redis-limiter.js'
+import type { FleetLimiter } from './fleet-limiter.js'
+import { hashSlot } from './hash-slot.js'
+
+let cluster: RedisCluster
+before(async () => {
+  cluster = await RedisCluster.start()
+})
+after(() => cluster.stop())
+
+const policy = fixedWindow({ limit: 1000, window: '1d', name: 'day' })
+const KEYS = Array.from({ length: 30 }, (_, i) => `user:${i}`)
+
+/** What was spent of each key, after one more take. */
+async function spent(limiter: FleetLimiter): Promise<number[]> {
+  const decisions = await Promise.all(KEYS.map((key) => limiter.take(key)))
+  for (const { source } of decisions) assert.equal(source, 'store')
+  return decisions.map(({ remaining }) => 1000 - remaining)
+}
+
+const each = (count: number): number[] => KEYS.map(() => count)
+
+for (const kind of CLUSTER_CLIENTS) {
+  test(`with ${kind.name} every shard gets the scripts that it forgot, and those it never had after a failover`, async () => {
+    await using open = await kind.open(cluster.roots)
+    const limiter = createRedisLimiter(policy, {
+      client: open.client,
+      prefix: kind.name,
+      mode: 'exact',
+      outage: 'closed',
+      timeoutMs: 60_000,
+    })
+    assert.deepEqual(await spent(limiter), each(1))
+    await Promise.all(cluster.nodes.map((node) => node.ask('SCRIPT', 'FLUSH')))
+    assert.deepEqual(await spent(limiter), each(2))
+    for (const primary of await cluster.primaries()) await cluster.failOver(primary)
+    assert.deepEqual(await spent(limiter), each(3))
+  })
+}
+
+test('a shard that joins later gets the scripts with its first key', async () => {
+  const joined = await cluster.join()
+  for (const [i, kind] of CLUSTER_CLIENTS.entries()) {
+    await using open = await kind.open(cluster.roots)
+    const limiter = createRedisLimiter(policy, {
+      client: open.client,
+      prefix: 'joined',
+      mode: 'exact',
+      outage: 'closed',
+      timeoutMs: 60_000,
+    })
+    const key = `joiner:${i}`
+    assert.equal((await limiter.take(key)).remaining, 999)
+    const move = await SlotMove.begin(cluster, hashSlot(key), joined)
+    await move.moveKeys()
+    await move.end()
+    await joined.ask('SCRIPT', 'FLUSH')
+    const { remaining, source } = await limiter.take(key)
+    assert.deepEqual({ remaining, source }, { remaining: 998, source: 'store' })
+  }
+})

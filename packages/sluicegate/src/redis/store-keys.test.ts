@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { PolicyError } from '../errors.js'
+import { StoreKeys } from './store-keys.js'
+
+interface Named {
+  readonly prefix: string
+  readonly form: string
+  readonly policy: string
+  readonly tag: string | undefined
+  readonly key: string
+}
+
+/** Every name that a key has in the store. */
+function namesOf({ prefix, form, policy, tag, key }: Named): string[] {
+  const keys = new StoreKeys(prefix, tag)
+  const { state, block } = keys.before(form, policy)
+  return [state, block].map((before) => before + keys.after(key))
+}
+
+/** As a server sees it. */
+function bytesOf(name: string): string {
+  return Buffer.from(name, 'utf8').toString('hex')
+}
+
+/** What Redis hashes of a name: what stands between the first brace and the next closing one. */
+function taggedPart(name: string): string | undefined {
+  return /\{([^}]+)\}/.exec(name)?.[1]
+}
+
+/** Few letters, all of which mean something to somebody, so that texts meet often. */
+const TRICKY = ['a', ':', '{', '}', '%', '.', '7', 'd', '2', '5', '\ud800', '\udc00', '\ufffd', '\u{1f600}', '\0', '-block']
+const text = (maxLength: number) => fc.array(fc.constantFrom(...TRICKY), { minLength: 1, maxLength }).map((letters) => letters.join(''))
+const ascii = fc
+  .array(fc.constantFrom('a', ':', '{', '}', '%', '.', '-block'), { minLength: 1, maxLength: 4 })
+  .map((letters) => letters.join(''))
+const named: fc.Arbitrary<Named> = fc.record({
+  prefix: text(3),
+  form: fc.constantFrom('rate', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency'),
+  policy: ascii,
+  tag: fc.option(text(3), { nil: undefined }),
+  key: text(4),
+})
+
+const RUNS = { numRuns: 20_000, seed: 20_260_101 }
+
+test('no two of prefix, form, policy, tag and key share a name, nor a state with a block', () => {
+  const seen = new Map<string, string>()
+  fc.assert(
+    fc.property(named, (one) => {
+      for (const [i, name] of namesOf(one).entries()) {
+        const owner = JSON.stringify([one.prefix, one.form, one.policy, one.tag ?? null, one.key, i])
+        const bytes = bytesOf(name)
+        assert.equal(seen.get(bytes) ?? owner, owner)
+        seen.set(bytes, owner)
+      }
+    }),
+    RUNS,
+  )
+})
+
+test('a key by itself is its hash tag: its names share a slot, and others have one of their own', () => {
+  fc.assert(
+    fc.property(named, (one) => {
+      const keys = new StoreKeys(one.prefix, one.tag)
+      const parts = new Set(namesOf(one).map(taggedPart))
+      assert.deepEqual([...parts], [keys.hashedOf(one.key)])
+      assert.equal(keys.tagOf(one.key), one.tag ?? one.key)
+    }),
+    RUNS,
+  )
+})
+
+test('names of ordinary keys can be read', () => {
+  const keys = new StoreKeys('sluicegate')
+  const { state, block } = keys.before('rate', 'per user')
+  assert.equal(state + keys.after('user:42'), 'sluicegate:rate:per user:{user:42}')
+  assert.equal(block + keys.after('user:42'), 'sluicegate:rate-block:per user:{user:42}')
+  assert.equal(new StoreKeys('s', 'eu').after('user:42'), '{eu}user:42')
+  assert.equal(new StoreKeys('s', (key: string) => key.slice(0, 4)).after('user:42'), '{user}user:42')
+})
+
+test('keys that mean something to JavaScript, and the longest, are keys as any other', () => {
+  const keys = new StoreKeys('sluicegate')
+  for (const key of ['__proto__', 'constructor', 'toString', '\ud800'.repeat(1024), '}'.repeat(1024), ' ', '\n']) {
+    assert.equal(keys.tagOf(key), key)
+    assert.equal(taggedPart(keys.after(key)), keys.hashedOf(key))
+  }
+  assert.equal(keys.after('__proto__'), '{__proto__}')
+})
+
+test('a prefix is 1 to 100 characters, a tag at least one', () => {
+  const isInvalid = (option: string) => (error: unknown) =>
+    error instanceof PolicyError && error.code === 'OPTION_INVALID' && error.option === option
+  for (const prefix of ['', 'x'.repeat(101), 7, null, undefined]) assert.throws(() => new StoreKeys(prefix), isInvalid('prefix'))
+  for (const tag of ['', 7, null, {}]) assert.throws(() => new StoreKeys('p', tag), isInvalid('hashTag'))
+  for (const tag of ['', 7, null, undefined]) assert.throws(() => new StoreKeys('p', () => tag).after('k'), isInvalid('hashTag'))
+  assert.doesNotThrow(() => new StoreKeys('x'.repeat(100), 't').after('k'))
+})

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { savedTwinSeeds, seedsFrom, VECTOR_ALGORITHMS, versionedOracleFor } from 'sluicegate-testkit'
+import { compareTwins } from '../testing/compare-twins.js'
+import { withGivenTime } from '../testing/given-time.js'
+import { ownRedis } from '../testing/own-redis.js'
+import { SCRIPTS } from './scripts.gen.js'
+
+/** Of each algorithm; some 22 steps each. */
+const SEQUENCES = 650
+/** The same with changes of policy. */
+const WITH_UPDATES = 300
+/** Of thousands of permits a take. */
+const OF_PERMITS = 60
+
+const redis = await ownRedis()
+after(() => redis.stop())
+
+test('every script reads its time in one place, for which a given one can stand', () => {
+  for (const { source } of Object.values(SCRIPTS)) {
+    const given = withGivenTime(source)
+    assert.ok(!given.includes("'TIME'"))
+    assert.equal(given.length, source.length - "redis.call('TIME')".length + '{ 0, ARGV[#ARGV] }'.length + '00000000000000'.length)
+  }
+})
+
+for (const algorithm of VECTOR_ALGORITHMS) {
+  test(`${algorithm} on the store answers random sequences as the oracle and the limiter in memory do, field by field`, async () => {
+    const seeds = [...savedTwinSeeds(algorithm), ...seedsFrom(1, algorithm === 'concurrency' ? OF_PERMITS : SEQUENCES)]
+    const { sequences, steps, inMemory, mismatches } = await compareTwins(redis.runner, { algorithm, seeds, prefix: 'twins' })
+    assert.deepEqual(mismatches.slice(0, 3), [])
+    assert.equal(sequences, seeds.length)
+    assert.ok(steps > 17 * sequences, `${steps} steps`)
+    assert.ok(inMemory > sequences / 4, `${inMemory} against memory`)
+  })
+
+  test(`${algorithm} on the store carries each key over when it is next touched, as declared`, async () => {
+    const seeds = [...savedTwinSeeds(algorithm), ...seedsFrom(1, algorithm === 'concurrency' ? OF_PERMITS : WITH_UPDATES)]
+    const options = { algorithm, seeds, prefix: 'updates', updates: true, oracle: versionedOracleFor }
+    const { sequences, mismatches } = await compareTwins(redis.runner, options)
+    assert.deepEqual(mismatches.slice(0, 3), [])
+    assert.equal(sequences, seeds.length)
+  })
+}

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs'
+import type { RedisProcess } from 'sluicegate-testkit'
+import type { User } from './redis-clients.js'
+
+export const USER: User = { username: 'limiter', password: 'secret' }
+
+/** The commands that a limiter needs, as they are documented. */
+export const DOCUMENTED_COMMANDS = commandsIn(readFileSync(new URL('../../../../docs/redis.md', import.meta.url), 'utf8'))
+
+/** Lets {@link USER} do this and no more. */
+export async function allow(nodes: readonly RedisProcess[], commands: readonly string[], keys = 'sluicegate:*'): Promise<void> {
+  const rules = ['reset', 'on', `>${USER.password}`, `~${keys}`, '-@all', ...commands.map((command) => `+${command}`)]
+  for (const node of nodes) await node.ask('ACL', 'SETUSER', USER.username, ...rules)
+}
+
+/** Where a server is found by {@link USER}. */
+export function userUrl({ host, port }: RedisProcess): string {
+  return `redis://${USER.username}:${USER.password}@${host}:${port}`
+}
+
+/** The commands of the ACL rule in a text. */
+function commandsIn(text: string): string[] {
+  const rule = /ACL SETUSER limiter .*?-@all(.*?)```/s.exec(text)?.[1] ?? ''
+  return [...rule.matchAll(/\+([a-z]+)/g)].map(([, command]) => command as string)
+}

@@ -1,0 +1,115 @@
+import { type Answer, bookingAnswer, numbered, type PolicySpec, policyOf, type Step } from 'sluicegate-testkit'
+import { allOf } from '../all-of.js'
+import { manualClock } from '../clock.js'
+import type { Policy } from '../policy.js'
+import { limiterOver } from '../redis/create-redis-limiter.js'
+import type { FleetLimiter, FleetPermit, FleetReservation } from '../redis/fleet-limiter.js'
+import { RedisStore } from '../redis/redis-store.js'
+import type { ScriptRunner } from '../redis/script-runner.js'
+import { StoreKeys } from '../redis/store-keys.js'
+import { GivenTime } from './given-time.js'
+
+/** Nobody waits so long for a server that is there. */
+const TIMEOUT_MS = 60_000
+
+/** A policy whose names do not say its numbers, nor do those of its parts. */
+export function namedPolicy(spec: PolicySpec): Policy {
+  if (spec.algorithm !== 'all-of') return policyOf(spec, { name: 'policy' })
+  return allOf(
+    spec.parts.map((part, i) => policyOf(part, { name: `part ${i}` })),
+    { name: 'policy' },
+  )
+}
+
+/** A limiter, and how to set its time. */
+export interface TimedLimiter {
+  readonly limiter: FleetLimiter
+  set(ms: number): void
+}
+
+/** An exact limiter over the scripts at given times. */
+export function exactLimiter(runner: ScriptRunner, prefix: string, policy: Policy): TimedLimiter {
+  const time = new GivenTime(runner)
+  const clock = manualClock(0)
+  const limiter = limiterOver(
+    new RedisStore(time, new StoreKeys(prefix)),
+    policy,
+    { mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS },
+    clock,
+  )
+  return {
+    limiter,
+    set: (ms) => {
+      time.nowUs = Math.round(ms * 1000)
+      clock.set(ms)
+    },
+  }
+}
+
+/** Plays the steps of a sequence on an exact limiter of a fleet. */
+export class FleetReplay {
+  private readonly limiter: FleetLimiter
+  private readonly set: (ms: number) => void
+  private readonly bookings: FleetReservation[] = []
+  private readonly permits: FleetPermit[] = []
+  private readonly settled = new Set<FleetReservation>()
+
+  constructor({ limiter, set }: TimedLimiter) {
+    this.limiter = limiter
+    this.set = set
+  }
+
+  /** Undefined where there is none to compare. */
+  async answer(step: Step): Promise<Answer | undefined> {
+    const { limiter } = this
+    const { key } = step
+    this.set(step.atMs)
+    switch (step.verb) {
+      case 'take': {
+        const decision = await limiter.take(key, step.cost)
+        this.permits.push(decision as FleetPermit)
+        return decision
+      }
+      case 'peek':
+        return limiter.peek(key, step.cost)
+      case 'refund':
+        return limiter.refund(key, step.tokens)
+      case 'penalize':
+        return limiter.penalize(key, step.tokens)
+      case 'block':
+        return limiter.block(key, step.durationMs)
+      case 'reset':
+        return limiter.reset(key)
+      case 'update':
+        limiter.update(namedPolicy(step.policy))
+        return undefined
+      case 'reserve': {
+        const booking = await limiter.reserve(key, step.cost)
+        this.bookings.push(booking)
+        return bookingAnswer(booking)
+      }
+      case 'settle':
+        return this.settle(step.booking, (booking) => booking.settle(step.actual))
+      case 'cancel':
+        return this.settle(step.booking, (booking) => booking.cancel())
+      case 'release':
+      case 'heartbeat': {
+        const permit = numbered(this.permits, step.permit)
+        return permit === undefined || !('release' in permit) ? undefined : { allowed: await permit[step.verb]() }
+      }
+    }
+  }
+
+  close(): void {
+    this.limiter.close()
+  }
+
+  private async settle(number: number, settle: (booking: FleetReservation) => Promise<Answer>): Promise<Answer | undefined> {
+    const booking = numbered(this.bookings, number)
+    if (booking === undefined) return undefined
+    const answer = await settle(booking)
+    if (!booking.allowed || this.settled.has(booking)) return undefined
+    this.settled.add(booking)
+    return answer
+  }
+}

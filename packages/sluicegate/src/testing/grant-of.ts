@@ -1,0 +1,27 @@
+import type { Grant } from '../lease/authority.js'
+
+/** Durations from the answer on, in microseconds. */
+export interface GrantParts extends Partial<Omit<Grant, 'later' | 'endUs' | 'beginUs'>> {
+  /** When each of the later tokens begins. */
+  readonly later?: readonly number[]
+  /** How long each token is good. */
+  readonly endUs?: number
+}
+
+/** A grant of so many tokens; nothing but these is known of the key. */
+export function grantOf({ ready = 0, later = [], endUs = 100_000, ...more }: GrantParts): Grant {
+  const beginUs = (token: number): number => later[token - ready] ?? 0
+  return {
+    ready,
+    later: later.length,
+    beginUs,
+    endUs: (token) => beginUs(token) + endUs,
+    untilFreeUs: 0,
+    untilFreeFor: () => undefined,
+    askAfterUs: 0,
+    blockedUs: 0,
+    remaining: 0,
+    untilNewUs: 0,
+    ...more,
+  }
+}

@@ -1,0 +1,33 @@
+import { type Excess, firstOver, specOf } from 'sluicegate-testkit'
+import type { StoreForm } from '../redis/store-form.js'
+import { leaseHistory } from './lease-history.js'
+import type { LeaseRules } from './lease-rules.js'
+
+export const LEASED_FORMS = ['rate', 'fixed-window', 'sliding-window', 'sliding-log'] as const satisfies readonly StoreForm['form'][]
+
+/** What many histories came to. */
+export interface LeaseRun {
+  readonly histories: number
+  /** Of all of them, of those in which anything was spent. */
+  readonly admitted: number
+  readonly charged: number
+  /** The first that went over the budget. */
+  readonly excess: (Excess & { readonly seed: number; readonly policy: string }) | undefined
+}
+
+/** Runs the histories of seeds until one goes over the budget. */
+export function firstLeaseExcess(seeds: Iterable<number>, rules: LeaseRules, forms: readonly StoreForm['form'][]): LeaseRun {
+  let histories = 0
+  let admitted = 0
+  let charged = 0
+  for (const seed of seeds) {
+    const history = leaseHistory(seed, rules, forms)
+    const { policy } = history.leased
+    histories++
+    charged += history.charged
+    for (const { cost } of history.admissions) admitted += cost
+    const excess = firstOver(specOf(policy), history.admissions)
+    if (excess !== undefined) return { histories, admitted, charged, excess: { ...excess, seed, policy: policy.name } }
+  }
+  return { histories, admitted, charged, excess: undefined }
+}

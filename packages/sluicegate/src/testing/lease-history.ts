@@ -1,0 +1,238 @@
+import { type Admission, Random } from 'sluicegate-testkit'
+import type { Decision } from '../decision.js'
+import { type Due, DueHeap } from '../due-heap.js'
+import type { Grant } from '../lease/authority.js'
+import type { Asked } from '../lease/key-lease.js'
+import { CLOCK_DRIFT, goodForUs } from '../lease/leasing.js'
+import { type GrantOf, grantsOf } from '../redis/store-authority.js'
+import type { StoreForm } from '../redis/store-form.js'
+import { type LeasedPolicy, randomLeasedPolicy } from './lease-draws.js'
+import { LeaseProcess } from './lease-process.js'
+import type { LeaseRules } from './lease-rules.js'
+import type { LeaseStep } from './lease-step.js'
+import { leaseStepOf } from './lease-step-of.js'
+
+interface Event extends Due {
+  run(): void
+}
+
+/** What a history came to. */
+export interface LeaseHistory {
+  readonly leased: LeasedPolicy
+  readonly admissions: readonly Admission[]
+  /** Tokens that the authority handed out, one way or the other. */
+  readonly charged: number
+}
+
+const MOST_EVENTS = 120
+const MOST_AT_ONCE = 64
+
+/**
+ * A fleet on one key, in whole microseconds: one authority, and processes that lease from it and ask it at once, over a network that
+ * delays and loses, until all is over. Who spends does so when it hurts most: at the last moment of what it holds, together with the
+ * others, and then as each token conforms.
+ */
+export function leaseHistory(seed: number, rules: LeaseRules, forms: readonly StoreForm['form'][]): LeaseHistory {
+  return new Fleet(new Random(seed), rules, forms).history()
+}
+
+class Fleet {
+  private readonly random: Random
+  private readonly rules: LeaseRules
+  private readonly leased: LeasedPolicy
+  private readonly step: LeaseStep
+  private readonly grantOf: GrantOf
+  private readonly processes: LeaseProcess[]
+  private readonly events = new DueHeap<Event>()
+  private readonly admissions: Admission[] = []
+  /** Most messages take no time, or some do. */
+  private readonly isTight: boolean
+  private readonly mostCost: number
+  private nowUs: number
+  private order = 0
+  private charged = 0
+
+  constructor(random: Random, rules: LeaseRules, forms: readonly StoreForm['form'][]) {
+    this.random = random
+    this.rules = rules
+    this.leased = randomLeasedPolicy(random, forms)
+    const { form, horizonMs, leaseUs } = this.leased
+    this.step = leaseStepOf(form, rules.numbersOf(form, leaseUs))
+    this.grantOf = grantsOf(form, leaseUs)
+    this.nowUs = random.integer(1, 20_000_000)
+    this.processes = Array.from({ length: random.integer(1, random.pick([2, 4, 8])) }, () => new LeaseProcess(random, horizonMs * 1000))
+    this.isTight = random.chance(0.6)
+    this.mostCost = random.pick([1, 1, 3, 6])
+  }
+
+  history(): LeaseHistory {
+    for (const process of this.processes) this.inUs(this.gapUs(), () => this.turn(process))
+    for (let i = 0; i < MOST_EVENTS; i++) {
+      const { first } = this.events
+      if (first === undefined) break
+      this.events.remove(first)
+      this.nowUs = first.dueUs
+      first.run()
+    }
+    return { leased: this.leased, admissions: this.admissions, charged: this.charged }
+  }
+
+  /** Something that a process does by itself. */
+  private turn(process: LeaseProcess): void {
+    const { random } = this
+    this.inUs(this.gapUs(), () => this.turn(process))
+    if (this.nowUs < process.stoppedUntilUs) return
+    if (random.chance(0.05)) {
+      process.stoppedUntilUs = this.nowUs + random.magnitude(1, 5 * this.leased.leaseUs)
+      this.inUs(process.stoppedUntilUs - this.nowUs, () => this.spendAll(process))
+    } else if (random.chance(0.02)) process.crash(this.nowUs)
+    else for (let takes = random.integer(1, random.pick([1, 4, 12])); takes > 0; takes--) this.take(process)
+  }
+
+  /** As `LeasedTakes` does it. */
+  private take(process: LeaseProcess): void {
+    const { random } = this
+    const cost = random.integer(1, this.mostCost)
+    const atUs = process.clockUs(this.nowUs)
+    process.lease.demand.ask(cost)
+    if (!process.hoards && this.spent(process, cost)) return
+    if (process.lease.deniedUntil(atUs, cost) !== undefined) return
+    if (random.chance(0.2)) this.takeAtOnce(process, cost, this.delayUs(), this.delayUs())
+    else {
+      process.lease.demand.join(cost)
+      process.waiting.push(cost)
+      if (!process.isAsking) this.ask(process)
+    }
+  }
+
+  private spent(process: LeaseProcess, cost: number): boolean {
+    if (!process.lease.spend(process.clockUs(this.nowUs), cost)) return false
+    this.admissions.push({ atUs: this.nowUs, cost })
+    return true
+  }
+
+  private spendAll(process: LeaseProcess): void {
+    if (this.nowUs < process.stoppedUntilUs) return
+    while (this.spent(process, 1));
+  }
+
+  private ask(process: LeaseProcess): void {
+    const { random, leased, rules } = this
+    const { life } = process
+    const sentUs = process.clockUs(this.nowUs)
+    const own = process.lease.want(sentUs)
+    const asked: Asked = random.chance(0.5) ? own : { ...own, want: own.least + random.integer(0, 12) }
+    process.isAsking = true
+    this.inUs(this.delayUs(), () => {
+      if (random.chance(0.05)) return this.lost(process, life)
+      const horizonUs = leased.horizonMs * 1000
+      const lease = this.step.lease(this.nowUs, asked.want, asked.least, horizonUs)
+      this.charged += lease.ready + lease.later
+      if (random.chance(0.05)) return this.lost(process, life)
+      const grant = rules.grantOf(this.grantOf(lease, horizonUs, asked.least), leased.leaseUs)
+      this.arrives(process, this.delayUs(), life, () => this.arrived(process, asked, grant))
+    })
+  }
+
+  private arrived(process: LeaseProcess, asked: Asked, grant: Grant): void {
+    const { rules } = this
+    const arrivedUs = process.clockUs(this.nowUs)
+    process.isAsking = false
+    process.lease.take(grant, { ...asked, sentUs: rules.endsFromUs(asked.sentUs, arrivedUs) }, rules.beginsFromUs(asked.sentUs, arrivedUs))
+    const { waiting } = process
+    process.waiting = []
+    for (const cost of waiting) {
+      process.lease.demand.leave(cost)
+      if (!process.hoards) this.spent(process, cost)
+    }
+    if (grant.ready + grant.later > 0) this.lieInWait(process, asked.sentUs, arrivedUs, grant)
+  }
+
+  /** The moments at which the tokens of a grant may end, by one rule or another, and at which one begins. */
+  private lieInWait(process: LeaseProcess, sentUs: number, arrivedUs: number, grant: Grant): void {
+    const { random } = this
+    const token = random.pick([0, grant.ready + grant.later - 1])
+    const endUs = Math.min(grant.endUs(token), 4 * this.leased.leaseUs + this.leased.policy.windowMs * 1000)
+    const fromUs = random.pick([sentUs, arrivedUs])
+    const forDriftUs = random.pick([0, Math.ceil(endUs / CLOCK_DRIFT)])
+    const lastUs = fromUs + Math.floor(endUs) - forDriftUs - random.pick([-1, 0, 1, 1, 2])
+    const beginUs = process.lease.deniedUntil(arrivedUs, 1)
+    const clockUs = beginUs !== undefined && random.chance(0.4) ? beginUs : lastUs
+    const atUs = Math.max(this.nowUs, process.whenUs(clockUs))
+    this.inUs(atUs - this.nowUs, () => (random.chance(0.8) ? this.surge() : this.spendAll(process)))
+  }
+
+  /** All spend what they have, then take what the authority has, now and as it conforms. */
+  private surge(): void {
+    for (const process of this.processes) this.spendAll(process)
+    this.follow(this.random.integer(0, 4))
+  }
+
+  private follow(more: number): void {
+    const process = this.random.pick(this.processes)
+    for (let takes = 0; takes < MOST_AT_ONCE && this.takeAtOnce(process, 1, 0, 0); takes++);
+    const untilUs = this.step.untilFreeUs(this.nowUs, 1)
+    if (more > 0) this.inUs(Math.max(1, untilUs), () => this.follow(more - 1))
+  }
+
+  /** Whether it passed at the authority, as far as that is known at once. */
+  private takeAtOnce(process: LeaseProcess, cost: number, thereUs: number, backUs: number): boolean {
+    const { policy, leaseUs } = this.leased
+    const { life } = process
+    if (this.nowUs < process.stoppedUntilUs) return false
+    const sentUs = process.clockUs(this.nowUs)
+    let isAllowed = false
+    const asked = (): void => {
+      const { allowed, untilNewUs } = this.step.take(this.nowUs, cost)
+      isAllowed = allowed
+      if (!allowed) return
+      this.charged += cost
+      this.arrives(process, backUs, life, () => {
+        const decision = { resetAfterMs: Math.ceil(untilNewUs / 1000) } as Decision
+        const isLate = process.clockUs(this.nowUs) - sentUs > goodForUs(policy, decision, leaseUs)
+        if (isLate && this.rules.voidsLate) return
+        this.admissions.push({ atUs: this.nowUs, cost })
+        if (isLate) this.surge()
+      })
+    }
+    if (thereUs === 0) asked()
+    else this.inUs(thereUs, asked)
+    return isAllowed
+  }
+
+  /** A reply, when the process is there to see it. */
+  private arrives(process: LeaseProcess, delayUs: number, life: number, see: () => void): void {
+    const seen = (): void => {
+      if (process.life !== life) return
+      if (this.nowUs < process.stoppedUntilUs) this.inUs(process.stoppedUntilUs - this.nowUs, seen)
+      else see()
+    }
+    if (delayUs === 0) seen()
+    else this.inUs(delayUs, seen)
+  }
+
+  /** Nobody hears of it but by the time that went by. */
+  private lost(process: LeaseProcess, life: number): void {
+    this.inUs(this.leased.leaseUs, () => {
+      if (process.life !== life) return
+      process.isAsking = false
+      process.lease.failed(process.clockUs(this.nowUs))
+      for (const cost of process.waiting.splice(0)) process.lease.demand.leave(cost)
+    })
+  }
+
+  private delayUs(): number {
+    const { random, leased } = this
+    if (random.chance(this.isTight ? 0.8 : 0.2)) return 0
+    return random.magnitude(1, random.pick([leased.leaseUs, leased.leaseUs, 3_000_000]))
+  }
+
+  private gapUs(): number {
+    const { random, leased } = this
+    return random.magnitude(1, random.pick([leased.leaseUs, 4 * leased.leaseUs, leased.policy.windowMs * 2000]))
+  }
+
+  private inUs(us: number, run: () => void): void {
+    this.events.add({ dueUs: this.nowUs + us, order: this.order++, place: -1, run })
+  }
+}

@@ -1,0 +1,92 @@
+import type { Grant } from '../lease/authority.js'
+import { CLOCK_DRIFT } from '../lease/leasing.js'
+import type { StoreForm } from '../redis/store-form.js'
+
+/** What a history of leases goes by. */
+export interface LeaseRules {
+  readonly name: string
+  /** The numbers of the authority. */
+  numbersOf(form: StoreForm, leaseUs: number): number[]
+  /** A grant as a process takes it in, and the times from which its ends and its beginnings count. */
+  grantOf(grant: Grant, leaseUs: number): Grant
+  endsFromUs(sentUs: number, arrivedUs: number): number
+  beginsFromUs(sentUs: number, arrivedUs: number): number
+  /** Whether an atomic answer that comes too late is void. */
+  readonly voidsLate: boolean
+}
+
+/** Those of the library. */
+export const SOUND: LeaseRules = {
+  name: 'sound',
+  numbersOf: (form) => form.numbersAt(0).map(Number),
+  grantOf: (grant) => grant,
+  endsFromUs: (sentUs) => sentUs,
+  beginsFromUs: (_sentUs, arrivedUs) => arrivedUs,
+  voidsLate: true,
+}
+
+const NEVER_US = 2 ** 40
+
+/** One rule broken each, with the forms in which that is seen. */
+export const FAULTY: readonly (LeaseRules & { readonly forms: readonly StoreForm['form'][] })[] = [
+  {
+    ...SOUND,
+    name: 'tokens have no end',
+    forms: ['rate', 'sliding-log'],
+    grantOf: (grant) => ({ ...grant, endUs: () => NEVER_US }),
+  },
+  {
+    ...SOUND,
+    name: 'the whole burst is lent (tau instead of tau - L)',
+    forms: ['rate'],
+    numbersOf: ({ numbersAt }) => {
+      const [unitsPerToken = 0, unitsPerUs = 0, , whole = 0] = numbersAt(0).map(Number)
+      return [unitsPerToken, unitsPerUs, whole, whole]
+    },
+    // Tokens conform as early as the authority says.
+    grantOf: (grant, leaseUs) => {
+      const beginUs = (token: number): number => Math.max(0, grant.beginUs(token) - leaseUs)
+      return { ...grant, beginUs, endUs: (token) => beginUs(token) + leaseUs }
+    },
+  },
+  {
+    ...SOUND,
+    name: 'ends count from the arrival',
+    forms: ['rate', 'fixed-window', 'sliding-window', 'sliding-log'],
+    endsFromUs: (_sentUs, arrivedUs) => arrivedUs,
+  },
+  { ...SOUND, name: 'beginnings count from the sending', forms: ['rate'], beginsFromUs: (sentUs) => sentUs },
+  {
+    ...SOUND,
+    name: 'clocks are taken to be equally fast',
+    forms: ['rate', 'sliding-log', 'fixed-window', 'sliding-window'],
+    // What a batch takes off and adds for the pace of clocks, the other way round.
+    grantOf: (grant) => ({
+      ...grant,
+      beginUs: (token) => Math.max(0, (grant.beginUs(token) * CLOCK_DRIFT) / (CLOCK_DRIFT + 1) - 1e-6),
+      endUs: (token) => (grant.endUs(token) * CLOCK_DRIFT) / (CLOCK_DRIFT - 1) + 1e-6,
+    }),
+  },
+  {
+    ...SOUND,
+    name: 'tokens of a window outlive it',
+    forms: ['fixed-window', 'sliding-window'],
+    grantOf: (grant) => ({ ...grant, endUs: () => NEVER_US }),
+  },
+  {
+    ...SOUND,
+    name: 'a log counts from now instead of from the end of the lease',
+    forms: ['sliding-log'],
+    numbersOf: ({ numbersAt }) => {
+      const [limit = 0, windowUs = 0] = numbersAt(0).map(Number)
+      return [limit, windowUs, 0]
+    },
+    grantOf: (grant, leaseUs) => ({ ...grant, endUs: () => leaseUs }),
+  },
+  {
+    ...SOUND,
+    name: 'atomic answers are spent however late they come',
+    forms: ['rate', 'fixed-window', 'sliding-window', 'sliding-log'],
+    voidsLate: false,
+  },
+]

@@ -1,0 +1,105 @@
+import { createClient } from '@redis/client'
+import { policyOf, type SinglePolicySpec } from 'sluicegate-testkit'
+import type { Clock } from '../clock.js'
+import { limiterOver } from '../redis/create-redis-limiter.js'
+import type { FleetLimiter } from '../redis/fleet-limiter.js'
+import { RedisStore } from '../redis/redis-store.js'
+import { nodeRedisRunner } from '../redis/runners/node-redis.js'
+import { StoreKeys } from '../redis/store-keys.js'
+
+/** What a process of a fleet does, for a while. */
+export interface LeasedJob {
+  readonly url: string
+  readonly spec: SinglePolicySpec
+  readonly horizonMs?: number
+  readonly cost?: number
+  /** Requests a second, evenly; without it 64 a millisecond. */
+  readonly perSecond?: number
+  readonly forMs: number
+  /** Requests at the very start, one after another, after which it asks for nothing until then. */
+  readonly first?: number
+  readonly quietUntilMs?: number
+  /** How far its clocks are off. */
+  readonly clockOffMs?: number
+}
+
+/** What it reports in the end. Times are of the machine's monotonic clock, in microseconds. */
+export interface LeasedReport {
+  readonly admissions: readonly (readonly [atUs: number, cost: number])[]
+  readonly requests: number
+  readonly storeCalls: number
+  readonly outageDecisions: number
+}
+
+const AT_ONCE = 64
+const KEY = 'the key'
+
+// A process of its own: waits for a job, says "ready", begins when it is told to, and reports.
+if (process.argv[2] === 'leased-process') process.once('message', (job: LeasedJob) => void reported(job))
+
+async function reported(job: LeasedJob): Promise<void> {
+  const report = await worked(job)
+  process.send?.(report, () => process.disconnect())
+}
+
+async function worked(job: LeasedJob): Promise<LeasedReport> {
+  const { clockOffMs = 0 } = job
+  // Nothing may depend on what time it is here.
+  const dateNow = Date.now
+  Date.now = () => dateNow() + clockOffMs
+  const client = createClient({ url: job.url })
+  await client.connect()
+  const clock = new ReadClock(clockOffMs)
+  const { spec, horizonMs = 50 } = job
+  const store = new RedisStore(nodeRedisRunner(client), new StoreKeys('leased'))
+  const limiter = limiterOver(
+    store,
+    policyOf(spec, { name: 'leased' }),
+    { lease: { horizonMs }, outage: 'closed', timeoutMs: 10_000 },
+    clock,
+  )
+  const begin = new Promise((resolve) => process.once('message', resolve))
+  process.send?.('ready')
+  await begin
+  const { admissions, requests } = await asked(limiter, clock, job)
+  const { storeCalls, outageDecisions } = limiter.stats()
+  client.destroy()
+  return { admissions, requests, storeCalls, outageDecisions }
+}
+
+async function asked(limiter: FleetLimiter, clock: ReadClock, job: LeasedJob) {
+  const { cost = 1, perSecond, forMs, first = 0, quietUntilMs = 0 } = job
+  const admissions: [number, number][] = []
+  const startMs = performance.now()
+  let requests = 0
+  const ask = async (times: number): Promise<void> => {
+    for (let i = 0; i < times; i++) {
+      requests++
+      const { allowed } = await limiter.take(KEY, cost)
+      if (allowed) admissions.push([clock.readUs, cost])
+    }
+  }
+  await ask(first)
+  for (let lateMs = 0; lateMs < forMs; lateMs = performance.now() - startMs) {
+    const due = perSecond === undefined ? AT_ONCE : Math.floor((lateMs * perSecond) / 1000) - requests
+    if (lateMs >= quietUntilMs) await ask(due)
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  return { admissions, requests }
+}
+
+/** The machine's monotonic clock, off by a constant, which says when it was last read: when the last decision was made. */
+class ReadClock implements Clock {
+  readUs = 0
+  private readonly offMs: number
+
+  constructor(offMs: number) {
+    this.offMs = offMs
+  }
+
+  nowMs(): number {
+    const ms = Number(process.hrtime.bigint()) / 1e6
+    this.readUs = Math.round(ms * 1000)
+    return ms + this.offMs
+  }
+}

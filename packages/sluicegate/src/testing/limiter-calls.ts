@@ -1,0 +1,31 @@
+import type { MessagePort } from 'node:worker_threads'
+import type { Decision } from '../decision.js'
+import type { Policy } from '../policy.js'
+import type { RedisLimiterOptions } from '../redis/create-redis-limiter.js'
+
+/** What the thread of a synchronous limiter asks of the one that hosts the true one, a structured clone. */
+export type LimiterCall =
+  | { readonly make: string; readonly policy: Policy; readonly options: Omit<RedisLimiterOptions, 'client'> }
+  | { readonly limiter: string; readonly nowMs: number; readonly verb: string; readonly args: readonly unknown[] }
+  | { readonly of: number; readonly nowMs: number; readonly verb: string; readonly args: readonly unknown[] }
+  | { readonly limiter: string; readonly nowMs: number; readonly count: 'keys' }
+
+/** What it answers. */
+export type LimiterAnswer =
+  | { readonly value: unknown }
+  /** A decision that holds something, or a booking: what later calls are `of`. */
+  | { readonly permit: number; readonly decision: Decision }
+  | { readonly booking: number; readonly allowed: boolean; readonly waitMs: number; readonly decision: Decision }
+  /** `argument` is that of the call which it is about. */
+  | { readonly name: string; readonly code?: string; readonly option?: string; readonly message: string; readonly argument?: number }
+
+/** What the hosting thread is started with. */
+export interface HostStart {
+  readonly url: string
+  readonly calls: MessagePort
+  /** One cell: 1 when an answer is there. */
+  readonly answered: SharedArrayBuffer
+}
+
+/** Structured clones know no symbols. */
+export const SYMBOL = 'a symbol, which no message takes'

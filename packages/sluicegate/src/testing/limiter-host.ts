@@ -1,0 +1,98 @@
+import { isDeepStrictEqual } from 'node:util'
+import { workerData } from 'node:worker_threads'
+import { createClient } from '@redis/client'
+import { type ManualClock, manualClock } from '../clock.js'
+import type { Decision } from '../decision.js'
+import { PolicyError, StoreError } from '../errors.js'
+import { limiterOver } from '../redis/create-redis-limiter.js'
+import type { FleetLimiter } from '../redis/fleet-limiter.js'
+import { RedisStore } from '../redis/redis-store.js'
+import { nodeRedisRunner } from '../redis/runners/node-redis.js'
+import { StoreKeys } from '../redis/store-keys.js'
+import { GivenTime } from './given-time.js'
+import { type HostStart, type LimiterAnswer, type LimiterCall, SYMBOL } from './limiter-calls.js'
+
+// A thread that hosts limiters over a store for another that waits for each answer: see synchronous-limiter.ts.
+
+interface Hosted {
+  readonly limiter: FleetLimiter
+  readonly clock: ManualClock
+  readonly time: GivenTime
+}
+
+type Callable = Record<string, (...args: readonly unknown[]) => unknown>
+
+const { url, calls, answered } = workerData as HostStart
+const cell = new Int32Array(answered)
+const client = createClient({ url })
+client.on('error', () => undefined)
+await client.connect()
+const hosted = new Map<string, Hosted>()
+const held: { readonly thing: object; readonly by: Hosted }[] = []
+
+calls.on('message', async (call: LimiterCall) => {
+  const answer = await answerTo(call).catch((error) => failure(error, 'args' in call ? call.args : []))
+  calls.postMessage(answer)
+  Atomics.store(cell, 0, 1)
+  Atomics.notify(cell, 0)
+})
+Atomics.store(cell, 0, 1)
+Atomics.notify(cell, 0)
+
+async function answerTo(call: LimiterCall): Promise<LimiterAnswer> {
+  if ('make' in call) {
+    hosted.set(call.make, made(call.make, call))
+    return { value: undefined }
+  }
+  const by = 'of' in call ? held[call.of]?.by : hosted.get(call.limiter)
+  if (by === undefined) throw new Error('nobody is known by that name')
+  by.time.nowUs = Math.round(call.nowMs * 1000)
+  by.clock.set(call.nowMs)
+  if ('count' in call) return { value: await keysOf(call.limiter) }
+  const thing = 'of' in call ? held[call.of]?.thing : by.limiter
+  const args = call.args.map((arg) => (arg === SYMBOL ? Symbol(SYMBOL) : arg))
+  // A bound key is a call of its own: `key.take`.
+  const [verb = '', boundVerb] = call.verb.split('.')
+  if (boundVerb !== undefined) {
+    const bound = by.limiter.key(args[0] as string) as unknown as Callable
+    return answerOf(await bound[boundVerb]?.(...args.slice(1)), by)
+  }
+  if (verb === 'policy') return { value: by.limiter.policy }
+  return answerOf(await (thing as Callable)[verb]?.(...args), by)
+}
+
+function made(prefix: string, { policy, options }: Extract<LimiterCall, { make: string }>): Hosted {
+  const time = new GivenTime(nodeRedisRunner(client))
+  const clock = manualClock(0)
+  return { limiter: limiterOver(new RedisStore(time, new StoreKeys(prefix)), policy, options, clock), clock, time }
+}
+
+/** Of each policy the states, not the blocks. */
+async function keysOf(prefix: string): Promise<number> {
+  const keys = (await client.sendCommand(['KEYS', `${prefix}:*`])) as unknown as readonly string[]
+  return keys.filter((key) => !/^[^:]*:[a-z-]*-block:/.test(key)).length
+}
+
+function answerOf(value: unknown, by: Hosted): LimiterAnswer {
+  if (typeof value !== 'object' || value === null) return { value }
+  if ('release' in value) return { permit: held.push({ thing: value, by }) - 1, decision: plain(value as unknown as Decision) }
+  if ('settle' in value) {
+    const { allowed, waitMs, decision } = value as unknown as { allowed: boolean; waitMs: number; decision: Decision }
+    return { booking: held.push({ thing: value, by }) - 1, allowed, waitMs, decision: plain(decision) }
+  }
+  return { value: 'key' in value ? undefined : value }
+}
+
+function plain({ allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }: Decision): Decision {
+  return { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, ...(parts && { parts }) }
+}
+
+function failure(error: unknown, args: readonly unknown[]): LimiterAnswer {
+  if (error instanceof PolicyError) {
+    const { name, code, option, message, value } = error
+    const argument = args.findIndex((arg) => isDeepStrictEqual(arg, value) || (arg === SYMBOL && typeof value === 'symbol'))
+    return { name, code, option, message, argument }
+  }
+  if (error instanceof StoreError) return { name: error.name, code: error.code, message: error.message }
+  return { name: 'Error', message: error instanceof Error ? `${error.message}\n${error.stack}` : String(error) }
+}

@@ -1,0 +1,30 @@
+import { createClient } from '@redis/client'
+import { freePorts, RedisProcess } from 'sluicegate-testkit'
+import { nodeRedisRunner } from '../redis/runners/node-redis.js'
+import type { ScriptRunner } from '../redis/script-runner.js'
+
+/** A server of one's own, and a client of it. */
+export interface OwnRedis {
+  readonly server: RedisProcess
+  readonly runner: ScriptRunner
+  /** Any command. */
+  send(...command: readonly string[]): Promise<unknown>
+  stop(): Promise<void>
+}
+
+export async function ownRedis(args: readonly string[] = []): Promise<OwnRedis> {
+  const [port = 0] = await freePorts(1)
+  const server = await RedisProcess.start({ port, args })
+  const client = createClient({ url: server.url })
+  client.on('error', () => undefined)
+  await client.connect()
+  return {
+    server,
+    runner: nodeRedisRunner(client),
+    send: (...command) => client.sendCommand([...command]),
+    stop: async () => {
+      client.destroy()
+      await server.stop()
+    },
+  }
+}

@@ -1,0 +1,68 @@
+import type { Decision } from 'sluicegate'
+
+/** What came of one take, in milliseconds of this process's monotonic clock. */
+export interface LoadedTake {
+  readonly key: string
+  readonly askedMs: number
+  readonly answeredMs: number
+  readonly decision: Decision
+}
+
+export interface FleetLoadOptions {
+  readonly keys: readonly string[]
+  /** Callers that ask one after another, each about the next key; default 4. */
+  readonly callers?: number
+  /** How long each rests between two takes; default 1. */
+  readonly restMs?: number
+}
+
+/** Callers who ask a limiter all the time, until they are stopped; everything that they are told is written down. */
+export class FleetLoad {
+  readonly takes: LoadedTake[] = []
+  /** What takes threw or rejected with. */
+  readonly errors: unknown[] = []
+  private readonly limiter: { take(key: string): Decision | Promise<Decision> }
+  private readonly options: FleetLoadOptions
+  private readonly callers: Promise<void>[] = []
+  private isOver = false
+
+  constructor(limiter: FleetLoad['limiter'], options: FleetLoadOptions) {
+    this.limiter = limiter
+    this.options = options
+    for (let caller = 0; caller < (options.callers ?? 4); caller++) this.callers.push(this.call(caller))
+  }
+
+  /** Resolves when every caller has had its last answer. */
+  async stop(): Promise<void> {
+    this.isOver = true
+    await Promise.all(this.callers)
+  }
+
+  /** Takes that were asked for from some time on. */
+  since(ms: number): LoadedTake[] {
+    // They stand in the order of their answers.
+    let first = this.takes.length
+    while (first > 0 && (this.takes[first - 1] as LoadedTake).answeredMs >= ms) first--
+    return this.takes.slice(first).filter(({ askedMs }) => askedMs >= ms)
+  }
+
+  /** The longest that a caller waited for an answer. */
+  get slowestMs(): number {
+    return this.takes.reduce((slowest, { askedMs, answeredMs }) => Math.max(slowest, answeredMs - askedMs), 0)
+  }
+
+  private async call(caller: number): Promise<void> {
+    const { keys, restMs = 1 } = this.options
+    for (let i = caller; !this.isOver; i++) {
+      const key = keys[i % keys.length] as string
+      const askedMs = performance.now()
+      try {
+        const decision = await this.limiter.take(key)
+        this.takes.push({ key, askedMs, answeredMs: performance.now(), decision })
+      } catch (error) {
+        this.errors.push(error)
+      }
+      await new Promise((resolve) => setTimeout(resolve, restMs))
+    }
+  }
+}
