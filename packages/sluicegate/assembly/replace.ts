@@ -37,7 +37,11 @@ export function replace(entry: usize, state: u64, next: u64, manyWords: bool): f
       if (needed == log.HEADER) {
         return bothReplaced(entry + STATE, state, word, headerOf(entry), header, log.nextHeader) ? 0 : RETRY
       }
-      if (needed != log.NOTHING && !(copied(entry, state) && needed == log.COPY)) return AGAIN
+      if (needed != log.NOTHING) {
+        const todo = copied(entry, state)
+        if (todo != 0) return todo
+        if (needed == log.COPY_ALONE) return AGAIN
+      }
     }
   }
   if (staging != 0) {

@@ -96,3 +96,18 @@ test('a call that others keep from deciding backs off, is counted, and is told o
   )
   assert.equal(limiter.take(['other']).allowed, true)
 })
+
+test('sections beyond 2 GiB are as good as any other', () => {
+  const clock = manualClock(1_789_000_000_000)
+  const logs = (limit: number) => allOf(['a', 'b', 'c'].map((name) => slidingLog({ limit, window: '1s', name })))
+  const limiter = createLimiter(logs(1300), { clock })
+  assert.ok(limiter.stats().memoryBytes > 3 * 2 ** 30)
+  assert.equal(limiter.take('ada', 1000).remaining, 300)
+  limiter.update(logs(1200))
+  assert.equal(limiter.take('ada', 300).allowed, false)
+  const restored = restoreLimiter(limiter.snapshot(), { clock })
+  assert.deepEqual(
+    restored.peek('ada').parts?.map(({ remaining }) => remaining),
+    [200, 200, 200],
+  )
+})

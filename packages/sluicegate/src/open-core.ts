@@ -55,18 +55,20 @@ export class OpenCore {
     }
   }
 
+  // Addresses that the core answers with are signed: from 2 GiB on they are negative here.
+
   /** A field of a policy block that the core reads. */
   field(block: number, name: string): number {
-    return Number(new DataView(this.memory.buffer, block).getBigInt64(this.constant(name), true))
+    return Number(new DataView(this.memory.buffer, block >>> 0).getBigInt64(this.constant(name), true))
   }
 
   setField(block: number, name: string, value: number): void {
-    new DataView(this.memory.buffer, block).setBigInt64(this.constant(name), BigInt(value), true)
+    new DataView(this.memory.buffer, block >>> 0).setBigInt64(this.constant(name), BigInt(value), true)
   }
 
   /** The part of a policy block that the core does not read. */
   description(block: number): DataView {
-    return new DataView(this.memory.buffer, block + this.constant('BLOCK_DESCRIPTION'))
+    return new DataView(this.memory.buffer, (block >>> 0) + this.constant('BLOCK_DESCRIPTION'))
   }
 
   /** Lines of the table. */

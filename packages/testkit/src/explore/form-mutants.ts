@@ -67,13 +67,13 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     'a copy does not look at the state',
     'log: take | take-over, take | take',
     [1, 0],
-    inLogCopy('  if (load(entry + STATE) != state) return false\n', ''),
+    inLogCopy('  if (load(entry + STATE) != state) return RETRY\n', ''),
   ),
   mutant(
     'a request is appended though the copy failed',
     'log: take | take | take, wrapped around',
     [1, 0],
-    inReplace('!(copied(entry, state) && needed == log.COPY)) return AGAIN', '!copied(entry, state) && needed != log.COPY) return AGAIN'),
+    inReplace('if (todo != 0) return todo', 'if (todo != 0 && needed != log.COPY) return todo'),
   ),
   mutant(
     'header and state change one after the other',

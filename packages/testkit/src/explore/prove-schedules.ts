@@ -102,9 +102,18 @@ function report(): void {
     usEach: Number(usEach.toFixed(2)),
     violations: violations.length,
   }
-  const written = JSON.stringify({ ...summary, rows: rows.map(compact), mutants }, undefined, 1)
-  writeFileSync(new URL('schedules.json', RESULTS), `${written}\n`)
-  writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), proofTables(JSON.parse(written))))
+  const results = { ...summary, rows: rows.map(compact), mutants }
+  writeFileSync(new URL('schedules.json', RESULTS), oneEachLine(results))
+  writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), proofTables(JSON.parse(JSON.stringify(results)))))
+}
+
+/** JSON with a line for each field, and for each item of a list. */
+function oneEachLine(fields: object): string {
+  const lines = Object.entries(fields).map(([name, value]) => {
+    const text = Array.isArray(value) ? `[\n${value.map((item) => `  ${JSON.stringify(item)}`).join(',\n')}\n ]` : JSON.stringify(value)
+    return ` ${JSON.stringify(name)}: ${text}`
+  })
+  return `{\n${lines.join(',\n')}\n}\n`
 }
 
 function compact({ violation, seconds: took, ...row }: Row): object {
