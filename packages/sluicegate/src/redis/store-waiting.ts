@@ -52,7 +52,8 @@ export class StoreWaiting<Answer extends Decision> {
     try {
       return await this.turn(request, untilMs)
     } catch (error) {
-      if (error instanceof StoreError && error.code === 'OUTAGE') return this.desk.waitWithout({ ...request, maxWaitMs: this.leftMs(untilMs) })
+      if (error instanceof StoreError && error.code === 'OUTAGE')
+        return this.desk.waitWithout({ ...request, maxWaitMs: this.leftMs(untilMs) })
       throw error
     } finally {
       this.waiters--

@@ -1,16 +1,6 @@
 import type { StoreForm } from './store-form.js'
 
-export type StoreVerb =
-  | 'take'
-  | 'peek'
-  | 'refund'
-  | 'penalize'
-  | 'block'
-  | 'reset'
-  | 'reserve'
-  | 'cancel'
-  | 'release'
-  | 'heartbeat'
+export type StoreVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'cancel' | 'release' | 'heartbeat'
 
 /** What is asked about the key of one policy. */
 export interface StoreRequest {

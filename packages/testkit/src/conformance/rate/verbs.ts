@@ -9,7 +9,15 @@ export function rateVerbs(name: string, fixture: Fixtures, policyOf: MakeRate): 
 
   test(`${name}: take answers with a plain decision of all fields`, () => {
     const { limiter } = fixture(tenASecond)
-    const answer = { allowed: true, limit: 10, remaining: 7, retryAfterMs: 0, resetAfterMs: 300, policy: 'ten', source: fixture.store.source }
+    const answer = {
+      allowed: true,
+      limit: 10,
+      remaining: 7,
+      retryAfterMs: 0,
+      resetAfterMs: 300,
+      policy: 'ten',
+      source: fixture.store.source,
+    }
     assert.deepEqual(limiter.take('k', 3), answer)
     assert.deepEqual(limiter.take('k', 8), { ...answer, allowed: false, retryAfterMs: 100 })
   })
