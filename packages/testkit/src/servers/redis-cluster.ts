@@ -116,6 +116,9 @@ export class RedisCluster {
   /** Moves so many slots, with their keys, to a node from all others, or from some. */
   async reshard(to: RedisProcess, slots: number, from: readonly RedisProcess[] | 'all' = 'all'): Promise<void> {
     const ids = from === 'all' ? 'all' : (await Promise.all(from.map((node) => this.idOf(node)))).join(',')
+    // Slots that have just moved are told on by gossip: until all nodes say the same, nobody moves any.
+    const agree = (): Promise<boolean> => redisCli('--cluster', 'check', addressOf(to)).then(Boolean, () => false)
+    await until('all nodes agree on who holds which slot', agree)
     const moved = ['--cluster-from', ids, '--cluster-to', await this.idOf(to), '--cluster-slots', String(slots)]
     await redisCli('--cluster', 'reshard', addressOf(to), ...moved, '--cluster-yes')
   }
