@@ -52,13 +52,20 @@ export function tickerOf(clock: Clock): Ticker {
 }
 
 /** Whether whole microseconds can tell that time. */
-export function isReading(ms: unknown): ms is number {
-  return typeof ms === 'number' && Number.isSafeInteger(Math.round(ms * 1000))
+export function isReading(ms: unknown): boolean {
+  return !Number.isNaN(roundedUs(ms))
+}
+
+/** A time in whole microseconds, NaN when they cannot tell it. */
+function roundedUs(ms: unknown): number {
+  const us = typeof ms === 'number' ? Math.round(ms * 1000) : Number.NaN
+  return Number.isSafeInteger(us) ? us : Number.NaN
 }
 
 /** @throws {PolicyError} `CLOCK_INVALID` when the clock reads nothing usable. */
 function wholeUs(ms: unknown): number {
-  if (isReading(ms)) return Math.round(ms * 1000)
+  const us = roundedUs(ms)
+  if (!Number.isNaN(us)) return us
   const mend = 'nowMs() must return a number of milliseconds since the Unix epoch, within 285 years of it'
   throw new PolicyError('CLOCK_INVALID', 'clock', ms, mend)
 }

@@ -23,9 +23,10 @@ export class OpenCore {
   /** Call `core.create` or `core.attach` when the host is ready for callbacks. */
   constructor(memory: WebAssembly.Memory, section: number, host: CoreHost) {
     compiled ??= new WebAssembly.Module(Uint8Array.from(atob(CORE_WASM_BASE64), (character) => character.charCodeAt(0)))
-    this.exports = new WebAssembly.Instance(compiled, { env: { memory }, host: { ...host, pause } }).exports
+    this.exports = new WebAssembly.Instance(compiled, { env: { memory }, host: { ...withAddresses(host), pause } }).exports
     // A plain object: an exports object is slow to look up in.
-    this.core = { ...this.exports } as unknown as Core
+    const core = { ...this.exports } as unknown as Core
+    this.core = { ...core, policyBlock: () => core.policyBlock() >>> 0, propose: () => core.propose() >>> 0 }
     this.memory = memory
     this.section = section
     const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2))
@@ -55,20 +56,18 @@ export class OpenCore {
     }
   }
 
-  // Addresses that the core answers with are signed: from 2 GiB on they are negative here.
-
   /** A field of a policy block that the core reads. */
   field(block: number, name: string): number {
-    return Number(new DataView(this.memory.buffer, block >>> 0).getBigInt64(this.constant(name), true))
+    return Number(new DataView(this.memory.buffer, block).getBigInt64(this.constant(name), true))
   }
 
   setField(block: number, name: string, value: number): void {
-    new DataView(this.memory.buffer, block >>> 0).setBigInt64(this.constant(name), BigInt(value), true)
+    new DataView(this.memory.buffer, block).setBigInt64(this.constant(name), BigInt(value), true)
   }
 
   /** The part of a policy block that the core does not read. */
   description(block: number): DataView {
-    return new DataView(this.memory.buffer, (block >>> 0) + this.constant('BLOCK_DESCRIPTION'))
+    return new DataView(this.memory.buffer, block + this.constant('BLOCK_DESCRIPTION'))
   }
 
   /** Lines of the table. */
@@ -112,6 +111,15 @@ export class OpenCore {
   close(): void {
     this.core = closedCore
     this.memory = new WebAssembly.Memory({ initial: 0, maximum: 0, shared: true })
+  }
+}
+
+/** Numbers of 32 bits come out of the core with a sign: addresses from 2 GiB on would be negative. */
+function withAddresses(host: CoreHost): CoreHost {
+  return {
+    policyChanged: host.policyChanged,
+    calendarWindowStart: (block, us) => host.calendarWindowStart(block >>> 0, us),
+    calendarWindowEnd: (block, us) => host.calendarWindowEnd(block >>> 0, us),
   }
 }
 

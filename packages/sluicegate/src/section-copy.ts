@@ -42,8 +42,7 @@ export class SectionCopy {
     this.open = open
     this.epoch = epoch
     this.layout = new SectionWords(open)
-    // From 2 GiB on the core's addresses are negative here.
-    this.block = open.core.policyBlock() >>> 0
+    this.block = open.core.policyBlock()
     this.bytes = new Uint8Array(open.memory.buffer)
     this.words = new BigUint64Array(open.memory.buffer)
     this.stride = open.field(this.block, 'BLOCK_STRIDE')

@@ -3,7 +3,7 @@ import type { Exploration } from './explore.js'
 import { ExploredModules } from './explored-modules.js'
 import { hunt } from './hunt.js'
 import { MUTANTS } from './mutants.js'
-import { proofTables, withTables } from './proof-tables.js'
+import { type ProofResults, proofTables, withTables } from './proof-tables.js'
 import { inEachForm, type Scenario } from './scenario.js'
 import { SCENARIOS } from './scenarios.js'
 import type { SearchBounds } from './search.js'
@@ -102,9 +102,9 @@ function report(): void {
     usEach: Number(usEach.toFixed(2)),
     violations: violations.length,
   }
-  const results = { ...summary, rows: rows.map(compact), mutants }
+  const results: ProofResults = { ...summary, rows: rows.map(compact), mutants }
   writeFileSync(new URL('schedules.json', RESULTS), oneEachLine(results))
-  writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), proofTables(JSON.parse(JSON.stringify(results)))))
+  writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), proofTables(results)))
 }
 
 /** JSON with a line for each field, and for each item of a list. */
@@ -116,6 +116,6 @@ function oneEachLine(fields: object): string {
   return `{\n${lines.join(',\n')}\n}\n`
 }
 
-function compact({ violation, seconds: took, ...row }: Row): object {
+function compact({ violation, seconds: took, ...row }: Row) {
   return { ...row, seconds: Number(took.toFixed(2)), ...(violation === undefined ? {} : { violation }) }
 }
