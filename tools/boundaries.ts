@@ -27,6 +27,7 @@ const PLAIN_DATA = [
   'all-of',
   'calendar',
   'checked-policy',
+  'combined-decision',
   'concurrency-policy',
   'decision',
   'duration',
@@ -51,14 +52,24 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) => leadsTo(edge, new RegExp(`/(${PLAIN_DATA})\\.ts$`)),
   },
   {
+    why: 'headers are data: they know policies and decisions, and no limiter, request or response',
+    files: sourcesOf('packages/sluicegate/src/headers'),
+    allows: (edge) => edge.typeOnly || leadsTo(edge, new RegExp(`/(${PLAIN_DATA}|headers/[^/]*)\\.ts$`)),
+  },
+  {
+    why: 'a key is made of what is known of a request: keys know errors and checks, and no limiter, policy, header or request',
+    files: sourcesOf('packages/sluicegate/src/keys'),
+    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/(arguments|errors|policy-options|keys\/[^/]*)\.ts$/),
+  },
+  {
     why: 'the oracle is a second opinion: it takes types from the library and never its arithmetic',
     files: /^packages\/testkit\/src\/(oracle|history)\/[^/]*\.ts$/,
     allows: (edge) => edge.typeOnly || !isPackage(edge, 'sluicegate'),
   },
   {
-    why: 'a protocol translates for the engine and never decides: it takes only types from the library',
+    why: 'a protocol translates for the engine and never decides: it takes types from the library, and what HTTP says of decisions',
     files: sourcesOf('packages/server/src/protocols'),
-    allows: (edge) => edge.typeOnly || !isPackage(edge, 'sluicegate'),
+    allows: (edge) => edge.typeOnly || !isPackage(edge, 'sluicegate') || edge.specifier === 'sluicegate/http',
   },
   {
     why: 'a protocol knows no other protocol',

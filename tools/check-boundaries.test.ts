@@ -17,6 +17,8 @@ const CROSSINGS: readonly (readonly [what: string, file: string, source: string]
   ['the core in the policy', 'packages/sluicegate/src/policy.ts', "import { loadCore } from './core.js'"],
   ['the library in the oracle', ORACLE, "import { emissionOf } from 'sluicegate'"],
   ['the library among types in the oracle', ORACLE, "import { type Policy, emissionOf } from 'sluicegate'"],
+  ['a limiter in the headers', 'packages/sluicegate/src/headers/quota.ts', "import { createLimiter } from '../create-limiter.js'"],
+  ['a limiter in the keys', 'packages/sluicegate/src/keys/address.ts', "import { createLimiter } from '../create-limiter.js'"],
   ['a limiter in a protocol', HTTP, "import { createLimiter } from 'sluicegate'"],
   ['a protocol in another', HTTP, "import { encode } from '../resp/encoder.js'"],
   ['the inside of the library in the server', 'packages/server/src/engine.ts', "import { load } from '../../sluicegate/src/core.js'"],
@@ -36,6 +38,12 @@ const ALLOWED: readonly (readonly [what: string, file: string, source: string])[
   ['the library its own files', LIMITER, "import { loadCore } from './core.js'"],
   ['a test of the library the testkit and Node.js', 'packages/sluicegate/src/a.test.ts', "import 'node:test'; import 'sluicegate-testkit'"],
   ['the oracle types of the library', ORACLE, "import type { Policy } from 'sluicegate'; import { type Decision } from 'sluicegate'"],
+  [
+    'headers a policy',
+    'packages/sluicegate/src/headers/quota.ts',
+    "import { toMs } from '../duration.js'; import type { Key } from '../limiter.js'",
+  ],
+  ['a protocol what HTTP says of decisions', HTTP, "import { rateLimitHeaders } from 'sluicegate/http'"],
   ['a protocol the engine', HTTP, "import { Engine } from '../../engine.js'; import { headers } from './headers.js'"],
 ]
 

@@ -15,7 +15,8 @@ export function combined(parts: readonly Decision[]): Decision {
   return { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }
 }
 
-function bindsMore(part: Decision, than: Decision): boolean {
+/** Whether a decision on the same request is the stricter one. */
+export function bindsMore(part: Decision, than: Decision): boolean {
   if (part.allowed !== than.allowed) return than.allowed
   return part.allowed ? part.remaining < than.remaining : part.retryAfterMs > than.retryAfterMs
 }

@@ -9,6 +9,7 @@ export type PolicyErrorCode =
   | 'DURATION_INVALID'
   | 'HANDLE_INVALID'
   | 'KEY_INVALID'
+  | 'KEY_MISSING'
   | 'LEASE_UNSUPPORTED'
   | 'LIMIT_INVALID'
   | 'NAME_INVALID'
@@ -17,6 +18,7 @@ export type PolicyErrorCode =
   | 'POLICY_INVALID'
   | 'RANGE_UNSUPPORTED'
   | 'SNAPSHOT_INVALID'
+  | 'TRUST_INVALID'
   | 'WINDOW_INVALID'
 
 /** What a {@link StoreError} can be about. Each code is explained in `docs/errors.md`. */

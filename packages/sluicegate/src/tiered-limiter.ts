@@ -53,8 +53,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     for (const tier of parts.tiers) this.add(tier)
   }
 
-  /** The policy in force for a key. */
-  policyOf(key: Key): Policy {
+  override policyOf(key: Key): Policy {
     return this.limiterOf(key).policy
   }
 

@@ -16,6 +16,11 @@ export abstract class WrappedLimiter<Answer extends Decision> {
     return this.inner.policy
   }
 
+  /** The policy in force for a key. */
+  policyOf(key: Key): Policy {
+    return this.inner instanceof WrappedLimiter ? this.inner.policyOf(key) : this.inner.policy
+  }
+
   update(policy: Policy): void {
     this.inner.update(policy)
   }

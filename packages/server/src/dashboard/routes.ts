@@ -1,5 +1,5 @@
+import type { HeaderPair } from 'sluicegate/http'
 import type { Handler, Route } from '../protocols/http/handler.js'
-import type { HeaderPair } from '../protocols/http/headers.js'
 import { ALWAYS, reply } from '../protocols/http/reply.js'
 import { PAGE_HTML, PAGE_ICON, PAGE_SCRIPT, PAGE_STYLE } from './assets.gen.js'
 import type { Sampler } from './sampler.js'

@@ -1,7 +1,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { PROBLEM_MEDIA_TYPE } from 'sluicegate/http'
 import { Problem } from './problem.js'
-import { ALWAYS, PROBLEM_TYPE } from './reply.js'
+import { ALWAYS } from './reply.js'
 
 /** How long a client may take. A slow one is cut off; it never holds up another. */
 export interface Patience {
@@ -69,7 +70,12 @@ function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   const problem = PROBLEM_BY_CODE[error.code ?? ''] ?? UNREADABLE
   const body = problem.toJson()
   const { title } = JSON.parse(body) as { title: string }
-  const headers = [...ALWAYS, ['Connection', 'close'], ['Content-Type', PROBLEM_TYPE], ['Content-Length', String(Buffer.byteLength(body))]]
+  const headers = [
+    ...ALWAYS,
+    ['Connection', 'close'],
+    ['Content-Type', PROBLEM_MEDIA_TYPE],
+    ['Content-Length', String(Buffer.byteLength(body))],
+  ]
   const head = [`HTTP/1.1 ${problem.status} ${title}`, ...headers.map((pair) => pair.join(': '))]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
 }

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import type { HeaderPair } from './headers.js'
+import { type HeaderPair, problemJson } from 'sluicegate/http'
 
 /** What to answer when there is no decision to answer with. */
 export type ProblemCode =
@@ -45,6 +45,6 @@ export class Problem extends Error {
    */
   toJson(): string {
     const { status, code, message } = this
-    return JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail: message, code })
+    return problemJson({ title: STATUS_CODES[status], status, detail: message, code })
   }
 }

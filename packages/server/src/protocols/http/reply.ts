@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http'
-import type { HeaderPair } from './headers.js'
+import { type HeaderPair, PROBLEM_MEDIA_TYPE } from 'sluicegate/http'
 import type { Problem } from './problem.js'
 
 export const JSON_TYPE = 'application/json'
-export const PROBLEM_TYPE = 'application/problem+json'
 
 /** On every response: an answer is about this moment only, and is what it says it is. */
 export const ALWAYS: readonly HeaderPair[] = [
@@ -31,7 +30,7 @@ export function replyEmpty(response: ServerResponse, status: 204 | 403, headers:
 }
 
 export function replyProblem(response: ServerResponse, problem: Problem): void {
-  reply(response, problem.status, PROBLEM_TYPE, problem.toJson(), problem.headers)
+  reply(response, problem.status, PROBLEM_MEDIA_TYPE, problem.toJson(), problem.headers)
 }
 
 /** Names and values in turn, the form that Node writes out without a copy. */

@@ -1,0 +1,75 @@
+import { PolicyError } from '../errors.js'
+import { retryAfterS } from '../headers/retry-after.js'
+import { type Awaitable, chained } from './awaitable.js'
+import type { Denial, ProblemKind } from './denial.js'
+import { PROBLEM_MEDIA_TYPE, problemJson } from './problem.js'
+
+/** A body with its media type. */
+export interface Body {
+  readonly type: string
+  readonly text: string
+}
+
+/**
+ * The body of an answer: a problem (RFC 9457), a line of text, or what a function makes of the denial: a string is sent as text, an object as
+ * JSON, and a {@link Body} as it says.
+ */
+export type BodyOption<Request> = 'problem' | 'text' | ((denial: Denial, request: Request) => Awaitable<string | Body | object>)
+
+/** Makes the body of a denial that is answered with `status`. */
+export type BodyMaker<Request> = (denial: Denial, status: number, request: Request) => Awaitable<Body>
+
+const TYPE_PREFIX = 'https://iana.org/assignments/http-problem-types#'
+
+const TITLES: Readonly<Record<ProblemKind, string>> = {
+  'quota-exceeded': 'Quota exceeded',
+  'temporary-reduced-capacity': 'Temporarily reduced capacity',
+  'abnormal-usage-detected': 'Abnormal usage detected',
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function bodyMaker<Request>(option: BodyOption<Request> = 'problem'): BodyMaker<Request> {
+  if (option === 'problem') return problemBody
+  if (option === 'text') return textBody
+  if (typeof option === 'function') return (denial, _, request) => chained(option(denial, request), bodyOf)
+  throw new PolicyError('OPTION_INVALID', 'body', option, "must be 'problem', 'text' or a function of the denial and the request")
+}
+
+/**
+ * The problem type says what happened, `violated-policies` where.
+ *
+ * Source: RFC 9457; draft-ietf-httpapi-ratelimit-headers-11, section 5.
+ */
+function problemBody(denial: Denial, status: number): Body {
+  const { problem, violated } = denial
+  const members = { type: TYPE_PREFIX + problem, title: TITLES[problem], status, detail: detailOf(denial), 'violated-policies': violated }
+  return { type: PROBLEM_MEDIA_TYPE, text: problemJson(members) }
+}
+
+function textBody(denial: Denial): Body {
+  return { type: 'text/plain; charset=utf-8', text: `${TITLES[denial.problem]}. ${detailOf(denial)}\n` }
+}
+
+function detailOf({ kind, decision }: Denial): string {
+  switch (kind) {
+    case 'impossible':
+      return 'This request costs more than its limit ever allows.'
+    case 'listed':
+      return 'Requests of this client are not accepted.'
+    default: {
+      const seconds = retryAfterS(decision.retryAfterMs)
+      return `Try again in ${seconds} ${seconds === '1' ? 'second' : 'seconds'}.`
+    }
+  }
+}
+
+/** What a function said. */
+export function bodyOf(made: string | Body | object): Body {
+  if (typeof made === 'string') return { type: 'text/plain; charset=utf-8', text: made }
+  return isBody(made) ? made : { type: 'application/json', text: JSON.stringify(made) }
+}
+
+function isBody(made: object): made is Body {
+  const { type, text } = made as Partial<Body>
+  return typeof type === 'string' && typeof text === 'string'
+}

@@ -1,0 +1,14 @@
+import type { Decision } from '../decision.js'
+import type { Key } from '../limiter.js'
+import type { Policy } from '../policy.js'
+import type { Awaitable } from './awaitable.js'
+
+/** What the edge asks of a limiter: those in the process and those of a fleet have it all. */
+export interface EdgeLimiter {
+  readonly policy: Policy
+  /** The policy in force for a key, where keys may have one of their own. */
+  policyOf?(key: Key): Policy
+  take(key: Key, cost?: number): Awaitable<Decision>
+  peek(key: Key, cost?: number): Awaitable<Decision>
+  refund(key: Key, tokens: number): Awaitable<Decision>
+}

@@ -1,0 +1,69 @@
+import type { HeaderOptions, HeaderVersion } from '../headers/header-options.js'
+import type { HeaderPair } from '../headers/header-pair.js'
+import type { QuotaUnit } from '../headers/quota.js'
+import type { RequestFacts } from '../keys/request-facts.js'
+import type { Policy } from '../policy.js'
+import type { Awaitable } from './awaitable.js'
+import type { Denial, DenialKind, ProblemKind } from './denial.js'
+import type { Body, BodyOption } from './denial-body.js'
+import type { EdgeLimiter } from './edge-limiter.js'
+import type { KeySource } from './key-source.js'
+import type { OutageOption } from './outage-choice.js'
+
+/** One limit. */
+export interface LimitOptions<Request> {
+  /** A policy, for which a limiter in this process is made. */
+  readonly policy?: Policy
+  /** Or a limiter, of this process or of a fleet. */
+  readonly limiter?: EdgeLimiter
+  /** Who is limited; default the address of the socket. Several for `allOf`. */
+  readonly key?: KeySource<Request>
+  /** Tokens that a request takes, default 1; 0 lets it pass uncounted. */
+  readonly cost?: number | ((request: Request, facts: RequestFacts) => Awaitable<number>)
+  /** Count as ever, but let everything pass, and tell clients nothing; `onDenied` is told. */
+  readonly shadow?: boolean
+  /** What the tokens are, for `RateLimit-Policy`; default `requests`. */
+  readonly unit?: QuotaUnit
+  /** What being denied by this limit is; default `quota-exceeded`. */
+  readonly problem?: ProblemKind
+}
+
+/**
+ * Which requests count, by the status of their response: `failures` those from 400 on, `successes` those below. What does not count comes
+ * back when the response has ended; until then it is taken, so that never more are under way than the limit allows. Requests whose
+ * response never ended count, as do those that end after their key was as good as new: nothing is left of them to come back.
+ *
+ * Of `fixedWindow` never more than the limit count. Of the others a client that holds requests open on purpose, until part of their
+ * charge has worn off, may get at most one burst beyond the policy: who gives back only what surely has not worn off would deny clients that
+ * have several requests under way and never fail.
+ */
+export type Counts<Request> = 'all' | 'failures' | 'successes' | ((status: number, request: Request) => boolean)
+
+/** What `onDenied` may change about the answer. */
+export interface AnswerChange {
+  readonly status?: number
+  /** Set after those of the answer. */
+  readonly headers?: readonly HeaderPair[]
+  /** A string is sent as text, an object as JSON. */
+  readonly body?: string | Body | object
+}
+
+/** What all adapters take. */
+export interface GatekeeperOptions<Request> extends LimitOptions<Request> {
+  /** Several limits at once, instead of one: a request passes when all let it, and otherwise none is charged. Up to 8, each with its own name. */
+  readonly limits?: readonly LimitOptions<Request>[]
+  /** Requests that pass uncounted. */
+  readonly skip?: (request: Request, facts: RequestFacts) => Awaitable<boolean>
+  /** Default `all`. Places of `concurrency` come back in any case. */
+  readonly counts?: Counts<Request>
+  /** Default `draft-11`. */
+  readonly headers?: HeaderVersion | HeaderOptions
+  /** Default `problem`. */
+  readonly body?: BodyOption<Request>
+  /** Of a denial, default 429; or of each kind: `{ denied: 429, impossible: 422, listed: 403, outage: 503 }`. */
+  readonly status?: number | Partial<Record<DenialKind, number>>
+  /** Told of each denial, also in the shadow. What it returns changes the answer. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: a function that only looks returns nothing
+  readonly onDenied?: (denial: Denial, request: Request) => Awaitable<AnswerChange | undefined | void>
+  readonly onOutage?: OutageOption<Request>
+}

@@ -1,0 +1,64 @@
+import { PolicyError } from '../errors.js'
+import { address } from '../keys/address.js'
+import { fittedKey } from '../keys/fitted-key.js'
+import { type KeyReader, keyOf } from '../keys/key-reader.js'
+import type { RequestFacts } from '../keys/request-facts.js'
+import type { Key } from '../limiter.js'
+import { type Awaitable, chained, together } from './awaitable.js'
+
+/** Who one limit counts: a key reader such as `address()`, or a function of the framework's own request. */
+export type SingleKeySource<Request> = KeyReader<Request> | ((request: Request) => Awaitable<string | readonly string[] | undefined>)
+
+/** The same; of `allOf` also an array, one for each of its policies. */
+export type KeySource<Request> = SingleKeySource<Request> | readonly SingleKeySource<Request>[]
+
+/** Who is limited where nothing else is said. */
+export const socketAddress: KeyReader = address()
+
+/** The key of a request. */
+export type KeyFinder<Request> = (facts: RequestFacts, request: Request) => Awaitable<Key>
+
+/**
+ * Default the address of the socket.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`; the finder throws `KEY_MISSING` where a request has no key, and never makes one up that
+ * many would share
+ */
+export function keyFinder<Request>(source: KeySource<Request> = socketAddress): KeyFinder<Request> {
+  if (isSeveral(source)) {
+    const finders = source.map(keyFinder)
+    return (facts, request) => together(finders.map((finder) => finder(facts, request) as Awaitable<string>))
+  }
+  if (typeof source === 'function') return (_, request) => chained(source(request), fitted)
+  if (typeof source === 'object' && source !== null && typeof source.read === 'function') {
+    return (facts, request) => keyOf(source, facts, request)
+  }
+  throw new PolicyError(
+    'OPTION_INVALID',
+    'key',
+    source,
+    'must be a key reader such as address(), a function of the request, or an array of them',
+  )
+}
+
+/** All readers that a source asks, those within others included. */
+export function readersIn<Request>(source: KeySource<Request>): KeyReader<Request>[] {
+  if (isSeveral(source)) return source.flatMap((each) => readersIn(each))
+  if (typeof source === 'function') return []
+  return [source, ...(source.readers ?? []).flatMap((each) => readersIn(each))]
+}
+
+function isSeveral<Request>(source: KeySource<Request>): source is readonly SingleKeySource<Request>[] {
+  return Array.isArray(source)
+}
+
+function fitted(key: string | readonly string[] | undefined): Key {
+  if (typeof key === 'string' && key.length > 0) return fittedKey(key)
+  if (Array.isArray(key) && key.length > 0) return key.map((each) => fitted(each) as string)
+  throw new PolicyError(
+    'KEY_MISSING',
+    'key',
+    key,
+    'the function gave no key for this request: return a string, or let skip pass such requests',
+  )
+}

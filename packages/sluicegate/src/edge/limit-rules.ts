@@ -1,0 +1,106 @@
+import { createLimiter } from '../create-limiter.js'
+import { holdsPermits } from '../empty-permit.js'
+import { PolicyError } from '../errors.js'
+import { checkUnit } from '../headers/header-options.js'
+import { checkOptions } from '../policy-options.js'
+import { ShadowLimiter } from '../shadow-limiter.js'
+import type { EdgeLimiter } from './edge-limiter.js'
+import type { Counts, GatekeeperOptions, LimitOptions } from './gatekeeper-options.js'
+import { keyFinder, readersIn, socketAddress } from './key-source.js'
+import { LimitRule } from './limit-rule.js'
+import type { MisuseWatch } from './misuse-watch.js'
+import { outageChoice } from './outage-choice.js'
+
+const MOST_LIMITS = 8
+const LIMIT_OPTIONS = ['policy', 'limiter', 'key', 'cost', 'shadow', 'unit', 'problem']
+const OWN_OPTIONS = ['limits', 'skip', 'counts', 'headers', 'body', 'status', 'onDenied', 'onOutage']
+const EXAMPLE = '{ policy: tokenBucket({ limit: 100, window: "1m" }) }'
+const PROBLEMS = ['quota-exceeded', 'temporary-reduced-capacity', 'abnormal-usage-detected']
+
+/** What a gatekeeper finds around it. */
+export interface Surroundings {
+  readonly watch: MisuseWatch
+  /** A clock that never runs back, which tells how long requests take. Limits are decided on that of their limiter. */
+  readonly nowMs: () => number
+}
+
+/** The limits of a gatekeeper, read. @throws {PolicyError} */
+export function limitRules<Request>(options: GatekeeperOptions<Request>, { watch, nowMs }: Surroundings): readonly LimitRule<Request>[] {
+  checkOptions(options, [...LIMIT_OPTIONS, ...OWN_OPTIONS], EXAMPLE)
+  const { limits } = options
+  if (limits === undefined) return [limitRule(options, options, { watch, nowMs })]
+  if (!Array.isArray(limits) || limits.length < 1 || limits.length > MOST_LIMITS) {
+    throw new PolicyError('OPTION_INVALID', 'limits', limits, `must be an array of 1 to ${MOST_LIMITS} limits such as ${EXAMPLE}`)
+  }
+  const beside = LIMIT_OPTIONS.find(
+    (name) => name !== 'key' && name !== 'shadow' && options[name as keyof LimitOptions<Request>] !== undefined,
+  )
+  if (beside !== undefined) {
+    throw new PolicyError('OPTION_INVALID', beside, options[beside as keyof LimitOptions<Request>], 'belongs into each of limits')
+  }
+  const { key, shadow } = options
+  const rules = limits.map((limit) => {
+    checkOptions(limit, LIMIT_OPTIONS, EXAMPLE)
+    return limitRule({ ...(key !== undefined && { key }), ...(shadow !== undefined && { shadow }), ...limit }, options, { watch, nowMs })
+  })
+  const names = rules.flatMap(({ limiter: { policy } }) => (policy.policies ?? [policy]).map(({ name }) => name))
+  const twice = names.find((name, i) => names.indexOf(name) !== i)
+  if (twice === undefined) return rules
+  throw new PolicyError(
+    'NAME_INVALID',
+    'name',
+    twice,
+    'is that of several limits, which are told by name: give each policy a name of its own',
+  )
+}
+
+function limitRule<Request>(
+  limit: LimitOptions<Request>,
+  all: GatekeeperOptions<Request>,
+  { watch, nowMs }: Surroundings,
+): LimitRule<Request> {
+  const { policy, limiter: given, key, cost = 1, shadow = false, unit, problem } = limit
+  if ((policy === undefined) === (given === undefined)) {
+    throw new PolicyError('OPTION_INVALID', 'policy', policy, 'or limiter must be given, and not both')
+  }
+  if (given !== undefined && typeof given?.take !== 'function') {
+    throw new PolicyError('OPTION_INVALID', 'limiter', given, 'must be a limiter such as createLimiter(policy)')
+  }
+  if (typeof cost !== 'function' && !(Number.isInteger(cost) && cost >= 0)) {
+    throw new PolicyError('COST_INVALID', 'cost', cost, 'must be an integer >= 0 or a function of the request')
+  }
+  if (typeof shadow !== 'boolean') throw new PolicyError('OPTION_INVALID', 'shadow', shadow, 'must be true or false')
+  if (problem !== undefined && !PROBLEMS.includes(problem)) {
+    throw new PolicyError('OPTION_INVALID', 'problem', problem, `must be one of ${PROBLEMS.join(', ')}`)
+  }
+  checkUnit(unit)
+  const keyOf = keyFinder(key)
+  const limiter: EdgeLimiter = given ?? createLimiter(policy as NonNullable<typeof policy>)
+  watch.making(limiter.policy)
+  return new LimitRule({
+    limiter,
+    keyOf,
+    cost,
+    shadow: shadow || limiter instanceof ShadowLimiter,
+    unit,
+    problem,
+    nowMs: refunds(limiter, all.counts) ? nowMs : undefined,
+    inOutage: outageChoice(all.onOutage),
+    tally: watch.tallyOf(limiter),
+  })
+}
+
+/** Whether tokens may come back after the response. A place of `concurrency` always does. */
+function refunds<Request>({ policy }: EdgeLimiter, counts: Counts<Request> | undefined): boolean {
+  if (counts === undefined || counts === 'all' || policy.algorithm === 'concurrency') return false
+  if (holdsPermits(policy)) {
+    throw new PolicyError('OPTION_INVALID', 'counts', counts, 'cannot be told of concurrency within allOf: give it as one of limits')
+  }
+  return true
+}
+
+/** Every key reader that the limits ask. */
+export function readersOf<Request>({ limits, key }: GatekeeperOptions<Request>): ReturnType<typeof readersIn<Request>> {
+  const sources = limits === undefined ? [key] : limits.map((limit) => limit.key ?? key)
+  return sources.flatMap((source) => readersIn(source ?? socketAddress))
+}

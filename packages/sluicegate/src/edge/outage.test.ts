@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLimiter, type Decision, gcra, type Limiter, manualClock, type Policy, StoreError, tokenBucket } from '../index.js'
+import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
+import { promisedLimiter } from '../testing/promised-limiter.js'
+import type { EdgeLimiter } from './edge-limiter.js'
+import { Gatekeeper } from './gatekeeper.js'
+import type { GatekeeperOptions } from './gatekeeper-options.js'
+import type { OutageDecision } from './outage-choice.js'
+import type { Answer, Outcome } from './outcome.js'
+
+const POLICY = tokenBucket({ name: 'p', limit: 2, window: '10s' })
+
+/** A limiter that decides as one of a fleet does without its store. */
+function withoutStore(policy: Policy, allowed: boolean, retryAfterMs = allowed ? 0 : 2_500): EdgeLimiter {
+  const { limit, name } = policy
+  const decision: Decision = { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs: 0, policy: name, source: 'outage' }
+  const out = async (): Promise<never> => {
+    throw new StoreError('OUTAGE', 'the store cannot be reached')
+  }
+  return { policy, take: () => decision, peek: () => decision, refund: out }
+}
+
+function closed(): Limiter {
+  const limiter = createLimiter(POLICY, { clock: manualClock() })
+  return limiter
+}
+
+async function outcomeOf(options: GatekeeperOptions<PlainRequest>, prepare?: () => void): Promise<Outcome> {
+  const keeper = new Gatekeeper<PlainRequest>(options)
+  prepare?.()
+  return keeper.decide(plainFacts({}), {})
+}
+
+test('what a limiter lets pass during an outage passes, and only its policy is told', async () => {
+  const outcome = await outcomeOf({ limiter: withoutStore(POLICY, true) })
+  assert.deepEqual([statusOf(outcome), outcome.headers], [200, [['RateLimit-Policy', '"p";q=2;w=10']]])
+})
+
+test('what it does not let pass is answered with 503 and when to come back, not as a denial', async () => {
+  const outcome = (await outcomeOf({ limiter: withoutStore(POLICY, false) })) as Answer
+  assert.deepEqual([outcome.status, headerOf(outcome, 'Retry-After'), headerOf(outcome, 'RateLimit')], [503, '3', undefined])
+  const { type, status, detail } = JSON.parse(outcome.body)
+  assert.match(type, /#temporary-reduced-capacity$/)
+  assert.deepEqual([status, detail], [503, 'Try again in 3 seconds.'])
+})
+
+test('a cost that can never pass is told as such, outage or not', async () => {
+  const limiter = withoutStore(POLICY, false, Number.POSITIVE_INFINITY)
+  for (const more of [{}, { onOutage: 'open' }] as const) assert.equal(statusOf(await outcomeOf({ limiter, cost: 3, ...more })), 422)
+})
+
+test('onOutage overrules the limiter: open lets pass, closed does not', async () => {
+  assert.equal(statusOf(await outcomeOf({ limiter: withoutStore(POLICY, false), onOutage: 'open' })), 200)
+  const shut = await outcomeOf({ limiter: withoutStore(POLICY, true), onOutage: 'closed' })
+  assert.deepEqual([statusOf(shut), headerOf(shut, 'Retry-After')], [503, '1'])
+})
+
+for (const isLater of [false, true]) {
+  test(`a limiter that ${isLater ? 'rejects' : 'throws'} is an outage: closed, unless told otherwise`, async () => {
+    for (const counts of ['all', 'failures'] as const) {
+      for (const [more, status] of [
+        [{}, 503],
+        [{ onOutage: 'open' }, 200],
+        [{ onOutage: () => undefined }, 503],
+      ] as const) {
+        const limiter = closed()
+        const asked = isLater ? promisedLimiter(limiter) : limiter
+        assert.equal(statusOf(await outcomeOf({ limiter: asked, counts, ...more }, () => limiter.close())), status)
+      }
+    }
+  })
+}
+
+test('onOutage is told of each decision without the store, and of what was thrown', async () => {
+  const told: OutageDecision[] = []
+  const onOutage = (outage: OutageDecision): undefined => void told.push(outage)
+  await outcomeOf({ limiter: withoutStore(POLICY, true), onOutage })
+  const limiter = closed()
+  await outcomeOf({ limiter, onOutage }, () => limiter.close())
+  await outcomeOf({ limiter: closed(), onOutage })
+  assert.deepEqual(
+    told.map(({ decision, error }) => [decision.allowed, error?.code]),
+    [
+      [true, undefined],
+      [false, 'CLOSED'],
+    ],
+  )
+})
+
+test('an error that is no outage is not taken for one', async () => {
+  const broken: EdgeLimiter = {
+    ...withoutStore(POLICY, true),
+    take: () => {
+      throw new RangeError('a fault')
+    },
+  }
+  await assert.rejects(outcomeOf({ limiter: broken, onOutage: 'open' }), RangeError)
+})
+
+test('of several limits one without its store answers 503, and the others are not charged', async () => {
+  const clock = manualClock()
+  const own = createLimiter(gcra({ name: 'own', limit: 2, window: '1h', burst: 2 }), { clock })
+  const outcome = await outcomeOf({ limits: [{ limiter: own }, { limiter: withoutStore(POLICY, false) }] })
+  assert.equal(statusOf(outcome), 503)
+  assert.equal(own.peek('192.0.2.1').remaining, 2)
+})
+
+test('of a denial and an outage the one with the longer wait answers', async () => {
+  const clock = manualClock()
+  const own = createLimiter(gcra({ name: 'own', limit: 1, window: '1h' }), { clock })
+  own.take('192.0.2.1')
+  const outcome = (await outcomeOf({ limits: [{ limiter: own }, { limiter: withoutStore(POLICY, false) }] })) as Answer
+  assert.deepEqual([outcome.status, headerOf(outcome, 'Retry-After')], [429, '3600'])
+  assert.deepEqual(JSON.parse(outcome.body)['violated-policies'], ['own', 'p'])
+})

@@ -1,0 +1,32 @@
+import type { Decision } from '../decision.js'
+import type { HeaderPair } from '../headers/header-pair.js'
+
+/** The request goes on. */
+export interface Pass {
+  readonly passes: true
+  /** For the response, whatever it will be. */
+  readonly headers: readonly HeaderPair[]
+  /** The strictest of the limits; undefined where none was asked. */
+  readonly decision: Decision | undefined
+  /**
+   * Where it is there, to be called once the response has ended, with its status, or with undefined when the client had gone before.
+   * It gives back places, and what does not count after all. Further calls change nothing.
+   */
+  readonly settle: ((status: number | undefined) => void) | undefined
+}
+
+/** The request is answered here. */
+export interface Answer {
+  readonly passes: false
+  readonly status: number
+  /** With the type of the body. */
+  readonly headers: readonly HeaderPair[]
+  readonly body: string
+  readonly decision: Decision
+}
+
+/** What is to be done with a request. */
+export type Outcome = Pass | Answer
+
+/** Nobody was asked. */
+export const PASS: Pass = Object.freeze({ passes: true, headers: [], decision: undefined, settle: undefined })

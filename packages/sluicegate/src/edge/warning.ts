@@ -1,0 +1,25 @@
+/** Faults in how limits are put to use: each is told once in a process. Explained in `docs/warnings.md`. */
+export type EdgeWarning =
+  | 'SLUICEGATE_COUNTED_TWICE'
+  | 'SLUICEGATE_LIMITER_PER_REQUEST'
+  | 'SLUICEGATE_PROXY_MISSING'
+  | 'SLUICEGATE_PROXY_UNTRUSTED'
+
+/** Tells of a fault. */
+export type Warn = (code: EdgeWarning, message: string) => void
+
+/** Tells of each fault once, by `emit`. */
+export function warnOnce(emit: Warn = emitWarning): Warn {
+  const told = new Set<EdgeWarning>()
+  return (code, message) => {
+    if (told.has(code)) return
+    told.add(code)
+    emit(code, `${message}; see docs/warnings.md#${code.toLowerCase()}`)
+  }
+}
+
+function emitWarning(code: EdgeWarning, message: string): void {
+  const { process } = globalThis
+  if (typeof process?.emitWarning === 'function') process.emitWarning(message, { type: 'SluicegateWarning', code })
+  else console.warn(`${code}: ${message}`)
+}

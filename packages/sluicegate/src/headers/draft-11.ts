@@ -1,0 +1,30 @@
+import type { HeaderFormat, Served } from './header-format.js'
+import { effectiveWindowS, type Quota } from './quota.js'
+
+/**
+ * `RateLimit-Policy: "burst";q=100;w=60` and `RateLimit: "burst";r=50;t=30`, with an item for each policy. Of concurrency neither has a
+ * window. `pk` stands in `RateLimit` alone, so that the other field stays the same for all.
+ *
+ * Source: draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4, and -08 to -10, of the same form; RFC 9651.
+ */
+export const draft11: HeaderFormat = {
+  item({ name, tokens, windowS, unit, isConcurrency }) {
+    return `${structuredString(name)};q=${tokens}${unit === undefined ? '' : `;qu="${unit}"`}${isConcurrency ? '' : `;w=${windowS}`}`
+  },
+  prefix: ({ name }: Quota) => `${structuredString(name)};r=`,
+  addLimits(headers, served) {
+    headers.push(['RateLimit', served.length === 1 ? serviceLimit(served[0] as Served) : served.map(serviceLimit).join(', ')])
+  },
+}
+
+function serviceLimit({ digest, decision, partitionKey }: Served): string {
+  const { prefix, quota } = digest
+  const field = prefix + decision.remaining
+  const timed = quota.isConcurrency ? field : `${field};t=${effectiveWindowS(quota, decision)}`
+  return partitionKey === undefined ? timed : `${timed};pk=${partitionKey}`
+}
+
+/** RFC 9651, section 3.3.3. Policy names are printable ASCII by construction, which is what such a string can hold. */
+function structuredString(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&')}"`
+}

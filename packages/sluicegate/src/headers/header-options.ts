@@ -1,0 +1,68 @@
+import { PolicyError } from '../errors.js'
+import type { QuotaUnit } from './quota.js'
+import { RESET_MEANINGS, type ResetMeaning } from './x-ratelimit.js'
+
+/** Drafts 8 to 10 are written as draft 11 is. `none`: only `Retry-After`. */
+export type HeaderVersion = 'draft-11' | 'draft-10' | 'draft-9' | 'draft-8' | 'draft-7' | 'draft-6' | 'x-ratelimit' | 'none'
+
+/** What is told of decisions, and how. */
+export interface HeaderOptions {
+  /** Default `draft-11`. */
+  readonly version?: HeaderVersion
+  /** Of `x-ratelimit`: what its reset means; default `epoch-seconds`. */
+  readonly reset?: ResetMeaning
+  /** Of `draft-11`: what the tokens are; default `requests`, which is not written. That of `concurrency` is known. */
+  readonly unit?: QuotaUnit
+  /**
+   * Of `draft-11`: tell which key was counted, as `pk`, by a keyed hash of it. True for a secret of this process alone; for a fleet 32
+   * hexadecimal digits, the same everywhere. Default false.
+   */
+  readonly partitionKey?: boolean | string
+  /** Unix time in milliseconds, for resets that are moments; default `Date.now`. */
+  readonly nowMs?: () => number
+}
+
+const HEADER_VERSIONS: readonly HeaderVersion[] = [
+  'draft-11',
+  'draft-10',
+  'draft-9',
+  'draft-8',
+  'draft-7',
+  'draft-6',
+  'x-ratelimit',
+  'none',
+]
+const UNITS: readonly QuotaUnit[] = ['requests', 'content-bytes', 'concurrent-requests']
+const OPTIONS: readonly string[] = ['version', 'reset', 'unit', 'partitionKey', 'nowMs']
+const SECRET = /^[0-9a-fA-F]{32}$/
+
+/** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` */
+export function checkHeaderOptions(options: HeaderOptions): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new PolicyError('OPTION_INVALID', 'headers', options, "must be a version such as 'draft-11', or an object with options")
+  }
+  for (const [name, value] of Object.entries(options)) {
+    if (!OPTIONS.includes(name)) throw new PolicyError('OPTION_UNKNOWN', name, value, `is not one of ${OPTIONS.join(', ')}`)
+  }
+  const { version, reset, unit, partitionKey, nowMs } = options
+  checkOneOf('version', version, HEADER_VERSIONS)
+  checkOneOf('reset', reset, RESET_MEANINGS)
+  checkUnit(unit)
+  if (partitionKey !== undefined && typeof partitionKey !== 'boolean' && !(typeof partitionKey === 'string' && SECRET.test(partitionKey))) {
+    // The value may be a secret, however wrong.
+    throw new PolicyError('OPTION_INVALID', 'partitionKey', typeof partitionKey, 'must be true, false or 32 hexadecimal digits')
+  }
+  if (nowMs !== undefined && typeof nowMs !== 'function') {
+    throw new PolicyError('OPTION_INVALID', 'nowMs', nowMs, 'must be a function that reads Unix time in milliseconds')
+  }
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function checkUnit(unit: unknown): void {
+  checkOneOf('unit', unit, UNITS)
+}
+
+function checkOneOf(option: string, value: unknown, known: readonly string[]): void {
+  if (value === undefined || known.includes(value as string)) return
+  throw new PolicyError('OPTION_INVALID', option, value, `must be one of ${known.map((name) => `'${name}'`).join(', ')}`)
+}

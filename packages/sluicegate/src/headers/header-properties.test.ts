@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type AlgorithmName, policyOf, Random, randomPolicyOf, seedsFrom } from 'sluicegate-testkit'
+import { createLimiter, type Decision, manualClock, type Policy } from '../index.js'
+import { parsedLimits } from '../testing/parsed-fields.js'
+import { HeaderWriter } from './header-writer.js'
+import { readRateLimit } from './read-rate-limit.js'
+import type { ResetMeaning } from './x-ratelimit.js'
+
+const ALGORITHMS: readonly AlgorithmName[] = [
+  'token-bucket',
+  'gcra',
+  'fixed-window',
+  'sliding-window',
+  'sliding-log',
+  'concurrency',
+  'all-of',
+]
+const SEEDS = [...seedsFrom(1, 40)]
+const NOW_MS = Date.UTC(2026, 10, 21, 12, 0, 0, 500)
+const nowMs = (): number => NOW_MS
+
+interface Answer {
+  readonly policy: Policy
+  readonly decision: Decision
+}
+
+/** Decisions of a random policy, allowed, denied and impossible, at random times. */
+function* answersOf(algorithm: AlgorithmName, seed: number): Iterable<Answer> {
+  const random = new Random(seed)
+  const policy = policyOf(randomPolicyOf(random, algorithm, true))
+  const clock = manualClock(NOW_MS)
+  using limiter = createLimiter(policy, { clock, maxKeys: 10 })
+  const log = policy.policies?.some(({ slotBytes }) => slotBytes === 4) || policy.slotBytes === 4
+  for (let i = 0; i < 20; i++) {
+    const cost = log ? 1 : random.pick([1, 1, random.magnitude(1, policy.burst), policy.burst, Math.min(policy.burst + 1, 1e9)])
+    yield { policy, decision: limiter.take('key', cost) }
+    if (random.chance(0.4)) clock.advance(random.magnitude(1, Math.min(policy.windowMs, 1e9)))
+  }
+}
+
+function failing(seed: number, { policy, decision }: Answer): string {
+  return `seed ${seed}: ${JSON.stringify({ policy, decision })}`
+}
+
+for (const algorithm of ALGORITHMS) {
+  test(`no field about ${algorithm} promises more than the policy, and t is never above retry-after`, () => {
+    const writer = new HeaderWriter()
+    let denials = 0
+    for (const seed of SEEDS) {
+      for (const answer of answersOf(algorithm, seed)) {
+        const { policy, decision } = answer
+        const pairs = writer.write(policy, decision)
+        const retryAfterS = Number(new Map(pairs).get('Retry-After') ?? Number.POSITIVE_INFINITY)
+        const parts = decision.parts ?? [decision]
+        const singles = policy.policies ?? [policy]
+        const limits = parsedLimits(pairs.filter(([name]) => name !== 'Retry-After'))
+        assert.equal(limits.length, new Set(singles.map(({ name }) => name)).size, failing(seed, answer))
+        if (limits.length !== singles.length) continue
+        for (const [i, { q, w, r, t }] of limits.entries()) {
+          const single = singles[i] as Policy
+          const part = parts[i] as Decision
+          assert.equal(r, part.remaining)
+          if (single.algorithm === 'concurrency') continue
+          const perSecond = (single.limit / single.windowMs) * 1000 * (1 + 1e-9)
+          assert.ok(w !== undefined && q / w <= perSecond, failing(seed, answer))
+          assert.ok(r !== undefined && t !== undefined && t >= 1, failing(seed, answer))
+          if (part.allowed && single.algorithm !== 'fixed-window') assert.ok(r / t <= perSecond, failing(seed, answer))
+          if (!part.allowed) assert.ok(t <= retryAfterS, failing(seed, answer))
+        }
+        if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) assert.equal(retryAfterS, Number.POSITIVE_INFINITY)
+        else assert.equal(retryAfterS, Math.ceil(decision.retryAfterMs / 1000))
+        if (!decision.allowed) denials++
+      }
+    }
+    assert.ok(denials > SEEDS.length, 'many takes were denied')
+  })
+
+  test(`what is written about ${algorithm} is read back in every version`, () => {
+    const draft11 = new HeaderWriter({ partitionKey: true })
+    const older = (['draft-7', 'draft-6'] as const).map((version) => new HeaderWriter({ version }))
+    const resets = (['epoch-seconds', 'epoch-milliseconds', 'delta-seconds'] as const).map(
+      (reset): readonly [ResetMeaning, HeaderWriter] => [reset, new HeaderWriter({ version: 'x-ratelimit', reset, nowMs })],
+    )
+    for (const seed of SEEDS) {
+      for (const answer of answersOf(algorithm, seed)) {
+        const { policy, decision } = answer
+        const waits = decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY
+        const retryAfterMs = waits ? undefined : Math.ceil(decision.retryAfterMs / 1000) * 1000
+        const pairs = draft11.write(policy, decision, 'key')
+        const reading = readRateLimit(new Headers(pairs.map(([name, value]) => [name, value])), { nowMs: NOW_MS })
+        const limits = parsedLimits(pairs.filter(([name]) => name !== 'Retry-After'))
+        if (new Set(limits.map(({ name }) => name)).size !== (policy.policies ?? [policy]).length) continue
+        assert.deepEqual(
+          reading.policies?.map(({ name, limit, windowMs, remaining, resetAfterMs, unit, partitionKey }) => {
+            return [name, limit, windowMs, unit, remaining, resetAfterMs, partitionKey]
+          }),
+          limits.map(({ name, q, w, qu, r, t, pk }) => [name, q, w && w * 1000, qu, r, t && t * 1000, pk]),
+          failing(seed, answer),
+        )
+        assert.equal(reading.remaining, Math.min(...limits.map(({ r = Number.NaN }) => r)))
+        assert.equal(reading.retryAfterMs, retryAfterMs)
+        for (const writer of older) {
+          const headers = Object.fromEntries(writer.write(policy, decision))
+          const told = readRateLimit(headers)
+          assert.equal(told.remaining, decision.remaining, failing(seed, answer))
+          assert.ok(
+            limits.some(({ q }) => q === told.limit),
+            failing(seed, answer),
+          )
+          assert.equal(told.retryAfterMs, retryAfterMs)
+          assert.ok((told.resetAfterMs ?? -1) >= 1 || policy.algorithm === 'concurrency', failing(seed, answer))
+        }
+        const [seconds, milliseconds, delta] = resets.map(([, writer]) => {
+          return readRateLimit(Object.fromEntries(writer.write(policy, decision)), { nowMs: NOW_MS })
+        })
+        assert.equal(seconds?.remaining, decision.remaining)
+        // A moment is rounded up to the next second, a span to a whole one: neither tells less than the exact one.
+        const exactMs = milliseconds?.resetAfterMs ?? Number.NaN
+        assert.ok((seconds?.resetAfterMs ?? 0) >= exactMs && (seconds?.resetAfterMs ?? 0) < exactMs + 1001, failing(seed, answer))
+        assert.ok((delta?.resetAfterMs ?? 0) >= exactMs && (delta?.resetAfterMs ?? 0) <= exactMs + 1000, failing(seed, answer))
+      }
+    }
+  })
+
+  test(`of ${algorithm} a client that waits exactly Retry-After is admitted`, () => {
+    const writer = new HeaderWriter()
+    let waits = 0
+    for (const seed of SEEDS) {
+      const random = new Random(seed)
+      const policy = policyOf(randomPolicyOf(random, algorithm, true))
+      const clock = manualClock(NOW_MS + random.integer(0, 5_000))
+      using limiter = createLimiter(policy, { clock, maxKeys: 10 })
+      for (let i = 0; i < 40 && waits < 20 * SEEDS.length; i++) {
+        const cost =
+          policy.slotBytes === 4 || policy.policies?.some(({ slotBytes }) => slotBytes === 4) ? 1 : random.magnitude(1, policy.burst)
+        const decision = limiter.take('key', cost)
+        if (decision.allowed) continue
+        const retryAfter = new Map(writer.write(policy, decision)).get('Retry-After')
+        assert.ok(retryAfter !== undefined, 'this cost is possible')
+        clock.advance(Number(retryAfter) * 1000)
+        assert.equal(limiter.take('key', cost).allowed, true, failing(seed, { policy, decision }))
+        waits++
+      }
+    }
+    assert.ok(waits > 50, `only ${waits} clients had to wait`)
+  })
+}

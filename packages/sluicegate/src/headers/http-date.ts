@@ -1,0 +1,47 @@
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+const LONGEST = 40
+
+// Each has a fixed order of parts of bounded length: nothing to go back for.
+const IMF = /^[A-Z][a-z]{2}, (\d{2}) ([A-Z][a-z]{2}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT$/
+const RFC_850 = /^[A-Z][a-z]{5,8}, (\d{2})-([A-Z][a-z]{2})-(\d{2}) (\d{2}):(\d{2}):(\d{2}) GMT$/
+const ASCTIME = /^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ([ \d]\d) (\d{2}):(\d{2}):(\d{2}) (\d{4})$/
+const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|\+00:00)$/
+
+/**
+ * Unix time in milliseconds of a date as HTTP writes it, in any of its three forms; undefined for anything else.
+ *
+ * Source: RFC 9110, section 5.6.7.
+ *
+ * @param nowMs tells which century a year of two digits is in.
+ */
+export function httpDateMs(text: string, nowMs: number): number | undefined {
+  if (text.length > LONGEST) return undefined
+  const imf = IMF.exec(text)
+  if (imf !== null) return momentMs(imf[3], imf[2], imf[1], imf.slice(4))
+  const rfc850 = RFC_850.exec(text)
+  if (rfc850 !== null) return momentMs(String(fullYear(Number(rfc850[3]), nowMs)), rfc850[2], rfc850[1], rfc850.slice(4))
+  const asctime = ASCTIME.exec(text)
+  return asctime === null ? undefined : momentMs(asctime[6], asctime[1], asctime[2], asctime.slice(3, 6))
+}
+
+/** The same of a moment in UTC as RFC 3339 writes it. */
+export function isoDateMs(text: string): number | undefined {
+  const iso = text.length > LONGEST ? null : RFC_3339.exec(text)
+  return iso === null ? undefined : momentMs(iso[1], MONTHS[Number(iso[2]) - 1], iso[3], iso.slice(4, 7))
+}
+
+function momentMs(year = '', month = '', day = '', time: readonly string[] = []): number | undefined {
+  const [hours, minutes, seconds] = time.map(Number) as [number, number, number]
+  const monthIndex = MONTHS.indexOf(month)
+  // A leap second is the last one that the day has here.
+  if (monthIndex < 0 || hours > 23 || minutes > 59 || seconds > 60) return undefined
+  const ms = Date.UTC(Number(year), monthIndex, Number(day), hours, minutes, Math.min(seconds, 59))
+  return new Date(ms).getUTCDate() === Number(day) && Number(year) >= 100 ? ms : undefined
+}
+
+/** The century that puts it nearest, but at most fifty years ahead. Source: RFC 9110, section 5.6.7. */
+function fullYear(twoDigits: number, nowMs: number): number {
+  const now = new Date(nowMs).getUTCFullYear()
+  const year = now - (now % 100) + twoDigits
+  return year > now + 50 ? year - 100 : year
+}

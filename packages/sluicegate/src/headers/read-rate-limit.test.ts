@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { RateLimitReading } from './rate-limit-reading.js'
+import { readRateLimit } from './read-rate-limit.js'
+
+const NOW_MS = Date.UTC(2026, 10, 21, 12, 0, 0)
+const IN_A_MINUTE_S = NOW_MS / 1000 + 60
+
+type Case = readonly [who: string, headers: Record<string, string>, reading: RateLimitReading]
+
+const CASES: readonly Case[] = [
+  [
+    'draft 11',
+    { 'RateLimit-Policy': '"burst";q=100;w=60;qu="requests"', RateLimit: '"burst";r=50;t=30;pk=:cHsdsRa894A=:' },
+    {
+      limit: 100,
+      remaining: 50,
+      resetAfterMs: 30_000,
+      policies: [
+        {
+          name: 'burst',
+          limit: 100,
+          windowMs: 60_000,
+          unit: 'requests',
+          remaining: 50,
+          resetAfterMs: 30_000,
+          partitionKey: 'cHsdsRa894A=',
+        },
+      ],
+    },
+  ],
+  [
+    'draft 11 with two policies, of which the second binds, and a third without a limit',
+    { 'ratelimit-policy': '"a";q=9;w=1,"b";q=99;w=60,"c";q=5', ratelimit: '"b";r=0;t=7,"a";r=3;t=1' },
+    {
+      limit: 99,
+      remaining: 0,
+      resetAfterMs: 7_000,
+      policies: [
+        { name: 'b', limit: 99, windowMs: 60_000, remaining: 0, resetAfterMs: 7_000 },
+        { name: 'a', limit: 9, windowMs: 1_000, remaining: 3, resetAfterMs: 1_000 },
+        { name: 'c', limit: 5 },
+      ],
+    },
+  ],
+  [
+    'draft 11 with one policy in two partitions',
+    { 'ratelimit-policy': '"a";q=9;pk=:AA==:, "a";q=8;pk=:AQ==:', ratelimit: '"a";r=3;pk=:AQ==:' },
+    {
+      limit: 8,
+      remaining: 3,
+      policies: [
+        { name: 'a', limit: 8, partitionKey: 'AQ==', remaining: 3 },
+        { name: 'a', limit: 9, partitionKey: 'AA==' },
+      ],
+    },
+  ],
+  ['only the policy', { 'ratelimit-policy': '"a";q=9;w=1' }, { policies: [{ name: 'a', limit: 9, windowMs: 1_000 }] }],
+  [
+    'names that are tokens',
+    { ratelimit: 'default;r=5;t=2' },
+    { remaining: 5, resetAfterMs: 2_000, policies: [{ name: 'default', remaining: 5, resetAfterMs: 2_000 }] },
+  ],
+  [
+    'draft 7',
+    { 'RateLimit-Policy': '10;w=1, 100;w=60;comment="x"', RateLimit: 'limit=10, remaining=4, reset=1' },
+    {
+      limit: 10,
+      remaining: 4,
+      resetAfterMs: 1_000,
+      policies: [
+        { limit: 10, windowMs: 1_000 },
+        { limit: 100, windowMs: 60_000 },
+      ],
+    },
+  ],
+  [
+    'draft 6',
+    { 'RateLimit-Policy': '10;w=1', 'RateLimit-Limit': '10', 'RateLimit-Remaining': '4', 'RateLimit-Reset': '1' },
+    { limit: 10, remaining: 4, resetAfterMs: 1_000, policies: [{ limit: 10, windowMs: 1_000 }] },
+  ],
+  ['an older draft, with the windows in the limit', { 'RateLimit-Limit': '10, 10;w=1' }, { limit: 10 }],
+  [
+    'GitHub',
+    { 'x-ratelimit-limit': '5000', 'x-ratelimit-remaining': '4999', 'x-ratelimit-reset': String(IN_A_MINUTE_S), 'x-ratelimit-used': '1' },
+    { limit: 5000, remaining: 4999, resetAfterMs: 60_000 },
+  ],
+  [
+    'the spelling with two hyphens',
+    { 'x-rate-limit-limit': '15', 'x-rate-limit-remaining': '0', 'x-rate-limit-reset': String(IN_A_MINUTE_S) },
+    { limit: 15, remaining: 0, resetAfterMs: 60_000 },
+  ],
+  ['seconds until then', { 'X-RateLimit-Remaining': '586.0', 'X-RateLimit-Reset': '300' }, { remaining: 586, resetAfterMs: 300_000 }],
+  ['milliseconds of Unix time', { 'X-RateLimit-Reset': String(NOW_MS + 1_500) }, { resetAfterMs: 1_500 }],
+  ['microseconds of Unix time', { 'X-RateLimit-Reset': String((NOW_MS + 1_500) * 1000) }, { resetAfterMs: 1_500 }],
+  ['a moment that is past', { 'X-RateLimit-Reset': String(IN_A_MINUTE_S - 600) }, { resetAfterMs: 0 }],
+  [
+    'both a moment and a span, of which the span is finer',
+    { 'X-RateLimit-Reset': String(IN_A_MINUTE_S), 'X-RateLimit-Reset-After': '1.25' },
+    { resetAfterMs: 1_250 },
+  ],
+  [
+    'a language model with two limits, their resets as durations',
+    {
+      'x-ratelimit-limit-requests': '60',
+      'x-ratelimit-limit-tokens': '150000',
+      'x-ratelimit-remaining-requests': '59',
+      'x-ratelimit-remaining-tokens': '149984',
+      'x-ratelimit-reset-requests': '120ms',
+      'x-ratelimit-reset-tokens': '1h6m0.5s',
+    },
+    {
+      limit: 60,
+      remaining: 59,
+      resetAfterMs: 120,
+      policies: [
+        { name: 'requests', limit: 60, remaining: 59, resetAfterMs: 120 },
+        { name: 'tokens', limit: 150_000, remaining: 149_984, resetAfterMs: 3_960_500 },
+      ],
+    },
+  ],
+  [
+    'another, with dates',
+    { 'anthropic-ratelimit-input-tokens-remaining': '7', 'anthropic-ratelimit-input-tokens-reset': '2026-11-21T12:01:00Z' },
+    { policies: [{ name: 'input-tokens', remaining: 7, resetAfterMs: 60_000 }] },
+  ],
+  ['Retry-After in seconds', { 'Retry-After': '120' }, { retryAfterMs: 120_000 }],
+  ['Retry-After as a date', { 'Retry-After': 'Sat, 21 Nov 2026 12:00:30 GMT' }, { retryAfterMs: 30_000 }],
+  [
+    'Retry-After as a date on the server’s clock',
+    { 'Retry-After': 'Sat, 21 Nov 2026 09:00:30 GMT', date: 'Sat, 21 Nov 2026 09:00:00 GMT' },
+    { retryAfterMs: 30_000 },
+  ],
+  ['Retry-After in milliseconds', { 'Retry-After': '2', 'retry-after-ms': '1250' }, { retryAfterMs: 1_250 }],
+  ['nothing', { 'content-type': 'text/plain' }, {}],
+]
+
+for (const [who, headers, reading] of CASES) {
+  test(`the reader understands ${who}`, () => {
+    assert.deepEqual(readRateLimit(headers, { nowMs: NOW_MS }), reading)
+    assert.deepEqual(readRateLimit(new Headers(headers), { nowMs: NOW_MS }), reading)
+  })
+}
+
+const MALFORMED: readonly Readonly<Record<string, string | string[]>>[] = [
+  { ratelimit: '"a";r=-1;t=5' },
+  { ratelimit: '"a";r=1.5' },
+  { ratelimit: '"a";r="1"' },
+  { ratelimit: '"a;r=1' },
+  { ratelimit: '"a";r=1,' },
+  { ratelimit: '("a");r=1' },
+  { ratelimit: 'limit=ten, remaining=?1' },
+  { 'ratelimit-policy': '"a";w=60' },
+  { 'ratelimit-policy': '?1;q=60' },
+  { 'ratelimit-limit': 'many' },
+  { 'x-ratelimit-limit': '0x10', 'x-ratelimit-remaining': '-1', 'x-ratelimit-reset': '1e9' },
+  { 'x-ratelimit-limit': '9'.repeat(30), 'x-ratelimit-reset': '9'.repeat(30) },
+  { 'retry-after': 'soon' },
+  { 'retry-after': '-1' },
+  { 'retry-after': 'Sat, 31 Feb 2026 12:00:30 GMT' },
+  { 'retry-after': '2026' },
+  { 'retry-after': ['1', '2'] },
+  { 'retry-after': '' },
+  { 'x-ratelimit-reset': ' ' },
+]
+
+for (const headers of MALFORMED) {
+  test(`the reader ignores ${JSON.stringify(headers)}`, () => {
+    // A number by itself is a year to some parsers of dates, not to this one: it is seconds.
+    const reading = readRateLimit(headers, { nowMs: NOW_MS })
+    assert.deepEqual(reading, headers['retry-after'] === '2026' ? { retryAfterMs: 2_026_000 } : {})
+  })
+}
+
+test('a malformed field does not keep the others from being read', () => {
+  const headers = { ratelimit: '"', 'ratelimit-policy': '"a";q=5', 'x-ratelimit-remaining': '4', 'retry-after': '1' }
+  assert.deepEqual(readRateLimit(headers), { remaining: 4, retryAfterMs: 1_000, policies: [{ name: 'a', limit: 5 }] })
+})
+
+test('headers of several lines are one list', () => {
+  assert.deepEqual(readRateLimit({ ratelimit: ['"a";r=1', '"b";r=0'] }).remaining, 0)
+})
+
+test('names that objects inherit are no headers', () => {
+  assert.deepEqual(readRateLimit(Object.create({ 'retry-after': '5' })), {})
+  assert.deepEqual(readRateLimit(JSON.parse('{"__proto__": {"retry-after": "5"}, "constructor": "1"}')), {})
+})

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Random } from 'sluicegate-testkit'
+import { ParseError, parseDictionary, parseList, Token } from 'structured-headers'
+import { readRateLimit } from './read-rate-limit.js'
+import { structuredDictionary, structuredList } from './structured-field.js'
+
+const NAMES = [
+  'ratelimit',
+  'ratelimit-policy',
+  'ratelimit-limit',
+  'ratelimit-reset',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-rate-limit-reset-after',
+  'x-ratelimit-reset-tokens',
+  'retry-after',
+  'retry-after-ms',
+  'date',
+]
+const PIECES = [
+  '"a"',
+  '"',
+  '\\',
+  ';',
+  '=',
+  ',',
+  ' ',
+  '\t',
+  'r',
+  'q',
+  'w',
+  't',
+  'pk',
+  'limit',
+  ':',
+  'AA==',
+  '?1',
+  '(',
+  '@',
+  '%',
+  '-',
+  '.',
+  '0',
+  '7',
+  '60',
+  '1.5',
+]
+const MORE = ['h', 'm', 's', 'ms', 'GMT', 'Sat, 21 Nov 2026 12:00:30', '2026-11-21T12:01:00Z', '\0', '\xff', '\ud800', '999999999999999']
+
+/** Both forms of a field, read here and by the other parser. */
+const PARSERS: readonly (readonly [own: (text: string) => Iterable<unknown> | undefined, other: (text: string) => Iterable<unknown>])[] = [
+  [structuredList, parseList],
+  [structuredDictionary, parseDictionary],
+]
+
+function randomText(random: Random, pieces: readonly string[]): string {
+  if (random.chance(0.3)) return String.fromCharCode(...Array.from({ length: random.integer(0, 40) }, () => random.integer(0, 255)))
+  return Array.from({ length: random.integer(0, 14) }, () => random.pick(pieces)).join('')
+}
+
+test('whatever the other side sends, the reader never throws and says only whole numbers, not below 0', () => {
+  const random = new Random(20_261_121)
+  let said = 0
+  for (let i = 0; i < 60_000; i++) {
+    const headers = Object.fromEntries(Array.from({ length: 3 }, () => [random.pick(NAMES), randomText(random, [...PIECES, ...MORE])]))
+    const { policies = [], ...reading } = readRateLimit(headers, { nowMs: 1_790_000_000_000 })
+    for (const each of [reading, ...policies]) {
+      for (const value of Object.values(each)) {
+        if (typeof value !== 'number') continue
+        said++
+        assert.ok(Number.isInteger(value) && value >= 0, JSON.stringify(headers))
+      }
+    }
+  }
+  assert.ok(said > 1_000, `only ${said} numbers were understood`)
+})
+
+test('structured fields are read as another parser reads them', () => {
+  const random = new Random(9651)
+  let understood = 0
+  for (let i = 0; i < 60_000; i++) {
+    const text = randomText(random, PIECES)
+    for (const [own, other] of PARSERS) {
+      const read = own(text)
+      if (read === undefined) continue
+      understood++
+      // What is read here is never anything that the other refuses, but an empty field.
+      if (text.trim() === '') continue
+      const expected = parsed(other, text)
+      assert.ok(expected !== undefined, `the other parser refuses ${JSON.stringify(text)}`)
+      assert.deepEqual(plain([...read]), plain([...expected]), JSON.stringify(text))
+    }
+  }
+  assert.ok(understood > 2_000, `only ${understood} fields were understood`)
+})
+
+test('plain lists and dictionaries that the other parser reads are read here, too', () => {
+  const random = new Random(8941)
+  const values = ['"a"', '"\\""', 'token', '12', '1.5', '?0', ':AA==:', 'a/b:c']
+  const parameters = ['', ';r=1', ';t=0; q="x"', ';pk=:AQ==:', ';flag', ';w=60;w=61']
+  for (let i = 0; i < 5_000; i++) {
+    const members = Array.from({ length: random.integer(1, 6) }, () => random.pick(values) + random.pick(parameters))
+    const text = members.join(random.pick([',', ', ', ' ,\t']))
+    assert.deepEqual(plain(structuredList(text) ?? []), plain(parseList(text)), text)
+    const named = members.map((member, at) => `k${at}=${member}`).join(', ')
+    assert.deepEqual(plain([...(structuredDictionary(named) ?? [])]), plain([...parseDictionary(named)]), named)
+  }
+})
+
+test('a hostile field of any length takes no longer than its length', () => {
+  const long = 200_000
+  const hostile = [
+    '"'.repeat(long),
+    '"a'.repeat(long),
+    `"${'\\'.repeat(long)}`,
+    '0'.repeat(long),
+    'a;'.repeat(long),
+    `${'1,'.repeat(long)}"`,
+    ' '.repeat(long),
+  ]
+  const short = hostile.map((text) => text.slice(0, 8_000))
+  const startMs = performance.now()
+  for (const text of [...hostile, ...short]) for (const name of NAMES) readRateLimit({ [name]: text })
+  assert.ok(performance.now() - startMs < 5_000)
+})
+
+function parsed<Parsed>(parse: (text: string) => Parsed, text: string): Parsed | undefined {
+  try {
+    return parse(text)
+  } catch (error) {
+    if (error instanceof ParseError) return undefined
+    throw error
+  }
+}
+
+/** Both parsers' items as the same plain data. */
+function plain(value: unknown): unknown {
+  if (value instanceof ArrayBuffer) return Buffer.from(value).toString('base64')
+  if (value instanceof Token) return value.toString()
+  if (value instanceof Map) return [...value].map(plain)
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value === 'object' && value !== null && 'value' in value)
+    return [plain(value.value), plain((value as unknown as { parameters: unknown }).parameters)]
+  return typeof value === 'object' ? String(value) : value
+}

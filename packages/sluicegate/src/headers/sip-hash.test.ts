@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { partitionKey } from './partition-key.js'
+import { type SipSecret, sipHash, sipSecret } from './sip-hash.js'
+
+/** The secret of the authors' vectors: the bytes 00 to 0f. */
+const SECRET = sipSecret('03020100070605040b0a09080f0e0d0c')
+
+/** Of the message 00 01 02 ... of so many bytes, as the reference implementation lists them. */
+const VECTORS: readonly (readonly [bytes: number, hash: string])[] = [
+  [0, '310e0edd47db6f72'],
+  [2, '5a4fa9d909806c0d'],
+  [4, 'b7877127e09427cf'],
+  [6, 'cee3fe586e46c9cb'],
+  [8, '6224939a79f5f593'],
+  [10, 'f3b9dd94c5bb5d7a'],
+]
+
+function hashBytes(text: string, secret: SipSecret): Buffer {
+  const bytes = Buffer.alloc(8)
+  const [low, high] = sipHash(text, secret)
+  bytes.writeUInt32LE(low, 0)
+  bytes.writeUInt32LE(high, 4)
+  return bytes
+}
+
+function message(bytes: number): string {
+  return Buffer.from(Array.from({ length: bytes }, (_, i) => i)).toString('utf16le')
+}
+
+for (const [bytes, hash] of VECTORS) {
+  test(`SipHash-2-4 gives the authors’ value for ${bytes} bytes`, () => {
+    assert.equal(hashBytes(message(bytes), SECRET).toString('hex'), hash)
+  })
+}
+
+test('a partition key is the hash in base64 as a byte sequence', () => {
+  for (let bytes = 0; bytes < 600; bytes += 2) {
+    assert.equal(partitionKey(message(bytes), SECRET), `:${hashBytes(message(bytes), SECRET).toString('base64')}:`)
+  }
+})
+
+test('keys that differ in one unit, lone surrogates included, have different hashes', () => {
+  const keys = ['a', 'b', 'aa', 'a\0', '\0a', '\ud800', '\udc00', '\ud800\udc00', '\u00e9', 'e\u0301', '']
+  assert.equal(new Set(keys.map((key) => partitionKey(key, SECRET))).size, keys.length)
+})
+
+test('secrets are random, and 128 bits', () => {
+  const secrets = Array.from({ length: 20 }, () => sipSecret())
+  assert.equal(new Set(secrets.map(String)).size, 20)
+  for (const secret of secrets) assert.equal(secret.length, 4)
+})

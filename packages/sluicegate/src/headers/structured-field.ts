@@ -1,0 +1,117 @@
+/** What an item may be here. A byte sequence stays as it is written, without its colons. */
+export type BareItem = string | number | boolean
+
+/** An item with its parameters; of several with one name the last. */
+export interface StructuredItem {
+  readonly value: BareItem
+  readonly parameters: ReadonlyMap<string, BareItem>
+}
+
+const MOST_CHARACTERS = 8_192
+const MOST_MEMBERS = 64
+const MOST_PARAMETERS = 32
+
+const KEY = /[a-z*][a-z0-9_\-.*]{0,63}/y
+const TOKEN = /[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]{0,255}/y
+const NUMBER = /-?\d{1,15}(?:\.\d{1,3})?/y
+const STRING = /"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){0,1024}"/y
+const BYTES = /:(?:[A-Za-z0-9+/]{4}){0,256}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?:/y
+const BOOLEAN = /\?[01]/y
+const SPACES = / {0,64}/y
+const BLANKS = /[ \t]{0,64}/y
+
+/**
+ * Reads a list of items; undefined where it is anything else, or longer than any server has a reason for. Of structured fields only what
+ * the fields of rate limits are made of: no inner lists, no dates.
+ *
+ * Source: RFC 9651, section 4.2.
+ */
+export function structuredList(text: string): StructuredItem[] | undefined {
+  return new FieldReader(text).members((reader) => reader.item())
+}
+
+/** Reads a dictionary of items in the same way. */
+export function structuredDictionary(text: string): ReadonlyMap<string, StructuredItem> | undefined {
+  const members = new FieldReader(text).members((reader): [string, StructuredItem] => {
+    const key = reader.expected(KEY)
+    return [key, reader.skip('=') ? reader.item() : { value: true, parameters: reader.parameters() }]
+  })
+  return members && new Map(members)
+}
+
+/** Thrown and caught in this file. */
+class Malformed extends Error {}
+
+class FieldReader {
+  private readonly text: string
+  private at = 0
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  members<Member>(read: (reader: this) => Member): Member[] | undefined {
+    if (this.text.length > MOST_CHARACTERS) return undefined
+    try {
+      const members: Member[] = []
+      this.matched(SPACES)
+      for (;;) {
+        members.push(read(this))
+        this.matched(BLANKS)
+        if (this.at === this.text.length) return members
+        if (!this.skip(',') || members.length === MOST_MEMBERS) return undefined
+        this.matched(BLANKS)
+      }
+    } catch (error) {
+      if (error instanceof Malformed) return undefined
+      throw error
+    }
+  }
+
+  item(): StructuredItem {
+    return { value: this.bareItem(), parameters: this.parameters() }
+  }
+
+  parameters(): ReadonlyMap<string, BareItem> {
+    const parameters = new Map<string, BareItem>()
+    while (this.skip(';')) {
+      this.matched(SPACES)
+      const key = this.expected(KEY)
+      parameters.set(key, this.skip('=') ? this.bareItem() : true)
+      if (parameters.size > MOST_PARAMETERS) throw new Malformed()
+    }
+    return parameters
+  }
+
+  skip(character: string): boolean {
+    if (this.text[this.at] !== character) return false
+    this.at++
+    return true
+  }
+
+  expected(pattern: RegExp): string {
+    const text = this.matched(pattern)
+    if (text === undefined) throw new Malformed()
+    return text
+  }
+
+  private bareItem(): BareItem {
+    switch (this.text[this.at]) {
+      case '"':
+        return this.expected(STRING).slice(1, -1).replace(/\\(.)/g, '$1')
+      case ':':
+        return this.expected(BYTES).slice(1, -1)
+      case '?':
+        return this.expected(BOOLEAN) === '?1'
+    }
+    const number = this.matched(NUMBER)
+    return number === undefined ? this.expected(TOKEN) : Number(number)
+  }
+
+  private matched(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.at
+    const found = pattern.exec(this.text)?.[0]
+    if (found !== undefined) this.at += found.length
+    return found
+  }
+}

@@ -1,0 +1,70 @@
+import { httpDateMs, isoDateMs } from './http-date.js'
+
+const LONGEST = 64
+const NUMBER = /^\d{1,16}(?:\.\d{1,9})?$/
+const COUNT = /^(\d{1,15})(?:\.\d{1,9})?(?=$|[,;])/
+const DURATION = /^(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?$/
+
+/** Numbers from here on are moments and not spans: as seconds 2001, and no quota lasts thirty years. */
+const LEAST_EPOCH_S = 1e9
+/** As milliseconds 1973, as seconds 5138. */
+const LEAST_EPOCH_MS = 1e11
+/** The same between milliseconds and microseconds. */
+const LEAST_EPOCH_US = 1e14
+
+/** A whole number of tokens, of a fraction what is whole; a list has it in front. */
+export function toldCount(text: string | undefined): number | undefined {
+  const found = text === undefined || text.length > 1_024 ? null : COUNT.exec(text.trim())
+  return found === null ? undefined : Number(found[1])
+}
+
+/**
+ * `Retry-After` in milliseconds from now: seconds, with a fraction if need be, or a date.
+ *
+ * Source: RFC 9110, section 10.2.3.
+ *
+ * @param nowMs Unix time as the server has it.
+ */
+export function toldDelayMs(text: string | undefined, nowMs: number): number | undefined {
+  const value = trimmed(text)
+  if (value === undefined) return undefined
+  return NUMBER.test(value) ? Math.ceil(Number(value) * 1000) : untilMs(httpDateMs(value, nowMs), nowMs)
+}
+
+/**
+ * A reset in milliseconds from now. Servers say it as a span in seconds, as a moment in Unix time, told apart by its size, as a date, or as a
+ * duration such as `6m0s`.
+ */
+export function toldResetMs(text: string | undefined, nowMs: number): number | undefined {
+  const value = trimmed(text)
+  if (value === undefined) return undefined
+  if (NUMBER.test(value)) {
+    const number = Number(value)
+    if (number < LEAST_EPOCH_S) return Math.ceil(number * 1000)
+    return untilMs(number < LEAST_EPOCH_MS ? number * 1000 : number < LEAST_EPOCH_US ? number : number / 1000, nowMs)
+  }
+  return durationMs(value) ?? untilMs(isoDateMs(value) ?? httpDateMs(value, nowMs), nowMs)
+}
+
+/** A number of milliseconds. */
+export function toldMs(text: string | undefined): number | undefined {
+  const value = trimmed(text)
+  return value !== undefined && NUMBER.test(value) ? Math.ceil(Number(value)) : undefined
+}
+
+function durationMs(text: string): number | undefined {
+  const found = DURATION.exec(text)
+  if (found === null) return undefined
+  const [, hours = 0, minutes = 0, seconds = 0, ms = 0] = found
+  return Math.ceil(Number(hours) * 3_600_000 + Number(minutes) * 60_000 + Number(seconds) * 1000 + Number(ms))
+}
+
+/** What is past is due now. */
+function untilMs(momentMs: number | undefined, nowMs: number): number | undefined {
+  return momentMs === undefined ? undefined : Math.max(0, Math.ceil(momentMs - nowMs))
+}
+
+function trimmed(text: string | undefined): string | undefined {
+  const value = text === undefined || text.length > LONGEST ? undefined : text.trim()
+  return value === '' ? undefined : value
+}

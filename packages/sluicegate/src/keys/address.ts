@@ -1,0 +1,126 @@
+import { PolicyError } from '../errors.js'
+import { checkOptions } from '../policy-options.js'
+import { addressKey, checkedSubnet } from './address-key.js'
+import { clientBehindHops, clientBehindNetworks, type FallbackReason, MOST_HOPS, socketAddress, type Trail } from './client-address.js'
+import { checkedHeaderName } from './header.js'
+import { hopListOf } from './hop-list.js'
+import type { IpAddress } from './ip-address.js'
+import { checkedNetworks } from './ip-network.js'
+import { type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
+import type { RequestFacts } from './request-facts.js'
+
+/** Options of {@link address}. */
+export interface AddressOptions<Request = unknown> extends ReaderOptions<Request> {
+  /** How many proxies of your own stand in front: that many addresses are counted from the right. Default 0: the socket's address. */
+  readonly trustedHops?: number
+  /**
+   * The networks that your proxies are in, instead of their number: addresses are passed over from the right while they are in one. A
+   * network, an address, or `loopback`, `linklocal`, `uniquelocal`.
+   */
+  readonly trustedNetworks?: readonly string[]
+  /**
+   * Where your proxies write the client's address: `x-forwarded-for` (the default), `forwarded`, or a header with one address that they
+   * set and overwrite, such as `cf-connecting-ip` or `x-real-ip`. Asked only with `trustedHops` or `trustedNetworks`.
+   */
+  readonly header?: string
+  /** Addresses that share a key, as bits: 32 to 128, default 56. What one subscriber is given is a /56 or a /64, sometimes a /48. */
+  readonly ipv6Subnet?: number
+  /** The same of IPv4: 8 to 32, default 32. */
+  readonly ipv4Subnet?: number
+  /** Told each time that a nearer address than the client's has to do; what it throws is thrown on. */
+  readonly onFallback?: (reason: FallbackReason, facts: RequestFacts) => void
+}
+
+/** What {@link address} makes; what it trusts is there for others to see. */
+export interface AddressReader<Request = unknown> extends KeyReader<Request> {
+  /** The header that it reads, or undefined where it trusts none. */
+  readonly header: string | undefined
+}
+
+const OPTIONS = ['trustedHops', 'trustedNetworks', 'header', 'ipv6Subnet', 'ipv4Subnet', 'onFallback', 'otherwise']
+const GUIDE = 'see docs/keys.md'
+
+/**
+ * The client's address as the key: `203.0.113.7`, `2001:db8:0:4200::/56`. Headers count only as far as proxies of your own wrote
+ * them. Where these name no address, the last that they do name has to do, in the end the socket's.
+ *
+ * A request without any has no key: over a Unix socket that no proxy stands before, or when the socket is closed already.
+ *
+ * @throws {PolicyError} `TRUST_INVALID`, also for `true`; `OPTION_INVALID`, `OPTION_UNKNOWN`
+ * @example
+ * address()                                                  // nobody stands in front
+ * address({ trustedHops: 1 })                                // one proxy does
+ * address({ trustedNetworks: ['10.0.0.0/8', 'loopback'] })   // any number, in these networks
+ */
+export function address<Request = unknown>(options: AddressOptions<Request> = {}): KeyReader<Request> {
+  checkOptions(options, OPTIONS, '{ trustedHops: 1 }')
+  const {
+    trustedHops,
+    trustedNetworks,
+    header: name = 'x-forwarded-for',
+    ipv6Subnet = 56,
+    ipv4Subnet = 32,
+    onFallback,
+    otherwise,
+  } = options
+  const hops = checkedHops(trustedHops)
+  const networks = trustedNetworks === undefined ? undefined : checkedTrust(trustedNetworks)
+  if (networks !== undefined && trustedHops !== undefined) {
+    throw new PolicyError('TRUST_INVALID', 'trustedHops', trustedHops, `cannot be told with trustedNetworks: say one of them, ${GUIDE}`)
+  }
+  const trusts = hops > 0 || networks !== undefined
+  const header = checkedHeaderName('header', name)
+  if (options.header !== undefined && !trusts) {
+    const mend = `is believed only from proxies of yours: say trustedHops or trustedNetworks as well, ${GUIDE}`
+    throw new PolicyError('TRUST_INVALID', 'header', header, mend)
+  }
+  if (onFallback !== undefined && typeof onFallback !== 'function') {
+    throw new PolicyError('OPTION_INVALID', 'onFallback', onFallback, 'must be a function')
+  }
+  const list = hopListOf(header)
+  const isSingle = header !== 'x-forwarded-for' && header !== 'forwarded'
+  const ipv6Bits = checkedSubnet('ipv6Subnet', ipv6Subnet, 32, 128)
+  const ipv4Bits = checkedSubnet('ipv4Subnet', ipv4Subnet, 8, 32)
+
+  const clientOf = (facts: RequestFacts): IpAddress | undefined => {
+    const socket = facts.remoteAddress
+    if (!trusts) return socketAddress({ socket })
+    const fallback = onFallback === undefined ? ignored : (reason: FallbackReason) => onFallback(reason, facts)
+    const trail: Trail = { socket, text: facts.header(header), list, fallback }
+    if (networks !== undefined) return clientBehindNetworks(trail, networks)
+    // Of one address there is no second: however many proxies, the one that wrote it says who the client is.
+    return clientBehindHops(trail, isSingle ? 1 : hops)
+  }
+  const reader: AddressReader<Request> = {
+    name: trusts ? `address(${header})` : 'address()',
+    header: trusts ? header : undefined,
+    read(facts) {
+      const client = clientOf(facts)
+      return client === undefined ? undefined : addressKey(client, ipv4Bits, ipv6Bits)
+    },
+  }
+  return withOtherwise(reader, otherwise)
+}
+
+function ignored(): void {}
+
+function checkedHops(hops: unknown): number {
+  if (hops === undefined) return 0
+  if (typeof hops === 'number' && Number.isInteger(hops) && hops >= 0 && hops <= MOST_HOPS) return hops
+  throw new PolicyError(
+    'TRUST_INVALID',
+    'trustedHops',
+    hops,
+    `${believing(hops)}must be the number of your own proxies in front, 0 to ${MOST_HOPS}, ${GUIDE}`,
+  )
+}
+
+function checkedTrust(networks: unknown): ReturnType<typeof checkedNetworks> {
+  if (Array.isArray(networks) && networks.length > 0) return checkedNetworks('trustedNetworks', networks)
+  const mend = `${believing(networks)}must be an array of the networks that your own proxies are in, ${GUIDE}`
+  throw new PolicyError('TRUST_INVALID', 'trustedNetworks', networks, mend)
+}
+
+function believing(value: unknown): string {
+  return value === true ? 'would believe whatever address a client makes up; ' : ''
+}

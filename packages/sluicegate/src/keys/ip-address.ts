@@ -1,0 +1,144 @@
+/**
+ * An address of 128 bits in four words, highest first. An IPv4 address is the IPv6 address that it is mapped to, `::ffff:1.2.3.4`: both
+ * spellings are one address from here on.
+ */
+export interface IpAddress {
+  readonly a: number
+  readonly b: number
+  readonly c: number
+  readonly d: number
+}
+
+/** No address is written with more characters, a zone included that fits a name of an interface. */
+export const LONGEST_ADDRESS = 80
+
+const GROUPS = 8
+const groups = new Int32Array(GROUPS)
+
+/**
+ * The address that stands from `start` to `end`, nothing else beside it, or undefined. Strict: IPv4 is four decimal numbers without
+ * leading zeros, so that nobody reads `010.0.0.1` as another host; `127.1` and `0x7f000001` are no addresses. A zone (`%eth0`) behind
+ * an IPv6 address is passed over.
+ *
+ * Source: RFC 3986, section 3.2.2; RFC 4291, section 2.2; RFC 6874 for zones.
+ */
+export function parsedAddress(text: string, start = 0, end = text.length): IpAddress | undefined {
+  if (end - start > LONGEST_ADDRESS) return undefined
+  for (let i = start; i < end; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit === 0x2e) return parsedIpv4(text, start, end)
+    if (unit === 0x3a) return parsedIpv6(text, start, end)
+  }
+  return undefined
+}
+
+export function isIpv4({ a, b, c }: IpAddress): boolean {
+  return c === 0xffff && a === 0 && b === 0
+}
+
+function parsedIpv4(text: string, start: number, end: number): IpAddress | undefined {
+  const d = ipv4Word(text, start, end)
+  return d === undefined ? undefined : { a: 0, b: 0, c: 0xffff, d }
+}
+
+function ipv4Word(text: string, start: number, end: number): number | undefined {
+  let word = 0
+  let octet = -1
+  let dots = 0
+  for (let i = start; i < end; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit >= 0x30 && unit <= 0x39) {
+      // A zero is followed by a dot or by nothing.
+      if (octet === 0) return undefined
+      octet = (octet < 0 ? 0 : octet * 10) + unit - 0x30
+      if (octet > 255) return undefined
+    } else {
+      if (unit !== 0x2e || octet < 0 || ++dots > 3) return undefined
+      word = (word << 8) | octet
+      octet = -1
+    }
+  }
+  return dots === 3 && octet >= 0 ? (word << 8) | octet : undefined
+}
+
+function parsedIpv6(text: string, start: number, limit: number): IpAddress | undefined {
+  // What sockets that take both families say of every IPv4 client.
+  if (text.startsWith('::ffff:', start)) {
+    const mapped = parsedIpv4(text, start + 7, limit)
+    if (mapped !== undefined) return mapped
+  }
+  let end = limit
+  let count = 0
+  let gapAt = -1
+  let i = start
+  if (text.charCodeAt(i) === 0x3a) {
+    if (end - start < 2 || text.charCodeAt(i + 1) !== 0x3a) return undefined
+    gapAt = 0
+    i += 2
+  }
+  while (i < end) {
+    if (count === GROUPS) return undefined
+    const groupStart = i
+    let group = 0
+    for (; i < end; i++) {
+      const digit = hexDigit(text.charCodeAt(i))
+      if (digit < 0) break
+      group = (group << 4) | digit
+    }
+    if (i < end && text.charCodeAt(i) === 0x2e) {
+      const word = ipv4Word(text, groupStart, addressEnd(text, i, end))
+      if (word === undefined || count > GROUPS - 2) return undefined
+      groups[count++] = word >>> 16
+      groups[count++] = word & 0xffff
+      break
+    }
+    if (i < end && text.charCodeAt(i) === 0x25) {
+      end = addressEnd(text, i, end)
+      if (end !== i) return undefined
+      // Right behind a gap there need be no group.
+      if (i === groupStart && gapAt === count) break
+    }
+    if (i === groupStart || i - groupStart > 4) return undefined
+    groups[count++] = group
+    if (i === end) break
+    if (text.charCodeAt(i) !== 0x3a || ++i === end) return undefined
+    if (text.charCodeAt(i) === 0x3a) {
+      if (gapAt >= 0) return undefined
+      gapAt = count
+      i++
+    }
+  }
+  if (gapAt < 0 ? count < GROUPS : count === GROUPS) return undefined
+  if (gapAt >= 0) {
+    // What stands behind the gap moves to the end.
+    for (let from = count - 1, to = GROUPS - 1; to >= gapAt; from--, to--) groups[to] = from >= gapAt ? (groups[from] as number) : 0
+  }
+  return { a: word(0), b: word(2), c: word(4), d: word(6) }
+}
+
+function word(i: number): number {
+  return ((groups[i] as number) << 16) | (groups[i + 1] as number)
+}
+
+/** Where the address before a zone ends: `end` where there is no zone, -1 where what follows the percent sign is none. */
+function addressEnd(text: string, start: number, end: number): number {
+  for (let i = start; i < end; i++) {
+    if (text.charCodeAt(i) !== 0x25) continue
+    for (let j = i + 1; j < end; j++) if (!isZoneUnit(text.charCodeAt(j))) return -1
+    return i + 1 < end ? i : -1
+  }
+  return end
+}
+
+/** Letters, digits, `-`, `.`, `_` and `~`. */
+function isZoneUnit(unit: number): boolean {
+  if (unit >= 0x30 && unit <= 0x39) return true
+  const letter = unit | 0x20
+  return (letter >= 0x61 && letter <= 0x7a) || unit === 0x2d || unit === 0x2e || unit === 0x5f || unit === 0x7e
+}
+
+function hexDigit(unit: number): number {
+  if (unit >= 0x30 && unit <= 0x39) return unit - 0x30
+  const letter = unit | 0x20
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
+}

@@ -1,0 +1,26 @@
+import type { Outcome } from '../edge/outcome.js'
+import type { RequestFacts } from '../keys/request-facts.js'
+
+/** A request as a framework might have it. */
+export interface PlainRequest {
+  readonly method?: string
+  readonly path?: string
+  readonly user?: string
+  readonly address?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** What an adapter would say of it. */
+export function plainFacts({ method = 'GET', path = '/', address = '192.0.2.1', headers = {} }: PlainRequest): RequestFacts {
+  return { method, path, route: undefined, remoteAddress: address, header: (name) => headers[name] }
+}
+
+/** The status of an outcome, 200 for one that passes. */
+export function statusOf(outcome: Outcome): number {
+  return outcome.passes ? 200 : outcome.status
+}
+
+/** One header of an outcome. */
+export function headerOf(outcome: Outcome, name: string): string | undefined {
+  return new Map(outcome.headers).get(name)
+}
