@@ -4,6 +4,7 @@ import { buildWhenStale } from './setup/build.mjs'
 import { installWhenStale } from './setup/dependencies.mjs'
 import { requireNode } from './setup/node-version.mjs'
 import { Refusal } from './setup/refusal.mjs'
+import { requireRivals } from './setup/rivals.mjs'
 import { run, serve } from './setup/run.mjs'
 import { commandsFor, requireCommands } from './setup/system-packages.mjs'
 import { chooseProof, chooseTests } from './setup/tests.mjs'
@@ -16,7 +17,7 @@ const TASKS = {
   start: (args) => serve('packages/server/dist/main.js', ['serve', ...withConfig(args)]),
   async test(args) {
     const { files, nodeOptions } = chooseTests(args)
-    requireCommands(commandsFor(files))
+    requireRivals(files)
     await run(process.execPath, ['--test', `--test-timeout=${LONGEST_TEST_MS}`, ...nodeOptions, ...files])
   },
   prove: ([name, ...args]) => run(process.execPath, [chooseProof(name), ...args]),
@@ -35,6 +36,8 @@ try {
   requireNode('20.19.0')
   const [task = 'build', ...args] = process.argv.slice(2)
   if (!Object.hasOwn(TASKS, task)) throw new Refusal(`no task "${task}"; there are ${Object.keys(TASKS).join(', ')}`)
+  // Before minutes of set-up: whoever has to install something by hand wants to know at once.
+  if (task === 'test') requireCommands(commandsFor(chooseTests(args).files))
   installWhenStale()
   buildWhenStale({ toolsOnly: task === 'check' })
   await TASKS[task](args)

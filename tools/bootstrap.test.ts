@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
@@ -40,10 +43,61 @@ test('an unknown task is one line and a failure', () => {
   assert.equal(stderr.trim(), 'no task "tset"; there are build, start, test, prove, bench, bench:redis, chaos, check')
 })
 
-test('tests name the programs that they need, and no others', async () => {
+test('tests name the packages that they need, and no others', async () => {
   const { commandsFor } = await setup('system-packages.mjs')
-  const needed = (...files: readonly string[]): string[] => commandsFor(files).map(({ command }: { command: string }) => command)
-  assert.deepEqual(needed('packages/sluicegate/dist/redis/runners/cluster.test.js'), ['redis-server', 'redis-cli'])
+  const needed = (...files: readonly string[]): string[] => commandsFor(files).map(({ debian }: { debian: string }) => debian)
+  assert.deepEqual(needed('packages/sluicegate/dist/redis/runners/cluster.test.js'), ['redis-server', 'faketime', 'redis-tools'])
   assert.deepEqual(needed('packages/sluicegate/dist/duration.test.js', 'tools/dist/bootstrap.test.js'), [])
   assert.ok(needed('packages/testkit/dist/servers/servers.test.js').includes('redis-server'))
+})
+
+/** A machine with a shell and nothing else, in a folder; `apt-get` there notes what it is asked, and installs a server that does nothing. */
+function bareMachine({ installs = true } = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-path-'))
+  const [bin, asked, policy] = [join(folder, 'bin'), join(folder, 'asked'), join(folder, 'policy-rc.d')]
+  const shell = spawnSync('sh', ['-c', 'command -v sh'], { encoding: 'utf8' }).stdout.trim()
+  const noted = `echo "$@" >> ${asked}; test -x ${policy} && echo 'no services' >> ${asked}`
+  const installed = `test "$1" != install || { echo '#!/bin/sh' > ${bin}/redis-server; /bin/chmod +x ${bin}/redis-server; }`
+  spawnSync('mkdir', [bin])
+  symlinkSync(shell, join(bin, 'sh'))
+  writeFileSync(join(bin, 'apt-get'), `#!/bin/sh\n${noted}\n${installs ? installed : ''}\n`)
+  chmodSync(join(bin, 'apt-get'), 0o755)
+  return {
+    /** What becomes of the tests of Redis there, for a user. */
+    requires(uid: number) {
+      const program = [
+        `const { commandsFor, requireCommands } = await import(${JSON.stringify(new URL('../setup/system-packages.mjs', import.meta.url).href)})`,
+        "const needed = commandsFor(['chaos/dist/a.test.js']).filter(({ command }) => command === 'redis-server')",
+        `try { requireCommands(needed, { uid: ${uid}, servicePolicy: ${JSON.stringify(policy)} }) }`,
+        'catch (error) { console.log(error.constructor.name + ": " + error.message) }',
+      ]
+      const env = { PATH: bin }
+      return spawnSync(process.execPath, ['--input-type=module', '-e', program.join('\n')], { encoding: 'utf8', env }).stdout
+    },
+    asked: () => (existsSync(asked) ? readFileSync(asked, 'utf8') : ''),
+    leavesPolicy: () => existsSync(policy),
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+test('root on a machine without a server gets one by apt, which may start no service; the second time nothing is asked', () => {
+  using machine = bareMachine()
+  assert.equal(machine.requires(0), '')
+  const asked = 'update -q\nno services\ninstall -y -q --no-install-recommends redis-server\nno services\n'
+  assert.equal(machine.asked(), asked)
+  assert.equal(machine.leavesPolicy(), false)
+  assert.equal(machine.requires(0), '')
+  assert.equal(machine.asked(), asked)
+})
+
+test('anybody else is told in one line what is missing, why, and what to type', () => {
+  using machine = bareMachine()
+  const why = 'redis-server (limiters in Redis are tested on servers, clusters and sentinels)'
+  assert.equal(machine.requires(1000), `Refusal: The tests need ${why}. On Debian or Ubuntu: sudo apt-get install redis-server\n`)
+  assert.equal(machine.asked(), '')
+})
+
+test('a package that does not bring its program is one line, too', () => {
+  using machine = bareMachine({ installs: false })
+  assert.equal(machine.requires(0), 'Refusal: Installed, and yet not there: redis-server, of redis-server\n')
 })

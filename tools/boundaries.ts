@@ -19,8 +19,16 @@ const leadsTo = ({ target }: Edge, pattern: RegExp): boolean => pattern.test(tar
 
 const protocolOf = (file: string): string | undefined => file.match(/^packages\/server\/src\/protocols\/([^/]+)\//)?.[1]
 
-/** Source files of a folder, its tests and what they share left out. */
-const sourcesOf = (folder: string): RegExp => new RegExp(`^${folder}/(?!testing/|.*\\.test\\.ts$)`)
+/** Source files of a folder, its tests left out. */
+const sourcesOf = (folder: string): RegExp => new RegExp(`^${folder}/(?!.*\\.test\\.ts$)`)
+
+/** What is published of a package: neither tests nor what they share. */
+const publishedOf = (name: string): RegExp => new RegExp(`^packages/${name}/src/(?!testing/|.*\\.test\\.ts$)`)
+
+/** The package whose tests share this file, as source or compiled. */
+const ownerOfTesting = (file: string): string | undefined => file.match(/^packages\/([^/]+)\/(?:src|dist)\/testing\//)?.[1]
+
+const isTestOf = (name: string, file: string): boolean => file.startsWith(`packages/${name}/src/`) && !publishedOf(name).test(file)
 
 /** Modules of the library that hold plain data. */
 const PLAIN_DATA = [
@@ -43,7 +51,7 @@ const PLAIN_DATA = [
 export const BOUNDARIES: readonly Boundary[] = [
   {
     why: 'the library runs wherever its modules load: it imports only itself, and nothing of Node.js',
-    files: sourcesOf('packages/sluicegate/src'),
+    files: publishedOf('sluicegate'),
     allows: (edge) => isRelative(edge) && leadsTo(edge, /^packages\/sluicegate\/src\//),
   },
   {
@@ -83,8 +91,21 @@ export const BOUNDARIES: readonly Boundary[] = [
   },
   {
     why: 'nothing that is published uses the testkit or the tools',
-    files: /^packages\/(sluicegate|server)\/src\/(?!testing\/|.*\.test\.ts$)/,
+    files: publishedOf('(sluicegate|server)'),
     allows: (edge) => !isPackage(edge, 'sluicegate-testkit') && !leadsTo(edge, /^(tools|packages\/testkit)\//),
+  },
+  {
+    why: 'what tests share in a folder `testing` is there for the tests of that package: it is not published',
+    files: /^/,
+    allows: ({ from, target }) => {
+      const owner = ownerOfTesting(target)
+      return owner === undefined || isTestOf(owner, from)
+    },
+  },
+  {
+    why: 'the twins under a mutex are there to measure against: they are not published',
+    files: /^packages\/[^/]+\/src\/(?!mutex|.*\.test\.ts$)/,
+    allows: (edge) => !leadsTo(edge, /^packages\/sluicegate\/(src|dist)\/mutex/),
   },
   {
     why: 'nobody imports the benchmarks',

@@ -23,6 +23,17 @@ const CROSSINGS: readonly (readonly [what: string, file: string, source: string]
   ['a protocol in another', HTTP, "import { encode } from '../resp/encoder.js'"],
   ['the inside of the library in the server', 'packages/server/src/engine.ts', "import { load } from '../../sluicegate/src/core.js'"],
   ['the testkit in the server', 'packages/server/src/engine.ts', "import { oracle } from 'sluicegate-testkit'"],
+  ['a helper of tests in the library', LIMITER, "import { ownRedis } from './testing/own-redis.js'"],
+  [
+    'a type of such a helper in the library',
+    'packages/sluicegate/src/redis/store.ts',
+    "import type { OwnRedis } from '../testing/own-redis.js'",
+  ],
+  ['a helper of tests in the server', 'packages/server/src/engine.ts', "import { startService } from './testing/service.js'"],
+  ['a compiled helper of tests in a benchmark', 'bench/src/a.ts', "import '../../packages/sluicegate/dist/testing/own-redis.js'"],
+  ['a helper of tests in those of another package', 'chaos/src/a.test.ts', "import '../../packages/sluicegate/src/testing/own-redis.js'"],
+  ['a folder of that name elsewhere', 'packages/sluicegate/src/redis/testing/a.ts', "import 'sluicegate-testkit'"],
+  ['a twin under a mutex in the library', LIMITER, "import { MutexTwin } from './mutex-twin.js'"],
   ['a benchmark in a test', 'packages/sluicegate/src/limiter.test.ts', "import { run } from '../../../bench/src/harness.js'"],
 ]
 
@@ -37,6 +48,12 @@ for (const [what, file, source] of CROSSINGS) {
 const ALLOWED: readonly (readonly [what: string, file: string, source: string])[] = [
   ['the library its own files', LIMITER, "import { loadCore } from './core.js'"],
   ['a test of the library the testkit and Node.js', 'packages/sluicegate/src/a.test.ts', "import 'node:test'; import 'sluicegate-testkit'"],
+  ['a test what tests share', 'packages/sluicegate/src/redis/a.test.ts', "import { ownRedis } from '../testing/own-redis.js'"],
+  [
+    'what tests share the testkit',
+    'packages/sluicegate/src/testing/a.ts',
+    "import 'sluicegate-testkit'; import './own-redis.js'; import '../limiter.js'",
+  ],
   ['the oracle types of the library', ORACLE, "import type { Policy } from 'sluicegate'; import { type Decision } from 'sluicegate'"],
   [
     'headers a policy',

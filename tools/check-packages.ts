@@ -1,8 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { posix } from 'node:path'
 import { faultsOfTool } from './faults-of-command.js'
+import { importsOf } from './imports-of.js'
 
 const FOLDER = '.cache/packed'
+const FOLDER_OF = { sluicegate: 'packages/sluicegate', 'sluicegate-server': 'packages/server' } as const
 const PUBLISHED = ['sluicegate', 'sluicegate-server'] as const
 /** Only the library is imported; the server is a program. */
 const IMPORTED = new Set<string>(['sluicegate'])
@@ -14,11 +17,22 @@ export function checkPackages(): string[] {
   return PUBLISHED.flatMap((name) => {
     const { filename, files } = pack(name)
     const strays = files
-      .filter(({ path }) => /\.test\.|\.tsbuildinfo$|^src\//.test(path))
+      .filter(({ path }) => /\.test\.|\.tsbuildinfo$|^src\/|(^|\/)testing\//.test(path))
       .map(({ path }) => `${name}: ${path} would be published`)
+    const loose = looseImports(name, new Set(files.map(({ path }) => path)))
     const publint = faultsOfTool('publint', 'run', `${FOLDER}/${filename}`, '--strict')
     const attw = IMPORTED.has(name) ? faultsOfTool('attw', `${FOLDER}/${filename}`, '--profile', 'esm-only') : []
-    return [...strays, ...publint, ...attw]
+    return [...strays, ...loose, ...publint, ...attw]
+  })
+}
+
+/** Imports, also of types, that lead from what is packed to what is not: they would fail only where the package is installed. */
+function looseImports(name: (typeof PUBLISHED)[number], packed: ReadonlySet<string>): string[] {
+  const modules = [...packed].filter((path) => /\.(js|d\.ts)$/.test(path))
+  return modules.flatMap((path) => {
+    const found = importsOf(path, readFileSync(`${FOLDER_OF[name]}/${path}`, 'utf8')).filter(({ specifier }) => specifier.startsWith('.'))
+    const missing = found.filter(({ specifier }) => !packed.has(posix.join(posix.dirname(path), specifier)))
+    return missing.map(({ specifier, line }) => `${name}: ${path}:${line} imports '${specifier}', which is not packed`)
   })
 }
 

@@ -4,19 +4,20 @@ import { readFile, writeFile } from 'node:fs/promises'
 const LUA = 'packages/sluicegate/lua'
 const GENERATED = 'packages/sluicegate/src/redis/scripts.gen.ts'
 
-/** Steps of every script, in this order, after the time; those of the forms follow, then the script itself. */
+/** Steps of every script, in this order, after what is first; those of the forms follow, then those of the script, and the script itself. */
+const FIRST = ['now', 'whole']
 const SHARED = ['arithmetic', 'parts', 'bounds', 'records']
 const LEASED = ['rate', 'fixed-window', 'sliding-window', 'sliding-log']
 const FORMS = ['rate', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency']
 /** What is decided before all that, where it can be. */
-const UNROLLED: Readonly<Record<string, readonly string[]>> = { rate: ['rate-take'] }
+const UNROLLED = ['rate', 'fixed-window', 'sliding-window']
 
 /** Composes the scripts of their steps and writes them as a module, each with the SHA-1 by which a server knows it. */
 export async function embedLua(): Promise<string> {
   const scripts: Record<string, string> = {}
-  for (const form of FORMS) scripts[form] = await composed('decide', [form], UNROLLED[form])
-  for (const form of LEASED) scripts[`lease ${form}`] = await composed('lease', [form])
-  scripts['all-of'] = await composed('decide', FORMS)
+  for (const form of FORMS) scripts[form] = await composed([...unrolled(form), ...SHARED, form, 'verbs'], 'decide')
+  for (const form of LEASED) scripts[`lease ${form}`] = await composed([...SHARED, form], 'lease')
+  scripts['all-of'] = await composed([...SHARED, ...FORMS, 'verbs'], 'decide-all')
   const entries = Object.entries(scripts).map(([name, source]) => {
     const sha1 = createHash('sha1').update(source).digest('hex')
     return `  '${name}': { sha1: '${sha1}', source: ${JSON.stringify(source)} },\n`
@@ -26,8 +27,12 @@ export async function embedLua(): Promise<string> {
   return `${GENERATED}: ${entries.length} scripts`
 }
 
-async function composed(script: string, forms: readonly string[], unrolled: readonly string[] = []): Promise<string> {
-  const files = [...['now', ...unrolled, ...SHARED, ...forms].map((step) => `steps/${step}`), `scripts/${script}`]
+function unrolled(form: string): readonly string[] {
+  return UNROLLED.includes(form) ? [`${form}-take`] : []
+}
+
+async function composed(steps: readonly string[], script: string): Promise<string> {
+  const files = [...[...FIRST, ...steps].map((step) => `steps/${step}`), `scripts/${script}`]
   const sources = await Promise.all(files.map((file) => readFile(`${LUA}/${file}.lua`, 'utf8')))
   return sources.map(withoutComments).join('')
 }

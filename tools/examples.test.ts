@@ -2,17 +2,30 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const FOLDER = fileURLToPath(new URL('../../examples', import.meta.url))
 const MOST_MS = 30_000
+// Compiled after this is: the tools generate sources of what the kit uses.
+const TESTKIT = new URL('../../packages/testkit/dist/index.js', import.meta.url).href
+
+interface Server {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+const { RedisProcess } = (await import(TESTKIT)) as { readonly RedisProcess: { start(): Promise<Server> } }
+const redis = await RedisProcess.start()
+after(() => redis.stop())
+
 const PROGRAMS = readdirSync(FOLDER).filter((file) => file.endsWith('.mjs'))
 
 for (const program of PROGRAMS) {
   test(`examples/${program} ends by itself and prints what it says at its end`, () => {
     const source = readFileSync(join(FOLDER, program), 'utf8')
-    const done = spawnSync(process.execPath, [join(FOLDER, program)], { encoding: 'utf8', timeout: MOST_MS })
+    const env = { ...process.env, REDIS_URL: redis.url }
+    const done = spawnSync(process.execPath, [join(FOLDER, program)], { encoding: 'utf8', timeout: MOST_MS, env })
     assert.equal(done.status, 0, done.stderr || String(done.error ?? done.signal))
     assert.equal(done.stdout, announced(source))
   })

@@ -11,7 +11,11 @@ const requireThere = createRequire(`${VERSUS}package.json`)
 
 /** A rival's module. Its types are not there when this is compiled, so each caller says what it expects. */
 export function requireRival(name: string): unknown {
-  return requireThere(name)
+  try {
+    return requireThere(name)
+  } catch (error) {
+    throw new Error(`no ${name} in bench/versus: npm test and npm run bench install what is used there`, { cause: error })
+  }
 }
 
 /** The versions of all rivals as their package.json pins them. */

@@ -1,6 +1,7 @@
 import { createCluster, createSentinel } from '@redis/client'
 import { Cluster, Redis } from 'ioredis'
 import type { RedisClient } from 'sluicegate/redis'
+import { watchdog } from './watchdog.js'
 
 /** Where a client may begin to ask. */
 export interface Root {
@@ -25,7 +26,7 @@ export async function clusterClients(roots: readonly Root[]): Promise<OpenClient
     topologyRefreshOnReconnectionAttemptStrategy: LOOK_AGAIN_MS,
   })
   nodeRedis.on('error', () => undefined)
-  await nodeRedis.connect()
+  await watchdog(async () => 'it has not said why')('node-redis connects', nodeRedis.connect())
   const ioredis = await connected(new Cluster(roots.map(({ host, port }) => ({ host, port }))))
   return [
     { name: 'node-redis', client: nodeRedis, close: () => nodeRedis.destroy() },
@@ -38,7 +39,7 @@ export async function sentinelClients(roots: readonly Root[], name: string): Pro
   const addresses = roots.map(({ host, port }) => ({ host, port }))
   const nodeRedis = createSentinel({ name, sentinelRootNodes: addresses })
   nodeRedis.on('error', () => undefined)
-  await nodeRedis.connect()
+  await watchdog(async () => 'it has not said why')('node-redis connects', nodeRedis.connect())
   const ioredis = await connected(new Redis({ name, sentinels: addresses }))
   return [
     { name: 'node-redis', client: nodeRedis, close: () => nodeRedis.destroy() },
@@ -48,6 +49,8 @@ export async function sentinelClients(roots: readonly Root[], name: string): Pro
 
 async function connected<Client extends Redis | Cluster>(client: Client): Promise<Client> {
   client.on('error', () => undefined)
-  await new Promise<void>((resolve) => client.once('ready', () => resolve()))
+  const ready = new Promise<void>((resolve) => client.once('ready', () => resolve()))
+  const watched = watchdog(async () => `it is ${client.status}`)
+  await watched('ioredis connects', ready)
   return client
 }

@@ -1,12 +1,24 @@
-import { RedisCluster, type RedisProcess, until } from 'sluicegate-testkit'
-import { clusterClients } from './clients.js'
+import { type RedisProcess, until } from 'sluicegate-testkit'
+import type { OpenClient } from './clients.js'
+import { stateOf } from './state.js'
 import { LOCAL_SHARE, RATE, reportOf, type Subject, type SubjectReport, subjectsOn, TIMEOUT_MS } from './subject.js'
+import { type Watchdog, watchdog } from './watchdog.js'
 
-const KEYS = Array.from({ length: 9 }, (_, i) => `user:${i}`)
-/** As the cluster is set up: after so long a silence a primary is taken for failed. */
-const NODE_TIMEOUT_MS = 1000
+/** As servers are set up: after so long a silence a primary is taken for failed. */
+const SILENCE_MS = 1000
 /** On loopback, under load. */
 const REPLICATION_LAG_MS = 100
+
+/** Servers that replace a primary by themselves. */
+export interface Replacing {
+  readonly servers: readonly RedisProcess[]
+  /** Whom to kill in a round. */
+  primary(round: number): Promise<RedisProcess>
+  /** Whether another has its place. */
+  hasReplaced(killed: RedisProcess): Promise<boolean>
+  /** Whether one that was started again follows another, and all is as before. */
+  isWhole(restarted: RedisProcess): Promise<boolean>
+}
 
 export interface FailoverReport {
   readonly failovers: number
@@ -19,76 +31,121 @@ export interface FailoverReport {
   readonly subjects: readonly SubjectReport[]
 }
 
-/** Kills the primaries of a 3+3 cluster one after another, under load, and lets each come back as a replica. */
-export async function failovers(count: number, told: (line: string) => void = () => undefined): Promise<FailoverReport> {
-  await using cluster = await RedisCluster.start()
-  const clients = await clusterClients(cluster.roots)
-  const subjects = subjectsOn(clients, KEYS)
+export interface FailoverPlan {
+  readonly clients: readonly OpenClient[]
+  readonly keys: readonly string[]
+  readonly count: number
+  readonly told?: ((line: string) => void) | undefined
+}
+
+/** Kills one primary after another, under load of every client in both modes, and lets each come back as a replica. */
+export async function failovers(replacing: Replacing, { clients, keys, count, told }: FailoverPlan): Promise<FailoverReport> {
+  const subjects = subjectsOn(clients, keys)
+  const watched = watchdog(() => stateOf(replacing.servers, subjects))
   const beganMs = performance.now()
+  const recoveries: ReadonlyMap<string, number>[] = []
   try {
-    await until('the store decides', served(subjects, 0))
-    const recoveryMs: number[] = []
-    const killed = new Map<number, number>()
+    await watched('the store decides', until('about every key', served(subjects, keys, 0)))
     for (let round = 0; round < count; round++) {
-      const shards = (await cluster.primaries()).sort((a, b) => a.port - b.port)
-      const primary = shards[round % shards.length] as RedisProcess
-      killed.set(round % shards.length, (killed.get(round % shards.length) ?? 0) + 1)
-      recoveryMs.push(await failover(cluster, primary, subjects))
-      told(`failover ${round + 1} of ${count}: ${recoveryMs.at(-1)} ms`)
+      recoveries.push(await failover(replacing, await watched('there is a primary', replacing.primary(round)), subjects, keys, watched))
+      told?.(`failover ${round + 1} of ${count}: ${slowestOf(recoveries[round])} ms`)
     }
-    const secondsOut = recoveryMs.reduce((sum, ms) => sum + ms, 0) / 1000
-    await Promise.all(subjects.map(({ load }) => load.stop()))
-    return {
-      failovers: count,
-      recoveryMs,
-      allowedOver: overPerFailover() * count + slack(),
-      allowedShare: LOCAL_SHARE * (RATE.burst + RATE.limit * ((performance.now() - beganMs) / 1000)) + Math.ceil(secondsOut),
-      subjects: subjects.map(reportOf),
-    }
+    await watched('every caller has its last answer', stopped(subjects))
   } finally {
-    await Promise.all(subjects.map(({ load }) => load.stop()))
+    // After a failure nobody waits for those who may be what failed.
+    void stopped(subjects)
     for (const client of clients) client.close()
+  }
+  const recoveryMs = recoveries.map(slowestOf)
+  const secondsOut = recoveryMs.reduce((sum, ms) => sum + ms, 0) / 1000
+  return {
+    failovers: count,
+    recoveryMs,
+    allowedOver: overPerFailover() * count + slack(),
+    allowedShare: LOCAL_SHARE * (RATE.burst + RATE.limit * ((performance.now() - beganMs) / 1000)) + Math.ceil(secondsOut),
+    subjects: subjects.map((subject) =>
+      reportOf(
+        subject,
+        recoveries.map((recovery) => recovery.get(subject.name) ?? Number.NaN),
+      ),
+    ),
   }
 }
 
-async function failover(cluster: RedisCluster, primary: RedisProcess, subjects: readonly Subject[]): Promise<number> {
+/** Milliseconds from the kill until the store decided about every key again, for each subject. */
+async function failover(
+  replacing: Replacing,
+  primary: RedisProcess,
+  subjects: readonly Subject[],
+  keys: readonly string[],
+  watched: Watchdog,
+): Promise<ReadonlyMap<string, number>> {
   const killedMs = performance.now()
   await primary.kill()
-  await until(
-    'a replica takes over',
-    async () => !(await cluster.primaries()).includes(primary) && (await cluster.primaries()).length === 3,
+  await watched(
+    `after ${primary.port} was killed`,
+    until('a replica takes over', () => replacing.hasReplaced(primary)),
   )
   const sinceMs = performance.now()
-  await until('the store decides about every key', served(subjects, sinceMs)).catch((error) => {
-    throw new Error(`still without the store: ${unserved(subjects, sinceMs).join('; ')}`, { cause: error })
+  const again = until('the store decides about every key again', served(subjects, keys, sinceMs))
+  await watched(`after another took over from ${primary.port}`, again).catch((error) => {
+    throw new Error(`${error.message}\nstill without the store: ${unserved(subjects, keys, sinceMs).join('; ')}`, { cause: error })
   })
-  const recoveryMs = Math.round(performance.now() - killedMs)
-  await primary.start()
-  await cluster.ready()
-  const isFollowing = async (): Promise<boolean> => (await primary.ask('INFO', 'replication')).includes('master_link_status:up')
-  await until('the old primary follows the new one', isFollowing)
-  return recoveryMs
+  const recovery = new Map(subjects.map((subject) => [subject.name, Math.round(servedMs(subject, keys, sinceMs) - killedMs)]))
+  await watched(`${primary.port} starts again`, primary.start())
+  await watched(
+    `${primary.port} is back`,
+    until('the old primary follows the new one', () => replacing.isWhole(primary)),
+  )
+  return recovery
+}
+
+/** Whether a server is a replica that has all of its primary. Who is made one closes its connections, that of this question among them. */
+export async function isFollowing(server: RedisProcess): Promise<boolean> {
+  const info = await server.ask('INFO', 'replication').catch(() => '')
+  return info.includes('master_link_status:up')
 }
 
 /** Whether every subject had an answer of the store about every key, of those asked for since then. */
-function served(subjects: readonly Subject[], sinceMs: number): () => boolean {
-  return () => unserved(subjects, sinceMs).length === 0
+function served(subjects: readonly Subject[], keys: readonly string[], sinceMs: number): () => boolean {
+  return () => unserved(subjects, keys, sinceMs).length === 0
 }
 
-function unserved(subjects: readonly Subject[], sinceMs: number): string[] {
-  return subjects.flatMap(({ name, load }) => {
-    const recent = load.since(sinceMs).filter(({ decision }) => decision.source !== 'outage')
-    const answered = new Set(recent.map(({ key }) => key))
-    return KEYS.filter((key) => !answered.has(key)).map((key) => `${name}, ${key}`)
+function unserved(subjects: readonly Subject[], keys: readonly string[], sinceMs: number): string[] {
+  return subjects.flatMap((subject) => {
+    const answered = firstAnswers(subject, sinceMs)
+    return keys.filter((key) => !answered.has(key)).map((key) => `${subject.name}, ${key}`)
   })
 }
 
+/** When the last of the keys had its first answer of the store. */
+function servedMs(subject: Subject, keys: readonly string[], sinceMs: number): number {
+  const answered = firstAnswers(subject, sinceMs)
+  return Math.max(...keys.map((key) => answered.get(key) ?? Number.NaN))
+}
+
+function firstAnswers({ load }: Subject, sinceMs: number): ReadonlyMap<string, number> {
+  const first = new Map<string, number>()
+  for (const { key, answeredMs, decision } of load.since(sinceMs)) {
+    if (decision.source !== 'outage' && !first.has(key)) first.set(key, answeredMs)
+  }
+  return first
+}
+
+async function stopped(subjects: readonly Subject[]): Promise<void> {
+  await Promise.all(subjects.map(({ load }) => load.stop()))
+}
+
+function slowestOf(recovery: ReadonlyMap<string, number> | undefined): number {
+  return Math.max(...(recovery?.values() ?? []))
+}
+
 /** burst + rate * (replication lag + node timeout) */
-export function overPerFailover(): number {
-  return RATE.burst + (RATE.limit / RATE.windowMs) * (REPLICATION_LAG_MS + NODE_TIMEOUT_MS)
+function overPerFailover(): number {
+  return RATE.burst + (RATE.limit / RATE.windowMs) * (REPLICATION_LAG_MS + SILENCE_MS)
 }
 
 /** An answer may reach its caller so much later than the store gave it. */
-export function slack(): number {
+function slack(): number {
   return (RATE.limit / RATE.windowMs) * 2 * TIMEOUT_MS
 }

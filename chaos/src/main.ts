@@ -1,28 +1,65 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { chaosTable, withTable } from './chaos-table.js'
-import { failovers } from './failover.js'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { type ChaosResults, chaosTable, withTable } from './chaos-table.js'
+import { clusterFailovers } from './cluster-failover.js'
 import { resize } from './resize.js'
-import { sentinelFailover } from './sentinel.js'
+import { sentinelFailovers } from './sentinel-failover.js'
 
-// What `npm run chaos` does: breaks real servers under load and writes down what came of it. Another number of failovers: npm run chaos -- 5
+const USAGE = `npm run chaos -- [--only NAME]... [--failovers N]
+
+  Breaks real servers under load, and writes what came of it to chaos/results and docs/outages.md.
+
+  --only NAME     failover, sentinel or resize, may be given again; the results of the others stay as they are
+  --failovers N   so many of each kind instead of 20 and 5: a first look, nothing is written`
 
 const RESULTS = new URL('../results/', import.meta.url)
+const FILE = new URL('chaos.json', RESULTS)
 const PAGE = new URL('../../docs/outages.md', import.meta.url)
-const FAILOVERS = 20
 const SLOTS = 5_000
 
-const count = Number(process.argv[2] ?? FAILOVERS)
-if (!Number.isInteger(count) || count < 1) throw new RangeError(`not a number of failovers: ${process.argv[2]}`)
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true, default: [] },
+    failovers: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+})
+const looks = values.failovers === undefined ? undefined : Number(values.failovers)
+
 const told = (line: string): void => console.log(line)
-const results = {
-  node: process.version,
-  failover: await failovers(count, told),
-  sentinel: await sentinelFailover(),
-  resize: await resize(SLOTS, told),
+const SCENARIOS = {
+  failover: () => clusterFailovers(looks ?? 20, told),
+  sentinel: () => sentinelFailovers(looks ?? 5, told),
+  resize: () => resize(SLOTS, told),
 }
-if (count === FAILOVERS) {
-  mkdirSync(RESULTS, { recursive: true })
-  writeFileSync(new URL('chaos.json', RESULTS), `${JSON.stringify(results, undefined, 1)}\n`)
+
+if (
+  values.help ||
+  values.only.some((name) => !Object.hasOwn(SCENARIOS, name)) ||
+  (looks !== undefined && !(looks >= 1 && looks % 1 === 0))
+) {
+  console.error(USAGE)
+  process.exitCode = values.help ? 0 : 2
+} else {
+  await run()
+}
+
+async function run(): Promise<void> {
+  let results = existsSync(FILE) ? (JSON.parse(readFileSync(FILE, 'utf8')) as ChaosResults) : ({} as ChaosResults)
+  for (const [name, scenario] of Object.entries(SCENARIOS)) {
+    if (values.only.length > 0 && !values.only.includes(name)) continue
+    console.log(`${name} ...`)
+    const found = await scenario()
+    if (looks !== undefined) {
+      console.log(JSON.stringify(found, undefined, 1))
+      continue
+    }
+    // Each as it comes: what fails later takes nothing back.
+    results = { ...results, node: process.version, [name]: found }
+    mkdirSync(RESULTS, { recursive: true })
+    writeFileSync(FILE, `${JSON.stringify(results, undefined, 1)}\n`)
+  }
+  if (looks !== undefined) return
   writeFileSync(PAGE, withTable(readFileSync(PAGE, 'utf8'), chaosTable(results)))
+  console.log(`\n${chaosTable(results)}`)
 }
-console.log(`\n${chaosTable(results)}`)

@@ -2,10 +2,14 @@ import { tokenBucket } from 'sluicegate'
 import { createRedisLimiter, type FleetLimiter } from 'sluicegate/redis'
 import { FleetLoad, RedisCluster, until } from 'sluicegate-testkit'
 import { clusterClients } from './clients.js'
+import { stateOf } from './state.js'
+import { watchdog } from './watchdog.js'
 
 const KEYS = Array.from({ length: 300 }, (_, i) => `user:${i}`)
 /** So slow a rate that nothing comes back meanwhile: totals are exact. */
 const BURST = 10_000
+/** Thousands of slots take their time. */
+const LONGEST_MS = 400_000
 const POLICY = tokenBucket({ limit: 1, window: '6h', burst: BURST, name: 'resize' })
 
 export interface ResizeReport {
@@ -31,17 +35,21 @@ export async function resize(slots: number, told: (line: string) => void = () =>
     const limiter = createRedisLimiter(POLICY, { client, prefix: name, mode: 'exact', outage: 'closed', timeoutMs: 20_000 })
     return { name, limiter, load: new FleetLoad(limiter, { keys: KEYS, callers: 16 }) }
   })
+  const watched = watchdog(() => stateOf(cluster.nodes, subjects), LONGEST_MS)
+  const stopped = (): Promise<unknown> => Promise.all(subjects.map(({ load }) => load.stop()))
   const beganMs = performance.now()
   try {
     const old = await cluster.primaries()
-    const fourth = await cluster.join()
+    const fourth = await watched('a fourth primary joins', cluster.join())
     told('a fourth primary has joined')
-    await cluster.reshard(fourth, slots)
+    await watched('it gets slots', cluster.reshard(fourth, slots))
     told(`it has ${slots} slots`)
-    for (const [i, primary] of old.entries()) await cluster.reshard(primary, shareOf(slots, old.length, i), [fourth])
+    for (const [i, primary] of old.entries()) {
+      await watched(`${primary.port} gets its own back`, cluster.reshard(primary, shareOf(slots, old.length, i), [fourth]))
+    }
     told('it has given them back')
-    await cluster.leave(fourth)
-    await Promise.all(subjects.map(({ load }) => load.stop()))
+    await watched('it leaves', cluster.leave(fourth))
+    await watched('every caller has the last answer', stopped())
     const reports = subjects.map(async ({ name, limiter, load }) => ({
       name,
       takes: load.takes.length,
@@ -50,9 +58,14 @@ export async function resize(slots: number, told: (line: string) => void = () =>
       slowestMs: Math.round(load.slowestMs),
       wrongKeys: await wrongKeys(limiter, load),
     }))
-    return { slots, seconds: Math.round((performance.now() - beganMs) / 1000), clients: await Promise.all(reports) }
+    return {
+      slots,
+      seconds: Math.round((performance.now() - beganMs) / 1000),
+      clients: await watched('the store tells what it charged', Promise.all(reports)),
+    }
   } finally {
-    await Promise.all(subjects.map(({ load }) => load.stop()))
+    // After a failure nobody waits for those who may be what failed.
+    void stopped()
     for (const client of clients) client.close()
   }
 }

@@ -46,9 +46,11 @@ export interface SubjectReport {
   /** Tokens over the policy, of the worst key in its worst interval: of what the store admitted, and of everything. */
   readonly over: number
   readonly overWithShare: number
+  /** From each kill until the store decided about every key again, in milliseconds. */
+  readonly recoveryMs: readonly number[]
 }
 
-export function reportOf({ name, load }: Subject): SubjectReport {
+export function reportOf({ name, load }: Subject, recoveryMs: readonly number[]): SubjectReport {
   const out = load.takes.filter(({ decision }) => decision.source === 'outage')
   return {
     name,
@@ -60,6 +62,7 @@ export function reportOf({ name, load }: Subject): SubjectReport {
     outageAdmitted: out.filter(isAdmitted).length,
     over: worstOf(load.takes.filter(({ decision }) => decision.source !== 'outage')),
     overWithShare: worstOf(load.takes),
+    recoveryMs,
   }
 }
 

@@ -3,7 +3,10 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { Refusal } from './refusal.mjs'
 import { step } from './run.mjs'
 
-const ON_REDIS = ['packages/sluicegate/dist/redis', 'packages/testkit', 'chaos']
+const ON_REDIS = ['packages/sluicegate/dist/redis', 'packages/testkit', 'chaos', 'bench/dist/redis', 'tools/dist/examples']
+
+/** Whoever names a server to test on brings it along. */
+const NAMED_SERVER = process.env.SLUICEGATE_REDIS_SERVER
 
 /** Programs that tests drive for real, and the Debian packages that hold them. */
 const COMMANDS = [
@@ -12,10 +15,16 @@ const COMMANDS = [
   { command: 'spin', debian: 'spin', usedBy: ['packages/testkit'], why: 'the model of the table is checked with Spin' },
   { command: 'gcc', debian: 'gcc', usedBy: ['packages/testkit'], why: 'Spin compiles its checker with it' },
   {
-    command: 'redis-server',
+    command: NAMED_SERVER ?? 'redis-server',
     debian: 'redis-server',
     usedBy: ON_REDIS,
     why: 'limiters in Redis are tested on servers, clusters and sentinels',
+  },
+  {
+    command: 'faketime',
+    debian: 'faketime',
+    usedBy: ['packages/sluicegate/dist/redis'],
+    why: 'processes are tested whose wall clocks disagree',
   },
   { command: 'redis-cli', debian: 'redis-tools', usedBy: ON_REDIS, why: 'tests make and change clusters with it' },
 ]
@@ -24,16 +33,21 @@ const COMMANDS = [
 const SERVICE_POLICY = '/usr/sbin/policy-rc.d'
 
 /** Makes sure of these programs: installs them where apt and root allow it, else says what is missing. */
-export function requireCommands(commands) {
-  const missing = commands.filter(({ command }) => !has(command))
+export function requireCommands(commands, { uid = process.getuid?.(), servicePolicy = SERVICE_POLICY } = {}) {
+  const missing = missingOf(commands)
   if (missing.length === 0) return
+  if (missing.some(({ command }) => command === NAMED_SERVER)) {
+    throw new Refusal(`SLUICEGATE_REDIS_SERVER names ${NAMED_SERVER}, which is not there`)
+  }
   const names = missing.map(({ debian }) => debian)
-  if (process.getuid?.() === 0 && has('apt-get')) {
-    withoutServices(() => {
+  if (uid === 0 && has('apt-get')) {
+    withoutServices(servicePolicy, () => {
       const env = { DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
       step('Fetching the package lists (apt-get update)', 'apt-get', ['update', '-q'], env)
       step(`Installing ${names.join(', ')}`, 'apt-get', ['install', '-y', '-q', '--no-install-recommends', ...names], env)
     })
+    const still = missingOf(commands).map(({ command, debian }) => `${command}, of ${debian}`)
+    if (still.length > 0) throw new Refusal(`Installed, and yet not there: ${still.join('; ')}`)
     return
   }
   const reasons = missing.map(({ command, why }) => `${command} (${why})`).join(', ')
@@ -46,14 +60,18 @@ export function commandsFor(testFiles) {
 }
 
 /** The tests start what they need by themselves, on ports of their own. */
-function withoutServices(install) {
-  if (existsSync(SERVICE_POLICY)) return install()
-  writeFileSync(SERVICE_POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
+function withoutServices(policy, install) {
+  if (existsSync(policy)) return install()
+  writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
   try {
     install()
   } finally {
-    rmSync(SERVICE_POLICY, { force: true })
+    rmSync(policy, { force: true })
   }
+}
+
+function missingOf(commands) {
+  return commands.filter(({ command }) => !has(command))
 }
 
 function has(command) {

@@ -20,7 +20,9 @@ export function closedLoop(contender: FleetContender, keys: readonly string[], k
   return new Promise((resolve, reject) => {
     const tally = new Tally(keys.length)
     let callers = keyOf.length
-    let ready: number[] = []
+    // Those who go on in the next turn; each once, and in a turn each is read before it is written again.
+    const ready = new Int32Array(keyOf.length)
+    let readyCount = 0
     let untilTimed = stride
     let isTurnDue = false
     const untilMs = performance.now() + ms
@@ -34,6 +36,13 @@ export function closedLoop(contender: FleetContender, keys: readonly string[], k
       isOver = nowMs >= untilMs
       tally.count(key, isAdmitted, fromMs === undefined ? undefined : nowMs - fromMs)
       go(caller)
+    }
+    const later = (answer: Promise<unknown>, caller: number, key: number, fromMs: number | undefined): void => {
+      answer.then(
+        (decision) => answered(caller, key, passed(decision), fromMs),
+        // A denial may come as a rejection; an error is none.
+        (denial) => (denial instanceof Error ? reject(denial) : answered(caller, key, false, fromMs)),
+      )
     }
     const go = (caller: number): void => {
       if (isOver) {
@@ -51,16 +60,12 @@ export function closedLoop(contender: FleetContender, keys: readonly string[], k
         const answer = take(name)
         sink.last = answer
         if (answer instanceof Promise) {
-          answer.then(
-            (later) => answered(caller, key, passed(later), fromMs),
-            // A denial may come as a rejection; an error is none.
-            (denial) => (denial instanceof Error ? reject(denial) : answered(caller, key, false, fromMs)),
-          )
+          later(answer, caller, key, fromMs)
           return
         }
         tally.count(key, passed(answer), fromMs === undefined ? undefined : performance.now() - fromMs)
       }
-      ready.push(caller)
+      ready[readyCount++] = caller
       if (isTurnDue) return
       isTurnDue = true
       setImmediate(turn)
@@ -68,9 +73,9 @@ export function closedLoop(contender: FleetContender, keys: readonly string[], k
     const turn = (): void => {
       isTurnDue = false
       isOver = performance.now() >= untilMs
-      const going = ready
-      ready = []
-      for (const caller of going) go(caller)
+      const going = readyCount
+      readyCount = 0
+      for (let i = 0; i < going; i++) go(ready[i] as number)
     }
     for (const caller of keyOf.keys()) go(caller)
   })

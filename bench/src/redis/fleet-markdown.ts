@@ -19,7 +19,7 @@ function machineTable({ finishedAt, machine, server, rivals, effort, loadBefore,
       ['processor', `${machine.cpu}, ${machine.cores} cores (virtual), ${machine.memoryGiB} GiB: the servers and the load share them`],
       ['system', `${machine.os}, ${machine.kernel}`],
       ['Node', machine.node],
-      ['server', `redis-server ${server}, on loopback, nothing kept on disk`],
+      ['server', `${server}, on loopback, nothing kept on disk`],
       ['clients and rivals', clients.join(', ')],
       [
         'run',

@@ -7,7 +7,7 @@ export interface FleetResults {
   readonly kind: 'redis'
   readonly finishedAt: string
   readonly machine: Machine
-  /** Of redis-server. */
+  /** Name and version, such as `Redis 7.0.15`. */
   readonly server: string
   readonly rivals: Readonly<Record<string, string>>
   readonly effort: FleetEffort

@@ -23,7 +23,9 @@ export async function startServers(topology: Topology): Promise<Servers> {
   return { place: { topology, ports: primaries.map(({ port }) => port) }, stop: () => cluster.stop() }
 }
 
-/** What `redis-server --version` says. */
+/** Name and version of the program that all servers run. */
 export function serverVersion(): string {
-  return execFileSync('redis-server', ['--version'], { encoding: 'utf8' }).match(/v=(\S+)/)?.[1] ?? 'unknown'
+  const said = execFileSync(process.env.SLUICEGATE_REDIS_SERVER ?? 'redis-server', ['--version'], { encoding: 'utf8' })
+  const [, name, version] = said.match(/^(\S+) server v=(\S+)/) ?? []
+  return name === undefined ? 'unknown' : `${name} ${version}`
 }

@@ -2,15 +2,20 @@ import { type Duration, toMs } from './duration.js'
 import { PolicyError } from './errors.js'
 
 /** In UTF-16 units. */
-export const MAX_KEY_LENGTH = 1024
+const MAX_KEY_LENGTH = 1024
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_BLOCK_MS = 100 * 366 * 86_400_000
 
+/** What strings {@link isKey} asks for, in words. */
+export const KEY_WORDS = `of 1 to ${MAX_KEY_LENGTH} characters`
+
+export function isKey(key: unknown): key is string {
+  return typeof key === 'string' && key.length > 0 && key.length <= MAX_KEY_LENGTH
+}
+
 /** @throws {PolicyError} `KEY_INVALID` */
 export function checkKey(key: unknown): asserts key is string {
-  if (typeof key !== 'string' || key.length === 0 || key.length > MAX_KEY_LENGTH) {
-    throw new PolicyError('KEY_INVALID', 'key', key, `must be a string of 1 to ${MAX_KEY_LENGTH} characters`)
-  }
+  if (!isKey(key)) throw new PolicyError('KEY_INVALID', 'key', key, `must be a string ${KEY_WORDS}`)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { MAX_KEY_LENGTH } from './arguments.js'
+import { isKey, KEY_WORDS } from './arguments.js'
 import { PolicyError } from './errors.js'
 import type { KeyList } from './limiter.js'
 
@@ -17,9 +17,7 @@ export function preparedKeyList(list: KeyList | undefined, option: 'allow' | 'de
   const keys = new Set<string>()
   for (const key of list === undefined ? [] : checkedIterable(list, option)) {
     if (typeof key !== 'string') throw new PolicyError('OPTION_INVALID', option, key, 'must hold strings only')
-    if (key.length === 0 || key.length > MAX_KEY_LENGTH) {
-      throw new PolicyError('KEY_INVALID', option, key, `must hold strings of 1 to ${MAX_KEY_LENGTH} characters`)
-    }
+    if (!isKey(key)) throw new PolicyError('KEY_INVALID', option, key, `must hold strings ${KEY_WORDS}`)
     keys.add(key)
   }
   return { has: (key) => keys.has(key), posted: keys }

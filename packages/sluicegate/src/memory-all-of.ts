@@ -121,6 +121,11 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     return combined(this.eachKey(key, (part, own, i) => (tokens[i] ? part.penalize(own, tokens[i]) : part.peek(own))))
   }
 
+  /** One of the policies by itself. */
+  partAt(index: number): MemoryLimiter {
+    return this.parts[index] as MemoryLimiter
+  }
+
   block(key: Key, duration: Duration): Decision {
     return this.released(key, (part, own) => part.block(own, duration))
   }

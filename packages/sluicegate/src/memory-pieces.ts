@@ -3,6 +3,8 @@ import { invalidSnapshot } from './snapshot.js'
 // Pieces of a memory without the zeros between them, each:
 //
 //   place in the memory, in units of 8 bytes, 4 | length in bytes, a multiple of 8, 4 | bytes
+//
+// What lies in two of them is as the later one says.
 
 const HEADER_BYTES = 8
 const UNIT_BYTES = 8
@@ -26,6 +28,7 @@ export class MemoryPieces {
     }
   }
 
+  /** What was added: a view that stays as it is. */
   get bytes(): Uint8Array {
     return this.buffer.subarray(0, this.length)
   }

@@ -1,7 +1,18 @@
 import { ENTRIES_PER_LINE } from './core-memory.js'
 import type { MemoryPieces } from './memory-pieces.js'
 import type { OpenCore } from './open-core.js'
-import { isInhabited, isOfBlock, isOfEpoch, kindOf, type SectionOptions, SectionWords, STATE_KIND, TICKET_KIND } from './section-words.js'
+import {
+  isInhabited,
+  isMark,
+  isOfBlock,
+  isOfEpoch,
+  kindOf,
+  MARKED_ENTRY,
+  type SectionOptions,
+  SectionWords,
+  STATE_KIND,
+  TICKET_KIND,
+} from './section-words.js'
 
 const WORD_BYTES = 8
 /** Looks at an entry that others keep changing. */
@@ -66,15 +77,40 @@ export class SectionCopy {
     // A policy that grew the memory just now; or what was read of it was not whole, but then the epoch is another one, too.
     if (this.companions + lines * ENTRIES_PER_LINE * stride > this.bytes.length || !isSame()) return false
     const table = this.layout.at('TABLE')
+    const ends = new Uint32Array(lines)
     for (let i = 0; i < lines; i++) {
       const at = table + i * this.lineBytes.length
       if (this.isUnused(at)) continue
       const companions = this.companions + i * ENTRIES_PER_LINE * stride
       if (!this.copyLine(at, companions) || !isSame()) return false
       pieces.add(at, this.lineBytes)
+      ends[i] = pieces.bytes.length / WORD_BYTES
       if (stride > 0) pieces.add(companions, this.beside)
     }
+    this.lookAgain(pieces, ends)
     return true
+  }
+
+  /**
+   * Looks at each line again once all are copied; `ends` says after how many words of the pieces its copy ends, 0 that it was unused. An
+   * entry that has changed hands since bore a mark at some moment in between, and is put down so: its key had been forgotten then, and
+   * stands where it moved in since or nowhere. Else the copy might hold a key twice, and show the one once the other is gone; or beyond an
+   * entry that was never used, where no search comes until that one is.
+   */
+  private lookAgain(pieces: MemoryPieces, ends: Uint32Array): void {
+    const copied = new BigUint64Array(pieces.bytes.buffer)
+    const table = this.layout.at('TABLE')
+    for (let i = 0; i < ends.length; i++) {
+      const end = ends[i] as number
+      const line = table + i * this.lineBytes.length
+      if (end === 0 && this.isUnused(line)) continue
+      for (let j = 0; j < ENTRIES_PER_LINE; j++) {
+        const entry = line + j * this.entryBytes
+        const identity = end === 0 ? 0n : (copied[end + 2 * (j - ENTRIES_PER_LINE)] as bigint)
+        if (this.hasChangedHands(entry, identity)) pieces.add(entry, MARKED_ENTRY)
+        else if (isInhabited(identity)) this.keys++
+      }
+    }
   }
 
   /** What is beside the table: the first lines, the block of the policy, the gates. */
@@ -94,10 +130,19 @@ export class SectionCopy {
     return Atomics.load(this.words, (line + this.stateOffset) / WORD_BYTES) === 0n
   }
 
+  /**
+   * Whether an entry has changed hands since its identity was read. Under a mark the identity may still be the old one while its key lives
+   * elsewhere already, so that any mark counts. The state is read first: no mark, and then the same identity, is nobody's claim up to
+   * the first of the two, because no mark goes before the identity has changed.
+   */
+  private hasChangedHands(entry: number, identity: bigint): boolean {
+    const state = Atomics.load(this.words, (entry + this.stateOffset) / WORD_BYTES)
+    return isMark(state) || Atomics.load(this.words, entry / WORD_BYTES) !== identity
+  }
+
   private copyLine(at: number, companions: number): boolean {
     for (let i = 0; i < ENTRIES_PER_LINE; i++) {
       if (!this.copyEntry(i, at + i * this.entryBytes, companions + i * this.stride)) return false
-      if (isInhabited(this.halves[4 * i] as number, this.halves[4 * i + 1] as number)) this.keys++
     }
     return true
   }

@@ -3,14 +3,18 @@ import type { OpenCore } from './open-core.js'
 // A section of a memory as those see it who copy or restore it as a whole: the core's `memory-map.ts` and `words.ts` say what it is.
 
 const FINGERPRINT_SHIFT = 16
+/** Identities up to this one name nobody. */
+const LAST_OF_NOBODY = 0xffffn
 /** Of the high half of a state word. */
 const KIND_SHIFT = 30
 const EPOCH_SHIFT = 27
 const EPOCH_MASK = 7
 
-/** What a word is, by its two highest bits: what a ticket has, no state, header, permit or previous count has. */
+/** What a word is, by its two highest bits: what a ticket has, no state, mark, header, permit or previous count has. */
 export const STATE_KIND = 1
 export const TICKET_KIND = 3
+/** What a mark is. */
+const MARK_KIND = 2n
 
 /** By the high half of a word. */
 export function kindOf(high: number): number {
@@ -22,9 +26,17 @@ export function isOfEpoch(high: number, epoch: number): boolean {
   return ((high >>> EPOCH_SHIFT) & EPOCH_MASK) === (epoch & EPOCH_MASK)
 }
 
-/** Whether anybody lives in an entry, by the halves of its identity. */
-export function isInhabited(low: number, high: number): boolean {
-  return low >>> FINGERPRINT_SHIFT !== 0 || high !== 0
+/** An entry that is changing hands: nobody lives there any more, or yet. */
+export const MARKED_ENTRY: Uint8Array = new Uint8Array(new BigUint64Array([0n, MARK_KIND << 62n]).buffer)
+
+/** Whether somebody is taking the entry of this state. */
+export function isMark(state: bigint): boolean {
+  return state >> 62n === MARK_KIND
+}
+
+/** Whether anybody lives in an entry, by its identity. */
+export function isInhabited(identity: bigint): boolean {
+  return identity > LAST_OF_NOBODY
 }
 
 /** Whether it is the entry of a key's block. It has no companions. */

@@ -6,13 +6,14 @@ import { keys } from './conformance/keys.js'
 import { misuse } from './conformance/misuse.js'
 import { reserving } from './conformance/reserving.js'
 import { table } from './conformance/table.js'
+import { telling } from './conformance/telling.js'
 import { time } from './conformance/time.js'
 import { updates } from './conformance/updates.js'
 import { verbs } from './conformance/verbs.js'
 import { waiting } from './conformance/waiting.js'
 import { watching } from './conformance/watching.js'
 
-const SHARED = { verbs, blocks, budget, time, updates, misuse, keys, table, watching, reserving, waiting }
+const SHARED = { verbs, blocks, budget, time, updates, misuse, keys, table, telling, watching, reserving, waiting }
 
 /** Which tests to register; default all. */
 export interface ConformanceChoice {
@@ -26,6 +27,8 @@ export interface ConformanceChoice {
   readonly furthestBackMs?: number
   /** Default 1. */
   readonly share?: number
+  /** Default false. */
+  readonly updatesLazily?: boolean
 }
 
 /**
@@ -38,8 +41,8 @@ export interface ConformanceChoice {
  */
 export function conformance(store: string, make: MakeLimiter, choice: ConformanceChoice = {}): void {
   const { algorithms, shared = Object.keys(SHARED) as (keyof typeof SHARED)[], own: withOwn = true } = choice
-  const { source = 'memory', furthestBackMs = Number.POSITIVE_INFINITY, share = 1 } = choice
-  const fixture = fixturesOf(make, { source, furthestBackMs, share })
+  const { source = 'memory', furthestBackMs = Number.POSITIVE_INFINITY, share = 1, updatesLazily = false } = choice
+  const fixture = fixturesOf(make, { source, furthestBackMs, share, updatesLazily })
   for (const { name: algorithm, policyOf, own } of ALGORITHMS) {
     if (algorithms?.includes(algorithm) === false) continue
     const name = `${store}, ${algorithm}`

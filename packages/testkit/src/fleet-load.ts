@@ -24,6 +24,7 @@ export class FleetLoad {
   private readonly limiter: { take(key: string): Decision | Promise<Decision> }
   private readonly options: FleetLoadOptions
   private readonly callers: Promise<void>[] = []
+  private readonly asking = new Map<number, Pick<LoadedTake, 'key' | 'askedMs'>>()
   private isOver = false
 
   constructor(limiter: FleetLoad['limiter'], options: FleetLoadOptions) {
@@ -36,6 +37,11 @@ export class FleetLoad {
   async stop(): Promise<void> {
     this.isOver = true
     await Promise.all(this.callers)
+  }
+
+  /** Takes that have not been answered. */
+  get open(): Pick<LoadedTake, 'key' | 'askedMs'>[] {
+    return [...this.asking.values()]
   }
 
   /** Takes that were asked for from some time on. */
@@ -56,12 +62,14 @@ export class FleetLoad {
     for (let i = caller; !this.isOver; i++) {
       const key = keys[i % keys.length] as string
       const askedMs = performance.now()
+      this.asking.set(caller, { key, askedMs })
       try {
         const decision = await this.limiter.take(key)
         this.takes.push({ key, askedMs, answeredMs: performance.now(), decision })
       } catch (error) {
         this.errors.push(error)
       }
+      this.asking.delete(caller)
       await new Promise((resolve) => setTimeout(resolve, restMs))
     }
   }

@@ -1,18 +1,15 @@
 --- Tokens for a process to spend by itself, of one policy.
 --
--- KEYS   as in steps/parts.lua
--- ARGV   the verb "lease"; the fewest tokens that are of use: when there are not so many nothing is handed out; then of the policy as in
---        steps/parts.lua: form; how many tokens are wanted; the horizon in microseconds, within which tokens may conform later; numbers
+-- KEYS   its key
+-- ARGV   numbers, and a request as in steps/parts.lua: how many tokens are wanted; the horizon in microseconds, within which tokens may conform
+--        later; the fewest tokens that are of use: when there are not so many nothing is handed out
 -- reply  the time; tokens that may be spent from now on; tokens that may be spent later, one after another as they conform; debt before;
 --        microseconds for which the key is blocked; microseconds until the fewest would pass, and until the key is as good as new, not of a rate;
 --        microseconds until the later tokens may be spent, and until all of them are void, not of a rate, whose debt says it
 
-local part = { key = KEYS[1], blockKey = KEYS[2], at = ARGUMENTS_BEFORE + 1 }
-local least = tonumber(ARGV[ARGUMENTS_BEFORE + 1])
-part.form, part.amount, part.bound = forms[ARGV[part.at + 1]], tonumber(ARGV[part.at + 2]), tonumber(ARGV[part.at + 3])
-local values = redis.call('MGET', part.key, part.blockKey)
-readBlock(part, values[2])
-if not part.form.read(part, values[1]) then return redis.error_reply('WINDOW ' .. whole(now)) end
+local part = partOf(next(forms), KEYS[1], ARGV[1], ARGV[2])
+local least = tonumber(part.more)
+if not part.form.read(part) then return redis.error_reply('WINDOW ' .. whole(now)) end
 
 if part.mended then part.form.write(part) end
 

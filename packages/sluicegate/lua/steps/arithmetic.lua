@@ -29,8 +29,3 @@ local function mulDivUp(a, b, c)
   if rest > 0 then return quotient + 1 end
   return quotient
 end
-
---- A whole number in full: by itself Lua writes no more than 14 digits.
-local function whole(number)
-  return string.format('%.0f', number)
-end

@@ -1,7 +1,9 @@
 --- Concurrency: the places that are taken, in a sorted set by the time at which each comes back. Twin of assembly/concurrency.ts.
 --
--- members   "<time to live in microseconds> <permit> <place of that permit>", scored by the end in microseconds
--- numbers   limit, time to live in microseconds, permit: a text of its own for each take
+-- members   "<time to live in microseconds> <permit> <place of that permit>", scored by the end in microseconds; and while the key is blocked
+--           "block <length>", scored by the end of the block below 0, before all places
+-- numbers   limit, time to live in microseconds
+-- more      permit, a text of its own for each take; of `cancel` also how many places were booked
 
 --- An even number.
 local AT_ONCE = 1000
@@ -10,7 +12,7 @@ local concurrency = {}
 forms.concurrency = concurrency
 
 local function member(part, permit, place)
-  return string.format('%.0f %s %.0f', part.ttlUs, permit, place)
+  return whole(part.ttlUs) .. ' ' .. permit .. ' ' .. whole(place)
 end
 
 --- The places of this permit that have not come back: places are numbered from 1.
@@ -38,8 +40,17 @@ local function readUsed(part)
   part.used = redis.call('ZCOUNT', part.key, '(' .. whole(now), '+inf')
 end
 
+local function readBlocked(part)
+  local block = redis.call('ZRANGEBYSCORE', part.key, '-inf', '(0', 'WITHSCORES')
+  if not block[1] then return readBlock(part) end
+  readBlock(part, -block[2], string.match(block[1], '%d+$'))
+end
+
 function concurrency.read(part)
-  part.limit, part.ttlUs, part.permit = argument(part, 1), argument(part, 2), text(part, 3)
+  local limit, ttlUs = string.match(part.numbers, '^(%d+) (%d+)$')
+  part.limit, part.ttlUs = tonumber(limit), tonumber(ttlUs)
+  part.permit, part.booked = string.match(part.more, '^(%S*) ?(%S*)$')
+  readBlocked(part)
   mended(part)
   readUsed(part)
   return true
@@ -92,7 +103,7 @@ function concurrency.stepped(part, verb, amount, bound)
   elseif verb == 'penalize' then changed = given(part, part.permit, math.min(amount, math.max(part.limit - part.used, 0)))
   elseif verb == 'release' then changed = removed(part, placesOf(part, amount))
   elseif verb == 'cancel' then
-    local held = placesOf(part, argument(part, 4))
+    local held = placesOf(part, tonumber(part.booked))
     changed = removed(part, tail(held, amount))
   elseif verb == 'heartbeat' then changed = timed(part, placesOf(part, amount))
   end
@@ -102,8 +113,10 @@ end
 
 function concurrency.write(part)
   redis.call('ZREMRANGEBYSCORE', part.key, '-inf', whole(now))
-  local newest = redis.call('ZREVRANGE', part.key, 0, 0, 'WITHSCORES')[2]
-  if newest then redis.call('PEXPIREAT', part.key, endMs(newest - now)) end
+  local newest = redis.call('ZREVRANGE', part.key, 0, 0, 'WITHSCORES')[2] or now
+  if part.blockedUs > 0 then redis.call('ZADD', part.key, whole(-now - part.blockedUs), 'block ' .. whole(part.blockUs)) end
+  part.mended = false
+  redis.call('PEXPIREAT', part.key, endMs(math.max(newest - now, part.blockedUs)))
 end
 
 function concurrency.standing(part, amount)

@@ -2,8 +2,8 @@
 -- A window later than now (the clock stepped back, or tokens are booked ahead) is closed until it begins.
 --
 -- state     "<begin> <end> <count>", times in microseconds; and " ahead" when it was booked ahead
--- numbers   limit; window in microseconds, of a calendar 0; <windows>, what they are called; of a calendar the bounds of three windows in a
---           row, the second of which is that of now by the caller's clock
+-- numbers   limit, <windows>: their length in microseconds, or what they are called in a calendar; then, not in the value, "|" and the bounds of
+--           three windows in a row, the second of which is that of now by the caller's clock
 
 local fixed = {}
 forms['fixed-window'] = fixed
@@ -14,8 +14,8 @@ local function windowAround(part, us)
     local begin = us - us % part.windowUs
     return begin, begin + part.windowUs
   end
-  for i = 4, 6 do
-    local begin, finish = argument(part, i), argument(part, i + 1)
+  for i = 1, 3 do
+    local begin, finish = part.bounds[i], part.bounds[i + 1]
     if us >= begin and us < finish then return begin, finish end
   end
 end
@@ -32,7 +32,7 @@ end
 --- Of a calendar that only another has, the windows are as long as the one that its state names.
 function fixed.renewed(part, asked)
   part.count, part.ahead = 0, false
-  if part.windowUs > 0 then part.begin, part.finish = windowAround(part, now)
+  if part.windowUs > 0 or part.bounds then part.begin, part.finish = windowAround(part, now)
   elseif asked and asked.windows == part.windows then part.begin, part.finish = windowAround(asked, now)
   elseif asked then part.isUnknown = true end
 end
@@ -66,7 +66,7 @@ function fixed.carried(part, other)
 end
 
 function fixed.state(part)
-  local state = string.format('%.0f %.0f %.0f', part.begin, part.finish, part.count)
+  local state = whole(part.begin) .. ' ' .. whole(part.finish) .. ' ' .. whole(part.count)
   if part.ahead then state = state .. ' ahead' end
   -- Also with nothing spent in it a window that is closed stays.
   return state, (part.count > 0 or isClosed(part)) and part.finish - now or 0
@@ -78,12 +78,20 @@ end
 
 fixed.tokensOf = fixed.amountOf
 
-function fixed.read(part, value)
-  part.limit, part.windowUs, part.windows = argument(part, 1), argument(part, 2), text(part, 3)
-  part.numbers = text(part, 1) .. ' ' .. part.windows
-  part.begin, part.finish = windowAround(part, now)
-  if not part.begin or (part.windowUs == 0 and part.begin >= argument(part, 6)) then return false end
-  readRecords(part, value)
+--- Takes the bounds of a calendar's windows off the numbers.
+local function readBounds(part)
+  local numbers, bounds = string.match(part.numbers, '^(.*)|(.*)$')
+  if not numbers then return end
+  part.numbers, part.bounds = numbers, {}
+  for us in string.gmatch(bounds, '%S+') do part.bounds[#part.bounds + 1] = tonumber(us) end
+end
+
+function fixed.read(part)
+  readBounds(part)
+  fixed.numbered(part)
+  local begin = windowAround(part, now)
+  if not begin or (part.bounds and begin >= part.bounds[3]) then return false end
+  readRecords(part)
   return true
 end
 

@@ -3,7 +3,7 @@
 --
 -- state     "<microsecond> <units beyond it>"; and " ahead" when it owed more than `shallow`
 -- numbers   unitsPerToken, unitsPerUs, capacity, shallow (the most that a key owes unless it was penalized or booked ahead)
---           cancel: the debt that the booking left, its units, the time at which it was made; its bound is the time it was for
+-- more      of `cancel` the debt that the booking left, its units, the time at which it was made; its bound is the time it was for
 
 local rate = {}
 forms.rate = rate
@@ -44,7 +44,7 @@ end
 function rate.state(part)
   local beyond = part.debt % part.unitsPerUs
   local us = (part.debt - beyond) / part.unitsPerUs
-  local state = string.format('%.0f %.0f', now + us, beyond)
+  local state = whole(now + us) .. ' ' .. whole(beyond)
   if part.debt > part.shallow then state = state .. ' ahead' end
   return state, part.debt == 0 and 0 or us + 1
 end
@@ -70,10 +70,9 @@ local function step(verb, debt, amount, capacity, unitsPerUs, bound)
   return debt
 end
 
-function rate.read(part, value)
-  part.numbers = text(part, 1) .. ' ' .. text(part, 2) .. ' ' .. text(part, 3) .. ' ' .. text(part, 4)
-  part.unitsPerToken, part.unitsPerUs, part.capacity, part.shallow = argument(part, 1), argument(part, 2), argument(part, 3), argument(part, 4)
-  readRecords(part, value)
+function rate.read(part)
+  rate.numbered(part)
+  readRecords(part)
   return true
 end
 
@@ -84,7 +83,8 @@ end
 --- What of a booking comes back: surely not what has flowed back by itself since its time. Before its time all or nothing, and nothing
 --- once somebody booked after it.
 local function cancelled(part, amount, atUs)
-  local left, units, bookedUs = argument(part, 5), argument(part, 6), argument(part, 7)
+  local left, units, bookedUs = string.match(part.more, '^(%S+) (%S+) (%S+)$')
+  left, units, bookedUs = tonumber(left), tonumber(units), tonumber(bookedUs)
   if atUs > bookedUs and now < atUs then return amount == units and units or 0, left - (now - bookedUs) * part.unitsPerUs end
   return math.min(amount, units - math.max(0, now - atUs) * part.unitsPerUs), part.capacity
 end

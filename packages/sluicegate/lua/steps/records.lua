@@ -2,7 +2,8 @@
 --- follows on another, process by process. What is spent counts under all of them, so that none lets more pass than if all had been its own.
 --- Numbers that are new to a key begin with what those say that were written last, carried over when the key is next touched.
 --
--- value     records joined by "|", those written last first: "<numbers>;<state>", after the first "<numbers>;<state>;<until>", in microseconds
+-- value     records joined by "|", those written last first: "<state>;<numbers>", after the first "<state>;<numbers>;<until>", in microseconds;
+--           and "#<block>" while the key is blocked, also where nothing was spent
 --
 -- A form with records has
 -- numbered  reads `part.numbers`, as the record of another has them
@@ -32,15 +33,14 @@ local function otherPart(part, numbers, state, untilUs)
   return other
 end
 
-local function readRecords(part, value)
-  local form, own = part.form, part.numbers .. ';'
+local function readRecords(part)
+  local form = part.form
+  local records, endUs, lengthUs = string.match(redis.call('GET', part.key) or '', '^([^#]*)#?(%d*) ?(%d*)$')
+  readBlock(part, endUs, lengthUs)
   form.renewed(part)
-  if not value then return end
-  if string.sub(value, 1, #own) == own and not string.find(value, '|', 1, true) then
-    return form.restored(part, string.sub(value, #own + 1))
-  end
+  if records == '' then return end
   local others, isKnown = {}, false
-  for numbers, state, untilUs in string.gmatch(value, '([^;|]*);([^;|]*);?(%d*)') do
+  for state, numbers, untilUs in string.gmatch(records, '([^;|]+);([^;|]+);?(%d*)') do
     if numbers == part.numbers then
       isKnown = true
       form.restored(part, state)
@@ -66,19 +66,18 @@ end
 
 local function writeRecords(part)
   local state, lifeUs = part.form.state(part)
-  local value, count = part.numbers .. ';' .. state, 1
+  local value, count = state .. ';' .. part.numbers, 1
   for _, other in ipairs(part.others or {}) do
     if other.untilUs > now and count < MOST_RECORDS then
       local otherState, otherUs = part.form.state(other)
-      value = value .. '|' .. other.numbers .. ';' .. otherState .. ';' .. whole(other.untilUs)
+      value = value .. '|' .. otherState .. ';' .. other.numbers .. ';' .. whole(other.untilUs)
       lifeUs = math.max(lifeUs, otherUs)
       count = count + 1
     end
   end
   part.mended = false
-  if lifeUs == 0 then
-    part.others = nil
-    return redis.call('DEL', part.key)
-  end
-  redis.call('SET', part.key, value, 'PXAT', endMs(lifeUs))
+  if lifeUs == 0 then value, part.others = '', nil end
+  if part.blockedUs > 0 then value = value .. '#' .. blockOf(part) end
+  if value == '' then return redis.call('DEL', part.key) end
+  redis.call('SET', part.key, value, 'PXAT', endMs(math.max(lifeUs, part.blockedUs)))
 end

@@ -3,8 +3,9 @@
 -- until later, as leased tokens may, counts from that later time.
 --
 -- entries   id "<time in microseconds>-<sequence>", the newest of which is the highest that there ever was; one field, named
---           "<window in microseconds>:<limit>:<ahead>:<kept>", the numbers under which it was written, "ahead" when it was booked ahead, and
---           for whom else entries are kept; its value is "<cost> <cost of all requests so far>"
+--           "<window in microseconds>:<limit>:<ahead>:<kept>:<block>", the numbers under which it was written, "ahead" when it was booked
+--           ahead, for whom else entries are kept, and the block of the key, of which the newest speaks; its value is
+--           "<cost> <cost of all requests so far>". One of cost 0 stands where there is no other: for the newest time, or at 0 for a block
 -- kept      "" or "<window> <limit> <until>": while other numbers are in use, as in steps/records.lua, entries stay as long as these need them
 -- numbers   limit, window in microseconds; the length of a lease, 0 where none is given
 
@@ -29,10 +30,6 @@ local function newestUpTo(part, id)
   return entryIn(redis.call('XREVRANGE', part.key, id, '-', 'COUNT', 1))
 end
 
-local function oldestFrom(part, us)
-  return entryIn(redis.call('XRANGE', part.key, whole(math.max(us, 0)), '+', 'COUNT', 1))
-end
-
 --- The first moment at which a request would not be written before the newest.
 local function opensUs(part)
   return math.max(now, part.lastUs - part.leaseUs)
@@ -42,6 +39,15 @@ local function isClosed(part)
   return opensUs(part) > now
 end
 
+local function longestUs(part)
+  return math.max(part.windowUs, part.kept and part.kept.windowUs or 0)
+end
+
+--- What is older counts no more, whoever asks.
+local function oldestUs(part)
+  return math.max(opensUs(part) - longestUs(part) + 1, part.keptSinceUs, 0)
+end
+
 --- The first time of which entries still count.
 local function sinceUs(part)
   return math.max(opensUs(part) - part.windowUs + 1, part.keptSinceUs)
@@ -49,7 +55,8 @@ end
 
 local function readUsed(part)
   local fromUs = sinceUs(part)
-  part.first = part.newest and part.newest.us >= fromUs and oldestFrom(part, fromUs) or nil
+  local isUsed = part.newest and part.newest.us >= fromUs
+  part.first = isUsed and entryIn(redis.call('XRANGE', part.key, whole(math.max(fromUs, 0)), '+', 'COUNT', 1)) or nil
   part.used = part.first and part.total - part.first.total + part.first.cost or 0
 end
 
@@ -60,11 +67,11 @@ local function readKept(part, windowUs, limit, kept)
   part.keptSinceUs = 0
   if windowUs ~= part.windowUs or limit ~= part.limit then
     -- What had ended under the numbers of before does not come back.
-    local longestUs = math.max(windowUs, kept and kept.windowUs or 0)
+    local keptUs = math.max(windowUs, kept and kept.windowUs or 0)
     part.mended = true
-    part.keptSinceUs = opensUs(part) - longestUs + 1
+    part.keptSinceUs = opensUs(part) - keptUs + 1
     kept = {
-      windowUs = longestUs,
+      windowUs = keptUs,
       limit = math.max(limit, kept and kept.limit or 0),
       untilUs = math.max(now + math.max(IN_USE_US, windowUs), kept and kept.untilUs or 0),
     }
@@ -72,29 +79,25 @@ local function readKept(part, windowUs, limit, kept)
   part.kept = kept
 end
 
-local function readStream(part)
-  local newest = newestUpTo(part, '+')
-  part.newest = newest
-  part.lastUs, part.total, part.sequence = newest and newest.us or 0, newest and newest.total or 0, newest and newest.sequence or 0
-end
-
 function log.read(part)
-  part.limit, part.windowUs, part.leaseUs = argument(part, 1), argument(part, 2), argument(part, 3) or 0
-  part.keptSinceUs = 0
-  readStream(part)
-  local newest = part.newest
+  local limit, windowUs, leaseUs = string.match(part.numbers, '^(%d+) (%d+) (%d+)$')
+  part.limit, part.windowUs, part.leaseUs = tonumber(limit), tonumber(windowUs), tonumber(leaseUs)
+  local newest = newestUpTo(part, '+')
+  part.newest, part.keptSinceUs = newest, 0
+  part.lastUs, part.total, part.sequence = newest and newest.us or 0, newest and newest.total or 0, newest and newest.sequence or 0
   if not newest then
+    readBlock(part)
     readUsed(part)
     return true
   end
-  local windowUs, limit, ahead, kept = string.match(newest.field, '^(%d+):(%d+):(%a*):(.*)$')
+  local itsWindowUs, itsLimit, ahead, kept, endUs, lengthUs = string.match(newest.field, '^(%d+):(%d+):(%a*):([^:]*):(%d*) ?(%d*)$')
+  readBlock(part, endUs, lengthUs)
   part.ahead = ahead ~= ''
-  readKept(part, tonumber(windowUs), tonumber(limit), kept)
-  local longestUs = math.max(part.windowUs, part.kept and part.kept.windowUs or 0)
-  if part.lastUs > now + part.leaseUs + longestUs + (part.ahead and FURTHEST_US or 0) then
+  readKept(part, tonumber(itsWindowUs), tonumber(itsLimit), kept)
+  if part.lastUs > now + part.leaseUs + longestUs(part) + (part.ahead and FURTHEST_US or 0) then
     -- Written by a clock that was ahead of this one: all is spent, now.
     local spent = math.max(part.limit, part.kept and part.kept.limit or 0)
-    part.mended, part.isAnew, part.ahead, part.keptSinceUs = true, true, false, 0
+    part.mended, part.ahead, part.keptSinceUs = true, false, 0
     part.newest = { us = now + part.leaseUs, total = spent, cost = spent }
     part.lastUs, part.total, part.sequence, part.used, part.first = now + part.leaseUs, spent, 0, spent, part.newest
   else
@@ -109,16 +112,14 @@ end
 
 --- Writes an entry of this time or later, after whatever there was.
 local function add(part, us, cost, total, ahead)
-  local kept, longestUs = '', part.windowUs
-  if part.kept then
-    kept = whole(part.kept.windowUs) .. ' ' .. whole(part.kept.limit) .. ' ' .. whole(part.kept.untilUs)
-    longestUs = math.max(longestUs, part.kept.windowUs)
-  end
-  local field = whole(part.windowUs) .. ':' .. whole(part.limit) .. ':' .. (ahead and 'ahead' or '') .. ':' .. kept
-  local oldestUs = math.max(opensUs(part) - longestUs + 1, part.keptSinceUs, 0)
+  local kept = ''
+  if part.kept then kept = whole(part.kept.windowUs) .. ' ' .. whole(part.kept.limit) .. ' ' .. whole(part.kept.untilUs) end
+  local block = part.blockedUs > 0 and blockOf(part) or ''
+  local field = whole(part.windowUs) .. ':' .. whole(part.limit) .. ':' .. (ahead and 'ahead' or '') .. ':' .. kept .. ':' .. block
   part.sequence = us > part.lastUs and 0 or part.sequence + 1
   local id = whole(us) .. '-' .. whole(part.sequence)
-  redis.call('XADD', part.key, 'MINID', '=', whole(oldestUs), id, field, whole(cost) .. ' ' .. whole(total))
+  -- What stands for a block alone is older than all.
+  redis.call('XADD', part.key, 'MINID', '=', whole(math.min(oldestUs(part), us)), id, field, whole(cost) .. ' ' .. whole(total))
   -- Nobody looks further back than for as many requests as the largest limit.
   if part.kept then redis.call('XTRIM', part.key, 'MAXLEN', '=', whole(math.max(part.limit, part.kept.limit) + 2)) end
   part.newest = { id = id, us = us, cost = cost, total = total, field = field, sequence = part.sequence }
@@ -214,16 +215,21 @@ function log.stepped(part, verb, amount, bound)
   return false
 end
 
---- Also where nothing was spent or given back: as the numbers of now have it.
+--- Also where nothing was spent or given back: as the numbers and the block of now have it.
 function log.write(part)
   if part.mended then
-    if part.isAnew then redis.call('DEL', part.key) else takeOut(part, part.newest) end
-    add(part, part.lastUs, part.newest.cost, part.newest.total, part.ahead)
-    part.mended, part.isAnew, part.keptSinceUs = false, false, 0
+    local newest = part.newest
+    local isOver = not newest or part.lastUs < oldestUs(part)
+    if isOver or not newest.id then redis.call('DEL', part.key) else takeOut(part, newest) end
+    if not isOver then add(part, part.lastUs, newest.cost, newest.total, part.ahead)
+    elseif part.blockedUs > 0 then
+      part.kept, part.lastUs = nil, 0
+      add(part, 0, 0, 0, false)
+    end
+    part.mended, part.keptSinceUs = false, 0
     readUsed(part)
   end
-  local longestUs = math.max(part.windowUs, part.kept and part.kept.windowUs or 0)
-  redis.call('PEXPIREAT', part.key, endMs(part.lastUs + longestUs - now))
+  redis.call('PEXPIREAT', part.key, endMs(math.max(part.lastUs + longestUs(part) - now, part.blockedUs)))
 end
 
 function log.standing(part, amount)

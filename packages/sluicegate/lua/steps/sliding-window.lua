@@ -74,7 +74,7 @@ local function untilNew(part)
 end
 
 function sliding.state(part)
-  local state = string.format('%.0f %.0f %.0f', part.number, part.previous, part.current)
+  local state = whole(part.number) .. ' ' .. whole(part.previous) .. ' ' .. whole(part.current)
   if part.ahead then state = state .. ' ahead' end
   return state, untilNew(part)
 end
@@ -85,10 +85,9 @@ end
 
 sliding.tokensOf = sliding.amountOf
 
-function sliding.read(part, value)
-  part.limit, part.windowUs = argument(part, 1), argument(part, 2)
-  part.numbers = text(part, 1) .. ' ' .. text(part, 2)
-  readRecords(part, value)
+function sliding.read(part)
+  sliding.numbered(part)
+  readRecords(part)
   return true
 end
 

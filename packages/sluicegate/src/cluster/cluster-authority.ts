@@ -4,22 +4,23 @@ import type { CallGuard } from '../redis/call-guard.js'
 import { grantIn } from './grant-numbers.js'
 import type { PrimaryLink } from './primary-link.js'
 
-/** The primary as the one who hands out tokens of a policy. */
+/** The primary as the one who hands out tokens of a policy, of `allOf` of one of its parts. */
 export class ClusterAuthority implements Authority {
   private readonly guard: CallGuard
   private readonly link: PrimaryLink
   private readonly policy: Policy
+  private readonly part: number
 
-  constructor(guard: CallGuard, link: PrimaryLink, policy: Policy) {
+  constructor(guard: CallGuard, link: PrimaryLink, policy: Policy, part: number) {
     this.guard = guard
     this.link = link
     this.policy = policy
+    this.part = part
   }
 
   async lease(key: string, want: number, horizonUs: number, least: number): Promise<Grant> {
-    const answer = await this.guard.guarded(key, () => this.link.ask(this.link.newId(), 'lease', key, want, horizonUs, least))
-    const grant = grantIn(answer, this.policy, horizonUs, least)
-    this.guard.counts.charged += grant.ready + grant.later
-    return grant
+    const { guard, link, part } = this
+    const answer = await guard.guarded(key, () => link.ask(link.newId(), 'lease', key, want, horizonUs, least, part))
+    return grantIn(answer, this.policy, horizonUs, least)
   }
 }

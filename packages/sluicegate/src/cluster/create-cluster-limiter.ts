@@ -1,13 +1,16 @@
+import { keysUnder } from '../all-of-keys.js'
+import { checkedCost } from '../arguments.js'
 import { checkedPolicy } from '../checked-policy.js'
 import { type Clock, preciseClock } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { PolicyError } from '../errors.js'
+import { PolicyError, StoreError } from '../errors.js'
 import { leaseUsOf } from '../lease/leasing.js'
+import type { Key } from '../limiter.js'
 import type { AnswerOf } from '../permit.js'
 import type { Policy } from '../policy.js'
 import { checkChange } from '../policy-change.js'
 import { CallGuard } from '../redis/call-guard.js'
-import type { FleetLimiter } from '../redis/fleet-limiter.js'
+import type { Awaitable, FleetLimiter } from '../redis/fleet-limiter.js'
 import { checkFleetOptions, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../redis/fleet-options.js'
 import { type FleetPorts, partsOver } from '../redis/fleet-parts.js'
 import { StoreLimiter, type StoreLimiterParts } from '../redis/store-limiter.js'
@@ -54,17 +57,16 @@ export function createClusterLimiter(policy: Policy, options: ClusterLimiterOpti
   const link = new PrimaryLink({ channel, name: own.name, nowMs: () => clock.nowMs() })
   const ports: FleetPorts = {
     guard,
-    verbsOf: (each, leaseUs) => {
-      const isLeased = each.algorithm !== 'all-of' && leaseUs(each) > 0
-      return new ClusterVerbs({ guard, link, policy: each, clock, isLeased, leaseUs: () => leaseUsOf(horizonMs) })
-    },
-    authorityOf: (each) => new ClusterAuthority(guard, link, each),
+    isTogether: () => true,
+    verbsOf: (each, _, leases) =>
+      new ClusterVerbs({ guard, link, policy: each, clock, isLeased: leases !== undefined, leaseUs: () => leaseUsOf(horizonMs) }),
+    authoritiesOf: (each) => (each.policies ?? [each]).map((part, i) => new ClusterAuthority(guard, link, part, i)),
   }
   const partsFor: PartsFor = (each, nextHorizonMs, without) => {
     horizonMs = nextHorizonMs
     return partsOver(ports, each, { ...settings, clock, horizonMs }, () => limiter, without)
   }
-  const limiter: ClusterLimiter = new ClusterLimiter(link, own, partsFor)
+  const limiter: ClusterLimiter = new ClusterLimiter(link, guard, own, partsFor)
   link.open((next, nextHorizonMs) => limiter.agree(next, nextHorizonMs))
   return limiter
 }
@@ -75,19 +77,36 @@ type PartsFor = (policy: Policy, horizonMs: number, without?: StoreLimiterParts[
 /** What is different when the policy is another process's. */
 class ClusterLimiter extends StoreLimiter {
   private readonly link: PrimaryLink
+  private readonly guard: CallGuard
   private readonly partsFor: PartsFor
   private terms = ''
+  private readonly heard: Promise<void>
+  private hear: () => void = () => undefined
+  /** Whether the first terms are here, which those who come before them wait for; or were not here in time, and are not waited for again. */
+  private isGreeted = false
+  private greeting: Promise<void> | undefined
 
   /** Nothing is leased until the primary says what is. */
-  constructor(link: PrimaryLink, policy: Policy, partsFor: PartsFor) {
+  constructor(link: PrimaryLink, guard: CallGuard, policy: Policy, partsFor: PartsFor) {
     super(partsFor(policy, 0))
     this.link = link
+    this.guard = guard
     this.partsFor = partsFor
+    this.heard = new Promise((resolve) => {
+      this.hear = resolve
+    })
+  }
+
+  /** Who comes before the primary has said what is leased waits for that, so that all who do share what is then fetched. */
+  override take(key: Key, cost = 1): Awaitable<Decision> {
+    return this.isGreeted ? super.take(key, cost) : this.takeOnceGreeted(key, cost)
   }
 
   /** The primary has said what holds. What cannot be understood changes nothing. */
   agree(policy: unknown, horizonMs: unknown): void {
     const terms = JSON.stringify([policy, horizonMs])
+    this.isGreeted = true
+    this.hear()
     if (terms === this.terms || typeof horizonMs !== 'number' || !(horizonMs >= 0 && horizonMs <= 10_000)) return
     try {
       const next = checkedPolicy(policy)
@@ -112,5 +131,21 @@ class ClusterLimiter extends StoreLimiter {
   override close(): void {
     super.close()
     this.link.close()
+    this.hear()
+  }
+
+  private async takeOnceGreeted(key: Key, cost: number): Promise<Decision> {
+    this.checkOpen()
+    keysUnder(this.policy, key)
+    const tokens = checkedCost(cost)
+    this.greeting ??= this.guard.guarded('', () => this.heard)
+    try {
+      await this.greeting
+    } catch (error) {
+      this.isGreeted = true
+      if (!(error instanceof StoreError)) throw error
+      return this.toldLater(key, tokens, Promise.resolve(this.calls.without(key, tokens)))
+    }
+    return super.take(key, cost)
   }
 }

@@ -1,3 +1,4 @@
+import { allOf } from '../all-of.js'
 import type { BookingDesk } from '../booking.js'
 import { minuteWindow } from '../calendar.js'
 import type { Limiter } from '../limiter.js'
@@ -41,7 +42,13 @@ export interface LeaseRequest {
  * what flows back during a lease is not in its burst; a log counts each request for as much longer. Windows count at leasing.
  */
 export function policyUnderLease(policy: Policy, leaseUs: number): Policy {
-  const { algorithm, limit, windowMs, burst } = policy
+  const { algorithm, limit, windowMs, burst, policies, name } = policy
+  if (policies !== undefined) {
+    return allOf(
+      policies.map((part) => policyUnderLease(part, leaseUs)),
+      { name },
+    )
+  }
   if (algorithm === 'token-bucket' || algorithm === 'gcra') {
     return { ...policy, burst: Math.floor(burst - (limit * leaseUs) / (windowMs * 1000)) }
   }

@@ -166,8 +166,9 @@ class Served implements ServedLimiter, ServedTerms {
 
   private horizonMsOf(policy: Policy): number {
     const { longestMs } = this
-    if (policy.algorithm === 'all-of' || longestMs === 0 || whyNotLeased(policy, longestMs) !== undefined) return 0
-    return policyUnderLease(policy, leaseUsOf(longestMs)).windowMs > MAX_WINDOW_MS ? 0 : longestMs
+    const canLease = (part: Policy): boolean =>
+      whyNotLeased(part, longestMs) === undefined && policyUnderLease(part, leaseUsOf(longestMs)).windowMs <= MAX_WINDOW_MS
+    return longestMs > 0 && (policy.policies ?? [policy]).every(canLease) ? longestMs : 0
   }
 
   /** The policy as the state is kept. */

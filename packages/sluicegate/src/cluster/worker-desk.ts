@@ -86,7 +86,7 @@ export class WorkerDesk {
       case 'reset':
         return numbersOfDecision(limiter.reset(key))
       case 'lease':
-        return numbersOfLease(this.leased(key, amount, args[2], args[3]))
+        return numbersOfLease(this.leased(key, amount, args[2], args[3], args[4]))
       case 'book':
         return this.booked(id, key, amount, args[2])
       case 'answer':
@@ -123,14 +123,18 @@ export class WorkerDesk {
     return numbersOfDecision(tokens[0] > 0 ? limiter.penalize(key, tokens[0]) : limiter.peek(key))
   }
 
-  private leased(key: Key, want: number, horizonUs: unknown, least: unknown): MemoryLease {
+  private leased(key: Key, want: number, horizonUs: unknown, least: unknown, part: unknown): MemoryLease {
     const { limiter, policy, leaseUs, horizonUs: longestUs } = this.terms
     if (leaseUs === 0 || typeof key !== 'string') return NOTHING
     checkWhole('want', want, 1)
     checkWhole('horizonUs', horizonUs, 0)
     checkWhole('least', least, 1)
+    checkWhole('part', part, 0)
+    const own = (policy.policies ?? [policy])[part]
+    if (own === undefined) return NOTHING
+    const desk = limiter instanceof MemoryAllOfLimiter ? limiter.partAt(part) : limiter
     const nowUs = this.terms.nowUs()
-    return leasedFrom(limiter, policy, {
+    return leasedFrom(desk, own, {
       key,
       want: Math.max(want, least),
       least,

@@ -6,7 +6,7 @@ export interface Grant {
   readonly later: number
   /** When the token of that number may be spent, 0 for the ready ones; the numbers go over both. Never less than for the one before. */
   beginUs(token: number): number
-  /** When it is void. */
+  /** When it is void. Never earlier than for the one before. */
   endUs(token: number): number
   /** Until the fewest that are of use would pass once more, if nobody else takes. */
   readonly untilFreeUs: number

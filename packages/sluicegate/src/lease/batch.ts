@@ -14,9 +14,8 @@ export class Batch {
   private next = 0
   private open: number
   private readonly count: number
-  /** When the first that does not conform yet does, and when the first that is left is void. */
-  private openUs: number
-  private voidUs: number
+  /** Before that time no other token begins, and none ends. */
+  private steadyUs = Number.NEGATIVE_INFINITY
 
   constructor(grant: Grant, sentUs: number, arrivedUs: number) {
     this.grant = grant
@@ -24,14 +23,21 @@ export class Batch {
     this.arrivedUs = arrivedUs
     this.open = grant.ready
     this.count = grant.ready + grant.later
-    this.openUs = this.beginOf(this.open)
-    this.voidUs = this.endOf(0)
   }
 
   /** Tokens that may be spent at a time. */
   readyAt(nowUs: number): number {
-    while (this.voidUs <= nowUs) this.drop(1)
-    while (this.openUs <= nowUs) this.openUs = this.beginOf(++this.open)
+    if (nowUs >= this.steadyUs) this.settle(nowUs)
+    return this.ready
+  }
+
+  /** Until when that stays so, if nothing is spent. */
+  get untilChangeUs(): number {
+    return this.steadyUs
+  }
+
+  /** Tokens that could be spent at the time last asked about, less those that were. */
+  get ready(): number {
     return this.open > this.next ? this.open - this.next : 0
   }
 
@@ -43,17 +49,22 @@ export class Batch {
   /** Spends tokens that are ready. */
   drop(tokens: number): void {
     this.next += tokens
-    this.voidUs = this.endOf(this.next)
   }
 
   /** When the first of them is void; `Infinity` when none is left. */
   get untilUs(): number {
-    return this.voidUs
+    return this.endOf(this.next)
   }
 
   /** When so many of those that are left may be spent; `Infinity` when there are fewer. */
   readyFrom(tokens: number): number {
     return this.beginOf(this.next + tokens - 1)
+  }
+
+  private settle(nowUs: number): void {
+    this.next = firstAfter(nowUs, this.next, (token) => this.endOf(token))
+    this.open = firstAfter(nowUs, this.open, (token) => this.beginOf(token))
+    this.steadyUs = Math.min(this.endOf(this.next), this.beginOf(this.open))
   }
 
   private beginOf(token: number): number {
@@ -67,4 +78,24 @@ export class Batch {
     const us = this.grant.endUs(token)
     return this.sentUs + Math.floor(us - us / CLOCK_DRIFT)
   }
+}
+
+/**
+ * The first number from `from` on whose time is still to come. Times never go back from one number to the next: of a million that have
+ * come a few are looked at.
+ */
+function firstAfter(nowUs: number, from: number, timeOf: (number: number) => number): number {
+  let low = from
+  let step = 1
+  while (timeOf(low + step - 1) <= nowUs) {
+    low += step
+    step *= 2
+  }
+  let high = low + step - 1
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    if (timeOf(middle) <= nowUs) low = middle + 1
+    else high = middle
+  }
+  return low
 }

@@ -31,7 +31,14 @@ export class KeyLease {
   readonly demand: LeaseDemand
   private readonly horizonUs: number
   private readonly batches: Batch[] = []
+  /** Tokens that may be spent, and those that may be now or later, before a time from which they are to be counted anew. */
+  private ready = 0
+  private left = 0
+  private countedUntilUs = Number.NEGATIVE_INFINITY
   private last: Answer | undefined
+  /** What the authority had left when it answered last, and when the key is as good as new there. */
+  private remainingThere = 0
+  private newAtUs = 0
   /** Asking before makes no sense. */
   private askUs = 0
   /** What was asked for until then is not to be spent any more; what was refused, not to be relied on. */
@@ -50,16 +57,11 @@ export class KeyLease {
 
   /** Spends so many tokens, if they are here. */
   spend(nowUs: number, cost: number): boolean {
-    if (this.isStillDenied(nowUs, cost) || this.readyAt(nowUs) < cost) return false
+    if (this.readyAt(nowUs) < cost) return false
     this.deniedUs = Number.NEGATIVE_INFINITY
-    let left = cost
-    for (const batch of this.batches) {
-      const tokens = Math.min(left, batch.readyAt(nowUs))
-      if (tokens === 0) continue
-      batch.drop(tokens)
-      left -= tokens
-      if (left === 0) break
-    }
+    this.ready -= cost
+    this.left -= cost
+    this.drop(cost)
     this.demand.spent(cost)
     return true
   }
@@ -113,6 +115,9 @@ export class KeyLease {
     this.demand.given(granted)
     if (grant.blockedUs > 0) this.batches.length = 0
     if (granted > 0) this.batches.push(new Batch(grant, sentUs, arrivedUs))
+    this.countedUntilUs = Number.NEGATIVE_INFINITY
+    this.remainingThere = grant.remaining
+    this.newAtUs = arrivedUs + grant.untilNewUs
     const isShort = granted < want && sentUs > this.reopenedUs
     this.last = { grant, atUs: arrivedUs, isShort }
     const afterUs = Math.min(Math.max(grant.askAfterUs, grant.blockedUs), LONGEST_UNASKED_HORIZONS * this.horizonUs)
@@ -125,12 +130,13 @@ export class KeyLease {
   }
 
   /** What is left of the key, here and where the lease came from, as far as is known. */
-  standing(nowUs: number): { readonly remaining: number; readonly resetAfterMs: number } {
-    const { last } = this
-    if (last === undefined) return { remaining: 0, resetAfterMs: 0 }
-    const sinceUs = nowUs - last.atUs
-    const resetAfterMs = Math.max(0, Math.ceil((last.grant.untilNewUs - sinceUs) / 1000))
-    return { remaining: last.grant.remaining + this.readyAt(nowUs), resetAfterMs }
+  remainingAt(nowUs: number): number {
+    return this.remainingThere + this.readyAt(nowUs)
+  }
+
+  /** Milliseconds until the key is as good as new, as far as is known. */
+  resetAfterMs(nowUs: number): number {
+    return nowUs < this.newAtUs ? Math.ceil((this.newAtUs - nowUs) / 1000) : 0
   }
 
   /** Whether it may be forgotten: nothing is held, and nothing known. */
@@ -146,6 +152,8 @@ export class KeyLease {
     this.deniedUs = Number.NEGATIVE_INFINITY
     this.refusedCost = 0
     this.last = undefined
+    this.remainingThere = 0
+    this.newAtUs = 0
     this.askUs = 0
   }
 
@@ -154,20 +162,43 @@ export class KeyLease {
     this.forgetDenial(nowUs)
     this.forgottenUs = nowUs
     this.batches.length = 0
+    this.countedUntilUs = Number.NEGATIVE_INFINITY
   }
 
+  /** Tokens that may be spent at a time. */
   readyAt(nowUs: number): number {
+    if (nowUs >= this.countedUntilUs) this.count(nowUs)
+    return this.ready
+  }
+
+  private count(nowUs: number): void {
     const { batches } = this
     let ready = 0
-    for (let i = 0; i < batches.length; i++) ready += (batches[i] as Batch).readyAt(nowUs)
-    while (batches[0]?.left === 0) batches.shift()
-    return ready
+    let left = 0
+    let untilUs = Number.POSITIVE_INFINITY
+    for (let i = 0; i < batches.length; i++) {
+      const batch = batches[i] as Batch
+      ready += batch.readyAt(nowUs)
+      if (batch.left === 0) batches.splice(i--, 1)
+      left += batch.left
+      untilUs = Math.min(untilUs, batch.untilChangeUs)
+    }
+    this.ready = ready
+    this.left = left
+    this.countedUntilUs = untilUs
   }
 
-  private get left(): number {
-    let left = 0
-    for (const batch of this.batches) left += batch.left
-    return left
+  /** From the oldest lease on; those that are used up are not kept. */
+  private drop(cost: number): void {
+    const { batches } = this
+    let missing = cost
+    for (let i = 0; missing > 0; i++) {
+      const batch = batches[i] as Batch
+      const tokens = Math.min(missing, batch.ready)
+      batch.drop(tokens)
+      missing -= tokens
+      if (batch.left === 0) batches.splice(i--, 1)
+    }
   }
 
   /** When what is held is enough for a cost, without those that would be void by then; `Infinity` when it never is. */

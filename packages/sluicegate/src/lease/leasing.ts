@@ -53,7 +53,8 @@ export function mostLeased(policy: Policy, leaseUs: number): number {
  * For how many microseconds, from the sending of the question, what an authority let pass at once may be spent: as long as a lease, and in
  * no other window.
  */
-export function goodForUs({ algorithm, windowMs }: Policy, { resetAfterMs }: Decision, leaseUs: number): number {
+export function goodForUs({ algorithm, windowMs, policies }: Policy, { resetAfterMs, parts }: Decision, leaseUs: number): number {
+  if (policies !== undefined) return Math.min(...policies.map((part, i) => goodForUs(part, parts?.[i] as Decision, leaseUs)))
   // Until the window ends, and of a sliding one until the next does; rounded up.
   const windowUs =
     { 'fixed-window': resetAfterMs - 1, 'sliding-window': resetAfterMs - windowMs - 1 }[algorithm as string] ?? Number.POSITIVE_INFINITY

@@ -4,6 +4,7 @@ import { settled } from 'sluicegate-testkit'
 import { PolicyError } from '../errors.js'
 import { manualClock, StoreError } from '../index.js'
 import { CallGuard } from './call-guard.js'
+import type { Recall } from './recall.js'
 
 const OUT = { name: 'StoreError', code: 'OUTAGE' }
 
@@ -25,6 +26,11 @@ function guardOver(clock = manualClock(), timeoutMs = 100) {
 
 const broken = (): Promise<never> => Promise.reject(new Error('ECONNRESET'))
 const silent = (): Promise<never> => new Promise(() => undefined)
+
+/** What was due is given up once the event loop has read what came. */
+async function turns(): Promise<void> {
+  for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve))
+}
 
 async function fails(guard: CallGuard, key: string, times = 1): Promise<void> {
   for (let i = 0; i < times; i++) await assert.rejects(guard.guarded(key, broken), OUT)
@@ -82,25 +88,6 @@ test('an error that comes too late is heard by nobody', async () => {
   assert.equal(guard.counts.failed, 1)
 })
 
-test('a process that stood still reads what came meanwhile before it calls that an outage', async () => {
-  // Its timer rings late: the time has moved on when it does.
-  const times = manualClock()
-  let stalledMs = 0
-  const clock = { nowMs: () => times.nowMs() + stalledMs, after: times.after }
-  const { guard } = guardOver(clock as typeof times)
-  let answer: (value: number) => void = () => undefined
-  const asked = guard.guarded('a', () => new Promise<number>((resolve) => (answer = resolve)))
-  stalledMs = 900
-  times.advance(100)
-  answer(5)
-  assert.equal(await asked, 5)
-  const unanswered = guard.guarded('a', silent)
-  stalledMs += 900
-  times.advance(100)
-  times.advance(1)
-  await assert.rejects(unanswered, OUT)
-})
-
 test('one server that is out leaves the others alone', async () => {
   const { guard, clock, events } = guardOver()
   await fails(guard, 'a1', 3)
@@ -136,7 +123,7 @@ test('a server that is given up is not asked, but by one call at a time after a 
   for (let ms = 0; ms < 1000; ms += 10) {
     clock.advance(10)
     for (let i = 0; i < 10; i++) guard.guarded('a', call).catch(() => undefined)
-    await settled()
+    await turns()
   }
   // Pauses of 50 to 100, 100 to 200, 200 to 400 ms, and 100 ms of silence each.
   assert.ok(asked >= 2 && asked <= 4, `${asked} calls`)
@@ -167,4 +154,59 @@ test('256 calls that are cut off together cost one short pause', async () => {
   await Promise.all(Array.from({ length: 256 }, () => assert.rejects(guard.guarded('a', broken), OUT)))
   assert.ok(guard.pausedMs('a') <= 100)
   assert.equal(guard.counts.givenUp, 1)
+})
+
+test('a call that was given up is recalled, and its client told', async () => {
+  const { guard, clock } = guardOver()
+  let recall: Recall | undefined
+  let told = 0
+  const asked = guard.guarded('a', (given) => {
+    recall = given
+    given.addEventListener('abort', () => told++)
+    return silent()
+  })
+  assert.equal(recall?.aborted, false)
+  clock.advance(100)
+  await assert.rejects(asked, OUT)
+  assert.deepEqual([recall?.aborted, told], [true, 1])
+})
+
+test('a client that listens no more is not told, and one that was answered is not recalled', async () => {
+  const { guard, clock } = guardOver()
+  let told = 0
+  const listener = (): void => {
+    told++
+  }
+  const written = guard.guarded('a', (recall) => {
+    recall.addEventListener('abort', listener)
+    recall.removeEventListener('abort', listener)
+    return silent()
+  })
+  const answered = guard.guarded('b', async (recall) => {
+    recall.addEventListener('abort', listener)
+    return 5
+  })
+  assert.equal(await answered, 5)
+  clock.advance(100)
+  await assert.rejects(written, OUT)
+  assert.equal(told, 0)
+})
+
+test('whatever a call does, its promise settles, and no timer is left', async () => {
+  const { guard, clock } = guardOver()
+  const throws = (): never => {
+    throw new Error('at once')
+  }
+  await assert.rejects(guard.guarded('a', throws), OUT)
+  await assert.rejects(
+    guard.guarded('b', () => Promise.reject(Object.create(null))),
+    OUT,
+  )
+  await assert.rejects(
+    guard.guarded('c', () => Promise.reject(undefined)),
+    OUT,
+  )
+  clock.advance(1000)
+  await turns()
+  assert.deepEqual([guard.counts.failed, guard.counts.timedOut], [3, 0])
 })

@@ -1,11 +1,11 @@
-import { Alarm, type Alert } from '../alarm.js'
 import type { Clock } from '../clock.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { Breaker } from './breaker.js'
+import { Deadlines } from './deadlines.js'
+import { type CallOutcome, GuardedCall } from './guarded-call.js'
+import type { Recall } from './recall.js'
 import { ShardLoad } from './shard-load.js'
 
-/** A timer that rings so much too late says that this process stood still. */
-const LATE_US = 5_000
 /** Where servers are not told apart, so many neighbouring slots have a breaker in common: a server has mostly neighbours. */
 const SLOTS_TOGETHER = 256
 
@@ -38,11 +38,13 @@ export interface CallEvents {
 
 const NOBODY: CallEvents = { outage: () => undefined, answered: () => undefined, charged: () => undefined }
 
+const nobody = (): void => undefined
+
 /**
  * Calls to whoever holds the true state, within bounded time: what takes longer has failed, and after failures in a row nobody is sent for
  * a while. Rejects with `OUTAGE`.
  */
-export class CallGuard {
+export class CallGuard implements CallOutcome<unknown> {
   readonly counts: CallCounts = { answered: 0, failed: 0, timedOut: 0, givenUp: 0, charged: 0 }
   events: CallEvents = NOBODY
   /** Where the calls go. */
@@ -50,70 +52,74 @@ export class CallGuard {
   private readonly places: CallPlaces
   private readonly clock: Clock
   private readonly timeoutMs: number
-  private readonly alarm: Alarm
+  private readonly deadlines: Deadlines
   /** One for each server, as far as they are told apart. */
   private readonly breakers = new Map<string | undefined, Breaker>()
-  private calls = 0
 
   constructor(places: CallPlaces, clock: Clock, timeoutMs: number) {
     this.places = places
     this.clock = clock
     this.timeoutMs = timeoutMs
-    this.alarm = new Alarm(clock, () => undefined)
+    this.deadlines = new Deadlines(clock, timeoutMs)
     this.load = new ShardLoad(
       (key) => places.serverOf(key),
       (key) => places.slotOf(key),
     )
   }
 
-  /** @param late is given an answer that comes after the caller was told that there is none. */
-  guarded<Answer>(key: string, call: () => Promise<Answer>, late: (answer: Answer) => void = () => undefined): Promise<Answer> {
+  /**
+   * @param call is given what tells it that it was given up.
+   * @param late is given an answer that comes after the caller was told that there is none.
+   * @param inTime is given any other.
+   */
+  guarded<Answer>(
+    key: string,
+    call: (recall: Recall) => Promise<Answer>,
+    late: (answer: Answer) => void = nobody,
+    inTime: (answer: Answer) => void = nobody,
+  ): Promise<Answer> {
     const server = this.guardedOf(key)
     const breaker = this.breakerOf(server)
-    const round = breaker.attempt(this.clock.nowMs())
+    const round = breaker.attempt(breaker.isOpen ? this.clock.nowMs() : 0)
     if (round === undefined) return Promise.reject(outage('is not asked for now, after failures in a row'))
     this.load.count(key)
     return new Promise((resolve, reject) => {
-      let isOver = false
-      const end = (): boolean => {
-        if (isOver) return false
-        isOver = true
-        this.alarm.clear(timer)
-        return true
+      const guarded = new GuardedCall<Answer>(this as CallOutcome<never>, server, round, resolve, reject, late, inTime)
+      this.deadlines.add(guarded)
+      try {
+        call(guarded).then(
+          (answer) => guarded.answer(answer),
+          (error) => guarded.fail(error),
+        )
+      } catch (error) {
+        guarded.fail(error)
       }
-      const fail = (error: StoreError): void => {
-        this.counts.failed++
-        if (breaker.failed(this.clock.nowMs(), round)) {
-          this.counts.givenUp++
-          this.events.outage(server, true)
-        }
-        reject(error)
-      }
-      const answered = (settle: () => void): void => {
-        this.counts.answered++
-        const wasOpen = breaker.succeeded()
-        settle()
-        if (wasOpen) this.events.outage(server, false)
-        this.events.answered()
-      }
-      const timer = this.timer(() => {
-        if (!end()) return
-        this.counts.timedOut++
-        fail(outage(`did not answer within ${this.timeoutMs} ms`))
-      })
-      call().then(
-        (answer) => (end() ? answered(() => resolve(answer)) : late(answer)),
-        (error) => {
-          if (!end()) return
-          if (error instanceof PolicyError) {
-            // Misuse: nobody was asked.
-            breaker.untried(round)
-            reject(error)
-          } else if (isRefusal(error)) answered(() => reject(error))
-          else fail(outage(messageOf(error), error))
-        },
-      )
     })
+  }
+
+  // What becomes of a call. Its caller is told first: whatever others make of it, he does not wait for them.
+
+  answered(call: GuardedCall<unknown>, answer: unknown): void {
+    this.deadlines.remove(call)
+    call.resolve(answer)
+    this.alive(call)
+  }
+
+  failed(call: GuardedCall<unknown>, error: unknown): void {
+    this.deadlines.remove(call)
+    if (error instanceof PolicyError) {
+      // Misuse: nobody was asked.
+      call.reject(error)
+      this.breakerOf(call.server).untried(call.round)
+    } else if (isRefusal(error)) {
+      call.reject(error)
+      this.alive(call)
+    } else this.out(call, outage(messageOf(error), error))
+  }
+
+  timedOut(call: GuardedCall<unknown>): void {
+    this.counts.timedOut++
+    this.out(call, outage(`did not answer within ${this.timeoutMs} ms`))
   }
 
   /** Milliseconds until the store is asked again about a key; 0 while it is. */
@@ -126,23 +132,18 @@ export class CallGuard {
     return this.breakerOf(this.guardedOf(key)).isSound
   }
 
-  /** Rings after the longest time that a call may take. */
-  private timer(ring: () => void): Alert {
-    const { alarm } = this
-    let isSecond = false
-    const timer: Alert = {
-      dueUs: 0,
-      order: 0,
-      place: -1,
-      ring: (nowUs) => {
-        if (isSecond || nowUs - timer.dueUs <= LATE_US) return ring()
-        // What came while this process stood still is still to be read.
-        isSecond = true
-        alarm.set(timer, nowUs + 1000, this.calls++)
-      },
-    }
-    alarm.set(timer, alarm.inUs(this.timeoutMs), this.calls++)
-    return timer
+  private alive({ server }: GuardedCall<unknown>): void {
+    this.counts.answered++
+    if (this.breakerOf(server).succeeded()) this.events.outage(server, false)
+    this.events.answered()
+  }
+
+  private out({ server, round, reject }: GuardedCall<unknown>, error: StoreError): void {
+    reject(error)
+    this.counts.failed++
+    if (!this.breakerOf(server).failed(this.clock.nowMs(), round)) return
+    this.counts.givenUp++
+    this.events.outage(server, true)
   }
 
   /** What fails together, as far as is known. */
@@ -173,5 +174,5 @@ function outage(what: string, cause?: unknown): StoreError {
 }
 
 function messageOf(error: unknown): string {
-  return `failed: ${error instanceof Error ? error.message : String(error)}`
+  return `failed: ${error instanceof Error ? error.message : typeof error}`
 }

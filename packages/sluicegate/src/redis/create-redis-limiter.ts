@@ -5,6 +5,8 @@ import { PolicyError } from '../errors.js'
 import { whyNotLeased } from '../lease/leasing.js'
 import type { AnswerOf } from '../permit.js'
 import type { Policy } from '../policy.js'
+import { ApartStore } from './apart-store.js'
+import { ApartVerbs } from './apart-verbs.js'
 import type { FleetLimiter } from './fleet-limiter.js'
 import { checkFleetOptions, checkOneOf, checkOptionNames, checkWithin, FLEET_OPTIONS, type FleetOptions } from './fleet-options.js'
 import { type FleetPorts, partsOver } from './fleet-parts.js'
@@ -13,7 +15,7 @@ import { RedisStore } from './redis-store.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
 import type { Store } from './store.js'
 import { StoreAuthority } from './store-authority.js'
-import { type StoreForm, storePoliciesOf } from './store-form.js'
+import { storePoliciesOf } from './store-form.js'
 import { type HashTag, StoreKeys } from './store-keys.js'
 import { StoreLimiter } from './store-limiter.js'
 import { StoreVerbs } from './store-verbs.js'
@@ -78,7 +80,7 @@ export function limiterOver(
   checkOptions(options)
   const { mode, timeoutMs = 100, lease = {} } = options
   const { horizonMs = 50 } = lease
-  const reason = policy.algorithm === 'all-of' ? undefined : whyNotLeased(policy, horizonMs)
+  const reason = whyNotLeased(policy, horizonMs)
   if (mode === 'leased' && reason !== undefined && policy.algorithm === 'concurrency') {
     throw new PolicyError('LEASE_UNSUPPORTED', 'mode', mode, `${reason}: use 'exact', or leave it out`)
   }
@@ -91,10 +93,17 @@ export function limiterOver(
 
 function storePorts(guard: GuardedStore): FleetPorts {
   const newPermit = permitNames()
+  const apart = new ApartStore(guard)
   return {
     guard,
-    verbsOf: (policy, leaseUs) => new StoreVerbs(guard, storePoliciesOf(policy, leaseUs), newPermit),
-    authorityOf: (policy, leaseUs) => new StoreAuthority(guard, storePoliciesOf(policy, () => leaseUs).forms[0] as StoreForm, leaseUs),
+    isTogether: (keys) => apart.isTogether(keys),
+    verbsOf: (policy, leaseUs, leases) => {
+      const policies = storePoliciesOf(policy, leaseUs)
+      if (leases === undefined || !policies.isAllOf) return new StoreVerbs(guard, policies, newPermit)
+      return new ApartVerbs(apart, policies, newPermit, leases)
+    },
+    authoritiesOf: (policy, leaseUs) =>
+      storePoliciesOf(policy, () => leaseUs).forms.map((form) => new StoreAuthority(guard, form, leaseUs)),
   }
 }
 

@@ -52,7 +52,10 @@ export interface FleetStats {
   readonly outages: number
   /** Tokens that callers got, from wherever. */
   readonly admittedTokens: number
-  /** Tokens that the store charged for takes, bookings and leases, as far as its answers came in time; those that came back are in it. */
+  /**
+   * Tokens that the store charged for takes, bookings and leases, as far as its answers came in time; those that came back are in it. Of
+   * leases of `allOf` it is the average over its policies.
+   */
   readonly chargedTokens: number
   /** Tokens that callers got without the store: all that the fleet can be over its policy by, as far as it is this process's doing. */
   readonly outageTokens: number

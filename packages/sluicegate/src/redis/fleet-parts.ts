@@ -2,22 +2,31 @@ import { checkedPolicy } from '../checked-policy.js'
 import type { Clock } from '../clock.js'
 import { PolicyError } from '../errors.js'
 import type { Authority } from '../lease/authority.js'
+import { LeaseTable } from '../lease/lease-table.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Policy } from '../policy.js'
 import { checkChange } from '../policy-change.js'
+import type { Beyond } from './beyond-leases.js'
 import type { CallGuard } from './call-guard.js'
 import type { FleetOptions } from './fleet-options.js'
 import type { FleetVerbs } from './fleet-verbs.js'
-import { LeasedTakes } from './leased-takes.js'
+import { LeasedAllOf } from './leased-all-of.js'
+import { type LeasedTakes, SingleLeasedTakes } from './leased-takes.js'
 import { Outage } from './outage.js'
 import type { StoreLimiter, StoreLimiterParts } from './store-limiter.js'
 
 /** Who holds the true state of a policy, and how it is asked: the two ports of a limiter, both behind one guard. */
 export interface FleetPorts {
   readonly guard: CallGuard
-  /** @param leaseUs the length of a lease of a policy, 0 where it is not leased. */
-  verbsOf(policy: Policy, leaseUs: (policy: Policy) => number): FleetVerbs
-  authorityOf(policy: Policy, leaseUs: number): Authority
+  /** Whether one call can charge keys together. */
+  isTogether(keys: readonly string[]): boolean
+  /**
+   * @param leaseUs the length of a lease of a policy, 0 where it is not leased.
+   * @param leases what takes of it, undefined where it is not leased as a whole.
+   */
+  verbsOf(policy: Policy, leaseUs: (policy: Policy) => number, leases: LeasedTakes | undefined): FleetVerbs
+  /** Who hands out tokens of a policy: of `allOf` for each of its parts. */
+  authoritiesOf(policy: Policy, leaseUs: number): readonly Authority[]
 }
 
 /** How a limiter over ports goes about it. */
@@ -38,14 +47,28 @@ export function partsOver(
   const { guard } = ports
   const { clock, horizonMs, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = settings
   const lengthUs = (part: Policy): number => (horizonMs > 0 && whyNotLeased(part, horizonMs) === undefined ? leaseUsOf(horizonMs) : 0)
-  const leaseUs = policy.algorithm === 'all-of' ? 0 : lengthUs(policy)
-  const beyond = {
-    take: (key: string, cost: number) => limiter().exactly(key, cost),
-    isOut: (key: string) => guard.pausedMs(key) > 0,
-    without: (key: string, cost: number) => without.take(key, cost, guard.pausedMs(key)),
+  const policies = policy.policies ?? [policy]
+  // Of several policies all are leased, or none.
+  const leaseUs = Math.min(...policies.map(lengthUs))
+  const beyond: Beyond = {
+    take: (key, cost) => limiter().calls.take(key, cost),
+    peek: (key, cost) => limiter().calls.peek(key, cost),
+    isTogether: (keys) => ports.isTogether(keys),
+    isOut: (key) => guard.pausedMs(key) > 0,
+    without: (key, cost) => limiter().calls.without(key, cost),
   }
-  const leases =
-    leaseUs > 0 ? new LeasedTakes({ policy, authority: ports.authorityOf(policy, leaseUs), beyond, clock, horizonMs, maxKeys }) : undefined
+  const charged = (tokens: number): void => {
+    guard.counts.charged += tokens / policies.length
+  }
+  const leasesOf = (): LeasedTakes => {
+    const authorities = ports.authoritiesOf(policy, leaseUs)
+    const tables = policies.map(
+      (part, i) => new LeaseTable({ policy: part, authority: authorities[i] as Authority, clock, horizonMs, maxKeys, charged }),
+    )
+    if (policy.policies === undefined) return new SingleLeasedTakes(tables[0] as LeaseTable, beyond, clock)
+    return new LeasedAllOf(policy, tables, beyond, clock)
+  }
+  const leases = leaseUs > 0 ? leasesOf() : undefined
   const remake = (changed: Policy): StoreLimiterParts => {
     const checked = checkedPolicy(changed)
     checkChanges(policy, checked)
@@ -56,7 +79,7 @@ export function partsOver(
   return {
     policy,
     store: guard,
-    verbs: ports.verbsOf(policy, lengthUs),
+    verbs: ports.verbsOf(policy, lengthUs, leases),
     outage: without,
     leases,
     leaseUs,

@@ -24,25 +24,25 @@ export class GuardedStore extends CallGuard implements Store {
     return this.store.slotOf(key)
   }
 
-  async ask(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer> {
+  ask(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer> {
     const { key, tokens } = requests[0] as StoreRequest
-    const answer = await this.guarded(
+    const charges = verb === 'take' || verb === 'reserve'
+    return this.guarded(
       key,
-      () => this.store.ask(verb, requests),
+      (recall) => this.store.ask(verb, requests, recall),
       (late) => this.undo(verb, requests, late),
+      (answer) => {
+        if (charges && allDone(answer)) this.counts.charged += tokens
+      },
     )
-    if ((verb === 'take' || verb === 'reserve') && answer.standings.every(({ done }) => done)) this.counts.charged += tokens
-    return answer
   }
 
-  async lease(form: StoreForm, key: string, want: number, horizonUs: number, least: number): Promise<StoreLease> {
-    const lease = await this.guarded(key, () => this.store.lease(form, key, want, horizonUs, least))
-    this.counts.charged += lease.ready + lease.later
-    return lease
+  lease(form: StoreForm, key: string, want: number, horizonUs: number, least: number): Promise<StoreLease> {
+    return this.guarded(key, (recall) => this.store.lease(form, key, want, horizonUs, least, recall))
   }
 
   private undo(verb: StoreVerb, requests: readonly StoreRequest[], answer: StoreAnswer): void {
-    if (verb === 'take' && answer.standings.every(({ done }) => done)) {
+    if (verb === 'take' && allDone(answer)) {
       const [{ tokens }] = requests as readonly [StoreRequest]
       this.events.charged(
         requests.map(({ key }) => key),
@@ -53,4 +53,8 @@ export class GuardedStore extends CallGuard implements Store {
     // Past the guard: the server has just answered. Should that not arrive, a permit ends by its time to live, and tokens stay booked.
     if (undoing !== undefined) this.store.ask(undoing.verb, undoing.requests).catch(() => undefined)
   }
+}
+
+function allDone({ standings }: StoreAnswer): boolean {
+  return standings.every(({ done }) => done)
 }

@@ -12,7 +12,7 @@ export interface Undoing {
  * How to take back what was done for a caller who had been told that there was no answer: a booking, or a permit, which nobody holds.
  * Tokens of a take stay spent: what of them flowed back since is not known, and whoever gave them back could give too much.
  */
-export function undoingOf(verb: StoreVerb, requests: readonly StoreRequest[], { nowUs, standings }: StoreAnswer): Undoing | undefined {
+export function undoingOf(verb: StoreVerb, requests: readonly StoreRequest[], { nowUs = 0, standings }: StoreAnswer): Undoing | undefined {
   if (!standings.every(({ done }) => done)) return undefined
   if (verb === 'take') {
     const permits = requests.filter(({ form }) => holdsPermits(form.policy))

@@ -5,7 +5,7 @@ import { fixedWindow, type Policy, slidingLog, tokenBucket } from '../index.js'
 import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
 import { createRedisLimiter, type FleetLimiter } from './index.js'
 
-// What the other verbs do to leases that are held, in this process and in another.
+// What the other verbs do to leases that are held in this process; what they do to those of others: leased-elsewhere.test.ts.
 
 let redis: OwnRedis
 let client: ReturnType<typeof createClient>
@@ -50,19 +50,6 @@ for (const policy of POLICIES) {
     assert.ok(!(again instanceof Promise), 'which is known from then on')
     await limiter.block('blocked', 0)
     assert.equal((await limiter.take('blocked')).allowed, true)
-  })
-
-  test(`${policy.algorithm}: another process spends no more than what it holds of a key that is blocked`, async () => {
-    using limiter = limiterOf(policy)
-    using other = limiterOf(policy)
-    await holdingTokens(other, 'elsewhere')
-    const { storeCalls } = other.stats()
-    await limiter.block('elsewhere', '1m')
-    let passed = 0
-    while (other.stats().storeCalls === storeCalls || (await other.take('elsewhere')).allowed) {
-      if ((await other.take('elsewhere')).allowed) passed++
-      assert.ok(passed <= 50, 'a lease at most')
-    }
   })
 
   test(`${policy.algorithm}: after a penalty nothing that was held is spent, and after a reset all is new`, async () => {

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.js'
-import type { Key } from '../limiter.js'
+import { partsOf } from '../key-name.js'
 import type { CallGuard } from './call-guard.js'
 import type { FleetVerbs } from './fleet-verbs.js'
 import type { LeasedTakes } from './leased-takes.js'
@@ -68,7 +68,7 @@ export class OutageAccount {
     while (this.isDue && !this.isClosed) {
       this.isDue = false
       const { outage, store } = this.parts()
-      const owed = outage.settle((key) => store.isSound(firstOf(key)))
+      const owed = outage.settle((key) => [...partsOf(key)].every((own) => store.isSound(own)))
       await Promise.all(Array.from({ length: TOLD_AT_ONCE }, () => this.tellEach(owed)))
     }
     const nowMs = this.clock.nowMs()
@@ -92,12 +92,8 @@ export class OutageAccount {
     } catch {
       // An outage again, or the server does not take it.
     }
-    leases?.forget(firstOf(key))
+    leases?.forget(key)
   }
-}
-
-function firstOf(key: Key): string {
-  return typeof key === 'string' ? key : (key[0] as string)
 }
 
 /** Lets others have their turn. */

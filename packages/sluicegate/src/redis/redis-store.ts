@@ -1,22 +1,22 @@
-import { PolicyError, StoreError } from '../errors.js'
+import { PolicyError } from '../errors.js'
 import { hashSlot } from './hash-slot.js'
+import type { Recall } from './recall.js'
 import { runScript } from './run-script.js'
 import type { ScriptRunner } from './script-runner.js'
 import { SCRIPTS } from './scripts.gen.js'
-import type { Store, StoreAnswer, StoreLease, StoreRequest, StoreStanding, StoreVerb } from './store.js'
+import type { Store, StoreAnswer, StoreLease, StoreRequest, StoreVerb } from './store.js'
 import type { StoreForm } from './store-form.js'
-import type { StoreKeys, StoreNames } from './store-keys.js'
+import type { StoreKeys } from './store-keys.js'
+import { answerIn, leaseIn } from './store-reply.js'
 
-const NUMBERS = 7
-const ANSWERS = 6
-const LEASE_ANSWERS = 9
 const WRONG_WINDOW = /WINDOW (\d+)/
 
 /** The state in Redis, moved by one script a call; what goes in and out of it is described in `lua/steps/parts.lua`. */
 export class RedisStore implements Store {
   private readonly runner: ScriptRunner
   private readonly keys: StoreKeys
-  private readonly names = new WeakMap<StoreForm, StoreNames>()
+  /** What the keys of a form begin with. */
+  private readonly names = new WeakMap<StoreForm, string>()
   /** How far the store's clock is ahead of this one, as far as a calendar showed. */
   private aheadUs = 0
   /** Who asks about a key asks for its slot several times. */
@@ -42,17 +42,16 @@ export class RedisStore implements Store {
     return this.lastSlot
   }
 
-  async ask(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer> {
-    this.checkSlots(requests)
-    return answerIn(await this.inItsWindow(() => this.run(verb, requests)), requests.length)
+  ask(verb: StoreVerb, requests: readonly StoreRequest[], recall?: Recall): Promise<StoreAnswer> {
+    const apart = this.whyApart(requests)
+    if (apart !== undefined) return Promise.reject(apart)
+    return this.inItsWindow(requests, () => this.run(verb, requests, recall))
   }
 
-  async lease(form: StoreForm, key: string, want: number, horizonUs: number, least: number): Promise<StoreLease> {
-    const { state, block } = this.namesOf(form)
-    const after = this.keys.after(key)
-    const args = ['lease', String(least), form.form, String(want), String(horizonUs), ...form.numbersAt(this.storeUs())]
+  lease(form: StoreForm, key: string, want: number, horizonUs: number, least: number, recall?: Recall): Promise<StoreLease> {
     const script = SCRIPTS[`lease ${form.form}` as keyof typeof SCRIPTS]
-    return this.inItsWindow(async () => leaseIn(await runScript(this.runner, script, [state + after, block + after], args)))
+    const args = (): string[] => [form.numbersAt(this.storeUs()), `${want} ${horizonUs} ${least}`]
+    return this.inItsWindow([{ form }], () => runScript(this.runner, script, [this.nameOf(form, key)], args(), leaseIn, recall))
   }
 
   private storeUs(): number {
@@ -60,78 +59,68 @@ export class RedisStore implements Store {
   }
 
   /** Once more, when nothing was done because the store's time is in a window of the calendar that it was not told of. */
-  private async inItsWindow<Answer>(call: () => Promise<Answer>): Promise<Answer> {
-    try {
-      return await call()
-    } catch (error) {
+  private inItsWindow<Answer>(about: readonly { readonly form: StoreForm }[], call: () => Promise<Answer>): Promise<Answer> {
+    if (about.every(({ form }) => form.policy.calendar === undefined)) return call()
+    return call().catch((error) => {
       const storeUs = error instanceof Error ? WRONG_WINDOW.exec(error.message)?.[1] : undefined
       if (storeUs === undefined) throw error
       this.aheadUs = Number(storeUs) - Date.now() * 1000
       return call()
-    }
+    })
   }
 
-  private run(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<unknown> {
-    const script = SCRIPTS[requests.length === 1 ? (requests[0] as StoreRequest).form.form : 'all-of']
+  private run(verb: StoreVerb, requests: readonly StoreRequest[], recall?: Recall): Promise<StoreAnswer> {
+    if (requests.length === 1) return this.runOne(verb, requests[0] as StoreRequest, recall)
     const keys: string[] = []
     const args: string[] = [verb]
     for (const request of requests) {
-      const { state, block } = this.namesOf(request.form)
-      const after = this.keys.after(request.key)
-      keys.push(state + after, block + after)
-      this.addArguments(args, verb, request)
+      const { form, key } = request
+      keys.push(this.nameOf(form, key))
+      args.push(form.form, form.numbersAt(this.storeUs()), requestText(verb, request))
     }
-    return runScript(this.runner, script, keys, args)
+    return runScript(this.runner, SCRIPTS['all-of'], keys, args, (reply) => answerIn(reply, requests.length), recall)
   }
 
-  private addArguments(args: string[], verb: StoreVerb, { form, tokens, mostUs, booking, permit }: StoreRequest): void {
-    const amount = verb === 'block' ? tokens : form.amountOf(tokens)
-    args.push(form.form, String(amount), String(booking?.atUs ?? mostUs ?? 0))
-    const end = args.length + NUMBERS
-    args.push(...form.numbersAt(this.storeUs()))
-    if (permit !== undefined && form.form === 'concurrency') args.push(permit)
-    if (booking !== undefined && form.form === 'rate')
-      args.push(String(booking.debt), String(form.amountOf(booking.cost)), String(booking.bookedUs))
-    else if (booking !== undefined && form.form === 'concurrency') args.push(String(booking.cost))
-    while (args.length < end) args.push('')
+  private runOne(verb: StoreVerb, request: StoreRequest, recall?: Recall): Promise<StoreAnswer> {
+    const { form, key } = request
+    const args = [form.numbersAt(this.storeUs()), requestText(verb, request)]
+    if (verb !== 'take') args.push(verb)
+    return runScript(this.runner, SCRIPTS[form.form], [this.nameOf(form, key)], args, answerOfOne, recall)
   }
 
-  private namesOf(form: StoreForm): StoreNames {
-    let names = this.names.get(form)
-    if (names === undefined) {
-      names = this.keys.before(form.form, form.name ?? form.policy.name)
-      this.names.set(form, names)
+  private nameOf(form: StoreForm, key: string): string {
+    let before = this.names.get(form)
+    if (before === undefined) {
+      before = this.keys.before(form.form, form.name ?? form.policy.name)
+      this.names.set(form, before)
     }
-    return names
+    return before + this.keys.after(key)
   }
 
-  private checkSlots(requests: readonly StoreRequest[]): void {
-    if (!this.runner.isCluster || requests.length === 1) return
+  private whyApart(requests: readonly StoreRequest[]): PolicyError | undefined {
+    if (!this.runner.isCluster || requests.length === 1) return undefined
     const [first, ...others] = new Set(requests.map(({ key }) => this.keys.tagOf(key)))
-    if (others.length === 0) return
+    if (others.length === 0) return undefined
     const mend = 'have no hash slot in common, so no server could charge them together: give hashTag, or the same key for all'
-    throw new PolicyError('CROSS_SLOT', 'key', [first, ...others], mend)
+    return new PolicyError('CROSS_SLOT', 'key', [first, ...others], mend)
   }
 }
 
-function answerIn(reply: unknown, count: number): StoreAnswer {
-  if (!Array.isArray(reply) || reply.length !== 1 + ANSWERS * count) throw new StoreError('OUTAGE', `the store answered ${typeof reply}`)
-  const standings: StoreStanding[] = []
-  for (let at = 1; at < reply.length; at += ANSWERS) {
-    standings.push({
-      done: Number(reply[at]) === 1,
-      debt: Number(reply[at + 1]),
-      blockedUs: Number(reply[at + 2]),
-      untilFreeUs: Number(reply[at + 3]),
-      untilNewUs: Number(reply[at + 4]),
-      waitUs: Number(reply[at + 5]),
-    })
-  }
-  return { nowUs: Number(reply[0]), standings }
+function answerOfOne(reply: unknown): StoreAnswer {
+  return answerIn(reply, 1)
 }
 
-function leaseIn(reply: unknown): StoreLease {
-  if (!Array.isArray(reply) || reply.length !== LEASE_ANSWERS) throw new StoreError('OUTAGE', `the store answered ${typeof reply}`)
-  const [, ready = 0, later = 0, debt = 0, blockedUs = 0, untilFreeUs = 0, untilNewUs = 0, laterUs = 0, endUs = 0] = reply.map(Number)
-  return { ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
+/** `<amount>`, or `<amount> <bound> <more>`. */
+function requestText(verb: StoreVerb, request: StoreRequest): string {
+  const { form, tokens, mostUs, booking } = request
+  const amount = String(verb === 'block' ? tokens : form.amountOf(tokens))
+  const more = moreOf(request)
+  if (mostUs === undefined && booking === undefined && more === '') return amount
+  return `${amount} ${booking?.atUs ?? mostUs ?? 0} ${more}`
+}
+
+function moreOf({ form, booking, permit = '' }: StoreRequest): string {
+  if (form.form === 'concurrency') return booking === undefined ? permit : `${permit} ${booking.cost}`
+  if (form.form !== 'rate' || booking === undefined) return ''
+  return `${booking.debt} ${form.amountOf(booking.cost)} ${booking.bookedUs}`
 }

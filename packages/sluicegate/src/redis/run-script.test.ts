@@ -18,15 +18,17 @@ function scriptOf(source: string): Script {
   return { source, sha1: createHash('sha1').update(source).digest('hex') }
 }
 
+const asIs = (reply: unknown): unknown => reply
+
 /** A runner that remembers what it sent. */
 function watched(runner: ScriptRunner): ScriptRunner & { readonly sent: string[] } {
   const sent: string[] = []
   return {
     ...runner,
     sent,
-    send: (key, command) => {
+    send: (key, command, recall) => {
       sent.push(command[0] as string)
-      return runner.send(key, command)
+      return runner.send(key, command, recall)
     },
   }
 }
@@ -40,7 +42,7 @@ for (const kind of SERVER_CLIENTS) {
     await using open = await kind.open([server])
     const runner = watched(runnerFor(open.client))
     const script = scriptOf(`return redis.call('INCR', KEYS[1]) -- ${kind.name}`)
-    const run = () => runScript(runner, script, [`flush ${kind.name}`], [])
+    const run = () => runScript(runner, script, [`flush ${kind.name}`], [], asIs)
     assert.equal(await run(), 1)
     assert.equal(await run(), 2)
     assert.deepEqual(runner.sent.splice(0), ['EVALSHA', 'EVAL', 'EVALSHA'])
@@ -61,11 +63,11 @@ for (const kind of SERVER_CLIENTS) {
       'BUSY a script runs',
       'WRONGTYPE of key',
     ]
-    await runScript(runner, script, [`loaded ${kind.name}`], ['ERR first']).catch(() => undefined)
+    await runScript(runner, script, [`loaded ${kind.name}`], ['ERR first'], asIs).catch(() => undefined)
     for (const error of errors) {
       runner.sent.length = 0
       const key = `${error} ${kind.name}`
-      await assert.rejects(runScript(runner, script, [key], [error]))
+      await assert.rejects(runScript(runner, script, [key], [error], asIs))
       assert.deepEqual(runner.sent, ['EVALSHA'], error)
       assert.equal(await server.ask('GET', (kind.keyPrefix ?? '') + key), '1')
     }
@@ -77,11 +79,38 @@ test('many calls that find a script unknown at once are each done once', async (
     await using open = await kind.open([server])
     const script = scriptOf(`return redis.call('INCR', KEYS[1]) -- at once, ${kind.name}`)
     const replies = await Promise.all(
-      Array.from({ length: 50 }, () => runScript(runnerFor(open.client), script, [`at once ${kind.name}`], [])),
+      Array.from({ length: 50 }, () => runScript(runnerFor(open.client), script, [`at once ${kind.name}`], [], asIs)),
     )
     assert.deepEqual(
       replies.map(Number).sort((a, b) => a - b),
       Array.from({ length: 50 }, (_, i) => i + 1),
     )
+  }
+})
+
+test('a script that the server does not know is not sent in full for somebody who has gone', async () => {
+  for (const kind of SERVER_CLIENTS) {
+    await using open = await kind.open([server])
+    const runner = watched(runnerFor(open.client))
+    let isUnknown = false
+    const recall = {
+      get aborted() {
+        return isUnknown
+      },
+      addEventListener: () => undefined,
+      removeEventListener: () => undefined,
+    }
+    const gone: ScriptRunner = {
+      ...runner,
+      send: (...call) =>
+        runner.send(...call).catch((error) => {
+          isUnknown = true
+          throw error
+        }),
+    }
+    const key = `gone ${kind.name}`
+    const script = scriptOf(`return redis.call('INCR', KEYS[1]) -- ${key}`)
+    await assert.rejects(runScript(gone, script, [key], [], asIs, recall))
+    assert.equal(await server.ask('EXISTS', (kind.keyPrefix ?? '') + key), '0')
   }
 })

@@ -1,3 +1,4 @@
+import type { Recall } from './recall.js'
 import type { ScriptRunner } from './script-runner.js'
 
 /** A script and the SHA-1 by which a server that has seen it knows it. */
@@ -9,21 +10,22 @@ export interface Script {
 /**
  * Runs a script: by its hash, and only when the server says that it does not know it, once in full. So scripts need no loading: a server
  * that forgot them (SCRIPT FLUSH, a failover, a restart) or never had them (a new shard) gets them with the first call.
+ *
+ * @param read what a reply says.
  */
-export async function runScript(
+export function runScript<Answer>(
   runner: ScriptRunner,
   { sha1, source }: Script,
   keys: readonly string[],
   args: readonly string[],
-): Promise<unknown> {
+  read: (reply: unknown) => Answer,
+  recall?: Recall,
+): Promise<Answer> {
   const key = keys[0] as string
-  const rest = [String(keys.length), ...keys, ...args]
-  try {
-    return await runner.send(key, ['EVALSHA', sha1, ...rest])
-  } catch (error) {
-    if (!isUnknownScript(error)) throw error
-    return runner.send(key, ['EVAL', source, ...rest])
-  }
+  return runner.send(key, ['EVALSHA', sha1, String(keys.length), ...keys, ...args], recall).then(read, (error) => {
+    if (!isUnknownScript(error) || recall?.aborted === true) throw error
+    return runner.send(key, ['EVAL', source, String(keys.length), ...keys, ...args], recall).then(read)
+  })
 }
 
 /** The server refused before it did anything. */

@@ -1,3 +1,5 @@
+import type { Recall } from './recall.js'
+
 /**
  * The one thing that is asked of a client: it brings a command to the server that holds `key`, follows redirects (MOVED, ASK), and
  * answers with the reply, integers as numbers.
@@ -12,7 +14,12 @@ export interface ScriptRunner {
   readonly isCluster: boolean
   /** The server of a key's hash slot, as far as the client tells. */
   serverOf(slot: number): string | undefined
-  send(key: string, command: readonly string[]): Promise<unknown>
+  /**
+   * @param command belongs to the client from then on.
+   * @param recall says when nobody waits any more: what was not written by then is not sent, and rejects. Without it the client's own time
+   * is as long as a command waits for a connection.
+   */
+  send(key: string, command: string[], recall?: Recall): Promise<unknown>
   /** `command` to each server that takes writes, for what is checked at the start. */
   sendToAll(command: readonly string[]): Promise<readonly unknown[]>
 }

@@ -17,8 +17,8 @@ export interface StoreForm {
   readonly name?: string
   /** What is asked for so many tokens. */
   amountOf(tokens: number): number
-  /** Its numbers, for a time in microseconds since the Unix epoch. */
-  numbersAt(us: number): readonly string[]
+  /** Its numbers, joined by spaces, for a time in microseconds since the Unix epoch. */
+  numbersAt(us: number): string
   /** What an answer means. */
   termsOf(times: CountTimes): Terms
 }
@@ -50,11 +50,9 @@ function storeFormOf(policy: Policy, leaseUs: number): StoreForm {
     case 'gcra':
       return rateForm(policy, leaseUs)
     case 'fixed-window':
-      return policy.calendar === undefined
-        ? windowForm('fixed-window', policy, String(usOf(policy)))
-        : calendarForm(policy, policy.calendar)
+      return policy.calendar === undefined ? windowForm('fixed-window', policy) : calendarForm(policy, policy.calendar)
     case 'sliding-log':
-      return windowForm('sliding-log', policy, String(leaseUs))
+      return windowForm('sliding-log', policy, leaseUs)
     case 'sliding-window':
     case 'concurrency':
       return windowForm(policy.algorithm, policy)
@@ -68,7 +66,7 @@ function rateForm(policy: Policy, leaseUs: number): StoreForm {
   const emission = emissionOf(policy)
   const { unitsPerToken, unitsPerUs } = emission
   const capacity = emission.capacity - leaseUs * unitsPerUs
-  const numbers = [unitsPerToken, unitsPerUs, capacity, emission.capacity].map(String)
+  const numbers = [unitsPerToken, unitsPerUs, capacity, emission.capacity].join(' ')
   const terms = new RateTerms(policy, capacity)
   const most = DEEPEST_DEBT_BURSTS * policy.burst + 1
   return {
@@ -80,8 +78,8 @@ function rateForm(policy: Policy, leaseUs: number): StoreForm {
   }
 }
 
-function windowForm(form: FormName, policy: Policy, ...more: readonly string[]): StoreForm {
-  const numbers = [String(policy.limit), String(usOf(policy)), ...more]
+function windowForm(form: FormName, policy: Policy, ...more: readonly number[]): StoreForm {
+  const numbers = [policy.limit, usOf(policy), ...more].join(' ')
   return counted(form, policy, () => numbers)
 }
 
@@ -89,19 +87,19 @@ function windowForm(form: FormName, policy: Policy, ...more: readonly string[]):
 function calendarForm(policy: Policy, calendar: Calendar): StoreForm {
   const name = `${calendar.unit}:${calendar.timeZone}`
   let now = minuteWindow(calendar, 0)
-  let numbers: readonly string[] = []
+  let numbers = ''
   return counted('fixed-window', policy, (us) => {
-    if (numbers.length === 0 || us < now.startUs || us >= now.endUs) {
+    if (numbers === '' || us < now.startUs || us >= now.endUs) {
       now = minuteWindow(calendar, us)
       const before = minuteWindow(calendar, now.startUs - 1)
       const after = minuteWindow(calendar, now.endUs)
-      numbers = [policy.limit, 0, name, before.startUs, now.startUs, now.endUs, after.endUs].map(String)
+      numbers = `${policy.limit} ${name}|${[before.startUs, now.startUs, now.endUs, after.endUs].join(' ')}`
     }
     return numbers
   })
 }
 
-function counted(form: FormName, policy: Policy, numbersAt: (us: number) => readonly string[]): StoreForm {
+function counted(form: FormName, policy: Policy, numbersAt: (us: number) => string): StoreForm {
   return { form, policy, amountOf: (tokens) => tokens, numbersAt, termsOf: (times) => new CountTerms(policy, times) }
 }
 

@@ -12,11 +12,10 @@ interface Named {
   readonly key: string
 }
 
-/** Every name that a key has in the store. */
-function namesOf({ prefix, form, policy, tag, key }: Named): string[] {
+/** The name of a key in the store. */
+function nameOf({ prefix, form, policy, tag, key }: Named): string {
   const keys = new StoreKeys(prefix, tag)
-  const { state, block } = keys.before(form, policy)
-  return [state, block].map((before) => before + keys.after(key))
+  return keys.before(form, policy) + keys.after(key)
 }
 
 /** As a server sees it. */
@@ -30,11 +29,9 @@ function taggedPart(name: string): string | undefined {
 }
 
 /** Few letters, all of which mean something to somebody, so that texts meet often. */
-const TRICKY = ['a', ':', '{', '}', '%', '.', '7', 'd', '2', '5', '\ud800', '\udc00', '\ufffd', '\u{1f600}', '\0', '-block']
+const TRICKY = ['a', ':', '{', '}', '%', '.', '7', 'd', '2', '5', '\ud800', '\udc00', '\ufffd', '\u{1f600}', '\0']
 const text = (maxLength: number) => fc.array(fc.constantFrom(...TRICKY), { minLength: 1, maxLength }).map((letters) => letters.join(''))
-const ascii = fc
-  .array(fc.constantFrom('a', ':', '{', '}', '%', '.', '-block'), { minLength: 1, maxLength: 4 })
-  .map((letters) => letters.join(''))
+const ascii = fc.array(fc.constantFrom('a', ':', '{', '}', '%', '.'), { minLength: 1, maxLength: 4 }).map((letters) => letters.join(''))
 const named: fc.Arbitrary<Named> = fc.record({
   prefix: text(3),
   form: fc.constantFrom('rate', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency'),
@@ -45,27 +42,24 @@ const named: fc.Arbitrary<Named> = fc.record({
 
 const RUNS = { numRuns: 20_000, seed: 20_260_101 }
 
-test('no two of prefix, form, policy, tag and key share a name, nor a state with a block', () => {
+test('no two of prefix, form, policy, tag and key share a name', () => {
   const seen = new Map<string, string>()
   fc.assert(
     fc.property(named, (one) => {
-      for (const [i, name] of namesOf(one).entries()) {
-        const owner = JSON.stringify([one.prefix, one.form, one.policy, one.tag ?? null, one.key, i])
-        const bytes = bytesOf(name)
-        assert.equal(seen.get(bytes) ?? owner, owner)
-        seen.set(bytes, owner)
-      }
+      const owner = JSON.stringify([one.prefix, one.form, one.policy, one.tag ?? null, one.key])
+      const bytes = bytesOf(nameOf(one))
+      assert.equal(seen.get(bytes) ?? owner, owner)
+      seen.set(bytes, owner)
     }),
     RUNS,
   )
 })
 
-test('a key by itself is its hash tag: its names share a slot, and others have one of their own', () => {
+test('a key by itself is its hash tag: it is in one slot under all policies, and others have one of their own', () => {
   fc.assert(
     fc.property(named, (one) => {
       const keys = new StoreKeys(one.prefix, one.tag)
-      const parts = new Set(namesOf(one).map(taggedPart))
-      assert.deepEqual([...parts], [keys.hashedOf(one.key)])
+      assert.equal(taggedPart(nameOf(one)), keys.hashedOf(one.key))
       assert.equal(keys.tagOf(one.key), one.tag ?? one.key)
     }),
     RUNS,
@@ -74,9 +68,7 @@ test('a key by itself is its hash tag: its names share a slot, and others have o
 
 test('names of ordinary keys can be read', () => {
   const keys = new StoreKeys('sluicegate')
-  const { state, block } = keys.before('rate', 'per user')
-  assert.equal(state + keys.after('user:42'), 'sluicegate:rate:per user:{user:42}')
-  assert.equal(block + keys.after('user:42'), 'sluicegate:rate-block:per user:{user:42}')
+  assert.equal(keys.before('rate', 'per user') + keys.after('user:42'), 'sluicegate:rate:per user:{user:42}')
   assert.equal(new StoreKeys('s', 'eu').after('user:42'), '{eu}user:42')
   assert.equal(new StoreKeys('s', (key: string) => key.slice(0, 4)).after('user:42'), '{user}user:42')
 })

@@ -5,18 +5,12 @@ export type HashTag = string | ((key: string) => string)
 
 const MOST_PREFIX = 100
 
-/** Where what a policy knows of a key stands: its state, and its block. */
-export interface StoreNames {
-  readonly state: string
-  readonly block: string
-}
-
 /**
- * Names in the store: `<prefix>:<form>:<policy>:{<key>}` for a state, `<prefix>:<form>-block:<policy>:{<key>}` for its block. What stands
- * between the braces decides the hash slot, so that both are on one server, and other keys elsewhere.
+ * Names in the store: `<prefix>:<form>:<policy>:{<key>}` for all that a policy knows of a key. What stands between the braces decides the hash
+ * slot: one key is on one server under all policies, and others elsewhere.
  *
- * No key or name is taken for another: escaped are `%`, in names `:` and braces, in keys what would end the tag, and lone surrogates,
- * which UTF-8 does not tell apart.
+ * No key or name is taken for another: escaped are `%`, lone surrogates, which UTF-8 does not tell apart, in names `:` and braces, and in
+ * keys what would end the tag.
  */
 export class StoreKeys {
   private readonly prefix: string
@@ -33,9 +27,8 @@ export class StoreKeys {
   }
 
   /** What names of a policy begin with. */
-  before(form: string, policy: string): StoreNames {
-    const name = escaped(policy, IN_NAMES)
-    return { state: `${this.prefix}:${form}:${name}:`, block: `${this.prefix}:${form}-block:${name}:` }
+  before(form: string, policy: string): string {
+    return `${this.prefix}:${form}:${escaped(policy, IN_NAMES)}:`
   }
 
   /** What names of a key end with. */
@@ -63,10 +56,12 @@ export class StoreKeys {
   }
 }
 
-const IN_NAMES = /[%:{}]/g
+const IN_NAMES = /[%:{}]|\p{Surrogate}/gu
 const IN_KEYS = /[%}]|\p{Surrogate}/gu
 
+/** To look first costs a fifth, and nearly all stays as it is. */
 function escaped(text: string, what: RegExp): string {
+  if (text.search(what) === -1) return text
   return text.replace(what, (character) => `%${character.charCodeAt(0).toString(16)}.`)
 }
 

@@ -1,15 +1,14 @@
 import { keysUnder } from '../all-of-keys.js'
-import { checkedCost, checkedTop, checkKey } from '../arguments.js'
+import { checkedCost, checkedTop } from '../arguments.js'
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { outages, tellDenial } from '../diagnostics.js'
+import { outages } from '../diagnostics.js'
 import type { Duration } from '../duration.js'
 import { StoreError } from '../errors.js'
 import type { HotKeys } from '../hot-keys.js'
 import { CLOCK_DRIFT } from '../lease/leasing.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy.js'
-import { TopLists } from '../top-lists.js'
 import { ownKey, type WaitRequest } from '../wait-request.js'
 import type { CallGuard } from './call-guard.js'
 import { FleetBooking } from './fleet-booking.js'
@@ -19,7 +18,9 @@ import type { LeasedTakes } from './leased-takes.js'
 import type { Outage } from './outage.js'
 import { OutageAccount } from './outage-account.js'
 import type { ShardLoads } from './shard-load.js'
+import { StoreOrOutage } from './store-or-outage.js'
 import { StoreWaiting, type WaitingDesk } from './store-waiting.js'
+import { ToldDecisions } from './told-decisions.js'
 
 /** What a limiter over a store is made of, all of one policy. */
 export interface StoreLimiterParts {
@@ -41,17 +42,17 @@ export interface StoreLimiterParts {
 
 /** The limiter over a store: from a lease where it can, else by one call; without the store as the caller chose. */
 export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
+  readonly calls: StoreOrOutage
   protected parts: StoreLimiterParts
-  private readonly lists: TopLists
+  private readonly decisions: ToldDecisions
   private readonly waiting: StoreWaiting<Decision>
   private readonly account: OutageAccount
   private isClosed = false
-  private admittedTokens = 0
-  private outageTokens = 0
 
   constructor(parts: StoreLimiterParts) {
     this.parts = parts
-    this.lists = new TopLists(parts.hotKeys)
+    this.calls = new StoreOrOutage(() => this.parts)
+    this.decisions = new ToldDecisions(parts.hotKeys)
     this.waiting = new StoreWaiting<Decision>(this, parts.clock, parts.maxWaiters)
     this.account = new OutageAccount(() => this.parts, parts.clock)
     parts.store.events = {
@@ -70,36 +71,33 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
     this.checkOpen()
     const tokens = checkedCost(cost)
     const { leases, policy } = this.parts
-    // What is leased has one key.
     if (leases === undefined) keysUnder(policy, key)
-    else checkKey(key)
     if (this.waiting.isQueued(key)) return this.refused(key, tokens)
-    const answer = leases !== undefined && typeof key === 'string' ? leases.take(key, tokens) : this.exactly(key, tokens)
-    return answer instanceof Promise ? answer.then((decision) => this.told(key, tokens, decision)) : this.told(key, tokens, answer)
+    const answer = leases === undefined ? this.calls.take(key, tokens) : leases.take(key, tokens)
+    return answer instanceof Promise ? this.toldLater(key, tokens, answer) : this.decisions.tell(key, tokens, answer)
   }
 
   peek(key: Key, cost = 1): Awaitable<Decision> {
     this.checkOpen()
-    const { verbs, outage } = this.parts
-    return this.unlessOut(verbs.peek(key, cost), () => outage.peek(key, cost, this.pausedMs(key)))
+    return this.calls.peek(key, cost)
   }
 
   wait(key: Key, options?: WaitOptions): Promise<Decision> {
     if (this.isClosed) return Promise.reject(closed())
     const own = ownKey(key)
-    return this.waiting.wait(own, options).then((decision) => this.told(own, options?.cost ?? 1, decision))
+    return this.toldLater(own, options?.cost ?? 1, this.waiting.wait(own, options))
   }
 
   async reserve(key: Key, cost: number): Promise<FleetReservation> {
     this.checkOpen()
-    const { verbs, outage } = this.parts
+    const { verbs } = this.parts
     const own = ownKey(key)
     const tokens = checkedCost(cost)
-    const booked = await this.unlessOut<Booked | Decision>(verbs.book(own, tokens, Number.POSITIVE_INFINITY), () =>
-      outage.take(own, tokens, this.pausedMs(own)),
+    const booked = await this.calls.unlessOut<Booked | Decision>(verbs.book(own, tokens, Number.POSITIVE_INFINITY), () =>
+      this.calls.without(own, tokens),
     )
     const booking = new FleetBooking(verbs, booked)
-    this.told(own, tokens, { ...booking.decision, allowed: booking.allowed })
+    this.decisions.tell(own, tokens, { ...booking.decision, allowed: booking.allowed })
     return booking
   }
 
@@ -141,9 +139,9 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
       outageDecisions: outage.decisions,
       timeouts: store.counts.timedOut,
       outages: store.counts.givenUp,
-      admittedTokens: this.admittedTokens,
-      chargedTokens: store.counts.charged,
-      outageTokens: this.outageTokens,
+      admittedTokens: this.decisions.admittedTokens,
+      chargedTokens: Math.round(store.counts.charged),
+      outageTokens: this.decisions.outageTokens,
       accountedTokens: this.account.tokens,
       leases: leases?.size ?? 0,
     }
@@ -151,7 +149,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
 
   hotKeys(n?: number): HotKeys {
     this.checkOpen()
-    return this.lists.top(n)
+    return this.decisions.top(n)
   }
 
   shards(n = 10): ShardLoads {
@@ -192,53 +190,25 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
   }
 
   waitWithout(request: WaitRequest): Promise<Decision> {
-    return this.parts.outage.wait(request, this.pausedMs(request.key))
+    return this.calls.waitWithout(request)
   }
 
-  /** One atomic call. */
-  exactly(key: Key, cost: number): Promise<Decision> {
-    const { verbs, outage } = this.parts
-    return this.unlessOut(verbs.take(key, cost), () => outage.take(key, cost, this.pausedMs(key)))
-  }
-
-  private refused(key: Key, cost: number): Promise<Decision> {
-    const { verbs, outage } = this.parts
-    const peeked = this.unlessOut(verbs.peek(key, cost), () => outage.peek(key, cost, this.pausedMs(key)))
-    return peeked.then((decision) => this.told(key, cost, verbs.refuse(decision)))
+  private async refused(key: Key, cost: number): Promise<Decision> {
+    const { verbs } = this.parts
+    return this.decisions.tell(key, cost, verbs.refuse(await this.calls.peek(key, cost)))
   }
 
   private async changed(key: Key, verb: (verbs: FleetVerbs) => Promise<Decision>, keepsTokens = false): Promise<Decision> {
     this.checkOpen()
     const { leases, verbs } = this.parts
     const decision = await verb(verbs)
-    for (const own of keysUnder(this.parts.policy, key)) leases?.forget(own, keepsTokens)
+    leases?.forget(key, keepsTokens)
     this.waiting.released(key)
     return decision
   }
 
-  private async unlessOut<Value>(asked: Promise<Value>, without: () => Value): Promise<Value> {
-    try {
-      return await asked
-    } catch (error) {
-      if (error instanceof StoreError && error.code === 'OUTAGE') return without()
-      throw error
-    }
-  }
-
-  private pausedMs(key: Key): number {
-    return this.parts.store.pausedMs(typeof key === 'string' ? key : (key[0] as string))
-  }
-
-  private told(key: Key, cost: number, decision: Decision): Decision {
-    this.lists.count(key, decision.allowed)
-    if (decision.allowed) this.admitted(cost, decision)
-    tellDenial(key, cost, decision)
-    return decision
-  }
-
-  private admitted(cost: number, { source }: Decision): void {
-    this.admittedTokens += cost
-    if (source === 'outage') this.outageTokens += cost
+  protected toldLater(key: Key, cost: number, answer: Promise<Decision>): Promise<Decision> {
+    return answer.then((decision) => this.decisions.tell(key, cost, decision))
   }
 
   private tellOutage(server: string | undefined, isOut: boolean): void {

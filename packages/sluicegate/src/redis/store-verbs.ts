@@ -1,5 +1,5 @@
-import { keysUnder } from '../all-of-keys.js'
-import { blockUs, checkedCost, checkedTokens } from '../arguments.js'
+import { keysFor } from '../all-of-keys.js'
+import { blockUs, checkedCost, checkedTokens, checkKey } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import type { Duration } from '../duration.js'
 import { holdsPermits } from '../empty-permit.js'
@@ -38,12 +38,13 @@ export class StoreVerbs implements FleetVerbs<StoreBooked> {
     return this.policies.forms.length
   }
 
-  async take(key: Key, cost: number): Promise<Decision> {
+  take(key: Key, cost: number): Promise<Decision> {
     const tokens = checkedCost(cost)
     const permit = this.permit()
-    const { standings } = await this.store.ask('take', this.requests(key, tokens, { permit }))
-    const decision = storeDecision('take', this.policies, standings, tokens)
-    return permit === undefined ? decision : this.held(decision, key, tokens, permit)
+    return this.store.ask('take', this.requests(key, tokens, permit)).then(({ standings }) => {
+      const decision = storeDecision('take', this.policies, standings, tokens)
+      return permit === undefined ? decision : this.held(decision, key, tokens, permit)
+    })
   }
 
   peek(key: Key, cost: number): Promise<Decision> {
@@ -59,7 +60,7 @@ export class StoreVerbs implements FleetVerbs<StoreBooked> {
   }
 
   charge(key: Key, tokens: readonly number[]): Promise<unknown> {
-    const requests = this.requests(key, 0, { permit: this.permit() })
+    const requests = this.requests(key, 0, this.permit())
     return this.store.ask(
       'penalize',
       requests.map((request, i) => ({ ...request, tokens: tokens[i] ?? 0 })),
@@ -80,7 +81,7 @@ export class StoreVerbs implements FleetVerbs<StoreBooked> {
     const permit = this.permit()
     // The parts of several would come due at different times.
     const bookedUs = this.policies.isAllOf ? 0 : Math.min(mostUs, ANY_US)
-    const answer = await this.store.ask('reserve', this.requests(key, tokens, { permit, mostUs: bookedUs }))
+    const answer = await this.store.ask('reserve', this.requests(key, tokens, permit, bookedUs))
     const { standings } = answer
     const decision = storeDecision('reserve', this.policies, standings, tokens)
     const allowed = standings.every(({ done }) => done)
@@ -104,7 +105,7 @@ export class StoreVerbs implements FleetVerbs<StoreBooked> {
 
   private async standingUnlessOut(key: Key, permit: string | undefined): Promise<StoreAnswer | undefined> {
     try {
-      return await this.store.ask('peek', this.requests(key, 1, { permit }))
+      return await this.store.ask('peek', this.requests(key, 1, permit))
     } catch (error) {
       if (error instanceof StoreError && error.code === 'OUTAGE') return undefined
       throw error
@@ -119,8 +120,8 @@ export class StoreVerbs implements FleetVerbs<StoreBooked> {
 
   /** Gives `tokens` of what was booked back, as much as is safe. */
   async giveBack({ key, cost, waitUs, answer, permit }: StoreBooked, tokens: number): Promise<Decision> {
-    const { nowUs, standings: booked } = answer
-    const requests = this.requests(key, tokens, { permit }).map((request, i) => ({
+    const { nowUs = 0, standings: booked } = answer
+    const requests = this.requests(key, tokens, permit).map((request, i) => ({
       ...request,
       booking: { cost, bookedUs: nowUs, atUs: nowUs + waitUs, debt: booked[i]?.debt ?? 0 },
     }))
@@ -131,14 +132,14 @@ export class StoreVerbs implements FleetVerbs<StoreBooked> {
   /** A decision, with what it holds. */
   held(decision: Decision, key: Key, cost: number, permit: string): StorePermit {
     return new StorePermit(decision, async (verb) => {
-      const requests = this.requests(key, cost, { permit }).filter(({ form }) => holdsPermits(form.policy))
+      const requests = this.requests(key, cost, permit).filter(({ form }) => holdsPermits(form.policy))
       const { standings } = await this.store.ask(verb, requests)
       return standings.every(({ done }) => done)
     })
   }
 
   private async answered(verb: StoreVerb, key: Key, tokens: number): Promise<Decision> {
-    const { standings } = await this.store.ask(verb, this.requests(key, tokens, { permit: this.permit() }))
+    const { standings } = await this.store.ask(verb, this.requests(key, tokens, this.permit()))
     return storeDecision(verb, this.policies, standings, tokens)
   }
 
@@ -146,16 +147,13 @@ export class StoreVerbs implements FleetVerbs<StoreBooked> {
     return this.holdsPermits ? this.newPermit() : undefined
   }
 
-  private requests(key: Key, tokens: number, more: { readonly permit: string | undefined; readonly mostUs?: number }): StoreRequest[] {
+  private requests(key: Key, tokens: number, permit: string | undefined, mostUs?: number): StoreRequest[] {
     const { forms, isAllOf } = this.policies
-    const keys = keysUnder(isAllOf ? { policies: forms.map(({ policy }) => policy) } : {}, key)
-    const { permit, mostUs } = more
-    return forms.map((form, i) => ({
-      form,
-      key: keys[i] as string,
-      tokens,
-      ...(mostUs === undefined ? {} : { mostUs }),
-      ...(permit === undefined ? {} : { permit }),
-    }))
+    const [form] = forms
+    if (!isAllOf) {
+      checkKey(key)
+      return [{ form: form as StoreForm, key, tokens, permit, mostUs }]
+    }
+    return keysFor(forms.length, key).map((own, i) => ({ form: forms[i] as StoreForm, key: own, tokens, permit, mostUs }))
   }
 }

@@ -1,3 +1,4 @@
+import type { Recall } from './recall.js'
 import type { StoreForm } from './store-form.js'
 
 export type StoreVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'cancel' | 'release' | 'heartbeat'
@@ -9,11 +10,11 @@ export interface StoreRequest {
   /** Of `block` microseconds. */
   readonly tokens: number
   /** Of `reserve` the longest wait in microseconds. */
-  readonly mostUs?: number
+  readonly mostUs?: number | undefined
   /** Of `cancel`. */
   readonly booking?: StoreBooking
   /** Of a permit: a name of its own, given by who takes it. */
-  readonly permit?: string
+  readonly permit?: string | undefined
 }
 
 /** What was booked, as giving it back needs to know. Times on the store's clock. */
@@ -31,15 +32,15 @@ export interface StoreStanding {
   /** In what the form counts. */
   readonly debt: number
   readonly blockedUs: number
-  /** Not of rates: microseconds until what was asked for, otherwise one token, would pass. */
+  /** Not of rates, nor of a take that passed: microseconds until what was asked for, otherwise one token, would pass. */
   readonly untilFreeUs: number
   readonly untilNewUs: number
   readonly waitUs: number
 }
 
 export interface StoreAnswer {
-  /** The store's time. */
-  readonly nowUs: number
+  /** The store's time; an ordinary take may leave it out. */
+  readonly nowUs?: number
   /** For each request. */
   readonly standings: readonly StoreStanding[]
 }
@@ -59,13 +60,14 @@ export interface StoreLease {
 /**
  * Who holds the true state. A call is one atomic step for all its requests, read on the store's clock: a take passes for all of them or
  * changes none. It rejects when the store cannot be reached or says no; then nobody knows whether it was done, and it is not tried again.
+ * What was recalled before it went out is not done.
  */
 export interface Store {
   /** Tokens for this process to spend by itself; which policies can be leased is said in `lua/`. */
-  lease(form: StoreForm, key: string, want: number, horizonUs: number, least: number): Promise<StoreLease>
+  lease(form: StoreForm, key: string, want: number, horizonUs: number, least: number, recall?: Recall): Promise<StoreLease>
   /** Which server holds a key, as far as that is known: one that fails says nothing of the others. */
   serverOf(key: string): string | undefined
   /** The hash slot of a key, of a cluster. */
   slotOf(key: string): number | undefined
-  ask(verb: StoreVerb, requests: readonly StoreRequest[]): Promise<StoreAnswer>
+  ask(verb: StoreVerb, requests: readonly StoreRequest[], recall?: Recall): Promise<StoreAnswer>
 }

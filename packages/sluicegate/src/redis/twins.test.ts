@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { savedTwinSeeds, seedsFrom, VECTOR_ALGORITHMS, versionedOracleFor } from 'sluicegate-testkit'
 import { compareTwins } from '../testing/compare-twins.js'
-import { withGivenTime } from '../testing/given-time.js'
+import { GIVEN, withGivenTime } from '../testing/given-time.js'
 import { ownRedis } from '../testing/own-redis.js'
 import { SCRIPTS } from './scripts.gen.js'
 
@@ -20,7 +20,7 @@ test('every script reads its time in one place, for which a given one can stand'
   for (const { source } of Object.values(SCRIPTS)) {
     const given = withGivenTime(source)
     assert.ok(!given.includes("'TIME'"))
-    assert.equal(given.length, source.length - "redis.call('TIME')".length + '{ 0, ARGV[#ARGV] }'.length + '00000000000000'.length)
+    assert.equal(given.length, source.length - "redis.call('TIME')".length + GIVEN.length + '00000000000000'.length)
   }
 })
 

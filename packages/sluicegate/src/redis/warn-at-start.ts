@@ -1,6 +1,6 @@
 import type { ScriptRunner } from './script-runner.js'
 
-/** Streams are trimmed by their times since 6.2. */
+/** `SET ... PXAT`, and streams trimmed by their times, are there since 6.2. */
 const OLDEST = [6, 2] as const
 
 /** A fault in how a server is set up: told once for each server and code, as a warning of the process. */

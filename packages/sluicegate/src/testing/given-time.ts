@@ -5,6 +5,8 @@ import { SCRIPTS } from '../redis/scripts.gen.js'
 /** What a script reads its time from, and how long beyond its state a key is kept. */
 const TIME = "redis.call('TIME')"
 const SLACK = 'local SLACK_MS = 1\n'
+/** Whatever else reads the arguments finds them as they were made. */
+export const GIVEN = '{ 0, table.remove(ARGV) }'
 /** For ever, as the server's clock, by which keys end, is not the one that is given. */
 const ENDLESS = 'local SLACK_MS = 100000000000000\n'
 
@@ -13,7 +15,7 @@ export function withGivenTime(source: string): string {
   for (const line of [TIME, SLACK]) {
     if (source.split(line).length !== 2) throw new Error(`a script has to say ${JSON.stringify(line)} once`)
   }
-  return source.replace(TIME, '{ 0, ARGV[#ARGV] }').replace(SLACK, ENDLESS)
+  return source.replace(TIME, GIVEN).replace(SLACK, ENDLESS)
 }
 
 const SHA1S: ReadonlyMap<string, string> = new Map(

@@ -18,7 +18,7 @@ export interface LeaseRules {
 /** Those of the library. */
 export const SOUND: LeaseRules = {
   name: 'sound',
-  numbersOf: (form) => form.numbersAt(0).map(Number),
+  numbersOf: (form) => form.numbersAt(0).split(' ').map(Number),
   grantOf: (grant) => grant,
   endsFromUs: (sentUs) => sentUs,
   beginsFromUs: (_sentUs, arrivedUs) => arrivedUs,
@@ -40,7 +40,7 @@ export const FAULTY: readonly (LeaseRules & { readonly forms: readonly StoreForm
     name: 'the whole burst is lent (tau instead of tau - L)',
     forms: ['rate'],
     numbersOf: ({ numbersAt }) => {
-      const [unitsPerToken = 0, unitsPerUs = 0, , whole = 0] = numbersAt(0).map(Number)
+      const [unitsPerToken = 0, unitsPerUs = 0, , whole = 0] = numbersAt(0).split(' ').map(Number)
       return [unitsPerToken, unitsPerUs, whole, whole]
     },
     // Tokens conform as early as the authority says.
@@ -78,7 +78,7 @@ export const FAULTY: readonly (LeaseRules & { readonly forms: readonly StoreForm
     name: 'a log counts from now instead of from the end of the lease',
     forms: ['sliding-log'],
     numbersOf: ({ numbersAt }) => {
-      const [limit = 0, windowUs = 0] = numbersAt(0).map(Number)
+      const [limit = 0, windowUs = 0] = numbersAt(0).split(' ').map(Number)
       return [limit, windowUs, 0]
     },
     grantOf: (grant, leaseUs) => ({ ...grant, endUs: () => leaseUs }),

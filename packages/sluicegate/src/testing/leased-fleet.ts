@@ -26,7 +26,9 @@ export function admissionsOf(reports: readonly (LeasedReport | undefined)[]): Ad
 }
 
 async function readyFor(job: LeasedJob): Promise<LeasedWorker> {
-  const child = fork(PROGRAM, ['leased-process'], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const { wallClock } = job
+  const faked = wallClock && { execPath: 'faketime', execArgv: ['--exclude-monotonic', '-f', wallClock, process.execPath] }
+  const child = fork(PROGRAM, ['leased-process'], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], ...faked })
   const ended = new Promise<undefined>((resolve) => child.once('exit', () => resolve(undefined)))
   const ready = new Promise<unknown>((resolve) => child.once('message', resolve))
   child.send(job)

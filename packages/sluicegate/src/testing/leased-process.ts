@@ -1,16 +1,22 @@
 import { createClient } from '@redis/client'
 import { policyOf, type SinglePolicySpec } from 'sluicegate-testkit'
+import { allOf } from '../all-of.js'
 import type { Clock } from '../clock.js'
+import type { Policy } from '../policy.js'
 import { limiterOver } from '../redis/create-redis-limiter.js'
 import type { FleetLimiter } from '../redis/fleet-limiter.js'
 import { RedisStore } from '../redis/redis-store.js'
 import { nodeRedisRunner } from '../redis/runners/node-redis.js'
 import { StoreKeys } from '../redis/store-keys.js'
+import { machineUs, type SeenTake, saturated, serverClock } from './saturation.js'
 
 /** What a process of a fleet does, for a while. */
 export interface LeasedJob {
   readonly url: string
   readonly spec: SinglePolicySpec
+  /** A second policy for each request, and a key for each of both. */
+  readonly also?: SinglePolicySpec
+  readonly keys?: readonly [string, string]
   readonly horizonMs?: number
   readonly cost?: number
   /** Requests a second, evenly; without it 64 a millisecond. */
@@ -21,6 +27,11 @@ export interface LeasedJob {
   readonly quietUntilMs?: number
   /** How far its clocks are off. */
   readonly clockOffMs?: number
+  /** How far its wall clock is off for all of its system calls, such as `+3m`. */
+  readonly wallClock?: string
+  readonly mode?: 'exact' | 'leased'
+  /** One caller who asks without a rest, judged by the clock of the server or of this machine. */
+  readonly saturates?: 'by the server' | 'by the machine'
 }
 
 /** What it reports in the end. Times are of the machine's monotonic clock, in microseconds. */
@@ -29,6 +40,10 @@ export interface LeasedReport {
   readonly requests: number
   readonly storeCalls: number
   readonly outageDecisions: number
+  /** Of one that saturates. */
+  readonly seen: readonly SeenTake[]
+  /** What its wall clock said when it was done. */
+  readonly wallMs: number
 }
 
 const AT_ONCE = 64
@@ -50,32 +65,39 @@ async function worked(job: LeasedJob): Promise<LeasedReport> {
   const client = createClient({ url: job.url })
   await client.connect()
   const clock = new ReadClock(clockOffMs)
-  const { spec, horizonMs = 50 } = job
+  const { horizonMs = 50, mode, saturates, forMs } = job
   const store = new RedisStore(nodeRedisRunner(client), new StoreKeys('leased'))
   const limiter = limiterOver(
     store,
-    policyOf(spec, { name: 'leased' }),
-    { lease: { horizonMs }, outage: 'closed', timeoutMs: 10_000 },
+    policyIn(job),
+    { ...(mode && { mode }), lease: { horizonMs }, outage: 'closed', timeoutMs: 10_000 },
     clock,
   )
   const begin = new Promise((resolve) => process.once('message', resolve))
   process.send?.('ready')
   await begin
-  const { admissions, requests } = await asked(limiter, clock, job)
+  const nowUs = saturates === 'by the server' ? serverClock(client) : machineUs
+  const seen = saturates === undefined ? [] : await saturated({ limiter, callers: 1, forMs, nowUs })
+  const { admissions, requests } = saturates === undefined ? await asked(limiter, clock, job) : { admissions: [], requests: seen.length }
   const { storeCalls, outageDecisions } = limiter.stats()
   client.destroy()
-  return { admissions, requests, storeCalls, outageDecisions }
+  return { admissions, requests, storeCalls, outageDecisions, seen, wallMs: Date.now() }
+}
+
+function policyIn({ spec, also }: LeasedJob): Policy {
+  const first = policyOf(spec, { name: 'leased' })
+  return also === undefined ? first : allOf([first, policyOf(also, { name: 'also' })])
 }
 
 async function asked(limiter: FleetLimiter, clock: ReadClock, job: LeasedJob) {
-  const { cost = 1, perSecond, forMs, first = 0, quietUntilMs = 0 } = job
+  const { cost = 1, perSecond, forMs, first = 0, quietUntilMs = 0, keys = KEY } = job
   const admissions: [number, number][] = []
   const startMs = performance.now()
   let requests = 0
   const ask = async (times: number): Promise<void> => {
     for (let i = 0; i < times; i++) {
       requests++
-      const { allowed } = await limiter.take(KEY, cost)
+      const { allowed } = await limiter.take(keys, cost)
       if (allowed) admissions.push([clock.readUs, cost])
     }
   }

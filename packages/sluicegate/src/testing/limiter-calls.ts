@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { Decision } from '../decision.js'
+import type { DenialEvent } from '../diagnostics.js'
 import type { Policy } from '../policy.js'
 import type { RedisLimiterOptions } from '../redis/create-redis-limiter.js'
 
@@ -16,8 +17,23 @@ export type LimiterAnswer =
   /** A decision that holds something, or a booking: what later calls are `of`. */
   | { readonly permit: number; readonly decision: Decision }
   | { readonly booking: number; readonly allowed: boolean; readonly waitMs: number; readonly decision: Decision }
-  /** `argument` is that of the call which it is about. */
-  | { readonly name: string; readonly code?: string; readonly option?: string; readonly message: string; readonly argument?: number }
+  | LimiterFailure
+
+/** An error: about an argument of the call, or else a value that can be sent. */
+export interface LimiterFailure {
+  readonly name: string
+  readonly code?: string
+  readonly option?: string
+  readonly message: string
+  readonly argument?: number
+  readonly value?: unknown
+}
+
+/** What goes back: the answer, and the denials that were told of meanwhile. */
+export interface LimiterMessage {
+  readonly answer: LimiterAnswer
+  readonly denials: readonly DenialEvent[]
+}
 
 /** What the hosting thread is started with. */
 export interface HostStart {

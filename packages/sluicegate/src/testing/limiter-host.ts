@@ -1,8 +1,10 @@
+import { subscribe } from 'node:diagnostics_channel'
 import { isDeepStrictEqual } from 'node:util'
 import { workerData } from 'node:worker_threads'
 import { createClient } from '@redis/client'
 import { type ManualClock, manualClock } from '../clock.js'
 import type { Decision } from '../decision.js'
+import type { DenialEvent } from '../diagnostics.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { limiterOver } from '../redis/create-redis-limiter.js'
 import type { FleetLimiter } from '../redis/fleet-limiter.js'
@@ -10,7 +12,7 @@ import { RedisStore } from '../redis/redis-store.js'
 import { nodeRedisRunner } from '../redis/runners/node-redis.js'
 import { StoreKeys } from '../redis/store-keys.js'
 import { GivenTime } from './given-time.js'
-import { type HostStart, type LimiterAnswer, type LimiterCall, SYMBOL } from './limiter-calls.js'
+import { type HostStart, type LimiterAnswer, type LimiterCall, type LimiterMessage, SYMBOL } from './limiter-calls.js'
 
 // A thread that hosts limiters over a store for another that waits for each answer: see synchronous-limiter.ts.
 
@@ -28,11 +30,16 @@ const client = createClient({ url })
 client.on('error', () => undefined)
 await client.connect()
 const hosted = new Map<string, Hosted>()
+const denials: DenialEvent[] = []
+subscribe('sluicegate:denial', (event) => {
+  const { policy, key, cost, decision } = event as DenialEvent
+  denials.push({ policy, key, cost, decision: plain(decision) })
+})
 const held: { readonly thing: object; readonly by: Hosted }[] = []
 
 calls.on('message', async (call: LimiterCall) => {
   const answer = await answerTo(call).catch((error) => failure(error, 'args' in call ? call.args : []))
-  calls.postMessage(answer)
+  calls.postMessage({ answer, denials: denials.splice(0) } satisfies LimiterMessage)
   Atomics.store(cell, 0, 1)
   Atomics.notify(cell, 0)
 })
@@ -67,10 +74,9 @@ function made(prefix: string, { policy, options }: Extract<LimiterCall, { make: 
   return { limiter: limiterOver(new RedisStore(time, new StoreKeys(prefix)), policy, options, clock), clock, time }
 }
 
-/** Of each policy the states, not the blocks. */
 async function keysOf(prefix: string): Promise<number> {
   const keys = (await client.sendCommand(['KEYS', `${prefix}:*`])) as unknown as readonly string[]
-  return keys.filter((key) => !/^[^:]*:[a-z-]*-block:/.test(key)).length
+  return keys.length
 }
 
 function answerOf(value: unknown, by: Hosted): LimiterAnswer {
@@ -91,7 +97,7 @@ function failure(error: unknown, args: readonly unknown[]): LimiterAnswer {
   if (error instanceof PolicyError) {
     const { name, code, option, message, value } = error
     const argument = args.findIndex((arg) => isDeepStrictEqual(arg, value) || (arg === SYMBOL && typeof value === 'symbol'))
-    return { name, code, option, message, argument }
+    return { name, code, option, message, argument, ...(typeof value === 'string' && { value }) }
   }
   if (error instanceof StoreError) return { name: error.name, code: error.code, message: error.message }
   return { name: 'Error', message: error instanceof Error ? `${error.message}\n${error.stack}` : String(error) }

@@ -1,11 +1,16 @@
 import { Random } from 'sluicegate-testkit'
+import { keysFor } from '../all-of-keys.js'
 import { type ManualClock, manualClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { StoreError } from '../errors.js'
-import type { Authority, Grant } from '../lease/authority.js'
+import type { Authority } from '../lease/authority.js'
+import { LeaseTable } from '../lease/lease-table.js'
 import { leaseUsOf } from '../lease/leasing.js'
+import type { Key } from '../limiter.js'
 import type { Policy } from '../policy.js'
-import { LeasedTakes } from '../redis/leased-takes.js'
+import type { Beyond } from '../redis/beyond-leases.js'
+import { LeasedAllOf } from '../redis/leased-all-of.js'
+import { type LeasedTakes, SingleLeasedTakes } from '../redis/leased-takes.js'
 import { type GrantOf, grantsOf } from '../redis/store-authority.js'
 import { type StoreForm, storePoliciesOf } from '../redis/store-form.js'
 import type { LeaseStep } from './lease-step.js'
@@ -29,15 +34,17 @@ export interface ManualAuthorityOptions {
   readonly processes?: number
   /** How long a message takes, one way; default none. */
   readonly delayMs?: number
+  /** Whether several policies' keys are on different servers. */
+  readonly isApart?: boolean
   /** Of what is random. */
   readonly seed?: number
 }
 
 /**
- * Takes of a leased policy over an authority that answers when a test says so, or at once, on one manual clock: the same step for each key
- * as in the histories of leases.
+ * Takes of a leased policy, or of several, over an authority that answers when a test says so, or at once, on one manual clock: the same step
+ * for each key as in the histories of leases.
  */
-export class ManualAuthority implements Authority {
+export class ManualAuthority {
   readonly clock: ManualClock = manualClock(1_000_000)
   /** Those of each process, and of the first. */
   readonly fleet: readonly LeasedTakes[]
@@ -50,44 +57,26 @@ export class ManualAuthority implements Authority {
   leases = 0
   atOnce = 0
   withoutStore = 0
+  /** Tokens that were lent. */
+  lent = 0
   readonly horizonUs: number
   readonly leaseUs: number
-  private readonly form: StoreForm
-  private readonly grantOf: GrantOf
+  private readonly options: ManualAuthorityOptions
+  private readonly forms: readonly StoreForm[]
+  private readonly grantsOf: readonly GrantOf[]
   private readonly steps = new Map<string, LeaseStep>()
   private readonly delayMs: number
 
-  constructor({ policy, horizonMs = 50, maxKeys = 1000, processes = 1, delayMs = 0, seed = 1 }: ManualAuthorityOptions) {
+  constructor(options: ManualAuthorityOptions) {
+    const { policy, horizonMs = 50, processes = 1, delayMs = 0, seed = 1 } = options
+    this.options = options
     this.horizonUs = horizonMs * 1000
     this.leaseUs = leaseUsOf(horizonMs)
     this.delayMs = delayMs
     const random = new Random(seed)
-    this.form = storePoliciesOf(policy, () => this.leaseUs).forms[0] as StoreForm
-    this.grantOf = grantsOf(this.form, this.leaseUs, () => random.fraction())
-    const answer = (allowed: boolean, source: Decision['source']): Decision => {
-      return {
-        allowed,
-        limit: policy.limit,
-        remaining: 0,
-        retryAfterMs: allowed ? 0 : 1,
-        resetAfterMs: 1_000_000,
-        policy: policy.name,
-        source,
-      }
-    }
-    const beyond = {
-      take: (key: string, cost: number): Promise<Decision> => {
-        this.atOnce++
-        return this.sent(key, cost, cost, () => answer(this.stepOf(key).take(this.nowUs, cost).allowed, 'store'))
-      },
-      isOut: () => this.isOut,
-      without: () => {
-        this.withoutStore++
-        return answer(false, 'outage')
-      },
-    }
-    const takes = (): LeasedTakes => new LeasedTakes({ policy, authority: this, beyond, clock: this.clock, horizonMs, maxKeys })
-    this.fleet = Array.from({ length: processes }, takes)
+    this.forms = storePoliciesOf(policy, () => this.leaseUs).forms
+    this.grantsOf = this.forms.map((form) => grantsOf(form, this.leaseUs, () => random.fraction()))
+    this.fleet = Array.from({ length: processes }, () => this.process())
     this.takes = this.fleet[0] as LeasedTakes
   }
 
@@ -95,29 +84,78 @@ export class ManualAuthority implements Authority {
     return Math.round(this.clock.nowMs() * 1000)
   }
 
-  lease(key: string, want: number, horizonUs: number, least: number): Promise<Grant> {
-    this.leases++
-    return this.sent(key, want, least, () => {
-      const lease = this.stepOf(key).lease(this.nowUs, want, least, horizonUs)
-      return this.grantOf(lease, horizonUs, least)
-    })
-  }
-
-  /** Somebody else takes. */
-  takeElsewhere(key: string, cost: number): boolean {
-    return this.stepOf(key).take(this.nowUs, cost).allowed
+  /** Somebody else takes, of the policy of that number. */
+  takeElsewhere(key: string, cost: number, part = 0): boolean {
+    return this.stepOf(part, key).take(this.nowUs, cost).allowed
   }
 
   /** Takes, and waits for the answer. */
-  async take(key: string, cost = 1): Promise<Decision> {
+  async take(key: Key, cost = 1): Promise<Decision> {
     return this.takes.take(key, cost)
   }
 
-  private stepOf(key: string): LeaseStep {
-    let step = this.steps.get(key)
+  private process(): LeasedTakes {
+    const { policy, horizonMs = 50, maxKeys = 1000 } = this.options
+    const { clock } = this
+    const tables = this.forms.map((form, part) => {
+      return new LeaseTable({ policy: form.policy, authority: this.authorityOf(part), clock, horizonMs, maxKeys })
+    })
+    if (policy.policies !== undefined) return new LeasedAllOf(policy, tables, this.beyond(), clock)
+    return new SingleLeasedTakes(tables[0] as LeaseTable, this.beyond(), clock)
+  }
+
+  private authorityOf(part: number): Authority {
+    return {
+      lease: (key, want, horizonUs, least) => {
+        this.leases++
+        return this.sent(key, want, least, () => {
+          const lease = this.stepOf(part, key).lease(this.nowUs, want, least, horizonUs)
+          this.lent += lease.ready + lease.later
+          return (this.grantsOf[part] as GrantOf)(lease, horizonUs, least)
+        })
+      },
+    }
+  }
+
+  private beyond(): Beyond {
+    return {
+      take: (key, cost) => {
+        this.atOnce++
+        return this.sent(String(key), cost, cost, () => this.answer(this.takenAtOnce(key, cost), 'store'))
+      },
+      peek: (key, cost) => this.sent(String(key), cost, cost, () => this.answer(this.untilFreeUs(key, cost) === 0, 'store')),
+      isTogether: () => !this.options.isApart,
+      isOut: () => this.isOut,
+      without: () => {
+        this.withoutStore++
+        return this.answer(false, 'outage')
+      },
+    }
+  }
+
+  private answer(allowed: boolean, source: Decision['source']): Decision {
+    const { limit, name, policies } = this.options.policy
+    const retryAfterMs = allowed ? 0 : 1
+    const decision: Decision = { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs: 1_000_000, policy: name, source }
+    return policies === undefined ? decision : { ...decision, parts: policies.map(() => decision) }
+  }
+
+  private takenAtOnce(key: Key, cost: number): boolean {
+    if (this.untilFreeUs(key, cost) > 0) return false
+    return keysFor(this.forms.length, key).every((own, part) => this.stepOf(part, own).take(this.nowUs, cost).allowed)
+  }
+
+  private untilFreeUs(key: Key, cost: number): number {
+    return Math.max(...keysFor(this.forms.length, key).map((own, part) => this.stepOf(part, own).untilFreeUs(this.nowUs, cost)))
+  }
+
+  private stepOf(part: number, key: string): LeaseStep {
+    const name = `${part} ${key}`
+    let step = this.steps.get(name)
     if (step === undefined) {
-      step = leaseStepOf(this.form, this.form.numbersAt(0).map(Number))
-      this.steps.set(key, step)
+      const form = this.forms[part] as StoreForm
+      step = leaseStepOf(form, form.numbersAt(0).split(' ').map(Number))
+      this.steps.set(name, step)
     }
     return step
   }

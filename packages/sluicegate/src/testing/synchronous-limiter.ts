@@ -1,13 +1,14 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import type { ManualClock } from '../clock.js'
 import type { Decision } from '../decision.js'
+import { denials } from '../diagnostics.js'
 import { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from '../errors.js'
 import type { BoundKey, Key, Limiter, LimiterStats } from '../limiter.js'
 import type { Permit } from '../permit.js'
 import type { Policy } from '../policy.js'
 import type { RedisLimiterOptions } from '../redis/create-redis-limiter.js'
 import type { Reservation } from '../reservation.js'
-import { type HostStart, type LimiterAnswer, type LimiterCall, SYMBOL } from './limiter-calls.js'
+import { type HostStart, type LimiterAnswer, type LimiterCall, type LimiterFailure, type LimiterMessage, SYMBOL } from './limiter-calls.js'
 
 const LONGEST_MS = 60_000
 
@@ -42,9 +43,11 @@ export class LimiterHost {
   ask(call: LimiterCall, args: readonly unknown[]): Exclude<LimiterAnswer, { name: string }> {
     this.calls.postMessage(call)
     this.untilAnswered()
-    const { message } = receiveMessageOnPort(this.calls) as { readonly message: LimiterAnswer }
-    if ('name' in message) throw errorIn(message, args)
-    return message
+    const { message } = receiveMessageOnPort(this.calls) as { readonly message: LimiterMessage }
+    const { answer } = message
+    for (const denial of message.denials) denials.publish(denial)
+    if ('name' in answer) throw errorIn(answer, args)
+    return answer
   }
 
   async stop(): Promise<void> {
@@ -60,13 +63,15 @@ export class LimiterHost {
   }
 }
 
-function errorIn(
-  { name, code, option, message, argument = -1 }: Extract<LimiterAnswer, { name: string }>,
-  args: readonly unknown[],
-): Error {
+function errorIn({ name, code, option, message, argument = -1, value }: LimiterFailure, args: readonly unknown[]): Error {
   if (name === 'StoreError') return new StoreError(code as StoreErrorCode, message)
   if (name !== 'PolicyError' || option === undefined) return new Error(message)
-  return new PolicyError(code as PolicyErrorCode, option, args[argument], message.slice(option.length + 2).replace(/ \(got .*$/s, ''))
+  return new PolicyError(
+    code as PolicyErrorCode,
+    option,
+    argument < 0 ? value : args[argument],
+    message.slice(option.length + 2).replace(/ \(got .*$/s, ''),
+  )
 }
 
 /** What of {@link Limiter} a limiter over a store has, each verb answered at once. */

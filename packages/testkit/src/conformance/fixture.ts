@@ -25,6 +25,8 @@ export interface StoreTraits {
   readonly furthestBackMs: number
   /** How much of the long random runs is made, above 0 to 1: the whole of them is for a store that answers within microseconds. */
   readonly share: number
+  /** Whether a key is carried over to another policy when it is next touched, and the policy stays known by its name. */
+  readonly updatesLazily: boolean
 }
 
 export interface Fixtures {

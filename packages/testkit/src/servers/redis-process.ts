@@ -7,6 +7,9 @@ import { freePorts } from './free-ports.js'
 import { redisCli } from './redis-cli.js'
 import { until } from './until.js'
 
+/** A server to test on, by name or path: `redis-server` unless the environment names another that speaks the same, such as `valkey-server`. */
+const SERVER = process.env.SLUICEGATE_REDIS_SERVER ?? 'redis-server'
+
 /** Servers that still run when this process ends, for whatever reason, end with it. */
 const running = new Set<ChildProcess>()
 process.once('exit', () => {
@@ -20,7 +23,7 @@ export interface RedisProcessOptions {
   readonly args?: readonly string[]
   /** A file of settings, which the server may write to. */
   readonly file?: string
-  /** `redis-server` (default) or another that speaks the same, such as `valkey-server`. */
+  /** Another program than the one that all are tested on. */
   readonly command?: string
 }
 
@@ -52,7 +55,7 @@ export class RedisProcess {
   /** Starts it, or starts it again after {@link kill}: with what it had on disk, which is nothing unless `args` say so. */
   async start(): Promise<void> {
     const { port } = this
-    const { args = [], file, command = 'redis-server' } = this.options
+    const { args = [], file, command = SERVER } = this.options
     // A sentinel keeps nothing, and knows none of these settings.
     const kept = file === undefined ? ['--save', '', '--appendonly', 'no'] : []
     const own = [...(file === undefined ? [] : [file]), '--port', String(port), '--bind', this.host, '--dir', this.folder, ...kept]

@@ -53,6 +53,12 @@ export class RedisSentinel {
     throw new Error('no sentinel knows a primary')
   }
 
+  /** Whether all sentinels see a primary, a replica and each other, all well. */
+  async isReady(): Promise<boolean> {
+    const infos = await Promise.all(this.sentinels.map((sentinel) => sentinel.ask('INFO', 'sentinel').catch(() => '')))
+    return infos.every((info) => info.includes('status=ok') && info.includes('slaves=1,sentinels=3'))
+  }
+
   async stop(): Promise<void> {
     await Promise.all([...this.sentinels, ...this.servers].map((server) => server.stop()))
     rmSync(this.folder, { recursive: true, force: true })
@@ -60,11 +66,6 @@ export class RedisSentinel {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop()
-  }
-
-  private async isReady(): Promise<boolean> {
-    const infos = await Promise.all(this.sentinels.map((sentinel) => sentinel.ask('INFO', 'sentinel')))
-    return infos.every((info) => info.includes('status=ok') && info.includes('slaves=1,sentinels=3'))
   }
 }
 

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createCluster } from '@redis/client'
 import { RedisCluster, type RedisProcess, SlotMove, until } from 'sluicegate-testkit'
+import { allOf } from '../../all-of.js'
+import { gcra } from '../../rate-policy.js'
 import { CLUSTER_CLIENTS } from '../../testing/redis-clients.js'
 import { fixedWindow } from '../../window-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
@@ -90,22 +92,43 @@ for (const kind of CLUSTER_CLIENTS) {
     await until('the new server is known', async () => (await runner.send(key, ['EVAL', INCREMENT, '1', key])) === 2)
   })
 
-  test(`while its slot moves a key is asked for again by ${name}, and is charged once`, async () => {
+  test(`while its slot moves an ordinary take is refused by no server, wherever the key is, with ${name}`, async () => {
     await using open = await kind.open(cluster.roots)
-    const limiter = createRedisLimiter(policy, { client: open.client, prefix: name, ...NO_HASTE })
+    const limiter = createRedisLimiter(policy, { client: open.client, prefix: name, ...NO_HASTE, hashTag: freshKey('').key })
+    const slot = hashSlot(`fresh ${keys - 1}`)
+    const before = await triedAgain()
+    assert.equal((await limiter.take('known')).remaining, 999)
+    await limiter.block('blocked', '1m')
+    const move = await SlotMove.begin(cluster, slot, await otherThan(await cluster.primaryOf(slot)))
+    for (const step of [() => move.moveKeys(), () => move.end(), () => undefined]) {
+      for (const key of ['known', 'new']) assert.deepEqual((await limiter.take(key)).source, 'store')
+      assert.equal((await limiter.take('blocked')).allowed, false)
+      await step()
+    }
+    assert.deepEqual([(await limiter.peek('known')).remaining, (await limiter.peek('new')).remaining], [996, 997])
+    assert.equal(await triedAgain(), before)
+  })
+
+  test(`while its slot moves a key of several policies is asked for again by ${name}, and is charged once`, async () => {
+    await using open = await kind.open(cluster.roots)
+    const options = { client: open.client, prefix: name, ...NO_HASTE }
+    const [first, both] = [policy, allOf([policy, gcra({ limit: 1000, window: '1d', name: 'rate' })])].map((each) =>
+      createRedisLimiter(each, options),
+    )
+    assert.ok(first && both)
     const { key } = freshKey('')
     const slot = hashSlot(key)
-    const holder = await cluster.primaryOf(slot)
-    assert.equal((await limiter.take(key)).remaining, 999)
-    const move = await SlotMove.begin(cluster, slot, await otherThan(holder))
-    const [before] = await refusals()
-    const taken = limiter.take(key)
-    await until('it was refused and asked for again', async () => ((await refusals())[0] as number) >= (before as number) + 2)
+    assert.equal((await first.take(key)).remaining, 999)
+    const move = await SlotMove.begin(cluster, slot, await otherThan(await cluster.primaryOf(slot)))
+    const before = await triedAgain()
+    // The key of one policy is still here, and that of the other, which is new, would be there.
+    const taken = both.take(key)
+    await until('it was refused and asked for again', async () => (await triedAgain()) >= before + 2)
     await move.moveKeys()
     await move.end()
     const { source } = await taken
     const spent = source === 'store' ? 2 : 1
-    assert.equal((await limiter.take(key)).remaining, 999 - spent)
+    assert.equal((await first.take(key)).remaining, 999 - spent)
   })
 }
 
@@ -128,9 +151,8 @@ test('what node-redis keeps for a server that cannot be reached is dropped by it
   client.destroy()
 })
 
-/** Scripts that were refused, by all servers. */
-async function refusals(): Promise<number[]> {
-  const stats = await Promise.all(cluster.nodes.map((node) => node.ask('INFO', 'commandstats')))
-  const counts = stats.map((text) => Number(/cmdstat_evalsha:.*rejected_calls=(\d+)/.exec(text)?.[1] ?? 0))
-  return [counts.reduce((sum, count) => sum + count, 0)]
+/** How often all servers said TRYAGAIN. */
+async function triedAgain(): Promise<number> {
+  const stats = await Promise.all(cluster.nodes.map((node) => node.ask('INFO', 'errorstats')))
+  return stats.reduce((sum, text) => sum + Number(/errorstat_TRYAGAIN:count=(\d+)/.exec(text)?.[1] ?? 0), 0)
 }

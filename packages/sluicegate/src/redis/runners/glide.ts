@@ -19,7 +19,7 @@ export function glideRunner(client: GlideClient): ScriptRunner {
     client: 'valkey-glide',
     isCluster,
     serverOf: () => undefined,
-    send: (_key, command) => client.customCommand([...command]),
+    send: (_key, command) => client.customCommand(command),
     sendToAll: async (command) => {
       if (!isCluster) return [await client.customCommand([...command])]
       const replies = (await client.customCommand([...command], { route: 'allPrimaries' })) as readonly { readonly value: unknown }[]

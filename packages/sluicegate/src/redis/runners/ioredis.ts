@@ -1,3 +1,4 @@
+import type { Recall } from '../recall.js'
 import type { ScriptRunner } from '../script-runner.js'
 
 /** What is used of ioredis: `new Redis()`, also with `sentinels`, or `new Cluster()`. */
@@ -14,14 +15,17 @@ export interface IoredisClient {
 /** A command of ioredis, as far as it is used. */
 interface Command {
   readonly promise: Promise<unknown>
+  resolve: (reply: unknown) => void
   reject: (error: Error) => void
   toWritable(socket: Socket): string | Uint8Array
 }
 
-/** One that is guarded: whether it went out as a PING, whether it may go out as itself, and what its rejection leads to. */
+/** One that is guarded: whether it may go out as itself, whether it went out as a PING instead, and what its end leads to. */
 interface GuardedCommand extends Command {
-  readonly isLost: boolean
+  recall: Recall | undefined
   maySend: boolean
+  isLost: boolean
+  resolution: Command['resolve']
   rejection: Command['reject']
 }
 
@@ -45,19 +49,20 @@ export function isIoredis(client: unknown): client is IoredisClient {
 
 /**
  * After a lost connection ioredis sends again what was in flight, though the server may have carried it out. However the client was told
- * to behave, nothing of this is charged twice: a command that comes up for the wire once more goes out as a PING, and rejects.
+ * to behave, nothing of this is charged twice: a command that comes up for the wire once more goes out as a PING, and rejects. So does one
+ * that was recalled while it waited for a connection.
  */
 export function ioredisRunner(client: IoredisClient): ScriptRunner {
   const Command = sentOnce(commandClassOf(client))
   const { keyPrefix } = client.options as { readonly keyPrefix?: string }
-  const sendTo = (target: IoredisClient, [name = '', ...args]: readonly string[]): Promise<unknown> => {
-    const command = new Command(name, args, { replyEncoding: 'utf8', keyPrefix })
+  const options = { replyEncoding: 'utf8', keyPrefix }
+  const sendTo = (target: IoredisClient, words: readonly string[], recall?: Recall): Promise<unknown> => {
+    const command = new Command(words[0] as string, words.slice(1), options)
+    command.recall = recall
+    const sent = target.sendCommand(command as never)
     // The promise that counts is the command's own.
-    Promise.resolve(target.sendCommand(command as never)).catch(() => undefined)
-    return command.promise.then((reply) => {
-      if (command.isLost) throw new Error('the connection was lost before the reply came')
-      return reply
-    })
+    if (sent !== command.promise) Promise.resolve(sent).catch(() => undefined)
+    return command.promise
   }
   const nodes = (): readonly IoredisClient[] => client.nodes?.('master') ?? [client]
   return {
@@ -65,7 +70,7 @@ export function ioredisRunner(client: IoredisClient): ScriptRunner {
     isCluster: client.isCluster === true,
     // What it knows of slots is its own affair, and may change its shape.
     serverOf: (slot) => client.slots?.[slot]?.[0],
-    send: (_key, command) => sendTo(client, command),
+    send: (_key, command, recall) => sendTo(client, command, recall),
     sendToAll: async (command) => {
       // A cluster knows its nodes from its first command on.
       if (nodes().length === 0) await sendTo(client, ['PING'])
@@ -77,18 +82,27 @@ export function ioredisRunner(client: IoredisClient): ScriptRunner {
 /** Commands of a class of the client that go out once, and then as a PING. */
 function sentOnce(Base: CommandClass): new (...args: ConstructorParameters<CommandClass>) => GuardedCommand {
   class SentOnce extends Base {
-    isLost = false
+    recall: Recall | undefined = undefined
     maySend = true
+    isLost = false
 
     override toWritable(socket: Socket): string | Uint8Array {
-      this.isLost = !this.maySend
+      this.isLost = !this.maySend || this.recall?.aborted === true
       this.maySend = false
       gather(socket)
       return this.isLost ? PING : super.toWritable(socket)
     }
   }
-  // The client sets it as it makes a command; a cluster puts a function of its own here, which sends the command elsewhere. On the prototype:
-  // to define it for each command costs as much as to make one.
+  // The client sets both as it makes a command; a cluster puts a function of its own for the second, which sends the command elsewhere. On
+  // the prototype: to define them for each command costs as much as to make one.
+  Object.defineProperty(SentOnce.prototype, 'resolve', {
+    get(this: GuardedCommand) {
+      return this.isLost ? () => this.reject(new Error('the connection was lost before the reply came')) : this.resolution
+    },
+    set(this: GuardedCommand, next: Command['resolve']) {
+      this.resolution = next
+    },
+  })
   Object.defineProperty(SentOnce.prototype, 'reject', {
     get(this: GuardedCommand) {
       const current = this.rejection

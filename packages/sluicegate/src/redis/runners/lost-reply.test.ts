@@ -1,27 +1,41 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { Redis } from 'ioredis'
-import { FaultProxy, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
-import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '../../testing/redis-clients.js'
+import { FaultProxy, freePorts, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS, sentinelClients } from '../../testing/redis-clients.js'
 import { fixedWindow } from '../../window-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { hashSlot } from '../hash-slot.js'
 
 let server: RedisProcess
 let front: FaultProxy
+/** Sends its clients to the proxy. */
+let sentinel: RedisProcess
+const folder = mkdtempSync(join(tmpdir(), 'sluicegate-lost-reply-'))
 let cluster: RedisCluster
 before(async () => {
   server = await RedisProcess.start()
   front = await FaultProxy.before(server)
+  const file = join(folder, 'sentinel.conf')
+  writeFileSync(file, `sentinel monitor front ${front.host} ${front.port} 1\nsentinel down-after-milliseconds front 600000\n`)
+  const [port = 0] = await freePorts(1)
+  sentinel = await RedisProcess.start({ port, file, args: ['--sentinel'] })
   cluster = await RedisCluster.start({ replicas: 0 })
   await cluster.behindProxies()
 })
-after(() => Promise.all([front.stop(), server.stop(), cluster.stop()]))
+after(async () => {
+  await Promise.all([front.stop(), server.stop(), sentinel.stop(), cluster.stop()])
+  rmSync(folder, { recursive: true })
+})
 
 const LIMIT = 1000
 const policy = fixedWindow({ limit: LIMIT, window: '1d', name: 'day' })
 const NO_HASTE = { mode: 'exact', outage: 'closed', timeoutMs: 60_000 } as const
 const AT_ONCE = 5
+const ONE_BY_ONE: ReadonlySet<string> = new Set(['a pool of node-redis', 'node-redis with sentinels'])
 
 interface Way {
   readonly roots: readonly Address[]
@@ -46,8 +60,8 @@ const ENDS = {
 }
 
 function chargesOnce(kind: ClientKind, key: string, way: () => Promise<Way>): void {
-  // A pool has a connection or two at first, and none can be added then.
-  const arriving = kind.name.includes('pool') ? 1 : AT_ONCE
+  // A pool has a connection or two at first, and none can be added then; with sentinels the client's pool is one connection.
+  const arriving = ONE_BY_ONE.has(kind.name) ? 1 : AT_ONCE
   for (const [how, end] of Object.entries(ENDS)) {
     test(`a call of ${kind.name} whose reply is lost when the connection ${how} is one charge, never two`, async () => {
       const { roots, server, proxy } = await way()
@@ -74,6 +88,7 @@ function chargesOnce(kind: ClientKind, key: string, way: () => Promise<Way>): vo
   }
 }
 for (const kind of SERVER_CLIENTS) chargesOnce(kind, 'k', async () => ({ roots: [front], server, proxy: front }))
+for (const kind of sentinelClients('front')) chargesOnce(kind, 'k', async () => ({ roots: [sentinel], server, proxy: front }))
 for (const kind of CLUSTER_CLIENTS) {
   chargesOnce(kind, 'k', async () => {
     const holder = await cluster.primaryOf(hashSlot('k'))

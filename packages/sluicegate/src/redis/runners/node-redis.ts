@@ -1,34 +1,24 @@
+import type { Recall } from '../recall.js'
 import type { ScriptRunner } from '../script-runner.js'
 
 /** What is used of node-redis: `createClient`, `createClientPool`, `createSentinel` or `createCluster` of `@redis/client`. */
 export type NodeRedisClient = NodeRedisServer | NodeRedisSentinel | NodeRedisCluster
 
-/** Of version 6; whether what is sent now goes out now. */
-interface Readiness {
-  readonly isReady?: boolean
-}
-
-interface NodeRedisServer extends Readiness {
+interface NodeRedisServer {
   sendCommand(command: string[], options?: object): Promise<unknown>
 }
 
-interface NodeRedisSentinel extends Readiness {
+interface NodeRedisSentinel {
   sendCommand(isReadonly: boolean, command: string[], options?: object): Promise<unknown>
   getMasterNode(): unknown
 }
 
 interface NodeRedisCluster {
   sendCommand(firstKey: string | undefined, isReadonly: boolean, command: string[], options?: object): Promise<unknown>
-  readonly masters: readonly { readonly client?: Readiness }[]
+  readonly masters: readonly object[]
   readonly slots?: readonly ({ readonly master?: { readonly address?: string } } | undefined)[]
   nodeClient(node: never): NodeRedisServer | Promise<NodeRedisServer>
 }
-
-/**
- * Its own time-out is a signal and a timer for each command, and costs as much as all the rest of it; who sends here has a time-out of his
- * own. What has to wait for a connection keeps it, so that nothing goes out long after.
- */
-const UNTIMED = { timeout: undefined }
 
 /** When a slot that moves to another server is asked for again: of its keys some may be here and some there. */
 const TRY_AGAIN_MS = [2, 4, 8, 16, 32, 64]
@@ -43,43 +33,64 @@ export function nodeRedisRunner(client: NodeRedisClient): ScriptRunner {
   if ('masters' in client) return clusterRunner(client)
   const send =
     'getMasterNode' in client
-      ? (command: readonly string[]) => client.sendCommand(false, [...command], optionsFor(client))
-      : (command: readonly string[]) => client.sendCommand([...command], optionsFor(client))
+      ? (command: string[], recall?: Recall) =>
+          client.sendCommand(false, command, { ...optionsFor(recall), abortSignal: new OnceWritten(recall) })
+      : (command: string[], recall?: Recall) => client.sendCommand(command, optionsFor(recall))
   return {
     client: 'node-redis',
     isCluster: false,
     serverOf: () => undefined,
-    send: (_key, command) => send(command),
-    sendToAll: (command) => send(command).then((reply) => [reply]),
+    send: (_key, command, recall) => send(command, recall),
+    sendToAll: (command) => send([...command]).then((reply) => [reply]),
   }
 }
 
-function optionsFor({ isReady }: Readiness): object | undefined {
-  return isReady === true ? UNTIMED : undefined
+/**
+ * What was not written when it is recalled is dropped, wherever it waits. The client's own time-out does no more, and costs as much as all
+ * the rest of a command.
+ */
+function optionsFor(recall: Recall | undefined): object | undefined {
+  return recall === undefined ? undefined : { timeout: undefined, abortSignal: recall }
 }
 
-/** A cluster calls itself ready also while some of its servers cannot be reached, and keeps commands for them. */
-function optionsOn({ masters }: NodeRedisCluster): object | undefined {
-  return masters.every(({ client }) => client?.isReady === true) ? UNTIMED : undefined
+/** With sentinels the client sends again what was in flight when a connection was lost, unless it is told that nobody waits for it. */
+class OnceWritten implements Recall {
+  private readonly recall: Recall | undefined
+  private wasWritten = false
+
+  constructor(recall: Recall | undefined) {
+    this.recall = recall
+  }
+
+  get aborted(): boolean {
+    return this.wasWritten || this.recall?.aborted === true
+  }
+
+  addEventListener(type: 'abort', listener: () => void): void {
+    this.recall?.addEventListener(type, listener)
+  }
+
+  /** As it is written it cannot be recalled any more. */
+  removeEventListener(type: 'abort', listener: () => void): void {
+    this.wasWritten = true
+    this.recall?.removeEventListener(type, listener)
+  }
 }
 
 function clusterRunner(cluster: NodeRedisCluster): ScriptRunner {
+  const send = (key: string, command: string[], recall: Recall | undefined, tries: number): Promise<unknown> =>
+    cluster.sendCommand(key, false, command, optionsFor(recall)).catch(async (error) => {
+      const pauseMs = TRY_AGAIN_MS[tries]
+      // The server refused before it did anything.
+      if (pauseMs === undefined || !(error instanceof Error && error.message.startsWith('TRYAGAIN '))) throw error
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      return send(key, command, recall, tries + 1)
+    })
   return {
     client: 'node-redis',
     isCluster: true,
     serverOf: (slot) => cluster.slots?.[slot]?.master?.address,
-    send: async (key, command) => {
-      for (const pauseMs of TRY_AGAIN_MS) {
-        try {
-          return await cluster.sendCommand(key, false, [...command], optionsOn(cluster))
-        } catch (error) {
-          // The server refused before it did anything.
-          if (!(error instanceof Error && error.message.startsWith('TRYAGAIN '))) throw error
-        }
-        await new Promise((resolve) => setTimeout(resolve, pauseMs))
-      }
-      return cluster.sendCommand(key, false, [...command], optionsOn(cluster))
-    },
+    send: (key, command, recall) => send(key, command, recall, 0),
     sendToAll: (command) =>
       Promise.all(cluster.masters.map(async (node) => (await cluster.nodeClient(node as never)).sendCommand([...command]))),
   }

@@ -1,0 +1,31 @@
+import { RedisCluster, type RedisProcess } from 'sluicegate-testkit'
+import { clusterClients } from './clients.js'
+import { type FailoverReport, failovers, isFollowing, type Replacing } from './failover.js'
+
+/** Three for each shard, about. */
+const KEYS = Array.from({ length: 9 }, (_, i) => `user:${i}`)
+
+/** Kills the primaries of a 3+3 cluster one after another, under load. */
+export async function clusterFailovers(count: number, told?: (line: string) => void): Promise<FailoverReport> {
+  await using cluster = await RedisCluster.start()
+  const clients = await clusterClients(cluster.roots)
+  return await failovers(replacingIn(cluster), { clients, keys: KEYS, count, told })
+}
+
+function replacingIn(cluster: RedisCluster): Replacing {
+  return {
+    servers: cluster.nodes,
+    primary: async (round) => {
+      const shards = (await cluster.primaries()).sort((a, b) => a.port - b.port)
+      return shards[round % shards.length] as RedisProcess
+    },
+    hasReplaced: async (killed) => {
+      const primaries = await cluster.primaries()
+      return primaries.length === 3 && !primaries.includes(killed)
+    },
+    isWhole: async (restarted) => {
+      await cluster.ready()
+      return isFollowing(restarted)
+    },
+  }
+}

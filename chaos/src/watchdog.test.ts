@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { FleetLoad, RedisProcess, until } from 'sluicegate-testkit'
+import { stateOf } from './state.js'
+import { watchdog } from './watchdog.js'
+
+test('a wait that ends is what was waited for', async () => {
+  const watched = watchdog(() => assert.fail('nobody asked for the state'))
+  assert.equal(await watched('it ends', Promise.resolve(7)), 7)
+})
+
+test('one that fails, and one that does not end, fail with their name and with the state of everything', async () => {
+  const watched = watchdog(async () => 'all is quiet', 1)
+  await assert.rejects(watched('it rains', new Promise(() => undefined)), { message: 'it rains: not so after 1 ms\nall is quiet' })
+  await assert.rejects(watched('it snows', Promise.reject(new Error('too warm'))), { message: 'it snows: too warm\nall is quiet' })
+})
+
+test('the state says which server answers, in what role, which caller has waited since when, and what the limiter counted', async () => {
+  await using server = await RedisProcess.start()
+  await using gone = await RedisProcess.start()
+  await gone.kill()
+  // One caller is answered once, and then never again.
+  let asked = 0
+  const take = () => (asked++ === 0 ? ({ source: 'store' } as never) : new Promise<never>(() => undefined))
+  const load = new FleetLoad({ take }, { keys: ['user:7'], callers: 1 })
+  await until('the caller waits', () => asked === 2)
+  const state = await stateOf([server, gone], [{ name: 'who waits', load, limiter: { stats: () => ({ storeCalls: 1 }) as never } }])
+  assert.match(state, new RegExp(`^server ${server.port}: \\n  role:master`, 'm'))
+  assert.match(state, new RegExp(`^server ${gone.port}: no answer`, 'm'))
+  assert.match(state, /^who waits: 1 takes, 0 errors\n {2}last answer: user:7, store, \d+ ms ago\n {2}waiting: user:7 asked \d+ ms ago/m)
+  assert.match(state, /counters: \{"storeCalls":1\}/)
+})

@@ -1,0 +1,8 @@
+--- A whole number in full: by itself Lua writes no more than 14 digits. '%.0f' takes four times as long as '%d', which on servers of 32 bits
+--- bears no more than these.
+local function whole(number)
+  if number < 0 then return '-' .. whole(-number) end
+  if number < 2147483648 then return string.format('%d', number) end
+  if number < 2147483648000000 then return string.format('%d%06d', number / 1000000, number % 1000000) end
+  return string.format('%.0f', number)
+end

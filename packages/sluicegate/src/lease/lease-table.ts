@@ -1,0 +1,148 @@
+import type { Clock, Ticker } from '../clock.js'
+import { tickerOf } from '../clock.js'
+import type { Decision } from '../decision.js'
+import { StoreError } from '../errors.js'
+import type { Policy } from '../policy.js'
+import type { Authority } from './authority.js'
+import { type Asking, KeyLease } from './key-lease.js'
+import { CLOCK_DRIFT, leaseUsOf, mostLeased } from './leasing.js'
+
+/** How many keys are looked at to make room for one. */
+const LOOKED_AT = 16
+
+/** What a table of leases is made of. */
+export interface LeaseTableParts {
+  readonly policy: Policy
+  readonly authority: Authority
+  readonly clock: Clock
+  readonly horizonMs: number
+  readonly maxKeys: number
+  /** Told how many tokens each lease brought. */
+  readonly charged?: (tokens: number) => void
+}
+
+/** What this process holds of the keys of one policy. */
+export class LeaseTable {
+  readonly policy: Policy
+  readonly leaseUs: number
+  /** What costs more never passes. */
+  readonly mostTokens: number
+  private readonly parts: LeaseTableParts
+  private readonly ticker: Ticker
+  private readonly horizonUs: number
+  /** An answer that took longer is too late. */
+  private readonly goodUs: number
+  private readonly leases = new Map<string, KeyLease>()
+  /** Who asks about a key often asks about it again. */
+  private lastKey = ''
+  private lastLease: KeyLease | undefined
+
+  constructor(parts: LeaseTableParts) {
+    this.parts = parts
+    this.policy = parts.policy
+    this.ticker = tickerOf(parts.clock)
+    this.horizonUs = Math.round(parts.horizonMs * 1000)
+    this.leaseUs = leaseUsOf(parts.horizonMs)
+    this.goodUs = this.leaseUs - this.leaseUs / CLOCK_DRIFT
+    this.mostTokens = mostLeased(parts.policy, this.leaseUs)
+  }
+
+  /** Keys of which something is known here. */
+  get size(): number {
+    return this.leases.size
+  }
+
+  /** What is held of a key; undefined when there is no room for another. */
+  of(key: string, nowUs: number): KeyLease | undefined {
+    if (key === this.lastKey && this.lastLease !== undefined) return this.lastLease
+    const lease = this.leases.get(key) ?? this.newLease(key, nowUs)
+    this.lastKey = key
+    this.lastLease = lease
+    return lease
+  }
+
+  /** For one take alone, of which nobody else knows. */
+  aside(nowUs: number): KeyLease {
+    return new KeyLease(nowUs, this.horizonUs)
+  }
+
+  /** {@link KeyLease.forget}, or {@link KeyLease.forgetDenial} where the key was only given something back. */
+  forget(key: string, keepsTokens: boolean): void {
+    const lease = this.leases.get(key)
+    if (keepsTokens) lease?.forgetDenial(this.ticker.read())
+    else lease?.forget(this.ticker.read())
+  }
+
+  /** Fetches more for those who will ask soon, if it is time to. */
+  ahead(lease: KeyLease, key: string, nowUs: number): void {
+    if (lease.asking === undefined && lease.isLow(nowUs)) this.fetch(lease, key).catch(() => undefined)
+  }
+
+  /**
+   * Waits for the lease that is on its way, or for one that is asked for now: one request at a time is on its way for a key. Whoever comes
+   * meanwhile waits for it, and then looks again first.
+   */
+  async next(lease: KeyLease, key: string, cost: number): Promise<Asking> {
+    lease.demand.join(cost)
+    try {
+      return await (lease.asking ?? this.fetch(lease, key))
+    } finally {
+      lease.demand.leave(cost)
+    }
+  }
+
+  /** @param deniedUntilUs undefined where it passes, as far as this policy goes. */
+  decision(lease: KeyLease, nowUs: number, deniedUntilUs: number | undefined): Decision {
+    const { limit, name } = this.policy
+    return {
+      allowed: deniedUntilUs === undefined,
+      limit,
+      remaining: lease.remainingAt(nowUs),
+      retryAfterMs: deniedUntilUs === undefined ? 0 : Math.max(1, Math.ceil((deniedUntilUs - nowUs) / 1000)),
+      resetAfterMs: lease.resetAfterMs(nowUs),
+      policy: name,
+      source: 'lease',
+    }
+  }
+
+  private fetch(lease: KeyLease, key: string): Promise<Asking> {
+    const asking = this.asked(lease, key).finally(() => {
+      lease.asking = undefined
+    })
+    lease.asking = asking
+    return asking
+  }
+
+  private async asked(lease: KeyLease, key: string): Promise<Asking> {
+    // All who come in this turn ask together.
+    await undefined
+    const asked = lease.want(this.ticker.read())
+    try {
+      const grant = await this.parts.authority.lease(key, asked.want, this.horizonUs, asked.least)
+      const arrivedUs = this.ticker.read()
+      this.parts.charged?.(grant.ready + grant.later)
+      lease.take(grant, asked, arrivedUs)
+      return arrivedUs - asked.sentUs <= this.goodUs ? 'in time' : 'late'
+    } catch (error) {
+      lease.failed(this.ticker.read())
+      if (error instanceof StoreError && error.code === 'OUTAGE') return 'out'
+      throw error
+    }
+  }
+
+  private newLease(key: string, nowUs: number): KeyLease | undefined {
+    const { leases } = this
+    const { maxKeys } = this.parts
+    let looked = 0
+    for (const [other, lease] of leases) {
+      leases.delete(other)
+      if (!lease.isIdle(nowUs)) leases.set(other, lease)
+      // Two for each that comes keep the table clean; a full one is searched a little further.
+      if (++looked >= (leases.size < maxKeys ? 2 : LOOKED_AT)) break
+    }
+    if (leases.size >= maxKeys) return undefined
+    const lease = new KeyLease(nowUs, this.horizonUs)
+    leases.set(key, lease)
+    return lease
+  }
+}

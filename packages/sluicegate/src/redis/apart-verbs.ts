@@ -1,0 +1,34 @@
+import { keysFor } from '../all-of-keys.js'
+import { checkedCost } from '../arguments.js'
+import type { Decision } from '../decision.js'
+import type { Key } from '../limiter.js'
+import type { ApartStore } from './apart-store.js'
+import type { LeasedTakes } from './leased-takes.js'
+import type { StorePolicies } from './store-form.js'
+import { type StoreBooked, StoreVerbs } from './store-verbs.js'
+
+/**
+ * The verbs of several policies that are leased, also on keys in different slots: what means something to each policy by itself is asked
+ * for one by one, what is to be charged together is taken from leases.
+ */
+export class ApartVerbs extends StoreVerbs {
+  private readonly leases: LeasedTakes
+  private readonly apart: ApartStore
+
+  constructor(apart: ApartStore, policies: StorePolicies, newPermit: () => string, leases: LeasedTakes) {
+    super(apart, policies, newPermit)
+    this.apart = apart
+    this.leases = leases
+  }
+
+  override async book(key: Key, cost: number, mostUs: number): Promise<StoreBooked> {
+    if (this.apart.isTogether(keysFor(this.partCount, key))) return super.book(key, cost, mostUs)
+    const tokens = checkedCost(cost)
+    const decision = await this.leases.take(key, tokens)
+    return { key, cost: tokens, allowed: decision.allowed, waitUs: 0, decision, answer: { standings: [] }, permit: undefined }
+  }
+
+  override giveBack(booked: StoreBooked, tokens: number): Promise<Decision> {
+    return booked.answer.standings.length > 0 ? super.giveBack(booked, tokens) : this.refund(booked.key, tokens)
+  }
+}

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { createClient } from '@redis/client'
+import { firstOver, type SinglePolicySpec } from 'sluicegate-testkit'
+import { allOf, fixedWindow, type Policy, slidingLog, tokenBucket } from '../index.js'
+import { admissionsOf, leasedFleet } from '../testing/leased-fleet.js'
+import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
+import { createRedisLimiter, type FleetLimiter } from './index.js'
+
+// Several policies, leased apart from a real server. Real time: what is asserted holds however slow the machine is.
+
+let redis: OwnRedis
+let client: ReturnType<typeof createClient>
+
+before(async () => {
+  redis = await ownRedis()
+  client = createClient({ url: redis.server.url })
+  await client.connect()
+})
+
+after(async () => {
+  client.destroy()
+  await redis.stop()
+})
+
+const USER = tokenBucket({ limit: 5, window: '1s', burst: 200, name: 'user' })
+const TENANT = slidingLog({ limit: 400, window: '1d', name: 'tenant' })
+
+function limiterOf(policy: Policy): FleetLimiter {
+  return createRedisLimiter(policy, { client, timeoutMs: 10_000, outage: 'closed', lease: { horizonMs: 1000 } })
+}
+
+/** Callers enough that this process holds tokens of both afterwards. */
+async function holdingTokens(limiter: FleetLimiter, keys: readonly string[]): Promise<void> {
+  for (let i = 0; i < 4; i++) await Promise.all(Array.from({ length: 5 }, () => limiter.take(keys)))
+  const next = limiter.take(keys)
+  assert.ok(!(next instanceof Promise) && next.allowed && next.source === 'lease', 'the next is here')
+}
+
+const FLEETS: readonly (readonly [SinglePolicySpec, SinglePolicySpec])[] = [
+  [
+    { algorithm: 'token-bucket', limit: 200, windowMs: 1000, burst: 100 },
+    { algorithm: 'gcra', limit: 300, windowMs: 1000, burst: 100 },
+  ],
+  [
+    { algorithm: 'gcra', limit: 500, windowMs: 1000, burst: 200 },
+    { algorithm: 'sliding-log', limit: 300, windowMs: 2000, slotBytes: 8 },
+  ],
+]
+
+for (const [spec, also] of FLEETS) {
+  test(`I1: four processes of two users and one tenant go over neither a ${spec.algorithm} of each nor a ${also.algorithm} of all`, async (t) => {
+    await redis.send('FLUSHALL')
+    const { url } = redis.server
+    const users = ['a', 'b', 'a', 'b']
+    const jobs = users.map((user) => ({ url, spec, also, keys: [user, 'all'] as const, forMs: 1500 }))
+    const reports = await Promise.all((await leasedFleet(jobs)).map(({ report }) => report))
+    for (const user of ['a', 'b']) {
+      const own = admissionsOf(reports.filter((_, i) => users[i] === user))
+      assert.equal(firstOver(spec, own), undefined)
+      assert.ok(own.length > 0)
+    }
+    const all = admissionsOf(reports)
+    assert.equal(firstOver(also, all), undefined)
+    const calls = reports.reduce((sum, report) => sum + (report?.storeCalls ?? 0), 0)
+    t.diagnostic(`${all.length} passed, ${calls} calls`)
+  })
+}
+
+test('what is admitted and what was charged for it are told in the same tokens', async () => {
+  using limiter = limiterOf(allOf([USER, TENANT]))
+  await holdingTokens(limiter, ['counted', 'all counted'])
+  const { admittedTokens, chargedTokens, localDecisions, leases } = limiter.stats()
+  assert.equal(admittedTokens, 21)
+  assert.ok(chargedTokens >= 21 && chargedTokens <= 80, `${chargedTokens}`)
+  assert.deepEqual([localDecisions, leases], [21, 2])
+})
+
+test('a policy that is blocked denies all from its next lease on, and is charged with no more than was held', async () => {
+  using limiter = limiterOf(allOf([USER, TENANT]))
+  using tenants = limiterOf(TENANT)
+  await holdingTokens(limiter, ['u', 'blocked'])
+  await tenants.block('blocked', '1m')
+  let passed = 0
+  let last = await limiter.take(['u', 'blocked'])
+  for (; last.allowed; last = await limiter.take(['u', 'blocked'])) passed++
+  assert.ok(passed <= 50, 'a lease at most')
+  assert.ok(last.retryAfterMs > 1000 && last.retryAfterMs <= 60_001, `${last.retryAfterMs}`)
+  assert.deepEqual([last.policy, last.parts?.map(({ allowed }) => allowed)], ['tenant', [true, false]])
+  assert.equal((await limiter.take(['u', 'another'])).allowed, true)
+  await limiter.block(['u', 'blocked'], 0)
+  assert.equal((await limiter.take(['u', 'blocked'])).allowed, true)
+})
+
+test('of keys that were blocked, punished or reset by this process nothing that was held is spent', async () => {
+  using limiter = limiterOf(allOf([USER, TENANT]))
+  const keys = ['v', 'all of v']
+  await holdingTokens(limiter, keys)
+  await limiter.block(keys, '1m')
+  assert.equal((await limiter.take(keys)).allowed, false)
+  await limiter.block(keys, 0)
+  await limiter.penalize(keys, 500)
+  assert.equal((await limiter.take(keys)).allowed, false)
+  await limiter.reset(keys)
+  const { allowed, parts } = await limiter.take(keys, 150)
+  assert.deepEqual([allowed, parts?.length], [true, 2])
+})
+
+test('tokens that come back let the next pass where it was known to be denied', async () => {
+  using limiter = limiterOf(allOf([fixedWindow({ limit: 30, window: '30d', name: 'few' }), TENANT]))
+  const keys = ['w', 'all of w']
+  let passed = 0
+  while ((await limiter.take(keys)).allowed) passed++
+  assert.equal(passed, 30)
+  assert.ok(!(limiter.take(keys) instanceof Promise), 'it is known')
+  await limiter.refund(keys, 2)
+  assert.equal((await limiter.take(keys)).allowed, true)
+})
+
+test('an update counts what was leased before as spent, of each policy', async () => {
+  using limiter = limiterOf(allOf([tokenBucket({ limit: 5, window: '1s', burst: 200, name: 'updated' }), TENANT]))
+  const keys = ['x', 'all of x']
+  let passed = 0
+  for (let next = await limiter.take(keys); next.allowed; next = await limiter.take(keys)) passed++
+  limiter.update(allOf([tokenBucket({ limit: 5, window: '1s', burst: 100 }), TENANT]))
+  assert.equal((await limiter.take(keys)).allowed, false, 'no fresh burst')
+  assert.ok(passed > 100)
+})
+
+test('who waits is served in turn, and nobody overtakes him', async () => {
+  using limiter = limiterOf(allOf([tokenBucket({ limit: 50, window: '1s', burst: 120, name: 'brisk' }), TENANT]))
+  const keys = ['y', 'all of y']
+  while ((await limiter.take(keys)).allowed);
+  const waited = await limiter.wait(keys, { maxWaitMs: 30_000 })
+  assert.equal(waited.allowed, true)
+  const { allowed, decision } = await limiter.reserve(keys, 400)
+  assert.deepEqual([allowed, decision.retryAfterMs], [false, Number.POSITIVE_INFINITY])
+})
+
+test('where one of them cannot be leased each take is one call for all', async () => {
+  const slow = tokenBucket({ limit: 1, window: '1m', burst: 5, name: 'slow' })
+  using limiter = limiterOf(allOf([slow, TENANT]))
+  const passed = []
+  for (let i = 0; i < 7; i++) passed.push((await limiter.take(['z', 'all of z'])).allowed)
+  assert.deepEqual(passed, [true, true, true, true, true, false, false])
+  assert.deepEqual([limiter.stats().storeCalls, limiter.stats().leases], [7, 0])
+})
+
+test('after it was closed nothing is taken', async () => {
+  const limiter = limiterOf(allOf([USER, TENANT]))
+  await holdingTokens(limiter, ['closed', 'all closed'])
+  limiter.close()
+  assert.throws(() => limiter.take(['closed', 'all closed']), { code: 'CLOSED' })
+})

@@ -1,0 +1,176 @@
+import { keysFor } from '../all-of-keys.js'
+import { type Clock, type Ticker, tickerOf } from '../clock.js'
+import { combined } from '../combined-decision.js'
+import type { Decision } from '../decision.js'
+import type { Asking, KeyLease } from '../lease/key-lease.js'
+import type { LeaseTable } from '../lease/lease-table.js'
+import type { Key } from '../limiter.js'
+import type { Policy } from '../policy.js'
+import { refusal } from '../refusal.js'
+import { type Beyond, BeyondLeases } from './beyond-leases.js'
+import type { LeasedTakes } from './leased-takes.js'
+
+/** How bad what became of several questions is. */
+const BADNESS: readonly Asking[] = ['in time', 'late', 'out']
+
+/**
+ * Those of several policies, of each of which tokens are leased apart, wherever its keys are. A take looks at all of its holdings, and then
+ * spends of all or of none, in one go. More is fetched of what denies it alone: a policy that denies costs the others nothing, but for what
+ * was on its way, which is a lease at most.
+ */
+export class LeasedAllOf implements LeasedTakes {
+  decisions = 0
+  private readonly tables: readonly LeaseTable[]
+  private readonly ticker: Ticker
+  private readonly mostTokens: number
+  private readonly beyond: BeyondLeases
+
+  constructor(policy: Policy, tables: readonly LeaseTable[], calls: Beyond, clock: Clock) {
+    this.tables = tables
+    this.ticker = tickerOf(clock)
+    this.mostTokens = Math.min(...tables.map(({ mostTokens }) => mostTokens))
+    this.beyond = new BeyondLeases(calls, policy, clock, (tables[0] as LeaseTable).leaseUs)
+  }
+
+  get size(): number {
+    return this.tables.reduce((sum, { size }) => sum + size, 0)
+  }
+
+  take(key: Key, cost: number): Decision | Promise<Decision> {
+    const keys = keysFor(this.tables.length, key)
+    if (cost > this.mostTokens) return this.impossible(key, keys, cost)
+    const nowUs = this.ticker.read()
+    const leases = this.leasesOf(keys, nowUs)
+    if (leases === undefined) return this.atOnce(key, keys, cost)
+    const look = lookAt(leases, cost, nowUs)
+    for (let i = 0; i < leases.length; i++) if (!look.isDenied || look.deniedUs[i] !== undefined) (leases[i] as KeyLease).demand.ask(cost)
+    return this.decided(look, leases, keys, cost, nowUs) ?? this.later(look, key, keys, cost)
+  }
+
+  forget(key: Key, keepsTokens = false): void {
+    const keys = keysFor(this.tables.length, key)
+    for (const [i, table] of this.tables.entries()) table.forget(keys[i] as string, keepsTokens)
+  }
+
+  /** Undefined when there is no room for one of them. */
+  private leasesOf(keys: readonly string[], nowUs: number): readonly KeyLease[] | undefined {
+    const leases: KeyLease[] = []
+    for (let i = 0; i < keys.length; i++) {
+      const lease = (this.tables[i] as LeaseTable).of(keys[i] as string, nowUs)
+      if (lease === undefined) return undefined
+      leases.push(lease)
+    }
+    return leases
+  }
+
+  /** A decision, if one can be made here: all that it needs is spent, or nothing. */
+  private decided(look: Look, leases: readonly KeyLease[], keys: readonly string[], cost: number, nowUs: number): Decision | undefined {
+    const { isDenied, lacking, deniedUs } = look
+    if (!isDenied && lacking.length > 0) return undefined
+    this.decisions++
+    const parts: Decision[] = []
+    for (let i = 0; i < leases.length; i++) {
+      const table = this.tables[i] as LeaseTable
+      const lease = leases[i] as KeyLease
+      const untilUs = deniedUs[i]
+      if (!isDenied) lease.spend(nowUs, cost)
+      if (!isDenied || untilUs !== undefined) table.ahead(lease, keys[i] as string, nowUs)
+      parts.push(table.decision(lease, nowUs, untilUs))
+    }
+    return combined(parts)
+  }
+
+  private later(look: Look, key: Key, keys: readonly string[], cost: number): Decision | Promise<Decision> {
+    const { calls } = this.beyond
+    if (look.lacking.some((i) => calls.isOut(keys[i] as string))) return calls.without(key, cost)
+    return this.beyond.fetched({
+      key,
+      cost,
+      decide: () => this.decide(keys, cost),
+      next: () => this.next(keys, cost),
+      atOnce: () => this.atOnce(key, keys, cost),
+    })
+  }
+
+  private decide(keys: readonly string[], cost: number): Decision | undefined {
+    const nowUs = this.ticker.read()
+    const leases = this.leasesOf(keys, nowUs)
+    return leases && this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs)
+  }
+
+  /** Of each that is lacking. */
+  private async next(keys: readonly string[], cost: number): Promise<Asking> {
+    const nowUs = this.ticker.read()
+    const leases = this.leasesOf(keys, nowUs)
+    if (leases === undefined) return 'in time'
+    const { lacking } = lookAt(leases, cost, nowUs)
+    return worst(await Promise.all(lacking.map((i) => (this.tables[i] as LeaseTable).next(leases[i] as KeyLease, keys[i] as string, cost))))
+  }
+
+  /** What can never pass takes nothing from the others. */
+  private async impossible(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
+    return this.beyond.calls.isTogether(keys) ? this.beyond.exactly(key, cost) : this.refused(key, cost)
+  }
+
+  /** By one call, where one server holds all; else from leases of its own, each of as much as it needs. */
+  private atOnce(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
+    return this.beyond.calls.isTogether(keys) ? this.exactly(key, keys, cost) : this.apart(key, keys, cost)
+  }
+
+  /** What a policy said of a cost that was too large for it is known from then on. */
+  private async exactly(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
+    const decision = await this.beyond.exactly(key, cost)
+    const nowUs = this.ticker.read()
+    const leases = this.leasesOf(keys, nowUs) ?? []
+    for (const [i, { allowed, source, retryAfterMs }] of (decision.parts ?? []).entries()) {
+      if (!allowed && source === 'store') leases[i]?.refuse(cost, nowUs + retryAfterMs * 1000)
+    }
+    return decision
+  }
+
+  private async apart(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
+    const { calls } = this.beyond
+    if (keys.some((own) => calls.isOut(own))) return calls.without(key, cost)
+    const sentUs = this.ticker.read()
+    const leases = this.tables.map((table) => table.aside(sentUs))
+    const answer = worst(await Promise.all(this.tables.map((table, i) => table.next(leases[i] as KeyLease, keys[i] as string, cost))))
+    const nowUs = this.ticker.read()
+    const decision = this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs)
+    return decision ?? (answer === 'out' ? calls.without(key, cost) : this.refused(key, cost))
+  }
+
+  /** By what the store says of each. */
+  private async refused(key: Key, cost: number): Promise<Decision> {
+    const { calls } = this.beyond
+    const seen = await calls.peek(key, cost)
+    return seen.source === 'outage' ? calls.without(key, cost) : refusal(seen)
+  }
+}
+
+/** What a take finds in its holdings. */
+interface Look {
+  /** Those of which there is not enough here. */
+  readonly lacking: readonly number[]
+  /** Until when each of them is known to deny it. */
+  readonly deniedUs: readonly (number | undefined)[]
+  readonly isDenied: boolean
+}
+
+function lookAt(leases: readonly KeyLease[], cost: number, nowUs: number): Look {
+  const lacking: number[] = []
+  const deniedUs: (number | undefined)[] = []
+  let isDenied = false
+  for (let i = 0; i < leases.length; i++) {
+    const lease = leases[i] as KeyLease
+    const isHeld = lease.readyAt(nowUs) >= cost
+    const untilUs = isHeld ? undefined : lease.deniedUntil(nowUs, cost)
+    if (!isHeld) lacking.push(i)
+    if (untilUs !== undefined) isDenied = true
+    deniedUs.push(untilUs)
+  }
+  return { lacking, deniedUs, isDenied }
+}
+
+function worst(answers: readonly Asking[]): Asking {
+  return BADNESS.findLast((badness) => answers.includes(badness)) ?? 'in time'
+}

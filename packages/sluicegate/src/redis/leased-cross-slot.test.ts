@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { RedisCluster, until } from 'sluicegate-testkit'
+import { allOf, concurrency, type Decision, fixedWindow, tokenBucket } from '../index.js'
+import { CLUSTER_CLIENTS } from '../testing/redis-clients.js'
+import { hashSlot } from './hash-slot.js'
+import { createRedisLimiter, type FleetLimiter } from './index.js'
+
+// Leases of several policies whose keys are in different slots of a real cluster, where no call can charge them together.
+
+let cluster: RedisCluster
+before(async () => {
+  cluster = await RedisCluster.start({ replicas: 0 })
+})
+after(() => cluster.stop())
+
+const USER = tokenBucket({ limit: 5, window: '1s', burst: 60, name: 'user' })
+const TENANT = fixedWindow({ limit: 400, window: '30d', name: 'tenant' })
+const KEYS = ['user:1', 'tenant:1'] as const
+const NO_HASTE = { outage: 'closed', timeoutMs: 60_000, lease: { horizonMs: 1000 } } as const
+
+function remainingOf({ parts = [] }: Decision): number[] {
+  return parts.map(({ remaining }) => remaining)
+}
+
+async function drained(limiter: FleetLimiter, keys: readonly string[], cost = 1): Promise<number> {
+  let passed = 0
+  while ((await limiter.take(keys, cost)).allowed) passed += cost
+  return passed
+}
+
+for (const kind of CLUSTER_CLIENTS) {
+  test(`keys in different slots are leased apart and spent together by ${kind.name}`, async () => {
+    await using open = await kind.open(cluster.roots)
+    using limiter = createRedisLimiter(allOf([USER, TENANT]), { client: open.client, prefix: kind.name, ...NO_HASTE })
+    const passed = await drained(limiter, KEYS)
+    // A lease of two seconds takes ten off the burst.
+    assert.ok(passed >= 50, `${passed}`)
+    const left = remainingOf(await limiter.peek(KEYS))
+    const others = await drained(limiter, ['user:2', 'tenant:1'])
+    assert.ok(others >= 50)
+    assert.ok((left[1] as number) <= 400 - passed)
+    let tenant = passed + others
+    for (let user = 3; user < 12; user++) tenant += await drained(limiter, [`user:${user}`, 'tenant:1'])
+    assert.ok(tenant <= 400 && tenant > 300, `${tenant} of 400`)
+  })
+
+  test(`every verb does to each key in its slot what it does, by ${kind.name}`, async () => {
+    await using open = await kind.open(cluster.roots)
+    const quiet = allOf([fixedWindow({ limit: 100, window: '30d', name: 'small' }), TENANT])
+    using limiter = createRedisLimiter(quiet, { client: open.client, prefix: `verbs ${kind.name}`, ...NO_HASTE })
+    assert.deepEqual(remainingOf(await limiter.penalize(KEYS, 30)), [70, 370])
+    assert.deepEqual(remainingOf(await limiter.refund(KEYS, 10)), [80, 380])
+    assert.equal((await limiter.block(KEYS, '1m')).allowed, false)
+    assert.equal((await limiter.take(KEYS)).allowed, false)
+    assert.equal((await limiter.wait(KEYS, { maxWaitMs: 10 })).allowed, false)
+    await limiter.block(KEYS, 0)
+    assert.equal((await limiter.wait(KEYS, { maxWaitMs: 60_000, cost: 5 })).allowed, true)
+    await limiter.reset(KEYS)
+    const booked = await limiter.reserve(KEYS, 40)
+    assert.deepEqual([booked.allowed, booked.waitMs], [true, 0])
+    await booked.settle(25)
+    const cancelled = await limiter.reserve(KEYS, 20)
+    await cancelled.cancel()
+    assert.equal(await drained(limiter, KEYS), 75, 'what was not used of a booking came back')
+  })
+
+  test(`a larger cost passes whole or not at all, and one that never can says so, by ${kind.name}`, async () => {
+    await using open = await kind.open(cluster.roots)
+    const policy = allOf([fixedWindow({ limit: 100, window: '30d', name: 'small' }), TENANT])
+    using limiter = createRedisLimiter(policy, { client: open.client, prefix: `large ${kind.name}`, ...NO_HASTE })
+    const never = await limiter.take(KEYS, 101)
+    assert.deepEqual([never.allowed, never.retryAfterMs, remainingOf(never)], [false, Number.POSITIVE_INFINITY, [100, 400]])
+    const takes = await Promise.all(Array.from({ length: 30 }, (_, i) => limiter.take(KEYS, i % 2 === 0 ? 1 : 30)))
+    const spent = takes.reduce((sum, { allowed }, i) => sum + (allowed ? (i % 2 === 0 ? 1 : 30) : 0), 0)
+    const rest = await drained(limiter, KEYS)
+    assert.ok(spent + rest <= 100 && spent + rest >= 90, `${spent} and ${rest}`)
+  })
+
+  test(`what cannot be leased as a whole is still refused by ${kind.name}`, async () => {
+    await using open = await kind.open(cluster.roots)
+    const permits = concurrency({ limit: 5, ttl: '30s', name: 'permits' })
+    using limiter = createRedisLimiter(allOf([USER, permits]), { client: open.client, prefix: kind.name, ...NO_HASTE })
+    await assert.rejects(async () => limiter.take(KEYS), { code: 'CROSS_SLOT' })
+    await assert.rejects(async () => limiter.peek(KEYS), { code: 'CROSS_SLOT' })
+  })
+}
+
+const [ANY] = CLUSTER_CLIENTS
+
+test('what was used while the server of one key was out is charged to both of them afterwards', async () => {
+  await using open = await (ANY as (typeof CLUSTER_CLIENTS)[0]).open(cluster.roots)
+  const policy = allOf([
+    fixedWindow({ limit: 1000, window: '30d', name: 'daily' }),
+    fixedWindow({ limit: 2000, window: '30d', name: 'all' }),
+  ])
+  const options = { client: open.client, prefix: 'outage', outage: 'local', localShare: 0.1, timeoutMs: 300 } as const
+  using limiter = createRedisLimiter(policy, options)
+  const other = await cluster.primaryOf(hashSlot('user'))
+  let tenant = 0
+  while ((await cluster.primaryOf(hashSlot(`tenant:${tenant}`))) === other) tenant++
+  const keys = ['user', `tenant:${tenant}`]
+  const server = await cluster.primaryOf(hashSlot(keys[1] as string))
+  await limiter.take(keys)
+  server.pause()
+  try {
+    await until('it is decided without the store', async () => {
+      await limiter.take(keys)
+      return limiter.stats().outageTokens >= 5
+    })
+  } finally {
+    server.resume()
+  }
+  await until('all is accounted for', async () => {
+    const { source } = await limiter.peek(keys)
+    return source === 'store' && limiter.stats().accountedTokens === limiter.stats().outageTokens
+  })
+  const { parts = [] } = await limiter.peek(keys)
+  const { outageTokens, admittedTokens } = limiter.stats()
+  const used = [1000, 2000].map((limit, i) => limit - (parts[i]?.remaining ?? 0))
+  assert.ok(
+    used.every((tokens) => tokens >= admittedTokens && tokens >= outageTokens),
+    `${used} of ${admittedTokens}, ${outageTokens}`,
+  )
+})

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { GlideClient, GlideClusterClient } from '@valkey/valkey-glide'
+import { RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '../../testing/redis-clients.js'
+import { fixedWindow } from '../../window-policy.js'
+import { createRedisLimiter } from '../create-redis-limiter.js'
+import { hashSlot } from '../hash-slot.js'
+
+// Commands that wait in a client for a server which is gone, longer than anybody waits for them. A server of these tests forgets everything
+// when it ends: whatever it knows of a key afterwards was written afterwards.
+
+let server: RedisProcess
+let cluster: RedisCluster
+before(async () => {
+  server = await RedisProcess.start()
+  cluster = await RedisCluster.start({ replicas: 0 })
+})
+after(() => Promise.all([server.stop(), cluster.stop()]))
+
+const LIMIT = 1000
+const TIMEOUT_MS = 200
+const AT_ONCE = 20
+const policy = fixedWindow({ limit: LIMIT, window: '1d', name: 'day' })
+
+interface Home {
+  readonly roots: readonly Address[]
+  readonly holder: RedisProcess
+  readonly ready: () => Promise<void>
+}
+
+function chargesNothingLate(kind: ClientKind, home: (slot: number) => Promise<Home>): void {
+  test(`${kind.name}: what waited for a server that was gone, and was given up, is not charged when it is back`, async () => {
+    const prefix = `given up ${kind.name}`
+    const { roots, holder, ready } = await home(hashSlot('k'))
+    await using open = await kind.open(roots)
+    const options = { client: open.client, prefix, mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS } as const
+    // Each gives up for itself: one whose breaker is open would send nothing.
+    const limiters = Array.from({ length: 3 }, () => createRedisLimiter(policy, options))
+    const [first = limiters[0] as never] = limiters
+    await until('the store decides', async () => (await first.take('k')).source === 'store')
+    await holder.kill()
+    for (const limiter of limiters) {
+      const takes = await Promise.all(Array.from({ length: AT_ONCE }, () => limiter.take('k')))
+      assert.ok(takes.every(({ allowed, source }) => !allowed && source === 'outage'))
+    }
+    await holder.start()
+    await ready()
+    let standing = await first.peek('k')
+    await until('the store decides again', async () => {
+      standing = await first.peek('k')
+      return standing.source === 'store'
+    })
+    assert.equal(standing.remaining, LIMIT)
+    // Behind that answer nothing more of it comes.
+    assert.equal((await first.take('k')).remaining, LIMIT - 1)
+  })
+}
+
+/** It can recall nothing, and drops what waits when its own time is over: that is to be as short. */
+const HASTY_GLIDE = {
+  name: 'valkey-glide with a request time-out as short',
+  library: 'valkey-glide',
+  open: async (addresses) => glideIn(await GlideClient.createClient({ addresses: bare(addresses), requestTimeout: TIMEOUT_MS })),
+} satisfies ClientKind
+const HASTY_GLIDE_ON_CLUSTER = {
+  name: 'valkey-glide with a request time-out as short, on a cluster',
+  library: 'valkey-glide',
+  open: async (addresses) => glideIn(await GlideClusterClient.createClient({ addresses: bare(addresses), requestTimeout: TIMEOUT_MS })),
+} satisfies ClientKind
+
+function glideIn(client: GlideClient | GlideClusterClient) {
+  return { client, [Symbol.asyncDispose]: async () => client.close() }
+}
+
+function bare(addresses: readonly Address[]): Address[] {
+  return addresses.map(({ host, port }) => ({ host, port }))
+}
+
+const recalls = ({ library }: ClientKind): boolean => library !== 'valkey-glide'
+
+for (const kind of [...SERVER_CLIENTS.filter(recalls), HASTY_GLIDE]) {
+  chargesNothingLate(kind, async () => ({ roots: [server], holder: server, ready: async () => undefined }))
+}
+for (const kind of [...CLUSTER_CLIENTS.filter(recalls), HASTY_GLIDE_ON_CLUSTER]) {
+  chargesNothingLate(kind, async (slot) => ({ roots: cluster.roots, holder: await cluster.primaryOf(slot), ready: () => cluster.ready() }))
+}

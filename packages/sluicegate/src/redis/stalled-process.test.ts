@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { RedisProcess } from 'sluicegate-testkit'
+import { tokenBucket } from '../rate-policy.js'
+import { SERVER_CLIENTS } from '../testing/redis-clients.js'
+import { createRedisLimiter } from './create-redis-limiter.js'
+
+// A process that does something else for longer than a call may take, while the server answers as ever.
+
+const TIMEOUT_MS = 200
+const STALL_MS = 300
+const STALLS = 10
+const POLICY = tokenBucket({ limit: 1000, window: '1d', name: 'p' })
+
+let server: RedisProcess
+before(async () => {
+  server = await RedisProcess.start()
+})
+after(() => server.stop())
+
+/** As a long computation does: nothing else of this process goes on. */
+function standStill(ms: number): void {
+  const untilMs = performance.now() + ms
+  while (performance.now() < untilMs);
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** When a call is made and when the process stands still. */
+const ORDERS: Readonly<Record<string, (take: () => unknown) => Promise<void>>> = {
+  'in the turn that asks': async (take) => {
+    take()
+    standStill(STALL_MS)
+  },
+  'once the question is written': async (take) => {
+    take()
+    await nextTurn()
+    await nextTurn()
+    standStill(STALL_MS)
+  },
+  'a little less than a time-out, and asks within': async (take) => {
+    standStill(STALL_MS)
+    take()
+    standStill(TIMEOUT_MS - 1)
+  },
+}
+
+for (const kind of SERVER_CLIENTS) {
+  for (const [when, order] of Object.entries(ORDERS)) {
+    test(`${kind.name}: a process that stands still ${when} has its answers nevertheless`, async () => {
+      await using open = await kind.open([server])
+      const prefix = `${kind.name} ${when}`
+      const limiter = createRedisLimiter(POLICY, { client: open.client, prefix, mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS })
+      // Whatever a client does at first, and a script that the server does not know, is over then.
+      for (let i = 0; i < 3; i++) await limiter.peek('k')
+      const before = limiter.stats()
+      for (let i = 0; i < STALLS; i++) {
+        const taken: unknown[] = []
+        await order(() => taken.push(...Array.from({ length: 5 }, () => limiter.take('k'))))
+        await Promise.all(taken)
+      }
+      const { storeFailures, storeCalls, admittedTokens } = limiter.stats()
+      assert.deepEqual([storeFailures - before.storeFailures, storeCalls - before.storeCalls, admittedTokens], [0, STALLS * 5, STALLS * 5])
+    })
+  }
+}

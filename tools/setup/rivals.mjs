@@ -1,0 +1,11 @@
+import { spawnSync } from 'node:child_process'
+import { Refusal } from './refusal.mjs'
+import { ROOT } from './root.mjs'
+
+/** Makes sure of what stands in bench/versus, clients and rivals among it, where one of these test files is of the benchmarks. */
+export function requireRivals(testFiles) {
+  if (!testFiles.some((file) => file.startsWith('bench/'))) return
+  const { status } = spawnSync(process.execPath, ['bench/dist/install-rivals.js'], { cwd: ROOT, stdio: 'inherit' })
+  if (status !== 0)
+    throw new Refusal('The tests of the benchmarks need what package-lock.json in bench/versus names, and it was not installed')
+}
