@@ -30,6 +30,16 @@ const ownerOfTesting = (file: string): string | undefined => file.match(/^packag
 
 const isTestOf = (name: string, file: string): boolean => file.startsWith(`packages/${name}/src/`) && !publishedOf(name).test(file)
 
+/** Adapters, by the framework whose types they use; that of Nest also makes its exceptions and decorators. */
+const FRAMEWORKS = { express: 'express', fastify: 'fastify', hono: 'hono', koa: 'koa', nest: '@nestjs/common' } as const
+const ADAPTER = /^packages\/sluicegate\/src\/(express|fastify|fetch|hono|koa|nest)(?:\.ts$|\/(?!.*\.test\.ts$))/
+
+/** The name of the adapter that a file belongs to. */
+const adapterOf = (file: string): string | undefined => file.match(ADAPTER)?.[1]
+
+/** The framework that a file adapts to. */
+const frameworkOf = (file: string): string | undefined => FRAMEWORKS[adapterOf(file) as keyof typeof FRAMEWORKS]
+
 /** Modules of the library that hold plain data. */
 const PLAIN_DATA = [
   'all-of',
@@ -50,9 +60,29 @@ const PLAIN_DATA = [
 /** The architecture in the form of imports: every edge of every file has to be allowed by each boundary that covers the file. */
 export const BOUNDARIES: readonly Boundary[] = [
   {
-    why: 'the library runs wherever its modules load: it imports only itself, and nothing of Node.js',
+    why: 'the library runs wherever its modules load: it imports only itself, and nothing of Node.js; adapters take types of their framework',
     files: publishedOf('sluicegate'),
-    allows: (edge) => isRelative(edge) && leadsTo(edge, /^packages\/sluicegate\/src\//),
+    allows: (edge) => {
+      if (isRelative(edge)) return leadsTo(edge, /^packages\/sluicegate\/src\//)
+      const framework = frameworkOf(edge.from)
+      return framework !== undefined && isPackage(edge, framework) && (edge.typeOnly || framework === FRAMEWORKS.nest)
+    },
+  },
+  {
+    why: 'an adapter translates and never decides: it knows the edge, headers, keys, types, and its own parts, and no other adapter',
+    files: ADAPTER,
+    allows: (edge) => {
+      if (!isRelative(edge) || edge.typeOnly) return true
+      return (
+        leadsTo(edge, /\/src\/(edge\/[^/]*|headers\/[^/]*|keys\/[^/]*|errors)\.ts$/) ||
+        (adapterOf(edge.target) !== undefined && adapterOf(edge.target) === adapterOf(edge.from))
+      )
+    },
+  },
+  {
+    why: 'adapters stand at the very edge: nobody imports one',
+    files: publishedOf('(sluicegate|server)'),
+    allows: (edge) => [undefined, adapterOf(edge.from)].includes(adapterOf(edge.target)),
   },
   {
     why: 'policies, durations, decisions and errors are plain data: they know no core, clock or limiter',
@@ -68,6 +98,17 @@ export const BOUNDARIES: readonly Boundary[] = [
     why: 'a key is made of what is known of a request: keys know errors and checks, and no limiter, policy, header or request',
     files: sourcesOf('packages/sluicegate/src/keys'),
     allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/(arguments|errors|policy-options|keys\/[^/]*)\.ts$/),
+  },
+  {
+    why: 'who sends requests knows limiters, clocks and headers, and neither the edge nor keys nor any store',
+    files: sourcesOf('packages/sluicegate/src/outbound'),
+    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/((outbound|headers)\/)?[^/]*\.ts$/),
+  },
+  {
+    why: 'sending requests is for programs: nothing else that is published sends any with it',
+    files: publishedOf('(sluicegate|server)'),
+    allows: ({ from, target }) =>
+      !target.startsWith('packages/sluicegate/src/outbound/') || from.startsWith('packages/sluicegate/src/outbound/'),
   },
   {
     why: 'the oracle is a second opinion: it takes types from the library and never its arithmetic',

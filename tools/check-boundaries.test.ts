@@ -6,6 +6,8 @@ const LIMITER = 'packages/sluicegate/src/limiter.ts'
 const ORACLE = 'packages/testkit/src/oracle/rate-oracle.ts'
 const HTTP = 'packages/server/src/protocols/http/take.ts'
 
+const EXPRESS = 'packages/sluicegate/src/express.ts'
+
 const CROSSINGS: readonly (readonly [what: string, file: string, source: string])[] = [
   ['a Node.js module in the library', LIMITER, "import { readFileSync } from 'node:fs'"],
   ['a Node.js module in the library, without its prefix', LIMITER, "import fs from 'fs'"],
@@ -34,6 +36,13 @@ const CROSSINGS: readonly (readonly [what: string, file: string, source: string]
   ['a helper of tests in those of another package', 'chaos/src/a.test.ts', "import '../../packages/sluicegate/src/testing/own-redis.js'"],
   ['a folder of that name elsewhere', 'packages/sluicegate/src/redis/testing/a.ts', "import 'sluicegate-testkit'"],
   ['a twin under a mutex in the library', LIMITER, "import { MutexTwin } from './mutex-twin.js'"],
+  ['a framework in the library', LIMITER, "import type { Request } from 'express'"],
+  ['a framework at run time in its adapter', EXPRESS, "import express from 'express'"],
+  ['another framework in an adapter', EXPRESS, "import type { Context } from 'koa'"],
+  ['a limiter in an adapter', EXPRESS, "import { createLimiter } from './create-limiter.js'"],
+  ['an adapter in another', EXPRESS, "import { rateLimit } from './koa.js'"],
+  ['a part of an adapter in another', EXPRESS, "import { RateLimits } from './nest/rate-limits.js'"],
+  ['an adapter in the edge', 'packages/sluicegate/src/edge/gatekeeper.ts', "import type { RateLimitOptions } from '../express.js'"],
   ['a benchmark in a test', 'packages/sluicegate/src/limiter.test.ts', "import { run } from '../../../bench/src/harness.js'"],
 ]
 
@@ -46,6 +55,9 @@ for (const [what, file, source] of CROSSINGS) {
 }
 
 const ALLOWED: readonly (readonly [what: string, file: string, source: string])[] = [
+  ['an adapter the types of its framework', EXPRESS, "import type { Request } from 'express'"],
+  ['the adapter of Nest its framework', 'packages/sluicegate/src/nest/rate-limits.ts', "import { HttpException } from '@nestjs/common'"],
+  ['an adapter its own parts', 'packages/sluicegate/src/nest.ts', "import { RateLimits } from './nest/rate-limits.js'"],
   ['the library its own files', LIMITER, "import { loadCore } from './core.js'"],
   ['a test of the library the testkit and Node.js', 'packages/sluicegate/src/a.test.ts', "import 'node:test'; import 'sluicegate-testkit'"],
   ['a test what tests share', 'packages/sluicegate/src/redis/a.test.ts', "import { ownRedis } from '../testing/own-redis.js'"],

@@ -2,7 +2,7 @@ import { type Duration, toMs } from './duration.js'
 import { PolicyError } from './errors.js'
 
 /** In UTF-16 units. */
-const MAX_KEY_LENGTH = 1024
+export const MAX_KEY_LENGTH = 1024
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_BLOCK_MS = 100 * 366 * 86_400_000
 

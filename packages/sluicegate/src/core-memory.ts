@@ -1,4 +1,5 @@
 import { PolicyError } from './errors.js'
+import { neededOfRuntime } from './runtime-refusal.js'
 
 // The memory in which limiters live, from outside; the core's `memory-map.ts` says what is where in a section.
 
@@ -32,12 +33,13 @@ export function sectionAt(address: number, maxKeys: number, stride: number): Sec
 /**
  * A fresh memory. `grows`: a change of policy may need more of it.
  *
- * @throws {PolicyError} `RANGE_UNSUPPORTED` when it would not fit.
+ * @throws {PolicyError} `RANGE_UNSUPPORTED` when it would not fit; `RUNTIME_UNSUPPORTED`
  */
 export function createMemory(bytes: number, grows: boolean): WebAssembly.Memory {
   const pages = Math.ceil(bytes / PAGE_BYTES)
   if (pages > MOST_PAGES) throw tooLarge(bytes)
-  return new WebAssembly.Memory({ initial: pages, maximum: grows ? MOST_PAGES : pages, shared: true })
+  const maximum = grows ? MOST_PAGES : pages
+  return neededOfRuntime('shared memory', () => new WebAssembly.Memory({ initial: pages, maximum, shared: true }))
 }
 
 /**

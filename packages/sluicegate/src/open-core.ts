@@ -3,6 +3,7 @@ import { ENTRIES_PER_LINE, grownBy } from './core-memory.js'
 import { CORE_WASM_BASE64 } from './core-wasm.gen.js'
 import type { LimiterStats } from './limiter.js'
 import type { ReleaseWords } from './release-watch.js'
+import { neededOfRuntime } from './runtime-refusal.js'
 
 /** Why the core gave no debt. */
 export type Reason = 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE' | 'EVICTED'
@@ -22,7 +23,7 @@ export class OpenCore {
 
   /** Call `core.create` or `core.attach` when the host is ready for callbacks. */
   constructor(memory: WebAssembly.Memory, section: number, host: CoreHost) {
-    compiled ??= new WebAssembly.Module(Uint8Array.from(atob(CORE_WASM_BASE64), (character) => character.charCodeAt(0)))
+    compiled ??= neededOfRuntime('WebAssembly', compile)
     this.exports = new WebAssembly.Instance(compiled, { env: { memory }, host: { ...withAddresses(host), pause } }).exports
     // A plain object: an exports object is slow to look up in.
     const core = { ...this.exports } as unknown as Core
@@ -123,11 +124,17 @@ function withAddresses(host: CoreHost): CoreHost {
   }
 }
 
-const sleeper = new Int32Array(new SharedArrayBuffer(4))
+function compile(): WebAssembly.Module {
+  return new WebAssembly.Module(Uint8Array.from(atob(CORE_WASM_BASE64), (character) => character.charCodeAt(0)))
+}
+
+/** Made when it is first needed: this module also loads where no memory can be shared. */
+let sleeper: Int32Array | undefined
 const SPINNING_ATTEMPTS = 16
 
 /** Another thread is in the way: spin a little at first, then let it run. */
 function pause(attempt: number): void {
+  sleeper ??= new Int32Array(new SharedArrayBuffer(4))
   if (attempt < SPINNING_ATTEMPTS) {
     for (let spin = attempt * 64; spin > 0; spin--) Atomics.load(sleeper, 0)
   } else {

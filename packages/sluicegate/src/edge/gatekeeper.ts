@@ -46,8 +46,11 @@ export class Gatekeeper<Request> {
   private checksProxy: ((facts: RequestFacts) => boolean) | undefined
 
   /** @throws {PolicyError} on an unknown option, or one that is wrong. */
-  constructor(options: GatekeeperOptions<Request>, { watch = ownWatch, nowMs = sinceStartMs }: Partial<Surroundings> = {}) {
-    this.rules = limitRules(options, { watch, nowMs })
+  constructor(
+    options: GatekeeperOptions<Request>,
+    { watch = ownWatch, nowMs = sinceStartMs, perRoute = false }: Partial<Surroundings> = {},
+  ) {
+    this.rules = limitRules(options, { watch, nowMs, perRoute })
     this.only = this.rules.length === 1 ? this.rules[0] : undefined
     const { headers = 'draft-11' } = options
     this.writer = new HeaderWriter(typeof headers === 'string' ? { version: headers } : headers)

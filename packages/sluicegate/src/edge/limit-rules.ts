@@ -22,13 +22,15 @@ export interface Surroundings {
   readonly watch: MisuseWatch
   /** A clock that never runs back, which tells how long requests take. Limits are decided on that of their limiter. */
   readonly nowMs: () => number
+  /** Made when a route is first asked for: late, but once. */
+  readonly perRoute?: boolean
 }
 
 /** The limits of a gatekeeper, read. @throws {PolicyError} */
-export function limitRules<Request>(options: GatekeeperOptions<Request>, { watch, nowMs }: Surroundings): readonly LimitRule<Request>[] {
+export function limitRules<Request>(options: GatekeeperOptions<Request>, around: Surroundings): readonly LimitRule<Request>[] {
   checkOptions(options, [...LIMIT_OPTIONS, ...OWN_OPTIONS], EXAMPLE)
   const { limits } = options
-  if (limits === undefined) return [limitRule(options, options, { watch, nowMs })]
+  if (limits === undefined) return [limitRule(options, options, around)]
   if (!Array.isArray(limits) || limits.length < 1 || limits.length > MOST_LIMITS) {
     throw new PolicyError('OPTION_INVALID', 'limits', limits, `must be an array of 1 to ${MOST_LIMITS} limits such as ${EXAMPLE}`)
   }
@@ -41,7 +43,7 @@ export function limitRules<Request>(options: GatekeeperOptions<Request>, { watch
   const { key, shadow } = options
   const rules = limits.map((limit) => {
     checkOptions(limit, LIMIT_OPTIONS, EXAMPLE)
-    return limitRule({ ...(key !== undefined && { key }), ...(shadow !== undefined && { shadow }), ...limit }, options, { watch, nowMs })
+    return limitRule({ ...(key !== undefined && { key }), ...(shadow !== undefined && { shadow }), ...limit }, options, around)
   })
   const names = rules.flatMap(({ limiter: { policy } }) => (policy.policies ?? [policy]).map(({ name }) => name))
   const twice = names.find((name, i) => names.indexOf(name) !== i)
@@ -57,7 +59,7 @@ export function limitRules<Request>(options: GatekeeperOptions<Request>, { watch
 function limitRule<Request>(
   limit: LimitOptions<Request>,
   all: GatekeeperOptions<Request>,
-  { watch, nowMs }: Surroundings,
+  { watch, nowMs, perRoute = false }: Surroundings,
 ): LimitRule<Request> {
   const { policy, limiter: given, key, cost = 1, shadow = false, unit, problem } = limit
   if ((policy === undefined) === (given === undefined)) {
@@ -76,7 +78,7 @@ function limitRule<Request>(
   checkUnit(unit)
   const keyOf = keyFinder(key)
   const limiter: EdgeLimiter = given ?? createLimiter(policy as NonNullable<typeof policy>)
-  watch.making(limiter.policy)
+  if (!perRoute) watch.making(limiter.policy)
   return new LimitRule({
     limiter,
     keyOf,

@@ -1,0 +1,112 @@
+// What the compiler says of adapters: most of it is settled when this file is compiled, and each comment that expects an error needs one.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Controller, Get, type Type } from '@nestjs/common'
+import type { Request as ExpressRequest } from 'express'
+import fastify, { type FastifyRequest } from 'fastify'
+import { Hono } from 'hono'
+import type { Context } from 'koa'
+import { rateLimit as limitExpress } from './express.js'
+import { type RateLimitOptions as FastifyOptions, rateLimit as limitFastify } from './fastify.js'
+import { rateLimit as limitFetch } from './fetch.js'
+import { rateLimit as limitHono } from './hono.js'
+import { createLimiter, type Decision, fixedWindow } from './index.js'
+import { address } from './keys/index.js'
+import { rateLimit as limitKoa } from './koa.js'
+import { type NestRequest, RateLimit, RateLimitGuard, RateLimitModule, SkipRateLimit } from './nest.js'
+
+const policy = fixedWindow({ limit: 1, window: 'day' })
+
+test('express: functions get its request, and a request of a type of its own', () => {
+  interface Signed extends ExpressRequest {
+    readonly user: { readonly id: string }
+  }
+  limitExpress({ policy, key: (request) => request.ip, skip: (request) => request.path === '/' })
+  limitExpress<Signed>({ policy, key: ({ user }) => user.id })
+  limitExpress({ limits: [{ policy, key: address() }], onDenied: ({ kind }) => ({ status: kind === 'outage' ? 503 : 429 }) })
+  // @ts-expect-error: a request of Express has no such thing
+  limitExpress({ policy, key: (request) => request.nothing })
+  // @ts-expect-error: a key is a reader or a function
+  assert.throws(() => limitExpress({ policy, key: 'ip' }), { option: 'key' })
+})
+
+test('fastify: the plugin, the config of routes, the decorators', async () => {
+  const app = fastify()
+  const options: FastifyOptions = { policy, hook: 'preHandler', key: (request) => request.ip }
+  await app.register(limitFastify(options))
+  app.get('/', { config: { rateLimit: { policy, key: (request: FastifyRequest) => request.hostname } } }, async (request) => {
+    const decision: Decision | null = request.rateLimit
+    return decision?.remaining
+  })
+  app.get('/free', { config: { rateLimit: false }, preHandler: app.rateLimit(createLimiter(policy)) }, async () => 'ok')
+  // @ts-expect-error: neither a limit nor none
+  const wrong = { config: { rateLimit: true } } satisfies Parameters<typeof app.get>[1]
+  assert.throws(() => app.get('/wrong', wrong as never, async () => 'ok'))
+  // @ts-expect-error: no such hook
+  assert.throws(() => limitFastify({ policy, hook: 'onSend' }))
+  assert.equal((await app.inject('/')).payload, '0')
+  await app.close()
+})
+
+test('hono: variables of an app are known to its keys', async () => {
+  interface Env {
+    Variables: { readonly user: string }
+  }
+  const limiter = createLimiter(policy)
+  const app = new Hono<Env>()
+  app.use((context, next) => {
+    context.set('user', 'ada')
+    return next()
+  })
+  app.use(limitHono<Env>({ limiter, key: (context) => context.get('user') }))
+  // @ts-expect-error: no such variable
+  limitHono<Env>({ policy, key: (context) => context.get('nobody') })
+  await app.request('/')
+  assert.equal(limiter.peek('ada').remaining, 0)
+})
+
+test('koa and fetch: functions get what they are made for', () => {
+  limitKoa({ policy, key: (context) => context.ip, counts: (status, context: Context) => status > 400 && context.method === 'POST' })
+  class Nearer extends Request {
+    readonly nearest = 'here'
+  }
+  const limit = limitFetch<Nearer>({ policy, key: (request) => request.nearest })
+  // @ts-expect-error: a request of another kind
+  const plain = (): unknown => limit(new Request('http://localhost/'))
+  assert.throws(plain, { code: 'KEY_MISSING' })
+  const wrapped: (request: Nearer, info: { id: number }) => Promise<Response> = limit.wrap((_request, info: { id: number }) =>
+    Response.json(info),
+  )
+  assert.equal(typeof wrapped, 'function')
+})
+
+test('nest: decorators of both kinds, the module, the guard', () => {
+  @Controller()
+  @RateLimit(policy)
+  class Both {
+    @Get()
+    @RateLimit({ policy, key: (request: ExpressRequest) => request.ip })
+    express() {}
+
+    @SkipRateLimit()
+    none() {}
+
+    @RateLimit({ policy, key: ({ user }) => String(user), skip: ({ method }: NestRequest) => method === 'HEAD' })
+    either() {}
+  }
+  const onMethod: (value: () => void, context: ClassMethodDecoratorContext) => void = RateLimit(policy)
+  const onClass: (value: Type, context: ClassDecoratorContext) => void = SkipRateLimit()
+  // @ts-expect-error: a decorator is made by a call
+  const unmade: MethodDecorator = RateLimit
+  class Settings {
+    readonly limit = 1
+  }
+  const { providers = [] } = RateLimitModule.forRootAsync({
+    inject: [Settings],
+    useFactory: ({ limit }: Settings) => fixedWindow({ limit, window: 1 }),
+  })
+  // @ts-expect-error: no limit comes of it
+  RateLimitModule.forRootAsync({ useFactory: () => 5 })
+  assert.ok(providers.includes(RateLimitGuard))
+  assert.deepEqual([typeof Both, typeof onMethod, typeof onClass, typeof unmade], Array(4).fill('function'))
+})

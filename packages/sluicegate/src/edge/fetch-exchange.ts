@@ -1,0 +1,114 @@
+import type { RequestFacts } from '../keys/request-facts.js'
+import type { Answer } from './outcome.js'
+import { putHeaders } from './put-headers.js'
+import { type Settle, settleQuietly } from './settling.js'
+
+/** The facts of a request of the Fetch standard. */
+export class FetchFacts implements RequestFacts {
+  readonly method: string
+  readonly route: string | undefined
+  readonly remoteAddress: string | undefined
+  private readonly request: Request
+
+  constructor(request: Request, route: string | undefined, remoteAddress: string | undefined) {
+    this.method = request.method
+    this.request = request
+    this.route = route
+    this.remoteAddress = remoteAddress
+  }
+
+  get path(): string {
+    return new URL(this.request.url).pathname
+  }
+
+  header(name: string): string | undefined {
+    return this.request.headers.get(name) ?? undefined
+  }
+}
+
+/** What runtimes give to a handler beside its request, as far as it leads to an address. */
+interface Environment {
+  /** Node, by @hono/node-server. */
+  readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } }
+  /** Deno. */
+  readonly remoteAddr?: { readonly hostname?: string }
+  /** Bun. */
+  requestIP?(request: Request): { readonly address: string } | null
+  /** Either of these. */
+  readonly server?: Environment
+}
+
+/** The address of the socket, from what the runtime gave to the handler: Node's, Deno's and Bun's. Others tell none. */
+export function remoteAddressOf(environment: unknown, request: Request): string | undefined {
+  if (typeof environment !== 'object' || environment === null) return undefined
+  const { server } = environment as Environment
+  const { incoming, remoteAddr } = (server ?? environment) as Environment
+  if (incoming !== undefined) return incoming.socket?.remoteAddress
+  if (remoteAddr !== undefined) return remoteAddr.hostname
+  const bun = (server ?? environment) as Environment
+  return typeof bun.requestIP === 'function' ? bun.requestIP(request)?.address : undefined
+}
+
+/** Deno's signal is also aborted when all went well, and it warns whoever looks; its server cancels the body of a client that is gone. */
+function signalOf(request: Request): AbortSignal | undefined {
+  return 'Deno' in globalThis ? undefined : request.signal
+}
+
+/** Whether its client is gone: such a request is neither counted nor served. */
+export function isAbandoned(request: Request): boolean {
+  return signalOf(request)?.aborted === true
+}
+
+/** What nobody will read. */
+export function unread(): Response {
+  return new Response(null, { status: 499 })
+}
+
+/** The response that an answer is. */
+export function answerResponse({ status, headers: pairs, body }: Answer): Response {
+  const headers = new Headers()
+  putHeaders(pairs, { set: (name, value) => headers.set(name, value), append: (name, value) => headers.append(name, value) })
+  return new Response(body, { status, headers })
+}
+
+/** The same response, which tells when its body has been sent to the end, or will not be. */
+export function settlingResponse(request: Request, response: Response, settle: Settle): Response {
+  const { body, status } = response
+  // Nobody reads the body of an answer to HEAD.
+  if (body === null || request.method === 'HEAD') {
+    settleQuietly(settle, status)
+    return response
+  }
+  if (isAbandoned(request)) {
+    settleQuietly(settle, undefined)
+    return response
+  }
+  // Not every server cancels a body that it cannot send.
+  signalOf(request)?.addEventListener('abort', () => settleQuietly(settle, undefined), { once: true })
+  const reader = body.getReader()
+  const watched = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read()
+          if (!done) {
+            controller.enqueue(value)
+            return
+          }
+          controller.close()
+          settleQuietly(settle, status)
+        } catch (error) {
+          controller.error(error)
+          settleQuietly(settle, undefined)
+        }
+      },
+      async cancel(reason) {
+        settleQuietly(settle, undefined)
+        await reader.cancel(reason)
+      },
+    },
+    // Nothing is read before it is asked for.
+    { highWaterMark: 0 },
+  )
+  return new Response(watched, response)
+}

@@ -1,0 +1,15 @@
+import type { HeaderPair } from '../headers/header-pair.js'
+
+/** Where headers go: one call that replaces, one that adds a line. */
+export interface HeaderTarget {
+  set(name: string, value: string): unknown
+  append(name: string, value: string): unknown
+}
+
+/** The later of two replaces the earlier, but for cookies, of which each is a line of its own. */
+export function putHeaders(pairs: readonly HeaderPair[], target: HeaderTarget): void {
+  for (const [name, value] of pairs) {
+    if (name.toLowerCase() === 'set-cookie') target.append(name, value)
+    else target.set(name, value)
+  }
+}

@@ -1,0 +1,72 @@
+import type { Request } from 'express'
+import { isPromise } from './edge/awaitable.js'
+import { Gatekeeper } from './edge/gatekeeper.js'
+import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
+import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
+import { isGone, NodeFacts, type NodeRequest, type NodeResponse, sendAnswer, setHeaders, settleAtEnd } from './edge/node-exchange.js'
+import type { Outcome } from './edge/outcome.js'
+
+export type { Denial } from './edge/denial.js'
+export type { AnswerChange } from './edge/gatekeeper-options.js'
+
+/** Options of {@link rateLimit}. */
+export type RateLimitOptions<ExpressRequest = Request> = GatekeeperOptions<ExpressRequest>
+
+/** What is used of a request of Express, 4 or 5. */
+interface RequestLike extends NodeRequest {
+  readonly originalUrl: string
+  readonly route?: { readonly path?: unknown } | undefined
+}
+
+/** Middleware of Express. */
+export type RateLimitMiddleware<ExpressRequest = Request> = (
+  request: ExpressRequest,
+  response: NodeResponse,
+  next: (error?: unknown) => void,
+) => void
+
+/**
+ * Limits what comes to an app, a router or a route of Express 4 or 5. Make it once, outside handlers: each call has a budget of its own, unless
+ * it is given a limiter.
+ *
+ * Clients are told apart by the address of the socket; behind a proxy say `key: address({ trustedHops: 1 })`. What the functions among the
+ * options throw goes to `next`.
+ *
+ * @throws {PolicyError} on an option that is wrong.
+ * @example
+ * app.use(rateLimit(tokenBucket({ limit: 100, window: '1m' })))
+ * app.post('/login', rateLimit({ policy: tokenBucket({ limit: 5, window: '1h' }), counts: 'failures' }), login)
+ */
+export function rateLimit<ExpressRequest extends RequestLike = Request>(
+  argument: LimitArgument<ExpressRequest>,
+): RateLimitMiddleware<ExpressRequest> {
+  const gatekeeper = new Gatekeeper<ExpressRequest>(optionsOf(argument))
+  return (request, response, next) => {
+    if (isGone(request, response)) return
+    let outcome: Outcome | Promise<Outcome>
+    try {
+      outcome = gatekeeper.decide(factsOf(request), request)
+    } catch (error) {
+      next(error)
+      return
+    }
+    if (isPromise(outcome)) outcome.then((later) => follow(later, request, response, next), next)
+    else follow(outcome, request, response, next)
+  }
+}
+
+function factsOf(request: RequestLike): NodeFacts {
+  // Of a mounted router only the address is known, in which clients may choose parts, and not the pattern.
+  const route = request.route?.path
+  return new NodeFacts(request, request.originalUrl, typeof route === 'string' ? route : undefined)
+}
+
+function follow(outcome: Outcome, request: NodeRequest, response: NodeResponse, next: () => void): void {
+  if (!outcome.passes) {
+    sendAnswer(response, outcome)
+    return
+  }
+  setHeaders(response, outcome.headers)
+  if (outcome.settle !== undefined) settleAtEnd(request, response, outcome.settle)
+  if (!isGone(request, response)) next()
+}

@@ -1,0 +1,106 @@
+import { type Awaitable, chained } from './edge/awaitable.js'
+import { answerResponse, FetchFacts, isAbandoned, remoteAddressOf, settlingResponse, unread } from './edge/fetch-exchange.js'
+import { Gatekeeper } from './edge/gatekeeper.js'
+import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
+import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
+import type { Pass } from './edge/outcome.js'
+import { settleQuietly } from './edge/settling.js'
+import { PolicyError } from './errors.js'
+
+export type { Denial } from './edge/denial.js'
+export type { EdgeLimiter } from './edge/edge-limiter.js'
+export type { AnswerChange } from './edge/gatekeeper-options.js'
+
+/** Options of {@link rateLimit}. */
+export interface RateLimitOptions<FetchRequest extends Request = Request> extends GatekeeperOptions<FetchRequest> {
+  /**
+   * The address of the socket, told by what the runtime gives beside the request; default that of Bun and Deno. Other runtimes tell none: name
+   * it here, or take a key from the header that your platform sets.
+   */
+  readonly remoteAddress?: (request: FetchRequest, environment: unknown) => string | undefined
+}
+
+/** A handler of the Fetch standard, as servers take it. */
+export type FetchHandler<FetchRequest extends Request, Rest extends readonly unknown[]> = (
+  request: FetchRequest,
+  ...rest: Rest
+) => Awaitable<Response>
+
+/** What {@link rateLimit} makes. */
+export interface FetchLimit<FetchRequest extends Request = Request> {
+  /**
+   * The response to a request that does not pass; nothing, if it passes: of it no headers are told.
+   *
+   * @param environment what the runtime gives to a handler beside the request.
+   * @throws {PolicyError} `OPTION_INVALID` where something is to come back after the response, which only {@link wrap} sees.
+   */
+  (request: FetchRequest, environment?: unknown): Awaitable<Response | undefined>
+  /** The handler behind the limit: its responses get headers, and what does not count comes back after them. */
+  wrap<Rest extends readonly unknown[]>(
+    handler: FetchHandler<FetchRequest, Rest>,
+  ): (request: FetchRequest, ...rest: Rest) => Promise<Response>
+}
+
+/**
+ * Limits requests wherever there are `Request` and `Response`: middleware of Next.js, servers of Bun and Deno, edge functions.
+ *
+ * @throws {PolicyError} on an option that is wrong.
+ * @example
+ * const limit = rateLimit({ policy: tokenBucket({ limit: 100, window: '1m' }), key: apiKey() })
+ * export const middleware = (request: NextRequest) => limit(request) ?? NextResponse.next()
+ * Deno.serve(limit.wrap(handler))
+ */
+export function rateLimit<FetchRequest extends Request = Request>(
+  argument: LimitArgument<FetchRequest> | RateLimitOptions<FetchRequest>,
+): FetchLimit<FetchRequest> {
+  const { remoteAddress, ...options }: RateLimitOptions<FetchRequest> = optionsOf(argument)
+  const gatekeeper = new Gatekeeper<FetchRequest>(options)
+  const decide = (request: FetchRequest, environment: unknown) => {
+    const address = remoteAddress === undefined ? remoteAddressOf(environment, request) : remoteAddress(request, environment)
+    return gatekeeper.decide(new FetchFacts(request, undefined, address), request)
+  }
+  const limit = (request: FetchRequest, environment?: unknown): Awaitable<Response | undefined> => {
+    if (isAbandoned(request)) return unread()
+    return chained(decide(request, environment), (outcome) => {
+      if (!outcome.passes) return answerResponse(outcome)
+      if (outcome.settle !== undefined) refuseToForget(outcome.settle)
+      return undefined
+    })
+  }
+  const wrap: FetchLimit<FetchRequest>['wrap'] =
+    (handler) =>
+    async (request, ...rest) => {
+      if (isAbandoned(request)) return unread()
+      const outcome = await decide(request, rest[0])
+      if (!outcome.passes) return answerResponse(outcome)
+      const { settle } = outcome
+      if (isAbandoned(request)) {
+        if (settle !== undefined) settleQuietly(settle, undefined)
+        return unread()
+      }
+      try {
+        return told(request, await handler(request, ...rest), outcome)
+      } catch (error) {
+        // Servers answer 500 to what handlers throw.
+        if (settle !== undefined) settleQuietly(settle, 500)
+        throw error
+      }
+    }
+  return Object.assign(limit, { wrap })
+}
+
+function refuseToForget(settle: NonNullable<Pass['settle']>): never {
+  settle(undefined)
+  const mend = 'and places of concurrency need to see the response: put limit.wrap(handler) in the place of limit(request)'
+  throw new PolicyError('OPTION_INVALID', 'counts', undefined, mend)
+}
+
+function told(request: Request, response: Response, { headers, settle }: Pass): Response {
+  // A change of protocols is no response to touch.
+  if (response.status < 200 || (headers.length === 0 && settle === undefined)) return response
+  // A copy: those of other servers are closed to changes.
+  const copy = new Response(response.body, response)
+  // A limit further in has told its own.
+  for (const [name, value] of headers) if (!copy.headers.has(name)) copy.headers.set(name, value)
+  return settle === undefined ? copy : settlingResponse(request, copy, settle)
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { HttpBindings } from '@hono/node-server'
+import { type Context, Hono } from 'hono'
+import { rateLimit } from './hono.js'
+import { createLimiter, fixedWindow, type Policy } from './index.js'
+import { address, compose, route } from './keys/index.js'
+import { adapterSuite } from './testing/adapters/adapter-suite.js'
+import { asOnDeno, bodyOf, serving } from './testing/adapters/fetch-server.js'
+import type { Harness, Limits } from './testing/adapters/harness.js'
+import { ROUTES, type Site } from './testing/adapters/site.js'
+
+const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })
+
+async function send(site: Site, name: string, status?: number): Promise<Response> {
+  const { pieces, text, status: code } = await site.reply(name, status)
+  return new Response(pieces === undefined ? text : bodyOf(pieces), { status: code })
+}
+
+function appOf(site: Site, { all, strict, before }: Limits<Context>): Hono {
+  const app = new Hono()
+  if (before !== undefined) app.use((_context, next) => before().then(next))
+  app.onError((error, context) => context.text(site.caught(error), 500))
+  if (all !== undefined) app.use(rateLimit(all))
+  if (strict !== undefined) app.use('/strict', rateLimit(strict))
+  for (const path of ROUTES) app.get(`/${path}`, () => send(site, path))
+  app.get('/status/:status', ({ req }) => send(site, 'status', Number(req.param('status'))))
+  return app
+}
+
+function harness(name: string, environment: (bindings: HttpBindings) => object): Harness<Context> {
+  return {
+    name,
+    limitsUnknown: true,
+    limitsOptions: true,
+    header: (context, header) => context.req.header(header),
+    start(site, limits) {
+      const app = appOf(site, limits)
+      return serving((request, bindings) => app.fetch(request, environment(bindings)))
+    },
+  }
+}
+
+adapterSuite(harness('hono', (bindings) => bindings))
+adapterSuite(harness('hono without the server of Node', asOnDeno))
+
+const BUN = { requestIP: () => ({ address: '192.0.2.7' }) }
+
+test('hono: the address comes from whatever runtime there is, or from a function', async () => {
+  for (const [environment, remoteAddress] of [
+    [{ remoteAddr: { hostname: '192.0.2.7' } }, undefined],
+    [BUN, undefined],
+    [{ server: BUN }, undefined],
+    [{}, () => '192.0.2.7'],
+  ] as const) {
+    const limiter = createLimiter(perDay(1))
+    const app = new Hono()
+    app.use(rateLimit({ limiter, ...(remoteAddress && { remoteAddress }) }))
+    await app.request('/', {}, environment)
+    assert.equal(limiter.peek('192.0.2.7').remaining, 0)
+  }
+})
+
+test('hono: the route is the pattern of the handler', async () => {
+  const limiter = createLimiter(perDay(5))
+  const app = new Hono()
+  app.use(rateLimit({ limiter, key: compose(address(), route()) }))
+  app.get('/users/:id', (context) => context.text('user'))
+  for (const path of ['/users/1', '/users/2', '/none']) await app.request(path, {}, BUN)
+  assert.equal(limiter.peek('192.0.2.7|route:/users/:id').remaining, 3)
+  assert.equal(limiter.peek('192.0.2.7|route').remaining, 4)
+})
+
+test('hono: headers get into responses that are closed to changes', async () => {
+  const app = new Hono()
+  app.use(rateLimit(perDay(5)))
+  app.get('/', () => Response.redirect('https://example.com/', 302))
+  const { status, headers } = await app.request('/', {}, BUN)
+  assert.deepEqual([status, headers.get('location')], [302, 'https://example.com/'])
+  assert.match(headers.get('ratelimit') ?? '', /r=4/)
+})

@@ -1,0 +1,67 @@
+import type { Context, Middleware } from 'koa'
+import { Gatekeeper } from './edge/gatekeeper.js'
+import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
+import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
+import { isGone, NodeFacts, settleAtEnd } from './edge/node-exchange.js'
+import { putHeaders } from './edge/put-headers.js'
+import type { HeaderPair } from './headers/header-pair.js'
+
+export type { Denial } from './edge/denial.js'
+export type { AnswerChange } from './edge/gatekeeper-options.js'
+
+/** Options of {@link rateLimit}. */
+export type RateLimitOptions = GatekeeperOptions<Context>
+
+/**
+ * Limits what comes to an app or a router of Koa.
+ *
+ * The route of a request, for `route()`, is known where a router runs the middleware: `router.get('/users/:id', rateLimit(...), handler)`. What
+ * the functions among the options throw is thrown on.
+ *
+ * @throws {PolicyError} on an option that is wrong.
+ * @example
+ * app.use(rateLimit(tokenBucket({ limit: 100, window: '1m' })))
+ * router.post('/login', rateLimit({ policy: tokenBucket({ limit: 5, window: '1h' }), counts: 'failures' }), login)
+ */
+export function rateLimit(argument: LimitArgument<Context>): Middleware {
+  const gatekeeper = new Gatekeeper<Context>(optionsOf(argument))
+  return async (context, next) => {
+    const { req, res } = context
+    if (isGone(req, res)) return
+    const outcome = await gatekeeper.decide(new NodeFacts(req, context.originalUrl, routeOf(context)), context)
+    const { headers } = outcome
+    if (!outcome.passes) {
+      if (res.headersSent) return
+      context.status = outcome.status
+      context.body = outcome.body
+      put(context, headers)
+      return
+    }
+    put(context, headers)
+    if (outcome.settle !== undefined) settleAtEnd(req, res, outcome.settle)
+    if (isGone(req, res)) return
+    try {
+      await next()
+    } catch (error) {
+      // Koa drops all headers before it answers an error, but for those that the error brings.
+      if (error instanceof Error) keepHeaders(error, headers)
+      throw error
+    }
+  }
+}
+
+function put(context: Context, headers: readonly HeaderPair[]): void {
+  if (context.headerSent) return
+  putHeaders(headers, { set: (name, value) => context.set(name, value), append: (name, value) => context.append(name, value) })
+}
+
+function keepHeaders(error: Error & { headers?: unknown }, headers: readonly HeaderPair[]): void {
+  if (Object.isExtensible(error))
+    Reflect.set(error, 'headers', { ...Object.fromEntries(headers), ...(error.headers as object | undefined) })
+}
+
+/** The pattern, as @koa/router notes it. */
+function routeOf(context: Context & { _matchedRoute?: unknown }): string | undefined {
+  const { _matchedRoute: route } = context
+  return typeof route === 'string' ? route : undefined
+}

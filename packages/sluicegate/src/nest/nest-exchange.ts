@@ -1,0 +1,53 @@
+import { NodeFacts, type NodeRequest, type NodeResponse } from '../edge/node-exchange.js'
+import { putHeaders } from '../edge/put-headers.js'
+import type { HeaderPair } from '../headers/header-pair.js'
+
+/** A request of Express, or one of Fastify around one of Node's. */
+interface PlatformRequest extends NodeRequest {
+  readonly raw?: NodeRequest
+  readonly originalUrl: string
+  readonly route?: { readonly path?: unknown }
+  readonly routeOptions?: { readonly url?: string | undefined }
+}
+
+/** A response of Express, or a reply of Fastify. */
+interface PlatformResponse extends NodeResponse {
+  readonly raw?: NodeResponse
+  header?(name: string, value: string): unknown
+  status(code: number): { send(body: string): unknown }
+}
+
+/** One request and its response, whatever Nest runs on. */
+export class NestExchange {
+  readonly request: NodeRequest
+  readonly response: NodeResponse
+  private readonly incoming: PlatformRequest
+  private readonly outgoing: PlatformResponse
+
+  constructor(request: PlatformRequest, response: PlatformResponse) {
+    this.incoming = request
+    this.outgoing = response
+    this.request = request.raw ?? request
+    this.response = response.raw ?? response
+  }
+
+  facts(): NodeFacts {
+    const { originalUrl, route, routeOptions } = this.incoming
+    const pattern = routeOptions === undefined ? route?.path : routeOptions.url
+    return new NodeFacts(this.request, originalUrl, typeof pattern === 'string' ? pattern : undefined)
+  }
+
+  put(headers: readonly HeaderPair[]): void {
+    const { outgoing, response } = this
+    if (response.headersSent) return
+    const isFastify = outgoing.raw !== undefined
+    // Fastify adds a line for each cookie by itself.
+    const set = (name: string, value: string): unknown => (isFastify ? outgoing.header?.(name, value) : response.setHeader(name, value))
+    const append = (name: string, value: string): unknown => (isFastify ? set(name, value) : response.appendHeader(name, value))
+    putHeaders(headers, { set, append })
+  }
+
+  send(status: number, body: string): void {
+    if (!this.response.headersSent) this.outgoing.status(status).send(body)
+  }
+}

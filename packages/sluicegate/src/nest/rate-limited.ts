@@ -1,0 +1,50 @@
+import type { LimitArgument } from '../edge/limit-argument.js'
+import { PolicyError } from '../errors.js'
+import type { NestRequest } from './nest-request.js'
+
+/** What was said of a class or a method: its limit, or false for none. */
+type Said = LimitArgument<never> | false
+
+/** Kept beside, so that nothing depends on reflect-metadata, and legacy and standard decorators are alike. */
+const said = new WeakMap<object, Said>()
+
+/** A decorator of classes and methods, of TypeScript's legacy kind and of the standard's. */
+export type RateLimitDecorator = (target: object, about?: unknown, descriptor?: PropertyDescriptor) => void
+
+/**
+ * The limit of a controller, for all of its handlers together, or of one handler: instead of the module's own. What it does not say is as in the module.
+ *
+ * It takes effect where {@link RateLimitGuard} stands guard.
+ *
+ * @example
+ * \@RateLimit({ policy: tokenBucket({ limit: 5, window: '1h' }), counts: 'failures' })
+ */
+export function RateLimit<Request = NestRequest>(argument: LimitArgument<Request>): RateLimitDecorator {
+  return saying('RateLimit', argument as Said)
+}
+
+/** Without a limit, in a controller or an app that has one. */
+export function SkipRateLimit(): RateLimitDecorator {
+  return saying('SkipRateLimit', false)
+}
+
+/** What a limit was said of, the nearest first: the handler, its controller, those that it extends. */
+export function limitSaidOf(handler: object, controller: object): { readonly target: object; readonly limit: Said } | undefined {
+  let target: object | null = handler
+  let next: object | null = controller
+  while (target !== null) {
+    const limit = said.get(target)
+    if (limit !== undefined) return { target, limit }
+    target = next
+    next = next === null ? null : (Object.getPrototypeOf(next) as object | null)
+  }
+  return undefined
+}
+
+function saying(name: string, limit: Said): RateLimitDecorator {
+  return (target, _, descriptor) => {
+    const decorated: unknown = descriptor === undefined ? target : descriptor.value
+    if (typeof decorated === 'function') said.set(decorated, limit)
+    else throw new PolicyError('OPTION_INVALID', `@${name}`, decorated, 'belongs on a controller or one of its methods')
+  }
+}

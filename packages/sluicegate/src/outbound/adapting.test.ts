@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLimiter } from '../create-limiter.js'
+import type { HeaderVersion } from '../headers/header-options.js'
+import { HeaderWriter } from '../headers/header-writer.js'
+import type { Policy } from '../policy.js'
+import { gcra, tokenBucket } from '../rate-policy.js'
+import { FakeNet } from '../testing/fake-net.js'
+import { fixedWindow } from '../window-policy.js'
+import { limitedFetch } from './limited-fetch.js'
+
+const SECONDS = 80
+const CALLERS = 30
+const BUCKET = tokenBucket({ limit: 40, window: '1s' })
+const WINDOW = fixedWindow({ limit: 200, window: '5s' })
+
+interface Course {
+  /** Of what the policy allows, over all the time. */
+  readonly share: number
+  /** The same over the second half. */
+  readonly lateShare: number
+  /** Refusals per request in the second half. */
+  readonly lateRefusals: number
+}
+
+/** Callers who never rest, of a host with that limit, 10 ms away. */
+async function course(policy: Policy, version: HeaderVersion | 'silent', tell = (remaining: number): number => remaining): Promise<Course> {
+  const counts = { passed: 0, latePassed: 0, lateRefused: 0 }
+  let isLate = false
+  const answer = (): Response => {
+    const decision = limiter.take('client')
+    if (decision.allowed) counts.passed++
+    if (isLate) counts[decision.allowed ? 'latePassed' : 'lateRefused']++
+    const headers = version === 'silent' ? [] : writer.write(policy, { ...decision, remaining: tell(decision.remaining) })
+    return new Response(null, { status: decision.allowed ? 200 : 429, headers: headers as [string, string][] })
+  }
+  const net = new FakeNet(answer, 10)
+  const limiter = createLimiter(policy, { clock: net.clock })
+  const writer = new HeaderWriter({ version: version === 'silent' ? 'none' : version, nowMs: () => net.clock.nowMs() })
+  const polite = limitedFetch(net.fetch, { clock: net.clock, attempts: 100, maxTotalMs: Number.POSITIVE_INFINITY, random: () => 0.5 })
+  let isOver = false
+  const caller = async (): Promise<void> => {
+    while (!isOver) await polite('http://a/')
+  }
+  const callers = Array.from({ length: CALLERS }, caller)
+  await net.pass((SECONDS * 1000) / 2, 5)
+  isLate = true
+  await net.pass((SECONDS * 1000) / 2, 5)
+  isOver = true
+  await net.pass(10_000, 5)
+  await Promise.all(callers)
+  const allowed = (policy.limit * SECONDS * 1000) / policy.windowMs
+  const { passed, latePassed, lateRefused } = counts
+  return { share: passed / allowed, lateShare: latePassed / (allowed / 2), lateRefusals: lateRefused / (latePassed + lateRefused) }
+}
+
+for (const version of ['draft-11', 'draft-7', 'draft-6', 'x-ratelimit'] as const) {
+  test(`a host that tells its budget in ${version} gets all that it allows and never has to refuse`, async () => {
+    for (const policy of [BUCKET, WINDOW]) {
+      const { share, lateShare, lateRefusals } = await course(policy, version)
+      assert.ok(share >= 0.95 && lateShare >= 0.95, `${policy.name}: ${share}, ${lateShare}`)
+      assert.equal(lateRefusals, 0, policy.name)
+    }
+  })
+}
+
+test('a small burst is no obstacle where the window is told', async () => {
+  const { share, lateRefusals } = await course(gcra({ limit: 40, window: '1s', burst: 4 }), 'draft-11')
+  assert.ok(share >= 0.95, `${share}`)
+  assert.equal(lateRefusals, 0)
+})
+
+for (const version of ['silent', 'none'] as const) {
+  test(`a host that only refuses, ${version === 'none' ? 'with' : 'without'} Retry-After, gets nearly all that it allows and seldom has to refuse`, async () => {
+    for (const policy of [BUCKET, WINDOW]) {
+      const { share, lateShare, lateRefusals } = await course(policy, version)
+      assert.ok(share >= 0.9 && lateShare >= 0.9, `${policy.name}: ${share}, ${lateShare}`)
+      assert.ok(lateRefusals <= 0.01, `${policy.name}: ${lateRefusals}`)
+    }
+  })
+}
+
+test('a host that tells more than it has is found out by its refusals', async () => {
+  const { share, lateShare, lateRefusals } = await course(BUCKET, 'draft-11', (remaining) => remaining * 3 + 100)
+  assert.ok(share >= 0.9 && lateShare >= 0.9 && lateRefusals <= 0.01, `${share}, ${lateShare}, ${lateRefusals}`)
+})

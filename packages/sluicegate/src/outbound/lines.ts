@@ -1,0 +1,216 @@
+import { AbortWatch } from '../abort-watch.js'
+import { Alarm, type Alert } from '../alarm.js'
+import { checkKey } from '../arguments.js'
+import type { RateLimitReading } from '../headers/rate-limit-reading.js'
+import { Line, type LineDesk } from './line.js'
+import { OutboundError, type OutboundErrorCode } from './outbound-error.js'
+import type { SentRequest } from './outbound-request.js'
+import type { OutboundSettings } from './outbound-settings.js'
+import type { KeyStats, OutboundStats } from './outbound-stats.js'
+import { OwnLimits } from './own-limits.js'
+import { Pace } from './pace.js'
+import type { Turn } from './turn.js'
+import { WaitingRequest } from './waiting-request.js'
+
+/** Of idle keys so many are looked through for one that is not paused. */
+const LOOKED_AT = 16
+
+/** The lines of all keys, on one timer, in bounded memory. */
+export class Lines {
+  private readonly settings: OutboundSettings
+  private readonly limits: OwnLimits
+  private readonly alarm: Alarm
+  private readonly aborts = new AbortWatch()
+  private readonly lines = new Map<string, Line>()
+  /** The longest idle first. */
+  private readonly idle = new Set<Line>()
+  private readonly desk: LineDesk
+  private sent = 0
+  private throttled = 0
+  private order = 0
+  private isClosed = false
+
+  /** @throws {PolicyError} `POLICY_INVALID` */
+  constructor(settings: OutboundSettings) {
+    this.settings = settings
+    const { clock, concurrency, maxPauseMs, jitter, maxKeys, given } = settings
+    const { policy, policyFor, limiter } = given
+    this.limits = new OwnLimits({ policy, policyFor, limiter, maxKeys, clock })
+    this.alarm = new Alarm(clock, (error) => this.rejectAll(() => error))
+    this.desk = {
+      concurrency,
+      maxPauseMs: maxPauseMs * (1 + jitter),
+      nowMs: () => this.nowMs(),
+      // A reading is whole microseconds: never before the time.
+      wakeAt: (line, ms) => this.alarm.set(line, Math.ceil(ms * 1000), 0),
+      sleepOn: (line) => this.alarm.clear(line),
+      granted: () => this.sent++,
+      throttled: (line, status, retryAfterMs) => this.told(line, status, retryAfterMs),
+      rested: (line) => this.idle.add(line),
+    }
+  }
+
+  nowMs(): number {
+    return this.settings.clock.nowMs()
+  }
+
+  /** The place of a call in the order of calls, which its retries keep. */
+  nextOrder(): number {
+    return this.order++
+  }
+
+  /** Waits for leave to send a request. Rejects with an {@link OutboundError}, with what aborts it, or with what the limiter throws. */
+  turn(key: string, request: SentRequest, order: number): Promise<Turn> {
+    return new Promise((resolve, reject) => {
+      const { signal } = request
+      if (signal?.aborted) return reject(signal.reason)
+      const { maxWaitMs, maxWaiting, given } = this.settings
+      const line = this.lineOf(key, request)
+      if (line.size >= maxWaiting) {
+        return reject(errorOf('QUEUE_FULL', `${maxWaiting} requests are waiting`, key, request, line.delayMs()))
+      }
+      const waiting = new WaitingRequest(request, { key, order, deadlineMs: this.nowMs() + maxWaitMs }, { resolve, reject })
+      line.enter(waiting)
+      if (waiting.isOver) return
+      this.watch(line, waiting)
+      try {
+        given.onWait?.({ key, url: request.url, method: request.method, waiting: line.size, delayMs: line.delayMs() })
+      } catch (error) {
+        waiting.reject(error)
+      }
+    })
+  }
+
+  /** Whether the turn after this is known to come too late for somebody who comes now. */
+  isTooLate(key: string): boolean {
+    const line = this.lines.get(key)
+    return line !== undefined && line.pace.pausedUntilMs - this.nowMs() > Math.min(this.settings.maxWaitMs, this.desk.maxPauseMs)
+  }
+
+  /** A response that another key gave in place of the one that was asked. */
+  visited(key: string, request: SentRequest, status: number, reading: RateLimitReading): void {
+    try {
+      this.lineOf(key, request).visited(status, reading)
+    } catch (error) {
+      // No room for what is known of it: the response is there all the same.
+      if (!(error instanceof OutboundError)) throw error
+    }
+  }
+
+  /** Calls `fn` in so many milliseconds, unless the returned function was called before. */
+  after(ms: number, fn: () => void): () => void {
+    const alert: Alert = { dueUs: 0, order: 0, place: -1, ring: fn }
+    this.alarm.set(alert, this.alarm.inUs(ms), 0)
+    return () => this.alarm.clear(alert)
+  }
+
+  /** Resolves in so many milliseconds, rejects when the signal aborts. */
+  sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
+      const end = (settle: () => void) => () => {
+        unset()
+        unwatch?.()
+        settle()
+      }
+      const unset = this.after(ms, end(resolve))
+      const unwatch =
+        signal &&
+        this.aborts.add(
+          signal,
+          end(() => reject(signal.reason)),
+        )
+    })
+  }
+
+  stats(): Omit<OutboundStats, 'retried'> {
+    let waiting = 0
+    let inFlight = 0
+    for (const line of this.lines.values()) {
+      waiting += line.size
+      inFlight += line.pace.inFlight
+    }
+    return { keys: this.lines.size, waiting, inFlight, sent: this.sent, throttled: this.throttled }
+  }
+
+  statsOf(key: string): KeyStats | undefined {
+    const line = this.lines.get(key)
+    if (line === undefined) return undefined
+    const { pace, size } = line
+    const nowMs = this.nowMs()
+    return {
+      waiting: size,
+      inFlight: pace.inFlight,
+      perSecond: pace.perSecond(nowMs),
+      pauseMs: Math.max(0, Math.ceil(pace.pausedUntilMs - nowMs)),
+      remaining: pace.remaining,
+    }
+  }
+
+  close(): void {
+    this.isClosed = true
+    for (const line of this.lines.values()) line.rejectAll((waiting) => line.errorFor(waiting, 'CLOSED', 'closed'))
+    this.limits.close()
+  }
+
+  private watch(line: Line, waiting: WaitingRequest): void {
+    const { signal } = waiting.request
+    const unwatch = signal && this.aborts.add(signal, () => waiting.reject(signal.reason))
+    const late = (): void => waiting.reject(line.errorFor(waiting, 'WAIT_TOO_LONG', 'its turn did not come within maxWaitMs'))
+    const leftMs = waiting.deadlineMs - this.nowMs()
+    const unset = leftMs === Number.POSITIVE_INFINITY ? undefined : this.after(leftMs, late)
+    const { onEnd } = waiting
+    waiting.onEnd = () => {
+      unwatch?.()
+      unset?.()
+      onEnd?.()
+    }
+  }
+
+  /** @throws {OutboundError} `CLOSED`, `KEYS_FULL` @throws {PolicyError} `KEY_INVALID` */
+  private lineOf(key: string, request: SentRequest): Line {
+    if (this.isClosed) throw errorOf('CLOSED', 'closed', key, request, Number.POSITIVE_INFINITY)
+    const known = this.lines.get(key)
+    if (known !== undefined) {
+      this.idle.delete(known)
+      return known
+    }
+    checkKey(key)
+    if (this.lines.size >= this.settings.maxKeys && !this.forgetOne()) {
+      throw errorOf('KEYS_FULL', `all ${this.settings.maxKeys} keys are in use`, key, request, 0)
+    }
+    const line = new Line(key, new Pace(this.settings.pace), this.limits.of(key), this.desk)
+    this.lines.set(key, line)
+    return line
+  }
+
+  /** Rather one that is not paused: forgotten, it would be asked too early. */
+  private forgetOne(): boolean {
+    const nowMs = this.nowMs()
+    let found: Line | undefined
+    let looked = 0
+    for (const line of this.idle) {
+      found ??= line
+      if (line.pace.pausedUntilMs <= nowMs) found = line
+      if (found.pace.pausedUntilMs <= nowMs || ++looked >= LOOKED_AT) break
+    }
+    if (found === undefined) return false
+    this.idle.delete(found)
+    return this.lines.delete(found.key)
+  }
+
+  private told(line: Line, status: number, retryAfterMs: number | undefined): void {
+    this.throttled++
+    const nowMs = this.nowMs()
+    const pauseMs = Math.max(0, line.pace.pausedUntilMs - nowMs)
+    this.settings.given.onThrottle?.({ key: line.key, status, retryAfterMs, pauseMs, perSecond: line.pace.perSecond(nowMs) })
+  }
+
+  private rejectAll(reason: () => unknown): void {
+    for (const line of this.lines.values()) line.rejectAll(reason)
+  }
+}
+
+function errorOf(code: OutboundErrorCode, message: string, key: string, { url }: SentRequest, retryAfterMs: number): OutboundError {
+  return new OutboundError(code, message, { key, host: url.host, retryAfterMs })
+}

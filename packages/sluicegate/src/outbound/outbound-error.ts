@@ -1,0 +1,38 @@
+/**
+ * Why a request was not sent. Each code is explained in `docs/outbound.md`.
+ *
+ * - `WAIT_TOO_LONG`: its turn does not come within `maxWaitMs`.
+ * - `PAUSED`: the other side wants to be left alone for longer than `maxPauseMs`.
+ * - `DENIED`: the limiter never lets this key pass, or has too many who wait.
+ * - `QUEUE_FULL`: `maxWaiting` requests are waiting.
+ * - `KEYS_FULL`: all `maxKeys` keys have requests under way.
+ * - `CLOSED`: `close()` was called.
+ */
+export type OutboundErrorCode = 'WAIT_TOO_LONG' | 'PAUSED' | 'DENIED' | 'QUEUE_FULL' | 'KEYS_FULL' | 'CLOSED'
+
+/** What an {@link OutboundError} is about. */
+export interface OutboundErrorFacts {
+  readonly key: string
+  readonly host: string
+  readonly retryAfterMs: number
+}
+
+/** A request that was not sent, or not sent again. What the other side answers is never an error, nor is what `fetch` itself rejects with. */
+export class OutboundError extends Error {
+  override readonly name = 'OutboundError'
+  readonly code: OutboundErrorCode
+  /** Whose turn it waited for. */
+  readonly key: string
+  /** Of the request's URL. */
+  readonly host: string
+  /** Milliseconds until the key may be asked again, as far as is known: not below 0, `Infinity` for never. */
+  readonly retryAfterMs: number
+
+  constructor(code: OutboundErrorCode, message: string, { key, host, retryAfterMs }: OutboundErrorFacts) {
+    super(`${host}: ${message}`)
+    this.code = code
+    this.key = key
+    this.host = host
+    this.retryAfterMs = retryAfterMs
+  }
+}

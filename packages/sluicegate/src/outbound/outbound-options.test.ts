@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLimiter } from '../create-limiter.js'
+import { gcra } from '../rate-policy.js'
+import { FakeNet } from '../testing/fake-net.js'
+import { limitedFetch } from './limited-fetch.js'
+
+const EVEN = gcra({ limit: 10, window: '1s', burst: 1 })
+
+test('keys, and policies of some keys, are for the caller to say', async () => {
+  const net = new FakeNet()
+  const polite = limitedFetch(net.fetch, {
+    clock: net.clock,
+    key: ({ url, header }) => header('x-tenant') ?? url.hostname,
+    policyFor: (key) => (key === 'free' ? undefined : gcra({ limit: key === 'slow' ? 1 : 10, window: '1s', burst: 1 })),
+  })
+  const calls = ['slow', 'slow', 'fast', 'fast', 'free', 'free'].map((tenant) => polite('http://a/', { headers: { 'X-Tenant': tenant } }))
+  await net.pass(1000, 10)
+  await Promise.all(calls)
+  assert.deepEqual(net.times, [0, 0, 0, 0, 100, 1000])
+  await assert.rejects(limitedFetch(net.fetch, { key: () => '' })('http://a/'), { code: 'KEY_INVALID' })
+})
+
+test('what does not go by HTTP, or nowhere, is left to fetch', async () => {
+  const polite = limitedFetch(fetch, { policy: gcra({ limit: 1, window: '1h' }) })
+  for (let i = 0; i < 3; i++) assert.equal(await (await polite('data:text/plain,hello')).text(), 'hello')
+  await assert.rejects(polite('http://'), TypeError)
+  assert.equal(polite.stats().sent, 0)
+})
+
+test('options that cannot be are refused where they are given', () => {
+  const wrong = {
+    attempts: 0,
+    jitter: 2,
+    maxWaitMs: -1,
+    concurrency: 1.5,
+    maxKeys: 0,
+    key: 'host',
+    onWait: 1,
+    limiter: {},
+    clock: {},
+    what: 1,
+  }
+  for (const [name, value] of Object.entries(wrong)) {
+    assert.throws(() => limitedFetch(fetch, { [name]: value } as never), { name: 'PolicyError', option: name })
+  }
+  assert.throws(() => limitedFetch(fetch, { policy: EVEN, limiter: createLimiter(EVEN) }), { option: 'limiter' })
+  assert.throws(() => limitedFetch(fetch, { policy: { limit: 1 } as never }), { code: 'POLICY_INVALID' })
+})

@@ -1,0 +1,97 @@
+import type { Clock } from '../clock.js'
+import type { Decision } from '../decision.js'
+import type { WaitOptions } from '../limiter.js'
+import type { Policy } from '../policy.js'
+import type { OutboundRequest } from './outbound-request.js'
+import type { Outcome } from './retry-rule.js'
+
+/** What is asked of a limiter: those in the process and those of a fleet have it all. */
+export interface OutboundLimiter {
+  readonly policy: Policy
+  wait(key: string, options?: WaitOptions): Promise<Decision>
+  refund(key: string, tokens: number): unknown
+  penalize(key: string, tokens: number): unknown
+}
+
+/** A request begins to wait for its turn. */
+export interface WaitEvent {
+  readonly key: string
+  readonly url: URL
+  readonly method: string
+  /** How many wait for this key, this one included. */
+  readonly waiting: number
+  /** Milliseconds until the next of them may go, as far as that is known: the limiter's own time is not. */
+  readonly delayMs: number
+}
+
+/** A request will be sent again. */
+export interface RetryEvent {
+  readonly key: string
+  readonly url: URL
+  readonly method: string
+  /** The number of the attempt to come, from 2 on. */
+  readonly attempt: number
+  /** The least time until then; it waits for its turn after that. */
+  readonly delayMs: number
+  readonly status?: number
+  readonly error?: unknown
+}
+
+/** The other side refused with 429 or 503, and the rate was lowered. Once for all that were under way. */
+export interface ThrottleEvent {
+  readonly key: string
+  readonly status: number
+  /** What `Retry-After` said. */
+  readonly retryAfterMs: number | undefined
+  /** Milliseconds in which nothing is sent. */
+  readonly pauseMs: number
+  /** The rate that was found out, `Infinity` as long as nothing is known. */
+  readonly perSecond: number
+}
+
+/** What {@link limitedFetch} and {@link limited} take. */
+export interface OutboundOptions {
+  /** Own limit of each key. Without one, and without a limiter, only what the other side says and does counts. */
+  readonly policy?: Policy
+  /** The policy of some keys, asked when a key is first met; undefined for `policy`, or for none. At most 1,000 different ones. */
+  readonly policyFor?: (key: string) => Policy | undefined
+  /** Instead of a policy: a limiter, of this process or of a fleet. It stays open when this is closed. */
+  readonly limiter?: OutboundLimiter
+  /** Who is limited: default the host of the URL, with its port. A string of 1 to 1,024 characters. */
+  readonly key?: (request: OutboundRequest) => string
+  /** Higher goes first among those that wait for a key, default 0; of equals the one that came first. */
+  readonly priority?: (request: OutboundRequest) => number
+  /** Requests of a key under way at once, to the end of the response's body. Default as many as may be. */
+  readonly concurrency?: number
+  /** A response's body that nobody reads from for so long counts for `concurrency` no more; it stays readable. Default 30,000. */
+  readonly bodyStallMs?: number
+  /** Rejected with `WAIT_TOO_LONG` when its turn does not come in this time, at once where that is known. Default as long as it takes. */
+  readonly maxWaitMs?: number
+  /** Pauses that the other side asks for are kept up to this length; beyond it whoever waits is rejected with `PAUSED`. Default 300,000. */
+  readonly maxPauseMs?: number
+  /** How many may wait for one key: default 10,000, then `QUEUE_FULL`. */
+  readonly maxWaiting?: number
+  /** How many keys are known at once, 1 to 1,000,000; default 10,000. The one idle for longest is forgotten; with all of them busy `KEYS_FULL`. */
+  readonly maxKeys?: number
+  /** How often a request is sent at most, 1 to 100; default 5. */
+  readonly attempts?: number
+  /** No attempt but the first begins later than this after the call. Default 120,000. */
+  readonly maxTotalMs?: number
+  /** Between attempts when the other side says nothing, doubled each time, up to 60,000. Default 1,000. */
+  readonly backoffMs?: number
+  /** Up to this share is added to each pause, so that not all clients come back at once: 0 to 1, default 0.1. Never less than what was told. */
+  readonly jitter?: number
+  /** After a refusal: milliseconds in which the rate rises to where it was refused. Default 20,000. */
+  readonly recoverMs?: number
+  /** Share of a told limit that may be spent at once; the rest is spread over the time until the reset. 0 to 1, default 0.5. */
+  readonly freeShare?: number
+  /** Has the last word about sending again, within `attempts` and `maxTotalMs`. `isSafe` is what would be done without it. */
+  readonly retry?: (request: OutboundRequest, outcome: Outcome, isSafe: boolean) => boolean
+  readonly onWait?: (event: WaitEvent) => void
+  readonly onRetry?: (event: RetryEvent) => void
+  readonly onThrottle?: (event: ThrottleEvent) => void
+  /** Default `preciseClock()`. */
+  readonly clock?: Clock
+  /** From 0 to below 1, for the jitter; default `Math.random`. */
+  readonly random?: () => number
+}

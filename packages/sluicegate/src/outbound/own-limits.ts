@@ -1,0 +1,56 @@
+import type { Clock } from '../clock.js'
+import { createLimiter } from '../create-limiter.js'
+import { PolicyError } from '../errors.js'
+import type { Limiter } from '../limiter.js'
+import type { Policy } from '../policy.js'
+import type { OutboundLimiter } from './outbound-options.js'
+
+const MOST_POLICIES = 1_000
+
+/** What the limits of keys are made from. */
+interface OwnLimitsParts {
+  readonly policy: Policy | undefined
+  readonly policyFor: ((key: string) => Policy | undefined) | undefined
+  readonly limiter: OutboundLimiter | undefined
+  readonly maxKeys: number
+  readonly clock: Clock
+}
+
+/** The limiter of each key: the one that was given, or one for each policy, made when it is first needed. */
+export class OwnLimits {
+  private readonly parts: OwnLimitsParts
+  private readonly made = new Map<string, Limiter>()
+
+  /** @throws {PolicyError} `POLICY_INVALID` */
+  constructor(parts: OwnLimitsParts) {
+    this.parts = parts
+    // A mistake is thrown where it is made.
+    if (parts.policy !== undefined) this.limiterOf(parts.policy)
+  }
+
+  /** Undefined: no limit of its own. @throws {PolicyError} `POLICY_INVALID` */
+  of(key: string): OutboundLimiter | undefined {
+    const { policy, policyFor, limiter } = this.parts
+    if (limiter !== undefined) return limiter
+    const found = policyFor?.(key) ?? policy
+    return found === undefined ? undefined : this.limiterOf(found)
+  }
+
+  close(): void {
+    for (const limiter of this.made.values()) limiter.close()
+  }
+
+  private limiterOf(policy: Policy): OutboundLimiter {
+    // A policy made anew each time is the same policy.
+    const name = JSON.stringify(policy)
+    const known = this.made.get(name)
+    if (known !== undefined) return known
+    if (this.made.size >= MOST_POLICIES) {
+      throw new PolicyError('POLICY_INVALID', 'policyFor', policy, `returned more than ${MOST_POLICIES} different policies`)
+    }
+    const { maxKeys, clock } = this.parts
+    const limiter = createLimiter(policy, { maxKeys, clock })
+    this.made.set(name, limiter)
+    return limiter
+  }
+}

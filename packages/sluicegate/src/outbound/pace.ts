@@ -1,0 +1,147 @@
+import type { RateLimitReading } from '../headers/rate-limit-reading.js'
+import { LearnedRate } from './learned-rate.js'
+import { ToldBudget } from './told-budget.js'
+
+/** How many requests may be under way to someone who has not answered yet: one more with each answer, and as many again each second. */
+const FIRST_WINDOW = 10
+const WINDOW_MS = 1_000
+/** A timer that comes late is made up for within so much: otherwise each would cost a part of the rate. */
+const SLACK_MS = 25
+
+/** What a {@link Pace} goes by. */
+export interface PaceSettings {
+  /** After a refusal without `Retry-After`, doubled with each that follows on it. */
+  readonly backoffMs: number
+  readonly maxBackoffMs: number
+  /** Added to pauses: up to this share of them. */
+  readonly jitter: number
+  readonly recoverMs: number
+  readonly freeShare: number
+  readonly random: () => number
+}
+
+/** One response, as a pace looks at it. */
+export interface Answered {
+  readonly status: number
+  readonly reading: RateLimitReading
+  readonly sentMs: number
+  readonly nowMs: number
+}
+
+/**
+ * When the next request may go to one host: after the pause that it asked for, spaced by what it told to remain and by the rate that it was
+ * found to accept. After a pause a single request looks whether it is over.
+ *
+ * Pure: times are readings in milliseconds.
+ */
+export class Pace {
+  /** Requests that have not been answered yet. */
+  inFlight = 0
+  /** The end of the pause that is, or was last, kept. */
+  pausedUntilMs = Number.NEGATIVE_INFINITY
+  private readonly settings: PaceSettings
+  private readonly learned: LearnedRate
+  private readonly told: ToldBudget
+  private slotMs = Number.NEGATIVE_INFINITY
+  private firstSentMs: number | undefined
+  /** Answers of someone who has never refused; undefined once it has. */
+  private welcome: number | undefined = 0
+  private refusedMs = Number.NEGATIVE_INFINITY
+  private strikes = 0
+  private isProbing = false
+
+  constructor(settings: PaceSettings) {
+    this.settings = settings
+    this.learned = new LearnedRate(settings.recoverMs)
+    this.told = new ToldBudget(settings.freeShare)
+  }
+
+  get remaining(): number | undefined {
+    return this.told.remaining
+  }
+
+  /** The rate that was found out, in requests a second. */
+  perSecond(nowMs: number): number {
+    return this.learned.perMs(nowMs) * 1000
+  }
+
+  /** From when on the next may be sent; `Infinity`: once another is answered. */
+  readyMs(nowMs: number): number {
+    if (this.isProbing && this.inFlight > 0) return Number.POSITIVE_INFINITY
+    return Math.max(this.pausedUntilMs, this.told.untilMs, this.slotMs + this.intervalMs(nowMs), this.welcomeMs(nowMs))
+  }
+
+  sent(nowMs: number): void {
+    this.firstSentMs ??= nowMs
+    this.slotMs = Math.max(this.slotMs + this.intervalMs(nowMs), nowMs - SLACK_MS)
+    this.told.sent()
+    this.learned.sent(nowMs)
+    this.inFlight++
+  }
+
+  /** It was not sent after all, or nothing came back. */
+  failed(): void {
+    this.inFlight--
+  }
+
+  /** Nobody wanted anything for so long. */
+  rested(idleMs: number): void {
+    this.learned.skip(idleMs)
+  }
+
+  /** What came back. True when it was a refusal that says something new. */
+  answered({ status, reading, sentMs, nowMs }: Answered): boolean {
+    this.inFlight--
+    this.told.hear(reading, this.inFlight, nowMs)
+    const { retryAfterMs } = reading
+    if (isRefusal(status)) return this.refused(retryAfterMs, sentMs, nowMs)
+    if (this.welcome !== undefined) this.welcome++
+    this.learned.accept(nowMs)
+    // One that was under way when another was refused does not tell whether it is over.
+    if (sentMs > this.refusedMs) {
+      this.strikes = 0
+      this.isProbing = false
+    }
+    // Some refuse with other statuses.
+    if (status >= 400 && retryAfterMs !== undefined) this.pause(retryAfterMs, nowMs)
+    return false
+  }
+
+  private refused(retryAfterMs: number | undefined, sentMs: number, nowMs: number): boolean {
+    this.refusedMs = nowMs
+    const wasUnlimited = this.learned.perMs(nowMs) === Number.POSITIVE_INFINITY
+    const found = this.learned.refuse(sentMs, nowMs)
+    this.welcome = undefined
+    if (retryAfterMs !== undefined) this.pause(retryAfterMs, nowMs)
+    if (found === 'known') return false
+    if (found === 'stuck') this.strikes++
+    const { backoffMs, maxBackoffMs } = this.settings
+    // Whoever says when to come back is believed once.
+    const doublings = this.strikes - (retryAfterMs === undefined ? 1 : 2)
+    if (doublings >= 0) this.pause(Math.min(maxBackoffMs, backoffMs * 2 ** doublings), nowMs)
+    else if (retryAfterMs === undefined && wasUnlimited) this.pause(backoffMs, nowMs)
+    return true
+  }
+
+  private pause(ms: number, nowMs: number): void {
+    const { jitter, random } = this.settings
+    this.pausedUntilMs = Math.max(this.pausedUntilMs, nowMs + ms * (1 + jitter * random()))
+    this.isProbing = true
+  }
+
+  private intervalMs(nowMs: number): number {
+    return Math.max(this.told.intervalMs, 1 / this.learned.perMs(nowMs))
+  }
+
+  private welcomeMs(nowMs: number): number {
+    const { welcome, firstSentMs } = this
+    if (welcome === undefined || firstSentMs === undefined) return nowMs
+    const missing = this.inFlight + 1 - FIRST_WINDOW - welcome
+    return missing <= 0 ? nowMs : firstSentMs + Math.ceil(missing / FIRST_WINDOW) * WINDOW_MS
+  }
+}
+
+/** Whether a status says that there were too many requests. */
+export function isRefusal(status: number): boolean {
+  return status === 429 || status === 503
+}

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { concurrency } from '../concurrency-policy.js'
+import { createLimiter } from '../create-limiter.js'
+import { gcra, tokenBucket } from '../rate-policy.js'
+import { FakeNet, settled } from '../testing/fake-net.js'
+import { limitedFetch } from './limited-fetch.js'
+
+/** Five calls of one host, of which at most two may be under way. */
+async function five(options: Parameters<typeof limitedFetch>[1] = {}) {
+  const net = new FakeNet((_, number) => new Response(`body ${number}`, { headers: { 'X-Number': String(number) } }))
+  const polite = limitedFetch(net.fetch, { concurrency: 2, clock: net.clock, ...options })
+  const calls = Array.from({ length: 5 }, (_, i) => polite(`http://a/${i}`))
+  await settled()
+  const response = (i: number): Promise<Response> => calls[i] as Promise<Response>
+  return { net, polite, response, calls }
+}
+
+test('a place is free again when a body was read, cancelled or broke off', async () => {
+  const { net, response } = await five()
+  assert.equal(net.times.length, 2)
+  assert.equal(await (await response(0)).text(), 'body 1')
+  await settled()
+  assert.equal(net.times.length, 3)
+  await (await response(1)).body?.cancel()
+  await settled()
+  assert.equal(net.times.length, 4)
+  const broken = new FakeNet(() => new Response(new ReadableStream({ pull: (body) => body.error(new Error('reset')) })))
+  const polite = limitedFetch(broken.fetch, { concurrency: 1, clock: broken.clock })
+  const first = await polite('http://a/')
+  const second = polite('http://a/')
+  await assert.rejects(first.text(), /reset/)
+  assert.equal((await second).status, 200)
+})
+
+test('a body that stalls gives its place away after bodyStallMs, and can be read later', async () => {
+  const { net, response } = await five({ bodyStallMs: 1_000 })
+  const slow = (await response(0)).body?.getReader()
+  await net.pass(999, 111)
+  await slow?.read()
+  await net.pass(1, 1)
+  assert.equal(net.times.length, 3, 'the body that nobody has read')
+  await net.pass(1_000, 100)
+  assert.equal(net.times.length, 5)
+  assert.equal(await (await response(1)).text(), 'body 2')
+})
+
+test('a response without a body, and a fetch that failed, hold no place', async () => {
+  const net = new FakeNet((_, number) => (number === 1 ? new Response(null, { status: 204 }) : new Error('wrong')))
+  const polite = limitedFetch(net.fetch, { concurrency: 1, clock: net.clock })
+  assert.equal((await polite('http://a/')).status, 204)
+  for (let i = 0; i < 3; i++) await assert.rejects(polite('http://a/'), /wrong/)
+  assert.equal(polite.stats().inFlight, 0)
+})
+
+test('a response that holds a place is as fetch made it, and so is its clone', async () => {
+  const original = Object.defineProperties(new Response('body', { status: 201, statusText: 'Made', headers: { 'X-A': 'b' } }), {
+    url: { value: 'http://a/x' },
+    redirected: { value: true },
+  })
+  const response = await limitedFetch(async (_: string) => original as Response, { concurrency: 1 })('http://a/')
+  for (const each of [response.clone().clone(), response]) {
+    const { status, statusText, url, redirected, type, ok } = each
+    assert.deepEqual([status, statusText, url, redirected, type, ok], [201, 'Made', 'http://a/x', true, 'default', true])
+    assert.deepEqual([each.headers.get('x-a'), await each.text(), each instanceof Response], ['b', 'body', true])
+  }
+})
+
+test('a limiter of places gets them back with the bodies', async () => {
+  const policy = concurrency({ limit: 2, ttl: '1m' })
+  const net = new FakeNet()
+  const limiter = createLimiter(policy, { clock: net.clock })
+  const { response } = await five({ concurrency: 5, limiter, clock: net.clock })
+  assert.equal(limiter.peek('a').remaining, 0)
+  for (let i = 0; i < 5; i++) await (await response(i)).text()
+  assert.equal(limiter.peek('a').remaining, 2)
+})
+
+test('a redirect to another host counts there, and what that host says is kept to there', async () => {
+  const limiter = createLimiter(tokenBucket({ limit: 10, window: '1s' }), { clock: new FakeNet().clock })
+  const net = new FakeNet(({ url }) => {
+    if (!url.startsWith('http://a/moved')) return new Response('ok')
+    const headers = { 'RateLimit-Limit': '5', 'RateLimit-Remaining': '0', 'RateLimit-Reset': '10' }
+    return Object.defineProperties(new Response('from b', { headers }), { url: { value: 'http://b/here' }, redirected: { value: true } })
+  })
+  const polite = limitedFetch(net.fetch, { limiter, clock: net.clock })
+  await polite('http://a/moved')
+  await settled()
+  assert.deepEqual([limiter.peek('a').remaining, limiter.peek('b').remaining], [9, 9])
+  const calls = [polite('http://a/1'), polite('http://b/1')]
+  await net.pass(11_000, 100)
+  await Promise.all(calls)
+  assert.deepEqual(net.times, [0, 0, 10_000])
+})
+
+test('of more hosts than maxKeys the longest idle is forgotten, one that wants to be left alone last', async () => {
+  const net = new FakeNet(({ url }) =>
+    url === 'http://0/' ? new Response(null, { status: 429, headers: { 'Retry-After': '60' } }) : new Response(),
+  )
+  const polite = limitedFetch(net.fetch, { clock: net.clock, maxKeys: 3, attempts: 1 })
+  for (let host = 0; host < 500; host++) await polite(`http://h${host}/`.replace('h0', '0'))
+  assert.equal(polite.stats().keys, 3)
+  assert.notEqual(polite.statsOf('0.0.0.0') ?? polite.statsOf('0'), undefined)
+  assert.notEqual(polite.statsOf('h499'), undefined)
+  assert.equal(polite.statsOf('h1'), undefined)
+})
+
+test('with all keys in use another one is refused', async () => {
+  const net = new FakeNet(undefined, 10)
+  const polite = limitedFetch(net.fetch, { clock: net.clock, maxKeys: 2, policy: gcra({ limit: 1, window: '1s' }) })
+  const calls = [polite('http://a/'), polite('http://b/')]
+  await settled()
+  await assert.rejects(polite('http://c/'), { code: 'KEYS_FULL', host: 'c' })
+  await net.pass(10)
+  await Promise.all(calls)
+  const late = polite('http://c/')
+  await net.pass(10)
+  assert.equal((await late).status, 200)
+})

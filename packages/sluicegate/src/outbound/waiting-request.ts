@@ -1,0 +1,46 @@
+import type { Due } from '../due-heap.js'
+import type { SentRequest } from './outbound-request.js'
+import type { Turn } from './turn.js'
+
+/** A request that waits in the line of its key: higher priority first, then in the order of calls. */
+export class WaitingRequest implements Due {
+  dueUs: number
+  order: number
+  place = -1
+  readonly request: SentRequest
+  readonly key: string
+  /** The reading from which on it waits no longer. */
+  readonly deadlineMs: number
+  /** Called once, when it has got its turn or none. */
+  onEnd: (() => void) | undefined
+  isOver = false
+  private readonly settle: { readonly resolve: (turn: Turn) => void; readonly reject: (reason: unknown) => void }
+
+  constructor(
+    request: SentRequest,
+    at: { readonly key: string; readonly order: number; readonly deadlineMs: number },
+    settle: { readonly resolve: (turn: Turn) => void; readonly reject: (reason: unknown) => void },
+  ) {
+    this.request = request
+    this.key = at.key
+    this.order = at.order
+    this.deadlineMs = at.deadlineMs
+    this.dueUs = -request.priority
+    this.settle = settle
+  }
+
+  resolve(turn: Turn): void {
+    if (this.end()) this.settle.resolve(turn)
+  }
+
+  reject(reason: unknown): void {
+    if (this.end()) this.settle.reject(reason)
+  }
+
+  private end(): boolean {
+    if (this.isOver) return false
+    this.isOver = true
+    this.onEnd?.()
+    return true
+  }
+}

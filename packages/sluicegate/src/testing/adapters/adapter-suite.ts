@@ -1,0 +1,24 @@
+import type { TestContext } from 'node:test'
+import { answerCases } from './answer-cases.js'
+import { endingCases } from './ending-cases.js'
+import type { Harness, Limits, RunningApp } from './harness.js'
+import { optionCases } from './option-cases.js'
+import { outageCases } from './outage-cases.js'
+import { Site } from './site.js'
+
+/** Everything that an adapter has to do in its framework, over real sockets. */
+export function adapterSuite<Request>(harness: Harness<Request>): void {
+  const start: StartApp<Request> = async (t, limits) => {
+    const site = new Site()
+    const app = await harness.start(site, limits)
+    t.after(() => app.close())
+    return { ...app, site }
+  }
+  answerCases(harness, start)
+  optionCases(harness, start)
+  endingCases(harness, start)
+  outageCases(harness, start)
+}
+
+/** An app that ends with its test. */
+export type StartApp<Request> = (t: TestContext, limits: Limits<Request>) => Promise<RunningApp & { readonly site: Site }>
