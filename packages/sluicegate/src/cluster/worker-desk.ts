@@ -1,3 +1,4 @@
+import { keysUnder } from '../all-of-keys.js'
 import type { BookingDesk } from '../booking.js'
 import { isPermit } from '../empty-permit.js'
 import { PolicyError, StoreError } from '../errors.js'
@@ -116,11 +117,12 @@ export class WorkerDesk {
 
   /** What was used elsewhere, of each policy. */
   private charged(key: Key, tokens: unknown): readonly number[] {
-    const { limiter } = this.terms
+    const { limiter, policy } = this.terms
     if (!Array.isArray(tokens)) throw new PolicyError('COST_INVALID', 'tokens', tokens, 'must be an array')
     for (const each of tokens) checkWhole('tokens', each, 0)
-    if (limiter instanceof MemoryAllOfLimiter) return numbersOfDecision(limiter.penalizeEach(key, tokens))
-    return numbersOfDecision(tokens[0] > 0 ? limiter.penalize(key, tokens[0]) : limiter.peek(key))
+    const keys = keysUnder(policy, key)
+    for (const [i, part] of partsOf(limiter).entries()) if (tokens[i] > 0) part.penalize(keys[i] as string, tokens[i])
+    return numbersOfDecision(limiter.peek(key))
   }
 
   private leased(key: Key, want: number, horizonUs: unknown, least: unknown, part: unknown): MemoryLease {
@@ -131,8 +133,8 @@ export class WorkerDesk {
     checkWhole('least', least, 1)
     checkWhole('part', part, 0)
     const own = (policy.policies ?? [policy])[part]
-    if (own === undefined) return NOTHING
-    const desk = limiter instanceof MemoryAllOfLimiter ? limiter.partAt(part) : limiter
+    const desk = partsOf(limiter)[part]
+    if (own === undefined || desk === undefined) return NOTHING
     const nowUs = this.terms.nowUs()
     return leasedFrom(desk, own, {
       key,
@@ -187,6 +189,10 @@ export class WorkerDesk {
     else this.holdings.drop(id)
     return isRenewed
   }
+}
+
+function partsOf(limiter: PrimaryLimiter): readonly PrimaryLimiter[] {
+  return limiter instanceof MemoryAllOfLimiter ? limiter.parts : [limiter]
 }
 
 function checkWhole(option: string, value: unknown, least: number): asserts value is number {

@@ -1,6 +1,7 @@
 export { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
 export type { Awaitable, FleetBoundKey, FleetLimiter, FleetPermit, FleetReservation, FleetStats } from './fleet-limiter.js'
 export type { OutageMode } from './outage.js'
+export type { OutageEvent } from './outage-events.js'
 export type { RedisClient } from './runner-for.js'
 export type { ServerLoad, ShardLoads, SlotLoad } from './shard-load.js'
 export type { HashTag } from './store-keys.js'
