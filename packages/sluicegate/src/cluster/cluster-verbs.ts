@@ -106,9 +106,15 @@ export class ClusterVerbs implements FleetVerbs<ClusterBooked> {
   }
 
   async answer({ key, waitUs, decision, permit, id }: ClusterBooked): Promise<Decision> {
-    if (waitUs > 0) return this.decided(await this.verb(key, ['answer', key, id]))
     const passed = { ...decision, allowed: true, retryAfterMs: 0 }
-    return permit === undefined ? passed : this.held(passed, key, id)
+    if (waitUs === 0) return permit === undefined ? passed : this.held(passed, key, id)
+    try {
+      return this.decided(await this.verb(key, ['answer', key, id]))
+    } catch (error) {
+      // Booked and paid for: who took these tokens elsewhere as well would spend them twice.
+      if (error instanceof StoreError && error.code === 'OUTAGE') return passed
+      throw error
+    }
   }
 
   async giveBack({ key, id }: ClusterBooked, tokens: number): Promise<Decision> {

@@ -193,6 +193,16 @@ test('a denial of more than is ready says when what is held is enough, without w
   assert.equal(lease.deniedUntil(0, 3), 60 * MS + 60, 'the first is void when the third begins')
 })
 
+test('I5: what is void before a whole millisecond is over does not count as what is held by then', () => {
+  const lease = fresh()
+  lease.demand.ask(1)
+  lease.take(grantOf({ ready: 1, endUs: 40.6 * MS }), lease.want(0), 0)
+  lease.demand.ask(4)
+  lease.take(grantOf({ later: [20 * MS, 40 * MS, 60 * MS] }), lease.want(0), 0)
+  const untilUs = lease.deniedUntil(0, 3) as number
+  assert.ok(lease.readyAt(Math.ceil(untilUs / MS) * MS) >= 3, `${untilUs}`)
+})
+
 test('when the key was changed by hand nothing in hand or on its way is spent', () => {
   const lease = fresh()
   lease.demand.ask(4)

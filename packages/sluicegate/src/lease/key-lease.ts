@@ -6,6 +6,9 @@ import { CLOCK_DRIFT } from './leasing.js'
 /** A denial that is known for longer is looked at again, as somebody may have changed the key by hand. */
 const LONGEST_UNASKED_HORIZONS = 20
 
+/** A wait is told in whole milliseconds: who comes back does so up to one later than was foreseen. */
+const TOLD_US = 1000
+
 /** Whether the authority answered, and in time for what it gave to be spent. */
 export type Asking = 'in time' | 'late' | 'out'
 
@@ -86,7 +89,7 @@ export class KeyLease {
     if (!this.last.isShort) return undefined
     const { left } = this
     const withHeldUs = left > 0 && left < cost ? this.knownUntil(this.last, cost - left) : undefined
-    const isInTime = withHeldUs !== undefined && (this.batches[0] as Batch).untilUs > withHeldUs
+    const isInTime = withHeldUs !== undefined && (this.batches[0] as Batch).untilUs > withHeldUs + TOLD_US
     const untilUs = (isInTime ? withHeldUs : this.knownUntil(this.last, cost)) ?? (cost === this.refusedCost ? this.refusedUs : 0)
     return untilUs > nowUs ? untilUs : undefined
   }
@@ -206,7 +209,7 @@ export class KeyLease {
     const { batches } = this
     for (let first = 0; first < batches.length; first++) {
       const fromUs = this.heldFrom(first, cost)
-      if (fromUs === Number.POSITIVE_INFINITY || (batches[first] as Batch).untilUs > fromUs) return fromUs
+      if (fromUs === Number.POSITIVE_INFINITY || (batches[first] as Batch).untilUs > fromUs + TOLD_US) return fromUs
     }
     return Number.POSITIVE_INFINITY
   }

@@ -19,6 +19,7 @@ import { OutageAccount } from './outage-account.js'
 import { outages } from './outage-events.js'
 import type { ShardLoads } from './shard-load.js'
 import { StoreOrOutage } from './store-or-outage.js'
+import { StorePermit } from './store-permit.js'
 import { StoreWaiting, type WaitingDesk } from './store-waiting.js'
 import { ToldDecisions } from './told-decisions.js'
 
@@ -96,7 +97,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
     const booked = await this.calls.unlessOut<Booked | Decision>(verbs.book(own, tokens, Number.POSITIVE_INFINITY), () =>
       this.calls.without(own, tokens),
     )
-    const booking = new FleetBooking(verbs, booked)
+    const booking = new FleetBooking(verbs, booked, () => this.waiting.released(own))
     this.decisions.tell(own, tokens, { ...booking.decision, allowed: booking.allowed })
     return booking
   }
@@ -208,7 +209,10 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
   }
 
   protected toldLater(key: Key, cost: number, answer: Promise<Decision>): Promise<Decision> {
-    return answer.then((decision) => this.decisions.tell(key, cost, decision))
+    return answer.then((decision) => {
+      if (decision instanceof StorePermit) decision.onRelease(() => this.waiting.released(key))
+      return this.decisions.tell(key, cost, decision)
+    })
   }
 
   private tellOutage(server: string | undefined, isOut: boolean): void {
