@@ -30,6 +30,9 @@ const ownerOfTesting = (file: string): string | undefined => file.match(/^packag
 
 const isTestOf = (name: string, file: string): boolean => file.startsWith(`packages/${name}/src/`) && !publishedOf(name).test(file)
 
+/** Whether a file stands in a folder of the library. */
+const isOf = (file: string, folder: string): boolean => file.startsWith(`packages/sluicegate/src/${folder}/`)
+
 /** Modules of the library that hold plain data. */
 const PLAIN_DATA = [
   'all-of',
@@ -57,6 +60,16 @@ export const BOUNDARIES: readonly Boundary[] = [
     why: 'policies, durations, decisions and errors are plain data: they know no core, clock or limiter',
     files: new RegExp(`^packages/sluicegate/src/(${PLAIN_DATA})\\.ts$`),
     allows: (edge) => leadsTo(edge, new RegExp(`/(${PLAIN_DATA})\\.ts$`)),
+  },
+  {
+    why: 'a fleet is a limiter over ports: leases know no fleet, and neither knows who implements its ports',
+    files: sourcesOf('packages/sluicegate/src/(lease|fleet)'),
+    allows: (edge) => !leadsTo(edge, /\/src\/(redis|cluster)\//) && (!isOf(edge.from, 'lease') || !leadsTo(edge, /\/src\/fleet\//)),
+  },
+  {
+    why: 'Redis and the processes of a machine know nothing of each other',
+    files: sourcesOf('packages/sluicegate/src/(redis|cluster)'),
+    allows: ({ from, target }) => !isOf(target, isOf(from, 'redis') ? 'cluster' : 'redis'),
   },
   {
     why: 'the oracle is a second opinion: it takes types from the library and never its arithmetic',

@@ -4,13 +4,13 @@ import { after, before, test } from 'node:test'
 import { FaultProxy, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
 import { allOf } from '../all-of.js'
 import type { Decision } from '../decision.js'
+import type { FleetLimiter } from '../fleet/fleet-limiter.js'
+import type { OutageEvent } from '../fleet/outage-events.js'
 import type { Policy } from '../policy.js'
 import { tokenBucket } from '../rate-policy.js'
 import { CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
-import type { FleetLimiter } from './fleet-limiter.js'
 import { hashSlot } from './hash-slot.js'
-import type { OutageEvent } from './outage-events.js'
 
 // What was used without the store is charged there afterwards. Nothing of these budgets comes back while a test runs, so that totals are exact.
 

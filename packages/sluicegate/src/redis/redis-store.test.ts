@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Recall } from '../fleet/recall.js'
 import { fixedWindow } from '../index.js'
-import type { Recall } from './recall.js'
 import { RedisStore } from './redis-store.js'
 import type { ScriptRunner } from './script-runner.js'
 import { storePoliciesOf } from './store-form.js'

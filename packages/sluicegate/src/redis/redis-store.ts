@@ -1,6 +1,6 @@
 import { PolicyError } from '../errors.js'
+import type { Recall } from '../fleet/recall.js'
 import { hashSlot } from './hash-slot.js'
-import type { Recall } from './recall.js'
 import { runScript } from './run-script.js'
 import type { ScriptRunner } from './script-runner.js'
 import { SCRIPTS } from './scripts.gen.js'

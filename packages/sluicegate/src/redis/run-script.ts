@@ -1,4 +1,4 @@
-import type { Recall } from './recall.js'
+import type { Recall } from '../fleet/recall.js'
 import type { ScriptRunner } from './script-runner.js'
 
 /** A script and the SHA-1 by which a server that has seen it knows it. */

@@ -1,11 +1,8 @@
 import { emissionOf } from '../emission.js'
+import { askAfterUs } from '../lease/ask-after.js'
 import type { Authority, Grant } from '../lease/authority.js'
 import type { Store, StoreLease } from './store.js'
 import type { StoreForm } from './store-form.js'
-
-/** Parts of the horizon: so much before there are more tokens comes back who got some, and who got none. */
-const AHEAD = [0.1, 0.4] as const
-const AHEAD_OF_NONE = [0.2, 1] as const
 
 /** What a store says of a lease of which fewer than `least` tokens were of no use, as times of single tokens. */
 export type GrantOf = (lease: StoreLease, horizonUs: number, least: number) => Grant
@@ -77,13 +74,4 @@ function windowGrants({ form, policy: { limit } }: StoreForm, random: () => numb
     remaining: Math.max(0, limit - debt - ready - later),
     untilNewUs,
   })
-}
-
-/**
- * Who got something comes back when most of another horizon can be had; who got nothing before that, for a smaller part of it. At random:
- * as each gets what became free since the one before it asked, those who came in the same order all the time would get unequal shares.
- */
-export function askAfterUs(untilFreeUs: number, granted: number, horizonUs: number, random = Math.random): number {
-  const [least, most] = granted > 0 ? AHEAD : AHEAD_OF_NONE
-  return Math.max(0, untilFreeUs - (least + (most - least) * random()) * horizonUs)
 }

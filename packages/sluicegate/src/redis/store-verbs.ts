@@ -4,13 +4,13 @@ import type { Decision } from '../decision.js'
 import type { Duration } from '../duration.js'
 import { holdsPermits } from '../empty-permit.js'
 import { StoreError } from '../errors.js'
+import type { Booked, FleetVerbs } from '../fleet/fleet-verbs.js'
+import { StorePermit } from '../fleet/store-permit.js'
 import type { Key } from '../limiter.js'
 import { refusal } from '../refusal.js'
-import type { Booked, FleetVerbs } from './fleet-verbs.js'
 import type { Store, StoreAnswer, StoreRequest, StoreVerb } from './store.js'
 import { storeDecision, waitUsIn } from './store-decision.js'
 import type { StoreForm, StorePolicies } from './store-form.js'
-import { StorePermit } from './store-permit.js'
 
 /** The longest wait that is ever asked for: as long as it takes. */
 const ANY_US = Number.MAX_SAFE_INTEGER
