@@ -36,8 +36,8 @@ export class PolicyError extends TypeError {
   /** What it was. */
   readonly value: unknown
 
-  constructor(code: PolicyErrorCode, option: string, value: unknown, mend: string) {
-    super(`${option}: ${mend} (got ${show(value)})`)
+  constructor(code: PolicyErrorCode, option: string, value: unknown, mend: string, options?: { cause?: unknown }) {
+    super(`${option}: ${mend} (got ${show(value)})`, options)
     this.code = code
     this.option = option
     this.value = value

@@ -97,12 +97,12 @@ export class ClusterVerbs implements FleetVerbs<ClusterBooked> {
     const tokens = checkedCost(cost)
     const request = ['book', key, tokens, Math.min(Math.floor(mostUs), Number.MAX_SAFE_INTEGER)] as const
     const answer = await this.ask(key, id, request, (late) => {
-      if (late[0] === 1) link.tell('cancel', key, id, tokens)
+      if (late[0] === 1) guard.giveBacks.collect(key, id, async () => link.tell('cancel', key, id, tokens))
     })
     const [charged, waitUs = 0, ...numbers] = numbersIn(answer, 2)
     const permit = this.holdsPermits ? String(id) : undefined
     if (charged === 1) guard.counts.charged += tokens
-    return { key, cost: tokens, allowed: charged === 1, waitUs, decision: this.decided(numbers), permit, id }
+    return { key, cost: tokens, allowed: charged === 1, waitUs, decision: this.decided(numbers), permit, id, order: id }
   }
 
   async answer({ key, waitUs, decision, permit, id }: ClusterBooked): Promise<Decision> {

@@ -8,6 +8,7 @@ import { CallGuard } from '../fleet/call-guard.js'
 import type { Awaitable, FleetLimiter } from '../fleet/fleet-limiter.js'
 import { checkFleetOptions, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../fleet/fleet-options.js'
 import { type FleetPorts, partsOver } from '../fleet/fleet-parts.js'
+import { LateAnswers } from '../fleet/late-answers.js'
 import { StoreLimiter, type StoreLimiterParts } from '../fleet/store-limiter.js'
 import { leaseUsOf } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
@@ -53,10 +54,12 @@ export function createClusterLimiter(policy: Policy, options: ClusterLimiterOpti
   }
   const own = checkedPolicy(policy)
   const guard = new CallGuard(ONE_PRIMARY, clock, timeoutMs)
+  const late = new LateAnswers("raise lease.horizonMs of serveLimiter, or use its mode 'exact'")
   let horizonMs = 0
   const link = new PrimaryLink({ channel, name: own.name, nowMs: () => clock.nowMs() })
   const ports: FleetPorts = {
     guard,
+    late,
     isTogether: () => true,
     verbsOf: (each, _, leases) =>
       new ClusterVerbs({ guard, link, policy: each, clock, isLeased: leases !== undefined, leaseUs: () => leaseUsOf(horizonMs) }),

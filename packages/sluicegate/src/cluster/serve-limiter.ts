@@ -3,7 +3,7 @@ import { checkedPolicy } from '../checked-policy.js'
 import { preciseClock, tickerOf } from '../clock.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
-import { checkOneOf, checkOptionNames, checkWithin } from '../fleet/fleet-options.js'
+import { checkLease, checkOneOf, checkOptionNames } from '../fleet/fleet-options.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Limiter, LimiterOptions } from '../limiter.js'
 import type { Policy } from '../policy.js'
@@ -67,7 +67,7 @@ const OPTIONS: ReadonlySet<string> = new Set(['cluster', 'mode', 'lease', 'maxKe
 export function serveLimiter(policy: Policy, options: ServeOptions = {}): ServedLimiter {
   checkOptionNames(options, OPTIONS, '{ cluster }')
   checkOneOf('mode', options.mode, ['leased', 'exact'])
-  checkWithin('lease.horizonMs', options.lease?.horizonMs, 1, 10_000)
+  checkLease(options.lease)
   const { cluster, mode, lease, ...memory } = options
   if (cluster !== undefined && typeof cluster?.on !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'cluster', cluster, 'must be the module node:cluster')

@@ -8,7 +8,8 @@ import type { Policy } from '../policy.js'
 import { numbersOfDecision } from './decision-numbers.js'
 import { numbersOfLease } from './grant-numbers.js'
 import { Holdings } from './holdings.js'
-import { leasedFrom, type MemoryLease } from './memory-lease.js'
+import { Lent } from './lent.js'
+import { comesBack, leasedFrom, type MemoryLease } from './memory-lease.js'
 
 /** A limiter in this process's memory: the true state. */
 export type PrimaryLimiter = Limiter & BookingDesk
@@ -24,13 +25,14 @@ export interface ServedTerms {
   update(policy: unknown): void
 }
 
-const NOTHING: MemoryLease = { runs: [], untilFreeUs: 0, blockedUs: 0, remaining: 0, untilNewUs: 0 }
+const NOTHING: MemoryLease = { runs: [], bookings: [], untilFreeUs: 0, blockedUs: 0, remaining: 0, untilNewUs: 0 }
 
 /** Answers what one worker asks. Whatever it is given, it answers, and changes no more than the verb says. */
 export class WorkerDesk {
   private readonly terms: ServedTerms
   private readonly hello: () => void
   private readonly holdings: Holdings
+  private readonly lent = new Lent()
 
   /** @param hello tells the worker the terms. */
   constructor(terms: ServedTerms, hello: () => void) {
@@ -87,7 +89,9 @@ export class WorkerDesk {
       case 'reset':
         return numbersOfDecision(limiter.reset(key))
       case 'lease':
-        return numbersOfLease(this.leased(key, amount, args[2], args[3], args[4]))
+        return numbersOfLease(this.leased(id, key, amount, args.slice(2)))
+      case 'giveBack':
+        return this.broughtBack(amount, args[2])
       case 'book':
         return this.booked(id, key, amount, args[2])
       case 'answer':
@@ -125,7 +129,7 @@ export class WorkerDesk {
     return numbersOfDecision(limiter.peek(key))
   }
 
-  private leased(key: Key, want: number, horizonUs: unknown, least: unknown, part: unknown): MemoryLease {
+  private leased(id: number, key: Key, want: number, [horizonUs, least, part]: readonly unknown[]): MemoryLease {
     const { limiter, policy, leaseUs, horizonUs: longestUs } = this.terms
     if (leaseUs === 0 || typeof key !== 'string') return NOTHING
     checkWhole('want', want, 1)
@@ -136,7 +140,7 @@ export class WorkerDesk {
     const desk = partsOf(limiter)[part]
     if (own === undefined || desk === undefined) return NOTHING
     const nowUs = this.terms.nowUs()
-    return leasedFrom(desk, own, {
+    const lease = leasedFrom(desk, own, {
       key,
       want: Math.max(want, least),
       least,
@@ -144,6 +148,14 @@ export class WorkerDesk {
       leaseUs,
       nowUs,
     })
+    if (comesBack(own)) this.lent.add(id, desk, policy, lease.bookings, nowUs)
+    return lease
+  }
+
+  private broughtBack(leaseId: number, tokens: unknown): readonly number[] {
+    checkWhole('tokens', tokens, 1)
+    this.lent.giveBack(leaseId, tokens, this.terms.policy)
+    return []
   }
 
   private booked(id: number, key: Key, cost: number, mostUs: unknown): readonly number[] {

@@ -22,6 +22,8 @@ export interface Beyond {
   isTogether(keys: readonly string[]): boolean
   /** Whether the store is not asked at all for now. */
   isOut(key: string): boolean
+  /** The store answered: too late for what it gave to be spent, or not. */
+  answered(isLate: boolean): void
   /** The store cannot be reached. */
   without(key: Key, cost: number): Decision
 }
@@ -76,7 +78,10 @@ export class BeyondLeases {
       const decision = await this.calls.take(key, cost)
       const tookUs = this.ticker.read() - sentUs
       if (!decision.allowed || decision.source !== 'store' || tookUs <= goodForUs(this.policy, decision, this.leaseUs)) return decision
-      if (tookUs > this.goodUs) late++
+      if (tookUs > this.goodUs) {
+        late++
+        this.calls.answered(true)
+      }
     }
     return this.calls.without(key, cost)
   }

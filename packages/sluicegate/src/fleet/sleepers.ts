@@ -80,13 +80,13 @@ export class Sleepers {
     })
   }
 
-  /** Rejects all who sleep, and those who come. */
+  /** Rejects all who sleep, the latest first, and those who come. */
   close(reason: unknown): void {
     this.closed = { reason }
     this.rejectAll(reason)
   }
 
   private rejectAll(reason: unknown): void {
-    for (const sleeper of [...this.asleep]) sleeper.giveUp(reason)
+    for (const sleeper of [...this.asleep].reverse()) sleeper.giveUp(reason)
   }
 }

@@ -5,6 +5,7 @@ import type { Decision } from '../decision.js'
 import type { Duration } from '../duration.js'
 import { StoreError } from '../errors.js'
 import type { HotKeys } from '../hot-keys.js'
+import type { HeldThen } from '../lease/lease-table.js'
 import { CLOCK_DRIFT } from '../lease/leasing.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy.js'
@@ -13,6 +14,7 @@ import type { CallGuard } from './call-guard.js'
 import { FleetBooking } from './fleet-booking.js'
 import type { Awaitable, FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from './fleet-limiter.js'
 import type { Booked, FleetVerbs } from './fleet-verbs.js'
+import type { LateAnswers } from './late-answers.js'
 import type { LeasedTakes } from './leased-takes.js'
 import type { Outage } from './outage.js'
 import { OutageAccount } from './outage-account.js'
@@ -28,6 +30,8 @@ export interface StoreLimiterParts {
   readonly policy: Policy
   /** Through which all of `verbs` and `leases` ask. */
   readonly store: CallGuard
+  /** Of all that was asked of it for leases. */
+  readonly late: LateAnswers
   readonly verbs: FleetVerbs
   readonly outage: Outage
   /** Undefined where nothing is leased. */
@@ -103,7 +107,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
   }
 
   refund(key: Key, tokens: number): Promise<Decision> {
-    return this.changed(key, (verbs) => verbs.refund(key, tokens), true)
+    return this.changed(key, (verbs) => verbs.refund(key, tokens), 'kept')
   }
 
   penalize(key: Key, tokens: number): Promise<Decision> {
@@ -115,7 +119,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
   }
 
   reset(key: Key): Promise<Decision> {
-    return this.changed(key, (verbs) => verbs.reset(key))
+    return this.changed(key, (verbs) => verbs.reset(key), 'dropped')
   }
 
   key(key: Key): FleetBoundKey {
@@ -132,7 +136,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
 
   stats(): FleetStats {
     this.checkOpen()
-    const { store, leases, outage } = this.parts
+    const { store, late, leases, outage } = this.parts
     return {
       storeCalls: store.counts.answered,
       storeFailures: store.counts.failed,
@@ -140,6 +144,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
       outageDecisions: outage.decisions,
       timeouts: store.counts.timedOut,
       outages: store.counts.givenUp,
+      lateAnswers: late.count,
       admittedTokens: this.decisions.admittedTokens,
       chargedTokens: Math.round(store.counts.charged),
       outageTokens: this.decisions.outageTokens,
@@ -161,6 +166,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
   close(): void {
     this.isClosed = true
     this.waiting.close()
+    this.parts.leases?.close()
     this.account.close()
     this.parts.outage.close()
   }
@@ -182,8 +188,9 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
     return verbs.answer(booked)
   }
 
-  giveBack(booked: Booked): Promise<Decision> {
-    return this.parts.verbs.giveBack(booked, booked.cost)
+  giveBack(booked: Booked): void {
+    const { store, verbs } = this.parts
+    store.giveBacks.collect(booked.key, booked.order, () => verbs.giveBack(booked, booked.cost))
   }
 
   refuse(decision: Decision): Decision {
@@ -199,11 +206,11 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
     return this.decisions.tell(key, cost, verbs.refuse(await this.calls.peek(key, cost)))
   }
 
-  private async changed(key: Key, verb: (verbs: FleetVerbs) => Promise<Decision>, keepsTokens = false): Promise<Decision> {
+  private async changed(key: Key, verb: (verbs: FleetVerbs) => Promise<Decision>, held?: HeldThen): Promise<Decision> {
     this.checkOpen()
     const { leases, verbs } = this.parts
     const decision = await verb(verbs)
-    leases?.forget(key, keepsTokens)
+    leases?.forget(key, held)
     this.waiting.released(key)
     return decision
   }

@@ -17,7 +17,8 @@ export interface WaitingDesk<Answer extends Decision> {
   book(key: Key, cost: number, mostMs: number): Promise<Booked>
   /** What the taker of a booking is told, so long after it was asked for; undefined when it came too late, and is to be booked again. */
   answer(booked: Booked, sinceMs: number): Promise<Answer | undefined>
-  giveBack(booked: Booked): Promise<unknown>
+  /** Soon, together with what others do not want. */
+  giveBack(booked: Booked): void
   /** A denial. */
   refuse(decision: Decision): Answer
   /** Waits for what is decided while the store cannot be reached. */
@@ -126,7 +127,7 @@ export class StoreWaiting<Answer extends Decision> {
     const sentMs = this.sleepers.nowMs()
     const booking = this.desk.book(key, cost, this.leftMs(untilMs))
     const booked = await this.sleepers.unlessAborted(booking, signal, (late) => {
-      if (late.allowed) this.desk.giveBack(late).catch(() => undefined)
+      if (late.allowed) this.desk.giveBack(late)
     })
     if (!booked.allowed) {
       const againMs = booked.decision.retryAfterMs
@@ -137,12 +138,12 @@ export class StoreWaiting<Answer extends Decision> {
     try {
       if (booked.waitUs > 0) await this.sleepers.sleep(booked.waitUs / 1000, signal)
     } catch (reason) {
-      this.desk.giveBack(booked).catch(() => undefined)
+      this.desk.giveBack(booked)
       throw reason
     }
     const answer = await this.desk.answer(booked, this.sleepers.nowMs() - sentMs)
     if (signal?.aborted) {
-      if (answer?.allowed) this.desk.giveBack(booked).catch(() => undefined)
+      if (answer?.allowed) this.desk.giveBack(booked)
       throw signal.reason
     }
     return answer === undefined ? { againMs: 0 } : { answer, againMs: 0 }

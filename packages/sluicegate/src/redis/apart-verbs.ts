@@ -25,7 +25,7 @@ export class ApartVerbs extends StoreVerbs {
     if (this.apart.isTogether(keysFor(this.partCount, key))) return super.book(key, cost, mostUs)
     const tokens = checkedCost(cost)
     const decision = await this.leases.take(key, tokens)
-    return { key, cost: tokens, allowed: decision.allowed, waitUs: 0, decision, answer: { standings: [] }, permit: undefined }
+    return { key, cost: tokens, allowed: decision.allowed, waitUs: 0, decision, answer: { standings: [] }, permit: undefined, order: 0 }
   }
 
   override giveBack(booked: StoreBooked, tokens: number): Promise<Decision> {

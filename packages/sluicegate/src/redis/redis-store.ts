@@ -9,7 +9,8 @@ import type { StoreForm } from './store-form.js'
 import type { StoreKeys } from './store-keys.js'
 import { answerIn, leaseIn } from './store-reply.js'
 
-const WRONG_WINDOW = /WINDOW (\d+)/
+/** Clients of glide put a colon after the code. */
+const WRONG_WINDOW = /WINDOW:? (\d+)/
 
 /** The state in Redis, moved by one script a call; what goes in and out of it is described in `lua/steps/parts.lua`. */
 export class RedisStore implements Store {

@@ -22,6 +22,12 @@ export class StoreAuthority implements Authority {
   async lease(key: string, want: number, horizonUs: number, least: number): Promise<Grant> {
     return this.grantOf(await this.store.lease(this.form, key, want, horizonUs, least), horizonUs, least)
   }
+
+  /** As a booking for the time of the lease that is cancelled: only in the window of that time, or while nothing was logged after it. */
+  giveBack(key: string, tokens: number, leasedUs: number): Promise<unknown> {
+    const booking = { cost: tokens, bookedUs: leasedUs, atUs: leasedUs, debt: 0 }
+    return this.store.ask('cancel', [{ form: this.form, key, tokens, booking }])
+  }
 }
 
 /**
@@ -29,7 +35,7 @@ export class StoreAuthority implements Authority {
  * @param random a fraction.
  */
 export function grantsOf(form: StoreForm, leaseUs: number, random = Math.random): GrantOf {
-  return form.form === 'rate' ? rateGrants(form, leaseUs, random) : windowGrants(form, random)
+  return form.form === 'rate' ? rateGrants(form, leaseUs, random) : windowGrants(form, leaseUs, random)
 }
 
 /** Of a rate the debt before says when each token conforms. */
@@ -57,21 +63,24 @@ function rateGrants({ policy }: StoreForm, leaseUs: number, random: () => number
   }
 }
 
-/** Of a window all tokens are good until its end, of a log as long as a lease. */
-function windowGrants({ form, policy: { limit } }: StoreForm, random: () => number): GrantOf {
-  const isFixed = form === 'fixed-window'
-  return ({ ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }, horizonUs, least) => ({
-    ready,
-    later,
-    beginUs: (token) => (token < ready ? 0 : laterUs),
-    endUs: () => endUs,
-    untilFreeUs,
-    // Who finds too little in a fixed window waits for its end, whatever the cost.
-    untilFreeFor: (tokens) => (tokens === least || (isFixed && tokens > least && untilFreeUs > 0) ? untilFreeUs : undefined),
-    // Only a sliding window has tokens that will conform before they can be had.
-    askAfterUs: form === 'sliding-window' ? askAfterUs(untilFreeUs, ready + later, horizonUs, random) : untilFreeUs,
-    blockedUs,
-    remaining: Math.max(0, limit - debt - ready - later),
-    untilNewUs,
-  })
+/** Of a window tokens are good as long as a lease, but not beyond its end. */
+function windowGrants({ form, policy: { limit } }: StoreForm, leaseUs: number, random: () => number): GrantOf {
+  return ({ nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }, horizonUs, least) => {
+    const beginUs = (token: number): number => (token < ready ? 0 : laterUs)
+    return {
+      ready,
+      later,
+      beginUs,
+      endUs: (token) => Math.min(beginUs(token) + leaseUs, endUs),
+      id: nowUs,
+      untilFreeUs,
+      // Who finds too little in a fixed window waits for its end, whatever the cost; elsewhere a larger cost waits as long, or longer.
+      untilFreeFor: (tokens) => (tokens === least || (tokens > least && untilFreeUs > 0) ? untilFreeUs : undefined),
+      // Only a sliding window has tokens that will conform before they can be had.
+      askAfterUs: form === 'sliding-window' ? askAfterUs(untilFreeUs, ready + later, horizonUs, random) : untilFreeUs,
+      blockedUs,
+      remaining: Math.max(0, limit - debt - ready - later),
+      untilNewUs,
+    }
+  }
 }

@@ -86,7 +86,7 @@ export class StoreVerbs implements FleetVerbs<StoreBooked> {
     const decision = storeDecision('reserve', this.policies, standings, tokens)
     const allowed = standings.every(({ done }) => done)
     const waitUs = allowed && standings.length === 1 ? waitUsIn(this.policies.forms[0] as StoreForm, standings[0] as never) : 0
-    return { key, cost: tokens, allowed, waitUs, decision, answer, permit }
+    return { key, cost: tokens, allowed, waitUs, decision, answer, permit, order: answer.nowUs ?? 0 }
   }
 
   /** What the taker of a booking is told: a take that passed, unless the key was blocked while he slept; then it goes back. */

@@ -47,6 +47,8 @@ export interface StoreAnswer {
 
 /** What a lease is, as `lua/scripts/lease.lua` says it. */
 export interface StoreLease {
+  /** The store's time. */
+  readonly nowUs: number
   readonly ready: number
   readonly later: number
   readonly debt: number
