@@ -64,3 +64,8 @@ function show(value: unknown): string {
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
   return String(value)
 }
+
+/** Whether the authority could not be asked, or nothing came back in time. */
+export function isOutage(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'OUTAGE'
+}

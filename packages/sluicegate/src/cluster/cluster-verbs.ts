@@ -3,7 +3,7 @@ import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
 import type { Duration } from '../duration.js'
 import { holdsPermits } from '../empty-permit.js'
-import { StoreError } from '../errors.js'
+import { isOutage, StoreError } from '../errors.js'
 import type { CallGuard } from '../fleet/call-guard.js'
 import type { Booked, FleetVerbs } from '../fleet/fleet-verbs.js'
 import { StorePermit } from '../fleet/store-permit.js'
@@ -112,7 +112,7 @@ export class ClusterVerbs implements FleetVerbs<ClusterBooked> {
       return this.decided(await this.verb(key, ['answer', key, id]))
     } catch (error) {
       // Booked and paid for: who took these tokens elsewhere as well would spend them twice.
-      if (error instanceof StoreError && error.code === 'OUTAGE') return passed
+      if (isOutage(error)) return passed
       throw error
     }
   }

@@ -2,7 +2,7 @@ import type { Clock, Ticker } from '../clock.js'
 import { tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
 import type { Asking } from '../lease/key-lease.js'
-import { CLOCK_DRIFT, goodForUs } from '../lease/leasing.js'
+import { goodForUs, surelyUs } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy.js'
 
@@ -53,7 +53,7 @@ export class BeyondLeases {
     this.policy = policy
     this.ticker = tickerOf(clock)
     this.leaseUs = leaseUs
-    this.goodUs = leaseUs - leaseUs / CLOCK_DRIFT
+    this.goodUs = surelyUs(leaseUs)
   }
 
   /** Waits for leases, and looks again whenever one has come. */

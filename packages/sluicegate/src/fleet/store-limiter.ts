@@ -6,7 +6,7 @@ import type { Duration } from '../duration.js'
 import { StoreError } from '../errors.js'
 import type { HotKeys } from '../hot-keys.js'
 import type { HeldThen } from '../lease/lease-table.js'
-import { CLOCK_DRIFT } from '../lease/leasing.js'
+import { surelyUs } from '../lease/leasing.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy.js'
 import { ownKey, type WaitRequest } from '../wait-request.js'
@@ -184,7 +184,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
   async answer(booked: Booked, sinceMs: number): Promise<Decision | undefined> {
     const { verbs, leases, leaseUs } = this.parts
     // A process that was stopped has slept too long: its token is void, as a leased one would be.
-    if (leases !== undefined && sinceMs * 1000 > booked.waitUs + leaseUs - leaseUs / CLOCK_DRIFT) return undefined
+    if (leases !== undefined && sinceMs * 1000 > booked.waitUs + surelyUs(leaseUs)) return undefined
     return verbs.answer(booked)
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { StoreError } from '../errors.js'
+import { isOutage, StoreError } from '../errors.js'
 import { nameOf } from '../key-name.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { checkedWaitRequest, type WaitRequest } from '../wait-request.js'
@@ -53,8 +53,7 @@ export class StoreWaiting<Answer extends Decision> {
     try {
       return await this.turn(request, untilMs)
     } catch (error) {
-      if (error instanceof StoreError && error.code === 'OUTAGE')
-        return this.desk.waitWithout({ ...request, maxWaitMs: this.leftMs(untilMs) })
+      if (isOutage(error)) return this.desk.waitWithout({ ...request, maxWaitMs: this.leftMs(untilMs) })
       throw error
     } finally {
       this.waiters--

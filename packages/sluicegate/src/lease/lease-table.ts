@@ -1,12 +1,12 @@
 import type { Clock, Ticker } from '../clock.js'
 import { tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { StoreError } from '../errors.js'
+import { isOutage } from '../errors.js'
 import type { Policy } from '../policy.js'
 import type { Authority } from './authority.js'
 import { GivingBack } from './giving-back.js'
 import { type Asking, KeyLease } from './key-lease.js'
-import { CLOCK_DRIFT, leaseUsOf, mostLeased } from './leasing.js'
+import { leaseUsOf, mostLeased, surelyUs } from './leasing.js'
 
 /** How many keys are looked at to make room for one. */
 const LOOKED_AT = 16
@@ -50,7 +50,7 @@ export class LeaseTable {
     this.ticker = tickerOf(parts.clock)
     this.horizonUs = Math.round(parts.horizonMs * 1000)
     this.leaseUs = leaseUsOf(parts.horizonMs)
-    this.goodUs = this.leaseUs - this.leaseUs / CLOCK_DRIFT
+    this.goodUs = surelyUs(this.leaseUs)
     this.mostTokens = mostLeased(parts.policy, this.leaseUs)
     this.givingBack = new GivingBack(parts.authority, parts.clock)
   }
@@ -147,7 +147,7 @@ export class LeaseTable {
       return isLate ? 'late' : 'in time'
     } catch (error) {
       lease.failed(this.ticker.read())
-      if (error instanceof StoreError && error.code === 'OUTAGE') return 'out'
+      if (isOutage(error)) return 'out'
       throw error
     }
   }

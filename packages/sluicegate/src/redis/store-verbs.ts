@@ -3,7 +3,7 @@ import { blockUs, checkedCost, checkedTokens, checkKey } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import type { Duration } from '../duration.js'
 import { holdsPermits } from '../empty-permit.js'
-import { StoreError } from '../errors.js'
+import { isOutage } from '../errors.js'
 import type { Booked, FleetVerbs } from '../fleet/fleet-verbs.js'
 import { StorePermit } from '../fleet/store-permit.js'
 import type { Key } from '../limiter.js'
@@ -107,7 +107,7 @@ export class StoreVerbs implements FleetVerbs<StoreBooked> {
     try {
       return await this.store.ask('peek', this.requests(key, 1, permit))
     } catch (error) {
-      if (error instanceof StoreError && error.code === 'OUTAGE') return undefined
+      if (isOutage(error)) return undefined
       throw error
     }
   }
