@@ -60,7 +60,7 @@ export function checkOneOf(option: string, value: unknown, known: readonly strin
 }
 
 /** @throws {PolicyError} `OPTION_INVALID` */
-export function checkWithin(option: string, value: unknown, least: number, most: number): void {
+function checkWithin(option: string, value: unknown, least: number, most: number): void {
   if (value === undefined || (typeof value === 'number' && value >= least && value <= most)) return
   throw new PolicyError(
     'OPTION_INVALID',
