@@ -40,6 +40,9 @@ const adapterOf = (file: string): string | undefined => file.match(ADAPTER)?.[1]
 /** The framework that a file adapts to. */
 const frameworkOf = (file: string): string | undefined => FRAMEWORKS[adapterOf(file) as keyof typeof FRAMEWORKS]
 
+/** Whether a file stands in a folder of the library. */
+const isOf = (file: string, folder: string): boolean => file.startsWith(`packages/sluicegate/src/${folder}/`)
+
 /** Modules of the library that hold plain data. */
 const PLAIN_DATA = [
   'all-of',
@@ -109,6 +112,16 @@ export const BOUNDARIES: readonly Boundary[] = [
     files: publishedOf('(sluicegate|server)'),
     allows: ({ from, target }) =>
       !target.startsWith('packages/sluicegate/src/outbound/') || from.startsWith('packages/sluicegate/src/outbound/'),
+  },
+  {
+    why: 'a fleet is a limiter over ports: leases know no fleet, and neither knows who implements its ports',
+    files: sourcesOf('packages/sluicegate/src/(lease|fleet)'),
+    allows: (edge) => !leadsTo(edge, /\/src\/(redis|cluster)\//) && (!isOf(edge.from, 'lease') || !leadsTo(edge, /\/src\/fleet\//)),
+  },
+  {
+    why: 'Redis and the processes of a machine know nothing of each other',
+    files: sourcesOf('packages/sluicegate/src/(redis|cluster)'),
+    allows: ({ from, target }) => !isOf(target, isOf(from, 'redis') ? 'cluster' : 'redis'),
   },
   {
     why: 'the oracle is a second opinion: it takes types from the library and never its arithmetic',

@@ -24,6 +24,11 @@ const CROSSINGS: readonly (readonly [what: string, file: string, source: string]
   ['a limiter in a protocol', HTTP, "import { createLimiter } from 'sluicegate'"],
   ['a protocol in another', HTTP, "import { encode } from '../resp/encoder.js'"],
   ['the inside of the library in the server', 'packages/server/src/engine.ts', "import { load } from '../../sluicegate/src/core.js'"],
+  ['Redis in a lease', 'packages/sluicegate/src/lease/key-lease.ts', "import type { Store } from '../redis/store.js'"],
+  ['a fleet in a lease', 'packages/sluicegate/src/lease/key-lease.ts', "import { Breaker } from '../fleet/breaker.js'"],
+  ['a channel in a fleet', 'packages/sluicegate/src/fleet/outage.ts', "import { Inbox } from '../cluster/inbox.js'"],
+  ['Redis behind a channel', 'packages/sluicegate/src/cluster/inbox.ts', "import { hashSlot } from '../redis/hash-slot.js'"],
+  ['a channel in Redis', 'packages/sluicegate/src/redis/store.ts', "import { Inbox } from '../cluster/inbox.js'"],
   ['the testkit in the server', 'packages/server/src/engine.ts', "import { oracle } from 'sluicegate-testkit'"],
   ['a helper of tests in the library', LIMITER, "import { ownRedis } from './testing/own-redis.js'"],
   [

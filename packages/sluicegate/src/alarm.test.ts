@@ -128,6 +128,21 @@ test('a timer that fires before the clock is there is set again', () => {
   assert.deepEqual(rung, [5_000])
 })
 
+test('a time within a microsecond rings when that is over, also on a clock that stands still in it', () => {
+  const clock = manualClock()
+  const alarm = new Alarm(clock, noFailure)
+  const rung: number[] = []
+  alarm.set(
+    alert((nowUs) => rung.push(nowUs)),
+    alarm.inUs(0.1251),
+    0,
+  )
+  clock.advance(0.1256)
+  assert.deepEqual(rung, [])
+  clock.advance(0.0004)
+  assert.deepEqual(rung, [126])
+})
+
 test('a clock without timers is looked at again when real time has gone by', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let nowMs = 0

@@ -36,9 +36,9 @@ export class Alarm {
     return untilUs === Number.POSITIVE_INFINITY ? untilUs : Math.max(0, (untilUs - this.ticker.read()) / 1000)
   }
 
-  /** The reading in `ms`. */
+  /** The reading in `ms`: a whole number, as readings are, or a timer would be set again and again for the rest of a microsecond. */
   inUs(ms: number): number {
-    return ms === Number.POSITIVE_INFINITY ? ms : this.ticker.read() + ms * 1000
+    return this.ticker.read() + Math.ceil(ms * 1000)
   }
 
   /** Sets an alert, or moves it. `order` decides among those of the same microsecond. */

@@ -39,8 +39,8 @@ export class PolicyError extends TypeError {
   /** What it was. */
   readonly value: unknown
 
-  constructor(code: PolicyErrorCode, option: string, value: unknown, mend: string) {
-    super(`${option}: ${mend} (got ${show(value)})`)
+  constructor(code: PolicyErrorCode, option: string, value: unknown, mend: string, options?: { cause?: unknown }) {
+    super(`${option}: ${mend} (got ${show(value)})`, options)
     this.code = code
     this.option = option
     this.value = value
@@ -66,4 +66,9 @@ function show(value: unknown): string {
   if (value instanceof Uint8Array) return `a Uint8Array of ${value.byteLength} bytes`
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
   return String(value)
+}
+
+/** Whether the authority could not be asked, or nothing came back in time. */
+export function isOutage(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'OUTAGE'
 }

@@ -4,7 +4,7 @@ export { type Clock, coarseClock, type ManualClock, manualClock, preciseClock } 
 export { type ConcurrencyOptions, concurrency } from './concurrency-policy.js'
 export { type AttachOptions, attachLimiter, createLimiter, type RestoreOptions, restoreLimiter } from './create-limiter.js'
 export type { Decision, DecisionSource } from './decision.js'
-export type { ContentionEvent, DenialEvent, EvictionEvent, OutageEvent } from './diagnostics.js'
+export type { ContentionEvent, DenialEvent, EvictionEvent } from './diagnostics.js'
 export type { Duration } from './duration.js'
 export { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from './errors.js'
 export type { HotKey, HotKeys } from './hot-keys.js'

@@ -50,7 +50,7 @@ interface AllOfBooking extends Booking {
 
 /** Several policies as one, in sections of one shared memory: charged together by one swap over several words, or not at all. */
 export class MemoryAllOfLimiter implements Limiter, BookingDesk {
-  private readonly parts: readonly MemoryLimiter[]
+  readonly parts: readonly MemoryLimiter[]
   private readonly clock: Clock
   private readonly together: TakesTogether
   private readonly lists: TopLists
@@ -114,16 +114,6 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
 
   penalize(key: Key, tokens: number): Decision {
     return combined(this.eachKey(key, (part, own) => part.penalize(own, tokens)))
-  }
-
-  /** {@link penalize} with so many tokens of each part, of some 0. */
-  penalizeEach(key: Key, tokens: readonly number[]): Decision {
-    return combined(this.eachKey(key, (part, own, i) => (tokens[i] ? part.penalize(own, tokens[i]) : part.peek(own))))
-  }
-
-  /** One of the policies by itself. */
-  partAt(index: number): MemoryLimiter {
-    return this.parts[index] as MemoryLimiter
   }
 
   block(key: Key, duration: Duration): Decision {
@@ -247,8 +237,8 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     return this.parts[0] as MemoryLimiter
   }
 
-  private eachKey<Each>(key: Key, verb: (part: MemoryLimiter, own: string, i: number) => Each): Each[] {
+  private eachKey<Each>(key: Key, verb: (part: MemoryLimiter, own: string) => Each): Each[] {
     const keys = keysFor(this.parts.length, key)
-    return this.parts.map((part, i) => verb(part, keys[i] as string, i))
+    return this.parts.map((part, i) => verb(part, keys[i] as string))
   }
 }

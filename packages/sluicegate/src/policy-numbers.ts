@@ -29,7 +29,8 @@ export const FORMS = ['ARRIVAL', 'BUCKET', 'FIXED', 'SLIDING', 'WIDE', 'COMPACT'
 export type Form = (typeof FORMS)[number]
 
 const VALUE_BITS = 56
-const DEEPEST_DEBT_BURSTS = 11
+/** Of the limit or burst, the deepest that a key goes into debt. */
+export const DEEPEST_DEBT_BURSTS = 11
 /** A packed word has 24 bits for the level, which may stand up to one tick of 1,024 microseconds above the capacity. */
 const PACKED_LEVELS = 2 ** 24
 const PACKED_TICK_US = 1024

@@ -60,6 +60,7 @@ end
 local function step(verb, debt, amount, capacity, unitsPerUs, bound)
   if verb == 'take' then return debt + amount <= capacity and debt + amount or debt end
   if verb == 'refund' then return math.max(debt - amount, 0) end
+  if verb == 'fill' then return math.max(debt, math.min(debt + amount, capacity)) end
   if verb == 'penalize' then return math.max(debt, math.min(debt + amount, DEEPEST_DEBT_BURSTS * capacity)) end
   if verb == 'reserve' then
     if debt + amount > bound then return debt end

@@ -1,5 +1,6 @@
 --- What rates and windows keep in a value: a record of what was spent under each of the numbers in use, as when one version of a policy
---- follows on another, process by process. What is spent counts under all of them, so that none lets more pass than if all had been its own.
+--- follows on another, process by process. What is spent counts under all of them, so that none lets more pass than if all had been its own;
+--- of what passed under others as much as the limit has room for: to have let pass less than they did is no debt.
 --- Numbers that are new to a key begin with what those say that were written last, carried over when the key is next touched.
 --
 -- value     records joined by "|", those written last first: "<state>;<numbers>", after the first "<state>;<numbers>;<until>", in microseconds;
@@ -12,11 +13,12 @@
 -- carried   a part as follows from another, with other numbers: at most the limit is spent
 -- state     of a part, and the microseconds until it is as good as new
 -- amountOf  of so many tokens, and tokensOf of an amount
+-- and a verb more, fill: what passed elsewhere, as much of it as there is room for
 
 local MOST_RECORDS = 4
 
 --- Each verb as it counts elsewhere. What is cancelled comes back only where it was booked.
-local COUNTED_AS = { take = 'penalize', reserve = 'penalize', penalize = 'penalize', lease = 'penalize', refund = 'refund' }
+local COUNTED_AS = { take = 'fill', reserve = 'fill', lease = 'fill', penalize = 'penalize', refund = 'refund' }
 
 local function otherPart(part, numbers, state, untilUs)
   local other = { form = part.form, numbers = numbers }

@@ -128,6 +128,9 @@ function sliding.stepped(part, verb, amount, bound)
   if verb == 'take' then
     if sliding.passes(part, amount) then current = current + amount end
   elseif verb == 'refund' then current = math.max(current - amount, 0)
+  elseif verb == 'fill' then
+    local room = part.limit - usedAt(part, math.max(now, startUs(part)))
+    current = current + math.max(math.min(amount, room), 0)
   elseif verb == 'penalize' then current = math.max(current, math.min(current + amount, DEEPEST_DEBT_BURSTS * part.limit))
   elseif verb == 'reserve' then return reserved(part, amount, bound)
   elseif verb == 'cancel' then

@@ -1,6 +1,6 @@
+import type { CallGuard } from '../fleet/call-guard.js'
 import type { Authority, Grant } from '../lease/authority.js'
 import type { Policy } from '../policy.js'
-import type { CallGuard } from '../redis/call-guard.js'
 import { grantIn } from './grant-numbers.js'
 import type { PrimaryLink } from './primary-link.js'
 
@@ -20,7 +20,13 @@ export class ClusterAuthority implements Authority {
 
   async lease(key: string, want: number, horizonUs: number, least: number): Promise<Grant> {
     const { guard, link, part } = this
-    const answer = await guard.guarded(key, () => link.ask(link.newId(), 'lease', key, want, horizonUs, least, part))
-    return grantIn(answer, this.policy, horizonUs, least)
+    const id = link.newId()
+    const answer = await guard.guarded(key, () => link.ask(id, 'lease', key, want, horizonUs, least, part))
+    return grantIn(answer, this.policy, horizonUs, least, id)
+  }
+
+  /** Whatever is asked after it is answered after it. */
+  async giveBack(key: string, tokens: number, id: number): Promise<void> {
+    this.link.tell('giveBack', key, id, tokens)
   }
 }

@@ -68,11 +68,34 @@ test('who waits for a permit gets it once it is released in the same worker', as
   const waiting = limiter.wait('a')
   await turns()
   assert.equal(await held.release(), true)
-  const permit = await limiter.reset('a').then(() => waiting)
+  const permit = await waiting
   assert.equal(permit.allowed, true)
   assert.equal(await permit.heartbeat(), true)
   assert.equal(await permit.release(), true)
   assert.equal(await permit.release(), false)
+})
+
+test('who waits for a permit gets it once a booking of it is cancelled in the same worker', async () => {
+  const { limiter } = fleet(concurrency({ limit: 1, ttl: '1h' }))
+  const booked = await limiter.reserve('a', 1)
+  const waiting = limiter.wait('a')
+  await turns()
+  await booked.cancel()
+  assert.equal((await waiting).allowed, true)
+})
+
+test('what was booked is spent once, also when the primary cannot be asked any more as its time comes', async () => {
+  const { clock, pair, limiter } = fleet(gcra({ limit: 1, window: '1s', burst: 1 }))
+  await limiter.take('a')
+  const waiting = limiter.wait('a')
+  await turns()
+  pair.cut(true)
+  clock.advance(1000)
+  await turns()
+  clock.advance(100)
+  await turns()
+  const { allowed, source } = await waiting
+  assert.deepEqual([allowed, source, limiter.stats().outageTokens], [true, 'store', 0])
 })
 
 test('a permit that is given after its caller was told of an outage goes back', async () => {
@@ -85,6 +108,21 @@ test('a permit that is given after its caller was told of an outage goes back', 
   await turns(12)
   assert.equal(served.limiter.peek('a').remaining, 3)
   assert.equal(pair.toPrimary.length > 1, true)
+})
+
+test('a booking that is made after its caller was told of an outage goes back', async () => {
+  const { clock, limiter, served } = fleet(TEN, { worker: { outage: 'closed' } })
+  await turns()
+  const asked = limiter.reserve('a', 4)
+  clock.advance(101)
+  clock.advance(10)
+  assert.equal((await asked).decision.source, 'outage')
+  let least = 10
+  for (let i = 0; i < 12; i++) {
+    await turns(1)
+    least = Math.min(least, served.limiter.peek('a').remaining)
+  }
+  assert.deepEqual([least, served.limiter.peek('a').remaining], [6, 10])
 })
 
 test('what was used without the primary is told to it once it answers again', async () => {

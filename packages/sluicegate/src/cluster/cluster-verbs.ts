@@ -3,13 +3,13 @@ import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
 import type { Duration } from '../duration.js'
 import { holdsPermits } from '../empty-permit.js'
-import { StoreError } from '../errors.js'
+import { isOutage, StoreError } from '../errors.js'
+import type { CallGuard } from '../fleet/call-guard.js'
+import type { Booked, FleetVerbs } from '../fleet/fleet-verbs.js'
+import { StorePermit } from '../fleet/store-permit.js'
 import { goodForUs } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy.js'
-import type { CallGuard } from '../redis/call-guard.js'
-import type { Booked, FleetVerbs } from '../redis/fleet-verbs.js'
-import { StorePermit } from '../redis/store-permit.js'
 import { refusal } from '../refusal.js'
 import { decisionIn } from './decision-numbers.js'
 import { numbersIn } from './message.js'
@@ -97,18 +97,24 @@ export class ClusterVerbs implements FleetVerbs<ClusterBooked> {
     const tokens = checkedCost(cost)
     const request = ['book', key, tokens, Math.min(Math.floor(mostUs), Number.MAX_SAFE_INTEGER)] as const
     const answer = await this.ask(key, id, request, (late) => {
-      if (late[0] === 1) link.tell('cancel', key, id, tokens)
+      if (late[0] === 1) guard.giveBacks.collect(key, id, async () => link.tell('cancel', key, id, tokens))
     })
     const [charged, waitUs = 0, ...numbers] = numbersIn(answer, 2)
     const permit = this.holdsPermits ? String(id) : undefined
     if (charged === 1) guard.counts.charged += tokens
-    return { key, cost: tokens, allowed: charged === 1, waitUs, decision: this.decided(numbers), permit, id }
+    return { key, cost: tokens, allowed: charged === 1, waitUs, decision: this.decided(numbers), permit, id, order: id }
   }
 
   async answer({ key, waitUs, decision, permit, id }: ClusterBooked): Promise<Decision> {
-    if (waitUs > 0) return this.decided(await this.verb(key, ['answer', key, id]))
     const passed = { ...decision, allowed: true, retryAfterMs: 0 }
-    return permit === undefined ? passed : this.held(passed, key, id)
+    if (waitUs === 0) return permit === undefined ? passed : this.held(passed, key, id)
+    try {
+      return this.decided(await this.verb(key, ['answer', key, id]))
+    } catch (error) {
+      // Booked and paid for: who took these tokens elsewhere as well would spend them twice.
+      if (isOutage(error)) return passed
+      throw error
+    }
   }
 
   async giveBack({ key, id }: ClusterBooked, tokens: number): Promise<Decision> {

@@ -4,16 +4,17 @@ import { checkedPolicy } from '../checked-policy.js'
 import { type Clock, preciseClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { PolicyError, StoreError } from '../errors.js'
+import { CallGuard } from '../fleet/call-guard.js'
+import type { Awaitable, FleetLimiter } from '../fleet/fleet-limiter.js'
+import { checkFleetOptions, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../fleet/fleet-options.js'
+import { type FleetPorts, partsOver } from '../fleet/fleet-parts.js'
+import { LateAnswers } from '../fleet/late-answers.js'
+import { StoreLimiter, type StoreLimiterParts } from '../fleet/store-limiter.js'
 import { leaseUsOf } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import type { AnswerOf } from '../permit.js'
 import type { Policy } from '../policy.js'
 import { checkChange } from '../policy-change.js'
-import { CallGuard } from '../redis/call-guard.js'
-import type { Awaitable, FleetLimiter } from '../redis/fleet-limiter.js'
-import { checkFleetOptions, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../redis/fleet-options.js'
-import { type FleetPorts, partsOver } from '../redis/fleet-parts.js'
-import { StoreLimiter, type StoreLimiterParts } from '../redis/store-limiter.js'
 import { ClusterAuthority } from './cluster-authority.js'
 import { ClusterVerbs } from './cluster-verbs.js'
 import { PrimaryLink } from './primary-link.js'
@@ -53,10 +54,12 @@ export function createClusterLimiter(policy: Policy, options: ClusterLimiterOpti
   }
   const own = checkedPolicy(policy)
   const guard = new CallGuard(ONE_PRIMARY, clock, timeoutMs)
+  const late = new LateAnswers("raise lease.horizonMs of serveLimiter, or use its mode 'exact'")
   let horizonMs = 0
   const link = new PrimaryLink({ channel, name: own.name, nowMs: () => clock.nowMs() })
   const ports: FleetPorts = {
     guard,
+    late,
     isTogether: () => true,
     verbsOf: (each, _, leases) =>
       new ClusterVerbs({ guard, link, policy: each, clock, isLeased: leases !== undefined, leaseUs: () => leaseUsOf(horizonMs) }),

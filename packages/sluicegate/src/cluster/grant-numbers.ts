@@ -1,7 +1,7 @@
+import { askAfterUs } from '../lease/ask-after.js'
 import type { Grant } from '../lease/authority.js'
 import type { Policy } from '../policy.js'
-import { askAfterUs } from '../redis/store-authority.js'
-import { isBookedAhead, type LeaseRun, type MemoryLease } from './memory-lease.js'
+import { comesBack, isBookedAhead, type LeaseRun, type MemoryLease } from './memory-lease.js'
 import { numbersIn, receivedTime, sentTime } from './message.js'
 
 /** Numbers before the runs, and of each run. */
@@ -19,8 +19,8 @@ export function numbersOfLease({ untilFreeUs, blockedUs, remaining, untilNewUs, 
   ]
 }
 
-/** The same as what a worker may spend, who wanted at least `least` tokens. */
-export function grantIn(answer: readonly unknown[], policy: Policy, horizonUs: number, least: number): Grant {
+/** The same as what a worker may spend, who wanted at least `least` tokens, by the question of that id. */
+export function grantIn(answer: readonly unknown[], policy: Policy, horizonUs: number, least: number, id?: number): Grant {
   const [freeUs = 0, blockedUs = 0, remaining = 0, untilNewUs = 0, ...numbers] = numbersIn(answer, HEAD)
   const untilFreeUs = receivedTime(freeUs)
   const runs: LeaseRun[] = []
@@ -34,6 +34,7 @@ export function grantIn(answer: readonly unknown[], policy: Policy, horizonUs: n
   return {
     ready,
     later,
+    id: comesBack(policy) ? id : undefined,
     beginUs: (token) => runOf(token).beginUs,
     endUs: (token) => runOf(token).endUs,
     untilFreeUs,
@@ -45,12 +46,12 @@ export function grantIn(answer: readonly unknown[], policy: Policy, horizonUs: n
   }
 }
 
-/** A rate gives one token after another, a fixed window all at once; of others only the primary knows. */
-function untilFreeIn({ algorithm, limit, windowMs }: Policy, untilFreeUs: number, least: number): Grant['untilFreeFor'] {
-  const isRate = algorithm === 'token-bucket' || algorithm === 'gcra'
-  const isFixed = algorithm === 'fixed-window' && untilFreeUs > 0
+/** A rate gives one token after another, a fixed window all at once; of others more takes as long, or longer: only the primary knows. */
+function untilFreeIn(policy: Policy, untilFreeUs: number, least: number): Grant['untilFreeFor'] {
+  const { limit, windowMs } = policy
+  const isRate = !comesBack(policy)
   return (tokens) => {
-    if (tokens === least || (isFixed && tokens > least)) return untilFreeUs
+    if (tokens === least || (!isRate && tokens > least && untilFreeUs > 0)) return untilFreeUs
     return isRate ? Math.max(0, Math.ceil(untilFreeUs + ((tokens - least) * windowMs * 1000) / limit)) : undefined
   }
 }

@@ -31,3 +31,13 @@ test('one worker holds so much at once, and no more', () => {
   assert.equal(holdings.booking(MOST_HELD), undefined)
   assert.equal([...holdings.latestFirst()].length, MOST_HELD)
 })
+
+test('what is held comes back the latest first, whatever came between', () => {
+  const holdings = new Holdings(() => slidingWindow({ limit: 10, window: '1h' }))
+  const times = Array.from({ length: 20 }, (_, i) => i)
+  for (const us of times) holdings.addBooking(us, booking(us), 0)
+  assert.deepEqual(
+    [...holdings.latestFirst()].map((holding) => holding.booking?.atUs),
+    times.reverse(),
+  )
+})

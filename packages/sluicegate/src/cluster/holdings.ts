@@ -53,10 +53,11 @@ export class Holdings {
     this.byId.delete(id as number)
   }
 
-  /** All of it, the latest first: of bookings ahead only the latest comes back in full. */
+  /** All of it, the latest first, as ids grow: of bookings ahead only the latest comes back in full. */
   *latestFirst(): Generator<Pick<Holding, 'booking' | 'permit'>> {
-    yield* [...this.byId.values()].reverse()
+    const latestFirst = [...this.byId].sort(([id], [other]) => other - id)
     this.byId.clear()
+    for (const [, holding] of latestFirst) yield holding
   }
 
   private add(id: number, holding: Holding, nowUs: number): void {

@@ -5,8 +5,9 @@ export type {
   FleetPermit,
   FleetReservation,
   FleetStats,
-} from '../redis/fleet-limiter.js'
-export type { OutageMode } from '../redis/outage.js'
+} from '../fleet/fleet-limiter.js'
+export type { OutageMode } from '../fleet/outage.js'
+export type { OutageEvent } from '../fleet/outage-events.js'
 export { type ClusterLimiterOptions, createClusterLimiter } from './create-cluster-limiter.js'
 export { type ServedLimiter, type ServeOptions, serveLimiter } from './serve-limiter.js'
 export type { ChannelEnd, ParentChannel, PrimaryCluster, WorkerProcess } from './worker-process.js'

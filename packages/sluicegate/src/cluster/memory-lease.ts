@@ -1,5 +1,5 @@
 import { allOf } from '../all-of.js'
-import type { BookingDesk } from '../booking.js'
+import type { Booking, BookingDesk } from '../booking.js'
 import { minuteWindow } from '../calendar.js'
 import type { Limiter } from '../limiter.js'
 import type { Policy } from '../policy.js'
@@ -18,6 +18,8 @@ export interface LeaseRun {
 export interface MemoryLease {
   /** In the order in which they begin. */
   readonly runs: readonly LeaseRun[]
+  /** What the tokens were booked by, in the same order. */
+  readonly bookings: readonly Booking[]
   /** Until the fewest that are of use would pass; 0 where nobody looked, because all that was wanted was there. */
   readonly untilFreeUs: number
   readonly blockedUs: number
@@ -61,13 +63,16 @@ export function leasedFrom(desk: BookingDesk & Pick<Limiter, 'peek'>, policy: Po
   const before = desk.peek(key, 1)
   const isBlocked = !before.allowed && before.remaining > 0
   const runs: LeaseRun[] = []
+  const bookings: Booking[] = []
   let left = want
   let untilFreeUs = 0
   const booked = (tokens: number, mostUs: number): boolean => {
-    const { allowed, atUs, bookedUs } = desk.book(key, tokens, mostUs / 1000)
+    const booking = desk.book(key, tokens, mostUs / 1000)
+    const { allowed, atUs, bookedUs } = booking
     untilFreeUs = allowed ? 0 : atUs - bookedUs
     if (!allowed) return false
     runs.push({ tokens, beginUs: atUs > bookedUs ? atUs - nowUs : 0, endUs: endUs(policy, atUs, request) - nowUs })
+    bookings.push(booking)
     left -= tokens
     return true
   }
@@ -82,12 +87,17 @@ export function leasedFrom(desk: BookingDesk & Pick<Limiter, 'peek'>, policy: Po
     together = Math.max(least, Math.floor(together / 2))
   }
   const { remaining, resetAfterMs } = desk.peek(key, 1)
-  return { runs, untilFreeUs, blockedUs: isBlocked ? untilFreeUs : 0, remaining, untilNewUs: resetAfterMs * 1000 }
+  return { runs, bookings, untilFreeUs, blockedUs: isBlocked ? untilFreeUs : 0, remaining, untilNewUs: resetAfterMs * 1000 }
 }
 
 /** Whether tokens are handed out before they conform. Of a log the time of a booking would close those before it. */
 export function isBookedAhead({ algorithm }: Policy): boolean {
   return algorithm !== 'fixed-window' && algorithm !== 'sliding-log'
+}
+
+/** Whether a worker may give back what it does not spend; of a rate that flows back by itself. */
+export function comesBack({ algorithm }: Policy): boolean {
+  return algorithm !== 'token-bucket' && algorithm !== 'gcra'
 }
 
 /** How far ahead tokens are booked: of windows not into the next one. */
@@ -99,7 +109,7 @@ function aheadUs(policy: Policy, { nowUs, horizonUs }: LeaseRequest): number {
 /** When tokens that conform at a time are void. */
 function endUs(policy: Policy, atUs: number, { leaseUs }: LeaseRequest): number {
   const isWindow = policy.algorithm === 'fixed-window' || policy.algorithm === 'sliding-window'
-  return isWindow ? windowEndUs(policy, atUs) : atUs + leaseUs
+  return isWindow ? Math.min(windowEndUs(policy, atUs), atUs + leaseUs) : atUs + leaseUs
 }
 
 function windowEndUs({ calendar, windowMs }: Policy, us: number): number {

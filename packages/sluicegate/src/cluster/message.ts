@@ -10,7 +10,7 @@ import { StoreError } from '../errors.js'
  *
  * request  [id, verb, key, ...]; ids are of one worker, each used once. What a take or a booking holds goes by the id that asked for it
  *          hello; update policy; take, peek key cost; refund, penalize key tokens; charge key [tokens of each policy]; block key ms; reset key;
- *          lease key want horizonUs least part, which is 0 but of allOf;
+ *          lease key want horizonUs least part, which is 0 but of allOf; giveBack key id tokens, of a lease;
  *          book key cost mostUs; answer, cancel key id tokens; release, heartbeat key id
  * answer   [id, ...numbers], or [id, code, message] of an error
  *          of book whether it was charged, the microseconds until it may be spent, and then as of the others a decision

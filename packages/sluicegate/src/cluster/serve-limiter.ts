@@ -3,12 +3,12 @@ import { checkedPolicy } from '../checked-policy.js'
 import { preciseClock, tickerOf } from '../clock.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
+import { checkLease, checkOneOf, checkOptionNames } from '../fleet/fleet-options.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Limiter, LimiterOptions } from '../limiter.js'
 import type { Policy } from '../policy.js'
 import { checkChange } from '../policy-change.js'
 import { MAX_WINDOW_MS } from '../policy-options.js'
-import { checkOneOf, checkOptionNames, checkWithin } from '../redis/fleet-options.js'
 import { receive } from './inbox.js'
 import { policyUnderLease } from './memory-lease.js'
 import { ANSWER, ASK, type Message, MOST_AT_ONCE, TERMS } from './message.js'
@@ -67,7 +67,7 @@ const OPTIONS: ReadonlySet<string> = new Set(['cluster', 'mode', 'lease', 'maxKe
 export function serveLimiter(policy: Policy, options: ServeOptions = {}): ServedLimiter {
   checkOptionNames(options, OPTIONS, '{ cluster }')
   checkOneOf('mode', options.mode, ['leased', 'exact'])
-  checkWithin('lease.horizonMs', options.lease?.horizonMs, 1, 10_000)
+  checkLease(options.lease)
   const { cluster, mode, lease, ...memory } = options
   if (cluster !== undefined && typeof cluster?.on !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'cluster', cluster, 'must be the module node:cluster')

@@ -1,3 +1,4 @@
+import { keysUnder } from '../all-of-keys.js'
 import type { BookingDesk } from '../booking.js'
 import { isPermit } from '../empty-permit.js'
 import { PolicyError, StoreError } from '../errors.js'
@@ -7,7 +8,8 @@ import type { Policy } from '../policy.js'
 import { numbersOfDecision } from './decision-numbers.js'
 import { numbersOfLease } from './grant-numbers.js'
 import { Holdings } from './holdings.js'
-import { leasedFrom, type MemoryLease } from './memory-lease.js'
+import { Lent } from './lent.js'
+import { comesBack, leasedFrom, type MemoryLease } from './memory-lease.js'
 
 /** A limiter in this process's memory: the true state. */
 export type PrimaryLimiter = Limiter & BookingDesk
@@ -23,13 +25,14 @@ export interface ServedTerms {
   update(policy: unknown): void
 }
 
-const NOTHING: MemoryLease = { runs: [], untilFreeUs: 0, blockedUs: 0, remaining: 0, untilNewUs: 0 }
+const NOTHING: MemoryLease = { runs: [], bookings: [], untilFreeUs: 0, blockedUs: 0, remaining: 0, untilNewUs: 0 }
 
 /** Answers what one worker asks. Whatever it is given, it answers, and changes no more than the verb says. */
 export class WorkerDesk {
   private readonly terms: ServedTerms
   private readonly hello: () => void
   private readonly holdings: Holdings
+  private readonly lent = new Lent()
 
   /** @param hello tells the worker the terms. */
   constructor(terms: ServedTerms, hello: () => void) {
@@ -86,7 +89,9 @@ export class WorkerDesk {
       case 'reset':
         return numbersOfDecision(limiter.reset(key))
       case 'lease':
-        return numbersOfLease(this.leased(key, amount, args[2], args[3], args[4]))
+        return numbersOfLease(this.leased(id, key, amount, args.slice(2)))
+      case 'giveBack':
+        return this.broughtBack(amount, args[2])
       case 'book':
         return this.booked(id, key, amount, args[2])
       case 'answer':
@@ -116,14 +121,15 @@ export class WorkerDesk {
 
   /** What was used elsewhere, of each policy. */
   private charged(key: Key, tokens: unknown): readonly number[] {
-    const { limiter } = this.terms
+    const { limiter, policy } = this.terms
     if (!Array.isArray(tokens)) throw new PolicyError('COST_INVALID', 'tokens', tokens, 'must be an array')
     for (const each of tokens) checkWhole('tokens', each, 0)
-    if (limiter instanceof MemoryAllOfLimiter) return numbersOfDecision(limiter.penalizeEach(key, tokens))
-    return numbersOfDecision(tokens[0] > 0 ? limiter.penalize(key, tokens[0]) : limiter.peek(key))
+    const keys = keysUnder(policy, key)
+    for (const [i, part] of partsOf(limiter).entries()) if (tokens[i] > 0) part.penalize(keys[i] as string, tokens[i])
+    return numbersOfDecision(limiter.peek(key))
   }
 
-  private leased(key: Key, want: number, horizonUs: unknown, least: unknown, part: unknown): MemoryLease {
+  private leased(id: number, key: Key, want: number, [horizonUs, least, part]: readonly unknown[]): MemoryLease {
     const { limiter, policy, leaseUs, horizonUs: longestUs } = this.terms
     if (leaseUs === 0 || typeof key !== 'string') return NOTHING
     checkWhole('want', want, 1)
@@ -131,10 +137,10 @@ export class WorkerDesk {
     checkWhole('least', least, 1)
     checkWhole('part', part, 0)
     const own = (policy.policies ?? [policy])[part]
-    if (own === undefined) return NOTHING
-    const desk = limiter instanceof MemoryAllOfLimiter ? limiter.partAt(part) : limiter
+    const desk = partsOf(limiter)[part]
+    if (own === undefined || desk === undefined) return NOTHING
     const nowUs = this.terms.nowUs()
-    return leasedFrom(desk, own, {
+    const lease = leasedFrom(desk, own, {
       key,
       want: Math.max(want, least),
       least,
@@ -142,6 +148,14 @@ export class WorkerDesk {
       leaseUs,
       nowUs,
     })
+    if (comesBack(own)) this.lent.add(id, desk, policy, lease.bookings, nowUs)
+    return lease
+  }
+
+  private broughtBack(leaseId: number, tokens: unknown): readonly number[] {
+    checkWhole('tokens', tokens, 1)
+    this.lent.giveBack(leaseId, tokens, this.terms.policy)
+    return []
   }
 
   private booked(id: number, key: Key, cost: number, mostUs: unknown): readonly number[] {
@@ -187,6 +201,10 @@ export class WorkerDesk {
     else this.holdings.drop(id)
     return isRenewed
   }
+}
+
+function partsOf(limiter: PrimaryLimiter): readonly PrimaryLimiter[] {
+  return limiter instanceof MemoryAllOfLimiter ? limiter.parts : [limiter]
 }
 
 function checkWhole(option: string, value: unknown, least: number): asserts value is number {

@@ -8,9 +8,11 @@ export interface Grant {
   beginUs(token: number): number
   /** When it is void. Never earlier than for the one before. */
   endUs(token: number): number
+  /** By which {@link Authority.giveBack} knows it; undefined when nothing of it can be given back. */
+  readonly id?: number | undefined
   /** Until the fewest that are of use would pass once more, if nobody else takes. */
   readonly untilFreeUs: number
-  /** The same for that many tokens; undefined where only the authority knows. */
+  /** The same for that many tokens, or for fewer where only the authority knows more; undefined where nothing is known. */
   untilFreeFor(tokens: number): number | undefined
   /** Until asking again makes sense, when it was less than was wanted; at random, so that those who ask do not come together. */
   readonly askAfterUs: number
@@ -32,4 +34,9 @@ export interface Authority {
    * a larger cost takes nothing from the others before there is enough for it.
    */
   lease(key: string, want: number, horizonUs: number, least: number): Promise<Grant>
+  /**
+   * Takes back tokens of a grant that nobody has spent and nobody will: so that others may have them, where that is still safe, else they
+   * stay charged. A call that is lost changes nothing.
+   */
+  giveBack?(key: string, tokens: number, id: number): Promise<unknown>
 }

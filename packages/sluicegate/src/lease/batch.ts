@@ -14,6 +14,8 @@ export class Batch {
   private next = 0
   private open: number
   private readonly count: number
+  /** Tokens that ended without being spent, and were not told yet. */
+  private ended = 0
   /** Before that time no other token begins, and none ends. */
   private steadyUs = Number.NEGATIVE_INFINITY
 
@@ -46,6 +48,24 @@ export class Batch {
     return this.count - this.next
   }
 
+  /** By which the authority knows what is given back; undefined when nothing can be. */
+  get id(): number | undefined {
+    return this.grant.id
+  }
+
+  /** Makes void whatever is left. */
+  end(): void {
+    this.ended += this.left
+    this.next = this.count
+  }
+
+  /** How many tokens ended without being spent, since that was asked last: nobody ever spends them. */
+  takeEnded(): number {
+    const { ended } = this
+    this.ended = 0
+    return ended
+  }
+
   /** Spends tokens that are ready. */
   drop(tokens: number): void {
     this.next += tokens
@@ -62,7 +82,9 @@ export class Batch {
   }
 
   private settle(nowUs: number): void {
-    this.next = firstAfter(nowUs, this.next, (token) => this.endOf(token))
+    const next = firstAfter(nowUs, this.next, (token) => this.endOf(token))
+    this.ended += next - this.next
+    this.next = next
     this.open = firstAfter(nowUs, this.open, (token) => this.beginOf(token))
     this.steadyUs = Math.min(this.endOf(this.next), this.beginOf(this.open))
   }

@@ -147,12 +147,13 @@ test('a denial that is known answers as long as it holds, and not who asks for l
   assert.equal(lease.deniedUntil(30 * MS + 30, 3), undefined)
 })
 
-test('what the authority refused by itself is known for that cost alone, until something is given back', () => {
+test('what the authority refused by itself is known for that cost and for larger ones, until something is given back', () => {
   const lease = fresh()
   lease.demand.ask(1)
   lease.take(grantOf({ untilFreeUs: 5 * MS, untilFreeFor: (tokens) => (tokens === 1 ? 5 * MS : undefined) }), lease.want(0), 0)
-  lease.refuse(4, 20 * MS)
-  assert.deepEqual([lease.deniedUntil(MS, 4), lease.deniedUntil(MS, 5), lease.deniedUntil(20 * MS, 4)], [20 * MS, undefined, undefined])
+  lease.refuse(4, 20 * MS, 0)
+  assert.deepEqual([lease.deniedUntil(MS, 4), lease.deniedUntil(MS, 5), lease.deniedUntil(MS, 3)], [20 * MS, 20 * MS, undefined])
+  assert.equal(lease.deniedUntil(20 * MS, 4), undefined)
   lease.forgetDenial(MS)
   assert.equal(lease.deniedUntil(MS, 4), undefined)
 })
@@ -191,6 +192,16 @@ test('a denial of more than is ready says when what is held is enough, without w
   lease.take(grantOf({ later: [20 * MS, 40 * MS, 60 * MS] }), lease.want(0), 0)
   assert.equal(lease.deniedUntil(0, 2), 20 * MS + 20)
   assert.equal(lease.deniedUntil(0, 3), 60 * MS + 60, 'the first is void when the third begins')
+})
+
+test('I5: what is void before a whole millisecond is over does not count as what is held by then', () => {
+  const lease = fresh()
+  lease.demand.ask(1)
+  lease.take(grantOf({ ready: 1, endUs: 40.6 * MS }), lease.want(0), 0)
+  lease.demand.ask(4)
+  lease.take(grantOf({ later: [20 * MS, 40 * MS, 60 * MS] }), lease.want(0), 0)
+  const untilUs = lease.deniedUntil(0, 3) as number
+  assert.ok(lease.readyAt(Math.ceil(untilUs / MS) * MS) >= 3, `${untilUs}`)
 })
 
 test('when the key was changed by hand nothing in hand or on its way is spent', () => {

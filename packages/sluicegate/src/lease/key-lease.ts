@@ -1,10 +1,13 @@
 import type { Grant } from './authority.js'
-import { Batch } from './batch.js'
+import { HeldTokens, TOLD_US, type Unspent } from './held-tokens.js'
+import { KnownDenials } from './known-denials.js'
 import { LeaseDemand } from './lease-demand.js'
 import { CLOCK_DRIFT } from './leasing.js'
 
 /** A denial that is known for longer is looked at again, as somebody may have changed the key by hand. */
 const LONGEST_UNASKED_HORIZONS = 20
+/** Where others may give back what they do not spend, that is looked for once a lease of theirs is over, then less and less often. */
+const SHORTEST_UNASKED_HORIZONS = 2
 
 /** Whether the authority answered, and in time for what it gave to be spent. */
 export type Asking = 'in time' | 'late' | 'out'
@@ -30,11 +33,7 @@ export class KeyLease {
   asking: Promise<Asking> | undefined
   readonly demand: LeaseDemand
   private readonly horizonUs: number
-  private readonly batches: Batch[] = []
-  /** Tokens that may be spent, and those that may be now or later, before a time from which they are to be counted anew. */
-  private ready = 0
-  private left = 0
-  private countedUntilUs = Number.NEGATIVE_INFINITY
+  private readonly held = new HeldTokens()
   private last: Answer | undefined
   /** What the authority had left when it answered last, and when the key is as good as new there. */
   private remainingThere = 0
@@ -44,24 +43,25 @@ export class KeyLease {
   /** What was asked for until then is not to be spent any more; what was refused, not to be relied on. */
   private forgottenUs = Number.NEGATIVE_INFINITY
   private reopenedUs = Number.NEGATIVE_INFINITY
-  /** A cost that the authority refused by itself, and until when. */
-  private refusedCost = 0
-  private refusedUs = 0
+  /** What was asked for until then is not even to be given back. */
+  private drainedUs = Number.NEGATIVE_INFINITY
+  private readonly denials: KnownDenials
+  /** After how long it is looked whether others gave something back. */
+  private unaskedUs: number
   /** The cost that was denied last, and until when that stays so: as long as nothing is spent, comes or is forgotten. */
   private deniedCost = 0
   private deniedUs = Number.NEGATIVE_INFINITY
   constructor(nowUs: number, horizonUs: number) {
     this.demand = new LeaseDemand(nowUs, horizonUs)
     this.horizonUs = horizonUs
+    this.unaskedUs = SHORTEST_UNASKED_HORIZONS * horizonUs
+    this.denials = new KnownDenials(LONGEST_UNASKED_HORIZONS * horizonUs)
   }
 
   /** Spends so many tokens, if they are here. */
   spend(nowUs: number, cost: number): boolean {
-    if (this.readyAt(nowUs) < cost) return false
+    if (!this.held.spend(nowUs, cost)) return false
     this.deniedUs = Number.NEGATIVE_INFINITY
-    this.ready -= cost
-    this.left -= cost
-    this.drop(cost)
     this.demand.spent(cost)
     return true
   }
@@ -80,48 +80,74 @@ export class KeyLease {
   }
 
   private foreseenUntil(nowUs: number, cost: number): number | undefined {
-    if (this.last === undefined) return undefined
-    const heldUs = this.heldUntil(cost)
+    const { last, held } = this
+    if (last === undefined) return undefined
+    const heldUs = held.heldUntil(cost)
     if (heldUs > nowUs && heldUs < Number.POSITIVE_INFINITY) return heldUs
-    if (!this.last.isShort) return undefined
-    const { left } = this
-    const withHeldUs = left > 0 && left < cost ? this.knownUntil(this.last, cost - left) : undefined
-    const isInTime = withHeldUs !== undefined && (this.batches[0] as Batch).untilUs > withHeldUs
-    const untilUs = (isInTime ? withHeldUs : this.knownUntil(this.last, cost)) ?? (cost === this.refusedCost ? this.refusedUs : 0)
+    const { left } = held
+    const withHeldUs = left > 0 && left < cost ? this.knownUntil(last, cost - left) : 0
+    const isInTime = withHeldUs > 0 && held.untilUs > withHeldUs + TOLD_US
+    const knownUs = isInTime ? withHeldUs : this.knownUntil(last, cost)
+    const untilUs = knownUs > 0 ? knownUs : this.denials.until(cost)
     return untilUs > nowUs ? untilUs : undefined
   }
 
   /** Notes what the authority said of a cost that was asked for apart. */
-  refuse(cost: number, untilUs: number): void {
-    this.refusedCost = cost
-    this.refusedUs = untilUs
+  refuse(cost: number, untilUs: number, nowUs: number): void {
+    this.denials.add(cost, untilUs, nowUs)
   }
 
   /** Whether it is time to fetch more, for those who will ask soon. */
   isLow(nowUs: number): boolean {
-    return nowUs >= this.askUs && this.demand.isLow(this.left)
+    return nowUs >= this.askUs && this.demand.isLow(this.held.left)
   }
 
   /** What to ask for now. */
   want(nowUs: number): Asked {
-    return { ...this.demand.wanted(nowUs, this.readyAt(nowUs)), sentUs: nowUs }
+    const { last, remainingThere } = this
+    const rest = last?.grant.id === undefined ? Number.POSITIVE_INFINITY : remainingThere
+    return { ...this.demand.wanted(nowUs, this.readyAt(nowUs), rest), sentUs: nowUs }
   }
 
   /** Takes in what was asked for. */
-  take(grant: Grant, { want, sentUs }: Asked, arrivedUs: number): void {
-    if (sentUs <= this.forgottenUs) return
+  take(grant: Grant, { want, least, sentUs }: Asked, arrivedUs: number): void {
+    const { held } = this
+    if (sentUs <= this.drainedUs) return
+    if (sentUs <= this.forgottenUs) {
+      held.add(grant, sentUs, arrivedUs)
+      held.end()
+      return
+    }
     this.deniedUs = Number.NEGATIVE_INFINITY
     const granted = grant.ready + grant.later
     this.demand.given(granted)
-    if (grant.blockedUs > 0) this.batches.length = 0
-    if (granted > 0) this.batches.push(new Batch(grant, sentUs, arrivedUs))
-    this.countedUntilUs = Number.NEGATIVE_INFINITY
+    if (grant.blockedUs > 0) held.end()
+    held.add(grant, sentUs, arrivedUs)
     this.remainingThere = grant.remaining
     this.newAtUs = arrivedUs + grant.untilNewUs
     const isShort = granted < want && sentUs > this.reopenedUs
-    this.last = { grant, atUs: arrivedUs, isShort }
-    const afterUs = Math.min(Math.max(grant.askAfterUs, grant.blockedUs), LONGEST_UNASKED_HORIZONS * this.horizonUs)
-    this.askUs = isShort ? arrivedUs + afterUs : arrivedUs
+    this.learn({ grant, atUs: arrivedUs, isShort }, least)
+    const isSpent = isShort || (grant.id !== undefined && grant.remaining === 0)
+    this.askUs = isSpent ? arrivedUs + this.askAfterUs(grant, granted) : arrivedUs
+  }
+
+  private learn(answer: Answer, least: number): void {
+    const { grant, atUs, isShort } = answer
+    const { denials, last } = this
+    const isKnownToGrant = grant.id === undefined && isShort
+    const isUnblocked = last !== undefined && last.grant.blockedUs > 0 && grant.blockedUs === 0
+    if (isKnownToGrant || isUnblocked) denials.clear()
+    else if (grant.blockedUs === 0) denials.passed(grant.ready + grant.later + grant.remaining)
+    this.last = answer
+    if (isShort && grant.id !== undefined) denials.add(least, this.saidUntil(answer, least), atUs)
+  }
+
+  private askAfterUs({ askAfterUs, blockedUs, id }: Grant, granted: number): number {
+    const { horizonUs } = this
+    if (granted > 0) this.unaskedUs = SHORTEST_UNASKED_HORIZONS * horizonUs
+    const longestUs = id === undefined || blockedUs > 0 ? LONGEST_UNASKED_HORIZONS * horizonUs : this.unaskedUs
+    this.unaskedUs = Math.min(2 * this.unaskedUs, LONGEST_UNASKED_HORIZONS * horizonUs)
+    return Math.min(Math.max(askAfterUs, blockedUs), longestUs)
   }
 
   /** The authority could not be asked: nobody is sent ahead of need for a while. */
@@ -141,19 +167,25 @@ export class KeyLease {
 
   /** Whether it may be forgotten: nothing is held, and nothing known. */
   isIdle(nowUs: number): boolean {
-    if (this.asking !== undefined || this.demand.isWaitedFor || this.readyAt(nowUs) > 0 || this.left > 0) return false
+    if (this.asking !== undefined || this.demand.isWaitedFor || this.readyAt(nowUs) > 0 || this.held.left > 0) return false
     const { last } = this
+    if (this.denials.until(Number.POSITIVE_INFINITY) > nowUs) return false
     return last === undefined || !last.isShort || last.atUs + Math.max(last.grant.blockedUs, last.grant.untilFreeUs) <= nowUs
   }
 
   /** The key was given something back: what is known of it is not true any more, what is held is. */
   forgetDenial(nowUs: number): void {
-    this.reopenedUs = nowUs
-    this.deniedUs = Number.NEGATIVE_INFINITY
-    this.refusedCost = 0
-    this.last = undefined
+    this.reopen(nowUs)
     this.remainingThere = 0
     this.newAtUs = 0
+  }
+
+  /** Something of what this process held was given back: a denial may not be true any more. */
+  reopen(nowUs: number): void {
+    this.reopenedUs = nowUs
+    this.deniedUs = Number.NEGATIVE_INFINITY
+    this.denials.clear()
+    this.last = undefined
     this.askUs = 0
   }
 
@@ -161,76 +193,46 @@ export class KeyLease {
   forget(nowUs: number): void {
     this.forgetDenial(nowUs)
     this.forgottenUs = nowUs
-    this.batches.length = 0
-    this.countedUntilUs = Number.NEGATIVE_INFINITY
+    this.held.end()
+  }
+
+  /** The same, and nothing is to be given back: the authority has forgotten what it lent. */
+  drain(nowUs: number): void {
+    this.forget(nowUs)
+    this.drainedUs = nowUs
+    this.held.drain()
+  }
+
+  /** Makes all void that is here. */
+  end(): void {
+    this.held.end()
+  }
+
+  /** When the first of what can be given back ends; `Infinity` when there is none. */
+  get backUs(): number {
+    return this.held.backUs
+  }
+
+  /** What ended unspent since that was asked last, and can be given back: nobody ever spends it. */
+  unspentAt(nowUs: number): readonly Unspent[] {
+    this.readyAt(nowUs)
+    return this.held.takeUnspent()
   }
 
   /** Tokens that may be spent at a time. */
   readyAt(nowUs: number): number {
-    if (nowUs >= this.countedUntilUs) this.count(nowUs)
-    return this.ready
+    return this.held.readyAt(nowUs)
   }
 
-  private count(nowUs: number): void {
-    const { batches } = this
-    let ready = 0
-    let left = 0
-    let untilUs = Number.POSITIVE_INFINITY
-    for (let i = 0; i < batches.length; i++) {
-      const batch = batches[i] as Batch
-      ready += batch.readyAt(nowUs)
-      if (batch.left === 0) batches.splice(i--, 1)
-      left += batch.left
-      untilUs = Math.min(untilUs, batch.untilChangeUs)
-    }
-    this.ready = ready
-    this.left = left
-    this.countedUntilUs = untilUs
+  /** When so many tokens would pass at the authority, or a time before that; 0 when nothing is known. */
+  private knownUntil(last: Answer, tokens: number): number {
+    return Math.max(last.isShort ? this.saidUntil(last, tokens) : 0, this.denials.until(tokens))
   }
 
-  /** From the oldest lease on; those that are used up are not kept. */
-  private drop(cost: number): void {
-    const { batches } = this
-    let missing = cost
-    for (let i = 0; missing > 0; i++) {
-      const batch = batches[i] as Batch
-      const tokens = Math.min(missing, batch.ready)
-      batch.drop(tokens)
-      missing -= tokens
-      if (batch.left === 0) batches.splice(i--, 1)
-    }
-  }
-
-  /** When what is held is enough for a cost, without those that would be void by then; `Infinity` when it never is. */
-  private heldUntil(cost: number): number {
-    const { batches } = this
-    for (let first = 0; first < batches.length; first++) {
-      const fromUs = this.heldFrom(first, cost)
-      if (fromUs === Number.POSITIVE_INFINITY || (batches[first] as Batch).untilUs > fromUs) return fromUs
-    }
-    return Number.POSITIVE_INFINITY
-  }
-
-  private heldFrom(first: number, cost: number): number {
-    let missing = cost
-    let fromUs = 0
-    for (let i = first; i < this.batches.length; i++) {
-      const batch = this.batches[i] as Batch
-      const tokens = Math.min(missing, batch.left)
-      if (tokens > 0) fromUs = Math.max(fromUs, batch.readyFrom(tokens))
-      missing -= tokens
-      if (missing === 0) return fromUs
-    }
-    return Number.POSITIVE_INFINITY
-  }
-
-  /**
-   * When so many tokens would pass at the authority. A token that is leased ahead of that time begins a little later by this clock, which
-   * may be too fast: who comes back finds it ready.
-   */
-  private knownUntil({ grant, atUs }: Answer, tokens: number): number | undefined {
+  /** A token that is leased ahead of its time begins a little later by this clock, which may be too fast: who comes back finds it ready. */
+  private saidUntil({ grant, atUs }: Answer, tokens: number): number {
     const freeUs = grant.untilFreeFor(tokens)
-    if (freeUs === undefined) return grant.blockedUs > 0 ? atUs + grant.blockedUs : undefined
+    if (freeUs === undefined) return grant.blockedUs > 0 ? atUs + grant.blockedUs : 0
     return atUs + Math.max(grant.blockedUs, freeUs + Math.ceil(Math.min(freeUs, this.horizonUs) / CLOCK_DRIFT))
   }
 }

@@ -4,6 +4,8 @@ const LOW_SHARE = 0.25
 const LEAST_SPAN_US = 1_000
 /** Demand is met a little more than in full. */
 const RESERVE = 1.25
+/** Of what the authority has left, where that does not flow back by itself soon, so much is asked for beyond what was spent of the last lease. */
+const SHARE_OF_REST = 1 / 8
 /** The pace of before says nothing after so many horizons without a lease. */
 const PACE_HORIZONS = 2
 
@@ -68,14 +70,18 @@ export class LeaseDemand {
    * What to ask for beside the tokens that are here: the demand of a horizon, as it was since the last time. Of what was not spent less is
    * asked for the next time, and at most twice what was, so that little is lost when demand ends; being given too little is no reason to
    * want less.
+   *
+   * @param rest what the authority has left for all, as far as that is known.
    */
-  wanted(nowUs: number, ready: number): { readonly want: number; readonly least: number } {
+  wanted(nowUs: number, ready: number, rest = Number.POSITIVE_INFINITY): { readonly want: number; readonly least: number } {
     const { waiting, horizonUs, granted, used } = this
     const spanUs = Math.max(LEAST_SPAN_US, nowUs - this.sinceUs)
     this.pace = Math.max(this.asked / spanUs, spanUs > PACE_HORIZONS * horizonUs ? 0 : this.pace / 2)
     if (granted > 0) this.most = Math.max(2 * used, 2 * used >= granted ? this.most : this.most / 2)
     const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
-    const foreseen = Math.min(Math.ceil(this.pace * horizonUs * RESERVE), Math.floor(this.most))
+    // Where nothing is left all get no more than what flows back.
+    const share = rest > 0 ? used + Math.ceil(rest * SHARE_OF_REST) : Number.POSITIVE_INFINITY
+    const foreseen = Math.min(Math.ceil(this.pace * horizonUs * RESERVE), Math.floor(this.most), share)
     this.asked = 0
     this.leastCost = Number.POSITIVE_INFINITY
     this.sinceUs = nowUs

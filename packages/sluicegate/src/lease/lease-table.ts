@@ -1,11 +1,12 @@
 import type { Clock, Ticker } from '../clock.js'
 import { tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { StoreError } from '../errors.js'
+import { isOutage } from '../errors.js'
 import type { Policy } from '../policy.js'
 import type { Authority } from './authority.js'
+import { GivingBack } from './giving-back.js'
 import { type Asking, KeyLease } from './key-lease.js'
-import { CLOCK_DRIFT, leaseUsOf, mostLeased } from './leasing.js'
+import { leaseUsOf, mostLeased, surelyUs } from './leasing.js'
 
 /** How many keys are looked at to make room for one. */
 const LOOKED_AT = 16
@@ -19,7 +20,12 @@ export interface LeaseTableParts {
   readonly maxKeys: number
   /** Told how many tokens each lease brought. */
   readonly charged?: (tokens: number) => void
+  /** Told of each answer whether it came too late for what it gave to be spent. */
+  readonly answered?: (isLate: boolean) => void
 }
+
+/** What becomes of tokens in hand when their key was changed by hand: given back, unless the authority has forgotten that it lent them. */
+export type HeldThen = 'kept' | 'given back' | 'dropped'
 
 /** What this process holds of the keys of one policy. */
 export class LeaseTable {
@@ -33,6 +39,7 @@ export class LeaseTable {
   /** An answer that took longer is too late. */
   private readonly goodUs: number
   private readonly leases = new Map<string, KeyLease>()
+  private readonly givingBack: GivingBack
   /** Who asks about a key often asks about it again. */
   private lastKey = ''
   private lastLease: KeyLease | undefined
@@ -43,8 +50,9 @@ export class LeaseTable {
     this.ticker = tickerOf(parts.clock)
     this.horizonUs = Math.round(parts.horizonMs * 1000)
     this.leaseUs = leaseUsOf(parts.horizonMs)
-    this.goodUs = this.leaseUs - this.leaseUs / CLOCK_DRIFT
+    this.goodUs = surelyUs(this.leaseUs)
     this.mostTokens = mostLeased(parts.policy, this.leaseUs)
+    this.givingBack = new GivingBack(parts.authority, parts.clock)
   }
 
   /** Keys of which something is known here. */
@@ -66,11 +74,22 @@ export class LeaseTable {
     return new KeyLease(nowUs, this.horizonUs)
   }
 
-  /** {@link KeyLease.forget}, or {@link KeyLease.forgetDenial} where the key was only given something back. */
-  forget(key: string, keepsTokens: boolean): void {
+  /** The key was changed by hand: what is known of it is not true any more. */
+  forget(key: string, held: HeldThen): void {
     const lease = this.leases.get(key)
-    if (keepsTokens) lease?.forgetDenial(this.ticker.read())
-    else lease?.forget(this.ticker.read())
+    if (lease === undefined) return
+    const nowUs = this.ticker.read()
+    if (held === 'kept') lease.forgetDenial(nowUs)
+    else if (held === 'dropped') lease.drain(nowUs)
+    else {
+      lease.forget(nowUs)
+      this.givingBack.tell(lease, key)
+    }
+  }
+
+  /** Gives back all that is here and can be, and whatever still comes. */
+  close(): void {
+    this.givingBack.close()
   }
 
   /** Fetches more for those who will ask soon, if it is time to. */
@@ -122,10 +141,13 @@ export class LeaseTable {
       const arrivedUs = this.ticker.read()
       this.parts.charged?.(grant.ready + grant.later)
       lease.take(grant, asked, arrivedUs)
-      return arrivedUs - asked.sentUs <= this.goodUs ? 'in time' : 'late'
+      this.givingBack.watch(lease, key)
+      const isLate = arrivedUs - asked.sentUs > this.goodUs
+      this.parts.answered?.(isLate)
+      return isLate ? 'late' : 'in time'
     } catch (error) {
       lease.failed(this.ticker.read())
-      if (error instanceof StoreError && error.code === 'OUTAGE') return 'out'
+      if (isOutage(error)) return 'out'
       throw error
     }
   }

@@ -49,6 +49,11 @@ export function mostLeased(policy: Policy, leaseUs: number): number {
   return Math.floor((capacity - leaseUs * unitsPerUs) / unitsPerToken)
 }
 
+/** As long by a process's clock, which may be slow, as surely does not outlast a time of the authority's. */
+export function surelyUs(us: number): number {
+  return us - us / CLOCK_DRIFT
+}
+
 /**
  * For how many microseconds, from the sending of the question, what an authority let pass at once may be spent: as long as a lease, and in
  * no other window.
@@ -59,5 +64,5 @@ export function goodForUs({ algorithm, windowMs, policies }: Policy, { resetAfte
   const windowUs =
     { 'fixed-window': resetAfterMs - 1, 'sliding-window': resetAfterMs - windowMs - 1 }[algorithm as string] ?? Number.POSITIVE_INFINITY
   const us = Math.min(leaseUs, windowUs * 1000)
-  return us - us / CLOCK_DRIFT
+  return surelyUs(us)
 }

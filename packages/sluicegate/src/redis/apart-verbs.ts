@@ -1,9 +1,9 @@
 import { keysFor } from '../all-of-keys.js'
 import { checkedCost } from '../arguments.js'
 import type { Decision } from '../decision.js'
+import type { LeasedTakes } from '../fleet/leased-takes.js'
 import type { Key } from '../limiter.js'
 import type { ApartStore } from './apart-store.js'
-import type { LeasedTakes } from './leased-takes.js'
 import type { StorePolicies } from './store-form.js'
 import { type StoreBooked, StoreVerbs } from './store-verbs.js'
 
@@ -25,7 +25,7 @@ export class ApartVerbs extends StoreVerbs {
     if (this.apart.isTogether(keysFor(this.partCount, key))) return super.book(key, cost, mostUs)
     const tokens = checkedCost(cost)
     const decision = await this.leases.take(key, tokens)
-    return { key, cost: tokens, allowed: decision.allowed, waitUs: 0, decision, answer: { standings: [] }, permit: undefined }
+    return { key, cost: tokens, allowed: decision.allowed, waitUs: 0, decision, answer: { standings: [] }, permit: undefined, order: 0 }
   }
 
   override giveBack(booked: StoreBooked, tokens: number): Promise<Decision> {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
+import type { FleetLimiter } from '../fleet/fleet-limiter.js'
 import { concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow } from '../index.js'
 import { exactLimiter, type TimedLimiter } from '../testing/fleet-replay.js'
 import { ownRedis } from '../testing/own-redis.js'
 import { limiterOver } from './create-redis-limiter.js'
-import type { FleetLimiter } from './fleet-limiter.js'
 import { RedisStore } from './redis-store.js'
 import { StoreKeys } from './store-keys.js'
 

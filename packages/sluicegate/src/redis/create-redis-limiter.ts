@@ -2,14 +2,16 @@ import { checkedPolicy } from '../checked-policy.js'
 import { type Clock, preciseClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
+import type { FleetLimiter } from '../fleet/fleet-limiter.js'
+import { checkFleetOptions, checkLease, checkOneOf, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../fleet/fleet-options.js'
+import { type FleetPorts, partsOver } from '../fleet/fleet-parts.js'
+import { LateAnswers } from '../fleet/late-answers.js'
+import { StoreLimiter } from '../fleet/store-limiter.js'
 import { whyNotLeased } from '../lease/leasing.js'
 import type { AnswerOf } from '../permit.js'
 import type { Policy } from '../policy.js'
 import { ApartStore } from './apart-store.js'
 import { ApartVerbs } from './apart-verbs.js'
-import type { FleetLimiter } from './fleet-limiter.js'
-import { checkFleetOptions, checkOneOf, checkOptionNames, checkWithin, FLEET_OPTIONS, type FleetOptions } from './fleet-options.js'
-import { type FleetPorts, partsOver } from './fleet-parts.js'
 import { GuardedStore } from './guarded-store.js'
 import { RedisStore } from './redis-store.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
@@ -17,7 +19,6 @@ import type { Store } from './store.js'
 import { StoreAuthority } from './store-authority.js'
 import { storePoliciesOf } from './store-form.js'
 import { type HashTag, StoreKeys } from './store-keys.js'
-import { StoreLimiter } from './store-limiter.js'
 import { StoreVerbs } from './store-verbs.js'
 import { warnAtStart } from './warn-at-start.js'
 
@@ -70,6 +71,8 @@ export function createRedisLimiter(policy: Policy, options: RedisLimiterOptions)
   return limiterOver(new RedisStore(runner, new StoreKeys(options.prefix ?? 'sluicegate', options.hashTag)), own, options)
 }
 
+const LATE_MEND = "raise lease.horizonMs in the whole fleet, or use mode 'exact'"
+
 /** Over any store. */
 export function limiterOver(
   store: Store,
@@ -96,6 +99,7 @@ function storePorts(guard: GuardedStore): FleetPorts {
   const apart = new ApartStore(guard)
   return {
     guard,
+    late: new LateAnswers(LATE_MEND),
     isTogether: (keys) => apart.isTogether(keys),
     verbsOf: (policy, leaseUs, leases) => {
       const policies = storePoliciesOf(policy, leaseUs)
@@ -116,6 +120,6 @@ function permitNames(): () => string {
 
 function checkOptions(options: Omit<RedisLimiterOptions, 'client'>): void {
   checkOneOf('mode', options.mode, ['leased', 'exact'])
-  checkWithin('lease.horizonMs', options.lease?.horizonMs, 1, 10_000)
+  checkLease(options.lease)
   checkFleetOptions(options)
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.js'
-import { CallGuard } from './call-guard.js'
+import { CallGuard } from '../fleet/call-guard.js'
 import { undoingOf } from './late-answer.js'
 import type { Store, StoreAnswer, StoreLease, StoreRequest, StoreVerb } from './store.js'
 import type { StoreForm } from './store-form.js'
@@ -29,7 +29,14 @@ export class GuardedStore extends CallGuard implements Store {
     const charges = verb === 'take' || verb === 'reserve'
     return this.guarded(
       key,
-      (recall) => this.store.ask(verb, requests, recall),
+      (recall) => {
+        const answer = this.store.ask(verb, requests, recall)
+        if (verb === 'reserve') {
+          const settled = this.giveBacks.sent(key)
+          answer.then(settled, settled)
+        }
+        return answer
+      },
       (late) => this.undo(verb, requests, late),
       (answer) => {
         if (charges && allDone(answer)) this.counts.charged += tokens
@@ -51,7 +58,10 @@ export class GuardedStore extends CallGuard implements Store {
     }
     const undoing = undoingOf(verb, requests, answer)
     // Past the guard: the server has just answered. Should that not arrive, a permit ends by its time to live, and tokens stay booked.
-    if (undoing !== undefined) this.store.ask(undoing.verb, undoing.requests).catch(() => undefined)
+    if (undoing === undefined) return
+    const undo = (): Promise<unknown> => this.store.ask(undoing.verb, undoing.requests).catch(() => undefined)
+    if (undoing.verb === 'cancel') this.giveBacks.collect((requests[0] as StoreRequest).key, answer.nowUs ?? 0, undo)
+    else void undo()
   }
 }
 

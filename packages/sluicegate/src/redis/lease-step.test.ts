@@ -41,15 +41,24 @@ async function compared(seed: number, formName: (typeof LEASED_FORMS)[number], g
   const step = leaseStepOf(form, form.numbersAt(0).split(' ').map(Number))
   const store = new RedisStore(given, new StoreKeys(`${formName}${seed}`))
   given.nowUs = random.integer(1, 100_000_000)
+  const lent: { readonly tokens: number; readonly leasedUs: number }[] = []
   for (let i = 0; i < STEPS; i++) {
     given.nowUs += random.chance(0.3) ? 0 : random.magnitude(1, random.pick([leaseUs, policy.windowMs * 1500]))
     const { nowUs } = given
     const about = `${policy.name}, seed ${seed}, step ${i}`
-    if (random.chance(0.6)) {
+    const back = formName !== 'rate' && random.chance(0.2) ? lent.pop() : undefined
+    if (back !== undefined) {
+      const { leasedUs } = back
+      const tokens = random.integer(1, back.tokens)
+      const booking = { cost: tokens, bookedUs: leasedUs, atUs: leasedUs, debt: 0 }
+      await store.ask('cancel', [{ form, key: 'k', tokens, booking }])
+      step.giveBack(nowUs, tokens, leasedUs)
+    } else if (random.chance(0.6)) {
       const least = random.pick([1, 1, random.integer(1, 8)])
       const want = least + random.integer(0, 12)
       const horizonUs = random.pick([horizonMs * 1000, random.integer(0, leaseUs)])
       const lease = await store.lease(form, 'k', want, horizonUs, least)
+      if (lease.ready + lease.later > 0) lent.push({ tokens: lease.ready + lease.later, leasedUs: nowUs })
       assert.deepEqual(lease, ordered(step.lease(nowUs, want, least, horizonUs)), about)
     } else {
       const cost = random.integer(1, 4)
@@ -62,6 +71,6 @@ async function compared(seed: number, formName: (typeof LEASED_FORMS)[number], g
   }
 }
 
-function ordered({ ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }: StoreLease): StoreLease {
-  return { ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
+function ordered({ nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }: StoreLease): StoreLease {
+  return { nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
 }

@@ -84,6 +84,26 @@ for (const kind of CLUSTER_CLIENTS) {
     await assert.rejects(async () => limiter.take(KEYS), { code: 'CROSS_SLOT' })
     await assert.rejects(async () => limiter.peek(KEYS), { code: 'CROSS_SLOT' })
   })
+
+  test(`keys that share a slot by chance are as any others, by ${kind.name}`, async () => {
+    await using open = await kind.open(cluster.roots)
+    const policy = allOf([fixedWindow({ limit: 100, window: '30d', name: 'small' }), TENANT])
+    using limiter = createRedisLimiter(policy, { client: open.client, prefix: `chance ${kind.name}`, ...NO_HASTE })
+    const keys = ['user:1', sameSlotAs('user:1')]
+    assert.deepEqual(remainingOf(await limiter.penalize(keys, 30)), [70, 370])
+    assert.equal((await limiter.take(keys, 50)).allowed, true)
+    const booked = await limiter.reserve(keys, 10)
+    assert.equal(booked.allowed, true)
+    await booked.cancel()
+    assert.equal((await limiter.take(keys, 1000)).retryAfterMs, Number.POSITIVE_INFINITY)
+  })
+}
+
+/** Another key, with a tag of its own, in the same slot. */
+function sameSlotAs(key: string): string {
+  let i = 0
+  while (hashSlot(`tenant:${i}`) !== hashSlot(key)) i++
+  return `tenant:${i}`
 }
 
 const [ANY] = CLUSTER_CLIENTS

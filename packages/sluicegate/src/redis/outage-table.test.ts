@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { type Fault, FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
 import type { Decision } from '../decision.js'
+import type { FleetLimiter } from '../fleet/fleet-limiter.js'
+import type { OutageMode } from '../fleet/outage.js'
 import { tokenBucket } from '../rate-policy.js'
 import { SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
-import type { FleetLimiter } from './fleet-limiter.js'
-import type { OutageMode } from './outage.js'
 
 const PAGE = new URL('../../../../docs/outages.md', import.meta.url)
 const TIMEOUT_MS = 300

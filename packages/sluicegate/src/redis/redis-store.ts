@@ -1,6 +1,6 @@
 import { PolicyError } from '../errors.js'
+import type { Recall } from '../fleet/recall.js'
 import { hashSlot } from './hash-slot.js'
-import type { Recall } from './recall.js'
 import { runScript } from './run-script.js'
 import type { ScriptRunner } from './script-runner.js'
 import { SCRIPTS } from './scripts.gen.js'
@@ -9,7 +9,8 @@ import type { StoreForm } from './store-form.js'
 import type { StoreKeys } from './store-keys.js'
 import { answerIn, leaseIn } from './store-reply.js'
 
-const WRONG_WINDOW = /WINDOW (\d+)/
+/** Clients of glide put a colon after the code. */
+const WRONG_WINDOW = /WINDOW:? (\d+)/
 
 /** The state in Redis, moved by one script a call; what goes in and out of it is described in `lua/steps/parts.lua`. */
 export class RedisStore implements Store {
@@ -45,13 +46,14 @@ export class RedisStore implements Store {
   ask(verb: StoreVerb, requests: readonly StoreRequest[], recall?: Recall): Promise<StoreAnswer> {
     const apart = this.whyApart(requests)
     if (apart !== undefined) return Promise.reject(apart)
-    return this.inItsWindow(requests, () => this.run(verb, requests, recall))
+    return this.inItsWindow(requests, () => this.run(verb, requests, recall), recall)
   }
 
   lease(form: StoreForm, key: string, want: number, horizonUs: number, least: number, recall?: Recall): Promise<StoreLease> {
     const script = SCRIPTS[`lease ${form.form}` as keyof typeof SCRIPTS]
     const args = (): string[] => [form.numbersAt(this.storeUs()), `${want} ${horizonUs} ${least}`]
-    return this.inItsWindow([{ form }], () => runScript(this.runner, script, [this.nameOf(form, key)], args(), leaseIn, recall))
+    const call = (): Promise<StoreLease> => runScript(this.runner, script, [this.nameOf(form, key)], args(), leaseIn, recall)
+    return this.inItsWindow([{ form }], call, recall)
   }
 
   private storeUs(): number {
@@ -59,12 +61,17 @@ export class RedisStore implements Store {
   }
 
   /** Once more, when nothing was done because the store's time is in a window of the calendar that it was not told of. */
-  private inItsWindow<Answer>(about: readonly { readonly form: StoreForm }[], call: () => Promise<Answer>): Promise<Answer> {
+  private inItsWindow<Answer>(
+    about: readonly { readonly form: StoreForm }[],
+    call: () => Promise<Answer>,
+    recall: Recall | undefined,
+  ): Promise<Answer> {
     if (about.every(({ form }) => form.policy.calendar === undefined)) return call()
     return call().catch((error) => {
       const storeUs = error instanceof Error ? WRONG_WINDOW.exec(error.message)?.[1] : undefined
       if (storeUs === undefined) throw error
       this.aheadUs = Number(storeUs) - Date.now() * 1000
+      if (recall?.aborted === true) throw error
       return call()
     })
   }
@@ -99,10 +106,10 @@ export class RedisStore implements Store {
 
   private whyApart(requests: readonly StoreRequest[]): PolicyError | undefined {
     if (!this.runner.isCluster || requests.length === 1) return undefined
-    const [first, ...others] = new Set(requests.map(({ key }) => this.keys.tagOf(key)))
-    if (others.length === 0) return undefined
+    if (new Set(requests.map(({ key }) => this.slotOf(key))).size === 1) return undefined
+    const tags = [...new Set(requests.map(({ key }) => this.keys.tagOf(key)))]
     const mend = 'have no hash slot in common, so no server could charge them together: give hashTag, or the same key for all'
-    return new PolicyError('CROSS_SLOT', 'key', [first, ...others], mend)
+    return new PolicyError('CROSS_SLOT', 'key', tags, mend)
   }
 }
 

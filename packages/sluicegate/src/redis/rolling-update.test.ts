@@ -98,6 +98,41 @@ for (const { name, large, small } of PAIRS) {
     }
   })
 
+  test(`${name}: what the larger version takes fills the limit of the smaller one, and leaves no debt behind`, async () => {
+    const [first, second] = versions('fill')
+    assert.ok(first && second)
+    const freshMs = Math.max(2 * small.windowMs, (small.windowMs * small.burst) / small.limit)
+    const stepMs = small.windowMs / 20
+    let nowMs = START_MS
+    let passed = 0
+    for (let i = 0; i < 100; i++) {
+      nowMs += stepMs
+      for (const each of [first, second]) each.set(nowMs)
+      await second.limiter.take('k')
+      for (let takes = 0; takes < 12; takes++) if ((await first.limiter.take('k', 10)).allowed) passed += 10
+    }
+    assert.ok(passed >= 90)
+    const own = await second.limiter.peek('k')
+    assert.ok(own.resetAfterMs <= freshMs, `as good as new after ${own.resetAfterMs} ms`)
+    second.set(nowMs + own.retryAfterMs)
+    assert.equal((await second.limiter.take('k')).allowed, true)
+  })
+
+  test(`${name}: a penalty by one version is one to the other`, async () => {
+    const [first, second] = versions('penalty')
+    assert.ok(first && second)
+    for (const each of [first, second]) each.set(START_MS)
+    await first.limiter.take('k')
+    await second.limiter.take('k')
+    await first.limiter.penalize('k', 50)
+    const once = (await second.limiter.peek('k')).resetAfterMs
+    await first.limiter.penalize('k', 50)
+    const { remaining, resetAfterMs } = await second.limiter.peek('k')
+    assert.equal(remaining, 0)
+    // Windows are as good as new when they end, whatever is owed in them, and a place has only one end.
+    if (small.algorithm === 'token-bucket') assert.ok(resetAfterMs > once && once > (small.windowMs * small.burst) / small.limit)
+  })
+
   test(`${name}: a version that is new to a key finds at most its limit spent, and no more than was`, async () => {
     const [first, second] = versions('new')
     assert.ok(first && second)

@@ -1,5 +1,7 @@
-import type { Recall } from './recall.js'
+import type { KeyFault } from '../fleet/key-fault.js'
+import type { Recall } from '../fleet/recall.js'
 import type { ScriptRunner } from './script-runner.js'
+import { faultOf } from './server-fault.js'
 
 /** A script and the SHA-1 by which a server that has seen it knows it. */
 export interface Script {
@@ -10,6 +12,8 @@ export interface Script {
 /**
  * Runs a script: by its hash, and only when the server says that it does not know it, once in full. So scripts need no loading: a server
  * that forgot them (SCRIPT FLUSH, a failover, a restart) or never had them (a new shard) gets them with the first call.
+ *
+ * Rejects with a {@link KeyFault} when the server is well and cannot decide about these keys, else with what the runner said.
  *
  * @param read what a reply says.
  */
@@ -23,8 +27,10 @@ export function runScript<Answer>(
 ): Promise<Answer> {
   const key = keys[0] as string
   return runner.send(key, ['EVALSHA', sha1, String(keys.length), ...keys, ...args], recall).then(read, (error) => {
-    if (!isUnknownScript(error) || recall?.aborted === true) throw error
-    return runner.send(key, ['EVAL', source, String(keys.length), ...keys, ...args], recall).then(read)
+    if (!isUnknownScript(error) || recall?.aborted === true) throw faultOf(error)
+    return runner.send(key, ['EVAL', source, String(keys.length), ...keys, ...args], recall).then(read, (again) => {
+      throw faultOf(again)
+    })
   })
 }
 

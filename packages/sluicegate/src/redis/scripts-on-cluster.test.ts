@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { RedisCluster, SlotMove } from 'sluicegate-testkit'
+import type { FleetLimiter } from '../fleet/fleet-limiter.js'
 import { CLUSTER_CLIENTS } from '../testing/redis-clients.js'
 import { fixedWindow } from '../window-policy.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
-import type { FleetLimiter } from './fleet-limiter.js'
 import { hashSlot } from './hash-slot.js'
 
 let cluster: RedisCluster

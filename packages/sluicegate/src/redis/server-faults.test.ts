@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { FleetLoad, RedisProcess, until } from 'sluicegate-testkit'
+import type { FleetLimiter } from '../fleet/fleet-limiter.js'
 import { tokenBucket } from '../rate-policy.js'
 import { type ClientKind, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
-import type { FleetLimiter } from './fleet-limiter.js'
 
 // Faults of a server itself, under load: nobody is told an error, everybody is answered in bounded time, and afterwards the store decides again.
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { FaultProxy, RedisCluster, RedisProcess, SlotMove, until } from 'sluicegate-testkit'
+import type { FleetLimiter } from '../fleet/fleet-limiter.js'
 import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { fixedWindow } from '../window-policy.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
-import type { FleetLimiter } from './fleet-limiter.js'
 import { hashSlot } from './hash-slot.js'
 
 // Whatever becomes of a client while calls are under way, each of them is answered.

@@ -1,11 +1,8 @@
 import { emissionOf } from '../emission.js'
+import { askAfterUs } from '../lease/ask-after.js'
 import type { Authority, Grant } from '../lease/authority.js'
 import type { Store, StoreLease } from './store.js'
 import type { StoreForm } from './store-form.js'
-
-/** Parts of the horizon: so much before there are more tokens comes back who got some, and who got none. */
-const AHEAD = [0.1, 0.4] as const
-const AHEAD_OF_NONE = [0.2, 1] as const
 
 /** What a store says of a lease of which fewer than `least` tokens were of no use, as times of single tokens. */
 export type GrantOf = (lease: StoreLease, horizonUs: number, least: number) => Grant
@@ -25,6 +22,12 @@ export class StoreAuthority implements Authority {
   async lease(key: string, want: number, horizonUs: number, least: number): Promise<Grant> {
     return this.grantOf(await this.store.lease(this.form, key, want, horizonUs, least), horizonUs, least)
   }
+
+  /** As a booking for the time of the lease that is cancelled: only in the window of that time, or while nothing was logged after it. */
+  giveBack(key: string, tokens: number, leasedUs: number): Promise<unknown> {
+    const booking = { cost: tokens, bookedUs: leasedUs, atUs: leasedUs, debt: 0 }
+    return this.store.ask('cancel', [{ form: this.form, key, tokens, booking }])
+  }
 }
 
 /**
@@ -32,7 +35,7 @@ export class StoreAuthority implements Authority {
  * @param random a fraction.
  */
 export function grantsOf(form: StoreForm, leaseUs: number, random = Math.random): GrantOf {
-  return form.form === 'rate' ? rateGrants(form, leaseUs, random) : windowGrants(form, random)
+  return form.form === 'rate' ? rateGrants(form, leaseUs, random) : windowGrants(form, leaseUs, random)
 }
 
 /** Of a rate the debt before says when each token conforms. */
@@ -60,30 +63,24 @@ function rateGrants({ policy }: StoreForm, leaseUs: number, random: () => number
   }
 }
 
-/** Of a window all tokens are good until its end, of a log as long as a lease. */
-function windowGrants({ form, policy: { limit } }: StoreForm, random: () => number): GrantOf {
-  const isFixed = form === 'fixed-window'
-  return ({ ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }, horizonUs, least) => ({
-    ready,
-    later,
-    beginUs: (token) => (token < ready ? 0 : laterUs),
-    endUs: () => endUs,
-    untilFreeUs,
-    // Who finds too little in a fixed window waits for its end, whatever the cost.
-    untilFreeFor: (tokens) => (tokens === least || (isFixed && tokens > least && untilFreeUs > 0) ? untilFreeUs : undefined),
-    // Only a sliding window has tokens that will conform before they can be had.
-    askAfterUs: form === 'sliding-window' ? askAfterUs(untilFreeUs, ready + later, horizonUs, random) : untilFreeUs,
-    blockedUs,
-    remaining: Math.max(0, limit - debt - ready - later),
-    untilNewUs,
-  })
-}
-
-/**
- * Who got something comes back when most of another horizon can be had; who got nothing before that, for a smaller part of it. At random:
- * as each gets what became free since the one before it asked, those who came in the same order all the time would get unequal shares.
- */
-export function askAfterUs(untilFreeUs: number, granted: number, horizonUs: number, random = Math.random): number {
-  const [least, most] = granted > 0 ? AHEAD : AHEAD_OF_NONE
-  return Math.max(0, untilFreeUs - (least + (most - least) * random()) * horizonUs)
+/** Of a window tokens are good as long as a lease, but not beyond its end. */
+function windowGrants({ form, policy: { limit } }: StoreForm, leaseUs: number, random: () => number): GrantOf {
+  return ({ nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }, horizonUs, least) => {
+    const beginUs = (token: number): number => (token < ready ? 0 : laterUs)
+    return {
+      ready,
+      later,
+      beginUs,
+      endUs: (token) => Math.min(beginUs(token) + leaseUs, endUs),
+      id: nowUs,
+      untilFreeUs,
+      // Who finds too little in a fixed window waits for its end, whatever the cost; elsewhere a larger cost waits as long, or longer.
+      untilFreeFor: (tokens) => (tokens === least || (tokens > least && untilFreeUs > 0) ? untilFreeUs : undefined),
+      // Only a sliding window has tokens that will conform before they can be had.
+      askAfterUs: form === 'sliding-window' ? askAfterUs(untilFreeUs, ready + later, horizonUs, random) : untilFreeUs,
+      blockedUs,
+      remaining: Math.max(0, limit - debt - ready - later),
+      untilNewUs,
+    }
+  }
 }

@@ -2,12 +2,10 @@ import { type Calendar, minuteWindow } from '../calendar.js'
 import { CountTerms, type CountTimes } from '../count-terms.js'
 import { emissionOf } from '../emission.js'
 import type { Policy } from '../policy.js'
+import { DEEPEST_DEBT_BURSTS } from '../policy-numbers.js'
 import { RateTerms } from '../rate-terms.js'
 import type { Terms } from '../terms.js'
 import type { FormName } from './scripts.gen.js'
-
-/** More tokens than a key can owe weigh no more than that. */
-const DEEPEST_DEBT_BURSTS = 11
 
 /** A policy as the scripts in `lua/` know it. What its numbers mean is said there. */
 export interface StoreForm {
@@ -68,6 +66,7 @@ function rateForm(policy: Policy, leaseUs: number): StoreForm {
   const capacity = emission.capacity - leaseUs * unitsPerUs
   const numbers = [unitsPerToken, unitsPerUs, capacity, emission.capacity].join(' ')
   const terms = new RateTerms(policy, capacity)
+  // More tokens than a key can owe weigh no more than that.
   const most = DEEPEST_DEBT_BURSTS * policy.burst + 1
   return {
     form: 'rate',

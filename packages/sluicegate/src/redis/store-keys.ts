@@ -45,12 +45,13 @@ export class StoreKeys {
   /**
    * What decides the slot of a key.
    *
-   * @throws {PolicyError} `OPTION_INVALID` when the caller's function gives none.
+   * @throws {PolicyError} `OPTION_INVALID` when the caller's function gives none, or throws; its `cause` is then what it threw.
    */
   tagOf(key: string): string {
     const { hashTag } = this
     if (hashTag === undefined) return key
-    const tag = typeof hashTag === 'string' ? hashTag : hashTag(key)
+    if (typeof hashTag === 'string') return hashTag
+    const tag = given(hashTag, key)
     if (!isTag(tag)) throw invalidTag(tag)
     return tag
   }
@@ -67,6 +68,14 @@ function escaped(text: string, what: RegExp): string {
 
 function isTag(tag: unknown): tag is string {
   return typeof tag === 'string' && tag.length > 0
+}
+
+function given(hashTag: (key: string) => unknown, key: string): unknown {
+  try {
+    return hashTag(key)
+  } catch (cause) {
+    throw new PolicyError('OPTION_INVALID', 'hashTag', hashTag, 'threw: it must give a tag for every key', { cause })
+  }
 }
 
 function invalidTag(tag: unknown): PolicyError {

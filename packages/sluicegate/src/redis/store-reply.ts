@@ -47,8 +47,9 @@ function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNew
 /** @throws {StoreError} `OUTAGE` when it is no reply of `lua/scripts/lease.lua`. */
 export function leaseIn(reply: unknown): StoreLease {
   if (!Array.isArray(reply) || reply.length !== LEASE_ANSWERS) throw notUnderstood(reply)
-  const [, ready = 0, later = 0, debt = 0, blockedUs = 0, untilFreeUs = 0, untilNewUs = 0, laterUs = 0, endUs = 0] = reply.map(Number)
-  return { ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
+  const [nowUs = 0, ready = 0, later = 0, debt = 0, blockedUs = 0, untilFreeUs = 0, untilNewUs = 0, laterUs = 0, endUs = 0] =
+    reply.map(Number)
+  return { nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
 }
 
 function notUnderstood(reply: unknown): StoreError {

@@ -3,14 +3,14 @@ import { blockUs, checkedCost, checkedTokens, checkKey } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import type { Duration } from '../duration.js'
 import { holdsPermits } from '../empty-permit.js'
-import { StoreError } from '../errors.js'
+import { isOutage } from '../errors.js'
+import type { Booked, FleetVerbs } from '../fleet/fleet-verbs.js'
+import { StorePermit } from '../fleet/store-permit.js'
 import type { Key } from '../limiter.js'
 import { refusal } from '../refusal.js'
-import type { Booked, FleetVerbs } from './fleet-verbs.js'
 import type { Store, StoreAnswer, StoreRequest, StoreVerb } from './store.js'
 import { storeDecision, waitUsIn } from './store-decision.js'
 import type { StoreForm, StorePolicies } from './store-form.js'
-import { StorePermit } from './store-permit.js'
 
 /** The longest wait that is ever asked for: as long as it takes. */
 const ANY_US = Number.MAX_SAFE_INTEGER
@@ -86,7 +86,7 @@ export class StoreVerbs implements FleetVerbs<StoreBooked> {
     const decision = storeDecision('reserve', this.policies, standings, tokens)
     const allowed = standings.every(({ done }) => done)
     const waitUs = allowed && standings.length === 1 ? waitUsIn(this.policies.forms[0] as StoreForm, standings[0] as never) : 0
-    return { key, cost: tokens, allowed, waitUs, decision, answer, permit }
+    return { key, cost: tokens, allowed, waitUs, decision, answer, permit, order: answer.nowUs ?? 0 }
   }
 
   /** What the taker of a booking is told: a take that passed, unless the key was blocked while he slept; then it goes back. */
@@ -107,7 +107,7 @@ export class StoreVerbs implements FleetVerbs<StoreBooked> {
     try {
       return await this.store.ask('peek', this.requests(key, 1, permit))
     } catch (error) {
-      if (error instanceof StoreError && error.code === 'OUTAGE') return undefined
+      if (isOutage(error)) return undefined
       throw error
     }
   }

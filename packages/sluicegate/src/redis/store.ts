@@ -1,4 +1,4 @@
-import type { Recall } from './recall.js'
+import type { Recall } from '../fleet/recall.js'
 import type { StoreForm } from './store-form.js'
 
 export type StoreVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'cancel' | 'release' | 'heartbeat'
@@ -47,6 +47,8 @@ export interface StoreAnswer {
 
 /** What a lease is, as `lua/scripts/lease.lua` says it. */
 export interface StoreLease {
+  /** The store's time. */
+  readonly nowUs: number
   readonly ready: number
   readonly later: number
   readonly debt: number

@@ -1,6 +1,6 @@
 import type { ScriptRunner } from './script-runner.js'
 
-/** `SET ... PXAT`, and streams trimmed by their times, are there since 6.2. */
+/** Since 6.2 there are `SET ... PXAT`, by which every key gets its end, and streams that are trimmed by their times. */
 const OLDEST = [6, 2] as const
 
 /** A fault in how a server is set up: told once for each server and code, as a warning of the process. */
@@ -46,7 +46,7 @@ function warnOf(server: ReadonlyMap<string, string>, warn: Warn): void {
   const version = server.get('redis_version')
   const [major = 0, minor = 0] = (version ?? '').split('.').map(Number)
   if (version !== undefined && (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]))) {
-    tell(`is of version ${version}; sliding logs need ${OLDEST.join('.')} or later`, 'SLUICEGATE_OLD_SERVER')
+    tell(`is of version ${version}; scripts need ${OLDEST.join('.')} or later`, 'SLUICEGATE_OLD_SERVER')
   }
   if (server.get('role') === 'slave') tell('is a replica, which takes no writes: connect to the primary', 'SLUICEGATE_REPLICA')
 }

@@ -3,25 +3,18 @@ import type { Decision } from '../decision.js'
 import { type Due, DueHeap } from '../due-heap.js'
 import type { Grant } from '../lease/authority.js'
 import type { Asked } from '../lease/key-lease.js'
-import { CLOCK_DRIFT, goodForUs } from '../lease/leasing.js'
+import { goodForUs } from '../lease/leasing.js'
 import { type GrantOf, grantsOf } from '../redis/store-authority.js'
 import type { StoreForm } from '../redis/store-form.js'
 import { type LeasedPolicy, randomLeasedPolicy } from './lease-draws.js'
+import { LeasePace } from './lease-pace.js'
 import { LeaseProcess } from './lease-process.js'
-import type { LeaseRules } from './lease-rules.js'
+import type { LeaseHistory, LeaseRules } from './lease-rules.js'
 import type { LeaseStep } from './lease-step.js'
 import { leaseStepOf } from './lease-step-of.js'
 
 interface Event extends Due {
   run(): void
-}
-
-/** What a history came to. */
-export interface LeaseHistory {
-  readonly leased: LeasedPolicy
-  readonly admissions: readonly Admission[]
-  /** Tokens that the authority handed out, one way or the other. */
-  readonly charged: number
 }
 
 const MOST_EVENTS = 120
@@ -45,8 +38,7 @@ class Fleet {
   private readonly processes: LeaseProcess[]
   private readonly events = new DueHeap<Event>()
   private readonly admissions: Admission[] = []
-  /** Most messages take no time, or some do. */
-  private readonly isTight: boolean
+  private readonly pace: LeasePace
   private readonly mostCost: number
   private nowUs: number
   private order = 0
@@ -61,12 +53,12 @@ class Fleet {
     this.grantOf = grantsOf(form, leaseUs)
     this.nowUs = random.integer(1, 20_000_000)
     this.processes = Array.from({ length: random.integer(1, random.pick([2, 4, 8])) }, () => new LeaseProcess(random, horizonMs * 1000))
-    this.isTight = random.chance(0.6)
+    this.pace = new LeasePace(random, this.leased)
     this.mostCost = random.pick([1, 1, 3, 6])
   }
 
   history(): LeaseHistory {
-    for (const process of this.processes) this.inUs(this.gapUs(), () => this.turn(process))
+    for (const process of this.processes) this.inUs(this.pace.gapUs(), () => this.turn(process))
     for (let i = 0; i < MOST_EVENTS; i++) {
       const { first } = this.events
       if (first === undefined) break
@@ -80,12 +72,13 @@ class Fleet {
   /** Something that a process does by itself. */
   private turn(process: LeaseProcess): void {
     const { random } = this
-    this.inUs(this.gapUs(), () => this.turn(process))
+    this.inUs(this.pace.gapUs(), () => this.turn(process))
     if (this.nowUs < process.stoppedUntilUs) return
     if (random.chance(0.05)) {
       process.stoppedUntilUs = this.nowUs + random.magnitude(1, 5 * this.leased.leaseUs)
       this.inUs(process.stoppedUntilUs - this.nowUs, () => this.spendAll(process))
     } else if (random.chance(0.02)) process.crash(this.nowUs)
+    else if (random.chance(0.1)) this.giveBack(process, random.chance(0.5))
     else for (let takes = random.integer(1, random.pick([1, 4, 12])); takes > 0; takes--) this.take(process)
   }
 
@@ -97,7 +90,7 @@ class Fleet {
     process.lease.demand.ask(cost)
     if (!process.hoards && this.spent(process, cost)) return
     if (process.lease.deniedUntil(atUs, cost) !== undefined) return
-    if (random.chance(0.2)) this.takeAtOnce(process, cost, this.delayUs(), this.delayUs())
+    if (random.chance(0.2)) this.takeAtOnce(process, cost, this.pace.delayUs(), this.pace.delayUs())
     else {
       process.lease.demand.join(cost)
       process.waiting.push(cost)
@@ -108,7 +101,32 @@ class Fleet {
   private spent(process: LeaseProcess, cost: number): boolean {
     if (!process.lease.spend(process.clockUs(this.nowUs), cost)) return false
     this.admissions.push({ atUs: this.nowUs, cost })
+    process.spent += cost
     return true
+  }
+
+  /** What ended unspent, or all that is there, as `GivingBack` does it: the message may take its time, or be lost. */
+  private giveBack(process: LeaseProcess, isAll: boolean): void {
+    if (this.nowUs < process.stoppedUntilUs || this.leased.form.form === 'rate') return
+    const { random, rules } = this
+    const atUs = process.clockUs(this.nowUs)
+    const before = isAll ? process.lease.readyAt(atUs) : 0
+    if (isAll) process.lease.end()
+    const unspent = process.lease.unspentAt(atUs)
+    if (!rules.voidsReturned && before > 0) this.admissions.push({ atUs: this.nowUs, cost: before })
+    for (const { id, tokens } of unspent) this.send(process, id, rules.backOf(tokens, 0))
+    const tooMany = rules.backOf(0, process.spent)
+    if (process.lastId !== undefined && tooMany > 0) this.send(process, process.lastId, tooMany)
+    process.spent = 0
+    if (random.chance(0.5)) this.inUs(0, () => this.surge())
+  }
+
+  private send(process: LeaseProcess, leasedUs: number, tokens: number): void {
+    if (this.random.chance(0.05)) return
+    this.inUs(this.pace.delayUs(), () => {
+      this.step.giveBack(this.nowUs, tokens, this.rules.leasedUs(leasedUs, this.nowUs))
+      this.arrives(process, this.pace.delayUs(), process.life, () => process.lease.reopen(process.clockUs(this.nowUs)))
+    })
   }
 
   private spendAll(process: LeaseProcess): void {
@@ -123,14 +141,14 @@ class Fleet {
     const own = process.lease.want(sentUs)
     const asked: Asked = random.chance(0.5) ? own : { ...own, want: own.least + random.integer(0, 12) }
     process.isAsking = true
-    this.inUs(this.delayUs(), () => {
+    this.inUs(this.pace.delayUs(), () => {
       if (random.chance(0.05)) return this.lost(process, life)
       const horizonUs = leased.horizonMs * 1000
       const lease = this.step.lease(this.nowUs, asked.want, asked.least, horizonUs)
       this.charged += lease.ready + lease.later
       if (random.chance(0.05)) return this.lost(process, life)
       const grant = rules.grantOf(this.grantOf(lease, horizonUs, asked.least), leased.leaseUs)
-      this.arrives(process, this.delayUs(), life, () => this.arrived(process, asked, grant))
+      this.arrives(process, this.pace.delayUs(), life, () => this.arrived(process, asked, grant))
     })
   }
 
@@ -139,6 +157,10 @@ class Fleet {
     const arrivedUs = process.clockUs(this.nowUs)
     process.isAsking = false
     process.lease.take(grant, { ...asked, sentUs: rules.endsFromUs(asked.sentUs, arrivedUs) }, rules.beginsFromUs(asked.sentUs, arrivedUs))
+    if (grant.ready + grant.later > 0) {
+      process.lastId = grant.id
+      process.spent = 0
+    }
     const { waiting } = process
     process.waiting = []
     for (const cost of waiting) {
@@ -151,15 +173,15 @@ class Fleet {
   /** The moments at which the tokens of a grant may end, by one rule or another, and at which one begins. */
   private lieInWait(process: LeaseProcess, sentUs: number, arrivedUs: number, grant: Grant): void {
     const { random } = this
-    const token = random.pick([0, grant.ready + grant.later - 1])
-    const endUs = Math.min(grant.endUs(token), 4 * this.leased.leaseUs + this.leased.policy.windowMs * 1000)
-    const fromUs = random.pick([sentUs, arrivedUs])
-    const forDriftUs = random.pick([0, Math.ceil(endUs / CLOCK_DRIFT)])
-    const lastUs = fromUs + Math.floor(endUs) - forDriftUs - random.pick([-1, 0, 1, 1, 2])
+    const lastUs = this.pace.lastUs(sentUs, arrivedUs, grant)
     const beginUs = process.lease.deniedUntil(arrivedUs, 1)
     const clockUs = beginUs !== undefined && random.chance(0.4) ? beginUs : lastUs
     const atUs = Math.max(this.nowUs, process.whenUs(clockUs))
-    this.inUs(atUs - this.nowUs, () => (random.chance(0.8) ? this.surge() : this.spendAll(process)))
+    this.inUs(atUs - this.nowUs, () => {
+      if (random.chance(0.2)) this.giveBack(process, random.chance(0.5))
+      else if (random.chance(0.8)) this.surge()
+      else this.spendAll(process)
+    })
   }
 
   /** All spend what they have, then take what the authority has, now and as it conforms. */
@@ -219,17 +241,6 @@ class Fleet {
       process.lease.failed(process.clockUs(this.nowUs))
       for (const cost of process.waiting.splice(0)) process.lease.demand.leave(cost)
     })
-  }
-
-  private delayUs(): number {
-    const { random, leased } = this
-    if (random.chance(this.isTight ? 0.8 : 0.2)) return 0
-    return random.magnitude(1, random.pick([leased.leaseUs, leased.leaseUs, 3_000_000]))
-  }
-
-  private gapUs(): number {
-    const { random, leased } = this
-    return random.magnitude(1, random.pick([leased.leaseUs, 4 * leased.leaseUs, leased.policy.windowMs * 2000]))
   }
 
   private inUs(us: number, run: () => void): void {

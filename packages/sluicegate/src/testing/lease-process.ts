@@ -14,6 +14,9 @@ export class LeaseProcess {
   life = 0
   /** Until then nothing happens in it. */
   stoppedUntilUs = 0
+  /** The last lease, and what was spent since it came. */
+  lastId: number | undefined
+  spent = 0
   /** Costs of callers that wait for a lease. */
   waiting: number[] = []
   /** Keeps tokens for later, instead of spending them as they come. */

@@ -1,6 +1,16 @@
+import type { Admission } from 'sluicegate-testkit'
 import type { Grant } from '../lease/authority.js'
 import { CLOCK_DRIFT } from '../lease/leasing.js'
 import type { StoreForm } from '../redis/store-form.js'
+import type { LeasedPolicy } from './lease-draws.js'
+
+/** What a history came to. */
+export interface LeaseHistory {
+  readonly leased: LeasedPolicy
+  readonly admissions: readonly Admission[]
+  /** Tokens that the authority handed out, one way or the other. */
+  readonly charged: number
+}
 
 /** What a history of leases goes by. */
 export interface LeaseRules {
@@ -11,6 +21,11 @@ export interface LeaseRules {
   grantOf(grant: Grant, leaseUs: number): Grant
   endsFromUs(sentUs: number, arrivedUs: number): number
   beginsFromUs(sentUs: number, arrivedUs: number): number
+  /** How many tokens are sent back of those that ended unspent, and of those that were spent; whether those that are sent back before are void. */
+  backOf(unspent: number, spent: number): number
+  readonly voidsReturned: boolean
+  /** The time of a lease as the authority believes it when tokens of it come back. */
+  leasedUs(leasedUs: number, nowUs: number): number
   /** Whether an atomic answer that comes too late is void. */
   readonly voidsLate: boolean
 }
@@ -22,6 +37,9 @@ export const SOUND: LeaseRules = {
   grantOf: (grant) => grant,
   endsFromUs: (sentUs) => sentUs,
   beginsFromUs: (_sentUs, arrivedUs) => arrivedUs,
+  backOf: (unspent) => unspent,
+  voidsReturned: true,
+  leasedUs: (leasedUs) => leasedUs,
   voidsLate: true,
 }
 
@@ -82,6 +100,24 @@ export const FAULTY: readonly (LeaseRules & { readonly forms: readonly StoreForm
       return [limit, windowUs, 0]
     },
     grantOf: (grant, leaseUs) => ({ ...grant, endUs: () => leaseUs }),
+  },
+  {
+    ...SOUND,
+    name: 'what was spent is given back',
+    forms: ['fixed-window', 'sliding-window', 'sliding-log'],
+    backOf: (unspent, spent) => unspent + spent,
+  },
+  {
+    ...SOUND,
+    name: 'what was given back is spent as well',
+    forms: ['fixed-window', 'sliding-window', 'sliding-log'],
+    voidsReturned: false,
+  },
+  {
+    ...SOUND,
+    name: 'what comes back from one window makes room in the next',
+    forms: ['fixed-window', 'sliding-window'],
+    leasedUs: (_leasedUs, nowUs) => nowUs,
   },
   {
     ...SOUND,

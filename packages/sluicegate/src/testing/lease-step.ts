@@ -20,6 +20,7 @@ export abstract class LeaseStep {
   protected abstract debtAt(nowUs: number): number
   protected abstract leased(nowUs: number, want: number, least: number, horizonUs: number): Handed
   protected abstract taken(nowUs: number, cost: number): boolean
+  protected abstract returned(tokens: number, leasedUs: number): void
   protected abstract untilNewUs(nowUs: number): number
   protected abstract freeUs(nowUs: number, cost: number): number
 
@@ -27,12 +28,18 @@ export abstract class LeaseStep {
     this.read(nowUs)
     const debt = this.debtAt(nowUs)
     const handed = this.leased(nowUs, want, least, horizonUs)
-    return { ...handed, debt, blockedUs: 0, untilFreeUs: this.freeUs(nowUs, least), untilNewUs: this.untilNewUs(nowUs) }
+    return { ...handed, nowUs, debt, blockedUs: 0, untilFreeUs: this.freeUs(nowUs, least), untilNewUs: this.untilNewUs(nowUs) }
   }
 
   take(nowUs: number, cost: number): StepTake {
     this.read(nowUs)
     return { allowed: this.taken(nowUs, cost), untilNewUs: this.untilNewUs(nowUs) }
+  }
+
+  /** What nobody spends of what was leased at a time; nothing where that is not the same any more. */
+  giveBack(nowUs: number, tokens: number, leasedUs: number): void {
+    this.read(nowUs)
+    this.returned(tokens, leasedUs)
   }
 
   /** Until so many would pass. */

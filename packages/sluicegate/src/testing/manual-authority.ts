@@ -3,18 +3,20 @@ import { keysFor } from '../all-of-keys.js'
 import { type ManualClock, manualClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { StoreError } from '../errors.js'
+import type { Beyond } from '../fleet/beyond-leases.js'
+import { LeasedAllOf } from '../fleet/leased-all-of.js'
+import { type LeasedTakes, SingleLeasedTakes } from '../fleet/leased-takes.js'
 import type { Authority } from '../lease/authority.js'
 import { LeaseTable } from '../lease/lease-table.js'
 import { leaseUsOf } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy.js'
-import type { Beyond } from '../redis/beyond-leases.js'
-import { LeasedAllOf } from '../redis/leased-all-of.js'
-import { type LeasedTakes, SingleLeasedTakes } from '../redis/leased-takes.js'
 import { type GrantOf, grantsOf } from '../redis/store-authority.js'
 import { type StoreForm, storePoliciesOf } from '../redis/store-form.js'
 import type { LeaseStep } from './lease-step.js'
 import { leaseStepOf } from './lease-step-of.js'
+
+const BLOCK_US = 3_600_000_000
 
 /** A call on its way: to an authority or back from it. */
 interface Message {
@@ -54,11 +56,16 @@ export class ManualAuthority {
   /** Whether a question waits for the test. */
   isHeld = false
   isOut = false
+  /** Somebody else has blocked all keys. */
+  isBlocked = false
   leases = 0
   atOnce = 0
   withoutStore = 0
-  /** Tokens that were lent. */
+  /** Tokens that were lent, those that came back, and in how many calls. */
   lent = 0
+  broughtBack = 0
+  returns = 0
+  lateAnswers = 0
   readonly horizonUs: number
   readonly leaseUs: number
   private readonly options: ManualAuthorityOptions
@@ -105,16 +112,29 @@ export class ManualAuthority {
   }
 
   private authorityOf(part: number): Authority {
+    const isRate = this.forms[part]?.form === 'rate'
     return {
+      ...(!isRate && { giveBack: (key, tokens, id) => this.takenBack(part, key, tokens, id) }),
       lease: (key, want, horizonUs, least) => {
         this.leases++
         return this.sent(key, want, least, () => {
-          const lease = this.stepOf(part, key).lease(this.nowUs, want, least, horizonUs)
+          const step = this.stepOf(part, key)
+          if (this.isBlocked)
+            return (this.grantsOf[part] as GrantOf)({ ...step.lease(this.nowUs, 0, 1, 0), blockedUs: BLOCK_US }, horizonUs, least)
+          const lease = step.lease(this.nowUs, want, least, horizonUs)
           this.lent += lease.ready + lease.later
           return (this.grantsOf[part] as GrantOf)(lease, horizonUs, least)
         })
       },
     }
+  }
+
+  private takenBack(part: number, key: string, tokens: number, leasedUs: number): Promise<void> {
+    this.returns++
+    return this.sent(key, tokens, tokens, () => {
+      this.broughtBack += tokens
+      this.stepOf(part, key).giveBack(this.nowUs, tokens, leasedUs)
+    })
   }
 
   private beyond(): Beyond {
@@ -126,6 +146,9 @@ export class ManualAuthority {
       peek: (key, cost) => this.sent(String(key), cost, cost, () => this.answer(this.untilFreeUs(key, cost) === 0, 'store')),
       isTogether: () => !this.options.isApart,
       isOut: () => this.isOut,
+      answered: (isLate) => {
+        if (isLate) this.lateAnswers++
+      },
       without: () => {
         this.withoutStore++
         return this.answer(false, 'outage')
@@ -141,7 +164,7 @@ export class ManualAuthority {
   }
 
   private takenAtOnce(key: Key, cost: number): boolean {
-    if (this.untilFreeUs(key, cost) > 0) return false
+    if (this.isBlocked || this.untilFreeUs(key, cost) > 0) return false
     return keysFor(this.forms.length, key).every((own, part) => this.stepOf(part, own).take(this.nowUs, cost).allowed)
   }
 

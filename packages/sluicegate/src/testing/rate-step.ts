@@ -45,6 +45,10 @@ export class RateStep extends LeaseStep {
     return true
   }
 
+  protected returned(): void {
+    throw new RangeError('what is not spent of a rate flows back by itself')
+  }
+
   protected untilNewUs(): number {
     return 0
   }

@@ -36,6 +36,10 @@ export class FixedStep extends LeaseStep {
     return true
   }
 
+  protected returned(tokens: number, leasedUs: number): void {
+    if (leasedUs >= this.begin && leasedUs < this.begin + this.windowUs) this.count = Math.max(this.count - tokens, 0)
+  }
+
   protected untilNewUs(nowUs: number): number {
     return this.count === 0 ? 0 : this.begin + this.windowUs - nowUs
   }
@@ -87,6 +91,10 @@ export class SlidingStep extends LeaseStep {
     return true
   }
 
+  protected returned(tokens: number, leasedUs: number): void {
+    if (Math.floor(leasedUs / this.windowUs) === this.number) this.current = Math.max(this.current - tokens, 0)
+  }
+
   protected untilNewUs(nowUs: number): number {
     if (this.current > 0) return this.endUs + this.windowUs - nowUs
     return this.previous > 0 ? this.endUs - nowUs : 0
@@ -114,6 +122,7 @@ export class LogStep extends LeaseStep {
   private readonly limit: number
   private readonly windowUs: number
   private readonly leaseUs: number
+  private lastUs = 0
   private entries: { readonly us: number; readonly cost: number }[] = []
 
   constructor([limit = 0, windowUs = 0, leaseUs = 0]: readonly number[]) {
@@ -134,14 +143,28 @@ export class LogStep extends LeaseStep {
   protected leased(nowUs: number, want: number, least: number): Handed {
     const ready = Math.min(Math.max(this.limit - this.debtAt(), 0), want)
     if (ready < least) return NOTHING
-    this.entries.push({ us: nowUs + this.leaseUs, cost: ready })
+    this.lastUs = nowUs + this.leaseUs
+    this.entries.push({ us: this.lastUs, cost: ready })
     return { ready, later: 0, laterUs: 0, endUs: this.leaseUs }
   }
 
   protected taken(nowUs: number, cost: number): boolean {
     if (this.debtAt() + cost > this.limit) return false
-    this.entries.push({ us: nowUs + this.leaseUs, cost })
+    this.lastUs = nowUs + this.leaseUs
+    this.entries.push({ us: this.lastUs, cost })
     return true
+  }
+
+  protected returned(tokens: number, leasedUs: number): void {
+    const us = leasedUs + this.leaseUs
+    // The newest time stays, whatever comes back of it.
+    if (us !== this.lastUs) return
+    let left = tokens
+    for (let entry = this.entries.at(-1); entry?.us === us && left > 0; entry = this.entries.at(-1)) {
+      this.entries.pop()
+      if (entry.cost > left) this.entries.push({ us, cost: entry.cost - left })
+      left -= Math.min(left, entry.cost)
+    }
   }
 
   protected untilNewUs(nowUs: number): number {

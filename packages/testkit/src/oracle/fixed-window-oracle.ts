@@ -66,6 +66,11 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
     return { window, count: max(count, min(count + tokens, PENALTY_LIMITS * this.#limit())) }
   }
 
+  protected override filled(state: Counted | undefined, tokens: bigint, nowUs: bigint): Counted {
+    const { window, count } = this.#standing(state, nowUs)
+    return { window, count: max(count, min(count + tokens, this.#limit())) }
+  }
+
   protected override givenBack(state: Counted, { atUs }: OracleBooking, tokens: bigint, nowUs: bigint): Counted | undefined {
     const { window, count } = this.#standing(state, nowUs)
     if (window.startUs !== this.#windows(atUs).startUs || count === 0n) return state

@@ -31,6 +31,10 @@ export abstract class KeyedOracle<State> implements Oracle {
   protected abstract taken(state: State | undefined, cost: bigint, nowUs: bigint): State
   protected abstract refunded(state: State, tokens: bigint, nowUs: bigint): State | undefined
   protected abstract penalized(state: State | undefined, tokens: bigint, nowUs: bigint): State | undefined
+  /** What passed under other numbers, as much of it as there is room for; of some all of it. */
+  protected filled(state: State | undefined, tokens: bigint, nowUs: bigint): State | undefined {
+    return this.penalized(state, tokens, nowUs)
+  }
   /** What part of a booking that may be spent at `atUs` comes back. */
   protected abstract givenBack(state: State, booking: OracleBooking, tokens: bigint, nowUs: bigint): State | undefined
   /** Puts another policy in force; answers with how a state goes over to it. */
@@ -90,6 +94,11 @@ export abstract class KeyedOracle<State> implements Oracle {
   penalize(key: OracleKey, tokens: number, nowMs: number): OracleDecision {
     this.setState(key, this.penalized(this.stateOf(key), BigInt(tokens), toUs(nowMs)))
     return this.peek(key, 1, nowMs)
+  }
+
+  /** Counts what passed under other numbers of a policy. */
+  fill(key: OracleKey, tokens: number, nowMs: number): void {
+    this.setState(key, this.filled(this.stateOf(key), BigInt(tokens), toUs(nowMs)))
   }
 
   /** The longest block wins, 0 lifts it; the shortest is one microsecond. */

@@ -62,6 +62,12 @@ export class RateOracle extends KeyedOracle<Arrival> {
     return this.#arrival(nowUs, max(debt, min(capacity * (MAX_PENALTY_BURSTS + 1n), debt + tokens * perToken)))
   }
 
+  protected override filled(arrival: Arrival | undefined, tokens: bigint, nowUs: bigint): Arrival {
+    const { perToken, capacity } = this.#emission
+    const debt = this.#debt(arrival, nowUs)
+    return this.#arrival(nowUs, max(debt, min(capacity, debt + tokens * perToken)))
+  }
+
   /** No debt from now on. A later step back finds the key paid up at this moment, not before it. */
   protected override afterReset(arrival: Arrival, nowUs: bigint): Arrival {
     return this.#debt(arrival, nowUs) > 0n ? this.#arrival(nowUs, 0n) : arrival

@@ -74,6 +74,12 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
     return { ...counts, current: max(counts.current, min(counts.current + tokens, most)) }
   }
 
+  protected override filled(state: Counts | undefined, tokens: bigint, nowUs: bigint): Counts {
+    const counts = this.#standing(state, nowUs)
+    const room = this.#limit() - this.#usedIn(counts, max(nowUs, this.#startUs(counts)))
+    return { ...counts, current: counts.current + max(0n, min(tokens, room)) }
+  }
+
   protected override givenBack(state: Counts, { atUs }: OracleBooking, tokens: bigint, nowUs: bigint): Counts | undefined {
     const counts = this.#standing(state, nowUs)
     return counts.number === this.#numberOf(atUs) && counts.current > 0n ? lessened(counts, tokens) : state

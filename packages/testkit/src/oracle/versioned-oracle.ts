@@ -1,5 +1,6 @@
 import { AllOfOracle } from './all-of-oracle.js'
 import { exactEmission } from './emission.js'
+import { KeyedOracle } from './keyed-oracle.js'
 import type { Oracle, OracleBooking, OracleDecision, OracleKey } from './oracle.js'
 import { oracleFor } from './oracle-for.js'
 import type { PolicySpec, SinglePolicySpec } from './policy-spec.js'
@@ -141,8 +142,10 @@ class VersionedOracle implements Oracle {
 }
 
 function countElsewhere(oracle: Oracle, verb: Verb, key: OracleKey, tokens: number, nowMs: number): void {
+  if (verb === 'cancel') return
   if (verb === 'refund') oracle.refund(key, tokens, nowMs)
-  else if (verb !== 'cancel') oracle.penalize(key, tokens, nowMs)
+  else if (verb !== 'penalize' && oracle instanceof KeyedOracle) oracle.fill(key, tokens, nowMs)
+  else oracle.penalize(key, tokens, nowMs)
 }
 
 /** Until a key is as good as new but for its block. */

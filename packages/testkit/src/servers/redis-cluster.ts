@@ -101,6 +101,7 @@ export class RedisCluster {
       const isFollowing = ports.some((port) => follows.includes(`master_port:${port}\r`))
       return isFollowing && follows.includes('master_link_status:up')
     })
+    await this.agreed(primary, await this.idOf(replica))
     return replica
   }
 
@@ -153,10 +154,22 @@ export class RedisCluster {
     await this.stop()
   }
 
+  /** Until all nodes know whom a node follows: they hear of it from one another. */
+  private async agreed(follower: RedisProcess, primaryId: string): Promise<void> {
+    const knows = async (node: RedisProcess): Promise<boolean> => {
+      const view = await node.ask('CLUSTER', 'NODES').catch(() => undefined)
+      return view === undefined || this.read(view).some((seen) => seen.node === follower && seen.primaryId === primaryId)
+    }
+    await until('all nodes know who has taken over', async () => (await Promise.all(this.nodes.map(knows))).every(Boolean))
+  }
+
   /** As the first node that answers sees it. */
   private async view(): Promise<NodeView[]> {
-    const lines = (await this.ask('CLUSTER', 'NODES')).split('\n')
-    return lines.flatMap((line) => {
+    return this.read(await this.ask('CLUSTER', 'NODES'))
+  }
+
+  private read(view: string): NodeView[] {
+    return view.split('\n').flatMap((line) => {
       const [, address = '', flags = '', primaryId, , , , , ...ranges] = line.trim().split(' ')
       const port = Number(/:(\d+)@/.exec(address)?.[1])
       const node = this.nodes.find((own) => own.port === port || this.proxies.get(own)?.port === port)

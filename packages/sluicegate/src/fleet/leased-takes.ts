@@ -2,7 +2,7 @@ import { checkKey } from '../arguments.js'
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
 import type { KeyLease } from '../lease/key-lease.js'
-import type { LeaseTable } from '../lease/lease-table.js'
+import type { HeldThen, LeaseTable } from '../lease/lease-table.js'
 import type { Key } from '../limiter.js'
 import { type Beyond, BeyondLeases } from './beyond-leases.js'
 
@@ -14,10 +14,13 @@ export interface LeasedTakes {
   readonly size: number
   take(key: Key, cost: number): Decision | Promise<Decision>
   /**
-   * The key was changed by hand: what is known of it here is no longer true. Tokens in hand stay where it was only given something back;
-   * those of other processes are theirs until they end.
+   * The key was changed by hand: what is known of it here is no longer true. Tokens of other processes are theirs until they end.
+   *
+   * @param held what becomes of those in hand, `given back` unless it is said.
    */
-  forget(key: Key, keepsTokens?: boolean): void
+  forget(key: Key, held?: HeldThen): void
+  /** Gives back what is held. */
+  close(): void
 }
 
 /** Those of one policy. */
@@ -50,8 +53,12 @@ export class SingleLeasedTakes implements LeasedTakes {
     return this.decided(lease, key, cost, nowUs) ?? this.later(lease, key, cost)
   }
 
-  forget(key: Key, keepsTokens = false): void {
-    this.table.forget(key as string, keepsTokens)
+  forget(key: Key, held: HeldThen = 'given back'): void {
+    this.table.forget(key as string, held)
+  }
+
+  close(): void {
+    this.table.close()
   }
 
   /** A decision, if one can be made here. */
@@ -81,7 +88,12 @@ export class SingleLeasedTakes implements LeasedTakes {
   private async atOnce(lease: KeyLease, key: string, cost: number): Promise<Decision> {
     const decision = await this.beyond.exactly(key, cost)
     const { allowed, source, retryAfterMs } = decision
-    if (!allowed && source === 'store') lease.refuse(cost, this.ticker.read() + retryAfterMs * 1000)
+    if (!allowed && source === 'store') this.refuse(lease, cost, retryAfterMs)
     return decision
+  }
+
+  private refuse(lease: KeyLease, cost: number, retryAfterMs: number): void {
+    const nowUs = this.ticker.read()
+    lease.refuse(cost, nowUs + retryAfterMs * 1000, nowUs)
   }
 }

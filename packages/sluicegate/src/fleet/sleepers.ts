@@ -13,7 +13,7 @@ export class Sleepers {
   private readonly alarm: Alarm
   private readonly aborts = new AbortWatch()
   private readonly asleep = new Set<Sleeper>()
-  private readonly named = new Map<string, Sleeper>()
+  private readonly named = new Map<symbol, Sleeper>()
   private order = 0
   private closed: { readonly reason: unknown } | undefined
 
@@ -27,7 +27,7 @@ export class Sleepers {
   }
 
   /** Resolves after `ms`, or when `name` is woken; rejects with the signal's reason, or that of {@link close}. */
-  sleep(ms: number, signal?: AbortSignal, name?: string): Promise<void> {
+  sleep(ms: number, signal?: AbortSignal, name?: symbol): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.closed !== undefined) return reject(this.closed.reason)
       if (signal?.aborted) return reject(signal.reason)
@@ -53,16 +53,8 @@ export class Sleepers {
     })
   }
 
-  wake(name: string): void {
+  wake(name: symbol): void {
     this.named.get(name)?.wakeUp()
-  }
-
-  /** Until a promise settles, at most so long. */
-  async until(promise: Promise<unknown>, ms: number, signal?: AbortSignal): Promise<void> {
-    const name = `until ${this.order}`
-    const sleeping = this.sleep(ms, signal, name)
-    void promise.then(() => this.wake(name))
-    await sleeping
   }
 
   /** What a promise resolves with; when the signal aborts first its reason, and what comes then goes to `late`. */
@@ -88,13 +80,13 @@ export class Sleepers {
     })
   }
 
-  /** Rejects all who sleep, and those who come. */
+  /** Rejects all who sleep, the latest first, and those who come. */
   close(reason: unknown): void {
     this.closed = { reason }
     this.rejectAll(reason)
   }
 
   private rejectAll(reason: unknown): void {
-    for (const sleeper of [...this.asleep]) sleeper.giveUp(reason)
+    for (const sleeper of [...this.asleep].reverse()) sleeper.giveUp(reason)
   }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { StoreError } from '../errors.js'
+import { isOutage, StoreError } from '../errors.js'
 import { nameOf } from '../key-name.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { checkedWaitRequest, type WaitRequest } from '../wait-request.js'
@@ -17,7 +17,8 @@ export interface WaitingDesk<Answer extends Decision> {
   book(key: Key, cost: number, mostMs: number): Promise<Booked>
   /** What the taker of a booking is told, so long after it was asked for; undefined when it came too late, and is to be booked again. */
   answer(booked: Booked, sinceMs: number): Promise<Answer | undefined>
-  giveBack(booked: Booked): Promise<unknown>
+  /** Soon, together with what others do not want. */
+  giveBack(booked: Booked): void
   /** A denial. */
   refuse(decision: Decision): Answer
   /** Waits for what is decided while the store cannot be reached. */
@@ -33,8 +34,8 @@ export class StoreWaiting<Answer extends Decision> {
   private readonly desk: WaitingDesk<Answer>
   private readonly sleepers: Sleepers
   private readonly maxWaiters: number
-  /** The last who stands in line for a key. */
-  private readonly lines = new Map<string, Promise<unknown>>()
+  /** Those who stand in line for a key, in the order of arrival. */
+  private readonly lines = new Map<string, Set<symbol>>()
   private waiters = 0
 
   constructor(desk: WaitingDesk<Answer>, clock: Clock, maxWaiters: number) {
@@ -52,8 +53,7 @@ export class StoreWaiting<Answer extends Decision> {
     try {
       return await this.turn(request, untilMs)
     } catch (error) {
-      if (error instanceof StoreError && error.code === 'OUTAGE')
-        return this.desk.waitWithout({ ...request, maxWaitMs: this.leftMs(untilMs) })
+      if (isOutage(error)) return this.desk.waitWithout({ ...request, maxWaitMs: this.leftMs(untilMs) })
       throw error
     } finally {
       this.waiters--
@@ -67,7 +67,8 @@ export class StoreWaiting<Answer extends Decision> {
 
   /** To be called when this process gave something back that counts for a key: the first in its line asks at once. */
   released(key: Key): void {
-    this.sleepers.wake(nameOf(key))
+    const line = this.lines.get(nameOf(key))
+    if (line !== undefined) this.wakeFirst(line)
   }
 
   close(): void {
@@ -82,39 +83,41 @@ export class StoreWaiting<Answer extends Decision> {
   }
 
   private async inLine(name: string, request: WaitRequest, untilMs: number, firstAskMs = 0): Promise<Answer> {
-    const before = this.lines.get(name)
-    const own = this.asking(name, request, untilMs, firstAskMs, before)
-    const settled = own.then(
-      () => undefined,
-      () => undefined,
-    )
-    this.lines.set(name, settled)
+    const line = this.lines.get(name) ?? new Set()
+    const own = Symbol()
+    this.lines.set(name, line.add(own))
     try {
-      return await own
+      return await this.asking(line, own, request, untilMs, firstAskMs)
     } finally {
-      if (this.lines.get(name) === settled) this.lines.delete(name)
+      const wasFirst = firstOf(line) === own
+      line.delete(own)
+      if (line.size === 0) this.lines.delete(name)
+      else if (wasFirst) this.wakeFirst(line)
     }
   }
 
-  private async asking(
-    name: string,
-    request: WaitRequest,
-    untilMs: number,
-    firstAskMs: number,
-    before: Promise<unknown> | undefined,
-  ): Promise<Answer> {
+  /** Whoever is not the first sleeps until he is, or his time is over, and asks at once then. */
+  private async asking(line: Set<symbol>, own: symbol, request: WaitRequest, untilMs: number, firstAskMs: number): Promise<Answer> {
     const { signal } = request
     let pauseMs = FIRST_ASK_MS
     let againMs = firstAskMs
-    if (before !== undefined) await this.sleepers.until(before, this.leftMs(untilMs), signal)
+    while (firstOf(line) !== own && this.leftMs(untilMs) > 0) {
+      await this.sleepers.sleep(this.leftMs(untilMs), signal, own)
+      againMs = 0
+    }
     for (;;) {
       const sleepMs = Math.min(againMs, pauseMs, this.leftMs(untilMs))
-      if (sleepMs > 0) await this.sleepers.sleep(sleepMs, signal, name)
+      if (sleepMs > 0) await this.sleepers.sleep(sleepMs, signal, own)
       const { answer, againMs: next } = await this.tried(request, untilMs)
       if (answer !== undefined) return answer
       againMs = next
       pauseMs = Math.min(LAST_ASK_MS, pauseMs * 1.5)
     }
+  }
+
+  private wakeFirst(line: ReadonlySet<symbol>): void {
+    const first = firstOf(line)
+    if (first !== undefined) this.sleepers.wake(first)
   }
 
   /** An answer, or the milliseconds after which to ask again. */
@@ -123,7 +126,7 @@ export class StoreWaiting<Answer extends Decision> {
     const sentMs = this.sleepers.nowMs()
     const booking = this.desk.book(key, cost, this.leftMs(untilMs))
     const booked = await this.sleepers.unlessAborted(booking, signal, (late) => {
-      if (late.allowed) this.desk.giveBack(late).catch(() => undefined)
+      if (late.allowed) this.desk.giveBack(late)
     })
     if (!booked.allowed) {
       const againMs = booked.decision.retryAfterMs
@@ -134,12 +137,12 @@ export class StoreWaiting<Answer extends Decision> {
     try {
       if (booked.waitUs > 0) await this.sleepers.sleep(booked.waitUs / 1000, signal)
     } catch (reason) {
-      this.desk.giveBack(booked).catch(() => undefined)
+      this.desk.giveBack(booked)
       throw reason
     }
     const answer = await this.desk.answer(booked, this.sleepers.nowMs() - sentMs)
     if (signal?.aborted) {
-      if (answer?.allowed) this.desk.giveBack(booked).catch(() => undefined)
+      if (answer?.allowed) this.desk.giveBack(booked)
       throw signal.reason
     }
     return answer === undefined ? { againMs: 0 } : { answer, againMs: 0 }
@@ -148,4 +151,8 @@ export class StoreWaiting<Answer extends Decision> {
   private leftMs(untilMs: number): number {
     return Math.max(0, untilMs - this.sleepers.nowMs())
   }
+}
+
+function firstOf(line: ReadonlySet<symbol>): symbol | undefined {
+  return line.values().next().value
 }

@@ -10,6 +10,8 @@ export interface Booked {
   /** Until they may be spent, from the answer on. */
   readonly waitUs: number
   readonly decision: Decision
+  /** Of two of a key the one that was booked later has the larger one. */
+  readonly order: number
   /** Of what may come back before its time: the name of what is held, or would be. */
   readonly permit: string | undefined
 }

@@ -2,7 +2,9 @@ import type { Clock } from '../clock.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { Breaker } from './breaker.js'
 import { Deadlines } from './deadlines.js'
+import { GiveBacks } from './give-backs.js'
 import { type CallOutcome, GuardedCall } from './guarded-call.js'
+import { KeyFault } from './key-fault.js'
 import type { Recall } from './recall.js'
 import { ShardLoad } from './shard-load.js'
 
@@ -42,11 +44,13 @@ const nobody = (): void => undefined
 
 /**
  * Calls to whoever holds the true state, within bounded time: what takes longer has failed, and after failures in a row nobody is sent for
- * a while. Rejects with `OUTAGE`.
+ * a while. Rejects with `OUTAGE`. A {@link KeyFault} is one, too, and counts for no failure of whoever was asked.
  */
 export class CallGuard implements CallOutcome<unknown> {
   readonly counts: CallCounts = { answered: 0, failed: 0, timedOut: 0, givenUp: 0, charged: 0 }
   events: CallEvents = NOBODY
+  /** What was booked through it and is not wanted. */
+  readonly giveBacks: GiveBacks = new GiveBacks(this)
   /** Where the calls go. */
   readonly load: ShardLoad
   private readonly places: CallPlaces
@@ -78,7 +82,13 @@ export class CallGuard implements CallOutcome<unknown> {
     late: (answer: Answer) => void = nobody,
     inTime: (answer: Answer) => void = nobody,
   ): Promise<Answer> {
-    const server = this.guardedOf(key)
+    let server: string | undefined
+    try {
+      server = this.guardedOf(key)
+    } catch (error) {
+      // A function of the caller's says where a key belongs.
+      return Promise.reject(error)
+    }
     const breaker = this.breakerOf(server)
     const round = breaker.attempt(breaker.isOpen ? this.clock.nowMs() : 0)
     if (round === undefined) return Promise.reject(outage('is not asked for now, after failures in a row'))
@@ -102,6 +112,7 @@ export class CallGuard implements CallOutcome<unknown> {
   answered(call: GuardedCall<unknown>, answer: unknown): void {
     this.deadlines.remove(call)
     call.resolve(answer)
+    this.counts.answered++
     this.alive(call)
   }
 
@@ -113,6 +124,11 @@ export class CallGuard implements CallOutcome<unknown> {
       this.breakerOf(call.server).untried(call.round)
     } else if (isRefusal(error)) {
       call.reject(error)
+      this.counts.answered++
+      this.alive(call)
+    } else if (error instanceof KeyFault) {
+      call.reject(outage(`cannot decide about this key: ${error.message}`, error.cause))
+      this.counts.failed++
       this.alive(call)
     } else this.out(call, outage(messageOf(error), error))
   }
@@ -133,7 +149,6 @@ export class CallGuard implements CallOutcome<unknown> {
   }
 
   private alive({ server }: GuardedCall<unknown>): void {
-    this.counts.answered++
     if (this.breakerOf(server).succeeded()) this.events.outage(server, false)
     this.events.answered()
   }

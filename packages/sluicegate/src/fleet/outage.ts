@@ -6,12 +6,12 @@ import { createLimiter } from '../create-limiter.js'
 import type { Decision } from '../decision.js'
 import { emptyPermit, holdsPermits, isPermit } from '../empty-permit.js'
 import { StoreError } from '../errors.js'
-import { nameOf } from '../key-name.js'
 import type { Key, Limiter } from '../limiter.js'
 import type { Policy } from '../policy.js'
 import type { WaitRequest } from '../wait-request.js'
 import { shareOfPolicy } from './share-of-policy.js'
 import { StorePermit } from './store-permit.js'
+import { UsedKeys } from './used-keys.js'
 
 /** What decides while the store cannot be reached. */
 export type OutageMode = 'local' | 'open' | 'closed'
@@ -40,7 +40,7 @@ export class Outage {
   /** For each policy what the store was told of it, which wears off in the same way. */
   private told: readonly (Limiter | undefined)[] | undefined
   /** Keys of which something was spent that the store was not told. */
-  private readonly used = new Map<string, Key>()
+  private readonly used = new UsedKeys(MOST_USED)
 
   constructor(mode: OutageMode, policy: Policy, share: number, clock: Clock) {
     this.mode = mode
@@ -63,7 +63,7 @@ export class Outage {
     const seen = local.peek(key, cost)
     // A take that is denied would tell of it as one of the memory's.
     const decision = seen.allowed ? local.take(key, cost) : seen
-    if (decision.allowed) this.use(key)
+    if (decision.allowed) this.used.add(key)
     return this.held(this.asOutage(decision, cost, pausedMs), decision)
   }
 
@@ -82,7 +82,7 @@ export class Outage {
     const { retryAfterMs } = seen
     const isTooLate = retryAfterMs === Number.POSITIVE_INFINITY || (retryAfterMs > maxWaitMs && !holdsPermits(this.policy))
     const decision = isTooLate ? seen : await local.wait(key, { cost, maxWaitMs, ...(signal && { signal }) })
-    if (decision.allowed) this.use(key)
+    if (decision.allowed) this.used.add(key)
     return this.held(this.asOutage(decision, cost, pausedMs), decision)
   }
 
@@ -92,10 +92,10 @@ export class Outage {
    */
   *settle(isBack: (key: Key) => boolean): Generator<Owed | undefined> {
     let looked = 0
-    for (const [name, key] of this.used) {
+    for (const key of this.used) {
       if (++looked % LOOKED_AT === 0) yield undefined
       if (!isBack(key)) continue
-      this.used.delete(name)
+      this.used.delete(key)
       const tokens = this.tell(key)
       if (tokens.some((each) => each > 0)) yield { key, tokens }
     }
@@ -118,13 +118,6 @@ export class Outage {
     this.used.clear()
     this.local?.close()
     for (const told of this.told ?? []) told?.close()
-  }
-
-  private use(key: Key): void {
-    const name = nameOf(key)
-    if (this.used.has(name)) return
-    if (this.used.size >= MOST_USED) this.used.delete(this.used.keys().next().value as string)
-    this.used.set(name, key)
   }
 
   /** What is to be told of a key; up to `most` tokens it counts as told from now on. */

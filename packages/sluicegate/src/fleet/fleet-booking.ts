@@ -10,12 +10,15 @@ export class FleetBooking implements FleetReservation {
   readonly waitMs: number
   readonly decision: Decision
   private readonly verbs: FleetVerbs
+  private readonly cameBack: () => void
   private booked: Booked | undefined
   private key: Key | undefined
   private last: Decision
 
-  constructor(verbs: FleetVerbs, booked: Booked | Decision) {
+  /** @param cameBack called when something of it was given back. */
+  constructor(verbs: FleetVerbs, booked: Booked | Decision, cameBack: () => void) {
     this.verbs = verbs
+    this.cameBack = cameBack
     const isBooked = 'decision' in booked
     this.decision = isBooked ? booked.decision : booked
     this.last = this.decision
@@ -29,12 +32,18 @@ export class FleetBooking implements FleetReservation {
     return this.once((booked) => {
       const { key, cost } = booked
       if (actualCost > cost) return this.verbs.penalize(key, actualCost - cost)
-      return actualCost < cost ? this.verbs.giveBack(booked, cost - actualCost) : this.verbs.peek(key, 1)
+      return actualCost < cost ? this.giveBack(booked, cost - actualCost) : this.verbs.peek(key, 1)
     })
   }
 
   cancel(): Promise<Decision> {
-    return this.once((booked) => this.verbs.giveBack(booked, booked.cost))
+    return this.once((booked) => this.giveBack(booked, booked.cost))
+  }
+
+  private async giveBack(booked: Booked, tokens: number): Promise<Decision> {
+    const decision = await this.verbs.giveBack(booked, tokens)
+    this.cameBack()
+    return decision
   }
 
   /** A second call changes nothing, and answers as `peek` does. What rejects may have been done, and is not done again. */

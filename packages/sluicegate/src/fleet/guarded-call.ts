@@ -60,8 +60,8 @@ export class GuardedCall<Answer> extends Expiring implements Recall {
   override expire(): void {
     this.isOver = true
     this.aborted = true
-    this.listener?.()
     this.outcome.timedOut(this)
+    this.listener?.()
   }
 
   addEventListener(_type: 'abort', listener: () => void): void {

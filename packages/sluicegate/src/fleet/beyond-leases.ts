@@ -2,7 +2,7 @@ import type { Clock, Ticker } from '../clock.js'
 import { tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
 import type { Asking } from '../lease/key-lease.js'
-import { CLOCK_DRIFT, goodForUs } from '../lease/leasing.js'
+import { goodForUs, surelyUs } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy.js'
 
@@ -22,6 +22,8 @@ export interface Beyond {
   isTogether(keys: readonly string[]): boolean
   /** Whether the store is not asked at all for now. */
   isOut(key: string): boolean
+  /** The store answered: too late for what it gave to be spent, or not. */
+  answered(isLate: boolean): void
   /** The store cannot be reached. */
   without(key: Key, cost: number): Decision
 }
@@ -51,7 +53,7 @@ export class BeyondLeases {
     this.policy = policy
     this.ticker = tickerOf(clock)
     this.leaseUs = leaseUs
-    this.goodUs = leaseUs - leaseUs / CLOCK_DRIFT
+    this.goodUs = surelyUs(leaseUs)
   }
 
   /** Waits for leases, and looks again whenever one has come. */
@@ -76,7 +78,10 @@ export class BeyondLeases {
       const decision = await this.calls.take(key, cost)
       const tookUs = this.ticker.read() - sentUs
       if (!decision.allowed || decision.source !== 'store' || tookUs <= goodForUs(this.policy, decision, this.leaseUs)) return decision
-      if (tookUs > this.goodUs) late++
+      if (tookUs > this.goodUs) {
+        late++
+        this.calls.answered(true)
+      }
     }
     return this.calls.without(key, cost)
   }

@@ -19,6 +19,8 @@ export interface FleetOptions {
 
 export const FLEET_OPTIONS: readonly (keyof FleetOptions)[] = ['outage', 'localShare', 'timeoutMs', 'maxKeys', 'hotKeys', 'maxWaiters']
 
+const LEASE_OPTIONS: ReadonlySet<string> = new Set(['horizonMs'])
+
 /** @throws {PolicyError} `OPTION_INVALID` */
 export function checkFleetOptions({ outage, localShare, timeoutMs, maxKeys, hotKeys, maxWaiters }: FleetOptions): void {
   checkOneOf('outage', outage, ['local', 'open', 'closed'])
@@ -30,13 +32,25 @@ export function checkFleetOptions({ outage, localShare, timeoutMs, maxKeys, hotK
 }
 
 /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
-export function checkOptionNames(options: unknown, known: ReadonlySet<string>, example: string): void {
+export function checkOptionNames(options: unknown, known: ReadonlySet<string>, example: string, within?: string): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new PolicyError('OPTION_INVALID', 'options', options, `must be an object such as ${example}`)
+    throw new PolicyError('OPTION_INVALID', within ?? 'options', options, `must be an object such as ${example}`)
   }
   for (const [name, value] of Object.entries(options)) {
-    if (!known.has(name)) throw new PolicyError('OPTION_UNKNOWN', name, value, `is not one of ${[...known].join(', ')}`)
+    const option = within === undefined ? name : `${within}.${name}`
+    if (!known.has(name)) throw new PolicyError('OPTION_UNKNOWN', option, value, `is not one of ${[...known].join(', ')}`)
   }
+}
+
+/**
+ * The option `lease`, as whoever leases or hands out takes it.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
+ */
+export function checkLease(lease: { readonly horizonMs?: number } | undefined): void {
+  if (lease === undefined) return
+  checkOptionNames(lease, LEASE_OPTIONS, '{ horizonMs: 50 }', 'lease')
+  checkWithin('lease.horizonMs', lease.horizonMs, 1, 10_000)
 }
 
 /** @throws {PolicyError} `OPTION_INVALID` */
@@ -46,7 +60,7 @@ export function checkOneOf(option: string, value: unknown, known: readonly strin
 }
 
 /** @throws {PolicyError} `OPTION_INVALID` */
-export function checkWithin(option: string, value: unknown, least: number, most: number): void {
+function checkWithin(option: string, value: unknown, least: number, most: number): void {
   if (value === undefined || (typeof value === 'number' && value >= least && value <= most)) return
   throw new PolicyError(
     'OPTION_INVALID',

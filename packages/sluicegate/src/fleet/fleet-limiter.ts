@@ -50,6 +50,8 @@ export interface FleetStats {
   readonly timeouts: number
   /** How often a server was given up for a while, after failures in a row. */
   readonly outages: number
+  /** Answers, of those that came in time to count, that took longer than a lease: what they gave could not be spent any more. */
+  readonly lateAnswers: number
   /** Tokens that callers got, from wherever. */
   readonly admittedTokens: number
   /**

@@ -15,6 +15,7 @@ export class StorePermit implements FleetPermit {
   readonly source: DecisionSource
   declare readonly parts?: readonly Decision[]
   #ask: AskAboutPermit | undefined
+  #released: () => void = () => undefined
 
   constructor({ allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }: Decision, ask?: AskAboutPermit) {
     this.allowed = allowed
@@ -28,10 +29,17 @@ export class StorePermit implements FleetPermit {
     this.#ask = allowed ? ask : undefined
   }
 
+  /** Calls `released` once the place is free again. */
+  onRelease(released: () => void): void {
+    this.#released = released
+  }
+
   async release(): Promise<boolean> {
     const ask = this.#ask
     this.#ask = undefined
-    return (await ask?.('release')) ?? false
+    const isReleased = (await ask?.('release')) ?? false
+    if (isReleased) this.#released()
+    return isReleased
   }
 
   async heartbeat(): Promise<boolean> {

@@ -3,7 +3,7 @@ import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import { combined } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
 import type { Asking, KeyLease } from '../lease/key-lease.js'
-import type { LeaseTable } from '../lease/lease-table.js'
+import type { HeldThen, LeaseTable } from '../lease/lease-table.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy.js'
 import { refusal } from '../refusal.js'
@@ -47,9 +47,13 @@ export class LeasedAllOf implements LeasedTakes {
     return this.decided(look, leases, keys, cost, nowUs) ?? this.later(look, key, keys, cost)
   }
 
-  forget(key: Key, keepsTokens = false): void {
+  forget(key: Key, held: HeldThen = 'given back'): void {
     const keys = keysFor(this.tables.length, key)
-    for (const [i, table] of this.tables.entries()) table.forget(keys[i] as string, keepsTokens)
+    for (const [i, table] of this.tables.entries()) table.forget(keys[i] as string, held)
+  }
+
+  close(): void {
+    for (const table of this.tables) table.close()
   }
 
   /** Undefined when there is no room for one of them. */
@@ -123,7 +127,7 @@ export class LeasedAllOf implements LeasedTakes {
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs) ?? []
     for (const [i, { allowed, source, retryAfterMs }] of (decision.parts ?? []).entries()) {
-      if (!allowed && source === 'store') leases[i]?.refuse(cost, nowUs + retryAfterMs * 1000)
+      if (!allowed && source === 'store') leases[i]?.refuse(cost, nowUs + retryAfterMs * 1000, nowUs)
     }
     return decision
   }

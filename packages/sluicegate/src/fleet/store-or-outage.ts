@@ -1,5 +1,5 @@
 import type { Decision } from '../decision.js'
-import { StoreError } from '../errors.js'
+import { isOutage } from '../errors.js'
 import type { Key } from '../limiter.js'
 import type { WaitRequest } from '../wait-request.js'
 import type { CallGuard } from './call-guard.js'
@@ -42,7 +42,7 @@ export class StoreOrOutage {
 
   unlessOut<Value>(answer: Promise<Value>, without: () => Value): Promise<Value> {
     return answer.catch((error) => {
-      if (error instanceof StoreError && error.code === 'OUTAGE') return without()
+      if (isOutage(error)) return without()
       throw error
     })
   }

@@ -4,6 +4,7 @@ import { settled } from 'sluicegate-testkit'
 import { PolicyError } from '../errors.js'
 import { manualClock, StoreError } from '../index.js'
 import { CallGuard } from './call-guard.js'
+import { KeyFault } from './key-fault.js'
 import type { Recall } from './recall.js'
 
 const OUT = { name: 'StoreError', code: 'OUTAGE' }
@@ -147,6 +148,33 @@ test('a refusal of whoever was asked is an answer', async () => {
   for (let i = 0; i < 5; i++) await assert.rejects(guard.guarded('a', refusal), { code: 'TABLE_FULL' })
   assert.equal(guard.pausedMs('a'), 0)
   assert.equal(guard.counts.answered, 5)
+})
+
+test('what cannot be decided about one key is an outage of it, and a sign of life', async () => {
+  const { guard, clock, events } = guardOver()
+  const fault = (): Promise<never> => Promise.reject(new KeyFault('WRONGTYPE', { cause: 7 }))
+  const told = { ...OUT, message: 'the store cannot decide about this key: WRONGTYPE', cause: 7 }
+  for (let i = 0; i < 5; i++) await assert.rejects(guard.guarded('a', fault), told)
+  assert.deepEqual([guard.pausedMs('a'), guard.counts.answered, guard.counts.failed], [0, 0, 5])
+  await fails(guard, 'a', 3)
+  clock.advance(100)
+  await assert.rejects(guard.guarded('a', fault), told)
+  assert.equal(await guard.guarded('a', async () => 1), 1)
+  assert.deepEqual(events, ['a is given up', 'a is back'])
+})
+
+test('who cannot say where a key belongs is told what he threw, and nobody is asked', async () => {
+  const mine = new PolicyError('OPTION_INVALID', 'hashTag', 'k', 'is wrong')
+  const throwing = (): never => {
+    throw mine
+  }
+  const guard = new CallGuard({ serverOf: throwing, slotOf: throwing }, manualClock(), 100)
+  let asked = 0
+  await assert.rejects(
+    guard.guarded('a', async () => asked++),
+    mine,
+  )
+  assert.equal(asked, 0)
 })
 
 test('256 calls that are cut off together cost one short pause', async () => {

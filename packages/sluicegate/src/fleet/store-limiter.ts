@@ -2,11 +2,11 @@ import { keysUnder } from '../all-of-keys.js'
 import { checkedCost, checkedTop } from '../arguments.js'
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { outages } from '../diagnostics.js'
 import type { Duration } from '../duration.js'
 import { StoreError } from '../errors.js'
 import type { HotKeys } from '../hot-keys.js'
-import { CLOCK_DRIFT } from '../lease/leasing.js'
+import type { HeldThen } from '../lease/lease-table.js'
+import { surelyUs } from '../lease/leasing.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy.js'
 import { ownKey, type WaitRequest } from '../wait-request.js'
@@ -14,11 +14,14 @@ import type { CallGuard } from './call-guard.js'
 import { FleetBooking } from './fleet-booking.js'
 import type { Awaitable, FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from './fleet-limiter.js'
 import type { Booked, FleetVerbs } from './fleet-verbs.js'
+import type { LateAnswers } from './late-answers.js'
 import type { LeasedTakes } from './leased-takes.js'
 import type { Outage } from './outage.js'
 import { OutageAccount } from './outage-account.js'
+import { outages } from './outage-events.js'
 import type { ShardLoads } from './shard-load.js'
 import { StoreOrOutage } from './store-or-outage.js'
+import { StorePermit } from './store-permit.js'
 import { StoreWaiting, type WaitingDesk } from './store-waiting.js'
 import { ToldDecisions } from './told-decisions.js'
 
@@ -27,6 +30,8 @@ export interface StoreLimiterParts {
   readonly policy: Policy
   /** Through which all of `verbs` and `leases` ask. */
   readonly store: CallGuard
+  /** Of all that was asked of it for leases. */
+  readonly late: LateAnswers
   readonly verbs: FleetVerbs
   readonly outage: Outage
   /** Undefined where nothing is leased. */
@@ -96,13 +101,13 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
     const booked = await this.calls.unlessOut<Booked | Decision>(verbs.book(own, tokens, Number.POSITIVE_INFINITY), () =>
       this.calls.without(own, tokens),
     )
-    const booking = new FleetBooking(verbs, booked)
+    const booking = new FleetBooking(verbs, booked, () => this.waiting.released(own))
     this.decisions.tell(own, tokens, { ...booking.decision, allowed: booking.allowed })
     return booking
   }
 
   refund(key: Key, tokens: number): Promise<Decision> {
-    return this.changed(key, (verbs) => verbs.refund(key, tokens), true)
+    return this.changed(key, (verbs) => verbs.refund(key, tokens), 'kept')
   }
 
   penalize(key: Key, tokens: number): Promise<Decision> {
@@ -114,7 +119,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
   }
 
   reset(key: Key): Promise<Decision> {
-    return this.changed(key, (verbs) => verbs.reset(key))
+    return this.changed(key, (verbs) => verbs.reset(key), 'dropped')
   }
 
   key(key: Key): FleetBoundKey {
@@ -131,7 +136,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
 
   stats(): FleetStats {
     this.checkOpen()
-    const { store, leases, outage } = this.parts
+    const { store, late, leases, outage } = this.parts
     return {
       storeCalls: store.counts.answered,
       storeFailures: store.counts.failed,
@@ -139,6 +144,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
       outageDecisions: outage.decisions,
       timeouts: store.counts.timedOut,
       outages: store.counts.givenUp,
+      lateAnswers: late.count,
       admittedTokens: this.decisions.admittedTokens,
       chargedTokens: Math.round(store.counts.charged),
       outageTokens: this.decisions.outageTokens,
@@ -160,6 +166,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
   close(): void {
     this.isClosed = true
     this.waiting.close()
+    this.parts.leases?.close()
     this.account.close()
     this.parts.outage.close()
   }
@@ -177,12 +184,13 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
   async answer(booked: Booked, sinceMs: number): Promise<Decision | undefined> {
     const { verbs, leases, leaseUs } = this.parts
     // A process that was stopped has slept too long: its token is void, as a leased one would be.
-    if (leases !== undefined && sinceMs * 1000 > booked.waitUs + leaseUs - leaseUs / CLOCK_DRIFT) return undefined
+    if (leases !== undefined && sinceMs * 1000 > booked.waitUs + surelyUs(leaseUs)) return undefined
     return verbs.answer(booked)
   }
 
-  giveBack(booked: Booked): Promise<Decision> {
-    return this.parts.verbs.giveBack(booked, booked.cost)
+  giveBack(booked: Booked): void {
+    const { store, verbs } = this.parts
+    store.giveBacks.collect(booked.key, booked.order, () => verbs.giveBack(booked, booked.cost))
   }
 
   refuse(decision: Decision): Decision {
@@ -198,17 +206,20 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
     return this.decisions.tell(key, cost, verbs.refuse(await this.calls.peek(key, cost)))
   }
 
-  private async changed(key: Key, verb: (verbs: FleetVerbs) => Promise<Decision>, keepsTokens = false): Promise<Decision> {
+  private async changed(key: Key, verb: (verbs: FleetVerbs) => Promise<Decision>, held?: HeldThen): Promise<Decision> {
     this.checkOpen()
     const { leases, verbs } = this.parts
     const decision = await verb(verbs)
-    leases?.forget(key, keepsTokens)
+    leases?.forget(key, held)
     this.waiting.released(key)
     return decision
   }
 
   protected toldLater(key: Key, cost: number, answer: Promise<Decision>): Promise<Decision> {
-    return answer.then((decision) => this.decisions.tell(key, cost, decision))
+    return answer.then((decision) => {
+      if (decision instanceof StorePermit) decision.onRelease(() => this.waiting.released(key))
+      return this.decisions.tell(key, cost, decision)
+    })
   }
 
   private tellOutage(server: string | undefined, isOut: boolean): void {

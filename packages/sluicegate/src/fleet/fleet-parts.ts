@@ -1,5 +1,5 @@
 import { checkedPolicy } from '../checked-policy.js'
-import type { Clock } from '../clock.js'
+import { type Clock, tickerOf } from '../clock.js'
 import { PolicyError } from '../errors.js'
 import type { Authority } from '../lease/authority.js'
 import { LeaseTable } from '../lease/lease-table.js'
@@ -10,6 +10,7 @@ import type { Beyond } from './beyond-leases.js'
 import type { CallGuard } from './call-guard.js'
 import type { FleetOptions } from './fleet-options.js'
 import type { FleetVerbs } from './fleet-verbs.js'
+import type { LateAnswers } from './late-answers.js'
 import { LeasedAllOf } from './leased-all-of.js'
 import { type LeasedTakes, SingleLeasedTakes } from './leased-takes.js'
 import { Outage } from './outage.js'
@@ -18,6 +19,7 @@ import type { StoreLimiter, StoreLimiterParts } from './store-limiter.js'
 /** Who holds the true state of a policy, and how it is asked: the two ports of a limiter, both behind one guard. */
 export interface FleetPorts {
   readonly guard: CallGuard
+  readonly late: LateAnswers
   /** Whether one call can charge keys together. */
   isTogether(keys: readonly string[]): boolean
   /**
@@ -50,11 +52,14 @@ export function partsOver(
   const policies = policy.policies ?? [policy]
   // Of several policies all are leased, or none.
   const leaseUs = Math.min(...policies.map(lengthUs))
+  const ticker = tickerOf(clock)
+  const answered = (isLate: boolean): void => ports.late.answered(isLate, ticker.read(), leaseUs)
   const beyond: Beyond = {
     take: (key, cost) => limiter().calls.take(key, cost),
     peek: (key, cost) => limiter().calls.peek(key, cost),
     isTogether: (keys) => ports.isTogether(keys),
     isOut: (key) => guard.pausedMs(key) > 0,
+    answered,
     without: (key, cost) => limiter().calls.without(key, cost),
   }
   const charged = (tokens: number): void => {
@@ -63,7 +68,7 @@ export function partsOver(
   const leasesOf = (): LeasedTakes => {
     const authorities = ports.authoritiesOf(policy, leaseUs)
     const tables = policies.map(
-      (part, i) => new LeaseTable({ policy: part, authority: authorities[i] as Authority, clock, horizonMs, maxKeys, charged }),
+      (part, i) => new LeaseTable({ policy: part, authority: authorities[i] as Authority, clock, horizonMs, maxKeys, charged, answered }),
     )
     if (policy.policies === undefined) return new SingleLeasedTakes(tables[0] as LeaseTable, beyond, clock)
     return new LeasedAllOf(policy, tables, beyond, clock)
@@ -79,6 +84,7 @@ export function partsOver(
   return {
     policy,
     store: guard,
+    late: ports.late,
     verbs: ports.verbsOf(policy, lengthUs, leases),
     outage: without,
     leases,

@@ -1,0 +1,45 @@
+/** A process that was stopped finds all answers late that came meanwhile: that says nothing of the store, unless it goes on for so many leases. */
+const LATE_LEASES = 10
+const LATE_IN_A_ROW = 3
+
+/** Whether this process was told. */
+let isTold = false
+
+type Warn = (message: string) => void
+
+/**
+ * Answers that came too late for what they gave to be spent. When several in a row do, a network is slower than a lease is long: the process is
+ * warned of it, once.
+ */
+export class LateAnswers {
+  count = 0
+  private inARow = 0
+  private sinceUs = 0
+  private readonly mend: string
+  private readonly warn: Warn
+
+  /** @param mend what to do about it. */
+  constructor(mend: string, warn: Warn = warnOnce) {
+    this.mend = mend
+    this.warn = warn
+  }
+
+  /** @param leaseUs the length of a lease. */
+  answered(isLate: boolean, nowUs: number, leaseUs: number): void {
+    this.inARow = isLate ? this.inARow + 1 : 0
+    if (!isLate) return
+    if (this.inARow === 1) this.sinceUs = nowUs
+    this.count++
+    if (this.inARow < LATE_IN_A_ROW || nowUs - this.sinceUs < LATE_LEASES * leaseUs) return
+    this.inARow = 0
+    this.warn(
+      `answers take longer than a lease of ${leaseUs / 1000} ms, so that nothing they give can be spent: ${this.mend}; see docs/outages.md`,
+    )
+  }
+}
+
+function warnOnce(message: string): void {
+  if (isTold) return
+  isTold = true
+  globalThis.process?.emitWarning?.(message, { type: 'SluicegateWarning', code: 'SLUICEGATE_SLOW_STORE' })
+}

@@ -1,0 +1,47 @@
+import { nameOf } from '../key-name.js'
+import type { Key } from '../limiter.js'
+
+/** Keys, each once, in the order in which they came; beyond a number the oldest make room. */
+export class UsedKeys {
+  private readonly most: number
+  private readonly keys = new Map<string, Key>()
+  /** Stands behind the last one that made room. To begin anew for each would walk over all that went before, which a map still has. */
+  private oldest = this.keys.keys()
+
+  constructor(most: number) {
+    this.most = most
+  }
+
+  get size(): number {
+    return this.keys.size
+  }
+
+  add(key: Key): void {
+    const name = nameOf(key)
+    if (this.keys.has(name)) return
+    if (this.keys.size >= this.most) this.makeRoom()
+    this.keys.set(name, key)
+  }
+
+  delete(key: Key): void {
+    this.keys.delete(nameOf(key))
+  }
+
+  clear(): void {
+    this.keys.clear()
+  }
+
+  [Symbol.iterator](): Iterator<Key> {
+    return this.keys.values()
+  }
+
+  private makeRoom(): void {
+    let next = this.oldest.next()
+    if (next.done === true) {
+      // An iterator that came to the end stays there.
+      this.oldest = this.keys.keys()
+      next = this.oldest.next()
+    }
+    if (next.done !== true) this.keys.delete(next.value)
+  }
+}

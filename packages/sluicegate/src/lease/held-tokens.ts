@@ -1,0 +1,144 @@
+import type { Grant } from './authority.js'
+import { Batch } from './batch.js'
+
+/** A wait is told in whole milliseconds: who comes back does so up to one later than was foreseen. */
+export const TOLD_US = 1000
+
+/** Tokens of a grant that were not spent and never will be. */
+export interface Unspent {
+  readonly id: number
+  readonly tokens: number
+}
+
+/** The tokens of one key that are here, of several grants: spent from the oldest on. */
+export class HeldTokens {
+  private readonly batches: Batch[] = []
+  /** Tokens that may be spent, and those that may be now or later, before a time from which they are to be counted anew. */
+  private ready = 0
+  private tokens = 0
+  private countedUntilUs = Number.NEGATIVE_INFINITY
+  private unspent: Unspent[] = []
+
+  /** Tokens that may be spent now or later, at the time last asked about. */
+  get left(): number {
+    return this.tokens
+  }
+
+  /** When the oldest of them end; `Infinity` when there are none. */
+  get untilUs(): number {
+    return this.batches[0]?.untilUs ?? Number.POSITIVE_INFINITY
+  }
+
+  add(grant: Grant, sentUs: number, arrivedUs: number): void {
+    if (grant.ready + grant.later > 0) this.batches.push(new Batch(grant, sentUs, arrivedUs))
+    this.countedUntilUs = Number.NEGATIVE_INFINITY
+  }
+
+  /** Tokens that may be spent at a time. */
+  readyAt(nowUs: number): number {
+    if (nowUs >= this.countedUntilUs) this.count(nowUs)
+    return this.ready
+  }
+
+  /** Spends so many, if they are ready. */
+  spend(nowUs: number, cost: number): boolean {
+    if (this.readyAt(nowUs) < cost) return false
+    this.ready -= cost
+    this.tokens -= cost
+    this.drop(cost)
+    return true
+  }
+
+  /** Makes all of it void, to be given back. */
+  end(): void {
+    for (const batch of this.batches) {
+      batch.end()
+      this.note(batch)
+    }
+    this.clear()
+  }
+
+  /** Makes all of it void, and what was to be given back is not. */
+  drain(): void {
+    this.unspent = []
+    this.clear()
+  }
+
+  /** What ended without being spent since that was asked last, as far as it can be given back. */
+  takeUnspent(): readonly Unspent[] {
+    const { unspent } = this
+    if (unspent.length > 0) this.unspent = []
+    return unspent
+  }
+
+  /** When the first of what can be given back ends; `Infinity` when there is none. */
+  get backUs(): number {
+    let us = Number.POSITIVE_INFINITY
+    for (const batch of this.batches) if (batch.id !== undefined) us = Math.min(us, batch.untilUs)
+    return us
+  }
+
+  /** When what is held is enough for a cost, without those that would be void by then; `Infinity` when it never is. */
+  heldUntil(cost: number): number {
+    const { batches } = this
+    for (let first = 0; first < batches.length; first++) {
+      const fromUs = this.heldFrom(first, cost)
+      if (fromUs === Number.POSITIVE_INFINITY || (batches[first] as Batch).untilUs > fromUs + TOLD_US) return fromUs
+    }
+    return Number.POSITIVE_INFINITY
+  }
+
+  private heldFrom(first: number, cost: number): number {
+    let missing = cost
+    let fromUs = 0
+    for (let i = first; i < this.batches.length; i++) {
+      const batch = this.batches[i] as Batch
+      const tokens = Math.min(missing, batch.left)
+      if (tokens > 0) fromUs = Math.max(fromUs, batch.readyFrom(tokens))
+      missing -= tokens
+      if (missing === 0) return fromUs
+    }
+    return Number.POSITIVE_INFINITY
+  }
+
+  private count(nowUs: number): void {
+    const { batches } = this
+    let ready = 0
+    let left = 0
+    let untilUs = Number.POSITIVE_INFINITY
+    for (let i = 0; i < batches.length; i++) {
+      const batch = batches[i] as Batch
+      ready += batch.readyAt(nowUs)
+      this.note(batch)
+      if (batch.left === 0) batches.splice(i--, 1)
+      left += batch.left
+      untilUs = Math.min(untilUs, batch.untilChangeUs)
+    }
+    this.ready = ready
+    this.tokens = left
+    this.countedUntilUs = untilUs
+  }
+
+  private note(batch: Batch): void {
+    const tokens = batch.takeEnded()
+    if (tokens > 0 && batch.id !== undefined) this.unspent.push({ id: batch.id, tokens })
+  }
+
+  /** From the oldest lease on; those that are used up are not kept. */
+  private drop(cost: number): void {
+    const { batches } = this
+    let missing = cost
+    for (let i = 0; missing > 0; i++) {
+      const batch = batches[i] as Batch
+      const tokens = Math.min(missing, batch.ready)
+      batch.drop(tokens)
+      missing -= tokens
+      if (batch.left === 0) batches.splice(i--, 1)
+    }
+  }
+
+  private clear(): void {
+    this.batches.length = 0
+    this.countedUntilUs = Number.NEGATIVE_INFINITY
+  }
+}

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { serveLimiter } from '../cluster/serve-limiter.js'
+import { tokenBucket } from '../rate-policy.js'
+import { limiterOver, type RedisLimiterOptions } from './create-redis-limiter.js'
+
+const POLICY = tokenBucket({ limit: 100, window: '1s', name: 'p' })
+
+for (const [lease, code, option] of [
+  [{ horizon: 20 }, 'OPTION_UNKNOWN', 'lease.horizon'],
+  [{ horizonMS: 20 }, 'OPTION_UNKNOWN', 'lease.horizonMS'],
+  [{ horizonMs: 0 }, 'OPTION_INVALID', 'lease.horizonMs'],
+  [5, 'OPTION_INVALID', 'lease'],
+  [null, 'OPTION_INVALID', 'lease'],
+  ['x', 'OPTION_INVALID', 'lease'],
+  [[50], 'OPTION_INVALID', 'lease'],
+] as const) {
+  test(`lease: ${JSON.stringify(lease)} is refused, by those who lease and those who hand out`, () => {
+    const options = { lease } as unknown as Omit<RedisLimiterOptions, 'client'>
+    assert.throws(() => limiterOver(undefined as never, POLICY, options), { code, option })
+    assert.throws(() => serveLimiter(POLICY, options as never), { code, option })
+  })
+}

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { RedisCluster, RedisProcess } from 'sluicegate-testkit'
+import { concurrency } from '../concurrency-policy.js'
+import { PolicyError } from '../errors.js'
+import type { OutageMode } from '../fleet/outage.js'
+import type { Policy } from '../policy.js'
+import { tokenBucket } from '../rate-policy.js'
+import { CLUSTER_CLIENTS, SERVER_CLIENTS } from '../testing/redis-clients.js'
+import { fixedWindow, slidingLog, slidingWindow } from '../window-policy.js'
+import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
+
+// What is wrong with one key is no outage of the others.
+
+const RATE = tokenBucket({ limit: 100, window: '1d', name: 'p' })
+const POLICIES: readonly Policy[] = [
+  RATE,
+  fixedWindow({ limit: 100, window: '1d', name: 'p' }),
+  slidingWindow({ limit: 100, window: '1d', name: 'p' }),
+  slidingLog({ limit: 100, window: '1d', name: 'p' }),
+  concurrency({ limit: 100, ttl: '1d', name: 'p' }),
+]
+const KINDS = SERVER_CLIENTS.filter(({ name, library }) => name === library)
+const MODES = ['exact', 'leased'] as const
+const NO_HASTE = { timeoutMs: 60_000 }
+const MINE = new TypeError('mine')
+
+let server: RedisProcess
+before(async () => {
+  server = await RedisProcess.start()
+})
+after(() => server.stop())
+
+/** Without a tag for some keys, as a caller's function may be. */
+function tagOf(key: string): string {
+  if (key === 'bad') throw MINE
+  return key
+}
+
+function modesOf({ algorithm }: Policy): readonly (typeof MODES)[number][] {
+  return algorithm === 'concurrency' ? ['exact'] : MODES
+}
+
+const INVALID = (error: unknown): boolean =>
+  error instanceof PolicyError && error.code === 'OPTION_INVALID' && error.option === 'hashTag' && error.cause === MINE
+
+async function throwsInTag(client: RedisLimiterOptions['client'], mode: (typeof MODES)[number]): Promise<void> {
+  const limiter = createRedisLimiter(RATE, { client, mode, outage: 'open', hashTag: tagOf, prefix: `tag ${mode}`, ...NO_HASTE })
+  const verbs = [
+    async () => limiter.take('bad'),
+    async () => limiter.peek('bad'),
+    () => limiter.wait('bad'),
+    () => limiter.reserve('bad', 1),
+    () => limiter.refund('bad', 1),
+    () => limiter.penalize('bad', 1),
+    () => limiter.block('bad', 5),
+    () => limiter.reset('bad'),
+  ]
+  for (const verb of verbs) for (let i = 0; i < 4; i++) await assert.rejects(verb(), INVALID)
+  const { storeCalls, storeFailures, outageDecisions, outages } = limiter.stats()
+  assert.deepEqual([storeCalls, storeFailures, outageDecisions, outages], [0, 0, 0, 0])
+  assert.notEqual((await limiter.take('good')).source, 'outage')
+  limiter.close()
+}
+
+for (const mode of MODES) {
+  test(`${mode}: a hashTag function that throws is misuse, told to its caller; nobody is asked`, async () => {
+    await using open = await (KINDS[0] as (typeof KINDS)[0]).open([server])
+    await throwsInTag(open.client, mode)
+  })
+}
+
+test('so it is on a cluster, where the tag is asked for before anything else', async () => {
+  const cluster = await RedisCluster.start()
+  try {
+    await using open = await (CLUSTER_CLIENTS[0] as (typeof CLUSTER_CLIENTS)[0]).open(cluster.nodes)
+    for (const mode of MODES) await throwsInTag(open.client, mode)
+  } finally {
+    await cluster.stop()
+  }
+})
+
+for (const kind of KINDS) {
+  for (const policy of POLICIES) {
+    for (const mode of modesOf(policy)) {
+      test(`${kind.name}, ${policy.algorithm}, ${mode}: a name under which something else is kept is an outage of that key alone`, async () => {
+        await using open = await kind.open([server])
+        const limiter = createRedisLimiter(policy, { client: open.client, mode, outage: 'open', prefix: 'type', ...NO_HASTE })
+        const form = policy === RATE ? 'rate' : policy.algorithm
+        await server.ask('SADD', `type:${form}:p:{bad}`, 'x')
+        for (let i = 0; i < 5; i++) {
+          assert.deepEqual(source(await limiter.take('bad')), ['outage', true])
+          assert.deepEqual(source(await limiter.peek('bad')), ['outage', true])
+          assert.notEqual((await limiter.take(`good ${i}`)).source, 'outage')
+        }
+        for (const verb of [limiter.block, limiter.penalize, limiter.refund]) {
+          await assert.rejects(verb.call(limiter, 'bad', 5), { name: 'StoreError', code: 'OUTAGE', message: /this key: WRONGTYPE/ })
+        }
+        assert.deepEqual([limiter.stats().outages, limiter.stats().timeouts], [0, 0])
+        assert.ok(limiter.stats().storeFailures >= 13)
+        limiter.close()
+        await server.ask('FLUSHALL')
+      })
+    }
+  }
+
+  test(`${kind.name}: garbage in a value that a script trips over is an outage of that key alone, decided by mode`, async () => {
+    await using open = await kind.open([server])
+    await server.ask('SET', 'garbage:rate:p:{bad}', '1 2;not numbers')
+    for (const [outage, allowed] of [
+      ['local', true],
+      ['open', true],
+      ['closed', false],
+    ] as const satisfies readonly (readonly [OutageMode, boolean])[]) {
+      const limiter = createRedisLimiter(RATE, { client: open.client, mode: 'exact', outage, prefix: 'garbage', ...NO_HASTE })
+      for (let i = 0; i < 5; i++) assert.deepEqual(source(await limiter.take('bad')), ['outage', allowed])
+      assert.equal((await limiter.take('good')).source, 'store')
+      await assert.rejects(limiter.block('bad', 5), { code: 'OUTAGE', message: /this key: .*user_script/ })
+      assert.equal(limiter.stats().outages, 0)
+      limiter.close()
+    }
+  })
+}
+
+function source({ source, allowed }: { readonly source: string; readonly allowed: boolean }): readonly unknown[] {
+  return [source, allowed]
+}
