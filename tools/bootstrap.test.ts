@@ -40,7 +40,7 @@ test('a choice without tests is refused, instead of passing with none', async ()
 test('an unknown task is one line and a failure', () => {
   const { status, stderr } = spawnSync(process.execPath, [BOOTSTRAP, 'tset'], { encoding: 'utf8' })
   assert.equal(status, 1)
-  assert.equal(stderr.trim(), 'no task "tset"; there are build, start, test, prove, bench, bench:redis, chaos, check')
+  assert.equal(stderr.trim(), 'no task "tset"; there are build, start, test, prove, bench, bench:redis, bench:edge, chaos, check')
 })
 
 test('tests name the packages that they need, and no others', async () => {

@@ -37,11 +37,15 @@ const ADAPTER = /^packages\/sluicegate\/src\/(express|fastify|fetch|hono|koa|nes
 /** The name of the adapter that a file belongs to. */
 const adapterOf = (file: string): string | undefined => file.match(ADAPTER)?.[1]
 
-/** The framework that a file adapts to. */
-const frameworkOf = (file: string): string | undefined => FRAMEWORKS[adapterOf(file) as keyof typeof FRAMEWORKS]
-
 /** Whether a file stands in a folder of the library. */
 const isOf = (file: string, folder: string): boolean => file.startsWith(`packages/sluicegate/src/${folder}/`)
+
+/** The framework that a file adapts to. */
+const frameworkOf = (file: string): string | undefined =>
+  isOf(file, 'moving-over/express-rate-limit') ? FRAMEWORKS.express : FRAMEWORKS[adapterOf(file) as keyof typeof FRAMEWORKS]
+
+/** The library that a file stands in for, where it is not there for several. */
+const stoodInFor = (file: string): string | undefined => file.match(/^packages\/sluicegate\/src\/moving-over\/([^/]+)\//)?.[1]
 
 /** Modules of the library that hold plain data. */
 const PLAIN_DATA = [
@@ -112,6 +116,25 @@ export const BOUNDARIES: readonly Boundary[] = [
     files: publishedOf('(sluicegate|server)'),
     allows: ({ from, target }) =>
       !target.startsWith('packages/sluicegate/src/outbound/') || from.startsWith('packages/sluicegate/src/outbound/'),
+  },
+  {
+    why: 'what stands in for another library knows limiters, and of the edge what adapters know; only one of the two knows a store',
+    files: sourcesOf('packages/sluicegate/src/moving-over'),
+    allows: (edge) =>
+      edge.typeOnly ||
+      !isRelative(edge) ||
+      leadsTo(edge, /\/src\/((edge|headers|keys|moving-over(\/[^/]*)?)\/)?[^/]*\.ts$/) ||
+      (isOf(edge.from, 'moving-over/rate-limiter-flexible') && leadsTo(edge, /\/redis\/create-redis-limiter\.ts$/)),
+  },
+  {
+    why: 'what stands in for one library knows nothing of another',
+    files: sourcesOf('packages/sluicegate/src/moving-over'),
+    allows: ({ from, target }) => [undefined, stoodInFor(from)].includes(stoodInFor(target)),
+  },
+  {
+    why: 'who moves over stands at the very edge: nobody imports what is there for it',
+    files: publishedOf('(sluicegate|server)'),
+    allows: ({ from, target }) => !isOf(target, 'moving-over') || isOf(from, 'moving-over'),
   },
   {
     why: 'a fleet is a limiter over ports: leases know no fleet, and neither knows who implements its ports',

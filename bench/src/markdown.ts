@@ -2,6 +2,9 @@ import type { Answer, Verdict } from './question.js'
 import { answerRows, figure, spread } from './report.js'
 import type { Results } from './results.js'
 
+/** Those in JavaScript that are asked in the process. */
+const RIVALS = ['express-rate-limit', 'limiter', 'rate-limiter-flexible']
+
 /** The parts of the document that come out of a run, by the names of their places in it. */
 export function markdownParts(results: Results): ReadonlyMap<string, string> {
   const parts = new Map([
@@ -24,7 +27,6 @@ export function filled(document: string, parts: ReadonlyMap<string, string>): st
 }
 
 function machineTable({ startedAt, machine, rivals, effort, loadBefore, loadAfter }: Results): string {
-  const versions = Object.entries(rivals).filter(([name]) => name !== 'echarts')
   return table(
     ['', ''],
     [
@@ -32,7 +34,7 @@ function machineTable({ startedAt, machine, rivals, effort, loadBefore, loadAfte
       ['system', `${machine.os}, ${machine.kernel}`],
       ['Node', machine.node],
       ['Go', machine.go],
-      ['rivals', versions.map(([name, version]) => `${name} ${version}`).join(', ')],
+      ['rivals', RIVALS.map((name) => `${name} ${rivals[name]}`).join(', ')],
       [
         'run',
         `${startedAt.slice(0, 16).replace('T', ' ')} UTC, ${effort.rounds} repeats of ${effort.repeatMs} ms in ${effort.lives} processes each`,

@@ -1,9 +1,12 @@
 // node bench/dist/publish.js RESULTS.json [MORE.json ...]: fills the tables of docs/benchmarks.md and draws its plots. The first is
 // a run with --sweeps; questions that were asked again, or for the first time, come from the later ones. The results of a study
-// fill docs/sliding-window-accuracy.md, those of bench:redis docs/benchmarks-redis.md, alone or beside the others.
+// fill docs/sliding-window-accuracy.md, those of bench:redis docs/benchmarks-redis.md, and those of
+// bench:edge docs/benchmarks-edge.md, alone or beside the others.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { chartSvg } from './chart.js'
+import { edgeMarkdownParts } from './edge/edge-markdown.js'
+import type { EdgeResults } from './edge/edge-results.js'
 import { filled, markdownParts } from './markdown.js'
 import { overKeys, overWorkers } from './plots.js'
 import { fleetMarkdownParts } from './redis/fleet-markdown.js'
@@ -17,7 +20,9 @@ const DOCS = fileURLToPath(new URL('../../docs/', import.meta.url))
 
 type StudyFindings = { readonly study: string }
 
-const files = process.argv.slice(2).map((file) => JSON.parse(readFileSync(file, 'utf8')) as Results | FleetResults | StudyFindings)
+const files = process.argv
+  .slice(2)
+  .map((file) => JSON.parse(readFileSync(file, 'utf8')) as Results | FleetResults | EdgeResults | StudyFindings)
 const [first, ...more] = files.filter((file): file is Results => !('study' in file || 'kind' in file))
 if (files.length === 0) {
   console.error('usage: node bench/dist/publish.js RESULTS.json [MORE.json ...]')
@@ -27,7 +32,9 @@ mkdirSync(`${DOCS}plots`, { recursive: true })
 if (first !== undefined) publishRun(more.reduce(askedAgain, first))
 for (const file of files) {
   if ('study' in file) publishStudy(file)
-  if ('kind' in file) publishFleet(file)
+  if (!('kind' in file)) continue
+  if (file.kind === 'redis') publishFleet(file)
+  else fill('benchmarks-edge.md', edgeMarkdownParts(file))
 }
 
 function publishRun(results: Results): void {

@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { chosenNames } from '../chosen-names.js'
 import { load, machine } from '../machine.js'
 import { verdictsText } from '../report.js'
 import { installRivals, rivalVersions } from '../rivals.js'
@@ -44,8 +45,8 @@ if (values.help) console.log(USAGE)
 else await run()
 
 async function run(): Promise<void> {
-  const contenders = chosen<FleetContenderName>('contender', values.only, FLEET_CONTENDER_NAMES)
-  const topologies = chosen<Topology>('topology', values.topology, TOPOLOGIES)
+  const contenders = chosenNames<FleetContenderName>('contender', values.only, FLEET_CONTENDER_NAMES, USAGE)
+  const topologies = chosenNames<Topology>('topology', values.topology, TOPOLOGIES, USAGE)
   installRivals()
   const effort = values.quick ? QUICK : FULL
   const folder = `${RESULTS}${values.quick ? 'local/redis' : 'redis'}`
@@ -82,11 +83,4 @@ async function run(): Promise<void> {
   if (verdicts.length > 0) console.log(verdictsText(verdicts))
   writeFileSync(`${folder}.json`, `${JSON.stringify(results)}\n`)
   console.log(`\nwritten to ${folder}.json`)
-}
-
-function chosen<Name extends string>(what: string, wanted: readonly string[], all: readonly Name[]): readonly Name[] {
-  const unknown = wanted.filter((name) => !all.includes(name as Name))
-  if (unknown.length === 0) return wanted.length > 0 ? all.filter((name) => wanted.includes(name)) : all
-  console.error(`no ${what} ${unknown.join(', ')}\n\n${USAGE}`)
-  process.exit(2)
 }

@@ -45,28 +45,35 @@ export function rateLimit<ExpressRequest extends RequestLike = Request>(
     if (isGone(request, response)) return
     let outcome: Outcome | Promise<Outcome>
     try {
-      outcome = gatekeeper.decide(factsOf(request), request)
+      outcome = gatekeeper.decide(new ExpressFacts(request), request)
     } catch (error) {
       next(error)
       return
     }
-    if (isPromise(outcome)) outcome.then((later) => follow(later, request, response, next), next)
-    else follow(outcome, request, response, next)
+    if (isPromise(outcome)) outcome.then((later) => follow(later, request, response) && !isGone(request, response) && next(), next)
+    else if (follow(outcome, request, response)) next()
   }
 }
 
-function factsOf(request: RequestLike): NodeFacts {
-  // Of a mounted router only the address is known, in which clients may choose parts, and not the pattern.
-  const route = request.route?.path
-  return new NodeFacts(request, request.originalUrl, typeof route === 'string' ? route : undefined)
+class ExpressFacts extends NodeFacts<RequestLike> {
+  protected get url(): string {
+    return this.raw.originalUrl
+  }
+
+  get route(): string | undefined {
+    // Of a mounted router only the address is known, in which clients may choose parts, and not the pattern.
+    const route = this.raw.route?.path
+    return typeof route === 'string' ? route : undefined
+  }
 }
 
-function follow(outcome: Outcome, request: NodeRequest, response: NodeResponse, next: () => void): void {
+/** Whether the request goes on. */
+function follow(outcome: Outcome, request: NodeRequest, response: NodeResponse): boolean {
   if (!outcome.passes) {
     sendAnswer(response, outcome)
-    return
+    return false
   }
   setHeaders(response, outcome.headers)
   if (outcome.settle !== undefined) settleAtEnd(request, response, outcome.settle)
-  if (!isGone(request, response)) next()
+  return true
 }

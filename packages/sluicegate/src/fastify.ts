@@ -76,6 +76,23 @@ export function rateLimit(argument: LimitArgument<FastifyRequest> | RateLimitOpt
   })
 }
 
+class FastifyFacts extends NodeFacts {
+  private readonly request: FastifyRequest
+
+  constructor(request: FastifyRequest) {
+    super(request.raw)
+    this.request = request
+  }
+
+  protected get url(): string {
+    return this.request.originalUrl
+  }
+
+  get route(): string | undefined {
+    return this.request.routeOptions.url
+  }
+}
+
 function hookOf(keeper: Gatekeeper<FastifyRequest>): RateLimitHook {
   return (request, reply, done) => limit(keeper, request, reply, done)
 }
@@ -87,7 +104,7 @@ function limit(keeper: Gatekeeper<FastifyRequest>, request: FastifyRequest, repl
   }
   let outcome: Outcome | Promise<Outcome>
   try {
-    outcome = keeper.decide(new NodeFacts(request.raw, request.originalUrl, request.routeOptions.url), request)
+    outcome = keeper.decide(new FastifyFacts(request), request)
   } catch (error) {
     done(error as Error)
     return

@@ -28,7 +28,7 @@ export function rateLimit(argument: LimitArgument<Context>): Middleware {
   return async (context, next) => {
     const { req, res } = context
     if (isGone(req, res)) return
-    const outcome = await gatekeeper.decide(new NodeFacts(req, context.originalUrl, routeOf(context)), context)
+    const outcome = await gatekeeper.decide(new KoaFacts(context), context)
     const { headers } = outcome
     if (!outcome.passes) {
       if (res.headersSent) return
@@ -60,8 +60,21 @@ function keepHeaders(error: Error & { headers?: unknown }, headers: readonly Hea
     Reflect.set(error, 'headers', { ...Object.fromEntries(headers), ...(error.headers as object | undefined) })
 }
 
-/** The pattern, as @koa/router notes it. */
-function routeOf(context: Context & { _matchedRoute?: unknown }): string | undefined {
-  const { _matchedRoute: route } = context
-  return typeof route === 'string' ? route : undefined
+class KoaFacts extends NodeFacts {
+  private readonly context: Context & { readonly _matchedRoute?: unknown }
+
+  constructor(context: Context) {
+    super(context.req)
+    this.context = context
+  }
+
+  protected get url(): string {
+    return this.context.originalUrl
+  }
+
+  /** The pattern, as @koa/router notes it. */
+  get route(): string | undefined {
+    const { _matchedRoute: route } = this.context
+    return typeof route === 'string' ? route : undefined
+  }
 }

@@ -4,7 +4,7 @@ import type { HeaderPair } from '../headers/header-pair.js'
 import { HeaderWriter } from '../headers/header-writer.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Key } from '../limiter.js'
-import type { Asked } from './asked.js'
+import { Asked } from './asked.js'
 import { type Awaitable, chained, isPromise, together } from './awaitable.js'
 import { countsOf } from './counted.js'
 import { type Denial, type DenialKind, denialOf } from './denial.js'
@@ -70,7 +70,8 @@ export class Gatekeeper<Request> {
    * they give no key or no cost.
    */
   decide(facts: RequestFacts, request: Request): Awaitable<Outcome> {
-    const skipped = this.skip?.(request, facts) ?? false
+    if (this.skip === undefined) return this.ask(facts, request)
+    const skipped = this.skip(request, facts)
     if (isPromise(skipped)) return skipped.then((isSkipped) => (isSkipped ? PASS : this.ask(facts, request)))
     return skipped ? PASS : this.ask(facts, request)
   }
@@ -83,14 +84,18 @@ export class Gatekeeper<Request> {
       const questions = this.rules.map((rule) => questionOf(rule, facts, request))
       return chained(together(questions), (all) => this.askAll(all.filter(isCounted), request))
     }
-    const question = questionOf(only, facts, request)
-    return isPromise(question) ? question.then((found) => this.askOnly(found, request)) : this.askOnly(question, request)
+    const cost = only.costOf(facts, request)
+    // What costs nothing needs no key.
+    if (cost === 0) return PASS
+    const key = only.keyOf(facts, request)
+    if (!isPromise(key) && !isPromise(cost)) return this.askOnly(only, key, cost, request)
+    return Promise.all([key, cost]).then(([foundKey, foundCost]) => this.askOnly(only, foundKey, foundCost, request))
   }
 
-  private askOnly({ rule, key, cost }: Question<Request>, request: Request): Awaitable<Outcome> {
+  private askOnly(rule: LimitRule<Request>, key: Key, cost: number, request: Request): Awaitable<Outcome> {
     if (cost === 0) return PASS
     const asked = rule.take(key, cost, request)
-    return isPromise(asked) ? asked.then((answered) => this.outcomeOfOne(answered, request)) : this.outcomeOfOne(asked, request)
+    return asked instanceof Asked ? this.outcomeOfOne(asked, request) : asked.then((answered) => this.outcomeOfOne(answered, request))
   }
 
   /** What nearly every request comes to, without a list. */

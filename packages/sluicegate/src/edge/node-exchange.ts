@@ -23,30 +23,36 @@ export interface NodeResponse {
   end(body: string): unknown
 }
 
-/** The facts of a request of Node's; frameworks know path and route better. */
-export class NodeFacts implements RequestFacts {
-  readonly method: string
+/**
+ * The facts of a request of Node's; frameworks know its URL and route. All but the address is read when somebody asks for it: Express gives each
+ * request a prototype of its own, after which V8 knows no property of it, and each that is read costs as much as a decision.
+ */
+export abstract class NodeFacts<Raw extends NodeRequest = NodeRequest> implements RequestFacts {
   readonly remoteAddress: string | undefined
-  private readonly headers: NodeRequest['headers']
-  private readonly url: string
-  readonly route: string | undefined
+  protected readonly raw: Raw
 
-  constructor(request: NodeRequest, url: string, route: string | undefined) {
-    this.method = request.method ?? 'GET'
-    this.headers = request.headers
-    this.url = url
-    this.route = route
+  constructor(raw: Raw) {
+    this.raw = raw
     // Read now: Node forgets the address of a socket that is closed before anybody asked for it.
-    this.remoteAddress = request.socket?.remoteAddress
+    this.remoteAddress = raw.socket?.remoteAddress
+  }
+
+  /** As the client asked for it, with the query. */
+  protected abstract readonly url: string
+  abstract readonly route: string | undefined
+
+  get method(): string {
+    return this.raw.method ?? 'GET'
   }
 
   get path(): string {
-    const end = this.url.indexOf('?')
-    return end < 0 ? this.url : this.url.slice(0, end)
+    const { url } = this
+    const end = url.indexOf('?')
+    return end < 0 ? url : url.slice(0, end)
   }
 
   header(name: string): string | undefined {
-    const value = this.headers[name]
+    const value = this.raw.headers[name]
     return value === undefined || typeof value === 'string' ? value : value.join(', ')
   }
 }
@@ -61,8 +67,12 @@ export function isGone(request: NodeRequest, response: NodeResponse): boolean {
 
 /** Headers of a request that goes on; without effect where an answer is on its way already. */
 export function setHeaders(response: NodeResponse, headers: readonly HeaderPair[]): void {
-  if (response.headersSent) return
-  for (const [name, value] of headers) response.setHeader(name, value)
+  try {
+    for (const pair of headers) response.setHeader(pair[0], pair[1])
+  } catch (error) {
+    // Asked only now: Node refuses the first of them if it is too late, and looks at nothing else to find out.
+    if (!response.headersSent) throw error
+  }
 }
 
 /** Answers in the place of the handler. */

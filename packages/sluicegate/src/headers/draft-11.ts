@@ -1,4 +1,5 @@
-import type { HeaderFormat, Served } from './header-format.js'
+import type { Decision } from '../decision.js'
+import type { Digest, HeaderFormat } from './header-format.js'
 import { effectiveWindowS, type Quota } from './quota.js'
 
 /**
@@ -12,13 +13,14 @@ export const draft11: HeaderFormat = {
     return `${structuredString(name)};q=${tokens}${unit === undefined ? '' : `;qu="${unit}"`}${isConcurrency ? '' : `;w=${windowS}`}`
   },
   prefix: ({ name }: Quota) => `${structuredString(name)};r=`,
-  addLimits(headers, served) {
-    headers.push(['RateLimit', served.length === 1 ? serviceLimit(served[0] as Served) : served.map(serviceLimit).join(', ')])
+  fields: (policies, digest, decision, partitionKey) => [policies, ['RateLimit', serviceLimit(digest, decision, partitionKey)]],
+  several(policies, served) {
+    const limits = served.map(({ digest, decision, partitionKey }) => serviceLimit(digest, decision, partitionKey))
+    return [policies, ['RateLimit', limits.join(', ')]]
   },
 }
 
-function serviceLimit({ digest, decision, partitionKey }: Served): string {
-  const { prefix, quota } = digest
+function serviceLimit({ prefix, quota }: Digest, decision: Decision, partitionKey: string | undefined): string {
   const field = prefix + decision.remaining
   const timed = quota.isConcurrency ? field : `${field};t=${effectiveWindowS(quota, decision)}`
   return partitionKey === undefined ? timed : `${timed};pk=${partitionKey}`

@@ -1,4 +1,3 @@
-import { bindingLimit } from './binding-limit.js'
 import { differentQuotas, namelessItem } from './draft-7.js'
 import type { HeaderFormat } from './header-format.js'
 import { effectiveWindowS } from './quota.js'
@@ -11,13 +10,10 @@ import { effectiveWindowS } from './quota.js'
 export const draft6: HeaderFormat = {
   item: namelessItem,
   listed: differentQuotas,
-  addLimits(headers, served) {
-    const { digest, decision } = bindingLimit(served)
-    const { quota } = digest
-    headers.push(
-      ['RateLimit-Limit', String(quota.tokens)],
-      ['RateLimit-Remaining', String(decision.remaining)],
-      ['RateLimit-Reset', String(effectiveWindowS(quota, decision))],
-    )
-  },
+  fields: (policies, { quota }, decision) => [
+    policies,
+    ['RateLimit-Limit', String(quota.tokens)],
+    ['RateLimit-Remaining', String(decision.remaining)],
+    ['RateLimit-Reset', String(effectiveWindowS(quota, decision))],
+  ],
 }

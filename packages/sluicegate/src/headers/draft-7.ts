@@ -1,4 +1,3 @@
-import { bindingLimit } from './binding-limit.js'
 import type { Digest, HeaderFormat } from './header-format.js'
 import { effectiveWindowS, type Quota } from './quota.js'
 
@@ -22,9 +21,8 @@ export function differentQuotas(digests: readonly Digest[]): readonly Digest[] {
 export const draft7: HeaderFormat = {
   item: namelessItem,
   listed: differentQuotas,
-  addLimits(headers, served) {
-    const { digest, decision } = bindingLimit(served)
-    const { quota } = digest
-    headers.push(['RateLimit', `limit=${quota.tokens}, remaining=${decision.remaining}, reset=${effectiveWindowS(quota, decision)}`])
-  },
+  fields: (policies, { quota }, decision) => [
+    policies,
+    ['RateLimit', `limit=${quota.tokens}, remaining=${decision.remaining}, reset=${effectiveWindowS(quota, decision)}`],
+  ],
 }

@@ -31,6 +31,14 @@ export interface HeaderFormat {
   readonly prefix?: (quota: Quota) => string
   /** The quotas that may stand together in one `RateLimit-Policy`; all of them where it is not given. */
   readonly listed?: (digests: readonly Digest[]) => readonly Digest[]
-  /** Adds the fields that change with each decision, of one decision or more. @param nowMs reads Unix time, for those that tell it. */
-  addLimits(headers: HeaderPair[], served: readonly Served[], nowMs: () => number): void
+  /**
+   * All fields of one decision: nearly every response has only that.
+   *
+   * @param policies the field `RateLimit-Policy`, first of those that are returned, where there is such a field.
+   * @param partitionKey as {@link Served} has it.
+   * @param nowMs reads Unix time, for those that tell it.
+   */
+  fields(policies: HeaderPair, digest: Digest, decision: Decision, partitionKey: string | undefined, nowMs: () => number): HeaderPair[]
+  /** All fields of several decisions; where it is not given, those of the one that binds. */
+  readonly several?: (policies: HeaderPair, served: readonly Served[]) => HeaderPair[]
 }

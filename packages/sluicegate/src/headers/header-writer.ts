@@ -1,6 +1,7 @@
 import type { Decision } from '../decision.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy.js'
+import { bindingLimit } from './binding-limit.js'
 import { draft6 } from './draft-6.js'
 import { draft7 } from './draft-7.js'
 import { draft11 } from './draft-11.js'
@@ -67,15 +68,13 @@ export class HeaderWriter {
   /** Of one policy, which may be `allOf`. */
   write(policy: Policy, decision: Decision, key?: Key): HeaderPair[] {
     if (decision.parts !== undefined) return this.writeAll([{ policy, decision, key }])
-    const headers: HeaderPair[] = []
-    if (this.format !== undefined) this.addFields(headers, this.format, [this.served(policy, decision, key, undefined)])
+    const headers = this.fieldsOfOne(policy, decision, key)
     if (!decision.allowed) addRetryAfter(headers, decision.retryAfterMs)
     return headers
   }
 
   /** Of several that were asked about one request. */
   writeAll(answers: readonly Answered[]): HeaderPair[] {
-    const headers: HeaderPair[] = []
     const served: Served[] = []
     let retryAfterMs = 0
     for (const { policy, decision, key, unit } of answers) {
@@ -84,23 +83,39 @@ export class HeaderWriter {
       else for (const [i, part] of parts.entries()) served.push(this.served(policy.policies?.[i], part, keyAt(key, i), unit))
       if (!decision.allowed && decision.retryAfterMs > retryAfterMs) retryAfterMs = decision.retryAfterMs
     }
-    if (this.format !== undefined && served.length > 0) this.addFields(headers, this.format, served)
+    const headers = this.fieldsOf(served)
     if (retryAfterMs > 0) addRetryAfter(headers, retryAfterMs)
     return headers
   }
 
-  private addFields(headers: HeaderPair[], format: HeaderFormat, served: readonly Served[]): void {
-    if (format.item !== undefined) headers.push(this.policyField(served, format))
-    let known = 0
-    for (const each of served) if (isKnown(each)) known++
-    if (known > 0) format.addLimits(headers, known === served.length ? served : served.filter(isKnown), this.nowMs)
+  /** What nearly every response has, without a list. */
+  private fieldsOfOne(policy: Policy, decision: Decision, key: Key | undefined): HeaderPair[] {
+    const { format } = this
+    if (format === undefined) return []
+    const digest = this.digestOf(policy, this.unit)
+    if (decision.source !== 'outage') return format.fields(digest.alone, digest, decision, this.partitionKeyOf(key), this.nowMs)
+    return format.item === undefined ? [] : [digest.alone]
+  }
+
+  private fieldsOf(served: readonly Served[]): HeaderPair[] {
+    const { format } = this
+    if (format === undefined || served.length === 0) return []
+    const known = served.filter(({ decision }) => decision.source !== 'outage')
+    const policies = this.policyField(served, format)
+    if (known.length === 0) return format.item === undefined ? [] : [policies]
+    if (known.length > 1 && format.several !== undefined) return format.several(policies, known)
+    const { digest, decision, partitionKey } = bindingLimit(known)
+    return format.fields(policies, digest, decision, partitionKey, this.nowMs)
+  }
+
+  private partitionKeyOf(key: Key | undefined): string | undefined {
+    const { secret } = this
+    return secret === undefined || key === undefined ? undefined : partitionKey(keyAt(key, 0), secret)
   }
 
   private served(policy: Policy | undefined, decision: Decision, key: Key | undefined, unit: QuotaUnit | undefined): Served {
     if (policy === undefined) throw new RangeError('a decision of more parts than its policy has')
-    const { secret } = this
-    const shown = secret === undefined || key === undefined ? undefined : partitionKey(keyAt(key, 0), secret)
-    return { digest: this.digestOf(policy, unit ?? this.unit), decision, partitionKey: shown }
+    return { digest: this.digestOf(policy, unit ?? this.unit), decision, partitionKey: this.partitionKeyOf(key) }
   }
 
   private digestOf(policy: Policy, unit: QuotaUnit | undefined): Digest {
@@ -160,10 +175,6 @@ function formatOf(version: HeaderVersion, reset: ResetMeaning): HeaderFormat | u
 
 function addRetryAfter(headers: HeaderPair[], retryAfterMs: number): void {
   if (retryAfterMs !== Number.POSITIVE_INFINITY) headers.push(['Retry-After', retryAfterS(retryAfterMs)])
-}
-
-function isKnown({ decision }: Served): boolean {
-  return decision.source !== 'outage'
 }
 
 function keyAt(key: Key, i: number): string

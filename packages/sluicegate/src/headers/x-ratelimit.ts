@@ -1,4 +1,3 @@
-import { bindingLimit } from './binding-limit.js'
 import type { HeaderFormat } from './header-format.js'
 import { effectiveWindowMs } from './quota.js'
 
@@ -23,14 +22,10 @@ export function xRateLimit(meaning: ResetMeaning): HeaderFormat {
   const reset = RESET[meaning]
   return {
     item: undefined,
-    addLimits(headers, served, nowMs) {
-      const { digest, decision } = bindingLimit(served)
-      const { quota } = digest
-      headers.push(
-        ['X-RateLimit-Limit', String(quota.tokens)],
-        ['X-RateLimit-Remaining', String(decision.remaining)],
-        ['X-RateLimit-Reset', String(reset(effectiveWindowMs(quota, decision), nowMs))],
-      )
-    },
+    fields: (_policies, { quota }, decision, _partitionKey, nowMs) => [
+      ['X-RateLimit-Limit', String(quota.tokens)],
+      ['X-RateLimit-Remaining', String(decision.remaining)],
+      ['X-RateLimit-Reset', String(reset(effectiveWindowMs(quota, decision), nowMs))],
+    ],
   }
 }

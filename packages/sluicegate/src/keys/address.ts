@@ -4,7 +4,7 @@ import { addressKey, checkedSubnet } from './address-key.js'
 import { clientBehindHops, clientBehindNetworks, type FallbackReason, MOST_HOPS, socketAddress, type Trail } from './client-address.js'
 import { checkedHeaderName } from './header.js'
 import { hopListOf } from './hop-list.js'
-import type { IpAddress } from './ip-address.js'
+import { type IpAddress, isIpv4Text } from './ip-address.js'
 import { checkedNetworks } from './ip-network.js'
 import { type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
 import type { RequestFacts } from './request-facts.js'
@@ -95,6 +95,9 @@ export function address<Request = unknown>(options: AddressOptions<Request> = {}
     name: trusts ? `address(${header})` : 'address()',
     header: trusts ? header : undefined,
     read(facts) {
+      const { remoteAddress } = facts
+      // Already what it would be made into: most sockets tell such an address.
+      if (!trusts && ipv4Bits === 32 && remoteAddress !== undefined && isIpv4Text(remoteAddress)) return remoteAddress
       const client = clientOf(facts)
       return client === undefined ? undefined : addressKey(client, ipv4Bits, ipv6Bits)
     },

@@ -36,6 +36,11 @@ export function isIpv4({ a, b, c }: IpAddress): boolean {
   return c === 0xffff && a === 0 && b === 0
 }
 
+/** Whether it is an IPv4 address: four decimal numbers, which can be written in one way only. */
+export function isIpv4Text(text: string): boolean {
+  return ipv4Word(text, 0, text.length) !== undefined
+}
+
 function parsedIpv4(text: string, start: number, end: number): IpAddress | undefined {
   const d = ipv4Word(text, start, end)
   return d === undefined ? undefined : { a: 0, b: 0, c: 0xffff, d }

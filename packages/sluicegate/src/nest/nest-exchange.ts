@@ -32,9 +32,7 @@ export class NestExchange {
   }
 
   facts(): NodeFacts {
-    const { originalUrl, route, routeOptions } = this.incoming
-    const pattern = routeOptions === undefined ? route?.path : routeOptions.url
-    return new NodeFacts(this.request, originalUrl, typeof pattern === 'string' ? pattern : undefined)
+    return new NestFacts(this.request, this.incoming)
   }
 
   put(headers: readonly HeaderPair[]): void {
@@ -49,5 +47,24 @@ export class NestExchange {
 
   send(status: number, body: string): void {
     if (!this.response.headersSent) this.outgoing.status(status).send(body)
+  }
+}
+
+class NestFacts extends NodeFacts {
+  private readonly incoming: PlatformRequest
+
+  constructor(request: NodeRequest, incoming: PlatformRequest) {
+    super(request)
+    this.incoming = incoming
+  }
+
+  protected get url(): string {
+    return this.incoming.originalUrl
+  }
+
+  get route(): string | undefined {
+    const { route, routeOptions } = this.incoming
+    const pattern = routeOptions === undefined ? route?.path : routeOptions.url
+    return typeof pattern === 'string' ? pattern : undefined
   }
 }

@@ -1,0 +1,101 @@
+import { figure, spread } from '../report.js'
+import type { Summary } from '../samples.js'
+import type { StudyTable } from '../study/study-table.js'
+import type { SideBytes } from './count-allocations.js'
+import { addedBy, addedRatio, figureOf, ratioOf } from './edge-figures.js'
+import { type EdgeResults, runsOf } from './edge-results.js'
+import { type EdgeSetting, FRAMEWORKS, type Framework, RIVALS, SIDES, settingName, sideName } from './edge-setting.js'
+import { addedSettings, allocationSettings, socketSettings } from './edge-settings.js'
+import type { SideTime } from './measure-added.js'
+import type { SideLoad } from './measure-sockets.js'
+
+const ns = (found: SideTime): number => found.ns
+const bytes = (found: SideBytes): number => found.bytes
+const perS = ({ requests, elapsedMs }: SideLoad): number => (requests / elapsedMs) * 1000
+const serverUs = ({ requests, cpuUs }: SideLoad): number => cpuUs / requests
+
+/** Every table of a run, by the name of its place in the page. What was not measured is left out. */
+export function edgeTables(results: EdgeResults): StudyTable[] {
+  const of = (table: (results: EdgeResults, framework: Framework) => StudyTable): StudyTable[] =>
+    FRAMEWORKS.map((framework) => table(results, framework))
+  return [...of(allowedTable), ...of(deniedTable), allocationTable(results), ...of(socketTable)].filter(({ rows }) => rows.length > 0)
+}
+
+/** What is added to a request that passes. */
+function allowedTable({ added }: EdgeResults, framework: Framework): StudyTable {
+  const rows = settingsOf(framework, 'allow').flatMap((setting) => {
+    const runs = runsOf(added, setting)
+    if (runs.length === 0) return []
+    const sides = [addedBy(runs, 'sluicegate', ns), addedBy(runs, 'rival', ns), addedRatio(runs, ns)]
+    return [[settingName(setting), ...sides.flatMap(medianAndSpread), figure(figureOf(runs, 'nobody', ns).median)]]
+  })
+  const head = ['', ...heads('sluicegate', RIVALS[framework], 'ratio'), 'the app alone']
+  return { name: `edge-${framework}-allow`, title: `${framework}: added to a request that passes, ns`, head, rows }
+}
+
+/** A request that is denied, whole: it never comes to the handler, so that there is nothing to add it to. */
+function deniedTable({ added }: EdgeResults, framework: Framework): StudyTable {
+  const rows = settingsOf(framework, 'deny').flatMap((setting) => {
+    const runs = runsOf(added, setting)
+    if (runs.length === 0) return []
+    const sides = [figureOf(runs, 'sluicegate', ns), figureOf(runs, 'rival', ns), ratioOf(runs, 'sluicegate', 'rival', ns)]
+    return [[settingName(setting), ...sides.flatMap(medianAndSpread), figure(figureOf(runs, 'nobody', ns).median)]]
+  })
+  const head = ['', ...heads('sluicegate', RIVALS[framework], 'ratio'), 'the app that answers']
+  return { name: `edge-${framework}-deny`, title: `${framework}: a request that is denied, whole, ns`, head, rows }
+}
+
+function allocationTable({ allocations }: EdgeResults): StudyTable {
+  const rows = allocationSettings().flatMap((setting) => {
+    const runs = runsOf(allocations, setting)
+    if (runs.length === 0) return []
+    const alone = figureOf(runs, 'nobody', bytes)
+    // A denial is not added to anything, as above.
+    const sides =
+      setting.outcome === 'allow'
+        ? [addedBy(runs, 'sluicegate', bytes), addedBy(runs, 'rival', bytes), addedRatio(runs, bytes)]
+        : [figureOf(runs, 'sluicegate', bytes), figureOf(runs, 'rival', bytes), ratioOf(runs, 'sluicegate', 'rival', bytes)]
+    const [ours, theirs, ratio] = sides as [Summary, Summary, Summary]
+    const what = `${setting.framework}: ${settingName(setting)}${setting.outcome === 'allow' ? '' : ', whole'}`
+    return [[what, whole(ours.median), range(ours), whole(theirs.median), range(theirs), figure(ratio.median), whole(alone.median)]]
+  })
+  const head = ['', 'sluicegate', 'min .. max', 'rival', 'min .. max', 'ratio', 'the app alone']
+  return { name: 'edge-allocations', title: 'Allocated by a request, bytes of heap: what is added; of a denial all', head, rows }
+}
+
+/** Requests a second, and processor time of the server for each. */
+function socketTable({ sockets }: EdgeResults, framework: Framework): StudyTable {
+  const rows = socketSettings([framework]).flatMap((setting) => {
+    const runs = runsOf(sockets, setting)
+    if (runs.length === 0) return []
+    return SIDES.map((side) => {
+      const share = side === 'nobody' ? ['', ''] : medianAndSpread(ratioOf(runs, side, 'nobody', perS))
+      const added = side === 'nobody' ? ['', ''] : medianAndSpread(addedBy(runs, side, serverUs))
+      const server = medianAndSpread(figureOf(runs, side, serverUs))
+      const name = [settingName(setting), sideName(side, framework)]
+      return [...name, ...medianAndSpread(figureOf(runs, side, perS)), ...share, ...server, ...added]
+    })
+  })
+  const head = ['', 'who limits', ...heads('requests/s', 'of nobody', 'server, µs', 'added, µs')]
+  return { name: `edge-${framework}-sockets`, title: `${framework}, over loopback, 32 connections kept alive`, head, rows }
+}
+
+function settingsOf(framework: Framework, outcome: EdgeSetting['outcome']): EdgeSetting[] {
+  return addedSettings([framework]).filter((setting) => setting.outcome === outcome)
+}
+
+function heads(...of: readonly string[]): string[] {
+  return of.flatMap((each) => [each, 'quartiles'])
+}
+
+function medianAndSpread(summary: Summary): string[] {
+  return [figure(summary.median), spread(summary)]
+}
+
+function range({ min, max }: Summary): string {
+  return `${whole(min)} .. ${whole(max)}`
+}
+
+function whole(value: number): string {
+  return Math.round(value).toLocaleString('en')
+}

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { createLimiter, fixedWindow, manualClock, type Policy, StoreError, tokenBucket } from 'sluicegate'
+import { rateLimit, SluicegateStore } from 'sluicegate/express-rate-limit'
+import { requireRival } from '../rivals.js'
+import { OPTION_CASES } from './express-rate-limit-cases.js'
+import { type Middleware, type RivalSite, siteBehind } from './rival-express.js'
+import { assertSameReplies } from './same-replies.js'
+
+const theirs = requireRival('express-rate-limit') as {
+  readonly rateLimit: (
+    options: object,
+  ) => Middleware & { getKey(key: string): Promise<{ totalHits: number } | undefined>; resetKey(key: string): Promise<void> }
+}
+
+/** The beginning of a window of any length here: theirs begins with the first request. */
+const clock = manualClock(0)
+const here = (policy: Policy) => createLimiter(policy, { clock })
+
+/** What express-rate-limit has to say of how it is used. */
+class Complaints {
+  readonly codes: string[] = []
+  readonly error = (error: unknown): void => void this.codes.push((error as { code?: string }).code ?? String(error))
+  readonly warn = this.error
+}
+
+async function site(t: TestContext, ...limits: readonly Middleware[]): Promise<RivalSite> {
+  const open = await siteBehind(...limits)
+  t.after(() => open.close())
+  return open
+}
+
+async function statuses(asked: RivalSite, ...paths: readonly string[]): Promise<number[]> {
+  const found = []
+  for (const path of paths) found.push((await asked.ask(path)).status)
+  return found
+}
+
+for (const { name, options, paths, forStore } of OPTION_CASES) {
+  test(`express-rate-limit answers the same over our store: ${name}`, async (t) => {
+    const logger = new Complaints()
+    const store = new SluicegateStore({ create: here })
+    const [expected, actual] = [
+      await site(t, theirs.rateLimit({ ...options, logger: new Complaints() })),
+      await site(t, theirs.rateLimit({ ...options, store, logger })),
+    ]
+    await assertSameReplies(expected, actual, paths)
+    assert.deepEqual(logger.codes, options.limit === 0 ? ['WRN_ERL_MAX_ZERO'] : [])
+  })
+
+  test(`our middleware ${forStore ? 'refuses' : 'answers as express-rate-limit does'}: ${name}`, async (t) => {
+    const make = (): Middleware => rateLimit({ ...options, create: here }) as Middleware
+    if (forStore) {
+      assert.throws(make, { name: 'PolicyError' })
+      return
+    }
+    await assertSameReplies(await site(t, theirs.rateLimit({ ...options, logger: new Complaints() })), await site(t, make()), paths)
+  })
+}
+
+test('a limiter that decides denies through express-rate-limit what it denies, at any limit of a request', async (t) => {
+  const bucket = createLimiter(tokenBucket({ limit: 60, window: '1m', burst: 2 }), { clock })
+  const logger = new Complaints()
+  const store = new SluicegateStore({ limiter: bucket })
+  const limited = await site(t, theirs.rateLimit({ limit: () => 1_000_000, store, logger, standardHeaders: 'draft-7' }))
+  assert.deepEqual(await statuses(limited, '/', '/', '/', '/'), [200, 200, 429, 429])
+  assert.equal((await limited.ask('/')).headers['retry-after'], '1', 'when the next token comes, not when all have')
+  clock.advance(1_000)
+  assert.deepEqual(await statuses(limited, '/', '/'), [200, 429])
+  assert.deepEqual(logger.codes, [])
+})
+
+test('a limit that is not that of the limiter is logged, and fails each request', async (t) => {
+  const logger = new Complaints()
+  const store = new SluicegateStore({ limiter: here(fixedWindow({ limit: 100, window: '1m' })) })
+  const limited = await site(t, theirs.rateLimit({ store, logger }))
+  assert.deepEqual(logger.codes, ['OPTION_INVALID'])
+  assert.deepEqual(await statuses(limited, '/', '/'), [500, 500])
+  assert.match(limited.errors[0] ?? '', /^PolicyError: limit: must be 100/)
+})
+
+test('denials give nothing back, however many there are at once', async (t) => {
+  const store = new SluicegateStore({ create: here })
+  const limited = await site(t, theirs.rateLimit({ limit: 5, skipFailedRequests: true, store, logger: new Complaints() }))
+  const crowd = await Promise.all(Array.from({ length: 200 }, () => limited.ask('/')))
+  assert.equal(crowd.filter(({ status }) => status === 200).length, 5)
+  assert.deepEqual(await statuses(limited, '/', '/', '/'), [429, 429, 429])
+})
+
+test('getKey and resetKey of express-rate-limit reach the store', async (t) => {
+  const limit = theirs.rateLimit({ limit: 2, store: new SluicegateStore({ create: here }) })
+  const limited = await site(t, limit)
+  assert.equal(await limit.getKey('127.0.0.1'), undefined)
+  assert.deepEqual(await statuses(limited, '/', '/', '/'), [200, 200, 429])
+  assert.equal((await limit.getKey('127.0.0.1'))?.totalHits, 3)
+  await limit.resetKey('127.0.0.1')
+  assert.deepEqual(await statuses(limited, '/', '/', '/'), [200, 200, 429])
+})
+
+test('one count that is asked twice is complained of, two counts are not', async (t) => {
+  const two = new Complaints()
+  const limits = [1, 2].map(() => theirs.rateLimit({ store: new SluicegateStore({ create: here }), logger: two }))
+  await statuses(await site(t, ...limits), '/')
+  assert.deepEqual(two.codes, [])
+  const limiter = here(fixedWindow({ limit: 5, window: '1m' }))
+  const one = new Complaints()
+  const shared = [1, 2].map(() => theirs.rateLimit({ store: new SluicegateStore({ limiter }), logger: one }))
+  await statuses(await site(t, ...shared), '/')
+  assert.deepEqual(one.codes, ['ERR_ERL_DOUBLE_COUNT'])
+  const apart = new Complaints()
+  const prefixed = ['a:', 'b:'].map((prefix) => theirs.rateLimit({ store: new SluicegateStore({ limiter, prefix }), logger: apart }))
+  await statuses(await site(t, ...prefixed), '/')
+  assert.deepEqual(apart.codes, [])
+})
+
+test('a store for two middlewares is complained of, and counts for none', async (t) => {
+  const store = new SluicegateStore({ create: here })
+  const logger = new Complaints()
+  const limits = [1, 2].map(() => theirs.rateLimit({ store, logger }))
+  assert.deepEqual(logger.codes, ['ERR_ERL_STORE_REUSE', 'OPTION_INVALID'])
+  assert.deepEqual(await statuses(await site(t, ...limits), '/'), [500])
+})
+
+test('what the store cannot decide is an error, or passes by passOnStoreError', async (t) => {
+  const fails = (): never => {
+    throw new StoreError('OUTAGE', 'not there')
+  }
+  const create = (policy: Policy) => ({
+    ...here(policy),
+    policy,
+    take: fails,
+    peek: fails,
+    penalize: fails,
+    refund: fails,
+    block: fails,
+    reset: fails,
+    close: () => undefined,
+  })
+  const logger = new Complaints()
+  const closed = await site(t, theirs.rateLimit({ store: new SluicegateStore({ create }), logger }))
+  assert.deepEqual(await statuses(closed, '/'), [500])
+  const open = await site(t, theirs.rateLimit({ store: new SluicegateStore({ create }), logger, passOnStoreError: true }))
+  assert.deepEqual(await statuses(open, '/', '/'), [200, 200])
+  assert.deepEqual(logger.codes, ['OUTAGE', 'OUTAGE'])
+})

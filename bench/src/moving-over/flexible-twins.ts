@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { mock } from 'node:test'
+import { type ManualClock, manualClock } from 'sluicegate'
+import { RateLimiterMemory, RateLimiterRes } from 'sluicegate/rate-limiter-flexible'
+import { requireRival } from '../rivals.js'
+
+/** What both sides have. */
+export interface FlexibleLimiter {
+  consume(key: string, points?: number): Promise<RateLimiterRes>
+  penalty(key: string, points?: number): Promise<RateLimiterRes>
+  reward(key: string, points?: number): Promise<RateLimiterRes>
+  block(key: string, seconds: number): Promise<RateLimiterRes>
+  get(key: string): Promise<RateLimiterRes | null>
+  delete(key: string): Promise<boolean>
+}
+
+interface Options {
+  readonly points: number
+  readonly duration: number
+  readonly blockDuration?: number
+}
+
+interface Rival {
+  readonly RateLimiterMemory: new (options: Options) => FlexibleLimiter
+  readonly RateLimiterRes: new () => RateLimiterRes
+}
+
+const rival = requireRival('rate-limiter-flexible') as Rival
+
+/** What a call came to: `denied` where it rejected with no error. */
+export type Outcome = { readonly passed: RateLimiterRes | boolean | null } | { readonly denied: RateLimiterRes }
+
+/** rate-limiter-flexible and what stands in for it here, on one clock. */
+export class FlexibleTwins {
+  readonly theirs: FlexibleLimiter
+  readonly ours: FlexibleLimiter
+  private readonly clock: ManualClock
+  private readonly windowMs: number
+
+  /** Theirs reads the time of the system and sets timers: both stand still until {@link FlexibleTwins.stop}. */
+  constructor(options: Options) {
+    this.windowMs = options.duration * 1000
+    const startMs = 1_000 * this.windowMs
+    mock.timers.enable({ apis: ['setTimeout', 'Date'], now: startMs })
+    this.clock = manualClock(startMs)
+    this.theirs = new rival.RateLimiterMemory(options)
+    this.ours = new RateLimiterMemory({ ...options, clock: this.clock })
+  }
+
+  /** Milliseconds since the window at hand began. */
+  get intoWindowMs(): number {
+    return this.clock.nowMs() % this.windowMs
+  }
+
+  advance(ms: number): void {
+    mock.timers.tick(ms)
+    this.clock.advance(ms)
+  }
+
+  /** To the beginning of a window in which nothing of this one counts any more, blocks of two windows included. */
+  leave(): void {
+    this.advance(3 * this.windowMs - this.intoWindowMs)
+  }
+
+  async both(call: (limiter: FlexibleLimiter) => Promise<RateLimiterRes | boolean | null>): Promise<readonly [Outcome, Outcome]> {
+    return [await outcome(call(this.theirs), rival.RateLimiterRes), await outcome(call(this.ours), RateLimiterRes)]
+  }
+
+  stop(): void {
+    mock.timers.reset()
+  }
+}
+
+async function outcome(answer: Promise<RateLimiterRes | boolean | null>, Res: new () => RateLimiterRes): Promise<Outcome> {
+  try {
+    return { passed: await answer }
+  } catch (reason) {
+    if (reason instanceof Res && !(reason instanceof Error)) return { denied: reason }
+    return assert.fail(reason as Error)
+  }
+}

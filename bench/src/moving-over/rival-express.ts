@@ -1,0 +1,72 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { requireRival } from '../rivals.js'
+
+/** What is used here of a request and a response of Express. */
+export interface SiteRequest {
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+  readonly [property: string]: unknown
+}
+
+export interface SiteResponse {
+  readonly statusCode: number
+  status(code: number): SiteResponse
+  send(body: unknown): void
+}
+
+/** Middleware, whoever made it. */
+export type Middleware = (request: never, response: never, next: (error?: unknown) => void) => unknown
+
+type Handler = (request: SiteRequest, response: SiteResponse) => void
+
+interface App extends RequestListener {
+  use(...handlers: readonly unknown[]): void
+  get(path: string, handler: Handler): void
+}
+
+/** What came back to a request. */
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** An app behind middleware, on a socket of its own. */
+export interface RivalSite {
+  /** Messages of errors that the app was told of. */
+  readonly errors: readonly string[]
+  ask(path: string): Promise<Reply>
+  close(): Promise<void>
+}
+
+/** The Express that express-rate-limit is installed with. `/?status=404` answers with that status, `/?told=rateLimit` with that property. */
+export async function siteBehind(...limits: readonly Middleware[]): Promise<RivalSite> {
+  const express = requireRival('express') as () => App
+  const errors: string[] = []
+  const app = express()
+  for (const limit of limits) app.use(limit)
+  app.get('/', ({ query, ...request }, response) => {
+    const { resetTime, ...told } = (request[query.told ?? ''] ?? {}) as { readonly resetTime?: Date }
+    response.status(Number(query.status ?? 200)).send(query.told === undefined ? 'hello' : { ...told, isDate: resetTime instanceof Date })
+  })
+  app.use((error: unknown, _request: SiteRequest, response: SiteResponse, _next: unknown) => {
+    errors.push(String(error))
+    response.status(500).send('error')
+  })
+  const server = createServer(app)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    errors,
+    ask: async (path) => {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`)
+      return { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() }
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}

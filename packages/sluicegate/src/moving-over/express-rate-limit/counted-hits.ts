@@ -1,0 +1,51 @@
+import type { Decision } from '../../decision.js'
+import { formatMs } from '../../duration.js'
+import { type Awaitable, chained } from '../../edge/awaitable.js'
+import { StoreError } from '../../errors.js'
+import type { Policy } from '../../policy.js'
+import { checkedWindowMs } from '../../policy-options.js'
+import { fixedWindow } from '../../window-policy.js'
+import type { LimiterVerbs } from '../limiter-verbs.js'
+import { BEYOND_ANY_LIMIT, type HitCount, type Hits } from './hits.js'
+import { resetTimeOf } from './reset-time.js'
+
+/** So many that nobody is denied here. */
+const MOST_HITS = 1_000_000_000
+
+/** The policy of a limiter that only counts: windows of so many milliseconds. @throws {PolicyError} `WINDOW_INVALID` */
+export function countingPolicy(windowMs: number): Policy {
+  const window = checkedWindowMs(windowMs, 'windowMs')
+  return fixedWindow({ limit: MOST_HITS, window, name: `express-rate-limit-${formatMs(window)}` })
+}
+
+/** Counts every hit, also those that are denied: express-rate-limit decides, whatever its limit is for a request. */
+export class CountedHits implements Hits {
+  readonly limiter: LimiterVerbs
+  private readonly isHere: boolean
+
+  /** @param limiter under {@link countingPolicy}. @param isHere whether it is in the memory of this process. */
+  constructor(limiter: LimiterVerbs, isHere: boolean) {
+    this.limiter = limiter
+    this.isHere = isHere
+  }
+
+  hit(key: string): Awaitable<HitCount> {
+    const { limiter } = this
+    // A take of a fleet may be of a lease, and tell what this process knows. A penalty is always one call, and tells the count of all.
+    return chained(this.isHere ? limiter.take(key) : limiter.penalize(key, 1), countOf)
+  }
+
+  seen(key: string): Awaitable<HitCount | undefined> {
+    return chained(this.limiter.peek(key), (decision) => {
+      const count = countOf(decision)
+      return count.totalHits === 0 ? undefined : count
+    })
+  }
+}
+
+function countOf(decision: Decision): HitCount {
+  const { allowed, limit, remaining, source } = decision
+  if (source === 'outage') throw new StoreError('OUTAGE', 'the store does not answer, and nobody else knows how often this key has hit')
+  // Not allowed is only who was blocked by hand.
+  return { totalHits: allowed ? limit - remaining : BEYOND_ANY_LIMIT, resetTime: resetTimeOf(decision) }
+}

@@ -1,0 +1,10 @@
+export type { LimiterVerbs } from '../limiter-verbs.js'
+export type { MakeLimiter } from '../made-limiter.js'
+export type { HitCount } from './hits.js'
+export { ipKeyGenerator } from './ip-key-generator.js'
+// Who imports the default of express-rate-limit changes no more than its name.
+export { type RateLimitMiddleware, rateLimit, rateLimit as default } from './rate-limit.js'
+export type { DenialHandler, OfRequest, RateLimitOptions, StandardHeaders, UsedOptions } from './rate-limit-options.js'
+export type { Ipv6Subnet } from './request-ip-key.js'
+export { SluicegateStore, type SluicegateStoreOptions, type StoreSettings } from './sluicegate-store.js'
+export type { RateLimitInfo } from './told-limit.js'

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { test } from 'node:test'
+import express from 'express'
+import { ask } from '../../testing/adapters/http-client.js'
+import { listening } from '../../testing/adapters/listening.js'
+import { type RateLimitOptions, rateLimit } from './index.js'
+import { ipKeyGenerator } from './ip-key-generator.js'
+
+test('an address is its own key, one of IPv6 that of its network', () => {
+  assert.equal(ipKeyGenerator('203.0.113.7'), '203.0.113.7')
+  assert.equal(ipKeyGenerator('::ffff:203.0.113.7'), '203.0.113.7')
+  assert.equal(ipKeyGenerator('203.0.113.7:4711'), '203.0.113.7')
+  assert.equal(ipKeyGenerator('2001:db8:0:42ff::1'), '2001:db8:0:4200::/56')
+  assert.equal(ipKeyGenerator('2001:db8:0:42ff::1', 64), '2001:db8:0:42ff::/64')
+  assert.equal(ipKeyGenerator('2001:db8:0:42ff::1', false), '2001:db8:0:42ff::1')
+  assert.equal(ipKeyGenerator('somebody'), 'somebody')
+})
+
+interface Site {
+  readonly trust?: unknown
+  readonly options?: RateLimitOptions
+  readonly forwarded?: string
+}
+
+/** The key that a request is counted for, or what went wrong. */
+async function keyOf({ trust, options = {}, forwarded }: Site): Promise<string> {
+  const app = express()
+  if (trust !== undefined) app.set('trust proxy', trust)
+  app.use(rateLimit(options))
+  app.get('/', (request, response) => void response.send((request as never as { rateLimit: { key: string } }).rateLimit.key))
+  app.use((error: { code: string }, _request: express.Request, response: express.Response, _next: express.NextFunction) => {
+    response.status(500).send(error.code)
+  })
+  const { port, close } = await listening(createServer(app))
+  const { text } = await ask(port, '/', forwarded === undefined ? {} : { headers: { 'x-forwarded-for': forwarded } })
+  await close()
+  return text
+}
+
+test('a client is the one that Express finds by its setting for proxies', async () => {
+  assert.equal(await keyOf({}), '127.0.0.1')
+  assert.equal(await keyOf({ trust: 1, forwarded: '6.6.6.6, 203.0.113.7' }), '203.0.113.7')
+  assert.equal(await keyOf({ trust: 1, forwarded: '2001:db8:0:42ff::1' }), '2001:db8:0:4200::/56')
+  assert.equal(await keyOf({ trust: 'loopback', forwarded: '203.0.113.7:5000' }), '203.0.113.7')
+})
+
+test('where a proxy names no address the socket has to do', async () => {
+  assert.equal(await keyOf({ trust: 1, forwarded: 'unknown' }), '127.0.0.1')
+})
+
+test('who believes everybody is refused, with or without the header', async () => {
+  assert.equal(await keyOf({ trust: true, forwarded: '6.6.6.6' }), 'TRUST_INVALID')
+  assert.equal(await keyOf({ trust: true }), 'TRUST_INVALID')
+  assert.equal(await keyOf({ trust: true, forwarded: '6.6.6.6', options: { keyGenerator: () => 'own' } }), 'own')
+})
+
+test('who trusts no proxy, though one may be there, is warned once', async () => {
+  const warned: unknown[] = []
+  const listen = ({ code, message }: Error & { code?: string }): unknown => /trust proxy/.test(message) && warned.push(code)
+  process.on('warning', listen)
+  for (let i = 0; i < 3; i++) assert.equal(await keyOf({ forwarded: '6.6.6.6' }), '127.0.0.1')
+  process.off('warning', listen)
+  assert.deepEqual(warned, ['SLUICEGATE_PROXY_UNTRUSTED'])
+})
+
+test('the subnet may be a number, none, or a function, which may take its time', async () => {
+  const site = { trust: 1, forwarded: '2001:db8:1:42ff::1' }
+  assert.equal(await keyOf({ ...site, options: { ipv6Subnet: 48 } }), '2001:db8:1::/48')
+  assert.equal(await keyOf({ ...site, options: { ipv6Subnet: false } }), '2001:db8:1:42ff::1')
+  assert.equal(await keyOf({ ...site, options: { ipv6Subnet: async () => 64 } }), '2001:db8:1:42ff::/64')
+  assert.equal(await keyOf({ ...site, options: { ipv6Subnet: () => 20 } }), 'OPTION_INVALID')
+  assert.throws(() => rateLimit({ ipv6Subnet: 20 }), { option: 'ipv6Subnet' })
+  assert.throws(() => rateLimit({ ipv6Subnet: 64, keyGenerator: () => 'a' }), { option: 'ipv6Subnet' })
+})
+
+test('numbers are keys; none at all is an error and no key that many share', async () => {
+  assert.equal(await keyOf({ options: { keyGenerator: () => 42 } }), '42')
+  assert.equal(await keyOf({ options: { keyGenerator: async () => 'ada' } }), 'ada')
+  for (const nobody of [undefined, '', null, {}]) {
+    assert.equal(await keyOf({ options: { keyGenerator: () => nobody as never } }), 'KEY_MISSING')
+  }
+})

@@ -1,0 +1,100 @@
+import type { NextFunction, Request, Response } from 'express'
+import { createLimiter } from '../../create-limiter.js'
+import type { Asked } from '../../edge/asked.js'
+import { type Awaitable, chained, isPromise } from '../../edge/awaitable.js'
+import { isGone } from '../../edge/node-exchange.js'
+import { PolicyError } from '../../errors.js'
+import { fittedKey } from '../../keys/fitted-key.js'
+import { fixedWindow } from '../../window-policy.js'
+import { madeLimiter } from '../made-limiter.js'
+import { DecidedHits } from './decided-hits.js'
+import type { HitCount } from './hits.js'
+import { answerOutage } from './outage-answer.js'
+import type { RateLimitOptions, UsedOptions } from './rate-limit-options.js'
+import { requestRule, requestWatch } from './request-rule.js'
+import { settleAtEnd } from './settled-request.js'
+import { ToldLimit } from './told-limit.js'
+import { usedOptions } from './used-options.js'
+
+/** Middleware of Express, with what express-rate-limit puts beside it. */
+export interface RateLimitMiddleware {
+  (request: Request, response: Response, next: NextFunction): void
+  /** The key begins anew. */
+  resetKey(key: string): Awaitable<void>
+  /** How often a key was counted, or undefined where nothing is known of it. */
+  getKey(key: string): Awaitable<HitCount | undefined>
+}
+
+/**
+ * Middleware of Express that takes the options of express-rate-limit, and answers as it does: statuses, headers and bodies are the same.
+ * What is denied is not counted; without `create` windows are counted in the shared memory of this process. What the functions among
+ * the options throw goes to `next`.
+ *
+ * @throws {PolicyError} on an option that cannot be honoured; the message says what to write instead.
+ * @example
+ * app.use(rateLimit({ windowMs: 15 * 60_000, limit: 100, standardHeaders: 'draft-8', legacyHeaders: false }))
+ */
+export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
+  const used = usedOptions(options)
+  const { limit, windowMs, identifier, skip, keyGenerator } = used
+  const { create = (policy) => createLimiter(policy) } = options
+  const limiter = madeLimiter(create, fixedWindow({ limit, window: windowMs, name: identifier }))
+  const rule = requestRule(limiter, used)
+  const hits = new DecidedHits(limiter, limit)
+  const told = new ToldLimit(used, hits)
+
+  const ask = (request: Request, response: Response): Awaitable<Asked | undefined> =>
+    chained(skip(request, response), (isSkipped) => {
+      if (isSkipped) return undefined
+      return chained(keyGenerator(request, response), (key) => rule.take(keyText(key), 1, request))
+    })
+
+  const follow = (asked: Asked | undefined, request: Request, response: Response, next: NextFunction): void => {
+    if (asked?.denies === true && asked.decision.source === 'outage') {
+      answerOutage(asked, response)
+      return
+    }
+    if (asked !== undefined) told.tell(asked, request, response)
+    if (asked?.denies === true) {
+      deny(told, used, request, response, next).catch(next)
+      return
+    }
+    if (asked?.isOpen === true) settleAtEnd(asked, used, request, response)
+    if (!isGone(request, response)) next()
+  }
+
+  const middleware = (request: Request, response: Response, next: NextFunction): void => {
+    if (isGone(request, response)) return
+    requestWatch.serving()
+    let asked: Awaitable<Asked | undefined>
+    try {
+      asked = ask(request, response)
+    } catch (error) {
+      next(error)
+      return
+    }
+    if (isPromise(asked)) asked.then((later) => follow(later, request, response, next)).catch(next)
+    else follow(asked, request, response, next)
+  }
+  const resetKey = (key: string): Awaitable<void> => chained(limiter.reset(keyText(key)), () => undefined)
+  return Object.assign(middleware, { resetKey, getKey: (key: string) => hits.seen(keyText(key)) })
+}
+
+async function deny(told: ToldLimit, used: UsedOptions, request: Request, response: Response, next: NextFunction): Promise<void> {
+  const { retryAfter, handler } = used
+  if (retryAfter !== undefined) {
+    told.tellRetryAfter(typeof retryAfter === 'function' ? await retryAfter(request, response) : retryAfter, response)
+  }
+  await handler(request, response, next, used)
+}
+
+function keyText(key: unknown): string {
+  const text = typeof key === 'number' || typeof key === 'bigint' ? String(key) : key
+  if (typeof text === 'string' && text !== '') return fittedKey(text)
+  throw new PolicyError(
+    'KEY_MISSING',
+    'keyGenerator',
+    key,
+    'gave no key for this request: return a string or a number, or let skip pass such requests',
+  )
+}

@@ -1,0 +1,188 @@
+import { createLimiter } from '../../create-limiter.js'
+import { type Awaitable, chained } from '../../edge/awaitable.js'
+import { holdsPermits } from '../../empty-permit.js'
+import { PolicyError } from '../../errors.js'
+import { fittedKey } from '../../keys/fitted-key.js'
+import { checkOptions } from '../../policy-options.js'
+import type { LimiterVerbs } from '../limiter-verbs.js'
+import { type MakeLimiter, madeLimiter } from '../made-limiter.js'
+import { CountedHits, countingPolicy } from './counted-hits.js'
+import { DecidedHits } from './decided-hits.js'
+import type { HitCount, Hits } from './hits.js'
+
+/** Options of {@link SluicegateStore}. */
+export interface SluicegateStoreOptions {
+  /**
+   * Who counts where express-rate-limit decides: makes a limiter of the policy that it is given, such as
+   * `(policy) => createRedisLimiter(policy, { client })`. Default: one of this process.
+   */
+  readonly create?: MakeLimiter
+  /** Or a limiter that decides, whatever its policy; `limit` is then what that lets pass at once, or a function. */
+  readonly limiter?: LimiterVerbs
+  /** What keys begin with, default `rl:`. In a fleet give each store one of its own. */
+  readonly prefix?: string
+}
+
+/** What a store looks at of express-rate-limit's options. */
+export interface StoreSettings {
+  readonly windowMs: number
+  readonly limit: unknown
+  readonly skipFailedRequests?: boolean
+  readonly skipSuccessfulRequests?: boolean
+}
+
+const OPTIONS = ['create', 'limiter', 'prefix']
+
+/** How many stores ask each limiter of this process. */
+const stores = new WeakMap<LimiterVerbs, number>()
+
+/**
+ * A store for express-rate-limit.
+ *
+ * It counts, in windows of `windowMs` that are aligned to UTC, and express-rate-limit decides: all its options work. Given a `limiter` it is
+ * that which decides, and what it denies is not counted.
+ *
+ * @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID`
+ * @example
+ * app.use(rateLimit({ windowMs: 60_000, limit: 100, store: new SluicegateStore() }))
+ * app.use(rateLimit({ limit: 20, store: new SluicegateStore({ limiter: createLimiter(tokenBucket({ limit: 100, window: '1m', burst: 20 })) }) }))
+ */
+export class SluicegateStore {
+  private readonly create: MakeLimiter | undefined
+  private readonly given: LimiterVerbs | undefined
+  private readonly ownPrefix: string
+  private hits: Hits | undefined
+  private windowMs = 0
+  /** What was wrong when express-rate-limit told its options. */
+  private misuse: unknown
+
+  constructor(options: SluicegateStoreOptions = {}) {
+    checkOptions(options, OPTIONS, '{ prefix: "login:" }')
+    const { create, limiter, prefix = 'rl:' } = options
+    if (typeof prefix !== 'string') throw new PolicyError('OPTION_INVALID', 'prefix', prefix, 'must be a string')
+    if (limiter !== undefined) checkLimiter(limiter, create)
+    this.create = create
+    this.given = limiter
+    this.ownPrefix = prefix
+  }
+
+  /** Whether nobody else counts the keys of this store: by it express-rate-limit knows which counts are one. */
+  get localKeys(): boolean {
+    const limiter = this.hits?.limiter
+    if (limiter === undefined) return this.create === undefined && this.given === undefined
+    return isHere(limiter) && stores.get(limiter) === 1
+  }
+
+  /** What tells these keys from those of other stores, in the same terms. */
+  get prefix(): string {
+    return this.hits === undefined || this.localKeys ? this.ownPrefix : `${this.hits.limiter.policy.name}:${this.ownPrefix}`
+  }
+
+  /**
+   * Called by express-rate-limit, once.
+   *
+   * @throws {PolicyError} on options that this store cannot honour. They are logged there, and each request fails with the same error.
+   */
+  init(settings: StoreSettings): void {
+    try {
+      if (this.hits !== undefined)
+        throw new PolicyError('OPTION_INVALID', 'store', this, 'counts for another rateLimit(): make one for each')
+      this.windowMs = settings.windowMs
+      const hits = this.given === undefined ? this.counting() : deciding(this.given, settings)
+      stores.set(hits.limiter, (stores.get(hits.limiter) ?? 0) + 1)
+      this.hits = hits
+    } catch (error) {
+      this.misuse = error
+      throw error
+    }
+  }
+
+  /** How often a key has hit; undefined where nothing is known of it. */
+  get(key: string): Awaitable<HitCount | undefined> {
+    return this.ready().seen(this.named(key))
+  }
+
+  /** One hit more. */
+  increment(key: string): Awaitable<HitCount> {
+    return this.ready().hit(this.named(key))
+  }
+
+  /** One hit less, in the window at hand. */
+  decrement(key: string): Awaitable<void> {
+    return chained(this.ready().limiter.refund(this.named(key), 1), nothing)
+  }
+
+  /** The key begins anew; a block that was laid on it by hand is over. */
+  resetKey(key: string): Awaitable<void> {
+    return chained(this.ready().limiter.reset(this.named(key)), nothing)
+  }
+
+  /** All keys begin anew. @throws {PolicyError} `OPTION_INVALID` where the limiter may have others' keys. */
+  async resetAll(): Promise<void> {
+    const { limiter } = this.ready()
+    if (this.given !== undefined || this.create !== undefined) {
+      throw new PolicyError(
+        'OPTION_INVALID',
+        'resetAll',
+        undefined,
+        'is for a store that made its limiter itself: reset keys by resetKey()',
+      )
+    }
+    this.hits = this.counting()
+    stores.set(this.hits.limiter, 1)
+    limiter.close()
+  }
+
+  /** Closes the limiter, unless it was given. */
+  shutdown(): void {
+    if (this.given === undefined) this.hits?.limiter.close()
+  }
+
+  private ready(): Hits {
+    if (this.misuse !== undefined) throw this.misuse
+    if (this.hits !== undefined) return this.hits
+    throw new PolicyError('OPTION_INVALID', 'store', this, 'does not know its window yet: give it to rateLimit({ store }) first')
+  }
+
+  private counting(): Hits {
+    const { create = (policy) => createLimiter(policy) } = this
+    const limiter = madeLimiter(create, countingPolicy(this.windowMs))
+    return new CountedHits(limiter, isHere(limiter))
+  }
+
+  private named(key: string): string {
+    return fittedKey(`${this.ownPrefix}${key}`)
+  }
+}
+
+function deciding(limiter: LimiterVerbs, { limit, skipFailedRequests = false, skipSuccessfulRequests = false }: StoreSettings): Hits {
+  const skips = skipFailedRequests ? 'skipFailedRequests' : 'skipSuccessfulRequests'
+  if (skipFailedRequests || skipSuccessfulRequests) {
+    // A denied request took nothing, and would be given back a token all the same.
+    const mend = 'needs a store that counts: leave out limiter, or take counts of sluicegate/express instead'
+    throw new PolicyError('OPTION_INVALID', skips, true, mend)
+  }
+  return new DecidedHits(limiter, limit)
+}
+
+function checkLimiter(limiter: LimiterVerbs, create: MakeLimiter | undefined): void {
+  if (typeof limiter?.take !== 'function') {
+    throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')
+  }
+  if (create !== undefined) throw new PolicyError('OPTION_INVALID', 'create', create, 'makes a limiter: give that or limiter, and not both')
+  if (holdsPermits(limiter.policy)) {
+    throw new PolicyError(
+      'OPTION_INVALID',
+      'limiter',
+      limiter,
+      'holds permits, which express-rate-limit gives nobody back: see sluicegate/express',
+    )
+  }
+}
+
+/** Whether a limiter is in the memory of this process: what is in a store or another process has no snapshot. */
+function isHere(limiter: LimiterVerbs): boolean {
+  return 'snapshot' in limiter
+}
+
+function nothing(): void {}

@@ -1,0 +1,175 @@
+import type { Request, Response } from 'express'
+import { PolicyError } from '../../errors.js'
+import { checkedTokenCount, checkedWindowMs, checkOptions } from '../../policy-options.js'
+import type { OfRequest, RateLimitOptions, StandardHeaders, UsedOptions } from './rate-limit-options.js'
+import { requestIpKey } from './request-ip-key.js'
+
+const OPTIONS = [
+  'windowMs',
+  'limit',
+  'max',
+  'message',
+  'statusCode',
+  'legacyHeaders',
+  'headers',
+  'standardHeaders',
+  'identifier',
+  'retryAfter',
+  'requestPropertyName',
+  'skipFailedRequests',
+  'skipSuccessfulRequests',
+  'requestWasSuccessful',
+  'skip',
+  'keyGenerator',
+  'ipv6Subnet',
+  'handler',
+  'passOnStoreError',
+  'logger',
+  'validate',
+  'create',
+] satisfies (keyof RateLimitOptions)[]
+
+/** What express-rate-limit or its relatives take and this does not, with what to write instead. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  store:
+    'is not taken here: say create: (policy) => createRedisLimiter(policy, { client }), or keep express-rate-limit with SluicegateStore',
+  onLimitReached: 'is no option any more: say handler',
+  draft_polli_ratelimit_headers: "is no option any more: say standardHeaders: 'draft-6'",
+  delayAfter: 'is of express-slow-down: requests that are to wait are for limiter.wait()',
+  delayMs: 'is of express-slow-down: requests that are to wait are for limiter.wait()',
+  maxDelayMs: 'is of express-slow-down: requests that are to wait are for limiter.wait()',
+}
+
+const EXAMPLE = '{ windowMs: 60_000, limit: 100 }'
+const MOST_LIMIT = 1_000_000_000
+const FUNCTIONS = ['requestWasSuccessful', 'skip', 'keyGenerator', 'handler'] as const
+const DRAFTS: readonly unknown[] = ['draft-6', 'draft-7', 'draft-8'] satisfies StandardHeaders[]
+const WINDOW_UNITS = [
+  ['day', 86_400_000],
+  ['hr', 3_600_000],
+  ['min', 60_000],
+] as const
+
+/** The options with their defaults, which are those of express-rate-limit. @throws {PolicyError} on one that cannot be honoured. */
+export function usedOptions(options: RateLimitOptions): UsedOptions {
+  checkNames(options)
+  const {
+    windowMs = 60_000,
+    max = 5,
+    limit = max,
+    message = 'Too many requests, please try again later.',
+    statusCode = 429,
+    headers = true,
+    legacyHeaders = headers,
+    standardHeaders = false,
+    identifier = defaultIdentifier(limit, windowMs),
+    retryAfter,
+    requestPropertyName = 'rateLimit',
+    skipFailedRequests = false,
+    skipSuccessfulRequests = false,
+    requestWasSuccessful = (_request, response) => response.statusCode < 400,
+    skip = () => false,
+    handler = sendMessage,
+    passOnStoreError = false,
+    logger = console,
+  } = options
+  for (const name of FUNCTIONS) {
+    const value: unknown = options[name]
+    if (value !== undefined && typeof value !== 'function') {
+      throw new PolicyError('OPTION_INVALID', name, value, 'must be a function of the request')
+    }
+  }
+  return Object.freeze({
+    windowMs: checkedWindow(windowMs),
+    limit: checkedLimit(limit),
+    message,
+    statusCode: checkedStatus(statusCode),
+    legacyHeaders,
+    standardHeaders: checkedDraft(standardHeaders),
+    identifier: checkedIdentifier(identifier),
+    retryAfter: checkedRetryAfter(retryAfter),
+    requestPropertyName,
+    skipFailedRequests,
+    skipSuccessfulRequests,
+    requestWasSuccessful,
+    skip,
+    keyGenerator: keyGeneratorOf(options),
+    handler,
+    passOnStoreError,
+    logger,
+  })
+}
+
+/** `5-in-1min`, as express-rate-limit calls it. */
+function defaultIdentifier(limit: number, windowMs: number): string {
+  for (const [unit, ms] of WINDOW_UNITS) {
+    const many = windowMs / ms
+    if (many >= 1) return `${limit}-in-${many}${unit}${many > 1 && unit !== 'min' ? 's' : ''}`
+  }
+  return `${limit}-in-${windowMs / 1000}sec`
+}
+
+async function sendMessage(request: Request, response: Response, _: unknown, { statusCode, message }: UsedOptions): Promise<void> {
+  response.status(statusCode)
+  const body: unknown = typeof message === 'function' ? await message(request, response) : message
+  if (!response.writableEnded) response.send(body)
+}
+
+function checkNames(options: RateLimitOptions): void {
+  const given = Object.entries(options ?? {}).filter(([, value]) => value !== undefined)
+  for (const [name, value] of given) {
+    const mend = Object.hasOwn(INSTEAD, name) ? INSTEAD[name] : undefined
+    if (mend !== undefined) throw new PolicyError('OPTION_INVALID', name, value, mend)
+  }
+  checkOptions(typeof options === 'object' && options !== null ? Object.fromEntries(given) : options, OPTIONS, EXAMPLE)
+}
+
+function checkedLimit(limit: unknown): number {
+  if (typeof limit === 'function') {
+    const mend =
+      'must be a number: give keys another policy by createLimiter(policy, { policyFor }), or keep express-rate-limit with SluicegateStore'
+    throw new PolicyError('LIMIT_INVALID', 'limit', limit, mend)
+  }
+  if (limit === 0) throw new PolicyError('LIMIT_INVALID', 'limit', limit, 'would deny all: answer such requests without a limit')
+  return checkedTokenCount('limit', limit, MOST_LIMIT)
+}
+
+function checkedWindow(windowMs: unknown): number {
+  if (typeof windowMs === 'number') return checkedWindowMs(windowMs, 'windowMs')
+  throw new PolicyError('WINDOW_INVALID', 'windowMs', windowMs, 'must be a number of milliseconds')
+}
+
+function checkedStatus(statusCode: unknown): number {
+  if (typeof statusCode === 'number' && Number.isInteger(statusCode) && statusCode >= 200 && statusCode <= 599) return statusCode
+  throw new PolicyError('OPTION_INVALID', 'statusCode', statusCode, 'must be the status of a response, from 200 to 599')
+}
+
+function checkedDraft(standardHeaders: boolean | StandardHeaders): false | StandardHeaders {
+  if (standardHeaders === true) return 'draft-6'
+  if (standardHeaders === false || DRAFTS.includes(standardHeaders)) return standardHeaders
+  throw new PolicyError('OPTION_INVALID', 'standardHeaders', standardHeaders, `must be true, false, ${DRAFTS.join(', ')}`)
+}
+
+function checkedIdentifier(identifier: unknown): string {
+  if (typeof identifier === 'string') return identifier
+  throw new PolicyError(
+    'OPTION_INVALID',
+    'identifier',
+    identifier,
+    'must be a string: it is the name of the policy, the same for all requests',
+  )
+}
+
+function checkedRetryAfter(retryAfter: unknown): number | OfRequest<number> | undefined {
+  if (retryAfter === undefined || typeof retryAfter === 'function' || (typeof retryAfter === 'number' && retryAfter >= 0)) {
+    return retryAfter as number | OfRequest<number> | undefined
+  }
+  throw new PolicyError('OPTION_INVALID', 'retryAfter', retryAfter, 'must be a number of seconds >= 0 or a function of the request')
+}
+
+function keyGeneratorOf({ keyGenerator, ipv6Subnet }: RateLimitOptions): UsedOptions['keyGenerator'] {
+  if (keyGenerator === undefined) return requestIpKey(ipv6Subnet ?? 56)
+  if (ipv6Subnet === undefined) return keyGenerator
+  const mend = 'has no effect beside keyGenerator: call ipKeyGenerator(request.ip, ipv6Subnet) there'
+  throw new PolicyError('OPTION_INVALID', 'ipv6Subnet', ipv6Subnet, mend)
+}

@@ -1,0 +1,19 @@
+import type { Decision } from '../decision.js'
+import type { Duration } from '../duration.js'
+import type { Awaitable } from '../edge/awaitable.js'
+import type { Key } from '../limiter.js'
+import type { Policy } from '../policy.js'
+
+/** What is asked of a limiter in the name of another library: those of this process and those of a fleet have it all. */
+export interface LimiterVerbs {
+  readonly policy: Policy
+  /** The policy in force for a key, where keys may have one of their own. */
+  policyOf?(key: Key): Policy
+  take(key: Key, cost?: number): Awaitable<Decision>
+  peek(key: Key, cost?: number): Awaitable<Decision>
+  refund(key: Key, tokens: number): Awaitable<Decision>
+  penalize(key: Key, tokens: number): Awaitable<Decision>
+  block(key: Key, duration: Duration): Awaitable<Decision>
+  reset(key: Key): Awaitable<Decision>
+  close(): void
+}

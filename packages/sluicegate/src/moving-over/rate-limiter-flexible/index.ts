@@ -1,0 +1,6 @@
+export type { LimiterVerbs } from '../limiter-verbs.js'
+export type { FlexibleOptions } from './flexible-options.js'
+export { RateLimiterMemory, type RateLimiterMemoryOptions } from './rate-limiter-memory.js'
+export { RateLimiterRedis, type RateLimiterRedisOptions } from './rate-limiter-redis.js'
+export { RateLimiterRes } from './rate-limiter-res.js'
+export { type CallOptions, RateLimiterSluicegate, type RateLimiterSluicegateOptions } from './rate-limiter-sluicegate.js'

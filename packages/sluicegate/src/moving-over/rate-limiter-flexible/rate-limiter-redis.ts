@@ -1,0 +1,49 @@
+import type { FleetLimiter } from '../../fleet/fleet-limiter.js'
+import { createRedisLimiter, type RedisLimiterOptions } from '../../redis/create-redis-limiter.js'
+import { checkOptionNames, DEFAULT_PREFIX, FLEXIBLE_OPTIONS, type FlexibleOptions, flexiblePolicy } from './flexible-options.js'
+import { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'
+
+/** Options of {@link RateLimiterRedis}: those of rate-limiter-flexible, and those of `createRedisLimiter`. */
+export interface RateLimiterRedisOptions
+  extends FlexibleOptions,
+    Pick<RedisLimiterOptions, 'prefix' | 'lease' | 'outage' | 'localShare' | 'timeoutMs' | 'maxKeys' | 'hotKeys'> {
+  /** A client of node-redis, ioredis or valkey-glide: made, connected and closed by you. */
+  readonly storeClient: RedisLimiterOptions['client']
+  /** Default `exact`: each call is one to the server. `leased` fetches points ahead, and what it tells of them is what this process knows. */
+  readonly mode?: RedisLimiterOptions['mode']
+}
+
+const OPTIONS = [
+  ...FLEXIBLE_OPTIONS,
+  'storeClient',
+  'prefix',
+  'mode',
+  'lease',
+  'outage',
+  'localShare',
+  'timeoutMs',
+  'maxKeys',
+  'hotKeys',
+] as const satisfies readonly (keyof RateLimiterRedisOptions)[]
+
+/**
+ * `RateLimiterRedis` of rate-limiter-flexible: points in windows that a whole fleet shares, in Redis or Valkey.
+ *
+ * @throws {PolicyError} `CLIENT_INVALID`, and on an option that cannot be honoured; the message says what to write instead.
+ * @example new RateLimiterRedis({ storeClient: await createClient().connect(), points: 5, duration: 60, keyPrefix: 'login' })
+ */
+export class RateLimiterRedis extends RateLimiterSluicegate<FleetLimiter> {
+  constructor(options: RateLimiterRedisOptions) {
+    checkOptionNames(options, OPTIONS)
+    const { storeClient, points, duration, blockDuration = 0, keyPrefix = DEFAULT_PREFIX, mode = 'exact', ...others } = options
+    // By a name of one's own what was consumed outlives a change of the numbers; under that which all have, other numbers count apart.
+    const name = keyPrefix === DEFAULT_PREFIX || keyPrefix === '' ? undefined : keyPrefix
+    const limiter = createRedisLimiter(flexiblePolicy({ points, duration }, name), { ...others, mode, client: storeClient })
+    super({ limiter, blockDuration, keyPrefix })
+  }
+
+  override close(): void {
+    super.close()
+    this.limiter.close()
+  }
+}

@@ -1,0 +1,142 @@
+import { isPromise } from '../../edge/awaitable.js'
+import { holdsPermits } from '../../empty-permit.js'
+import { PolicyError } from '../../errors.js'
+import { fittedKey } from '../../keys/fitted-key.js'
+import type { LimiterVerbs } from '../limiter-verbs.js'
+import { type BlockMemory, BlocksAtDenial } from './blocks-at-denial.js'
+import { checkCallOptions, checkKeyPrefix, checkOptionNames } from './flexible-options.js'
+import type { RateLimiterRes } from './rate-limiter-res.js'
+import { ToldPoints } from './told-points.js'
+
+/** Options of {@link RateLimiterSluicegate}. */
+export interface RateLimiterSluicegateOptions<Verbs extends LimiterVerbs = LimiterVerbs> {
+  /** Of this process or of a fleet, of any policy but `concurrency`. */
+  readonly limiter: Verbs
+  /** Seconds that a key is blocked for when it is denied; default 0, it is not. */
+  readonly blockDuration?: number
+  /** What keys begin with, and a colon; default nothing. */
+  readonly keyPrefix?: string
+}
+
+/** What may stand behind points: nothing that is honoured. */
+export type CallOptions = Readonly<Record<string, unknown>>
+
+/** 100 years, the longest that a key can be blocked for. */
+const FOR_EVER_S = 100 * 366 * 86_400
+
+/**
+ * The methods of rate-limiter-flexible over any limiter. Each answers with a promise; a denial rejects with a {@link RateLimiterRes}, all else
+ * that goes wrong with an `Error`: `PolicyError` on misuse, `StoreError` where the limiter cannot decide.
+ *
+ * What is denied is not counted.
+ *
+ * @throws {PolicyError} on an option that cannot be honoured; the message says what to write instead.
+ * @example
+ * const limiter = new RateLimiterSluicegate({ limiter: createLimiter(tokenBucket({ limit: 10, window: '1s', burst: 20 })) })
+ * await limiter.consume('ada', 2)
+ */
+export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
+  /** The limiter behind it, with all its verbs. */
+  readonly limiter: Verbs
+  readonly keyPrefix: string
+  /** In seconds. */
+  readonly blockDuration: number
+  private readonly told: ToldPoints
+  private readonly blocks: BlocksAtDenial | undefined
+
+  /** @param memory of the keys that were blocked. */
+  constructor(options: RateLimiterSluicegateOptions<Verbs>, memory: BlockMemory = {}) {
+    checkOptionNames(options, ['limiter', 'blockDuration', 'keyPrefix'])
+    const { limiter, blockDuration = 0, keyPrefix = '' } = options
+    if (typeof limiter?.take !== 'function') {
+      throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')
+    }
+    if (holdsPermits(limiter.policy)) {
+      throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'holds permits, which nobody here gives back: call its take() itself')
+    }
+    checkKeyPrefix(keyPrefix)
+    this.limiter = limiter
+    this.keyPrefix = keyPrefix
+    this.blockDuration = blockDuration
+    this.told = new ToldPoints(limiter)
+    this.blocks = blockDuration === 0 ? undefined : new BlocksAtDenial(limiter, blockDuration * 1000, memory)
+  }
+
+  /** What may be consumed at once. */
+  get points(): number {
+    return this.limiter.policy.burst
+  }
+
+  /** The window in seconds. */
+  get duration(): number {
+    return this.limiter.policy.windowMs / 1000
+  }
+
+  /** Consumes points if they are there. @returns {Promise} that rejects with a {@link RateLimiterRes} where they are not. */
+  async consume(key: string | number, pointsToConsume = 1, options?: CallOptions): Promise<RateLimiterRes> {
+    checkCallOptions(options)
+    const named = this.named(key)
+    const taken = this.limiter.take(named, pointsToConsume)
+    // Not awaited where it is there: of several callers at once those who come after the first denial are to find the block.
+    const decision = isPromise(taken) ? await taken : taken
+    if (decision.allowed) return this.told.consumed(named, decision, pointsToConsume)
+    const denial = (await this.blocks?.after(decision, named, pointsToConsume)) ?? decision
+    return Promise.reject(this.told.denied(named, denial, pointsToConsume, this.blocks !== undefined))
+  }
+
+  /** Consumes points whether they are there or not, down to a debt of ten times all of them. */
+  async penalty(key: string | number, points = 1, options?: CallOptions): Promise<RateLimiterRes> {
+    checkCallOptions(options)
+    const named = this.named(key)
+    return this.told.standing(named, await this.limiter.penalize(named, points), points)
+  }
+
+  /** Gives back points, at most as many as were consumed. */
+  async reward(key: string | number, points = 1, options?: CallOptions): Promise<RateLimiterRes> {
+    checkCallOptions(options)
+    const named = this.named(key)
+    return this.told.standing(named, await this.limiter.refund(named, points))
+  }
+
+  /** Denies the key everything for so many seconds, 0 for a hundred years. The longest block wins, and none changes what was consumed. */
+  async block(key: string | number, secDuration: number, options?: CallOptions): Promise<RateLimiterRes> {
+    checkCallOptions(options)
+    const named = this.named(key)
+    const seconds = secDuration === 0 ? FOR_EVER_S : secDuration
+    const decision = await this.limiter.block(named, seconds * 1000)
+    this.blocks?.remember(named)
+    return this.told.standing(named, decision)
+  }
+
+  /** How a key stands, or null where nothing is known of it. */
+  async get(key: string | number, options?: CallOptions): Promise<RateLimiterRes | null> {
+    checkCallOptions(options)
+    const named = this.named(key)
+    return this.told.known(named, await this.limiter.peek(named))
+  }
+
+  /** Not to be had: it always rejects. */
+  async set(key: string | number, points: number, secDuration: number): Promise<RateLimiterRes> {
+    const mend = 'cannot be: say delete() and then penalty() for what is consumed in the window at hand, or block()'
+    throw new PolicyError('OPTION_INVALID', 'set', [key, points, secDuration], mend)
+  }
+
+  /** Forgets what was consumed, and any block. @returns {Promise} whether there was anything to forget. */
+  async delete(key: string | number, options?: CallOptions): Promise<boolean> {
+    checkCallOptions(options)
+    const named = this.named(key)
+    const known = this.told.known(named, await this.limiter.peek(named))
+    await this.limiter.reset(named)
+    this.blocks?.forget(named)
+    return known !== null
+  }
+
+  /** Lets go of what is remembered here; a limiter that was given stays open. */
+  close(): void {
+    this.blocks?.close()
+  }
+
+  private named(key: string | number): string {
+    return fittedKey(this.keyPrefix === '' ? String(key) : `${this.keyPrefix}:${key}`)
+  }
+}
