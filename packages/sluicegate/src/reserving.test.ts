@@ -8,7 +8,15 @@ import { type ReservationDesk, reserve } from './reserving.js'
 
 // Ten tokens, one a millisecond.
 const SPEC = { limit: 1000, windowMs: 1000, burst: 10 }
-const SPECS: readonly RateSpec[] = [SPEC, { limit: 7, windowMs: 60_000, burst: 3 }, { limit: 3, windowMs: 1000, burst: 20 }]
+const SPECS: readonly RateSpec[] = [
+  SPEC,
+  { limit: 7, windowMs: 60_000, burst: 3 },
+  { limit: 3, windowMs: 1000, burst: 20 },
+  { limit: 3, windowMs: 1000, burst: 1 },
+  // In a microsecond nearly a token flows back, and more than one.
+  { limit: 999, windowMs: 1, burst: 2 },
+  { limit: 7000, windowMs: 3, burst: 5 },
+]
 const SEEDS = Array.from({ length: 6000 }, (_, i) => 20_261_121 + i)
 
 function fixture(rule?: GiveBackRule) {
@@ -156,6 +164,8 @@ const ofTheDebtItLeft: GiveBackRule = ({ back, booked, debt, wornSinceBooked, ca
 }
 /** One unit more than the rule. */
 const oneMore: GiveBackRule = (claim) => Math.min(claim.back, giveBackRule(claim) + 1)
+/** What came after a booking is taken for left behind where it is more than that can be. */
+const oneMoreBehind: GiveBackRule = (claim) => giveBackRule({ ...claim, rest: claim.rest + 1 })
 
 /** Takes, reservations and how they end, in a random order, then all that can be taken: the history, and how much came back. */
 function played(seed: number, rule: GiveBackRule) {
@@ -224,7 +234,7 @@ test(`no history of ${SEEDS.length} exceeds burst + rate * length, whatever is r
   assert.ok(came > 0)
 })
 
-for (const [name, rule] of Object.entries({ everything, ofTheDebtItLeft, oneMore })) {
+for (const [name, rule] of Object.entries({ everything, ofTheDebtItLeft, oneMore, oneMoreBehind })) {
   test(`a rule that gives back too much is found out: ${name}`, () => {
     assert.ok(SEEDS.some((seed) => played(seed, rule).excess !== undefined))
   })

@@ -241,3 +241,77 @@ test('a block that the authority tells of voids what is held, and is looked at a
   assert.equal(lease.isLow(20 * HORIZON_US), false)
   assert.equal(lease.isLow(20 * HORIZON_US + 1), true)
 })
+
+/** As a window answers: nobody knows of other numbers of tokens, and what is left is all that there is. */
+const OF_A_WINDOW = { flowsBack: false, id: 1 } as const
+
+test('I5: what is held does not deny a cost of which what is missing may be there', () => {
+  const lease = fresh()
+  lease.demand.ask(3)
+  lease.take(grantOf({ ...OF_A_WINDOW, ready: 3, endUs: 100 * MS, remaining: 3 }), { ...lease.want(0), want: 3 }, 0)
+  lease.demand.ask(7)
+  const asked = lease.want(0)
+  assert.equal(asked.least, 4)
+  const untilFreeFor = (tokens: number): number | undefined => (tokens >= 4 ? 800 * MS : undefined)
+  lease.take(grantOf({ ...OF_A_WINDOW, remaining: 3, untilFreeUs: 800 * MS, untilFreeFor }), asked, 0)
+  assert.ok((lease.deniedUntil(0, 7) as number) >= 800 * MS, 'four are not there')
+  assert.equal(lease.deniedUntil(0, 6), undefined, 'three may be')
+  assert.ok(lease.spend(0, 3))
+  assert.ok((lease.deniedUntil(0, 6) as number) >= 800 * MS, 'of six nothing is held any more')
+})
+
+test('of a window no more than an eighth of what is left is fetched ahead, also after something was given back', () => {
+  for (const happens of [() => undefined, (lease: KeyLease) => lease.reopen(50 * MS)]) {
+    const lease = fresh()
+    lease.demand.ask(100)
+    lease.demand.join(100)
+    lease.take(grantOf({ ...OF_A_WINDOW, ready: 100, remaining: 16 }), lease.want(0), 0)
+    lease.demand.leave(100)
+    assert.ok(lease.spend(0, 20))
+    happens(lease)
+    for (let i = 0; i < 1000; i++) lease.demand.ask(1)
+    assert.equal(lease.want(50 * MS).want, 22)
+  }
+})
+
+test('where nothing is left who was given nothing does not want less', () => {
+  const lease = fresh()
+  for (let i = 0; i < 10; i++) {
+    for (let n = 0; n < 40; n++) lease.demand.ask(1)
+    const asked = lease.want(i * 50 * MS)
+    if (i > 1) assert.ok(asked.want >= 10, `${asked.want}`)
+    lease.take(grantOf({ ...OF_A_WINDOW, ready: i === 0 ? 40 : 0 }), asked, i * 50 * MS)
+    if (i === 0) assert.ok(lease.spend(0, 40))
+  }
+})
+
+/** What each change of a key leaves: tokens here, on their way, ended already; what was denied, and what was left there. */
+const LEFT: Readonly<Record<'reopen' | 'forgetDenial' | 'forget' | 'drain' | 'end', readonly unknown[]>> = {
+  reopen: [4, 4, [], true, 9],
+  forgetDenial: [4, 4, [], true, 0],
+  forget: [0, 0, [4, 4], true, 0],
+  drain: [0, 0, [], true, 0],
+  end: [0, 4, [4], false, 9],
+}
+
+for (const [change, [here, onTheirWay, back, isForgotten, remaining]] of Object.entries(LEFT)) {
+  test(`${change} leaves of a key what is said of it`, () => {
+    const lease = fresh()
+    lease.demand.ask(4)
+    lease.take(grantOf({ ...OF_A_WINDOW, ready: 4, remaining: 9 }), lease.want(0), 0)
+    lease.refuse(50, 500 * MS, 0)
+    assert.equal(lease.deniedUntil(1, 60), 500 * MS)
+    lease.demand.ask(4)
+    const asked = lease.want(1)
+    lease[change as keyof typeof LEFT](2)
+    assert.equal(lease.readyAt(2), here)
+    assert.equal(lease.remainingAt(2), (remaining as number) + (here as number))
+    assert.equal(lease.deniedUntil(2, 60) === undefined, isForgotten)
+    lease.take(grantOf({ ...OF_A_WINDOW, ready: 4, remaining: 9 }), asked, 3)
+    assert.equal(lease.readyAt(3), (here as number) + (onTheirWay as number))
+    assert.deepEqual(
+      lease.unspentAt(3).map(({ tokens }) => tokens),
+      back,
+    )
+  })
+}

@@ -79,7 +79,8 @@ export class LeaseDemand {
     this.pace = Math.max(this.asked / spanUs, spanUs > PACE_HORIZONS * horizonUs ? 0 : this.pace / 2)
     if (granted > 0) this.most = Math.max(2 * used, 2 * used >= granted ? this.most : this.most / 2)
     const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
-    // Where nothing is left all get no more than what flows back.
+    // With nothing left, what was spent is what could be had and not what was needed: who went by it would want less each time. Nor is a share
+    // needed then, as nobody is given more than what came back meanwhile.
     const share = rest > 0 ? used + Math.ceil(rest * SHARE_OF_REST) : Number.POSITIVE_INFINITY
     const foreseen = Math.min(Math.ceil(this.pace * horizonUs * RESERVE), Math.floor(this.most), share)
     this.asked = 0

@@ -105,7 +105,7 @@ class Fleet {
     return true
   }
 
-  /** What ended unspent, or all that is there, as `GivingBack` does it: the message may take its time, or be lost. */
+  /** What ended unspent, or all that is there, as `LeaseReturns` does it: the message may take its time, or be lost. */
   private giveBack(process: LeaseProcess, isAll: boolean): void {
     if (this.nowUs < process.stoppedUntilUs || this.leased.form.form === 'rate') return
     const { random, rules } = this
