@@ -24,7 +24,7 @@ function paced(lease: KeyLease, fromUs: number, untilUs: number, everyUs: number
   for (let us = fromUs; us < untilUs; us += everyUs) {
     lease.demand.ask(1)
     if (!lease.spend(us, 1)) {
-      lease.demand.join(1)
+      lease.demand.join(1, us)
       wants.push(given(lease, us).want)
       lease.demand.leave(1)
       assert.ok(lease.spend(us, 1))
@@ -45,6 +45,26 @@ test('what is wanted starts with those who wait, and doubles until it is the dem
   assert.ok(wants.length < 0.01 * spent, `${wants.length} leases of ${spent} tokens`)
 })
 
+test('callers who wait for each lease are as many takes as they make while one lasts: slow answers do not keep it small', () => {
+  const lease = fresh()
+  let us = 0
+  let waits = 0
+  for (let spent = 0; spent < 4000; spent++) {
+    lease.demand.ask(1)
+    if (!lease.spend(us, 1)) {
+      lease.demand.join(1, us)
+      const asked = lease.want(us)
+      us += 80 * MS
+      waits++
+      lease.take(grantOf({ ready: asked.want }), asked, us)
+      assert.ok(lease.spend(us, 1))
+      lease.demand.leave(1)
+    }
+    us += MS / 100
+  }
+  assert.ok(waits < 16, `${waits} leases of 4,000 tokens`)
+})
+
 test('when demand shrinks so does what is wanted, and of what was fetched little is lost', () => {
   const lease = fresh()
   paced(lease, 0, 1000 * MS, MS / 10)
@@ -58,7 +78,7 @@ test('a burst after which nobody comes makes nobody want more than came', () => 
   const lease = fresh()
   for (let i = 0; i < 100; i++) {
     lease.demand.ask(1)
-    lease.demand.join(1)
+    lease.demand.join(1, 0)
   }
   assert.equal(given(lease, 0).want, 100)
   for (let i = 0; i < 100; i++) {
@@ -67,7 +87,7 @@ test('a burst after which nobody comes makes nobody want more than came', () => 
   }
   assert.equal(lease.isLow(1), false, 'nobody has asked since')
   lease.demand.ask(1)
-  lease.demand.join(1)
+  lease.demand.join(1, 10_000 * MS)
   assert.equal(lease.want(10_000 * MS).want, 1, 'what was wanted long ago says nothing')
 })
 
@@ -75,12 +95,12 @@ test('those who were served while others waited are not counted again', () => {
   const lease = fresh()
   for (let i = 0; i < 256; i++) {
     lease.demand.ask(1)
-    lease.demand.join(1)
+    lease.demand.join(1, 0)
   }
   const asked = lease.want(0)
   for (let i = 0; i < 256; i++) {
     lease.demand.ask(1)
-    lease.demand.join(1)
+    lease.demand.join(1, 0)
   }
   lease.take(grantOf({ ready: 512 }), asked, 100)
   for (let i = 0; i < 512; i++) {
@@ -88,7 +108,7 @@ test('those who were served while others waited are not counted again', () => {
     assert.ok(lease.spend(100, 1))
   }
   lease.demand.ask(1)
-  lease.demand.join(1)
+  lease.demand.join(1, 0)
   lease.demand.leave(1)
   lease.take(grantOf({}), lease.want(200), 200)
   lease.demand.ask(1)
@@ -126,7 +146,7 @@ test('of what is given and not spent less is wanted the next time', () => {
 test('more is fetched late in what is there, only when somebody asked, and not before that makes sense', () => {
   const lease = fresh()
   lease.demand.ask(20)
-  lease.demand.join(20)
+  lease.demand.join(20, 0)
   const asked = lease.want(0)
   lease.take(grantOf({ ready: 10, untilFreeFor: () => 50 * MS, untilFreeUs: 50 * MS, askAfterUs: 40 * MS }), asked, 0)
   lease.demand.leave(20)
@@ -162,7 +182,7 @@ test('a larger cost asks for what is missing, and takes nothing when that is not
   const lease = fresh()
   given(lease, 0)
   lease.demand.ask(5)
-  lease.demand.join(5)
+  lease.demand.join(5, 0)
   const asked = lease.want(0)
   assert.deepEqual([asked.want >= 4, asked.least], [true, 4], 'one is here')
   lease.take(grantOf({ untilFreeUs: 8 * MS, untilFreeFor: (tokens) => tokens * 2 * MS }), asked, 0)

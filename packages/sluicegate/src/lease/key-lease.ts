@@ -131,7 +131,7 @@ export class KeyLease {
     }
     this.deniedUs = Number.NEGATIVE_INFINITY
     const granted = grant.ready + grant.later
-    this.demand.given(granted)
+    this.demand.given(granted, arrivedUs)
     if (grant.blockedUs > 0) held.end()
     held.add(grant, sentUs, arrivedUs)
     this.remainingThere = grant.remaining

@@ -102,7 +102,7 @@ export class LeaseTable {
    * meanwhile waits for it, and then looks again first.
    */
   async next(lease: KeyLease, key: string, cost: number): Promise<Asking> {
-    lease.demand.join(cost)
+    lease.demand.join(cost, this.ticker.read())
     try {
       return await (lease.asking ?? this.fetch(lease, key))
     } finally {

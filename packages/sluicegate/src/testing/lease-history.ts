@@ -92,7 +92,7 @@ class Fleet {
     if (process.lease.deniedUntil(atUs, cost) !== undefined) return
     if (random.chance(0.2)) this.takeAtOnce(process, cost, this.pace.delayUs(), this.pace.delayUs())
     else {
-      process.lease.demand.join(cost)
+      process.lease.demand.join(cost, atUs)
       process.waiting.push(cost)
       if (!process.isAsking) this.ask(process)
     }
