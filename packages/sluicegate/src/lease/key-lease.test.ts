@@ -284,7 +284,7 @@ test('of a window no more than an eighth of what is left is fetched ahead, also 
   for (const happens of [() => undefined, (lease: KeyLease) => lease.reopen(50 * MS)]) {
     const lease = fresh()
     lease.demand.ask(100)
-    lease.demand.join(100)
+    lease.demand.join(100, 0)
     lease.take(grantOf({ ...OF_A_WINDOW, ready: 100, remaining: 16 }), lease.want(0), 0)
     lease.demand.leave(100)
     assert.ok(lease.spend(0, 20))
