@@ -1,5 +1,6 @@
 // What `npm start`, `npm test` and the scripts beside them in package.json run first. Plain JavaScript without
 // dependencies, because it has to work in a fresh clone, where there are none yet.
+import { availableParallelism } from 'node:os'
 import { buildWhenStale } from './setup/build.mjs'
 import { installWhenStale } from './setup/dependencies.mjs'
 import { requireNode } from './setup/node-version.mjs'
@@ -11,6 +12,8 @@ import { chooseProof, chooseTests } from './setup/tests.mjs'
 
 /** A test that hangs becomes one that fails. */
 const LONGEST_TEST_MS = 600_000
+/** Many wait for servers and other processes. */
+const TEST_FILES_AT_ONCE = Math.max(2, availableParallelism() - 1)
 
 const TASKS = {
   build() {},
@@ -18,7 +21,13 @@ const TASKS = {
   async test(args) {
     const { files, nodeOptions } = chooseTests(args)
     requireRivals(files)
-    await run(process.execPath, ['--test', `--test-timeout=${LONGEST_TEST_MS}`, ...nodeOptions, ...files])
+    await run(process.execPath, [
+      '--test',
+      `--test-timeout=${LONGEST_TEST_MS}`,
+      `--test-concurrency=${TEST_FILES_AT_ONCE}`,
+      ...nodeOptions,
+      ...files,
+    ])
   },
   prove: ([name, ...args]) => run(process.execPath, [chooseProof(name), ...args]),
   bench: (args) => run(process.execPath, ['bench/dist/main.js', ...args]),

@@ -15,8 +15,8 @@ const UNROLLED = ['rate', 'fixed-window', 'sliding-window']
 /** Composes the scripts of their steps and writes them as a module, each with the SHA-1 by which a server knows it. */
 export async function embedLua(): Promise<string> {
   const scripts: Record<string, string> = {}
-  for (const form of FORMS) scripts[form] = await composed([...unrolled(form), ...SHARED, form, 'verbs'], 'decide')
-  for (const form of LEASED) scripts[`lease ${form}`] = await composed([...SHARED, form], 'lease')
+  for (const form of FORMS) scripts[form] = await composed([...unrolled(form, 'take'), ...SHARED, form, 'verbs'], 'decide')
+  for (const form of LEASED) scripts[`lease ${form}`] = await composed([...unrolled(form, 'lease'), ...SHARED, form], 'lease')
   scripts['all-of'] = await composed([...SHARED, ...FORMS, 'verbs'], 'decide-all')
   const entries = Object.entries(scripts).map(([name, source]) => {
     const sha1 = createHash('sha1').update(source).digest('hex')
@@ -27,8 +27,8 @@ export async function embedLua(): Promise<string> {
   return `${GENERATED}: ${entries.length} scripts`
 }
 
-function unrolled(form: string): readonly string[] {
-  return UNROLLED.includes(form) ? [`${form}-take`] : []
+function unrolled(form: string, what: 'take' | 'lease'): readonly string[] {
+  return UNROLLED.includes(form) ? [`${form}-${what}`] : []
 }
 
 async function composed(steps: readonly string[], script: string): Promise<string> {

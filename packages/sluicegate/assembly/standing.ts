@@ -1,7 +1,7 @@
 import * as concurrency from "./concurrency"
 import * as fixed from "./fixed-window"
 import { BUCKET, COMPACT, CONCURRENCY, FIXED, LOG } from "./forms"
-import { blockDebtAt, blockValueAt, capacity, debtAt, form, sinceBase, unitsPerUs, valueAt, withinRange } from "./policy"
+import { blockDebtAt, blockValueAt, capacity, debtAt, form, sinceBase, unitsPerToken, unitsPerUs, valueAt, withinRange } from "./policy"
 import * as logWaits from "./log-waits"
 import * as log from "./sliding-log"
 import * as sliding from "./sliding-window"
@@ -47,7 +47,7 @@ export function stepped(verb: i32, ofBlock: bool, entry: usize, value: u64, us: 
   sliding.hideNothing()
   if (ofBlock || form <= BUCKET) {
     const owed = max<i64>(ofBlock ? blockDebtAt(value, us) : debtAt(value, us), 0)
-    debt = step(verb, owed, amount, capacity, unitsPerUs, bound)
+    debt = step(verb, owed, amount, capacity, unitsPerToken, unitsPerUs, bound)
     if (debt == owed) return value
     return ofBlock ? blockValueAt(debt, us) : valueAt(debt, us)
   } else if (form == FIXED) {

@@ -26,14 +26,16 @@ export const DEEPEST_DEBT_BURSTS: i64 = 11
  * The debt after the verb. `bound` is for two verbs alone: the deepest debt that a reservation may leave, and the deepest of which
  * a cancel gives anything back.
  */
-@inline export function step(verb: i32, debt: i64, amount: i64, capacity: i64, unitsPerUs: i64, bound: i64): i64 {
+@inline export function step(
+  verb: i32, debt: i64, amount: i64, capacity: i64, unitsPerToken: i64, unitsPerUs: i64, bound: i64,
+): i64 {
   const owed = max<i64>(debt, 0)
   if (verb == TAKE) return owed + amount <= capacity ? owed + amount : owed
   if (verb == REFUND) return max<i64>(owed - amount, 0)
   if (verb == PENALIZE) return max<i64>(owed, min<i64>(owed + amount, DEEPEST_DEBT_BURSTS * capacity))
   if (verb == BLOCK) return amount == 0 ? 0 : max<i64>(owed, amount)
   if (verb == RESERVE) return owed + amount <= bound ? reserved(owed, amount, capacity, unitsPerUs) : owed
-  if (verb == CANCEL) return owed <= bound ? max<i64>(owed - amount, 0) : owed
+  if (verb == CANCEL) return cancelled(owed, amount, capacity, unitsPerToken, unitsPerUs, bound)
   return verb == RESET ? 0 : owed
 }
 
@@ -41,4 +43,14 @@ export const DEEPEST_DEBT_BURSTS: i64 = 11
 @inline function reserved(owed: i64, amount: i64, capacity: i64, unitsPerUs: i64): i64 {
   const waitUs = (max<i64>(owed + amount - capacity, 0) + unitsPerUs - 1) / unitsPerUs
   return max<i64>(owed, waitUs * unitsPerUs) + amount
+}
+
+/**
+ * Before its time, when the bound is above the capacity, a reservation is cancelled only if nobody who booked after it still stands. One
+ * that was cancelled leaves behind what put it off to a whole microsecond, less than flows back in one: that is nobody's, and comes off as well.
+ * Nobody gains by it: whoever stands after it, or took, owes at least a token more.
+ */
+@inline function cancelled(owed: i64, amount: i64, capacity: i64, unitsPerToken: i64, unitsPerUs: i64, bound: i64): i64 {
+  const rest = bound > capacity ? min<i64>(unitsPerToken, unitsPerUs) - 1 : 0
+  return owed <= bound + rest ? max<i64>(min<i64>(owed, bound) - amount, 0) : owed
 }

@@ -1,11 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compareSeeds, firstMismatch, replayedInMemory, savedSeeds, seedsFrom, sequenceOf, VECTOR_ALGORITHMS } from 'sluicegate-testkit'
+import {
+  compareSeeds,
+  firstMismatch,
+  newestFirst,
+  replayedInMemory,
+  savedSeeds,
+  seedsFrom,
+  sequenceOf,
+  VECTOR_ALGORITHMS,
+} from 'sluicegate-testkit'
 import type { Limiter } from './index.js'
 
 const PLAIN_SEQUENCES = 20_000
 /** Of each algorithm, with all verbs. */
 const SEQUENCES = 1000
+const NEWEST_FIRST = 500
 
 test('every seed that once found something still finds nothing', () => {
   for (const algorithm of [undefined, ...VECTOR_ALGORITHMS]) {
@@ -26,6 +36,15 @@ for (const algorithm of VECTOR_ALGORITHMS) {
     assert.deepEqual(mismatches.slice(0, 5), [])
   })
 }
+
+test('bookings of a rate that are given up the newest first come back as the oracle says', () => {
+  for (const seed of seedsFrom(1, NEWEST_FIRST)) {
+    const sequence = newestFirst(seed)
+    const replayed = replayedInMemory(sequence)
+    assert.equal(firstMismatch(sequence, replayed), undefined, `seed ${seed}`)
+    for (const end of replayed.ends) end.close()
+  }
+})
 
 test('a wrong answer in any field and at any step is noticed', () => {
   for (const algorithm of [undefined, ...VECTOR_ALGORITHMS]) {

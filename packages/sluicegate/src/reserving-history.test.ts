@@ -7,6 +7,10 @@ const SPECS: readonly RateSpec[] = [
   { limit: 1000, windowMs: 1000, burst: 10 },
   { limit: 7, windowMs: 60_000, burst: 3 },
   { limit: 3, windowMs: 1000, burst: 20 },
+  { limit: 3, windowMs: 1000, burst: 1 },
+  // In a microsecond nearly a token flows back, and more than one.
+  { limit: 999, windowMs: 1, burst: 2 },
+  { limit: 7000, windowMs: 3, burst: 5 },
 ]
 const SEEDS = Array.from({ length: 3000 }, (_, i) => 20_261_121 + i)
 

@@ -14,6 +14,8 @@ export interface Claim {
   readonly wornSinceDue: number
   /** A debt up to here is no reason to wait. */
   readonly capacity: number
+  /** The most that a booking after it may have left when it was given up: less than a token, and than flows back in a microsecond. */
+  readonly rest: number
 }
 
 /** How many units come back. */
@@ -22,12 +24,13 @@ export type GiveBackRule = (claim: Claim) => number
 /**
  * The rule of token bucket and GCRA.
  *
- * Before its time a booking comes back whole or not at all: whole when it is the latest, because then the key is as if it had never
- * been. From its time on, as much comes back as its own charge would still weigh had it been the only one, and nothing while others
+ * Before its time a booking comes back whole or not at all: whole when it is the latest that stands, because then the key is as if it had
+ * never been, nor what came after it. From its time on, as much comes back as its own charge would still weigh had it been the only one, and nothing while others
  * wait for theirs.
  */
-export function giveBackRule({ back, cost, booked, debt, wornSinceBooked, wornSinceDue, capacity }: Claim): number {
-  if (booked > capacity && wornSinceDue < 0) return back === cost && debt <= booked - wornSinceBooked ? back : 0
+export function giveBackRule({ back, cost, booked, debt, wornSinceBooked, wornSinceDue, capacity, rest }: Claim): number {
+  const after = debt - (booked - wornSinceBooked)
+  if (booked > capacity && wornSinceDue < 0) return back === cost && after <= rest ? back + Math.max(0, after) : 0
   return debt > capacity ? 0 : Math.max(0, Math.min(back, cost - Math.max(0, wornSinceDue)))
 }
 
@@ -125,6 +128,7 @@ export class BookingBucket {
       wornSinceBooked: (nowUs - booking.bookedUs) * unitsPerUs,
       wornSinceDue: (nowUs - booking.atUs) * unitsPerUs,
       capacity,
+      rest: Math.min(unitsPerToken, unitsPerUs) - 1,
     }
     this.owe(Math.max(0, debt - this.rule(claim)))
     return this.peek('k', 1)

@@ -16,7 +16,7 @@ export interface Mismatch {
 }
 
 const FIELDS = ['allowed', 'limit', 'remaining', 'retryAfterMs', 'resetAfterMs'] as const
-/** So far ahead every store books. */
+/** So far ahead every limiter books in memory. */
 const AHEAD_MS = 300_000
 const AHEAD_WINDOWS = 0.7
 const DAY_MS = 86_400_000
@@ -43,27 +43,35 @@ export function firstMismatch(sequence: Sequence, replayed: Replayed): Mismatch 
   return mismatchIn(sequence, oracleAnswers(sequence), limiterAnswers(sequence.steps, replayed))
 }
 
-/** The same of answers that are there already, an answer or undefined for each step. */
+/**
+ * The same of answers that are there already, an answer or undefined for each step.
+ *
+ * @param mostAheadMs so far ahead the limiter books at least.
+ */
 export function mismatchIn(
   sequence: Sequence,
   expected: readonly (Answer | undefined)[],
   actual: readonly (Answer | undefined)[],
+  mostAheadMs: (policy: PolicySpec) => number = aheadInMemoryMs,
 ): Mismatch | undefined {
   let { policy } = sequence
   for (const [step, call] of sequence.steps.entries()) {
     const { verb } = call
     if (verb === 'update') policy = call.policy
     const wanted = expected[step]
-    if (verb === 'reserve' && wanted !== undefined && isTooFarAhead(policy, wanted, actual[step])) return undefined
+    if (verb === 'reserve' && wanted !== undefined && isTooFarAhead(mostAheadMs(policy), wanted, actual[step])) return undefined
     const different = wanted && firstDifference(wanted, actual[step] ?? {}, '')
     if (different !== undefined) return { step, verb, ...different }
   }
   return undefined
 }
 
-function isTooFarAhead(policy: PolicySpec, wanted: Answer, got: Answer = {}): boolean {
+function aheadInMemoryMs(policy: PolicySpec): number {
+  return Math.max(AHEAD_MS, AHEAD_WINDOWS * lengthMs(policy))
+}
+
+function isTooFarAhead(aheadMs: number, wanted: Answer, got: Answer = {}): boolean {
   const waitMs = wanted.retryAfterMs ?? 0
-  const aheadMs = Math.max(AHEAD_MS, AHEAD_WINDOWS * lengthMs(policy))
   return wanted.allowed === true && got.allowed === false && got.retryAfterMs === waitMs && waitMs > aheadMs
 }
 

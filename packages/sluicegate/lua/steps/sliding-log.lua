@@ -222,8 +222,9 @@ function log.write(part)
     local isOver = not newest or part.lastUs < oldestUs(part)
     if isOver or not newest.id then redis.call('DEL', part.key) else takeOut(part, newest) end
     if not isOver then add(part, part.lastUs, newest.cost, newest.total, part.ahead)
-    elseif part.blockedUs > 0 then
-      part.kept, part.lastUs = nil, 0
+    else part.newest, part.lastUs, part.total, part.sequence = nil, 0, 0, 0 end
+    if isOver and part.blockedUs > 0 then
+      part.kept = nil
       add(part, 0, 0, 0, false)
     end
     part.mended, part.keptSinceUs = false, 0

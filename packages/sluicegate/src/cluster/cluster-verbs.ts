@@ -97,7 +97,7 @@ export class ClusterVerbs implements FleetVerbs<ClusterBooked> {
     const tokens = checkedCost(cost)
     const request = ['book', key, tokens, Math.min(Math.floor(mostUs), Number.MAX_SAFE_INTEGER)] as const
     const answer = await this.ask(key, id, request, (late) => {
-      if (late[0] === 1) guard.giveBacks.collect(key, id, async () => link.tell('cancel', key, id, tokens))
+      if (late[0] === 1) guard.unwanted.collect(key, id, async () => link.tell('cancel', key, id, tokens))
     })
     const [charged, waitUs = 0, ...numbers] = numbersIn(answer, 2)
     const permit = this.holdsPermits ? String(id) : undefined
@@ -119,6 +119,11 @@ export class ClusterVerbs implements FleetVerbs<ClusterBooked> {
 
   async giveBack({ key, id }: ClusterBooked, tokens: number): Promise<Decision> {
     return this.decided(await this.verb(key, ['cancel', key, id, tokens]))
+  }
+
+  /** Told, not asked: it arrives in its place among all that is said, also of a limiter that was closed and hears no answers. */
+  async discard({ key, id, cost }: ClusterBooked): Promise<void> {
+    this.parts.link.tell('cancel', key, id, cost)
   }
 
   refuse(decision: Decision): Decision {
@@ -151,6 +156,11 @@ export class ClusterVerbs implements FleetVerbs<ClusterBooked> {
 
   private ask(key: Key, id: number, [verb, ...args]: Asking, late?: (answer: readonly unknown[]) => void): Promise<readonly unknown[]> {
     const { guard, link } = this.parts
-    return guard.guarded(typeof key === 'string' ? key : (key[0] as string), () => link.ask(id, verb, ...args), late)
+    const call = (): Promise<readonly unknown[]> => {
+      const answer = link.ask(id, verb, ...args)
+      if (verb === 'book') guard.unwanted.sent(key, answer)
+      return answer
+    }
+    return guard.guarded(typeof key === 'string' ? key : (key[0] as string), call, late)
   }
 }

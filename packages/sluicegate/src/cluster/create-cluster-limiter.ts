@@ -36,7 +36,8 @@ const ONE_PRIMARY = { serverOf: () => undefined, slotOf: () => undefined }
  * of this policy. Its numbers there are what counts: this policy's are for as long as nobody is heard from. `update` asks the primary to
  * change the policy for all.
  *
- * Listening keeps the process alive, as every listener for messages does, until `close()`.
+ * Listening keeps the process alive, as every listener for messages does, until `close()`, and for 5 s after it at most while something that
+ * was asked is on its way.
  *
  * @throws {PolicyError} `OPTION_INVALID` when this process has no channel, `NAME_INVALID` when it has a limiter of that name already, and on
  * an unknown option or one out of range.
@@ -56,7 +57,7 @@ export function createClusterLimiter(policy: Policy, options: ClusterLimiterOpti
   const guard = new CallGuard(ONE_PRIMARY, clock, timeoutMs)
   const late = new LateAnswers("raise lease.horizonMs of serveLimiter, or use its mode 'exact'")
   let horizonMs = 0
-  const link = new PrimaryLink({ channel, name: own.name, nowMs: () => clock.nowMs() })
+  const link = new PrimaryLink({ channel, name: own.name, clock })
   const ports: FleetPorts = {
     guard,
     late,
@@ -116,7 +117,7 @@ class ClusterLimiter extends StoreLimiter {
       checkChange(this.policy, next)
       const { outage } = this.parts
       outage.update(next)
-      this.parts = this.partsFor(next, horizonMs, outage)
+      this.changeTo(this.partsFor(next, horizonMs, outage))
       this.terms = terms
     } catch (error) {
       if (!(error instanceof PolicyError)) throw error

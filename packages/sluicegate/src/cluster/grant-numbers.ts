@@ -1,7 +1,7 @@
 import { askAfterUs } from '../lease/ask-after.js'
 import type { Grant } from '../lease/authority.js'
 import type { Policy } from '../policy.js'
-import { comesBack, isBookedAhead, type LeaseRun, type MemoryLease } from './memory-lease.js'
+import { flowsBack, isBookedAhead, type LeaseRun, type MemoryLease } from './memory-lease.js'
 import { numbersIn, receivedTime, sentTime } from './message.js'
 
 /** Numbers before the runs, and of each run. */
@@ -34,7 +34,8 @@ export function grantIn(answer: readonly unknown[], policy: Policy, horizonUs: n
   return {
     ready,
     later,
-    id: comesBack(policy) ? id : undefined,
+    flowsBack: flowsBack(policy),
+    id: flowsBack(policy) ? undefined : id,
     beginUs: (token) => runOf(token).beginUs,
     endUs: (token) => runOf(token).endUs,
     untilFreeUs,
@@ -49,7 +50,7 @@ export function grantIn(answer: readonly unknown[], policy: Policy, horizonUs: n
 /** A rate gives one token after another, a fixed window all at once; of others more takes as long, or longer: only the primary knows. */
 function untilFreeIn(policy: Policy, untilFreeUs: number, least: number): Grant['untilFreeFor'] {
   const { limit, windowMs } = policy
-  const isRate = !comesBack(policy)
+  const isRate = flowsBack(policy)
   return (tokens) => {
     if (tokens === least || (!isRate && tokens > least && untilFreeUs > 0)) return untilFreeUs
     return isRate ? Math.max(0, Math.ceil(untilFreeUs + ((tokens - least) * windowMs * 1000) / limit)) : undefined

@@ -5,47 +5,55 @@ import type { ChannelEnd } from './worker-process.js'
 /** Takes the messages about one policy. */
 export type Receiver = (kind: Kind, content: readonly unknown[]) => void
 
+/** Who receives, and whether whoever else wants the name may have it. */
+interface Reception {
+  readonly receiver: Receiver
+  readonly isLeaving: () => boolean
+}
+
 const inboxes = new WeakMap<ChannelEnd, Inbox>()
 
 /** What comes in at one end of a channel, by the policy that it is about: one listener for all. Other messages are others'. */
 class Inbox {
   private readonly end: ChannelEnd
-  private readonly receivers = new Map<unknown, Receiver>()
+  private readonly receptions = new Map<unknown, Reception>()
 
   constructor(end: ChannelEnd) {
     this.end = end
   }
 
-  add(name: string, receiver: Receiver): () => void {
-    if (this.receivers.has(name)) {
+  add(name: string, reception: Reception): () => void {
+    if (this.receptions.get(name)?.isLeaving() === false) {
+      if (reception.isLeaving()) return () => undefined
       throw new PolicyError('NAME_INVALID', 'policy', name, 'is the name of another policy on this channel: give each a name of its own')
     }
-    if (this.receivers.size === 0) this.end.on('message', this.listener)
-    this.receivers.set(name, receiver)
+    if (this.receptions.size === 0) this.end.on('message', this.listener)
+    this.receptions.set(name, reception)
     return () => {
-      if (this.receivers.get(name) !== receiver) return
-      this.receivers.delete(name)
-      if (this.receivers.size === 0) this.end.removeListener('message', this.listener)
+      if (this.receptions.get(name) !== reception) return
+      this.receptions.delete(name)
+      if (this.receptions.size === 0) this.end.removeListener('message', this.listener)
     }
   }
 
   private readonly listener = (message: unknown): void => {
     if (!Array.isArray(message) || !isKind(message[0])) return
     const [kind, name, ...content] = message
-    this.receivers.get(name)?.(kind, content)
+    this.receptions.get(name)?.receiver(kind, content)
   }
 }
 
 /**
  * Receives what comes in at this end about a policy, until the function that it answers with is called.
  *
+ * @param isLeaving whether it is only for what was asked before: whoever else wants the name has it, and is the one who receives.
  * @throws {PolicyError} `NAME_INVALID` when somebody else does already.
  */
-export function receive(end: ChannelEnd, name: string, receiver: Receiver): () => void {
+export function receive(end: ChannelEnd, name: string, receiver: Receiver, isLeaving = () => false): () => void {
   let inbox = inboxes.get(end)
   if (inbox === undefined) {
     inbox = new Inbox(end)
     inboxes.set(end, inbox)
   }
-  return inbox.add(name, receiver)
+  return inbox.add(name, { receiver, isLeaving })
 }

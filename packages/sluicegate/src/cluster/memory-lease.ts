@@ -95,9 +95,9 @@ export function isBookedAhead({ algorithm }: Policy): boolean {
   return algorithm !== 'fixed-window' && algorithm !== 'sliding-log'
 }
 
-/** Whether a worker may give back what it does not spend; of a rate that flows back by itself. */
-export function comesBack({ algorithm }: Policy): boolean {
-  return algorithm !== 'token-bucket' && algorithm !== 'gcra'
+/** Whether what a worker does not spend flows back by itself, as of a rate; else it may give it back. */
+export function flowsBack({ algorithm }: Policy): boolean {
+  return algorithm === 'token-bucket' || algorithm === 'gcra'
 }
 
 /** How far ahead tokens are booked: of windows not into the next one. */

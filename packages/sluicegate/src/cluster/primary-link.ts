@@ -1,10 +1,17 @@
+import { Alarm, type Alert } from '../alarm.js'
+import type { Clock } from '../clock.js'
 import { StoreError } from '../errors.js'
-import { receive } from './inbox.js'
+import { type Receiver, receive } from './inbox.js'
 import { ANSWER, ASK, MOST_AT_ONCE, type Request, TERMS } from './message.js'
 import type { ParentChannel } from './worker-process.js'
 
 /** An answer that comes later is nobody's. */
 const LATEST_MS = 60_000
+/** Who was closed listens no longer for an answer. */
+const CLOSING_MS = 5_000
+
+/** Of all links of this process: what was asked by one that was closed is never taken for a question of the one that follows it. */
+let lastId = 0
 
 /** Somebody who waits for an answer, and until when. */
 interface Asker {
@@ -13,25 +20,32 @@ interface Asker {
   readonly reject: (error: StoreError) => void
 }
 
+type OnTerms = (policy: unknown, horizonMs: unknown) => void
+
 /** What a link needs. */
 interface PrimaryLinkParts {
   readonly channel: ParentChannel
   /** Of the policy. */
   readonly name: string
-  readonly nowMs: () => number
+  readonly clock: Clock
 }
 
 /** The channel to the primary, as one limiter uses it: questions and answers. All that a turn of the event loop asks goes in one message. */
 export class PrimaryLink {
   private readonly parts: PrimaryLinkParts
   private readonly askers = new Map<number, Asker>()
-  private stop: () => void = () => undefined
+  private onTerms: OnTerms = () => undefined
+  /** Undefined while nobody listens. */
+  private stop: (() => void) | undefined
   private requests: Request[] = []
   private fault: string | undefined
-  private lastId = 0
+  private isClosing = false
+  private readonly alarm: Alarm
+  private readonly patience: Alert = { dueUs: 0, order: 0, place: -1, ring: () => this.leave() }
 
   constructor(parts: PrimaryLinkParts) {
     this.parts = parts
+    this.alarm = new Alarm(parts.clock, () => this.leave())
   }
 
   /**
@@ -39,26 +53,23 @@ export class PrimaryLink {
    *
    * @throws {PolicyError} `NAME_INVALID`
    */
-  open(onTerms: (policy: unknown, horizonMs: unknown) => void): void {
-    const { channel, name } = this.parts
-    this.stop = receive(channel, name, (kind, content) => {
-      if (kind === TERMS) onTerms(content[0], content[1])
-      else if (kind === ANSWER && Array.isArray(content[0])) for (const answer of content[0]) this.answered(answer)
-    })
-    channel.on('disconnect', this.onDisconnect)
+  open(onTerms: OnTerms): void {
+    this.onTerms = onTerms
+    this.listen()
     this.tell('hello')
   }
 
   /** For one request; what comes of it is known by it. */
   newId(): number {
-    return ++this.lastId
+    return ++lastId
   }
 
   /** What the primary answers, after the id. Rejects with `StoreError`, `OUTAGE` when there is no channel. */
   ask(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
     if (!this.isOpen) return Promise.reject(noChannel(this.fault))
+    if (this.isClosing) this.linger()
     return new Promise((resolve, reject) => {
-      const nowMs = this.parts.nowMs()
+      const nowMs = this.parts.clock.nowMs()
       for (const [oldId, { untilMs }] of this.askers) {
         if (untilMs > nowMs) break
         this.askers.delete(oldId)
@@ -80,8 +91,32 @@ export class PrimaryLink {
     globalThis.process?.emitWarning?.(why, { type: 'SluicegateWarning', code: 'SLUICEGATE_POLICY' })
   }
 
+  /** Listens from now on only while something that was asked is not answered. */
   close(): void {
-    this.stop()
+    this.isClosing = true
+    if (this.askers.size > 0) this.linger()
+    else this.leave()
+  }
+
+  private listen(): void {
+    const { channel, name } = this.parts
+    const receiver: Receiver = (kind, content) => {
+      if (kind === ANSWER && Array.isArray(content[0])) for (const answer of content[0]) this.answered(answer)
+      else if (kind === TERMS && !this.isClosing) this.onTerms(content[0], content[1])
+    }
+    this.stop = receive(channel, name, receiver, () => this.isClosing)
+    channel.on('disconnect', this.onDisconnect)
+  }
+
+  private linger(): void {
+    if (this.stop === undefined) this.listen()
+    this.alarm.set(this.patience, this.alarm.inUs(CLOSING_MS), 0)
+  }
+
+  private leave(): void {
+    this.alarm.clear(this.patience)
+    this.stop?.()
+    this.stop = undefined
     this.parts.channel.removeListener('disconnect', this.onDisconnect)
     this.rejectAll(new StoreError('CLOSED', 'this limiter was closed'))
   }
@@ -90,7 +125,10 @@ export class PrimaryLink {
     return this.fault === undefined && this.parts.channel.connected !== false
   }
 
-  private readonly onDisconnect = (): void => this.rejectAll(noChannel())
+  private readonly onDisconnect = (): void => {
+    this.rejectAll(noChannel())
+    if (this.isClosing) this.leave()
+  }
 
   private post(request: Request): void {
     this.requests.push(request)
@@ -120,6 +158,7 @@ export class PrimaryLink {
   private take(id: number): Asker | undefined {
     const asker = this.askers.get(id)
     this.askers.delete(id)
+    if (this.isClosing && this.askers.size === 0) this.leave()
     return asker
   }
 

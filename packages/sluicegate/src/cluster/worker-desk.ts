@@ -9,7 +9,7 @@ import { numbersOfDecision } from './decision-numbers.js'
 import { numbersOfLease } from './grant-numbers.js'
 import { Holdings } from './holdings.js'
 import { Lent } from './lent.js'
-import { comesBack, leasedFrom, type MemoryLease } from './memory-lease.js'
+import { flowsBack, leasedFrom, type MemoryLease } from './memory-lease.js'
 
 /** A limiter in this process's memory: the true state. */
 export type PrimaryLimiter = Limiter & BookingDesk
@@ -148,7 +148,7 @@ export class WorkerDesk {
       leaseUs,
       nowUs,
     })
-    if (comesBack(own)) this.lent.add(id, desk, policy, lease.bookings, nowUs)
+    if (!flowsBack(own)) this.lent.add(id, desk, policy, lease.bookings, nowUs)
     return lease
   }
 

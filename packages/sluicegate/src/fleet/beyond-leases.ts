@@ -76,12 +76,12 @@ export class BeyondLeases {
     for (let tries = 0; late < MOST_TRIES && tries < MOST_WINDOW_TRIES; tries++) {
       const sentUs = this.ticker.read()
       const decision = await this.calls.take(key, cost)
+      if (decision.source !== 'store') return decision
       const tookUs = this.ticker.read() - sentUs
-      if (!decision.allowed || decision.source !== 'store' || tookUs <= goodForUs(this.policy, decision, this.leaseUs)) return decision
-      if (tookUs > this.goodUs) {
-        late++
-        this.calls.answered(true)
-      }
+      const isLate = tookUs > this.goodUs
+      this.calls.answered(isLate)
+      if (!decision.allowed || tookUs <= goodForUs(this.policy, decision, this.leaseUs)) return decision
+      if (isLate) late++
     }
     return this.calls.without(key, cost)
   }

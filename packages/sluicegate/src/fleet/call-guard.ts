@@ -2,11 +2,11 @@ import type { Clock } from '../clock.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { Breaker } from './breaker.js'
 import { Deadlines } from './deadlines.js'
-import { GiveBacks } from './give-backs.js'
 import { type CallOutcome, GuardedCall } from './guarded-call.js'
 import { KeyFault } from './key-fault.js'
 import type { Recall } from './recall.js'
 import { ShardLoad } from './shard-load.js'
+import { UnwantedBookings } from './unwanted-bookings.js'
 
 /** Where servers are not told apart, so many neighbouring slots have a breaker in common: a server has mostly neighbours. */
 const SLOTS_TOGETHER = 256
@@ -44,13 +44,13 @@ const nobody = (): void => undefined
 
 /**
  * Calls to whoever holds the true state, within bounded time: what takes longer has failed, and after failures in a row nobody is sent for
- * a while. Rejects with `OUTAGE`. A {@link KeyFault} is one, too, and counts for no failure of whoever was asked.
+ * a while. Rejects with `OUTAGE`. A {@link KeyFault} is a call that failed, too, and at the same time a sign of life: nobody is given up for it.
  */
 export class CallGuard implements CallOutcome<unknown> {
   readonly counts: CallCounts = { answered: 0, failed: 0, timedOut: 0, givenUp: 0, charged: 0 }
   events: CallEvents = NOBODY
   /** What was booked through it and is not wanted. */
-  readonly giveBacks: GiveBacks = new GiveBacks(this)
+  readonly unwanted: UnwantedBookings = new UnwantedBookings(this)
   /** Where the calls go. */
   readonly load: ShardLoad
   private readonly places: CallPlaces

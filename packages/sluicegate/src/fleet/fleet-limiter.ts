@@ -40,7 +40,7 @@ export interface FleetBoundKey<Answer extends Decision = Decision> {
 export interface FleetStats {
   /** Calls that were answered by the store. */
   readonly storeCalls: number
-  /** Calls that the store did not answer in time, or not at all. */
+  /** Calls that the store did not answer in time, not at all, or with an error, also one about the key alone. */
   readonly storeFailures: number
   /** Decisions made here, of a lease or of a denial that was still known. */
   readonly localDecisions: number
@@ -90,7 +90,7 @@ export interface FleetLimiter<Answer extends Decision = Decision> {
    * when it is next touched under the new numbers: what it has spent counts, at most the new burst. While processes with the old and with
    * the new policy take turns, as in a deployment, whatever any of them lets pass is charged under both, until the old numbers were not
    * seen for an hour, or as long as what was spent under them counts: so nobody gets a fresh burst by it, and no version lets more pass
-   * than if all had been its own.
+   * than if all had been its own. What this process holds of leases goes back, and what was booked comes back as it was booked.
    *
    * @throws {PolicyError} `ALGORITHM_CHANGE`, of `allOf` also of any of its policies.
    */

@@ -37,6 +37,8 @@ export interface FleetVerbs<Booking extends Booked = Booked> {
   answer(booked: Booking): Promise<Decision>
   /** Gives `tokens` of what was booked back, as much as is safe. */
   giveBack(booked: Booking, tokens: number): Promise<Decision>
+  /** Gives all of it back, for nobody. The call goes out before this returns; it rejects when an answer is waited for and does not come. */
+  discard(booked: Booking): Promise<unknown>
   /** A denial of those who may not overtake, or whose time is over. */
   refuse(decision: Decision): Decision
 }

@@ -131,7 +131,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
 
   update(policy: Policy): void {
     this.checkOpen()
-    this.parts = this.parts.remake(policy)
+    this.changeTo(this.parts.remake(policy))
   }
 
   stats(): FleetStats {
@@ -190,7 +190,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
 
   giveBack(booked: Booked): void {
     const { store, verbs } = this.parts
-    store.giveBacks.collect(booked.key, booked.order, () => verbs.giveBack(booked, booked.cost))
+    store.unwanted.collect(booked.key, booked.order, () => verbs.discard(booked))
   }
 
   refuse(decision: Decision): Decision {
@@ -209,10 +209,18 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
   private async changed(key: Key, verb: (verbs: FleetVerbs) => Promise<Decision>, held?: HeldThen): Promise<Decision> {
     this.checkOpen()
     const { leases, verbs } = this.parts
+    // What ended while the store forgets what it lent would be given back into what is spent afterwards.
+    if (held === 'dropped') leases?.forget(key, held)
     const decision = await verb(verbs)
     leases?.forget(key, held)
     this.waiting.released(key)
     return decision
+  }
+
+  /** What is held under the policy of before goes back at once: it is spent by nobody. */
+  protected changeTo(parts: StoreLimiterParts): void {
+    this.parts.leases?.close()
+    this.parts = parts
   }
 
   protected toldLater(key: Key, cost: number, answer: Promise<Decision>): Promise<Decision> {

@@ -6,8 +6,9 @@ export class UsedKeys {
   private readonly most: number
   private readonly keys = new Map<string, Key>()
   /** Stands behind the last one that made room. To begin anew for each would walk over all that went before, which a map still has. */
-  private oldest = this.keys.keys()
+  private readonly oldest = this.keys.keys()
 
+  /** @param most at least 1. */
   constructor(most: number) {
     this.most = most
   }
@@ -36,12 +37,8 @@ export class UsedKeys {
   }
 
   private makeRoom(): void {
-    let next = this.oldest.next()
-    if (next.done === true) {
-      // An iterator that came to the end stays there.
-      this.oldest = this.keys.keys()
-      next = this.oldest.next()
-    }
+    // It never comes to an end, where it would stay: all before it are gone, so that of a full map there is one behind it.
+    const next = this.oldest.next()
     if (next.done !== true) this.keys.delete(next.value)
   }
 }

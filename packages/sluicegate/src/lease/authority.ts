@@ -8,6 +8,11 @@ export interface Grant {
   beginUs(token: number): number
   /** When it is void. Never earlier than for the one before. */
   endUs(token: number): number
+  /**
+   * Whether what was spent flows back by itself, token by token, as of a rate: then the answer says of any number when it would pass. Where
+   * it does not, nobody knows that but the authority, and others may give back what they hold.
+   */
+  readonly flowsBack: boolean
   /** By which {@link Authority.giveBack} knows it; undefined when nothing of it can be given back. */
   readonly id?: number | undefined
   /** Until the fewest that are of use would pass once more, if nobody else takes. */

@@ -27,7 +27,19 @@ interface Answer {
   readonly isShort: boolean
 }
 
-/** What one process holds of one key, and knows of it: pure, told the time by whoever asks. */
+/**
+ * What one process holds of one key, and knows of it: pure, told the time by whoever asks. What happens to the key leaves of that:
+ *
+ * |              | tokens here | on their way | ended already | denials, on their way too | what is left there |
+ * | ------------ | ----------- | ------------ | ------------- | ------------------------- | ------------------ |
+ * | reopen       | kept        | kept         | kept          | forgotten                 | kept               |
+ * | forgetDenial | kept        | kept         | kept          | forgotten                 | forgotten          |
+ * | forget       | end         | end          | kept          | forgotten                 | forgotten          |
+ * | drain        | dropped     | dropped      | dropped       | forgotten                 | forgotten          |
+ * | end          | end         | kept         | kept          | kept                      | kept               |
+ *
+ * What ends is void, and to be given back; what is dropped is void and is not.
+ */
 export class KeyLease {
   /** The lease that is being fetched. */
   asking: Promise<Asking> | undefined
@@ -38,6 +50,8 @@ export class KeyLease {
   /** What the authority had left when it answered last, and when the key is as good as new there. */
   private remainingThere = 0
   private newAtUs = 0
+  /** Whether what is left there grows by itself; of windows and logs it is all that is left for everybody. */
+  private flowsBack = true
   /** Asking before makes no sense. */
   private askUs = 0
   /** What was asked for until then is not to be spent any more; what was refused, not to be relied on. */
@@ -51,6 +65,7 @@ export class KeyLease {
   /** The cost that was denied last, and until when that stays so: as long as nothing is spent, comes or is forgotten. */
   private deniedCost = 0
   private deniedUs = Number.NEGATIVE_INFINITY
+
   constructor(nowUs: number, horizonUs: number) {
     this.demand = new LeaseDemand(nowUs, horizonUs)
     this.horizonUs = horizonUs
@@ -68,15 +83,11 @@ export class KeyLease {
 
   /** When a cost that is not here would pass as far as is known; undefined when it is to be asked for. */
   deniedUntil(nowUs: number, cost: number): number | undefined {
-    if (this.isStillDenied(nowUs, cost)) return this.deniedUs
+    if (nowUs < this.deniedUs && cost === this.deniedCost) return this.deniedUs
     const untilUs = this.foreseenUntil(nowUs, cost)
     this.deniedCost = cost
     this.deniedUs = untilUs ?? Number.NEGATIVE_INFINITY
     return untilUs
-  }
-
-  private isStillDenied(nowUs: number, cost: number): boolean {
-    return nowUs < this.deniedUs && cost === this.deniedCost
   }
 
   private foreseenUntil(nowUs: number, cost: number): number | undefined {
@@ -84,11 +95,12 @@ export class KeyLease {
     if (last === undefined) return undefined
     const heldUs = held.heldUntil(cost)
     if (heldUs > nowUs && heldUs < Number.POSITIVE_INFINITY) return heldUs
-    const { left } = held
-    const withHeldUs = left > 0 && left < cost ? this.knownUntil(last, cost - left) : 0
-    const isInTime = withHeldUs > 0 && held.untilUs > withHeldUs + TOLD_US
-    const knownUs = isInTime ? withHeldUs : this.knownUntil(last, cost)
-    const untilUs = knownUs > 0 ? knownUs : this.denials.until(cost)
+    const missing = held.left < cost ? cost - held.left : 0
+    const withHeldUs = missing > 0 && missing < cost ? this.knownUntil(last, missing) : Number.POSITIVE_INFINITY
+    // What is missing may be there, whatever is known of the whole cost.
+    if (withHeldUs === 0) return undefined
+    const isInTime = held.untilUs > withHeldUs + TOLD_US
+    const untilUs = isInTime ? withHeldUs : this.knownUntil(last, cost)
     return untilUs > nowUs ? untilUs : undefined
   }
 
@@ -104,8 +116,7 @@ export class KeyLease {
 
   /** What to ask for now. */
   want(nowUs: number): Asked {
-    const { last, remainingThere } = this
-    const rest = last?.grant.id === undefined ? Number.POSITIVE_INFINITY : remainingThere
+    const rest = this.flowsBack ? Number.POSITIVE_INFINITY : this.remainingThere
     return { ...this.demand.wanted(nowUs, this.readyAt(nowUs), rest), sentUs: nowUs }
   }
 
@@ -120,34 +131,36 @@ export class KeyLease {
     }
     this.deniedUs = Number.NEGATIVE_INFINITY
     const granted = grant.ready + grant.later
-    this.demand.given(granted)
+    this.demand.given(granted, arrivedUs)
     if (grant.blockedUs > 0) held.end()
     held.add(grant, sentUs, arrivedUs)
     this.remainingThere = grant.remaining
     this.newAtUs = arrivedUs + grant.untilNewUs
+    this.flowsBack = grant.flowsBack
     const isShort = granted < want && sentUs > this.reopenedUs
     this.learn({ grant, atUs: arrivedUs, isShort }, least)
-    const isSpent = isShort || (grant.id !== undefined && grant.remaining === 0)
-    this.askUs = isSpent ? arrivedUs + this.askAfterUs(grant, granted) : arrivedUs
+    if (isShort || (!grant.flowsBack && grant.remaining === 0)) this.putOff(grant, granted, arrivedUs)
+    else this.askUs = arrivedUs
   }
 
   private learn(answer: Answer, least: number): void {
     const { grant, atUs, isShort } = answer
     const { denials, last } = this
-    const isKnownToGrant = grant.id === undefined && isShort
+    const saysOfAll = grant.flowsBack && isShort
     const isUnblocked = last !== undefined && last.grant.blockedUs > 0 && grant.blockedUs === 0
-    if (isKnownToGrant || isUnblocked) denials.clear()
+    if (saysOfAll || isUnblocked) denials.clear()
     else if (grant.blockedUs === 0) denials.passed(grant.ready + grant.later + grant.remaining)
     this.last = answer
-    if (isShort && grant.id !== undefined) denials.add(least, this.saidUntil(answer, least), atUs)
+    if (isShort && !grant.flowsBack) denials.add(least, this.saidUntil(answer, least), atUs)
   }
 
-  private askAfterUs({ askAfterUs, blockedUs, id }: Grant, granted: number): number {
-    const { horizonUs } = this
-    if (granted > 0) this.unaskedUs = SHORTEST_UNASKED_HORIZONS * horizonUs
-    const longestUs = id === undefined || blockedUs > 0 ? LONGEST_UNASKED_HORIZONS * horizonUs : this.unaskedUs
-    this.unaskedUs = Math.min(2 * this.unaskedUs, LONGEST_UNASKED_HORIZONS * horizonUs)
-    return Math.min(Math.max(askAfterUs, blockedUs), longestUs)
+  /** Nobody asks ahead of need before there may be something; each time that there was nothing, of what others may give back, later. */
+  private putOff({ askAfterUs, blockedUs, flowsBack }: Grant, granted: number, arrivedUs: number): void {
+    const longestUs = LONGEST_UNASKED_HORIZONS * this.horizonUs
+    if (granted > 0) this.unaskedUs = SHORTEST_UNASKED_HORIZONS * this.horizonUs
+    const mostUs = flowsBack || blockedUs > 0 ? longestUs : this.unaskedUs
+    this.unaskedUs = Math.min(2 * this.unaskedUs, longestUs)
+    this.askUs = arrivedUs + Math.min(Math.max(askAfterUs, blockedUs), mostUs)
   }
 
   /** The authority could not be asked: nobody is sent ahead of need for a while. */
@@ -203,7 +216,6 @@ export class KeyLease {
     this.held.drain()
   }
 
-  /** Makes all void that is here. */
   end(): void {
     this.held.end()
   }

@@ -18,6 +18,9 @@ export class LeaseDemand {
   private asked = 0
   private leastCost = Number.POSITIVE_INFINITY
   private sinceUs: number
+  /** For how long of that somebody waited, up to the last lease, and since when somebody does. */
+  private waitedUs = 0
+  private waitingSinceUs = 0
   /** Tokens of the last lease, and what was spent since it came. */
   private granted = 0
   private used = 0
@@ -38,7 +41,8 @@ export class LeaseDemand {
   }
 
   /** Notes who waits for the next lease, until {@link leave}. */
-  join(cost: number): void {
+  join(cost: number, nowUs: number): void {
+    if (this.waiting === 0) this.waitingSinceUs = nowUs
     this.waiting += cost
     if (cost < this.leastCost) this.leastCost = cost
   }
@@ -55,10 +59,12 @@ export class LeaseDemand {
     this.used += tokens
   }
 
-  /** Notes what a lease held. */
-  given(tokens: number): void {
+  /** Notes what a lease held, and that those who waited were served. */
+  given(tokens: number, nowUs: number): void {
     this.granted = tokens
     this.used = 0
+    this.waitedUs += this.waitingFor(nowUs)
+    this.waitingSinceUs = nowUs
   }
 
   /** Whether so little is left that more should be fetched for those who will ask soon. */
@@ -75,16 +81,25 @@ export class LeaseDemand {
    */
   wanted(nowUs: number, ready: number, rest = Number.POSITIVE_INFINITY): { readonly want: number; readonly least: number } {
     const { waiting, horizonUs, granted, used } = this
-    const spanUs = Math.max(LEAST_SPAN_US, nowUs - this.sinceUs)
-    this.pace = Math.max(this.asked / spanUs, spanUs > PACE_HORIZONS * horizonUs ? 0 : this.pace / 2)
+    const spanUs = nowUs - this.sinceUs
+    // Who waits asks for nothing more: while a lease is on its way demand does not show.
+    const servedUs = Math.max(LEAST_SPAN_US, spanUs - this.waitedUs - this.waitingFor(nowUs))
+    this.pace = Math.max(this.asked / servedUs, spanUs > PACE_HORIZONS * horizonUs ? 0 : this.pace / 2)
     if (granted > 0) this.most = Math.max(2 * used, 2 * used >= granted ? this.most : this.most / 2)
     const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
-    // Where nothing is left all get no more than what flows back.
+    // With nothing left, what was spent is what could be had and not what was needed: who went by it would want less each time. Nor is a share
+    // needed then, as nobody is given more than what came back meanwhile.
     const share = rest > 0 ? used + Math.ceil(rest * SHARE_OF_REST) : Number.POSITIVE_INFINITY
     const foreseen = Math.min(Math.ceil(this.pace * horizonUs * RESERVE), Math.floor(this.most), share)
     this.asked = 0
     this.leastCost = Number.POSITIVE_INFINITY
     this.sinceUs = nowUs
+    this.waitedUs = 0
+    this.waitingSinceUs = nowUs
     return { want: Math.max(least, waiting, foreseen), least }
+  }
+
+  private waitingFor(nowUs: number): number {
+    return this.waiting > 0 ? Math.max(0, nowUs - this.waitingSinceUs) : 0
   }
 }

@@ -4,8 +4,8 @@ import type { Decision } from '../decision.js'
 import { isOutage } from '../errors.js'
 import type { Policy } from '../policy.js'
 import type { Authority } from './authority.js'
-import { GivingBack } from './giving-back.js'
 import { type Asking, KeyLease } from './key-lease.js'
+import { LeaseReturns } from './lease-returns.js'
 import { leaseUsOf, mostLeased, surelyUs } from './leasing.js'
 
 /** How many keys are looked at to make room for one. */
@@ -39,7 +39,7 @@ export class LeaseTable {
   /** An answer that took longer is too late. */
   private readonly goodUs: number
   private readonly leases = new Map<string, KeyLease>()
-  private readonly givingBack: GivingBack
+  private readonly returns: LeaseReturns
   /** Who asks about a key often asks about it again. */
   private lastKey = ''
   private lastLease: KeyLease | undefined
@@ -52,7 +52,7 @@ export class LeaseTable {
     this.leaseUs = leaseUsOf(parts.horizonMs)
     this.goodUs = surelyUs(this.leaseUs)
     this.mostTokens = mostLeased(parts.policy, this.leaseUs)
-    this.givingBack = new GivingBack(parts.authority, parts.clock)
+    this.returns = new LeaseReturns(parts.authority, parts.clock)
   }
 
   /** Keys of which something is known here. */
@@ -83,13 +83,13 @@ export class LeaseTable {
     else if (held === 'dropped') lease.drain(nowUs)
     else {
       lease.forget(nowUs)
-      this.givingBack.tell(lease, key)
+      this.returns.tell(lease, key)
     }
   }
 
   /** Gives back all that is here and can be, and whatever still comes. */
   close(): void {
-    this.givingBack.close()
+    this.returns.close()
   }
 
   /** Fetches more for those who will ask soon, if it is time to. */
@@ -102,7 +102,7 @@ export class LeaseTable {
    * meanwhile waits for it, and then looks again first.
    */
   async next(lease: KeyLease, key: string, cost: number): Promise<Asking> {
-    lease.demand.join(cost)
+    lease.demand.join(cost, this.ticker.read())
     try {
       return await (lease.asking ?? this.fetch(lease, key))
     } finally {
@@ -141,7 +141,7 @@ export class LeaseTable {
       const arrivedUs = this.ticker.read()
       this.parts.charged?.(grant.ready + grant.later)
       lease.take(grant, asked, arrivedUs)
-      this.givingBack.watch(lease, key)
+      this.returns.watch(lease, key)
       const isLate = arrivedUs - asked.sentUs > this.goodUs
       this.parts.answered?.(isLate)
       return isLate ? 'late' : 'in time'

@@ -25,10 +25,14 @@ export class ApartVerbs extends StoreVerbs {
     if (this.apart.isTogether(keysFor(this.partCount, key))) return super.book(key, cost, mostUs)
     const tokens = checkedCost(cost)
     const decision = await this.leases.take(key, tokens)
-    return { key, cost: tokens, allowed: decision.allowed, waitUs: 0, decision, answer: { standings: [] }, permit: undefined, order: 0 }
+    const { policies } = this
+    const answer = { standings: [] }
+    return { key, cost: tokens, allowed: decision.allowed, waitUs: 0, decision, answer, policies, permit: undefined, order: 0 }
   }
 
   override giveBack(booked: StoreBooked, tokens: number): Promise<Decision> {
-    return booked.answer.standings.length > 0 ? super.giveBack(booked, tokens) : this.refund(booked.key, tokens)
+    if (booked.answer.standings.length > 0) return super.giveBack(booked, tokens)
+    // Of what was leased before an update nobody knows what still counts.
+    return booked.policies === this.policies ? this.refund(booked.key, tokens) : this.peek(booked.key, 1)
   }
 }

@@ -31,10 +31,7 @@ export class GuardedStore extends CallGuard implements Store {
       key,
       (recall) => {
         const answer = this.store.ask(verb, requests, recall)
-        if (verb === 'reserve') {
-          const settled = this.giveBacks.sent(key)
-          answer.then(settled, settled)
-        }
+        if (verb === 'reserve') this.unwanted.sent(key, answer)
         return answer
       },
       (late) => this.undo(verb, requests, late),
@@ -57,11 +54,12 @@ export class GuardedStore extends CallGuard implements Store {
       )
     }
     const undoing = undoingOf(verb, requests, answer)
-    // Past the guard: the server has just answered. Should that not arrive, a permit ends by its time to live, and tokens stay booked.
     if (undoing === undefined) return
-    const undo = (): Promise<unknown> => this.store.ask(undoing.verb, undoing.requests).catch(() => undefined)
-    if (undoing.verb === 'cancel') this.giveBacks.collect((requests[0] as StoreRequest).key, answer.nowUs ?? 0, undo)
-    else void undo()
+    if (undoing.verb === 'cancel') {
+      const { key } = requests[0] as StoreRequest
+      this.unwanted.collect(key, answer.nowUs ?? 0, () => this.ask(undoing.verb, undoing.requests))
+      // Past the guard: the server has just answered. Should that not arrive, a permit ends by its time to live.
+    } else this.store.ask(undoing.verb, undoing.requests).catch(() => undefined)
   }
 }
 

@@ -8,6 +8,7 @@ import { leaseStepOf } from '../testing/lease-step-of.js'
 import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
 import { RedisStore } from './redis-store.js'
 import type { StoreLease, StoreStanding } from './store.js'
+import { StoreAuthority } from './store-authority.js'
 import { StoreKeys } from './store-keys.js'
 
 // What the histories of leases run on is what the scripts do.
@@ -40,6 +41,7 @@ async function compared(seed: number, formName: (typeof LEASED_FORMS)[number], g
   const { form, policy, leaseUs, horizonMs } = randomLeasedPolicy(random, [formName])
   const step = leaseStepOf(form, form.numbersAt(0).split(' ').map(Number))
   const store = new RedisStore(given, new StoreKeys(`${formName}${seed}`))
+  const authority = new StoreAuthority(store, form, leaseUs)
   given.nowUs = random.integer(1, 100_000_000)
   const lent: { readonly tokens: number; readonly leasedUs: number }[] = []
   for (let i = 0; i < STEPS; i++) {
@@ -50,8 +52,7 @@ async function compared(seed: number, formName: (typeof LEASED_FORMS)[number], g
     if (back !== undefined) {
       const { leasedUs } = back
       const tokens = random.integer(1, back.tokens)
-      const booking = { cost: tokens, bookedUs: leasedUs, atUs: leasedUs, debt: 0 }
-      await store.ask('cancel', [{ form, key: 'k', tokens, booking }])
+      await authority.giveBack('k', tokens, leasedUs)
       step.giveBack(nowUs, tokens, leasedUs)
     } else if (random.chance(0.6)) {
       const least = random.pick([1, 1, random.integer(1, 8)])

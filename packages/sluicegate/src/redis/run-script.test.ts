@@ -88,6 +88,20 @@ test('many calls that find a script unknown at once are each done once', async (
   }
 })
 
+for (const kind of SERVER_CLIENTS) {
+  test(`with ${kind.name} one of many calls that find a script unknown at once sends it in full`, async () => {
+    await using open = await kind.open([server])
+    const runner = watched(runnerFor(open.client))
+    const script = scriptOf(`return redis.call('INCR', KEYS[1]) -- once in full, ${kind.name}`)
+    const replies = await Promise.all(Array.from({ length: 50 }, () => runScript(runner, script, [`in full ${kind.name}`], [], asIs)))
+    assert.deepEqual(
+      replies.map(Number).sort((a, b) => a - b),
+      Array.from({ length: 50 }, (_, i) => i + 1),
+    )
+    assert.equal(runner.sent.filter((name) => name === 'EVAL').length, 1)
+  })
+}
+
 test('a script that the server does not know is not sent in full for somebody who has gone', async () => {
   for (const kind of SERVER_CLIENTS) {
     await using open = await kind.open([server])

@@ -1,5 +1,6 @@
 import type { KeyFault } from '../fleet/key-fault.js'
 import type { Recall } from '../fleet/recall.js'
+import { hashSlot } from './hash-slot.js'
 import type { ScriptRunner } from './script-runner.js'
 import { faultOf } from './server-fault.js'
 
@@ -8,6 +9,9 @@ export interface Script {
   readonly sha1: string
   readonly source: string
 }
+
+/** Scripts that are on their way in full, by hash and server: whoever finds one unknown meanwhile waits for that. */
+const underway = new WeakMap<ScriptRunner, Map<string, Promise<void>>>()
 
 /**
  * Runs a script: by its hash, and only when the server says that it does not know it, once in full. So scripts need no loading: a server
@@ -19,20 +23,89 @@ export interface Script {
  */
 export function runScript<Answer>(
   runner: ScriptRunner,
-  { sha1, source }: Script,
+  script: Script,
   keys: readonly string[],
   args: readonly string[],
   read: (reply: unknown) => Answer,
   recall?: Recall,
 ): Promise<Answer> {
-  const key = keys[0] as string
-  return runner.send(key, ['EVALSHA', sha1, String(keys.length), ...keys, ...args], recall).then(read, (error) => {
-    if (!isUnknownScript(error) || recall?.aborted === true) throw faultOf(error)
-    return runner.send(key, ['EVAL', source, String(keys.length), ...keys, ...args], recall).then(read, (again) => {
+  const call = new ScriptCall(runner, script, keys, args, recall)
+  return call.byHash().then(read, (error) => {
+    if (!call.maySayAgain(error)) throw faultOf(error)
+    return call.afterRefusal(error).then(read, (again) => {
       throw faultOf(again)
     })
   })
 }
+
+class ScriptCall {
+  private readonly runner: ScriptRunner
+  private readonly script: Script
+  private readonly key: string
+  private readonly more: readonly string[]
+  private readonly recall: Recall | undefined
+
+  constructor(runner: ScriptRunner, script: Script, keys: readonly string[], args: readonly string[], recall: Recall | undefined) {
+    this.runner = runner
+    this.script = script
+    this.key = keys[0] as string
+    this.more = [String(keys.length), ...keys, ...args]
+    this.recall = recall
+  }
+
+  byHash(): Promise<unknown> {
+    return this.runner.send(this.key, ['EVALSHA', this.script.sha1, ...this.more], this.recall)
+  }
+
+  /** Nothing was done, and somebody still waits. */
+  maySayAgain(error: unknown): boolean {
+    return isUnknownScript(error) && this.recall?.aborted !== true
+  }
+
+  /** One call is enough to make a script known: of all that find it unknown at once the others go by its hash again. */
+  async afterRefusal(refusal: unknown): Promise<unknown> {
+    const lesson = lessonsOf(this.runner).get(this.place)
+    if (lesson !== undefined) {
+      await lesson
+      if (!this.maySayAgain(refusal)) throw refusal
+      try {
+        return await this.byHash()
+      } catch (error) {
+        if (!this.maySayAgain(error)) throw error
+      }
+    }
+    return this.inFull()
+  }
+
+  private inFull(): Promise<unknown> {
+    const { place } = this
+    const lessons = lessonsOf(this.runner)
+    const reply = this.runner.send(this.key, ['EVAL', this.script.source, ...this.more], this.recall)
+    const lesson = reply.then(noMatterWhat, noMatterWhat).then(() => {
+      if (lessons.get(place) === lesson) lessons.delete(place)
+    })
+    lessons.set(place, lesson)
+    return reply
+  }
+
+  /** The script, and the server as far as it is known. */
+  private get place(): string {
+    const { runner, key, script } = this
+    const slot = runner.isCluster ? hashSlot(/\{(.+?)\}/.exec(key)?.[1] ?? key) : undefined
+    return `${script.sha1} ${slot === undefined ? '' : runner.serverOf(slot)}`
+  }
+}
+
+function lessonsOf(runner: ScriptRunner): Map<string, Promise<void>> {
+  let lessons = underway.get(runner)
+  if (lessons === undefined) {
+    lessons = new Map()
+    underway.set(runner, lessons)
+  }
+  return lessons
+}
+
+function noMatterWhat(): void {}
 
 /** The server refused before it did anything. */
 function isUnknownScript(error: unknown): boolean {

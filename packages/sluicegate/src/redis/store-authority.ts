@@ -53,6 +53,7 @@ function rateGrants({ policy }: StoreForm, leaseUs: number, random: () => number
       later,
       beginUs,
       endUs: (token) => beginUs(token) + leaseUs,
+      flowsBack: true,
       untilFreeUs,
       untilFreeFor,
       askAfterUs: askAfterUs(untilFreeUs, ready + later, horizonUs, random),
@@ -72,6 +73,7 @@ function windowGrants({ form, policy: { limit } }: StoreForm, leaseUs: number, r
       later,
       beginUs,
       endUs: (token) => Math.min(beginUs(token) + leaseUs, endUs),
+      flowsBack: false,
       id: nowUs,
       untilFreeUs,
       // Who finds too little in a fixed window waits for its end, whatever the cost; elsewhere a larger cost waits as long, or longer.

@@ -18,6 +18,8 @@ const ANY_US = Number.MAX_SAFE_INTEGER
 /** A booking in a store, and what giving it back needs to know. */
 export interface StoreBooked extends Booked {
   readonly answer: StoreAnswer
+  /** Under which it was booked: in their numbers the store knows of it, and under those of an update nothing of it would be safe to give back. */
+  readonly policies: StorePolicies
 }
 
 /** Each verb as one call to the store. Rejects when the store could not be asked. */
@@ -86,7 +88,7 @@ export class StoreVerbs implements FleetVerbs<StoreBooked> {
     const decision = storeDecision('reserve', this.policies, standings, tokens)
     const allowed = standings.every(({ done }) => done)
     const waitUs = allowed && standings.length === 1 ? waitUsIn(this.policies.forms[0] as StoreForm, standings[0] as never) : 0
-    return { key, cost: tokens, allowed, waitUs, decision, answer, permit, order: answer.nowUs ?? 0 }
+    return { key, cost: tokens, allowed, waitUs, decision, answer, policies: this.policies, permit, order: answer.nowUs ?? 0 }
   }
 
   /** What the taker of a booking is told: a take that passed, unless the key was blocked while he slept; then it goes back. */
@@ -119,14 +121,19 @@ export class StoreVerbs implements FleetVerbs<StoreBooked> {
   }
 
   /** Gives `tokens` of what was booked back, as much as is safe. */
-  async giveBack({ key, cost, waitUs, answer, permit }: StoreBooked, tokens: number): Promise<Decision> {
+  async giveBack({ key, cost, waitUs, answer, policies, permit }: StoreBooked, tokens: number): Promise<Decision> {
     const { nowUs = 0, standings: booked } = answer
     const requests = this.requests(key, tokens, permit).map((request, i) => ({
       ...request,
+      form: policies.forms[i] as StoreForm,
       booking: { cost, bookedUs: nowUs, atUs: nowUs + waitUs, debt: booked[i]?.debt ?? 0 },
     }))
     const { standings } = await this.store.ask('cancel', requests)
-    return storeDecision('cancel', this.policies, standings, 1)
+    return storeDecision('cancel', policies, standings, 1)
+  }
+
+  discard(booked: StoreBooked): Promise<unknown> {
+    return this.giveBack(booked, booked.cost)
   }
 
   /** A decision, with what it holds. */

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { savedTwinSeeds, seedsFrom, VECTOR_ALGORITHMS, versionedOracleFor } from 'sluicegate-testkit'
-import { compareTwins } from '../testing/compare-twins.js'
+import {
+  type Answer,
+  mismatchIn,
+  newestFirst,
+  oracleAnswers,
+  savedTwinSeeds,
+  seedsFrom,
+  VECTOR_ALGORITHMS,
+  versionedOracleFor,
+} from 'sluicegate-testkit'
+import { compareTwins, mostAheadInStoreMs } from '../testing/compare-twins.js'
+import { exactLimiter, FleetReplay, namedPolicy } from '../testing/fleet-replay.js'
 import { GIVEN, withGivenTime } from '../testing/given-time.js'
 import { ownRedis } from '../testing/own-redis.js'
 import { SCRIPTS } from './scripts.gen.js'
@@ -12,6 +22,7 @@ const SEQUENCES = 650
 const WITH_UPDATES = 300
 /** Of thousands of permits a take. */
 const OF_PERMITS = 60
+const NEWEST_FIRST = 500
 
 const redis = await ownRedis()
 after(() => redis.stop())
@@ -42,3 +53,14 @@ for (const algorithm of VECTOR_ALGORITHMS) {
     assert.equal(sequences, seeds.length)
   })
 }
+
+test('bookings of a rate that are given up the newest first come back on the store as the oracle says', async () => {
+  for (const seed of seedsFrom(1, NEWEST_FIRST)) {
+    const sequence = newestFirst(seed)
+    const replay = new FleetReplay(exactLimiter(redis.runner, `newest first ${seed}`, namedPolicy(sequence.policy)))
+    const actual: (Answer | undefined)[] = []
+    for (const step of sequence.steps) actual.push(await replay.answer(step))
+    replay.close()
+    assert.equal(mismatchIn(sequence, oracleAnswers(sequence), actual, mostAheadInStoreMs), undefined, `seed ${seed}`)
+  }
+})

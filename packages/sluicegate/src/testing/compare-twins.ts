@@ -19,6 +19,9 @@ import { type TwinOptions, twinSequence } from './twin-sequence.js'
 /** Sequences that are played at once, over one connection. */
 const AT_ONCE = 32
 
+/** So far ahead the scripts book at least: `FURTHEST_US` in `lua/steps/bounds.lua`. */
+export const mostAheadInStoreMs = (): number => 3_600_000
+
 /** What a run over many seeds found. */
 export interface TwinRun {
   readonly sequences: number
@@ -55,14 +58,14 @@ export async function compareTwins(runner: ScriptRunner, options: CompareTwins):
       const sequence = twinSequence(seed, algorithm, options)
       const actual = await answers(runner, `${prefix} ${algorithm} ${seed} ${++played}`, sequence)
       const expected = oracleAnswers(sequence, oracle)
-      const mismatch = mismatchIn(sequence, expected, actual)
+      const mismatch = mismatchIn(sequence, expected, actual, mostAheadInStoreMs)
       if (mismatch !== undefined) mismatches.push({ seed, against: 'oracle', mismatch })
       const memory =
         options.updates !== undefined && options.updates !== false ? undefined : memoryAnswers(seed, algorithm, sequence, expected)
       if (memory !== undefined) {
         inMemory++
         const end = expected.findIndex((answer, i) => answer?.allowed === true && memory[i]?.allowed === false)
-        const different = mismatchIn(sequence, end === -1 ? memory : memory.slice(0, end), actual)
+        const different = mismatchIn(sequence, end === -1 ? memory : memory.slice(0, end), actual, mostAheadInStoreMs)
         if (different !== undefined) mismatches.push({ seed, against: 'memory', mismatch: different })
       }
       steps += sequence.steps.length

@@ -8,7 +8,7 @@ export interface GrantParts extends Partial<Omit<Grant, 'later' | 'endUs' | 'beg
   readonly endUs?: number
 }
 
-/** A grant of so many tokens; nothing but these is known of the key. */
+/** A grant of so many tokens, of a rate unless it is said; nothing but these is known of the key. */
 export function grantOf({ ready = 0, later = [], endUs = 100_000, ...more }: GrantParts): Grant {
   const beginUs = (token: number): number => later[token - ready] ?? 0
   return {
@@ -16,6 +16,7 @@ export function grantOf({ ready = 0, later = [], endUs = 100_000, ...more }: Gra
     later: later.length,
     beginUs,
     endUs: (token) => beginUs(token) + endUs,
+    flowsBack: true,
     untilFreeUs: 0,
     untilFreeFor: () => undefined,
     askAfterUs: 0,

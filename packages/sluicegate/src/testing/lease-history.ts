@@ -92,7 +92,7 @@ class Fleet {
     if (process.lease.deniedUntil(atUs, cost) !== undefined) return
     if (random.chance(0.2)) this.takeAtOnce(process, cost, this.pace.delayUs(), this.pace.delayUs())
     else {
-      process.lease.demand.join(cost)
+      process.lease.demand.join(cost, atUs)
       process.waiting.push(cost)
       if (!process.isAsking) this.ask(process)
     }
@@ -105,7 +105,7 @@ class Fleet {
     return true
   }
 
-  /** What ended unspent, or all that is there, as `GivingBack` does it: the message may take its time, or be lost. */
+  /** What ended unspent, or all that is there, as `LeaseReturns` does it: the message may take its time, or be lost. */
   private giveBack(process: LeaseProcess, isAll: boolean): void {
     if (this.nowUs < process.stoppedUntilUs || this.leased.form.form === 'rate') return
     const { random, rules } = this

@@ -29,8 +29,11 @@ export class RateStanding implements Standing {
       if (amount > burst || waitUs > bound) return denied(this, nowUs)
       return this.owing(Math.max(debt, waitUs * unitsPerUs) + weight, nowUs)
     }
-    // Counted in units, with the deepest debt of which anything comes back.
-    if (verb === 'cancel') return this.owing(debt <= bound ? Math.max(debt - amount, 0) : debt, nowUs)
+    if (verb === 'cancel') {
+      // Counted in units, with the deepest debt of which anything comes back; ahead of now what is less than a token and a microsecond is nobody's.
+      const rest = bound > capacity ? Math.min(unitsPerToken, unitsPerUs) - 1 : 0
+      return this.owing(debt <= bound + rest ? Math.max(Math.min(debt, bound) - amount, 0) : debt, nowUs)
+    }
     return this.owing(verb === 'reset' ? 0 : debt, nowUs)
   }
 

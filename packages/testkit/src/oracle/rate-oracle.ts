@@ -84,8 +84,9 @@ export class RateOracle extends KeyedOracle<Arrival> {
   }
 
   /**
-   * Before its time a booking comes back whole, if nobody booked after it. From its time on only what cannot have flowed back by
-   * itself, and nothing while later bookings wait. Nothing when tokens weigh otherwise by now.
+   * Before its time a booking comes back whole, if nobody booked after it: whoever did, and still stands, owes a token more, while one that
+   * was cancelled leaves less than flows back in a microsecond, which is gone as well then. From its time on only what cannot have flowed
+   * back by itself, and nothing while later bookings wait. Nothing when tokens weigh otherwise by now.
    */
   protected override givenBack(arrival: Arrival, booking: OracleBooking, tokens: bigint, nowUs: bigint): Arrival {
     const { q, perToken, capacity } = this.#emission
@@ -95,8 +96,9 @@ export class RateOracle extends KeyedOracle<Arrival> {
     if (measure !== this.measureOf()) return arrival
     const isAhead = atUs > bookedUs && nowUs < atUs
     const wanted = isAhead ? (tokens === cost ? whole : 0n) : min(tokens * perToken, whole - max(0n, nowUs - atUs) * q)
-    const mayBe = isAhead ? arrival <= note : debt <= capacity
-    return wanted > 0n && mayBe && debt > 0n ? this.#arrival(nowUs, max(0n, debt - wanted)) : arrival
+    const mayBe = isAhead ? arrival - note < min(perToken, q) : debt <= capacity
+    const owed = isAhead ? min(debt, this.#debt(note, nowUs)) : debt
+    return wanted > 0n && mayBe && debt > 0n ? this.#arrival(nowUs, max(0n, owed - wanted)) : arrival
   }
 
   /** What each key has spent stays spent, at most the new burst, a fraction of a token rounded up to the new units; with the numbers of before all stays. */

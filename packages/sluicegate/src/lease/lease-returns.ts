@@ -19,7 +19,7 @@ class Ending implements Alert {
  * Gives back what was not spent. It is void here first, and only then is the authority told, by one call for what a key had of a lease: so
  * nothing that was given back is ever spent. Should that call be lost, the tokens stay charged, as those of a process that crashed do.
  */
-export class GivingBack {
+export class LeaseReturns {
   private readonly authority: Authority
   private readonly ticker: Ticker
   /** One timer for all keys. */

@@ -1,0 +1,22 @@
+--- The lease of one rate, unrolled as its take in steps/rate-take.lua: of what that leaves to the whole script this does, too. Reply: as in
+-- scripts/lease.lua.
+
+local value = redis.call('GET', KEYS[1]) or '0 0;' .. ARGV[1]
+local us, beyond, numbers, unitsPerToken, unitsPerUs, capacity, shallow = string.match(value, '^(%d+) (%d+);((%d+) (%d+) (%d+) (%d+))$')
+if numbers == ARGV[1] then
+  local before = math.max(0, (us - now) * unitsPerUs + beyond)
+  if before - shallow <= 0 then
+    local want, horizonUs, least = string.match(ARGV[2], '^(%d+) (%d+) (%d+)$')
+    local room = capacity - before
+    local ready = math.min(math.max(math.floor(room / unitsPerToken), 0), want)
+    local later = math.floor((room + horizonUs * unitsPerUs) / unitsPerToken) - ready
+    later = math.min(math.max(later, 0), want - ready)
+    if ready + later - least < 0 then return { now, 0, 0, before, 0, 0, 0, 0, 0 } end
+    local debt = before + (ready + later) * unitsPerToken
+    beyond = debt % unitsPerUs
+    us = now + (debt - beyond) / unitsPerUs
+    local endMs = math.ceil((us + 1) / 1000) + SLACK_MS
+    redis.call('SET', KEYS[1], whole(us) .. ' ' .. whole(beyond) .. ';' .. numbers, 'PXAT', whole(endMs))
+    return { now, ready, later, before, 0, 0, 0, 0, 0 }
+  end
+end

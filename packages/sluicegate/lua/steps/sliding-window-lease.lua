@@ -1,0 +1,45 @@
+--- The lease of one sliding window, unrolled as its take in steps/sliding-window-take.lua: a window later than now is the whole script's, and so
+-- are counts whose products are not exact. Reply: as in scripts/lease.lua.
+
+local value = redis.call('GET', KEYS[1]) or '0 0 0;' .. ARGV[1]
+local number, previous, current, numbers, limit, windowUs = string.match(value, '^(%d+) (%d+) (%d+);((%d+) (%d+))$')
+if numbers == ARGV[1] then
+  local leftUs = windowUs - now % windowUs
+  local windows = (now + leftUs) / windowUs - 1 - number
+  if windows == 1 then previous, current = current, 0 end
+  if windows > 1 then previous, current = 0, 0 end
+  if windows >= 0 and math.max(previous, limit) * windowUs < 4503599627370496 then
+    previous, current = previous - 0, current - 0
+
+    local function usedWith(us)
+      local product = previous * us
+      return current + (product + -product % windowUs) / windowUs
+    end
+
+    --- Microseconds until `amount` more would pass.
+    local function untilFree(amount)
+      local room = limit - current - amount
+      if previous <= room then return 0 end
+      if room > 0 then
+        local us = leftUs - (windowUs * room - windowUs * room % previous) / previous
+        if us < leftUs then return math.max(us, 0) end
+      end
+      room = limit - amount
+      if room < 0 then return leftUs + windowUs end
+      if current <= room then return leftUs end
+      return leftUs + math.max(windowUs - (windowUs * room - windowUs * room % current) / current, 0)
+    end
+
+    local want, horizonUs, least = string.match(ARGV[2], '^(%d+) (%d+) (%d+)$')
+    local used = usedWith(leftUs)
+    local ready = math.min(math.max(limit - used, 0), want)
+    local later = math.min(math.max(limit - usedWith(math.max(leftUs - horizonUs, 1)), 0), want) - ready
+    if ready + later - least < 0 then ready, later = 0, 0 end
+    current = current + ready + later
+    local untilNew = current > 0 and leftUs + windowUs or previous > 0 and leftUs or 0
+    if ready + later == 0 then return { now, 0, 0, used, 0, untilFree(least), untilNew, 0, 0 } end
+    value = whole(number + windows) .. ' ' .. whole(previous) .. ' ' .. whole(current) .. ';' .. numbers
+    redis.call('SET', KEYS[1], value, 'PXAT', whole(math.ceil((now + leftUs + windowUs) / 1000) + SLACK_MS))
+    return { now, ready, later, used, 0, untilFree(least), untilNew, untilFree(0), leftUs }
+  end
+end

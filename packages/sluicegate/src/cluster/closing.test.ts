@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import type { EventEmitter } from 'node:events'
+import { test } from 'node:test'
+import { concurrency, fixedWindow, gcra } from '../index.js'
+import { turns } from '../testing/channel-pair.js'
+import { fleet } from '../testing/cluster-fixture.js'
+import { createClusterLimiter } from './create-cluster-limiter.js'
+
+const HUNDRED = fixedWindow({ limit: 100, window: '1h', name: 'p' })
+/** Too slow to be leased. */
+const SLOW = gcra({ limit: 1, window: '1s', burst: 1, name: 'p' })
+const DEEP = gcra({ limit: 1, window: '1s', burst: 200, name: 'p' })
+
+type Made = ReturnType<typeof fleet>
+
+function listeners({ pair }: Made): number {
+  return (pair.parent as unknown as EventEmitter).listenerCount('message')
+}
+
+function waits({ limiter }: Made, count: number, signal?: AbortSignal): Promise<unknown>[] {
+  return Array.from({ length: count }, () => limiter.wait('a', { ...(signal && { signal }) }).catch(() => undefined))
+}
+
+test('a thousand who wait when a worker closes its limiter all give back what was booked for them', async () => {
+  const made = fleet(DEEP)
+  const all = waits(made, 1200)
+  await turns()
+  assert.ok(made.served.limiter.peek('a').retryAfterMs > 1_000_000)
+  made.limiter.close()
+  await turns()
+  assert.equal(made.served.limiter.peek('a').retryAfterMs, 1000)
+  await Promise.all(all.slice(200))
+  assert.equal(listeners(made), 0)
+})
+
+test('those who give up while others are on their way wait for these, so that all comes back', async () => {
+  const made = fleet(SLOW)
+  const controller = new AbortController()
+  await made.limiter.take('a')
+  const all = waits(made, 5, controller.signal)
+  await turns()
+  assert.equal(made.served.limiter.peek('a').retryAfterMs, 6000)
+  all.push(...waits(made, 1, controller.signal))
+  controller.abort(new Error('enough'))
+  await Promise.all(all)
+  await turns(12)
+  assert.equal(made.served.limiter.peek('a').retryAfterMs, 1000)
+})
+
+test('a booking that is on its way when a limiter is closed comes back', async () => {
+  const made = fleet(SLOW)
+  await made.limiter.take('a')
+  const all = waits(made, 3)
+  made.limiter.close()
+  await Promise.all(all)
+  await turns(12)
+  assert.equal(made.served.limiter.peek('a').retryAfterMs, 1000)
+  assert.equal(listeners(made), 0)
+})
+
+test('a lease that is on its way when a limiter is closed serves who waits for it, and the rest comes back', async () => {
+  const made = fleet(HUNDRED)
+  await turns()
+  const taking = Promise.all(Array.from({ length: 8 }, () => made.limiter.take('a', 5)))
+  made.limiter.close()
+  const passed = (await taking).filter(({ allowed }) => allowed).length
+  assert.ok(passed > 0)
+  await turns()
+  made.clock.advance(1)
+  await turns()
+  assert.equal(made.served.limiter.peek('a').remaining, 100 - 5 * passed)
+  assert.equal(listeners(made), 0)
+})
+
+test('what was taken before a limiter was closed can be given back after it', async () => {
+  const made = fleet(concurrency({ limit: 3, ttl: '1h', name: 'p' }))
+  const permit = await made.limiter.take('a', 2)
+  made.limiter.close()
+  assert.equal(listeners(made), 0)
+  assert.equal(await permit.release(), true)
+  assert.deepEqual([made.served.limiter.peek('a').remaining, listeners(made)], [3, 0])
+})
+
+test('a closed limiter listens for no longer than five seconds to a primary that does not answer', async () => {
+  const made = fleet(SLOW, { worker: { outage: 'closed' } })
+  await turns()
+  made.pair.cut(true)
+  const all = waits(made, 3)
+  await turns()
+  made.limiter.close()
+  assert.equal(listeners(made), 1)
+  made.clock.advance(4999)
+  await turns()
+  assert.equal(listeners(made), 1)
+  made.clock.advance(1)
+  await turns()
+  assert.equal(listeners(made), 0)
+  await Promise.all(all)
+})
+
+test('a closed limiter whose channel ends, or whose policy changes, has nothing to say to it', async () => {
+  for (const end of ['disconnect', 'update'] as const) {
+    const made = fleet(SLOW)
+    await turns()
+    const all = waits(made, 3)
+    made.limiter.close()
+    if (end === 'disconnect') made.pair.disconnect()
+    else made.served.update(gcra({ limit: 2, window: '1s', burst: 1 }))
+    await turns()
+    assert.equal(listeners(made), 0)
+    await Promise.all(all)
+  }
+})
+
+test('the name of a closed limiter is free at once, and what was asked by it is not answered to the one that follows', async () => {
+  const made = fleet(HUNDRED, { serve: { mode: 'exact' } })
+  await turns()
+  const before = Promise.resolve(made.limiter.take('a', 90))
+  before.catch(() => undefined)
+  made.limiter.close()
+  const next = createClusterLimiter(HUNDRED, { process: made.pair.parent, clock: made.clock })
+  const [first, second] = await Promise.all([next.peek('b'), next.take('b', 3)])
+  assert.deepEqual([first.remaining, second.remaining], [100, 97])
+  assert.equal(listeners(made), 1)
+  made.clock.advance(5000)
+  assert.equal(listeners(made), 1)
+  await assert.rejects(before, { code: 'CLOSED' })
+  next.close()
+  assert.equal(listeners(made), 0)
+})
+
+test('who gave up after the primary changed its policy brings no fresh burst', async () => {
+  const made = fleet(gcra({ limit: 1, window: '1s', burst: 10, name: 'p' }))
+  const controller = new AbortController()
+  const all = waits(made, 60, controller.signal)
+  await turns()
+  made.served.update(gcra({ limit: 1, window: '1s', burst: 20 }))
+  await turns()
+  assert.equal(made.served.limiter.peek('a').remaining, 0)
+  controller.abort(new Error('enough'))
+  await Promise.all(all)
+  await turns(12)
+  assert.equal(made.served.limiter.peek('a').remaining, 0)
+})
+
+test('what ends in a worker while its reset is on its way does not come off what is spent after it', async () => {
+  const made = fleet(HUNDRED)
+  await turns()
+  for (let i = 0; i < 20; i++) await made.limiter.take('a')
+  await turns()
+  assert.ok(made.served.limiter.peek('a').remaining < 80, 'some is held')
+  const sent = made.pair.toPrimary.length
+  const resetting = made.limiter.reset('a')
+  while (made.served.limiter.peek('a').remaining < 100) await turns(1)
+  made.served.limiter.take('a', 50)
+  made.clock.advance(100)
+  await resetting
+  await turns()
+  assert.ok(made.pair.toPrimary.length > sent)
+  assert.equal(made.served.limiter.peek('a').remaining, 50)
+})

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { Random } from 'sluicegate-testkit'
+import { fixedWindow, gcra, type Policy, slidingWindow, tokenBucket } from '../index.js'
+import { leaseUsOf } from '../lease/leasing.js'
+import { GivenTime } from '../testing/given-time.js'
+import { ownRedis } from '../testing/own-redis.js'
+import { RedisStore } from './redis-store.js'
+import type { ScriptRunner } from './script-runner.js'
+import { SCRIPTS } from './scripts.gen.js'
+import type { Store } from './store.js'
+import { type StoreForm, storePoliciesOf } from './store-form.js'
+import { StoreKeys } from './store-keys.js'
+
+const SEQUENCES = 60
+const STEPS = 60
+const START_US = 1_789_000_000_000_000
+const HORIZON_MS = 5
+
+const redis = await ownRedis()
+after(() => redis.stop())
+
+/** The unrolled lease of a script, taken out of it. */
+const UNROLLED = /local value = [\s\S]*?\nend\n(?=local function ceilDiv)/
+
+/** Leases are decided by what stands after the unrolled ones. */
+function wholeOf(runner: ScriptRunner): ScriptRunner {
+  return {
+    client: runner.client,
+    isCluster: false,
+    serverOf: () => undefined,
+    sendToAll: (command) => runner.sendToAll(command),
+    send: (key, command) => runner.send(key, withoutUnrolled(command)),
+  }
+}
+
+function withoutUnrolled(command: string[]): string[] {
+  const [name, sha1, ...more] = command
+  const lease = Object.entries(SCRIPTS).find(([of, script]) => of.startsWith('lease ') && script.sha1 === sha1)
+  if (name !== 'EVALSHA' || lease === undefined) return command
+  const { source } = lease[1]
+  assert.match(source, UNROLLED)
+  return ['EVAL', source.replace(UNROLLED, ''), ...more]
+}
+
+const MAKERS = [tokenBucket, gcra, fixedWindow, slidingWindow] as const
+
+/** A policy, and the same with another limit, as while it changes process by process. */
+function randomForms(random: Random, make: (typeof MAKERS)[number]): readonly StoreForm[] {
+  const window = random.pick([250, 1000, 60_000, 86_400_000])
+  const limits = [random.pick([20, 47, 100, 1000, 999_983]), 61]
+  const policies = limits.map((limit): Policy => make({ limit, window, name: 'policy' }))
+  return policies.flatMap((policy) => storePoliciesOf(policy, () => leaseUsOf(HORIZON_MS)).forms)
+}
+
+for (const make of MAKERS) {
+  test(`${make.name}: an unrolled lease answers, writes and keeps as the whole script does, among other verbs and steps of the clock`, async () => {
+    for (let seed = 1; seed <= SEQUENCES; seed++) await compared(seed, make)
+  })
+}
+
+async function compared(seed: number, make: (typeof MAKERS)[number]): Promise<void> {
+  const random = new Random(seed)
+  const forms = randomForms(random, make)
+  const windowUs = (forms[0] as StoreForm).policy.windowMs * 1000
+  const prefixes = ['short', 'whole'].map((name) => `${name} ${make.name} ${seed}`)
+  const pair = prefixes.map((prefix, i) => {
+    const time = new GivenTime(redis.runner)
+    return { time, store: new RedisStore(i === 0 ? time : wholeOf(time), new StoreKeys(prefix)) }
+  })
+  let us = START_US + Math.floor(random.fraction() * windowUs)
+  for (let step = 0; step < STEPS; step++) {
+    us += random.chance(0.1) ? -random.pick([1, 1000, windowUs]) : random.pick([0, 0, 1, 1000, windowUs / 3, windowUs])
+    us = Math.floor(us)
+    const act = randomAct(random, random.chance(0.9) ? (forms[0] as StoreForm) : random.pick(forms))
+    const answers: unknown[] = []
+    for (const { time, store } of pair) {
+      time.nowUs = us
+      answers.push(await act(store))
+    }
+    const about = `seed ${seed}, step ${step}`
+    assert.deepEqual(answers[0], answers[1], about)
+    const [kept, keptWhole] = await Promise.all(prefixes.map((prefix) => keptOf(prefix)))
+    assert.deepEqual(kept, keptWhole, about)
+  }
+}
+
+function randomAct(random: Random, form: StoreForm): (store: Store) => Promise<unknown> {
+  const { limit } = form.policy
+  const tokens = random.pick([1, 1, 2, Math.ceil(limit / 2), limit])
+  if (random.chance(0.75)) {
+    const least = random.pick([1, 1, tokens])
+    const horizonUs = random.pick([0, HORIZON_MS * 1000, random.integer(0, HORIZON_MS * 2000)])
+    const want = least + random.pick([0, 5, limit])
+    return (store) => store.lease(form, 'k', want, horizonUs, least)
+  }
+  const verb = random.pick(['take', 'refund', 'penalize', 'reserve', 'block', 'reset'] as const)
+  const mostUs = verb === 'reserve' ? 10_000_000 : undefined
+  return (store) => store.ask(verb, [{ form, key: 'k', tokens, ...(mostUs === undefined ? {} : { mostUs }) }])
+}
+
+/** The value and its end. */
+async function keptOf(prefix: string): Promise<readonly unknown[]> {
+  const [name = ''] = (await redis.send('KEYS', `${prefix}:*`)) as readonly string[]
+  return Promise.all([redis.send('GET', name), redis.send('PEXPIRETIME', name)])
+}
