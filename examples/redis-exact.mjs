@@ -3,7 +3,9 @@ import { createClient } from '@redis/client'
 import { tokenBucket } from 'sluicegate'
 import { createRedisLimiter } from 'sluicegate/redis'
 
-const client = await createClient({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' }).connect()
+const client = createClient({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' })
+client.on('error', (error) => console.error(error.message))
+await client.connect()
 const policy = tokenBucket({ limit: 4, window: '1h', name: 'exports' })
 // So patient that even a machine that is busy elsewhere prints the same; leave `timeoutMs` out.
 const options = { client, mode: 'exact', timeoutMs: 20_000 }

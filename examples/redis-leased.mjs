@@ -6,7 +6,9 @@ import { createClient } from '@redis/client'
 import { fixedWindow } from 'sluicegate'
 import { createRedisLimiter } from 'sluicegate/redis'
 
-const client = await createClient({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' }).connect()
+const client = createClient({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' })
+client.on('error', (error) => console.error(error.message))
+await client.connect()
 const policy = fixedWindow({ limit: 1_000, window: '365d', name: 'everybody' })
 // So patient that no token comes too late to be spent, however busy the machine. For limits a second leave `lease` and `timeoutMs` out.
 const limiter = createRedisLimiter(policy, { client, lease: { horizonMs: 10_000 }, timeoutMs: 20_000 })

@@ -4,7 +4,6 @@ import { test } from 'node:test'
 import { concurrency, fixedWindow, gcra } from '../index.js'
 import { turns } from '../testing/channel-pair.js'
 import { fleet } from '../testing/cluster-fixture.js'
-import { createClusterLimiter } from './create-cluster-limiter.js'
 
 const HUNDRED = fixedWindow({ limit: 100, window: '1h', name: 'p' })
 /** Too slow to be leased. */
@@ -110,23 +109,6 @@ test('a closed limiter whose channel ends, or whose policy changes, has nothing 
     assert.equal(listeners(made), 0)
     await Promise.all(all)
   }
-})
-
-test('the name of a closed limiter is free at once, and what was asked by it is not answered to the one that follows', async () => {
-  const made = fleet(HUNDRED, { serve: { mode: 'exact' } })
-  await turns()
-  const before = Promise.resolve(made.limiter.take('a', 90))
-  before.catch(() => undefined)
-  made.limiter.close()
-  const next = createClusterLimiter(HUNDRED, { process: made.pair.parent, clock: made.clock })
-  const [first, second] = await Promise.all([next.peek('b'), next.take('b', 3)])
-  assert.deepEqual([first.remaining, second.remaining], [100, 97])
-  assert.equal(listeners(made), 1)
-  made.clock.advance(5000)
-  assert.equal(listeners(made), 1)
-  await assert.rejects(before, { code: 'CLOSED' })
-  next.close()
-  assert.equal(listeners(made), 0)
 })
 
 test('who gave up after the primary changed its policy brings no fresh burst', async () => {

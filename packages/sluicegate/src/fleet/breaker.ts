@@ -15,6 +15,8 @@ export class Breaker {
   private isProbing = false
   /** Grows with each pause that begins. Of what was sent before it a failure is no news: many at once are one fault, not many. */
   private round = 0
+  /** What came of the last call that failed. */
+  private lastFault: unknown
   private readonly random: () => number
 
   constructor(random: () => number = Math.random) {
@@ -44,17 +46,24 @@ export class Breaker {
     return this.failures === 0
   }
 
+  /** Why nothing is tried, while that is so. */
+  get fault(): unknown {
+    return this.lastFault
+  }
+
   /** Answers whether it was open before. */
   succeeded(): boolean {
     const wasOpen = this.isOpen
     this.failures = 0
     this.isProbing = false
+    this.lastFault = undefined
     return wasOpen
   }
 
   /** Answers whether it opened by this. */
-  failed(nowMs: number, round: number): boolean {
+  failed(nowMs: number, round: number, fault?: unknown): boolean {
     if (round !== this.round) return false
+    this.lastFault = fault
     this.failures++
     this.isProbing = false
     if (!this.isOpen) return false

@@ -6,6 +6,7 @@ import { type CallOutcome, GuardedCall } from './guarded-call.js'
 import { KeyFault } from './key-fault.js'
 import type { Recall } from './recall.js'
 import { ShardLoad } from './shard-load.js'
+import { warnOfSilence } from './silent-store.js'
 import { UnwantedBookings } from './unwanted-bookings.js'
 
 /** Where servers are not told apart, so many neighbouring slots have a breaker in common: a server has mostly neighbours. */
@@ -91,7 +92,7 @@ export class CallGuard implements CallOutcome<unknown> {
     }
     const breaker = this.breakerOf(server)
     const round = breaker.attempt(breaker.isOpen ? this.clock.nowMs() : 0)
-    if (round === undefined) return Promise.reject(outage('is not asked for now, after failures in a row'))
+    if (round === undefined) return Promise.reject(outage('is not asked for now, after failures in a row', breaker.fault))
     this.load.count(key)
     return new Promise((resolve, reject) => {
       const guarded = new GuardedCall<Answer>(this as CallOutcome<never>, server, round, resolve, reject, late, inTime)
@@ -156,8 +157,9 @@ export class CallGuard implements CallOutcome<unknown> {
   private out({ server, round, reject }: GuardedCall<unknown>, error: StoreError): void {
     reject(error)
     this.counts.failed++
-    if (!this.breakerOf(server).failed(this.clock.nowMs(), round)) return
+    if (!this.breakerOf(server).failed(this.clock.nowMs(), round, error)) return
     this.counts.givenUp++
+    if (this.counts.answered === 0) warnOfSilence(error)
     this.events.outage(server, true)
   }
 

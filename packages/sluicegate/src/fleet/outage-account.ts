@@ -86,6 +86,9 @@ export class OutageAccount {
   }
 
   private async tellOf({ key, tokens }: Owed): Promise<void> {
+    // Of a booking that nobody wanted nothing comes back once somebody took after it.
+    await this.parts().store.unwanted.settled(key)
+    if (this.isClosed) return
     const { verbs, leases } = this.parts()
     try {
       await verbs.charge(key, tokens)

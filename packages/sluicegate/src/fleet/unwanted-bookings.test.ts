@@ -197,3 +197,24 @@ test('where nobody can say any more whose key it is, it stays booked, and nothin
   await turns()
   assert.deepEqual(sent, [2])
 })
+
+test('a key is settled once what was on its way is answered and what of it nobody wanted has gone back, whatever comes later', async () => {
+  const { unwanted, sent, collect } = noted()
+  const told: string[] = []
+  const settle = (name: string): unknown => unwanted.settled('k').then(() => told.push(`${name} after ${sent.length}`))
+  settle('nothing')
+  await turns()
+  let answer: () => void = () => undefined
+  unwanted.sent('k', new Promise<void>((resolve) => (answer = resolve)))
+  settle('before')
+  collect('k', 1)
+  settle('amid')
+  unwanted.sent('k', silent())
+  await turns()
+  assert.deepEqual(told, ['nothing after 0'])
+  collect('k', 2)
+  answer()
+  await turns()
+  await turns()
+  assert.deepEqual([...told].sort(), ['amid after 2', 'before after 2', 'nothing after 0'])
+})

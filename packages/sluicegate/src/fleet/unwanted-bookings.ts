@@ -23,6 +23,8 @@ interface Unwanted {
 
 /** Bookings of one key on their way, waited for together: until each was answered or is lost, but not for ever. */
 class Underway {
+  readonly ended: Promise<void>
+  private resolve = (): void => undefined
   private readonly cancelTimer: () => void
   private count = 0
   private isOver = false
@@ -31,6 +33,9 @@ class Underway {
   constructor(after: After, over: () => void) {
     this.over = over
     this.cancelTimer = after(LONGEST_MS, () => this.end())
+    this.ended = new Promise((resolve) => {
+      this.resolve = resolve
+    })
   }
 
   add(answer: Promise<unknown>): void {
@@ -51,6 +56,7 @@ class Underway {
     this.isOver = true
     this.cancelTimer()
     this.over()
+    this.resolve()
   }
 }
 
@@ -67,6 +73,8 @@ export class UnwantedBookings {
   /** By key. A batch waits for what was on its way when it began, and for nothing that goes out later. */
   private readonly underways = new Map<string, Underway>()
   private readonly batches = new Map<string, Unwanted[]>()
+  /** By key: until all batches that were begun are sent. */
+  private readonly sendings = new Map<string, Promise<unknown>>()
 
   constructor(health: Health, after: After = afterIfAlive) {
     this.health = health
@@ -94,25 +102,32 @@ export class UnwantedBookings {
     batch.push({ order, giveBack })
   }
 
+  /** Resolves when of what was booked of a key until now nothing is on its way any more, neither there nor back: whoever charges it then leaves it be. */
+  async settled(key: Key): Promise<void> {
+    const name = firstOf(key)
+    await this.underways.get(name)?.ended
+    await this.sendings.get(name)
+  }
+
   private begin(name: string): Unwanted[] {
     const batch: Unwanted[] = []
     this.batches.set(name, batch)
     const underway = this.underways.get(name)
     this.underways.delete(name)
-    if (underway === undefined) this.soon(name, batch)
-    else underway.whenOver(() => this.soon(name, batch))
+    const sending = Promise.all([this.sendings.get(name), this.sendWhenOver(name, batch, underway)]).then(() => {
+      if (this.sendings.get(name) === sending) this.sendings.delete(name)
+    })
+    this.sendings.set(name, sending)
     return batch
   }
 
-  /** Who is told together takes a turn or two to say so. */
-  private soon(name: string, batch: readonly Unwanted[]): void {
-    setImmediate(() =>
-      setImmediate(() => {
-        this.batches.delete(name)
-        // A function of the caller's says where a key belongs, and it may throw: then they wear off.
-        this.send(name, batch).catch(() => undefined)
-      }),
-    )
+  private async sendWhenOver(name: string, batch: readonly Unwanted[], underway: Underway | undefined): Promise<void> {
+    if (underway !== undefined) await new Promise<void>((resolve) => underway.whenOver(resolve))
+    // Who is told together takes a turn or two to say so.
+    await new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)))
+    this.batches.delete(name)
+    // A function of the caller's says where a key belongs, and it may throw: then they wear off.
+    await this.send(name, batch).catch(() => undefined)
   }
 
   private async send(key: string, batch: readonly Unwanted[]): Promise<void> {

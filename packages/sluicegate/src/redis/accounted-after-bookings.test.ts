@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { until } from 'sluicegate-testkit'
+import { tokenBucket } from '../index.js'
+import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
+import { SERVER_CLIENTS } from '../testing/redis-clients.js'
+import { createRedisLimiter } from './create-redis-limiter.js'
+
+const BURST = 50
+/** Hardly anything flows back by itself. */
+const POLICY = tokenBucket({ limit: BURST, window: '1d', burst: BURST, name: 'api' })
+/** Of the whole burst, a tenth. */
+const SHARE = 5
+
+let redis: OwnRedis
+
+before(async () => {
+  redis = await ownRedis()
+})
+
+after(() => redis.stop())
+
+// valkey-glide cannot recall a command: what was given up may be charged after what follows it.
+for (const kind of SERVER_CLIENTS.filter(({ library }) => library !== 'valkey-glide')) {
+  test(`with ${kind.name} late bookings go back before the store is told what was used without it`, async () => {
+    await using open = await kind.open([redis.server])
+    const limiter = createRedisLimiter(POLICY, { client: open.client, prefix: kind.name, mode: 'exact' })
+    await limiter.peek('k')
+    redis.server.pause()
+    const given = await Promise.all(Array.from({ length: BURST + 20 }, () => limiter.reserve('k', 1)))
+    redis.server.resume()
+    assert.ok(given.every(({ decision }) => decision.source === 'outage'))
+    await until('what was used without the store is told', () => limiter.stats().accountedTokens >= SHARE)
+    const { remaining, source } = await limiter.peek('k')
+    assert.equal(source, 'store')
+    // Of the bookings whose time had come so much stays as could have flowed back meanwhile, less than a token.
+    assert.ok(remaining >= BURST - SHARE - 1, `${remaining}`)
+    limiter.close()
+  })
+}
