@@ -19,9 +19,12 @@ class Told {
   atOnce = 0
   mostAtOnce = 0
   answer: (key: string) => Promise<void> = async () => undefined
+  /** Until when bookings are on their way. */
+  settled: Promise<void> = Promise.resolve()
 
   constructor() {
-    const store = { isSound: (key: string) => !this.out.has(key[0] as string) }
+    const unwanted = { settled: () => this.settled }
+    const store = { isSound: (key: string) => !this.out.has(key[0] as string), unwanted }
     const charge = (key: Key, tokens: readonly number[]): Promise<void> => this.charge(key as string, tokens[0] as number)
     const parts = { store, verbs: { charge }, outage: this.outage, leases: undefined } as unknown as AccountParts
     this.account = new OutageAccount(() => parts, this.clock)
@@ -55,6 +58,22 @@ test('after recovery each key is told of once, a few at a time', async () => {
   await until('all is told', () => !told.outage.isOwing && told.atOnce === 0)
   assert.deepEqual([told.tokens.size, told.calls, told.account.tokens], [1000, 1000, 3000])
   assert.ok(told.mostAtOnce <= 32)
+})
+
+test('a key is told of once what was booked of it is settled, and not any more when the limiter is closed meanwhile', async () => {
+  const told = new Told()
+  let settle: () => void = () => undefined
+  for (const isClosed of [false, true]) {
+    told.settled = new Promise((resolve) => (settle = resolve))
+    told.use(['a1'])
+    told.account.recovered()
+    await settled()
+    assert.equal(told.calls, isClosed ? 1 : 0)
+    if (isClosed) told.account.close()
+    settle()
+    await settled()
+    assert.equal(told.calls, 1)
+  }
 })
 
 test('recoveries of several servers at once tell everything, and nothing twice', async () => {
