@@ -15,6 +15,9 @@ const LONGEST_TEST_MS = 600_000
 /** Many wait for servers and other processes. */
 const TEST_FILES_AT_ONCE = Math.max(2, availableParallelism() - 1)
 
+/** Compiled files of what is no test, and yet starts servers. */
+const ON_SERVERS = { 'bench:redis': ['bench/dist/redis/main.js'], chaos: ['chaos/dist/main.js'] }
+
 const TASKS = {
   build() {},
   start: (args) => serve('packages/server/dist/main.js', ['serve', ...withConfig(args)]),
@@ -47,7 +50,7 @@ try {
   const [task = 'build', ...args] = process.argv.slice(2)
   if (!Object.hasOwn(TASKS, task)) throw new Refusal(`no task "${task}"; there are ${Object.keys(TASKS).join(', ')}`)
   // Before minutes of set-up: whoever has to install something by hand wants to know at once.
-  if (task === 'test') requireCommands(commandsFor(chooseTests(args).files))
+  requireCommands(commandsFor(task === 'test' ? chooseTests(args).files : (ON_SERVERS[task] ?? [])))
   installWhenStale()
   buildWhenStale({ toolsOnly: task === 'check' })
   await TASKS[task](args)

@@ -92,8 +92,8 @@ test('root on a machine without a server gets one by apt, which may start no ser
 
 test('anybody else is told in one line what is missing, why, and what to type', () => {
   using machine = bareMachine()
-  const why = 'redis-server (limiters in Redis are tested on servers, clusters and sentinels)'
-  assert.equal(machine.requires(1000), `Refusal: The tests need ${why}. On Debian or Ubuntu: sudo apt-get install redis-server\n`)
+  const why = 'redis-server (limiters in Redis are tried on servers, clusters and sentinels)'
+  assert.equal(machine.requires(1000), `Refusal: This needs ${why}. On Debian or Ubuntu: sudo apt-get install redis-server\n`)
   assert.equal(machine.asked(), '')
 })
 

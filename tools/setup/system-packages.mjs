@@ -18,7 +18,7 @@ const COMMANDS = [
     command: NAMED_SERVER ?? 'redis-server',
     debian: 'redis-server',
     usedBy: ON_REDIS,
-    why: 'limiters in Redis are tested on servers, clusters and sentinels',
+    why: 'limiters in Redis are tried on servers, clusters and sentinels',
   },
   {
     command: 'faketime',
@@ -26,7 +26,7 @@ const COMMANDS = [
     usedBy: ['packages/sluicegate/dist/redis'],
     why: 'processes are tested whose wall clocks disagree',
   },
-  { command: 'redis-cli', debian: 'redis-tools', usedBy: ON_REDIS, why: 'tests make and change clusters with it' },
+  { command: 'redis-cli', debian: 'redis-tools', usedBy: ON_REDIS, why: 'clusters are made and changed with it' },
 ]
 
 /** Asked by packages before they start a service of theirs; 101 forbids it. */
@@ -51,12 +51,12 @@ export function requireCommands(commands, { uid = process.getuid?.(), servicePol
     return
   }
   const reasons = missing.map(({ command, why }) => `${command} (${why})`).join(', ')
-  throw new Refusal(`The tests need ${reasons}. On Debian or Ubuntu: sudo apt-get install ${names.join(' ')}`)
+  throw new Refusal(`This needs ${reasons}. On Debian or Ubuntu: sudo apt-get install ${names.join(' ')}`)
 }
 
-/** The programs that these test files use. */
-export function commandsFor(testFiles) {
-  return COMMANDS.filter(({ usedBy }) => testFiles.some((file) => usedBy.some((path) => file.startsWith(path))))
+/** The programs that these compiled files use. */
+export function commandsFor(files) {
+  return COMMANDS.filter(({ usedBy }) => files.some((file) => usedBy.some((path) => file.startsWith(path))))
 }
 
 /** The tests start what they need by themselves, on ports of their own. */

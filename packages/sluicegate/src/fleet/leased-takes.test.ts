@@ -44,6 +44,20 @@ test('keys are asked for apart', async () => {
   assert.equal(authority.leases, 2)
 })
 
+test('many keys, each asked for every 26 ms, are fetched ahead from the start, and do not push each other out', async () => {
+  const authority = new ManualAuthority({ policy: BUCKET })
+  const keys = Array.from({ length: 256 }, (_, i) => `user ${i}`)
+  let takes = 0
+  for (let ms = 0; ms < 2000; ms++) {
+    for (let i = 0; i < 10; i++) assert.ok((await authority.take(keys[takes++ % keys.length] as string)).allowed)
+    authority.clock.advance(1)
+  }
+  assert.ok(authority.leases < takes * 0.45, `${authority.leases} calls for ${takes} takes`)
+  authority.clock.advance(1000)
+  for (let i = 0; i < 200; i++) await authority.take(`another ${i}`)
+  assert.ok(authority.takes.size <= 200, 'what nobody asks for is forgotten')
+})
+
 test('those who waited find a denial that came for another, and do not stampede', async () => {
   const authority = new ManualAuthority({ policy: SLOW })
   assert.ok(authority.takeElsewhere('k', 9))

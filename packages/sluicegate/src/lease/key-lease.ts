@@ -178,8 +178,13 @@ export class KeyLease {
     return nowUs < this.newAtUs ? Math.ceil((this.newAtUs - nowUs) / 1000) : 0
   }
 
-  /** Whether it may be forgotten: nothing is held, and nothing known. */
+  /** Whether it may be forgotten without loss: nothing is held and nothing known, nor for how much it was asked of late. */
   isIdle(nowUs: number): boolean {
+    return this.isEmpty(nowUs) && !this.demand.isRecent(nowUs)
+  }
+
+  /** Whether it may be forgotten where room is needed: nothing is held, and nothing known of the key. */
+  isEmpty(nowUs: number): boolean {
     if (this.asking !== undefined || this.demand.isWaitedFor || this.readyAt(nowUs) > 0 || this.held.left > 0) return false
     const { last } = this
     if (this.denials.until(Number.POSITIVE_INFINITY) > nowUs) return false

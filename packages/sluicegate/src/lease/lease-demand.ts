@@ -67,6 +67,11 @@ export class LeaseDemand {
     this.waitingSinceUs = nowUs
   }
 
+  /** Whether the pace that was seen still says something: a key that is forgotten sooner would ask for a token at a time for ever. */
+  isRecent(nowUs: number): boolean {
+    return nowUs - this.sinceUs <= PACE_HORIZONS * this.horizonUs
+  }
+
   /** Whether so little is left that more should be fetched for those who will ask soon. */
   isLow(left: number): boolean {
     return this.asked > 0 && left <= LOW_SHARE * this.granted
@@ -84,7 +89,7 @@ export class LeaseDemand {
     const spanUs = nowUs - this.sinceUs
     // Who waits asks for nothing more: while a lease is on its way demand does not show.
     const servedUs = Math.max(LEAST_SPAN_US, spanUs - this.waitedUs - this.waitingFor(nowUs))
-    this.pace = Math.max(this.asked / servedUs, spanUs > PACE_HORIZONS * horizonUs ? 0 : this.pace / 2)
+    this.pace = Math.max(this.asked / servedUs, this.isRecent(nowUs) ? this.pace / 2 : 0)
     if (granted > 0) this.most = Math.max(2 * used, 2 * used >= granted ? this.most : this.most / 2)
     const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
     // With nothing left, what was spent is what could be had and not what was needed: who went by it would want less each time. Nor is a share

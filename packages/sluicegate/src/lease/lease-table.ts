@@ -155,10 +155,11 @@ export class LeaseTable {
   private newLease(key: string, nowUs: number): KeyLease | undefined {
     const { leases } = this
     const { maxKeys } = this.parts
+    const isFull = leases.size >= maxKeys
     let looked = 0
     for (const [other, lease] of leases) {
       leases.delete(other)
-      if (!lease.isIdle(nowUs)) leases.set(other, lease)
+      if (!(isFull ? lease.isEmpty(nowUs) : lease.isIdle(nowUs))) leases.set(other, lease)
       // Two for each that comes keep the table clean; a full one is searched a little further.
       if (++looked >= (leases.size < maxKeys ? 2 : LOOKED_AT)) break
     }
