@@ -50,6 +50,11 @@ export class SingleLeasedTakes implements LeasedTakes {
     const lease = this.table.of(key, nowUs)
     if (lease === undefined) return this.beyond.exactly(key, cost)
     lease.demand.ask(cost)
+    const told = lease.toldDenial(nowUs, cost)
+    if (told !== undefined) {
+      this.decisions++
+      return told
+    }
     return this.decided(lease, key, cost, nowUs) ?? this.later(lease, key, cost)
   }
 
@@ -70,7 +75,9 @@ export class SingleLeasedTakes implements LeasedTakes {
     }
     this.table.ahead(lease, key, nowUs)
     this.decisions++
-    return this.table.decision(lease, nowUs, untilUs)
+    const decision = this.table.decision(lease, nowUs, untilUs)
+    if (untilUs !== undefined) lease.tellDenial(decision, nowUs, untilUs)
+    return decision
   }
 
   private later(lease: KeyLease, key: string, cost: number): Decision | Promise<Decision> {

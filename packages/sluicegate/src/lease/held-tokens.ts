@@ -16,12 +16,17 @@ export class HeldTokens {
   /** Tokens that may be spent, and those that may be now or later, before a time from which they are to be counted anew. */
   private ready = 0
   private tokens = 0
-  private countedUntilUs = Number.NEGATIVE_INFINITY
+  private recountUs = Number.NEGATIVE_INFINITY
   private unspent: Unspent[] = []
 
   /** Tokens that may be spent now or later, at the time last asked about. */
   get left(): number {
     return this.tokens
+  }
+
+  /** Before this no token becomes ready or ends, unless some come or are spent. */
+  get countedUntilUs(): number {
+    return this.recountUs
   }
 
   /** When the oldest of them end; `Infinity` when there are none. */
@@ -31,12 +36,12 @@ export class HeldTokens {
 
   add(grant: Grant, sentUs: number, arrivedUs: number): void {
     if (grant.ready + grant.later > 0) this.batches.push(new Batch(grant, sentUs, arrivedUs))
-    this.countedUntilUs = Number.NEGATIVE_INFINITY
+    this.recountUs = Number.NEGATIVE_INFINITY
   }
 
   /** Tokens that may be spent at a time. */
   readyAt(nowUs: number): number {
-    if (nowUs >= this.countedUntilUs) this.count(nowUs)
+    if (nowUs >= this.recountUs) this.count(nowUs)
     return this.ready
   }
 
@@ -116,7 +121,7 @@ export class HeldTokens {
     }
     this.ready = ready
     this.tokens = left
-    this.countedUntilUs = untilUs
+    this.recountUs = untilUs
   }
 
   private note(batch: Batch): void {
@@ -139,6 +144,6 @@ export class HeldTokens {
 
   private clear(): void {
     this.batches.length = 0
-    this.countedUntilUs = Number.NEGATIVE_INFINITY
+    this.recountUs = Number.NEGATIVE_INFINITY
   }
 }

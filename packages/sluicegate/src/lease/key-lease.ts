@@ -1,3 +1,4 @@
+import type { Decision } from '../decision.js'
 import type { Grant } from './authority.js'
 import { HeldTokens, TOLD_US, type Unspent } from './held-tokens.js'
 import { KnownDenials } from './known-denials.js'
@@ -65,6 +66,10 @@ export class KeyLease {
   /** The cost that was denied last, and until when that stays so: as long as nothing is spent, comes or is forgotten. */
   private deniedCost = 0
   private deniedUs = Number.NEGATIVE_INFINITY
+  /** The denial that was told last of that cost, and between which times it is the same, word for word. */
+  private told: Decision | undefined
+  private toldFromUs = 0
+  private toldUntilUs = 0
 
   constructor(nowUs: number, horizonUs: number) {
     this.demand = new LeaseDemand(nowUs, horizonUs)
@@ -76,15 +81,37 @@ export class KeyLease {
   /** Spends so many tokens, if they are here. */
   spend(nowUs: number, cost: number): boolean {
     if (!this.held.spend(nowUs, cost)) return false
-    this.deniedUs = Number.NEGATIVE_INFINITY
+    this.forgetDenied()
     this.demand.spent(cost)
     return true
+  }
+
+  /** The denial that was told last, where it holds unchanged. Whoever is denied a million times a second is so a thousand times a millisecond. */
+  toldDenial(nowUs: number, cost: number): Decision | undefined {
+    return nowUs < this.toldUntilUs && nowUs >= this.toldFromUs && cost === this.deniedCost ? this.told : undefined
+  }
+
+  /** Notes a denial that was told of the cost that was asked about last, until a word of it changes or more is to be fetched. */
+  tellDenial(decision: Decision, nowUs: number, deniedUntilUs: number): void {
+    const { retryAfterMs, resetAfterMs } = decision
+    const retryUs = deniedUntilUs - (retryAfterMs - 1) * 1000
+    const resetUs = resetAfterMs > 0 ? this.newAtUs - (resetAfterMs - 1) * 1000 : Number.POSITIVE_INFINITY
+    const askUs = this.askUs > nowUs ? this.askUs : Number.POSITIVE_INFINITY
+    this.told = decision
+    this.toldFromUs = nowUs
+    this.toldUntilUs = Math.min(retryUs, resetUs, askUs, this.held.countedUntilUs)
+  }
+
+  private forgetDenied(): void {
+    this.deniedUs = Number.NEGATIVE_INFINITY
+    this.told = undefined
   }
 
   /** When a cost that is not here would pass as far as is known; undefined when it is to be asked for. */
   deniedUntil(nowUs: number, cost: number): number | undefined {
     if (nowUs < this.deniedUs && cost === this.deniedCost) return this.deniedUs
     const untilUs = this.foreseenUntil(nowUs, cost)
+    this.forgetDenied()
     this.deniedCost = cost
     this.deniedUs = untilUs ?? Number.NEGATIVE_INFINITY
     return untilUs
@@ -129,7 +156,7 @@ export class KeyLease {
       held.end()
       return
     }
-    this.deniedUs = Number.NEGATIVE_INFINITY
+    this.forgetDenied()
     const granted = grant.ready + grant.later
     this.demand.given(granted, arrivedUs)
     if (grant.blockedUs > 0) held.end()
@@ -201,7 +228,7 @@ export class KeyLease {
   /** Something of what this process held was given back: a denial may not be true any more. */
   reopen(nowUs: number): void {
     this.reopenedUs = nowUs
-    this.deniedUs = Number.NEGATIVE_INFINITY
+    this.forgetDenied()
     this.denials.clear()
     this.last = undefined
     this.askUs = 0
@@ -222,6 +249,7 @@ export class KeyLease {
   }
 
   end(): void {
+    this.forgetDenied()
     this.held.end()
   }
 
