@@ -48,21 +48,7 @@ const frameworkOf = (file: string): string | undefined =>
 const stoodInFor = (file: string): string | undefined => file.match(/^packages\/sluicegate\/src\/moving-over\/([^/]+)\//)?.[1]
 
 /** Modules of the library that hold plain data. */
-const PLAIN_DATA = [
-  'all-of',
-  'calendar',
-  'checked-policy',
-  'combined-decision',
-  'concurrency-policy',
-  'decision',
-  'duration',
-  'emission',
-  'errors',
-  'policy',
-  'policy-options',
-  'rate-policy',
-  'window-policy',
-].join('|')
+const PLAIN_DATA = 'policy/[^/]*|decision|combined-decision|errors'
 
 /** The architecture in the form of imports: every edge of every file has to be allowed by each boundary that covers the file. */
 export const BOUNDARIES: readonly Boundary[] = [
@@ -93,23 +79,28 @@ export const BOUNDARIES: readonly Boundary[] = [
   },
   {
     why: 'policies, durations, decisions and errors are plain data: they know no core, clock or limiter',
-    files: new RegExp(`^packages/sluicegate/src/(${PLAIN_DATA})\\.ts$`),
-    allows: (edge) => leadsTo(edge, new RegExp(`/(${PLAIN_DATA})\\.ts$`)),
+    files: new RegExp(`^packages/sluicegate/src/(?!.*\\.test\\.ts$)(${PLAIN_DATA})\\.ts$`),
+    allows: (edge) => leadsTo(edge, new RegExp(`/src/(${PLAIN_DATA})\\.ts$`)),
+  },
+  {
+    why: 'the limiter in memory, its queues and what options put around it know no fleet, store, request or header',
+    files: sourcesOf('packages/sluicegate/src/(memory|waiting|layers)'),
+    allows: (edge) => leadsTo(edge, /\/src\/((memory|waiting|layers|policy)\/)?[^/]*\.ts$/),
   },
   {
     why: 'headers are data: they know policies and decisions, and no limiter, request or response',
     files: sourcesOf('packages/sluicegate/src/headers'),
-    allows: (edge) => edge.typeOnly || leadsTo(edge, new RegExp(`/(${PLAIN_DATA}|headers/[^/]*)\\.ts$`)),
+    allows: (edge) => edge.typeOnly || leadsTo(edge, new RegExp(`/src/(${PLAIN_DATA}|headers/[^/]*)\\.ts$`)),
   },
   {
     why: 'a key is made of what is known of a request: keys know errors and checks, and no limiter, policy, header or request',
     files: sourcesOf('packages/sluicegate/src/keys'),
-    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/(arguments|errors|policy-options|keys\/[^/]*)\.ts$/),
+    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/(arguments|errors|policy\/policy-options|keys\/[^/]*)\.ts$/),
   },
   {
     why: 'who sends requests knows limiters, clocks and headers, and neither the edge nor keys nor any store',
     files: sourcesOf('packages/sluicegate/src/outbound'),
-    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/((outbound|headers)\/)?[^/]*\.ts$/),
+    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/((outbound|headers|policy|waiting)\/)?[^/]*\.ts$/),
   },
   {
     why: 'sending requests is for programs: nothing else that is published sends any with it',
@@ -123,7 +114,7 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) =>
       edge.typeOnly ||
       !isRelative(edge) ||
-      leadsTo(edge, /\/src\/((edge|headers|keys|moving-over(\/[^/]*)?)\/)?[^/]*\.ts$/) ||
+      leadsTo(edge, /\/src\/((edge|headers|keys|policy|moving-over(\/[^/]*)?)\/)?[^/]*\.ts$/) ||
       (isOf(edge.from, 'moving-over/rate-limiter-flexible') && leadsTo(edge, /\/redis\/create-redis-limiter\.ts$/)),
   },
   {
@@ -181,8 +172,8 @@ export const BOUNDARIES: readonly Boundary[] = [
   },
   {
     why: 'the twins under a mutex are there to measure against: they are not published',
-    files: /^packages\/[^/]+\/src\/(?!mutex|.*\.test\.ts$)/,
-    allows: (edge) => !leadsTo(edge, /^packages\/sluicegate\/(src|dist)\/mutex/),
+    files: /^packages\/[^/]+\/src\/(?!mutex\/|.*\.test\.ts$)/,
+    allows: (edge) => !leadsTo(edge, /^packages\/sluicegate\/(src|dist)\/mutex\//),
   },
   {
     why: 'nobody imports the benchmarks',

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { compileCore } from './compile-core.js'
 
 const ASSEMBLY = 'packages/sluicegate/assembly'
-const GENERATED = 'packages/sluicegate/src/core-wasm.gen.ts'
+const GENERATED = 'packages/sluicegate/src/memory/core-wasm.gen.ts'
 
 /** Compiles the core and writes it as a module, so that the library reads no file and runs wherever its modules load. */
 export async function embedWasm(): Promise<string> {

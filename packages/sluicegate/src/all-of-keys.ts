@@ -1,7 +1,7 @@
 import { checkKey } from './arguments.js'
 import { PolicyError } from './errors.js'
 import type { Key } from './limiter.js'
-import type { Policy } from './policy.js'
+import type { Policy } from './policy/policy.js'
 
 /**
  * The key of each of so many policies: the same for all, or one each.

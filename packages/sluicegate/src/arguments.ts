@@ -1,4 +1,4 @@
-import { type Duration, toMs } from './duration.js'
+import { type Duration, toMs } from './policy/duration.js'
 import { PolicyError } from './errors.js'
 
 /** In UTF-16 units. */

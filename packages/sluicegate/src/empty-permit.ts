@@ -1,6 +1,6 @@
 import type { Decision } from './decision.js'
 import type { Permit } from './permit.js'
-import type { Policy } from './policy.js'
+import type { Policy } from './policy/policy.js'
 
 /** Whether takes under this policy answer with permits. */
 export function holdsPermits({ algorithm, policies = [] }: Policy): boolean {

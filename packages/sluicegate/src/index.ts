@@ -1,17 +1,17 @@
-export { allOf } from './all-of.js'
-export type { Calendar, CalendarUnit } from './calendar.js'
+export { allOf } from './policy/all-of.js'
+export type { Calendar, CalendarUnit } from './policy/calendar.js'
 export { type Clock, coarseClock, type ManualClock, manualClock, preciseClock } from './clock.js'
-export { type ConcurrencyOptions, concurrency } from './concurrency-policy.js'
+export { type ConcurrencyOptions, concurrency } from './policy/concurrency-policy.js'
 export { type AttachOptions, attachLimiter, createLimiter, type RestoreOptions, restoreLimiter } from './create-limiter.js'
 export type { Decision, DecisionSource } from './decision.js'
 export type { ContentionEvent, DenialEvent, EvictionEvent } from './diagnostics.js'
-export type { Duration } from './duration.js'
+export type { Duration } from './policy/duration.js'
 export { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from './errors.js'
 export type { HotKey, HotKeys } from './hot-keys.js'
 export type { BoundKey, Key, KeyList, Limiter, LimiterHandle, LimiterOptions, LimiterStats, WaitOptions } from './limiter.js'
 export type { AnswerOf, Permit } from './permit.js'
-export type { Algorithm, AllOfPolicy, ConcurrencyPolicy, Policy } from './policy.js'
-export { gcra, type RateOptions, tokenBucket } from './rate-policy.js'
+export type { Algorithm, AllOfPolicy, ConcurrencyPolicy, Policy } from './policy/policy.js'
+export { gcra, type RateOptions, tokenBucket } from './policy/rate-policy.js'
 export type { Reservation } from './reservation.js'
 export {
   type FixedWindowOptions,
@@ -20,4 +20,4 @@ export {
   type SlidingWindowOptions,
   slidingLog,
   slidingWindow,
-} from './window-policy.js'
+} from './policy/window-policy.js'

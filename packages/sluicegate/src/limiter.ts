@@ -2,9 +2,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { Clock } from './clock.js'
 import type { Decision } from './decision.js'
-import type { Duration } from './duration.js'
+import type { Duration } from './policy/duration.js'
 import type { HotKeys } from './hot-keys.js'
-import type { Policy } from './policy.js'
+import type { Policy } from './policy/policy.js'
 import type { Reservation } from './reservation.js'
 
 /** What {@link createLimiter} takes beside the policy. */

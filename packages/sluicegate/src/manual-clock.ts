@@ -1,6 +1,6 @@
 import type { ManualClock } from './clock.js'
 import { PolicyError } from './errors.js'
-import { waitAsync } from './wait-async.js'
+import { waitAsync } from './waiting/wait-async.js'
 
 interface ManualTimer {
   readonly atMs: number

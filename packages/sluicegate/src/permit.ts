@@ -1,5 +1,5 @@
 import type { Decision } from './decision.js'
-import type { AllOfPolicy, ConcurrencyPolicy, Policy } from './policy.js'
+import type { AllOfPolicy, ConcurrencyPolicy, Policy } from './policy/policy.js'
 
 /** The answer of a concurrency limiter: a decision, and what it holds until it is released. Of a denied one all of these do nothing. */
 export interface Permit extends Decision {

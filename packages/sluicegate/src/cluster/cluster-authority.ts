@@ -1,6 +1,6 @@
 import type { CallGuard } from '../fleet/call-guard.js'
 import type { Authority, Grant } from '../lease/authority.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import { grantIn } from './grant-numbers.js'
 import type { PrimaryLink } from './primary-link.js'
 

@@ -1,6 +1,6 @@
 import { combined } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import { numbersIn, receivedTime, sentTime } from './message.js'
 
 /** Numbers of each policy: allowed, limit, remaining, retry after and reset after in milliseconds. */

@@ -5,6 +5,7 @@ import { type Clock, concurrency, fixedWindow, gcra, type Policy } from '../inde
 import { turns } from '../testing/channel-pair.js'
 import { fleet } from '../testing/cluster-fixture.js'
 import { createClusterLimiter } from './create-cluster-limiter.js'
+import { serveLimiter } from './serve-limiter.js'
 
 const HUNDRED = fixedWindow({ limit: 100, window: '1h', name: 'p' })
 /** Too slow to be leased. */
@@ -34,6 +35,24 @@ test('the name of a closed limiter is free at once, and each hears what it asked
   assert.deepEqual(listeners(made), [1, 1])
   assert.throws(() => follower(made), { code: 'NAME_INVALID' })
   next.close()
+  assert.deepEqual(listeners(made), [0, 0])
+})
+
+test('however many limiters share a channel, it has one listener for messages and one for its end, which all of them hear', async () => {
+  const made = fleet(HUNDRED)
+  const policies = Array.from({ length: 20 }, (_, i) => fixedWindow({ limit: 100, window: '1h', name: `p${i}` }))
+  const served = policies.map((policy) => serveLimiter(policy, { clock: made.clock }))
+  for (const each of served) each.serve(made.pair.worker)
+  const limiters = policies.map((policy) => follower(made, policy))
+  await turns()
+  const worker = made.pair.worker as unknown as EventEmitter
+  assert.deepEqual(listeners(made), [1, 1])
+  assert.deepEqual([worker.listenerCount('message'), worker.listenerCount('exit')], [1, 1])
+  const waiting = limiters.map((limiter) => limiter.take('a'))
+  made.pair.die()
+  for (const { source } of await Promise.all(waiting)) assert.equal(source, 'outage')
+  assert.deepEqual([worker.listenerCount('message'), worker.listenerCount('exit')], [0, 0])
+  for (const limiter of [made.limiter, ...limiters]) limiter.close()
   assert.deepEqual(listeners(made), [0, 0])
 })
 

@@ -1,6 +1,6 @@
 import { askAfterUs } from '../lease/ask-after.js'
 import type { Grant } from '../lease/authority.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import { flowsBack, isBookedAhead, type LeaseRun, type MemoryLease } from './memory-lease.js'
 import { numbersIn, receivedTime, sentTime } from './message.js'
 

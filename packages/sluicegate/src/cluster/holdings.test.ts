@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Booking } from '../booking.js'
+import type { Booking } from '../waiting/booking.js'
 import { gcra, slidingWindow } from '../index.js'
 import { Holdings } from './holdings.js'
 

@@ -1,44 +1,70 @@
 import { PolicyError } from '../errors.js'
 import { isKind, type Kind } from './message.js'
-import type { ChannelEnd } from './worker-process.js'
+import type { ParentChannel, WorkerProcess } from './worker-process.js'
 
 /** Takes the messages about one policy. */
 export type Receiver = (kind: Kind, content: readonly unknown[]) => void
 
-/** Who receives, and whether only what was asked before: then whoever else wants the name may have it, too. */
-interface Reception {
+/** Who receives. */
+export interface Reception {
   readonly receiver: Receiver
-  readonly isLeaving: () => boolean
+  /** Told that nothing comes any more. */
+  readonly onEnd: () => void
+  /** Whether it is only for what was asked before: then whoever else wants the name may have it, too. */
+  readonly isLeaving?: () => boolean
 }
 
-const inboxes = new WeakMap<ChannelEnd, Inbox>()
+/** What says that the other process is not there any more. */
+type EndEvent = 'disconnect' | 'exit'
 
-/** What comes in at one end of a channel, by the policy that it is about: one listener for all. Other messages are others'. */
+const inboxes = new WeakMap<object, Inbox>()
+
+/**
+ * What comes in at one end of a channel, by the policy that it is about: one listener for all, however many they are. Other messages are
+ * others'.
+ */
 class Inbox {
-  private readonly end: ChannelEnd
+  private readonly end: WorkerProcess
+  private readonly endEvent: 'exit'
   /** Under each name one that stays at most, and those that are leaving: an answer is told to all, as only who asked knows its id. */
   private readonly receptions = new Map<unknown, Set<Reception>>()
 
-  constructor(end: ChannelEnd) {
-    this.end = end
+  constructor(end: WorkerProcess | ParentChannel, endEvent: EndEvent) {
+    // Of each event only the end that has it is asked for it.
+    this.end = end as WorkerProcess
+    this.endEvent = endEvent as 'exit'
   }
 
   add(name: string, reception: Reception): () => void {
     const together = this.receptions.get(name) ?? new Set()
-    if (!reception.isLeaving() && [...together].some(({ isLeaving }) => !isLeaving())) {
+    if (!isLeaving(reception) && [...together].some((other) => !isLeaving(other))) {
       throw new PolicyError('NAME_INVALID', 'policy', name, 'is the name of another policy on this channel: give each a name of its own')
     }
-    if (this.receptions.size === 0) this.end.on('message', this.listener)
+    if (this.receptions.size === 0) this.open()
     this.receptions.set(name, together.add(reception))
     return () => {
       together.delete(reception)
       if (together.size > 0 || this.receptions.get(name) !== together) return
       this.receptions.delete(name)
-      if (this.receptions.size === 0) this.end.removeListener('message', this.listener)
+      if (this.receptions.size === 0) this.close()
     }
   }
 
-  private readonly listener = (message: unknown): void => {
+  private open(): void {
+    this.end.on('message', this.onMessage)
+    this.end.on(this.endEvent, this.onEnd)
+  }
+
+  private close(): void {
+    this.end.removeListener('message', this.onMessage)
+    this.end.removeListener(this.endEvent, this.onEnd)
+  }
+
+  private readonly onEnd = (): void => {
+    for (const { onEnd } of [...this.receptions.values()].flatMap((together) => [...together])) onEnd()
+  }
+
+  private readonly onMessage = (message: unknown): void => {
     if (!Array.isArray(message) || !isKind(message[0])) return
     const [kind, name, ...content] = message
     // Who is told may leave, or come back to ask once more: that is for the next message.
@@ -47,16 +73,28 @@ class Inbox {
 }
 
 /**
- * Receives what comes in at this end about a policy, until the function that it answers with is called.
+ * Receives in a primary what a worker says about a policy, until the function that it answers with is called.
  *
- * @param isLeaving whether it is only for what was asked before: one more may have the name then, and both receive.
  * @throws {PolicyError} `NAME_INVALID` when somebody else does already.
  */
-export function receive(end: ChannelEnd, name: string, receiver: Receiver, isLeaving = () => false): () => void {
+export function receiveFromWorker(worker: WorkerProcess, name: string, reception: Reception): () => void {
+  return inboxOf(worker, 'exit').add(name, reception)
+}
+
+/** The same in a worker, of what its primary says. */
+export function receiveFromPrimary(channel: ParentChannel, name: string, reception: Reception): () => void {
+  return inboxOf(channel, 'disconnect').add(name, reception)
+}
+
+function inboxOf(end: WorkerProcess | ParentChannel, endEvent: EndEvent): Inbox {
   let inbox = inboxes.get(end)
   if (inbox === undefined) {
-    inbox = new Inbox(end)
+    inbox = new Inbox(end, endEvent)
     inboxes.set(end, inbox)
   }
-  return inbox.add(name, { receiver, isLeaving })
+  return inbox
+}
+
+function isLeaving(reception: Reception): boolean {
+  return reception.isLeaving?.() ?? false
 }

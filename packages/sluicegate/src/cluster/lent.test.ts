@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { BookingDesk } from '../booking.js'
+import type { BookingDesk } from '../waiting/booking.js'
 import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, type Limiter, manualClock } from '../index.js'
 import { Lent } from './lent.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Admission, firstOver, Random, specOf } from 'sluicegate-testkit'
-import type { BookingDesk } from '../booking.js'
+import type { BookingDesk } from '../waiting/booking.js'
 import {
   createLimiter,
   fixedWindow,

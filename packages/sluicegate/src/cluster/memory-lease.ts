@@ -1,8 +1,8 @@
-import { allOf } from '../all-of.js'
-import type { Booking, BookingDesk } from '../booking.js'
-import { minuteWindow } from '../calendar.js'
+import { allOf } from '../policy/all-of.js'
+import type { Booking, BookingDesk } from '../waiting/booking.js'
+import { minuteWindow } from '../policy/calendar.js'
 import type { Limiter } from '../limiter.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 
 /** In so many bookings tokens are lent that conform later: of more tokens several are booked together, and come due together. */
 const MOST_LATER = 64

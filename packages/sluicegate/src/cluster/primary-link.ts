@@ -1,7 +1,7 @@
-import { Alarm, type Alert } from '../alarm.js'
+import { Alarm, type Alert } from '../waiting/alarm.js'
 import type { Clock } from '../clock.js'
 import { StoreError } from '../errors.js'
-import { type Receiver, receive } from './inbox.js'
+import { type Receiver, receiveFromPrimary } from './inbox.js'
 import { ANSWER, ASK, MOST_AT_ONCE, type Request, TERMS } from './message.js'
 import type { ParentChannel } from './worker-process.js'
 
@@ -104,8 +104,7 @@ export class PrimaryLink {
       if (kind === ANSWER && Array.isArray(content[0])) for (const answer of content[0]) this.answered(answer)
       else if (kind === TERMS && !this.isClosing) this.onTerms(content[0], content[1])
     }
-    this.stop = receive(channel, name, receiver, () => this.isClosing)
-    channel.on('disconnect', this.onDisconnect)
+    this.stop = receiveFromPrimary(channel, name, { receiver, onEnd: () => this.onDisconnect(), isLeaving: () => this.isClosing })
   }
 
   private linger(): void {
@@ -117,7 +116,6 @@ export class PrimaryLink {
     this.alarm.clear(this.patience)
     this.stop?.()
     this.stop = undefined
-    this.parts.channel.removeListener('disconnect', this.onDisconnect)
     this.rejectAll(new StoreError('CLOSED', 'this limiter was closed'))
   }
 
@@ -125,7 +123,7 @@ export class PrimaryLink {
     return this.fault === undefined && this.parts.channel.connected !== false
   }
 
-  private readonly onDisconnect = (): void => {
+  private onDisconnect(): void {
     this.rejectAll(noChannel())
     if (this.isClosing) this.leave()
   }

@@ -1,15 +1,15 @@
-import type { BookingDesk } from '../booking.js'
-import { checkedPolicy } from '../checked-policy.js'
+import type { BookingDesk } from '../waiting/booking.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
 import { preciseClock, tickerOf } from '../clock.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import { checkLease, checkOneOf, checkOptionNames } from '../fleet/fleet-options.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Limiter, LimiterOptions } from '../limiter.js'
-import type { Policy } from '../policy.js'
-import { checkChange } from '../policy-change.js'
-import { MAX_WINDOW_MS } from '../policy-options.js'
-import { receive } from './inbox.js'
+import type { Policy } from '../policy/policy.js'
+import { checkChange } from '../policy/policy-change.js'
+import { MAX_WINDOW_MS } from '../policy/policy-options.js'
+import { receiveFromWorker } from './inbox.js'
 import { policyUnderLease } from './memory-lease.js'
 import { ANSWER, ASK, type Message, MOST_AT_ONCE, TERMS } from './message.js'
 import { type PrimaryLimiter, type ServedTerms, WorkerDesk } from './worker-desk.js'
@@ -124,20 +124,20 @@ class Served implements ServedLimiter, ServedTerms {
     if (before !== undefined) return before
     const hello = (): void => this.sendTerms(worker)
     const desk = new WorkerDesk(this, hello)
-    const stop = receive(worker, this.policy.name, (kind, [requests]) => {
-      if (kind !== ASK || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return
-      send(worker, [ANSWER, this.policy.name, desk.answers(requests)])
+    const stop = receiveFromWorker(worker, this.policy.name, {
+      receiver: (kind, [requests]) => {
+        if (kind !== ASK || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return
+        send(worker, [ANSWER, this.policy.name, desk.answers(requests)])
+      },
+      onEnd: () => {
+        end()
+        desk.leave()
+      },
     })
     const end = (): void => {
       this.workers.delete(worker)
       stop()
-      worker.removeListener('exit', onExit)
     }
-    const onExit = (): void => {
-      end()
-      desk.leave()
-    }
-    worker.on('exit', onExit)
     this.workers.set(worker, end)
     hello()
     return end

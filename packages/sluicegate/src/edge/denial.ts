@@ -1,6 +1,6 @@
 import { bindsMore } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 
 /**
  * Why a request does not pass. `denied`: its tokens are spent, time will mend it. `impossible`: it costs more than its limit ever allows.

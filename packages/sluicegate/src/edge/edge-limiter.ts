@@ -1,6 +1,6 @@
 import type { Decision } from '../decision.js'
 import type { Key } from '../limiter.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import type { Awaitable } from './awaitable.js'
 
 /** What the edge asks of a limiter: those in the process and those of a fleet have it all. */

@@ -1,4 +1,4 @@
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 import type { GatekeeperOptions } from './gatekeeper-options.js'
 

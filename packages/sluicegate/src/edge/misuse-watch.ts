@@ -1,7 +1,7 @@
 import type { KeyReader } from '../keys/key-reader.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Key } from '../limiter.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import { type Warn, warnOnce } from './warning.js'
 
 /** So many of one policy made while requests are served are made by requests. */

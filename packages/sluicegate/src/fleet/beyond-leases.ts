@@ -4,7 +4,7 @@ import type { Decision } from '../decision.js'
 import type { Asking } from '../lease/key-lease.js'
 import { goodForUs, surelyUs } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 
 /** How often a caller looks again before it asks the store for itself: those of a larger cost find what others left. */
 const MOST_LOOKS = 8

@@ -1,4 +1,4 @@
-import { Alarm, type Alert } from '../alarm.js'
+import { Alarm, type Alert } from '../waiting/alarm.js'
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
 
 /** A part of the time-out. A process that stands still for longer has lost too much of it to blame somebody else. */

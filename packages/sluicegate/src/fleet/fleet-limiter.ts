@@ -1,8 +1,8 @@
 import type { Decision } from '../decision.js'
-import type { Duration } from '../duration.js'
+import type { Duration } from '../policy/duration.js'
 import type { HotKeys } from '../hot-keys.js'
 import type { Key, WaitOptions } from '../limiter.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import type { ShardLoads } from './shard-load.js'
 
 /** At once where that is possible, else a promise. */

@@ -1,5 +1,5 @@
 import type { Decision } from '../decision.js'
-import type { Duration } from '../duration.js'
+import type { Duration } from '../policy/duration.js'
 import type { Key } from '../limiter.js'
 
 /** Tokens charged for a time to come, or why none were. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type AlgorithmName, policyOf, Random, randomPolicyOf } from 'sluicegate-testkit'
 import { concurrency, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../index.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import { shareOfPolicy } from './share-of-policy.js'
 
 const ALGORITHMS: readonly AlgorithmName[] = [

@@ -1,6 +1,6 @@
-import { checkedPolicy } from '../checked-policy.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
 import { PolicyError } from '../errors.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 
 /** A policy's window is no longer than that. */
 const LONGEST_WINDOW_MS = 366 * 86_400_000

@@ -1,5 +1,5 @@
-import { AbortWatch } from '../abort-watch.js'
-import { Alarm, type Alert } from '../alarm.js'
+import { AbortWatch } from '../waiting/abort-watch.js'
+import { Alarm, type Alert } from '../waiting/alarm.js'
 import type { Clock } from '../clock.js'
 
 interface Sleeper extends Alert {

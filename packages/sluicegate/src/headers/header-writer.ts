@@ -1,6 +1,6 @@
 import type { Decision } from '../decision.js'
 import type { Key } from '../limiter.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import { bindingLimit } from './binding-limit.js'
 import { draft6 } from './draft-6.js'
 import { draft7 } from './draft-7.js'

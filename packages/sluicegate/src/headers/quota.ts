@@ -1,5 +1,5 @@
 import type { Decision } from '../decision.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 
 /** What a quota counts: the units that the draft registers. */
 export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests'

@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js'
-import { checkOptions } from '../policy-options.js'
+import { checkOptions } from '../policy/policy-options.js'
 import { addressKey, checkedSubnet } from './address-key.js'
 import { clientBehindHops, clientBehindNetworks, type FallbackReason, MOST_HOPS, socketAddress, type Trail } from './client-address.js'
 import { checkedHeaderName } from './header.js'

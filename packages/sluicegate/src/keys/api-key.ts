@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js'
-import { checkOptions } from '../policy-options.js'
+import { checkOptions } from '../policy/policy-options.js'
 import { base64Url } from './base64-url.js'
 import { checkedHeaderName } from './header.js'
 import { type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'

@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js'
-import { checkOptions } from '../policy-options.js'
+import { checkOptions } from '../policy/policy-options.js'
 import { fittedKey } from './fitted-key.js'
 import { type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
 

@@ -1,4 +1,4 @@
-import { Alarm, type Alert } from '../alarm.js'
+import { Alarm, type Alert } from '../waiting/alarm.js'
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import type { Authority } from './authority.js'
 import type { KeyLease } from './key-lease.js'

@@ -1,6 +1,6 @@
 import type { Decision } from '../decision.js'
-import { emissionOf } from '../emission.js'
-import type { Policy } from '../policy.js'
+import { emissionOf } from '../policy/emission.js'
+import type { Policy } from '../policy/policy.js'
 
 /** A process's clock and the authority's may differ in pace by one part in this many. */
 export const CLOCK_DRIFT = 1000

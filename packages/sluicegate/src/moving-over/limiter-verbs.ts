@@ -1,8 +1,8 @@
 import type { Decision } from '../decision.js'
-import type { Duration } from '../duration.js'
+import type { Duration } from '../policy/duration.js'
 import type { Awaitable } from '../edge/awaitable.js'
 import type { Key } from '../limiter.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 
 /** What is asked of a limiter in the name of another library: those of this process and those of a fleet have it all. */
 export interface LimiterVerbs {

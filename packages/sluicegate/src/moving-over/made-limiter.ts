@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import type { LimiterVerbs } from './limiter-verbs.js'
 
 /** Makes the limiter of a policy that was read from another library's options. */

@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import { createLimiter } from '../create-limiter.js'
 import type { HeaderVersion } from '../headers/header-options.js'
 import { HeaderWriter } from '../headers/header-writer.js'
-import type { Policy } from '../policy.js'
-import { gcra, tokenBucket } from '../rate-policy.js'
+import type { Policy } from '../policy/policy.js'
+import { gcra, tokenBucket } from '../policy/rate-policy.js'
 import { FakeNet } from '../testing/fake-net.js'
-import { fixedWindow } from '../window-policy.js'
+import { fixedWindow } from '../policy/window-policy.js'
 import { limitedFetch } from './limited-fetch.js'
 
 const SECONDS = 80

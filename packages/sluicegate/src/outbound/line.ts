@@ -1,6 +1,6 @@
-import type { Alert } from '../alarm.js'
+import type { Alert } from '../waiting/alarm.js'
 import type { Decision } from '../decision.js'
-import { DueHeap } from '../due-heap.js'
+import { DueHeap } from '../waiting/due-heap.js'
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import { LimiterDoor, release } from './limiter-door.js'
 import { OutboundError, type OutboundErrorCode } from './outbound-error.js'

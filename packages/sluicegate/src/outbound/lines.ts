@@ -1,5 +1,5 @@
-import { AbortWatch } from '../abort-watch.js'
-import { Alarm, type Alert } from '../alarm.js'
+import { AbortWatch } from '../waiting/abort-watch.js'
+import { Alarm, type Alert } from '../waiting/alarm.js'
 import { checkKey } from '../arguments.js'
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import { Line, type LineDesk } from './line.js'

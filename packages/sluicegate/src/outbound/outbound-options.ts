@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import type { WaitOptions } from '../limiter.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import type { OutboundRequest } from './outbound-request.js'
 import type { Outcome } from './retry-rule.js'
 

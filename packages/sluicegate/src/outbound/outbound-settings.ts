@@ -1,6 +1,6 @@
 import { type Clock, preciseClock } from '../clock.js'
 import { PolicyError } from '../errors.js'
-import { checkOptions } from '../policy-options.js'
+import { checkOptions } from '../policy/policy-options.js'
 import type { OutboundOptions } from './outbound-options.js'
 import type { PaceSettings } from './pace.js'
 

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import type { Limiter } from '../limiter.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import type { OutboundLimiter } from './outbound-options.js'
 
 const MOST_POLICIES = 1_000

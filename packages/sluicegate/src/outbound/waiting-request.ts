@@ -1,4 +1,4 @@
-import type { Due } from '../due-heap.js'
+import type { Due } from '../waiting/due-heap.js'
 import type { SentRequest } from './outbound-request.js'
 import type { Turn } from './turn.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allOf, concurrency, slidingWindow, tokenBucket } from '../index.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import { undoingOf } from './late-answer.js'
 import type { StoreAnswer, StoreRequest } from './store.js'
 import { storePoliciesOf } from './store-form.js'

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { RedisCluster, SlotMove } from 'sluicegate-testkit'
 import type { FleetLimiter } from '../fleet/fleet-limiter.js'
 import { CLUSTER_CLIENTS } from '../testing/redis-clients.js'
-import { fixedWindow } from '../window-policy.js'
+import { fixedWindow } from '../policy/window-policy.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 import { hashSlot } from './hash-slot.js'
 

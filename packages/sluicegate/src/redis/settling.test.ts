@@ -3,7 +3,7 @@ import { after, afterEach, before, test } from 'node:test'
 import { FaultProxy, RedisCluster, RedisProcess, SlotMove, until } from 'sluicegate-testkit'
 import type { FleetLimiter } from '../fleet/fleet-limiter.js'
 import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '../testing/redis-clients.js'
-import { fixedWindow } from '../window-policy.js'
+import { fixedWindow } from '../policy/window-policy.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 import { hashSlot } from './hash-slot.js'
 

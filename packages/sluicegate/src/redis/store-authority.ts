@@ -1,4 +1,4 @@
-import { emissionOf } from '../emission.js'
+import { emissionOf } from '../policy/emission.js'
 import { askAfterUs } from '../lease/ask-after.js'
 import type { Authority, Grant } from '../lease/authority.js'
 import type { Store, StoreLease } from './store.js'

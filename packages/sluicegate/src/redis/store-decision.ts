@@ -1,5 +1,5 @@
 import { combined } from '../combined-decision.js'
-import type { CountTimes } from '../count-terms.js'
+import type { CountTimes } from '../policy/count-terms.js'
 import type { Decision } from '../decision.js'
 import type { StoreStanding, StoreVerb } from './store.js'
 import type { StoreForm, StorePolicies } from './store-form.js'

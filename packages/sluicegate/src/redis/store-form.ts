@@ -1,10 +1,10 @@
-import { type Calendar, minuteWindow } from '../calendar.js'
-import { CountTerms, type CountTimes } from '../count-terms.js'
-import { emissionOf } from '../emission.js'
-import type { Policy } from '../policy.js'
-import { DEEPEST_DEBT_BURSTS } from '../policy-numbers.js'
-import { RateTerms } from '../rate-terms.js'
-import type { Terms } from '../terms.js'
+import { type Calendar, minuteWindow } from '../policy/calendar.js'
+import { CountTerms, type CountTimes } from '../policy/count-terms.js'
+import { emissionOf } from '../policy/emission.js'
+import type { Policy } from '../policy/policy.js'
+import { DEEPEST_DEBT_BURSTS } from '../policy/policy-numbers.js'
+import { RateTerms } from '../policy/rate-terms.js'
+import type { Terms } from '../policy/terms.js'
 import type { FormName } from './scripts.gen.js'
 
 /** A policy as the scripts in `lua/` know it. What its numbers mean is said there. */

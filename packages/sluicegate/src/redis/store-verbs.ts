@@ -1,7 +1,7 @@
 import { keysFor } from '../all-of-keys.js'
 import { blockUs, checkedCost, checkedTokens, checkKey } from '../arguments.js'
 import type { Decision } from '../decision.js'
-import type { Duration } from '../duration.js'
+import type { Duration } from '../policy/duration.js'
 import { holdsPermits } from '../empty-permit.js'
 import { isOutage } from '../errors.js'
 import type { Booked, FleetVerbs } from '../fleet/fleet-verbs.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RedisProcess, until } from 'sluicegate-testkit'
-import { tokenBucket } from '../rate-policy.js'
+import { tokenBucket } from '../policy/rate-policy.js'
 import { SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 import { runnerFor } from './runner-for.js'

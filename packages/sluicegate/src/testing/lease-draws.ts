@@ -1,7 +1,7 @@
 import type { Random } from 'sluicegate-testkit'
 import { fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import { type StoreForm, storePoliciesOf } from '../redis/store-form.js'
 
 /** A policy that is leased, with the length of its leases. */

@@ -1,6 +1,6 @@
 import { type Admission, Random } from 'sluicegate-testkit'
 import type { Decision } from '../decision.js'
-import { type Due, DueHeap } from '../due-heap.js'
+import { type Due, DueHeap } from '../waiting/due-heap.js'
 import type { Grant } from '../lease/authority.js'
 import type { Asked } from '../lease/key-lease.js'
 import { goodForUs } from '../lease/leasing.js'

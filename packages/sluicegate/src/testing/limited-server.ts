@@ -4,7 +4,7 @@ import { createLimiter } from '../create-limiter.js'
 import type { Decision } from '../decision.js'
 import type { HeaderVersion } from '../headers/header-options.js'
 import { HeaderWriter } from '../headers/header-writer.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 
 /** A server on loopback that keeps to a policy, over real sockets. */
 export class LimitedServer {

@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { Decision } from '../decision.js'
 import type { DenialEvent } from '../diagnostics.js'
-import type { Policy } from '../policy.js'
+import type { Policy } from '../policy/policy.js'
 import type { RedisLimiterOptions } from '../redis/create-redis-limiter.js'
 
 /** What the thread of a synchronous limiter asks of the one that hosts the true one, a structured clone. */

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 const RUNTIMES = fileURLToPath(new URL('../../../../tools/runtimes', import.meta.url))
 const fileOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 const CHECK = fileOf('adapters/native-check.js')
-const SUITES = ['../hono.test.js', '../fetch.test.js', '../runtime-refusal.test.js'].map(fileOf)
+const SUITES = ['../hono.test.js', '../fetch.test.js', '../memory/runtime-refusal.test.js'].map(fileOf)
 const LONGEST_MS = 300_000
 
 const { platform, arch, version } = process

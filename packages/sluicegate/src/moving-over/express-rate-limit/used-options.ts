@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { PolicyError } from '../../errors.js'
-import { checkedTokenCount, checkedWindowMs, checkOptions } from '../../policy-options.js'
+import { checkedTokenCount, checkedWindowMs, checkOptions } from '../../policy/policy-options.js'
 import type { OfRequest, RateLimitOptions, StandardHeaders, UsedOptions } from './rate-limit-options.js'
 import { requestIpKey } from './request-ip-key.js'
 

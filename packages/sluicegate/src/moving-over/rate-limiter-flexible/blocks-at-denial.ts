@@ -2,8 +2,8 @@ import type { Clock } from '../../clock.js'
 import { createLimiter } from '../../create-limiter.js'
 import type { Decision } from '../../decision.js'
 import type { Limiter } from '../../limiter.js'
-import { checkedWindowMs } from '../../policy-options.js'
-import { gcra } from '../../rate-policy.js'
+import { checkedWindowMs } from '../../policy/policy-options.js'
+import { gcra } from '../../policy/rate-policy.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 
 /** What {@link BlocksAtDenial} may be told of its memory. */

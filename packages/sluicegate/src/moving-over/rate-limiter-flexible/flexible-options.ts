@@ -1,7 +1,7 @@
 import { PolicyError } from '../../errors.js'
-import type { Policy } from '../../policy.js'
-import { checkedWindowMs } from '../../policy-options.js'
-import { fixedWindow } from '../../window-policy.js'
+import type { Policy } from '../../policy/policy.js'
+import { checkedWindowMs } from '../../policy/policy-options.js'
+import { fixedWindow } from '../../policy/window-policy.js'
 
 /** What every limiter of rate-limiter-flexible is told. */
 export interface FlexibleOptions {

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { FaultProxy, freePorts, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
 import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS, sentinelClients } from '../../testing/redis-clients.js'
-import { fixedWindow } from '../../window-policy.js'
+import { fixedWindow } from '../../policy/window-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { hashSlot } from '../hash-slot.js'
 

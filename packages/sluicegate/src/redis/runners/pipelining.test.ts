@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import { FaultProxy, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
 import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '../../testing/redis-clients.js'
-import { fixedWindow } from '../../window-policy.js'
+import { fixedWindow } from '../../policy/window-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { hashSlot } from '../hash-slot.js'
 

@@ -1,0 +1,159 @@
+import { checkedPolicy } from '../policy/checked-policy.js'
+import type { Decision } from '../decision.js'
+import { PolicyError } from '../errors.js'
+import { invalidHandle } from '../memory/invalid-handle.js'
+import { preparedKeyList, travelledKeyList } from './key-list.js'
+import type { Key, KeyList, Limiter, LimiterHandle, LimiterOptions } from '../limiter.js'
+import { type ListedHandle, ListedLimiter } from './listed-limiter.js'
+import type { Policy } from '../policy/policy.js'
+import { type ShadowHandle, ShadowLimiter } from './shadow-limiter.js'
+import type { Snapshot } from '../memory/snapshot.js'
+import { areTiers, checkTier, contentOf, MOST_TIERS, type TieredHandle, TieredLimiter } from './tiered-limiter.js'
+import { type Tier, untieredSnapshot } from './tiered-snapshot.js'
+
+// What the options add around a plain limiter, from the outside in: shadow, lists, tiers. Without such an option it stays plain.
+
+/** The options of a limiter that are about its layers. */
+export type LayerOptions = Pick<LimiterOptions, 'policyFor' | 'policies' | 'allow' | 'deny' | 'shadow'>
+
+interface Outer {
+  readonly shadow: boolean | undefined
+  readonly allow: KeyList | undefined
+  readonly deny: KeyList | undefined
+}
+
+/**
+ * A new limiter for the policy `own`, made by `make`.
+ *
+ * @throws {PolicyError} before anything is made.
+ */
+export function layered(own: Policy, make: (policy: Policy) => Limiter, options: LayerOptions): Limiter {
+  const outer = outerLayers({ shadow: options.shadow, allow: options.allow, deny: options.deny })
+  const policies = checkedPolicies(options, own)
+  const { policyFor } = options
+  if (policyFor === undefined) return outer(make(own))
+  return outer(tiersAround(make(own), { ownAs: [own], now: policies ?? [], make, later: policies === undefined, policyFor }))
+}
+
+/**
+ * The limiter of a handle, in the layers that it has where it was made. What this thread's options say comes first; functions
+ * do not travel and must be among them.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, also when a function is missing.
+ */
+export function attachedLayers(handle: LimiterHandle, attach: (handle: LimiterHandle) => Limiter, options: LayerOptions): Limiter {
+  const { shadow, allow, deny, tiers, ownAs = [] }: Partial<ShadowHandle & ListedHandle & TieredHandle> = handle ?? {}
+  const outer = outerLayers({
+    shadow: options.shadow ?? shadow,
+    allow: travelledKeyList(options.allow, allow, 'allow'),
+    deny: travelledKeyList(options.deny, deny, 'deny'),
+  })
+  const { policyFor } = options
+  checkPolicyFor(policyFor)
+  if (tiers === undefined) {
+    if (policyFor === undefined) return outer(attach(handle))
+    throw new PolicyError(
+      'OPTION_INVALID',
+      'policyFor',
+      policyFor,
+      'is for the handle of a limiter that was made with policyFor and policies',
+    )
+  }
+  if (policyFor === undefined) {
+    throw new PolicyError('OPTION_INVALID', 'policyFor', policyFor, 'is a function, which does not travel: pass it again')
+  }
+  if (!areTiers(tiers, ownAs)) throw invalidHandle(handle)
+  const attached = tiers.map(({ policy, counted }) => ({ policy, counted: attach(counted) }))
+  return outer(new TieredLimiter({ own: attach(handle), ownAs, tiers: attached, policyFor }))
+}
+
+/**
+ * The limiter of a snapshot, each part of which `restore` brings back. A policy that `policies` names and the snapshot does not
+ * know begins afresh, made by `make` like the limiter of the own policy; one that the snapshot knows and `policies` does not name is
+ * dropped.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, also when `policyFor` is missing for a snapshot of several policies.
+ */
+export function restoredLayers(
+  snapshot: Uint8Array,
+  restore: (snapshot: Snapshot) => Limiter,
+  make: (policy: Policy, like: Snapshot) => Limiter,
+  options: LayerOptions,
+): Limiter {
+  const outer = outerLayers({ shadow: options.shadow, allow: options.allow, deny: options.deny })
+  const { policyFor } = options
+  checkPolicyFor(policyFor)
+  const parts = untieredSnapshot(snapshot)
+  if (policyFor === undefined && parts.tiers.length > 0) {
+    throw new PolicyError('OPTION_INVALID', 'policyFor', policyFor, 'is missing: the snapshot is of a limiter that had it')
+  }
+  const own = restore(parts.own)
+  const policies = checkedPolicies(options, own.policy)
+  if (policyFor === undefined) return outer(own)
+  const known = new Map(parts.tiers.map(({ policy, counted }) => [contentOf(policy), counted]))
+  const again = (policy: Policy): Limiter => {
+    const counted = known.get(contentOf(policy))
+    return counted === undefined ? make(policy, parts.own) : restore(counted)
+  }
+  // After an update the own policy may say what one of the others says.
+  const ownAs = [own.policy, ...parts.ownAs].filter((policy) => !known.has(contentOf(policy)))
+  const now = policies ?? parts.tiers.map(({ policy }) => policy)
+  return outer(tiersAround(own, { ownAs, now, make: again, later: policies === undefined, policyFor }))
+}
+
+interface TierPlan {
+  readonly ownAs: readonly Policy[]
+  /** The policies whose limiters are made at once. */
+  readonly now: readonly Policy[]
+  /** Whether others may be made when they are first asked for. */
+  readonly later: boolean
+  readonly make: (policy: Policy) => Limiter
+  readonly policyFor: (key: string) => Policy | undefined
+}
+
+function tiersAround(own: Limiter, { ownAs, now, later, make, policyFor }: TierPlan): TieredLimiter<Decision> {
+  const contents = new Set(ownAs.map(contentOf))
+  const tiers: Tier<Limiter>[] = []
+  for (const policy of now) {
+    const content = contentOf(policy)
+    if (!contents.has(content)) tiers.push({ policy, counted: make(policy) })
+    contents.add(content)
+  }
+  return new TieredLimiter({ own, ownAs, tiers, policyFor, make: later ? make : undefined })
+}
+
+/** Lists and shadow, checked now, to be put around a limiter later. */
+function outerLayers({ shadow, allow, deny }: Outer): (inner: Limiter) => Limiter {
+  if (shadow !== undefined && typeof shadow !== 'boolean') {
+    throw new PolicyError('OPTION_INVALID', 'shadow', shadow, 'must be true or false')
+  }
+  const isListed = allow !== undefined || deny !== undefined
+  const lists = { allow: preparedKeyList(allow, 'allow'), deny: preparedKeyList(deny, 'deny') }
+  return (inner) => {
+    const policyOf = inner instanceof TieredLimiter ? (key: Key) => inner.policyOf(key) : () => inner.policy
+    const keys = inner instanceof TieredLimiter ? undefined : inner.policy.policies?.length
+    const listed = isListed ? new ListedLimiter({ inner, policyOf, keys, ...lists }) : inner
+    return shadow ? new ShadowLimiter(listed) : listed
+  }
+}
+
+/** What `policies` names, or undefined when it was not given. */
+function checkedPolicies({ policyFor, policies }: LayerOptions, own: Policy): readonly Policy[] | undefined {
+  checkPolicyFor(policyFor)
+  if (policies === undefined) return undefined
+  if (policyFor === undefined)
+    throw new PolicyError('OPTION_INVALID', 'policies', policies, 'is for what policyFor returns, which is missing')
+  if (!Array.isArray(policies) || policies.length > MOST_TIERS) {
+    throw new PolicyError('OPTION_INVALID', 'policies', policies, `must be an array of at most ${MOST_TIERS} policies`)
+  }
+  return policies.map((policy, i) => {
+    const checked = checkedPolicy(policy, `policies[${i}]`)
+    checkTier(checked, own, `policies[${i}]`)
+    return checked
+  })
+}
+
+function checkPolicyFor(policyFor: unknown): void {
+  if (policyFor === undefined || typeof policyFor === 'function') return
+  throw new PolicyError('OPTION_INVALID', 'policyFor', policyFor, 'must be a function of a key that returns a policy or undefined')
+}

@@ -1,0 +1,145 @@
+import { blockUs, checkedCost, checkedTokens, checkKey } from '../arguments.js'
+import type { Decision } from '../decision.js'
+import { denials } from '../diagnostics.js'
+import type { Duration } from '../policy/duration.js'
+import { emptyPermit, holdsPermits } from '../empty-permit.js'
+import { emptyReservation } from '../empty-reservation.js'
+import type { PostedKeyList, PreparedKeyList } from './key-list.js'
+import type { BoundKey, Key, Limiter, LimiterHandle, WaitOptions } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
+import type { Reservation } from '../reservation.js'
+import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
+
+/** What the handle of a {@link ListedLimiter} carries beside that of its inner limiter. */
+export interface ListedHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
+  readonly allow?: PostedKeyList
+  readonly deny?: PostedKeyList
+}
+
+/** What a {@link ListedLimiter} is made of. */
+export interface ListedLimiterParts<Answer extends Decision> {
+  readonly inner: Limiter<Answer>
+  readonly allow: PreparedKeyList
+  readonly deny: PreparedKeyList
+  /** The policy that the limiter within has for a key. */
+  readonly policyOf: (key: Key) => Policy
+  /** How many keys it takes in one call, where it takes several. */
+  readonly keys: number | undefined
+}
+
+/**
+ * Keys that always pass and keys that never do. For neither is anything counted, and no verb changes anything; the limiter within does
+ * not hear of them. Of several keys in one call (`allOf`) one on the deny list denies the whole; it passes uncounted only when
+ * all are on the allow list, and is counted as ever, for all of them, when only some are.
+ */
+export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
+  private readonly parts: ListedLimiterParts<Answer>
+
+  constructor(parts: ListedLimiterParts<Answer>) {
+    super(parts.inner)
+    this.parts = parts
+  }
+
+  take(key: Key, cost = 1): Answer {
+    return this.taken(key, cost) ?? this.inner.take(key, cost)
+  }
+
+  peek(key: Key, cost = 1): Decision {
+    return this.foreseen(key, cost) ?? this.inner.peek(key, cost)
+  }
+
+  async wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
+    if (this.verdictOn(key) === undefined) return this.inner.wait(key, options)
+    return atOnce(key, options, (cost) => this.take(key, cost))
+  }
+
+  reserve(key: Key, cost: number): Reservation {
+    const decision = this.foreseen(key, cost)
+    if (decision === undefined) return this.inner.reserve(key, cost)
+    return emptyReservation(decision, () => decision)
+  }
+
+  refund(key: Key, tokens: number): Decision {
+    const listed = this.foreseen(key)
+    if (listed === undefined) return this.inner.refund(key, tokens)
+    checkedTokens(tokens)
+    return listed
+  }
+
+  penalize(key: Key, tokens: number): Decision {
+    const listed = this.foreseen(key)
+    if (listed === undefined) return this.inner.penalize(key, tokens)
+    checkedTokens(tokens)
+    return listed
+  }
+
+  block(key: Key, duration: Duration): Decision {
+    const listed = this.foreseen(key)
+    if (listed === undefined) return this.inner.block(key, duration)
+    blockUs(duration)
+    return listed
+  }
+
+  reset(key: Key): Decision {
+    return this.foreseen(key) ?? this.inner.reset(key)
+  }
+
+  /** A function is asked about the key each time, not only here. */
+  key(key: Key): BoundKey<Answer> {
+    const bound = this.inner.key(key)
+    return {
+      key: bound.key,
+      take: (cost = 1) => this.taken(bound.key, cost) ?? bound.take(cost),
+      peek: (cost = 1) => this.foreseen(bound.key, cost) ?? bound.peek(cost),
+    }
+  }
+
+  override handle(): LimiterHandle<Answer> {
+    const { allow, deny } = this.parts
+    const handle: ListedHandle<Answer> = { ...this.inner.handle(), allow: allow.posted, deny: deny.posted }
+    return handle
+  }
+
+  private taken(key: Key, cost: number): Answer | undefined {
+    const decision = this.foreseen(key, cost)
+    if (decision === undefined) return undefined
+    if (!decision.allowed && denials.hasSubscribers) denials.publish({ policy: decision.policy, key: this.culprit(key), cost, decision })
+    return (holdsPermits(this.parts.policyOf(key)) ? emptyPermit(decision) : decision) as Answer
+  }
+
+  /** The decision on a key that is on a list. */
+  private foreseen(key: Key, cost = 1): Decision | undefined {
+    const verdict = this.verdictOn(key)
+    if (verdict === undefined) return undefined
+    checkedCost(cost)
+    return listedDecision(this.parts.policyOf(key), verdict === 'allow')
+  }
+
+  private verdictOn(key: Key): 'allow' | 'deny' | undefined {
+    const { allow, deny, keys } = this.parts
+    if (typeof key === 'string' || !Array.isArray(key)) {
+      checkKey(key)
+      return deny.has(key as string) ? 'deny' : allow.has(key as string) ? 'allow' : undefined
+    }
+    // As many keys as it has policies, or the limiter within refuses them.
+    if (key.length !== keys) return undefined
+    key.forEach(checkKey)
+    return key.some(deny.has) ? 'deny' : key.every(allow.has) ? 'allow' : undefined
+  }
+
+  private culprit(key: Key): string {
+    return typeof key === 'string' ? key : (key.find(this.parts.deny.has) ?? '')
+  }
+}
+
+function listedDecision(policy: Policy, allowed: boolean): Decision {
+  const { name, limit, burst, policies } = policy
+  if (policies !== undefined) {
+    const parts = policies.map((part) => listedDecision(part, allowed))
+    const binding = parts.reduce((least, part) => (part.remaining < least.remaining ? part : least))
+    return { ...binding, parts }
+  }
+  const retryAfterMs = allowed ? 0 : Number.POSITIVE_INFINITY
+  // Nothing is counted, so that nothing has to come back.
+  return { allowed, limit, remaining: allowed ? burst : 0, retryAfterMs, resetAfterMs: 0, policy: name, source: 'memory' }
+}

@@ -1,0 +1,85 @@
+import type { Decision } from '../decision.js'
+import type { Duration } from '../policy/duration.js'
+import { emptyPermit, isPermit } from '../empty-permit.js'
+import { emptyReservation } from '../empty-reservation.js'
+import type { BoundKey, Key, Limiter, LimiterHandle, WaitOptions } from '../limiter.js'
+import type { Reservation } from '../reservation.js'
+import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
+
+/** What the handle of a {@link ShadowLimiter} carries beside that of its inner limiter. */
+export interface ShadowHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
+  readonly shadow?: boolean
+}
+
+/**
+ * Decides and counts as the limiter within, and lets everything pass: what would have been denied says `wouldDeny: true`, and is
+ * not counted, as a denial never is. Denials are still published and still make hot keys.
+ */
+export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
+  take(key: Key, cost?: number): Answer {
+    return passing(this.inner.take(key, cost))
+  }
+
+  peek(key: Key, cost?: number): Decision {
+    return passing(this.inner.peek(key, cost))
+  }
+
+  /** Nobody waits in the shadow: who would have had to goes on at once, as one who would have been denied. */
+  async wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
+    return atOnce(key, options, (cost) => this.take(key, cost))
+  }
+
+  /**
+   * Books what passes now, as the limiter within does. What would have to wait is not booked, as a denial is not counted: those whom
+   * nobody makes wait would else drive the key into debt without end.
+   */
+  reserve(key: Key, cost: number): Reservation {
+    const foreseen = this.inner.peek(key, cost)
+    if (!foreseen.allowed) return emptyReservation(passing(foreseen), () => this.peek(key))
+    const booked = this.inner.reserve(key, cost)
+    if (!booked.allowed || booked.waitMs > 0) {
+      // Another thread was quicker.
+      booked.cancel()
+      return emptyReservation(passing({ ...booked.decision, allowed: false }), () => this.peek(key))
+    }
+    return {
+      allowed: true,
+      waitMs: 0,
+      decision: booked.decision,
+      settle: (actualCost) => passing(booked.settle(actualCost)),
+      cancel: () => passing(booked.cancel()),
+    }
+  }
+
+  refund(key: Key, tokens: number): Decision {
+    return passing(this.inner.refund(key, tokens))
+  }
+
+  penalize(key: Key, tokens: number): Decision {
+    return passing(this.inner.penalize(key, tokens))
+  }
+
+  block(key: Key, duration: Duration): Decision {
+    return passing(this.inner.block(key, duration))
+  }
+
+  reset(key: Key): Decision {
+    return passing(this.inner.reset(key))
+  }
+
+  key(key: Key): BoundKey<Answer> {
+    const bound = this.inner.key(key)
+    return { key: bound.key, take: (cost) => passing(bound.take(cost)), peek: (cost) => passing(bound.peek(cost)) }
+  }
+
+  override handle(): LimiterHandle<Answer> {
+    const handle: ShadowHandle<Answer> = { ...this.inner.handle(), shadow: true }
+    return handle
+  }
+}
+
+function passing<Answer extends Decision>(decision: Answer): Answer {
+  if (decision.allowed) return decision
+  const passed: Answer = { ...decision, allowed: true, retryAfterMs: 0, wouldDeny: true }
+  return isPermit(decision) ? { ...passed, ...emptyPermit(passed) } : passed
+}

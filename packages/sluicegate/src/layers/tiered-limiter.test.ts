@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  attachLimiter,
+  concurrency,
+  createLimiter,
+  gcra,
+  type Limiter,
+  type LimiterOptions,
+  manualClock,
+  type Policy,
+  tokenBucket,
+} from '../index.js'
+import { TieredLimiter } from './tiered-limiter.js'
+
+const FREE = tokenBucket({ limit: 10, window: '1s', name: 'free' })
+const PRO = tokenBucket({ limit: 100, window: '1s', name: 'pro' })
+const HUGE = gcra({ limit: 5000, window: '1s', name: 'huge' })
+const BY_FIRST: Readonly<Record<string, Policy>> = { p: PRO, h: HUGE, f: FREE }
+
+function policyFor(key: string): Policy | undefined {
+  return BY_FIRST[key[0] as string]
+}
+
+function tiered(options: LimiterOptions = {}): Limiter {
+  return createLimiter(FREE, { clock: manualClock(1_789_000_000_000), policyFor, ...options })
+}
+
+for (const policies of [undefined, [PRO, HUGE, FREE, PRO]]) {
+  const how = policies === undefined ? 'made as they come' : 'named beforehand'
+  const options = policies === undefined ? {} : { policies }
+
+  test(`each key is limited by its own policy, ${how}`, () => {
+    const limiter = tiered(options)
+    for (const [key, { name, limit }] of [
+      ['p', PRO],
+      ['h', HUGE],
+      ['f', FREE],
+      ['other', FREE],
+    ] as const) {
+      assert.equal(limiter.peek(key, limit + 1).retryAfterMs, Number.POSITIVE_INFINITY)
+      const { policy, remaining } = limiter.take(key, limit)
+      assert.deepEqual([policy, remaining, limiter.take(key).allowed, limiter.policy], [name, 0, false, FREE])
+    }
+    assert.equal(limiter.stats().keys, 4)
+  })
+
+  test(`every verb goes to the policy of its key, ${how}`, () => {
+    const limiter = tiered(options)
+    assert.equal(limiter.penalize('p', 60).remaining, 40)
+    assert.equal(limiter.refund('p', 20).remaining, 60)
+    assert.equal(limiter.block('p', '1s').retryAfterMs, 1000)
+    assert.equal(limiter.reset('p').remaining, 100)
+    assert.deepEqual([limiter.key('p').take(30).remaining, limiter.key('p').peek().remaining], [70, 70])
+    assert.equal(limiter.peek('f').remaining, 10)
+  })
+
+  test(`the limiter's own policy may be named too, and update changes it alone, ${how}`, () => {
+    const limiter = tiered(options)
+    limiter.take('f', 4)
+    limiter.take('p', 4)
+    limiter.update(tokenBucket({ limit: 8, window: '1s', name: 'freer' }))
+    for (const key of ['f', 'other']) assert.deepEqual([limiter.take(key).policy, limiter.take(key).limit], ['freer', 8])
+    assert.equal(limiter.peek('f').remaining, 2)
+    assert.deepEqual([limiter.peek('p').policy, limiter.peek('p').remaining], ['pro', 96])
+  })
+}
+
+test('a policy made anew for each call finds what counts for its equal', () => {
+  const limiter = tiered({ policyFor: () => tokenBucket({ limit: 100, window: '1s', name: 'pro' }) })
+  for (let i = 0; i < 100; i++) assert.equal(limiter.take('k').allowed, true)
+  assert.equal(limiter.take('k').allowed, false)
+  const clone = tiered({ policyFor: () => JSON.parse(JSON.stringify(PRO)) as Policy, policies: [PRO] })
+  assert.deepEqual([clone.take('k', 60).remaining, clone.take('k', 30).remaining], [40, 10])
+})
+
+test('policies of the same numbers and other names count apart', () => {
+  const named = (name: string): Policy => tokenBucket({ limit: 10, window: '1s', name })
+  let name = 'a'
+  const limiter = tiered({ policyFor: () => named(name) })
+  limiter.take('k', 10)
+  name = 'b'
+  assert.equal(limiter.take('k').remaining, 9)
+})
+
+test('a policy that is changed in place is another one', () => {
+  const loose = { ...PRO, limit: 20, burst: 20 }
+  const limiter = tiered({ policyFor: () => loose })
+  assert.equal(limiter.take('k').remaining, 19)
+  loose.limit = loose.burst = 30
+  assert.equal(limiter.take('k').remaining, 29)
+})
+
+test('a key that was hashed once follows its policy', () => {
+  const pros = new Set<string>()
+  const limiter = tiered({ policyFor: (key) => (pros.has(key) ? PRO : undefined) })
+  const bound = limiter.key('k')
+  assert.equal(bound.take().remaining, 9)
+  pros.add('k')
+  assert.deepEqual([bound.take().remaining, bound.peek().remaining], [99, 99])
+  pros.clear()
+  assert.equal(bound.take().remaining, 8)
+})
+
+test('stats are those of all policies together', () => {
+  const limiter = tiered({ maxKeys: 100 })
+  const alone = limiter.stats().memoryBytes
+  for (const key of ['p1', 'p2', 'h1', 'x']) limiter.take(key)
+  assert.deepEqual([limiter.stats().keys, limiter.stats().memoryBytes], [4, 3 * alone])
+})
+
+test('hot keys are those of all policies together, highest first, a key that changed its policy once', () => {
+  let isPro = true
+  const limiter = tiered({ hotKeys: 10, policyFor: (key) => (key === 'k' && isPro ? PRO : policyFor(key)) })
+  for (let i = 0; i < 12; i++) limiter.take('x')
+  for (let i = 0; i < 9; i++) limiter.take('k')
+  for (let i = 0; i < 11; i++) limiter.take('p')
+  isPro = false
+  for (let i = 0; i < 5; i++) limiter.take('k')
+  const counts = (keys: readonly { key: string; count: number }[]) => keys.map(({ key, count }) => [key, count])
+  assert.deepEqual(counts(limiter.hotKeys().demand), [
+    ['k', 14],
+    ['x', 12],
+    ['p', 11],
+  ])
+  assert.deepEqual(counts(limiter.hotKeys(1).demand), [['k', 14]])
+  assert.deepEqual(counts(limiter.hotKeys().denials), [['x', 2]])
+})
+
+test('what is not known of a hot key adds up too', () => {
+  let isPro = false
+  const limiter = tiered({ hotKeys: 1, policyFor: () => (isPro ? PRO : undefined) })
+  for (isPro of [false, true]) for (const key of ['x', 'k']) limiter.take(key)
+  assert.deepEqual(limiter.hotKeys().demand, [{ key: 'k', count: 4, overcount: 2 }])
+})
+
+test('close closes all policies, those never asked for included', () => {
+  const limiter = tiered()
+  limiter.take('p')
+  limiter.close()
+  for (const key of ['p', 'h', 'x']) assert.throws(() => limiter.take(key), { code: 'CLOSED' })
+  for (const call of [() => limiter.stats(), () => limiter.handle(), () => limiter.policy]) assert.throws(call, { code: 'CLOSED' })
+})
+
+test('threads share the budgets of all policies that were named beforehand', () => {
+  const limiter = tiered({ policies: [PRO, HUGE] })
+  const attached = attachLimiter(structuredClone(limiter.handle()), { policyFor })
+  for (const [key, limit] of [
+    ['p', 100],
+    ['h', 5000],
+    ['f', 10],
+    ['x', 10],
+  ] as const) {
+    assert.equal(attached.take(key, limit - 1).allowed, true)
+    assert.deepEqual([limiter.take(key).remaining, attached.take(key).allowed], [0, false])
+  }
+  assert.equal(attachLimiter(structuredClone(attached.handle()), { policyFor }).take('p').allowed, false)
+})
+
+test('after an update the own policy is still known by its first name, in other threads too', () => {
+  const limiter = tiered({ policies: [PRO, HUGE] })
+  limiter.update(tokenBucket({ limit: 8, window: '1s' }))
+  const attached = attachLimiter(structuredClone(limiter.handle()), { policyFor })
+  attached.take('f', 8)
+  assert.equal(limiter.take('f').allowed, false)
+})
+
+test('a limiter whose policies were not named beforehand does not leave its thread', () => {
+  const limiter = tiered()
+  limiter.take('p')
+  assert.throws(() => limiter.handle(), { name: 'PolicyError', code: 'OPTION_INVALID', option: 'policies' })
+})
+
+test('policyFor does not travel, and comes only to a limiter that has it', () => {
+  const handle = tiered({ policies: [PRO] }).handle()
+  assert.throws(() => attachLimiter(handle), { code: 'OPTION_INVALID', option: 'policyFor' })
+  assert.throws(() => attachLimiter(createLimiter(FREE).handle(), { policyFor }), { code: 'OPTION_INVALID', option: 'policyFor' })
+})
+
+test('policyFor returns nothing that was not named, where names were given', () => {
+  const limiter = tiered({ policies: [PRO] })
+  assert.equal(limiter.take('p').policy, 'pro')
+  assert.throws(() => limiter.take('h'), { name: 'PolicyError', code: 'POLICY_INVALID', option: 'policyFor' })
+})
+
+test('what policyFor returns is a policy or undefined', () => {
+  for (const wrong of [null, 'pro', {}, 5, Promise.resolve(PRO)]) {
+    const limiter = tiered({ policyFor: () => wrong as never })
+    assert.throws(() => limiter.take('k'), { name: 'PolicyError', code: 'POLICY_INVALID', option: 'policyFor' })
+  }
+})
+
+test('a thousand policies are the most that policyFor may return', () => {
+  const own = createLimiter(FREE, { maxKeys: 1 })
+  let made = 0
+  const limiter = new TieredLimiter({
+    own,
+    ownAs: [FREE],
+    tiers: [],
+    policyFor: (key) => tokenBucket({ limit: Number(key), window: '1s' }),
+    make: () => {
+      made++
+      return own
+    },
+  })
+  for (let i = 1; i <= 1000; i++) limiter.take(String(i))
+  assert.throws(() => limiter.take('1001'), { name: 'PolicyError', code: 'POLICY_INVALID', option: 'policyFor' })
+  assert.deepEqual([limiter.take('7').policy, made], ['free', 1000])
+})
+
+test('permits come from all policies or from none', () => {
+  const slots = concurrency({ limit: 2 })
+  assert.throws(() => tiered({ policies: [PRO, slots] }), { code: 'POLICY_INVALID', option: 'policies[1]' })
+  const limiter = tiered({ policyFor: () => slots })
+  assert.throws(() => limiter.take('k'), { code: 'POLICY_INVALID', option: 'policyFor' })
+})
+
+test('several keys in one call are refused: policies of their own would share no budget', async () => {
+  const limiter = tiered()
+  assert.throws(() => limiter.take(['p', 'f']), { code: 'KEY_INVALID', option: 'key' })
+  await assert.rejects(limiter.wait(['p', 'f']), { code: 'KEY_INVALID', option: 'key' })
+  for (const key of ['', 5, null, undefined]) assert.throws(() => limiter.take(key as string), { code: 'KEY_INVALID', option: 'key' })
+})
+
+test('bad options are refused before anything is made', () => {
+  const cases: readonly (readonly [object, string, string])[] = [
+    [{ policyFor: PRO }, 'OPTION_INVALID', 'policyFor'],
+    [{ policyFor: null }, 'OPTION_INVALID', 'policyFor'],
+    [{ policyFor: undefined, policies: [PRO] }, 'OPTION_INVALID', 'policies'],
+    [{ policies: PRO }, 'OPTION_INVALID', 'policies'],
+    [{ policies: Array.from({ length: 1001 }, () => PRO) }, 'OPTION_INVALID', 'policies'],
+    [{ policies: [PRO, 'pro'] }, 'POLICY_INVALID', 'policies[1]'],
+  ]
+  for (const [options, code, option] of cases) assert.throws(() => tiered(options), { name: 'PolicyError', code, option })
+})
+
+test('lists and shadow come first: a tier hears of no listed key, and its denials pass', () => {
+  const limiter = tiered({ policies: [PRO, HUGE], allow: ['p friend'], deny: ['foe'], shadow: true })
+  assert.deepEqual([limiter.take('p friend', 500).remaining, limiter.take('p friend').policy], [100, 'pro'])
+  assert.deepEqual([limiter.take('foe').allowed, limiter.take('foe').wouldDeny, limiter.stats().keys], [true, true, 0])
+  limiter.take('p', 100)
+  assert.equal(limiter.take('p').wouldDeny, true)
+  const attached = attachLimiter(structuredClone(limiter.handle()), { policyFor })
+  assert.deepEqual([attached.take('p').wouldDeny, attached.take('foe').wouldDeny, attached.take('p friend').remaining], [true, true, 100])
+})

@@ -1,0 +1,215 @@
+import { checkedTop, checkKey } from '../arguments.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
+import type { Decision } from '../decision.js'
+import type { Duration } from '../policy/duration.js'
+import { holdsPermits } from '../empty-permit.js'
+import { PolicyError } from '../errors.js'
+import type { HotKey, HotKeys } from '../hot-keys.js'
+import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
+import type { Reservation } from '../reservation.js'
+import { sumOfStats } from './sum-of-stats.js'
+import { type Tier, tieredSnapshot } from './tiered-snapshot.js'
+import { WrappedLimiter } from './wrapped-limiter.js'
+
+/** What the handle of a {@link TieredLimiter} carries beside that of the limiter for its own policy. */
+export interface TieredHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
+  readonly tiers?: readonly Tier<LimiterHandle>[]
+  /** What `policyFor` may call the own policy by. */
+  readonly ownAs?: readonly Policy[]
+}
+
+/** What a {@link TieredLimiter} is made of. */
+export interface TieredLimiterParts<Answer extends Decision> {
+  /** Applies the own policy. */
+  readonly own: Limiter<Answer>
+  readonly ownAs: readonly Policy[]
+  readonly tiers: readonly Tier<Limiter<Answer>>[]
+  readonly policyFor: (key: string) => Policy | undefined
+  /** Makes the limiter of a policy that is not yet among the tiers; without it there are no others. */
+  readonly make?: ((policy: Policy) => Limiter<Answer>) | undefined
+}
+
+export const MOST_TIERS = 1_000
+
+/** Whether a handle may say this of its tiers; their own handles are looked at where they are attached. */
+export function areTiers(tiers: unknown, ownAs: unknown): boolean {
+  // Spread, because `every` passes over holes.
+  return Array.isArray(tiers) && [...tiers].every((tier) => isPolicy(tier?.policy)) && Array.isArray(ownAs) && [...ownAs].every(isPolicy)
+}
+
+/** Several policies, each with a limiter of its own: every call goes to that of the key's policy. */
+export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
+  private readonly parts: TieredLimiterParts<Answer>
+  private readonly tiers: Tier<Limiter<Answer>>[] = []
+  /** By what they say, so that an equal policy finds the same limiter, and by themselves, because that is faster. */
+  private readonly byContent = new Map<string, Limiter<Answer>>()
+  private readonly byIdentity = new WeakMap<Policy, Limiter<Answer>>()
+
+  constructor(parts: TieredLimiterParts<Answer>) {
+    super(parts.own)
+    this.parts = parts
+    for (const policy of parts.ownAs) this.byContent.set(contentOf(policy), parts.own)
+    for (const tier of parts.tiers) this.add(tier)
+  }
+
+  override policyOf(key: Key): Policy {
+    return this.limiterOf(key).policy
+  }
+
+  take(key: Key, cost?: number): Answer {
+    return this.limiterOf(key).take(key, cost)
+  }
+
+  peek(key: Key, cost?: number): Decision {
+    return this.limiterOf(key).peek(key, cost)
+  }
+
+  async wait(key: Key, options?: WaitOptions): Promise<Answer> {
+    return this.limiterOf(key).wait(key, options)
+  }
+
+  reserve(key: Key, cost: number): Reservation {
+    return this.limiterOf(key).reserve(key, cost)
+  }
+
+  refund(key: Key, tokens: number): Decision {
+    return this.limiterOf(key).refund(key, tokens)
+  }
+
+  penalize(key: Key, tokens: number): Decision {
+    return this.limiterOf(key).penalize(key, tokens)
+  }
+
+  block(key: Key, duration: Duration): Decision {
+    return this.limiterOf(key).block(key, duration)
+  }
+
+  reset(key: Key): Decision {
+    return this.limiterOf(key).reset(key)
+  }
+
+  /** `policyFor` is asked about the key each time, not only here. */
+  key(key: Key): BoundKey<Answer> {
+    let limiter = this.limiterOf(key)
+    let bound = limiter.key(key)
+    const boundNow = (): BoundKey<Answer> => {
+      const now = this.limiterOf(key)
+      if (now !== limiter) {
+        bound = now.key(key)
+        limiter = now
+      }
+      return bound
+    }
+    return { key, take: (cost) => boundNow().take(cost), peek: (cost) => boundNow().peek(cost) }
+  }
+
+  /** @throws {PolicyError} `OPTION_INVALID` when tiers are made as they come: those of one thread would be unknown to the others. */
+  override handle(): LimiterHandle<Answer> {
+    const own = this.inner.handle()
+    if (this.parts.make !== undefined) {
+      const mend = 'must name beforehand what policyFor returns, or other threads would count apart'
+      throw new PolicyError('OPTION_INVALID', 'policies', undefined, mend)
+    }
+    const tiers = this.tiers.map(({ policy, counted }) => ({ policy, counted: counted.handle() }))
+    const handle: TieredHandle<Answer> = { ...own, ownAs: this.parts.ownAs, tiers }
+    return handle
+  }
+
+  override stats(): LimiterStats {
+    return sumOfStats(this.limiters())
+  }
+
+  override hotKeys(n = 10): HotKeys {
+    const most = checkedTop(n)
+    const all = this.limiters().map((limiter) => limiter.hotKeys(Number.MAX_SAFE_INTEGER))
+    const demand = merged(all.flatMap((one) => one.demand))
+    const denials = merged(all.flatMap((one) => one.denials))
+    return { demand: demand.slice(0, most), denials: denials.slice(0, most) }
+  }
+
+  override snapshot(): Uint8Array {
+    const tiers = this.tiers.map(({ policy, counted }) => ({ policy, counted: counted.snapshot() }))
+    return tieredSnapshot({ own: this.inner.snapshot(), ownAs: this.parts.ownAs, tiers })
+  }
+
+  override close(): void {
+    for (const limiter of this.limiters()) limiter.close()
+  }
+
+  private limiters(): readonly Limiter<Answer>[] {
+    return [this.inner, ...this.tiers.map(({ counted }) => counted)]
+  }
+
+  private limiterOf(key: Key): Limiter<Answer> {
+    if (Array.isArray(key)) {
+      // A team's budget would be one for each policy of its members.
+      throw new PolicyError('KEY_INVALID', 'key', key, 'must be one string with policyFor: keys of several policies would share no budget')
+    }
+    checkKey(key)
+    const policy = this.parts.policyFor(key as string)
+    return policy === undefined ? this.inner : (this.byIdentity.get(policy) ?? this.limiterFor(policy))
+  }
+
+  private limiterFor(policy: Policy): Limiter<Answer> {
+    const checked = checkedPolicy(policy, 'policyFor')
+    const limiter = this.byContent.get(contentOf(checked)) ?? this.made(checked)
+    // What is not frozen may say something else tomorrow.
+    if (Object.isFrozen(policy)) this.byIdentity.set(policy, limiter)
+    return limiter
+  }
+
+  private made(policy: Policy): Limiter<Answer> {
+    const own = this.policy // throws when closed
+    const { make } = this.parts
+    if (make === undefined) {
+      throw new PolicyError('POLICY_INVALID', 'policyFor', policy, 'must return undefined or a policy that the option policies names')
+    }
+    if (this.tiers.length >= MOST_TIERS) {
+      throw new PolicyError('POLICY_INVALID', 'policyFor', policy, `must return at most ${MOST_TIERS} different policies`)
+    }
+    checkTier(policy, own, 'policyFor')
+    const counted = make(policy)
+    this.add({ policy, counted })
+    return counted
+  }
+
+  private add(tier: Tier<Limiter<Answer>>): void {
+    this.tiers.push(tier)
+    this.byContent.set(contentOf(tier.policy), tier.counted)
+  }
+}
+
+/**
+ * Refuses a tier whose takes answer otherwise than those of the limiter's own policy.
+ *
+ * @throws {PolicyError} `POLICY_INVALID`
+ */
+export function checkTier(policy: Policy, own: Policy, option: string): void {
+  if (holdsPermits(policy) === holdsPermits(own)) return
+  throw new PolicyError('POLICY_INVALID', option, policy, 'must answer with permits if and only if the own policy of the limiter does')
+}
+
+function isPolicy(policy: unknown): boolean {
+  try {
+    checkedPolicy(policy)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The same text for policies that say the same. */
+export function contentOf(policy: Policy): string {
+  return JSON.stringify(checkedPolicy(policy))
+}
+
+/** The highest first. A key comes twice when its policy changed meanwhile. */
+function merged(lists: readonly HotKey[]): HotKey[] {
+  const counts = new Map<string, HotKey>()
+  for (const { key, count, overcount } of lists) {
+    const other = counts.get(key)
+    counts.set(key, { key, count: count + (other?.count ?? 0), overcount: overcount + (other?.overcount ?? 0) })
+  }
+  return [...counts.values()].sort((a, b) => b.count - a.count)
+}

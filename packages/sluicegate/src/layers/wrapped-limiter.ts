@@ -1,0 +1,58 @@
+import type { Decision } from '../decision.js'
+import type { HotKeys } from '../hot-keys.js'
+import type { Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
+import { checkedWaitRequest } from '../wait-request.js'
+
+/** A limiter around another one: what is about no key goes straight through. */
+export abstract class WrappedLimiter<Answer extends Decision> {
+  protected readonly inner: Limiter<Answer>
+
+  constructor(inner: Limiter<Answer>) {
+    this.inner = inner
+  }
+
+  get policy(): Policy {
+    return this.inner.policy
+  }
+
+  /** The policy in force for a key. */
+  policyOf(key: Key): Policy {
+    return this.inner instanceof WrappedLimiter ? this.inner.policyOf(key) : this.inner.policy
+  }
+
+  update(policy: Policy): void {
+    this.inner.update(policy)
+  }
+
+  handle(): LimiterHandle<Answer> {
+    return this.inner.handle()
+  }
+
+  stats(): LimiterStats {
+    return this.inner.stats()
+  }
+
+  snapshot(): Uint8Array {
+    return this.inner.snapshot()
+  }
+
+  hotKeys(n?: number): HotKeys {
+    return this.inner.hotKeys(n)
+  }
+
+  close(): void {
+    this.inner.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+}
+
+/** A wait that need not wait: throws what such a wait rejects with. */
+export function atOnce<Answer>(key: Key, options: WaitOptions, take: (cost: number) => Answer): Answer {
+  const { cost, signal } = checkedWaitRequest(key, options)
+  if (signal?.aborted) throw signal.reason
+  return take(cost)
+}

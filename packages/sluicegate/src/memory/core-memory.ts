@@ -1,0 +1,70 @@
+import { PolicyError } from '../errors.js'
+import { neededOfRuntime } from './runtime-refusal.js'
+
+// The memory in which limiters live, from outside; the core's `memory-map.ts` says what is where in a section.
+
+export const PAGE_BYTES = 65_536
+const MOST_PAGES = 65_536
+const ENTRY_BYTES = 16
+export const ENTRIES_PER_LINE = 4
+/** Table entries a key: at this load every key finds room in its range, and a million keys take 23.3 bytes each. */
+const ENTRIES_PER_KEY = 1.45
+export const TABLE_OFFSET = 135_168
+/** The option `maxKeys` at most. */
+export const MOST_KEYS = 100_000_000
+/** Descriptors begin at multiples of it. */
+export const SECTION_ALIGNMENT = 512
+
+/** The place of one policy's keys in a memory. */
+export interface Section {
+  readonly address: number
+  readonly lines: number
+  /** Where the next one may begin. */
+  readonly end: number
+}
+
+/** A section at `address` with room for `maxKeys`, each with `stride` bytes beside its entry. */
+export function sectionAt(address: number, maxKeys: number, stride: number): Section {
+  const lines = nextPrime(Math.max(2, Math.ceil((maxKeys * ENTRIES_PER_KEY) / ENTRIES_PER_LINE)))
+  const end = address + TABLE_OFFSET + lines * ENTRIES_PER_LINE * (ENTRY_BYTES + stride)
+  return { address, lines, end: Math.ceil(end / SECTION_ALIGNMENT) * SECTION_ALIGNMENT }
+}
+
+/**
+ * A fresh memory. `grows`: a change of policy may need more of it.
+ *
+ * @throws {PolicyError} `RANGE_UNSUPPORTED` when it would not fit; `RUNTIME_UNSUPPORTED`
+ */
+export function createMemory(bytes: number, grows: boolean): WebAssembly.Memory {
+  const pages = Math.ceil(bytes / PAGE_BYTES)
+  if (pages > MOST_PAGES) throw tooLarge(bytes)
+  const maximum = grows ? MOST_PAGES : pages
+  return neededOfRuntime('shared memory', () => new WebAssembly.Memory({ initial: pages, maximum, shared: true }))
+}
+
+/**
+ * Room for so many bytes at the memory's end: its address. Every thread sees it at once.
+ *
+ * @throws {PolicyError} `RANGE_UNSUPPORTED` when it would not fit.
+ */
+export function grownBy(memory: WebAssembly.Memory, bytes: number): number {
+  try {
+    return memory.grow(Math.ceil(bytes / PAGE_BYTES)) * PAGE_BYTES
+  } catch {
+    throw tooLarge(memory.buffer.byteLength + bytes)
+  }
+}
+
+function tooLarge(bytes: number): PolicyError {
+  const gib = (bytes / 2 ** 30).toFixed(1)
+  return new PolicyError('RANGE_UNSUPPORTED', 'maxKeys', `${gib} GiB`, 'and the limit need more than 4 GiB: lower one of them')
+}
+
+function nextPrime(atLeast: number): number {
+  for (let n = atLeast | 1; ; n += 2) if (isPrime(n)) return n
+}
+
+function isPrime(n: number): boolean {
+  for (let divisor = 3; divisor * divisor <= n; divisor += 2) if (n % divisor === 0) return false
+  return n > 1
+}

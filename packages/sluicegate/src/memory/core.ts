@@ -1,0 +1,76 @@
+import { StoreError } from '../errors.js'
+
+/** What the compiled core calls back. Rare. */
+export interface CoreHost {
+  policyChanged(): void
+  /** Where a window of the calendar of a block's policy begins and ends, by a time in it; microseconds since the Unix epoch. */
+  calendarWindowStart(block: number, us: number): number
+  calendarWindowEnd(block: number, us: number): number
+}
+
+/**
+ * Typed calls into one thread's instance of the core. Keys are the two halves of a fingerprint, times microseconds since the
+ * Unix epoch, debts units of the policy in force (see `policy-numbers.ts`).
+ */
+export interface Core {
+  create(section: number, lines: number, denyWhenFull: boolean): void
+  attach(section: number): void
+  /** Of this thread's random numbers. */
+  seed(low: number, high: number): void
+  look(): void
+  /** Does beforehand what a change of policy has to wait for. */
+  prepare(): boolean
+  /** Makes every word of the table one of the policy in force, and finishes what others left. False: it could not. */
+  sweepAll(): boolean
+  propose(): number
+  /** What came of it: `IN_FORCE`, or `OVERTAKEN`: count it out again, from the policy in force by now; or `GIVEN_UP`. */
+  update(block: number, nowUs: number, seenEpoch: number): number
+  policyBlock(): number
+  /** Whether what was read from that block is whole: nobody has begun to write another policy there. */
+  isWhole(): boolean
+  /** The debt after it, -1 - debt when denied, NaN when {@link Core.whyUnanswered}. For buckets and GCRA alone. */
+  take(low: number, high: number, nowUs: number, tokens: number): number
+  /** The same for any form. */
+  takeAny(low: number, high: number, nowUs: number, tokens: number): number
+  /** The same, up to `mostUs` ahead; {@link Core.waitUs} says how far. */
+  reserve(low: number, high: number, nowUs: number, tokens: number, mostUs: number): number
+  /** The debt, or NaN; so do the next five. `tokens` are what `untilFree` will be asked for. */
+  peek(low: number, high: number, nowUs: number, tokens: number): number
+  refund(low: number, high: number, nowUs: number, tokens: number): number
+  penalize(low: number, high: number, nowUs: number, tokens: number): number
+  cancel(low: number, high: number, nowUs: number, tokens: number, bound: number): number
+  reset(low: number, high: number, nowUs: number): number
+  /** The microseconds left, or NaN. */
+  block(low: number, high: number, nowUs: number, us: number): number
+  blockLeft(low: number, high: number, nowUs: number): number
+  /** About the key of the last call; for buckets and GCRA the debt says it all. */
+  untilFree(tokens: number): number
+  untilNew(): number
+  waitUs(): number
+  openDescriptor(): number
+  /** A take that is written down in a descriptor. */
+  stage(descriptor: number, low: number, high: number, nowUs: number, tokens: number): number
+  commit(descriptor: number): boolean
+  closeDescriptor(descriptor: number): void
+  /** Lets other threads run, the longer the more attempts were lost to them. */
+  yieldAfter(lost: number): void
+  /** Counts a call that was given up. */
+  giveUp(): void
+  /** The permit that the last take gave: what to ask for it by, and when it expires, or does since it was changed last. */
+  givenPermit(): number
+  givenUntilUs(): number
+  /** 1, and `givenUntilUs` says when it expires then; 0 when it was nobody's any more; or NaN. */
+  changePermit(low: number, high: number, nowUs: number, renew: boolean, given: number, untilUs: number, tokens: number): number
+  /** The word at an address, with any ticket there settled. */
+  settledWord(address: number): bigint
+  whyUnanswered(): number
+  detailOfUnanswered(): number
+  forgotten(): number
+}
+
+/** Every call throws: what a closed limiter's core is. */
+export const closedCore = new Proxy({} as Core, {
+  get: () => () => {
+    throw new StoreError('CLOSED', 'this limiter was closed')
+  },
+})

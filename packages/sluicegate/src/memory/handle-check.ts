@@ -1,0 +1,56 @@
+import { MOST_POLICIES } from '../policy/all-of.js'
+import { type ClockHandle, isReading } from '../clock.js'
+import { SECTION_ALIGNMENT, TABLE_OFFSET } from './core-memory.js'
+import { invalidHandle } from './invalid-handle.js'
+import type { AllOfHandle } from './memory-all-of.js'
+import type { MemoryHandle } from './memory-limiter.js'
+import type { OpenCore } from './open-core.js'
+import { NAME_BYTES } from './shared-name.js'
+
+/**
+ * The handle of a limiter in memory, or of several in one: the shapes are looked at, not what stands in the memory.
+ *
+ * @throws {PolicyError} `HANDLE_INVALID`
+ */
+export function checkedHandle(handle: unknown): MemoryHandle | AllOfHandle {
+  const { sluicegate, clock, parts, name } = Object(handle) as Partial<AllOfHandle>
+  const isOne =
+    parts === undefined ? isPart(handle) : areParts(parts) && name instanceof SharedArrayBuffer && name.byteLength === NAME_BYTES
+  if (sluicegate === 1 && isClock(clock) && isOne) return handle as MemoryHandle | AllOfHandle
+  throw invalidHandle(handle)
+}
+
+/** Whether a policy was put in force there: only then may the core read on. */
+export function isFounded(open: OpenCore): boolean {
+  return open.epoch() !== 0 && open.lines > 0 && open.firstCompanions() <= open.memory.buffer.byteLength
+}
+
+function areParts(parts: unknown): boolean {
+  if (!Array.isArray(parts) || parts.length === 0 || parts.length > MOST_POLICIES || ![...parts].every(isPart)) return false
+  return parts.every(({ memory }: MemoryHandle) => memory === parts[0].memory)
+}
+
+function isPart(part: unknown): boolean {
+  const { memory, section, secret, algorithm } = Object(part) as Partial<MemoryHandle>
+  return (
+    memory instanceof WebAssembly.Memory &&
+    memory.buffer instanceof SharedArrayBuffer &&
+    isPlace(section, memory.buffer.byteLength - TABLE_OFFSET) &&
+    Array.isArray(secret) &&
+    secret.length === 2 &&
+    [...secret].every(Number.isInteger) &&
+    typeof algorithm === 'string'
+  )
+}
+
+function isPlace(section: unknown, most: number): boolean {
+  return typeof section === 'number' && section >= 0 && section <= most && section % SECTION_ALIGNMENT === 0
+}
+
+function isClock(clock: unknown): boolean {
+  const { kind, unixMs, monotonicMs, shared } = Object(clock) as { readonly [field in ClockField]?: unknown }
+  if (kind === 'precise' || kind === 'coarse') return isReading(unixMs) && isReading(monotonicMs)
+  return kind === 'custom' || (kind === 'manual' && shared instanceof SharedArrayBuffer && shared.byteLength === 8)
+}
+
+type ClockField = ClockHandle extends infer Handle ? (Handle extends unknown ? keyof Handle : never) : never

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { after, type TestContext, test } from 'node:test'
+import { crewFor, EndlessDemand, firstPositionExcess, firstShortfall, Random } from 'sluicegate-testkit'
+import { createLimiter, slidingLog } from '../index.js'
+
+const WORKERS = 4
+const LIMIT = 1000
+const WINDOW_US = 1_000_000
+const LENGTH_US = 10 * WINDOW_US
+/** At the start of a window. */
+const START_US = 1_789_000_000_000_000
+const PLANTED = 20
+const HOT = 'hot'
+
+const crew = crewFor({ after }, WORKERS)
+
+for (const slotBytes of [8, 4] as const) {
+  test(`the log proof, slots of ${slotBytes} bytes: ${WORKERS} threads that never stop asking get ${LIMIT} in every window of ten seconds, and in no position one more`, async (t) => {
+    const clockUs = new BigInt64Array(new SharedArrayBuffer(8)).fill(BigInt(START_US))
+    const clock = { nowMs: () => Number(Atomics.load(clockUs, 0)) / 1000 }
+    const limiter = createLimiter(slidingLog({ limit: LIMIT, window: WINDOW_US / 1000, slotBytes }), { clock, maxKeys: 10 })
+    await crew.attach({ handle: limiter.handle(), clockUs })
+    const random = new Random(slotBytes)
+    // First some demand here and there, so that what passes is spread over the window; from then on more than there can be.
+    const early = await sparseDemand(clockUs, random)
+    const { momentsUs, readings } = await endlessDemand(t, clockUs, random)
+    const admissions = [...early, ...readings].sort((a, b) => a - b).map((atUs) => ({ atUs, cost: 1 }))
+
+    assert.equal(firstPositionExcess(LIMIT, WINDOW_US, admissions), undefined)
+    assert.equal(firstShortfall(LIMIT, WINDOW_US, admissions, momentsUs), undefined)
+    assert.ok(early.length > LIMIT / 2 && early.length < LIMIT && momentsUs.length > 500)
+    assert.ok(new Set(admissions.map(({ atUs }) => atUs)).size > 200)
+
+    // One more anywhere, or one fewer, and the proof would have failed.
+    for (let planted = 0; planted < PLANTED; planted++) {
+      const atUs = random.integer(START_US + WINDOW_US, Number(clockUs[0]))
+      const over = firstPositionExcess(LIMIT, WINDOW_US, [...admissions, { atUs: momentsUs.find((us) => us >= atUs) ?? atUs, cost: 1 }])
+      assert.equal(over?.admitted, LIMIT + 1)
+      const gone = random.integer(early.length, admissions.length - 1)
+      assert.equal(firstShortfall(LIMIT, WINDOW_US, admissions.toSpliced(gone, 1), momentsUs)?.admitted, LIMIT - 1)
+    }
+  })
+}
+
+/** Answers the readings by which takes passed. */
+async function sparseDemand(clockUs: BigInt64Array, random: Random): Promise<readonly number[]> {
+  const readings: number[] = []
+  while (readings.length < LIMIT / 2 + 2 * WORKERS) {
+    const passed = (await crew.ask({ kind: 'take', keys: [HOT], rounds: 1 })) as number[][]
+    for (const count of passed.flat()) for (let i = 0; i < count; i++) readings.push(Number(clockUs[0]))
+    Atomics.add(clockUs, 0, BigInt(random.integer(1, WINDOW_US / 150)))
+  }
+  return readings
+}
+
+/** Answers the moments at which somebody was denied, every one that the clock showed, and the readings by which takes passed. */
+async function endlessDemand(
+  t: TestContext,
+  clockUs: BigInt64Array,
+  random: Random,
+): Promise<{ momentsUs: readonly number[]; readings: readonly number[] }> {
+  const demand = new EndlessDemand(crew, HOT, 1)
+  t.after(() => demand.end())
+  const momentsUs: number[] = []
+  for (
+    let nowUs = Number(clockUs[0]);
+    nowUs < START_US + LENGTH_US;
+    nowUs += random.pick([1, random.integer(1, 1000), random.integer(1, 15_000)])
+  ) {
+    Atomics.store(clockUs, 0, BigInt(nowUs))
+    demand.awaitDenialAt(nowUs)
+    momentsUs.push(nowUs)
+  }
+  return { momentsUs, readings: await demand.end() }
+}

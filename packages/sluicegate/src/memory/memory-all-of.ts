@@ -1,0 +1,244 @@
+import { allOf } from '../policy/all-of.js'
+import { keysFor } from '../all-of-keys.js'
+import { checkedCost } from '../arguments.js'
+import type { Booking, BookingDesk } from '../waiting/booking.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
+import { type Clock, clockHandle, tickerOf } from '../clock.js'
+import { combined } from '../combined-decision.js'
+import type { Decision } from '../decision.js'
+import { tellDenial } from '../diagnostics.js'
+import type { Duration } from '../policy/duration.js'
+import { holdsPermits, isPermit } from '../empty-permit.js'
+import { PolicyError } from '../errors.js'
+import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
+import type { MemoryBooking } from './memory-bookings.js'
+import type { MemoryHandle, MemoryLimiter } from './memory-limiter.js'
+import { holdOf, MemoryPermit } from './memory-permit.js'
+import { snapshotOf } from './memory-snapshot.js'
+import type { Policy } from '../policy/policy.js'
+import { checkChange } from '../policy/policy-change.js'
+import { refusal } from '../refusal.js'
+import type { Reservation } from '../reservation.js'
+import { reserve, reserveBehind } from '../waiting/reserving.js'
+import { SharedName } from './shared-name.js'
+import { sumOfStats } from '../layers/sum-of-stats.js'
+import { type Hashes, TakesTogether } from './takes-together.js'
+import { TopLists } from '../top-lists.js'
+import { ownKey } from '../wait-request.js'
+import { Waiting } from '../waiting/waiting.js'
+
+/** What a handle carries: one of each part, which share a memory. */
+export interface AllOfHandle extends LimiterHandle {
+  readonly parts: readonly MemoryHandle[]
+  readonly name: SharedArrayBuffer
+  readonly clock: ReturnType<typeof clockHandle>
+}
+
+/** What the parts have in common. */
+export interface AllOfParts {
+  readonly parts: readonly MemoryLimiter[]
+  readonly name: string | SharedArrayBuffer
+  readonly clock: Clock
+  readonly hotKeys: number
+  readonly maxWaiters: number
+}
+
+/** A booking of every part. */
+interface AllOfBooking extends Booking {
+  readonly parts: readonly MemoryBooking[]
+}
+
+/** Several policies as one, in sections of one shared memory: charged together by one swap over several words, or not at all. */
+export class MemoryAllOfLimiter implements Limiter, BookingDesk {
+  readonly parts: readonly MemoryLimiter[]
+  private readonly clock: Clock
+  private readonly together: TakesTogether
+  private readonly lists: TopLists
+  private readonly waiting: Waiting<Decision>
+  /** Whether a part of it is a concurrency limit. */
+  private readonly holdsPermits: boolean
+  /** As all threads know it. */
+  private readonly name: SharedName
+
+  constructor({ parts, name, clock, hotKeys, maxWaiters }: AllOfParts) {
+    this.parts = parts
+    this.name = new SharedName(name)
+    this.clock = clock
+    this.together = new TakesTogether(parts, tickerOf(clock), this.name)
+    this.lists = new TopLists(hotKeys)
+    this.holdsPermits = parts.some((part) => holdsPermits(part.policy))
+    const releases = { countOf: (key: Key) => this.countOf(key), words: () => parts.map((part) => part.releases()) }
+    this.waiting = new Waiting({ desk: this, clock, maxWaiters, releases })
+    for (const part of parts) part.onRelease = (key) => this.waiting.released(key)
+  }
+
+  get policy(): Policy {
+    return allOf(
+      this.parts.map((part) => part.policy),
+      { name: this.name.text },
+    )
+  }
+
+  take(key: Key, cost = 1): Decision {
+    return this.decided(key, cost)
+  }
+
+  peek(key: Key, cost = 1): Decision {
+    return combined(this.eachKey(key, (part, own) => part.peek(own, cost)))
+  }
+
+  wait(key: Key, options?: WaitOptions): Promise<Decision> {
+    const own = ownKey(key)
+    return this.waiting.wait(own, options).then((decision) => this.told(own, options?.cost ?? 1, decision))
+  }
+
+  reserve(key: Key, cost: number): Reservation {
+    const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this, key, cost)
+    this.told(key, cost, { ...reservation.decision, allowed: reservation.allowed })
+    return reservation
+  }
+
+  key(key: Key): BoundKey {
+    const own = ownKey(key)
+    const keys = keysFor(this.parts.length, own)
+    this.first.core.look()
+    const hashes = this.together.hashesOf(keys)
+    const peek = (cost: number): Decision =>
+      combined(this.parts.map((part, i) => part.peekHashed(keys[i] as string, hashes[2 * i] as number, hashes[2 * i + 1] as number, cost)))
+    return { key: own, take: (cost = 1) => this.decided(own, cost, hashes), peek: (cost = 1) => peek(cost) }
+  }
+
+  refund(key: Key, tokens: number): Decision {
+    return this.released(key, (part, own) => part.refund(own, tokens))
+  }
+
+  penalize(key: Key, tokens: number): Decision {
+    return combined(this.eachKey(key, (part, own) => part.penalize(own, tokens)))
+  }
+
+  block(key: Key, duration: Duration): Decision {
+    return this.released(key, (part, own) => part.block(own, duration))
+  }
+
+  reset(key: Key): Decision {
+    return this.released(key, (part, own) => part.reset(own))
+  }
+
+  update(policy: Policy): void {
+    const { algorithm, policies = [], name } = checkedPolicy(policy)
+    if (algorithm !== 'all-of' || policies.length !== this.parts.length) {
+      const mend = `must stay allOf of ${this.parts.length} policies: make a new limiter to change that`
+      throw new PolicyError('ALGORITHM_CHANGE', 'policy', algorithm, mend)
+    }
+    // What can go wrong does so before the first is changed.
+    for (const [i, part] of this.parts.entries()) checkChange(part.policy, policies[i] as Policy)
+    const changes = this.parts.map((part, i) => part.changeTo(policies[i] as Policy))
+    for (const change of changes) change()
+    this.name.text = name
+    this.waiting.released()
+  }
+
+  handle(): LimiterHandle {
+    const parts = this.parts.map((part) => part.handle() as MemoryHandle)
+    const handle: AllOfHandle = { sluicegate: 1, parts, name: this.name.shared, clock: clockHandle(this.clock) }
+    return handle
+  }
+
+  stats(): LimiterStats {
+    // One memory holds them all.
+    return { ...sumOfStats(this.parts), memoryBytes: this.first.stats().memoryBytes }
+  }
+
+  hotKeys(n?: number): ReturnType<TopLists['top']> {
+    this.first.core.look()
+    return this.lists.top(n)
+  }
+
+  snapshot(): Uint8Array {
+    const { secret, core } = this.first
+    core.look()
+    return snapshotOf({ allOf: this.name.text, secret, sections: this.parts.map((part) => part.section) })
+  }
+
+  close(): void {
+    this.waiting.close()
+    for (const part of this.parts) part.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  // What waiting and reserving ask for. Nothing is booked ahead: the parts would come due at different times.
+
+  book(key: Key, cost: number): AllOfBooking {
+    return this.taken(key, cost)
+  }
+
+  answer({ decision }: Booking): Decision {
+    return decision
+  }
+
+  giveBack(booking: AllOfBooking, tokens: number): Decision {
+    return combined(booking.parts.map((part, i) => (this.parts[i] as MemoryLimiter).giveBack(part, tokens)))
+  }
+
+  refuse(key: Key, cost: number): Decision {
+    const decision = refusal(this.peek(key, cost))
+    return this.holdsPermits ? new MemoryPermit(decision) : decision
+  }
+
+  /** A take, told of. */
+  private decided(key: Key, cost: number, hashes?: Hashes): Decision {
+    return this.told(key, cost, this.waiting.isQueued(key) ? this.refuse(key, cost) : this.taken(key, cost, hashes).decision)
+  }
+
+  private told(key: Key, cost: number, decision: Decision): Decision {
+    this.lists.count(key, decision.allowed)
+    tellDenial(key, cost, decision)
+    return decision
+  }
+
+  private taken(key: Key, cost: number, hashes?: Hashes): AllOfBooking {
+    const tokens = checkedCost(cost)
+    if (typeof key !== 'string' && hashes === undefined) keysFor(this.parts.length, key)
+    const { isCharged, nowUs, bookings } = this.together.take(key, tokens, hashes)
+    return isCharged ? this.charged(key, tokens, nowUs, bookings) : this.denied(key, tokens, nowUs, bookings)
+  }
+
+  private charged(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
+    const whole = combined(parts.map(({ decision }) => decision))
+    const decision = this.holdsPermits ? new MemoryPermit(whole, holdOf((whole.parts ?? []).filter(isPermit))) : whole
+    return { key, cost, allowed: true, bookedUs: nowUs, atUs: nowUs, maybeSooner: false, decision, parts }
+  }
+
+  private denied(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
+    // What another part had let pass is shown as it is: nothing was charged.
+    const decisions = parts.map((part, i) => (part.allowed ? (this.parts[i] as MemoryLimiter).peek(part.key, cost) : part.decision))
+    const whole = combined(decisions)
+    const decision = this.holdsPermits ? new MemoryPermit(whole) : whole
+    const atUs = nowUs + decision.retryAfterMs * 1000
+    return { key, cost, allowed: false, bookedUs: nowUs, atUs, maybeSooner: this.holdsPermits, decision, parts }
+  }
+
+  /** Of each part; then those who stand in line ask again. */
+  private released(key: Key, verb: (part: MemoryLimiter, own: string) => Decision): Decision {
+    const decision = combined(this.eachKey(key, verb))
+    if (this.waiting.queued > 0) this.waiting.released(key)
+    return decision
+  }
+
+  private countOf(key: Key): () => number {
+    const counts = this.eachKey(key, (part, own) => part.countOf(own))
+    return () => counts.reduce((sum, count) => (sum + count()) | 0, 0)
+  }
+
+  private get first(): MemoryLimiter {
+    return this.parts[0] as MemoryLimiter
+  }
+
+  private eachKey<Each>(key: Key, verb: (part: MemoryLimiter, own: string) => Each): Each[] {
+    const keys = keysFor(this.parts.length, key)
+    return this.parts.map((part, i) => verb(part, keys[i] as string))
+  }
+}

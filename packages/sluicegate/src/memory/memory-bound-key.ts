@@ -1,0 +1,26 @@
+import type { Decision } from '../decision.js'
+import type { BoundKey } from '../limiter.js'
+import type { MemoryLimiter } from './memory-limiter.js'
+
+/** A key of a {@link MemoryLimiter} whose fingerprint is kept. */
+export class MemoryBoundKey<Answer extends Decision> implements BoundKey<Answer> {
+  readonly key: string
+  private readonly limiter: MemoryLimiter<Answer>
+  private readonly low: number
+  private readonly high: number
+
+  constructor(limiter: MemoryLimiter<Answer>, key: string, low: number, high: number) {
+    this.key = key
+    this.limiter = limiter
+    this.low = low
+    this.high = high
+  }
+
+  take(cost = 1): Answer {
+    return this.limiter.takeBound(this.key, this.low, this.high, cost)
+  }
+
+  peek(cost = 1): Decision {
+    return this.limiter.peekHashed(this.key, this.low, this.high, cost)
+  }
+}

@@ -1,0 +1,158 @@
+import { checkedCost } from '../arguments.js'
+import { minuteWindow } from '../policy/calendar.js'
+import { type Clock, type Ticker, tickerOf } from '../clock.js'
+import type { CoreHost } from './core.js'
+import { CountTerms } from '../policy/count-terms.js'
+import type { Decision } from '../decision.js'
+import { contentions, type EvictionEvent, evictions, tellDenial } from '../diagnostics.js'
+import { StoreError } from '../errors.js'
+import { laterReading } from './later-reading.js'
+import type { OpenCore } from './open-core.js'
+import type { Policy } from '../policy/policy.js'
+import { calendarIn, PolicyChange, publishedPolicy } from './policy-block.js'
+import { RateTerms } from '../policy/rate-terms.js'
+import type { Terms } from '../policy/terms.js'
+
+/** What a limiter in memory is made of; `open` gives it this thread's core. */
+export interface MemoryLimiterParts {
+  readonly open: (host: CoreHost) => OpenCore
+  readonly secret: readonly [number, number]
+  readonly clock: Clock
+  /** Size of the top lists; 0 for none. */
+  readonly hotKeys: number
+  /** How many may wait at once. */
+  readonly maxWaiters: number
+}
+
+/** Turns the core's answers about hashed keys into decisions, or into errors. */
+export class MemoryDecisions {
+  protected readonly ticker: Ticker
+  protected readonly opened: OpenCore
+  /** Set by the core's first callback, before the constructor ends. */
+  protected terms!: Terms
+  private untold: EvictionEvent[] = []
+
+  /** Founds the memory with `policy`, or joins one that another thread founded. */
+  constructor({ open, clock }: MemoryLimiterParts, policy?: Policy) {
+    this.ticker = tickerOf(clock)
+    this.opened = open({
+      policyChanged: () => {
+        const published = publishedPolicy(this.opened)
+        // Else the core calls again, for a later one.
+        if (published !== undefined) this.terms = this.termsOf(published)
+      },
+      calendarWindowStart: (block, us) => minuteWindow(calendarIn(this.opened, block), us).startUs,
+      calendarWindowEnd: (block, us) => minuteWindow(calendarIn(this.opened, block), us).endUs,
+    })
+    const { core, section } = this.opened
+    if (policy === undefined) core.attach(section)
+    else new PolicyChange(this.opened, policy).publish(this.nowUs())
+    // The ordinary take of a bucket or GCRA is the core's fastest way; others have one of their own.
+    if (!(this.terms instanceof RateTerms)) core.take = core.takeAny
+  }
+
+  /** Microseconds since the Unix epoch, for the core. */
+  nowUs(): number {
+    const { us } = this.ticker
+    return Number.isNaN(us) ? this.ticker.read() : us
+  }
+
+  /** Take, for a key whose fingerprint is known. */
+  takeHashed(key: string, low: number, high: number, cost: number): Decision {
+    const tokens = typeof cost === 'number' && (cost | 0) === cost && cost > 0 ? cost : checkedCost(cost)
+    const nowUs = this.nowUs()
+    const answer = this.opened.core.take(low, high, nowUs, tokens)
+    return answer >= 0 ? this.terms.allowed(answer) : this.notAllowed(key, low, high, nowUs, tokens, answer)
+  }
+
+  /** What a decision that the core has just made holds, if anything. To be asked before anybody else can call the core. */
+  protected held(decision: Decision, _key: string, _low: number, _high: number, _cost: number): Decision {
+    return decision
+  }
+
+  /** Tells of the keys that were forgotten for what was just asked: last, because who hears of it may call the core. */
+  tellEvictions(): void {
+    const { untold } = this
+    if (untold.length === 0) return
+    this.untold = []
+    for (const event of untold) evictions.publish(event)
+  }
+
+  /** Peek, for a key whose fingerprint is known. */
+  peekHashed(key: string, low: number, high: number, cost: number, nowUs = this.nowUs()): Decision {
+    const tokens = checkedCost(cost)
+    const debt = this.answered(this.opened.core.peek(low, high, nowUs, tokens), key)
+    const blockMs = Math.ceil(this.answered(this.opened.core.blockLeft(low, high, nowUs), key) / 1000)
+    return this.terms.foreseen(debt, tokens, blockMs)
+  }
+
+  /** A decision that is not simply allowed: denied, or one of the core's reasons. */
+  protected notAllowed(key: string, low: number, high: number, nowUs: number, cost: number, answer: number): Decision {
+    const decision =
+      answer < 0 ? this.terms.denied(-1 - answer, cost) : this.held(this.unanswered(key, low, high, nowUs, cost), key, low, high, cost)
+    this.tellEvictions()
+    tellDenial(key, cost, decision)
+    return decision
+  }
+
+  /** Lets a number through, throws when there is none. */
+  protected answered(answer: number, key: string): number {
+    if (answer >= 0) return answer
+    const reason = this.opened.reason()
+    if (reason === 'REFUSED') {
+      throw new StoreError('TABLE_FULL', 'no room for this key: nothing near it may be forgotten. Raise maxKeys')
+    }
+    if (reason !== 'EVICTED') throw this.contended(key)
+    this.noteEviction(key)
+    return this.opened.core.detailOfUnanswered()
+  }
+
+  protected contended(key: string): StoreError {
+    if (contentions.hasSubscribers) contentions.publish({ policy: this.terms.policy.name, key })
+    return new StoreError('CONTENTION', 'other threads kept changing this key; the call was given up after a bounded wait')
+  }
+
+  private termsOf(policy: Policy): Terms {
+    const isRate = policy.algorithm === 'token-bucket' || policy.algorithm === 'gcra'
+    return isRate ? new RateTerms(policy) : new CountTerms(policy, this.opened.core)
+  }
+
+  /** A take that the core did not answer with a debt. */
+  protected unanswered(key: string, low: number, high: number, nowUs: number, cost: number): Decision {
+    const detail = this.opened.core.detailOfUnanswered()
+    switch (this.opened.reason()) {
+      case 'EVICTED':
+        this.noteEviction(key)
+        return detail >= 0 ? this.terms.allowed(detail) : this.terms.denied(-1 - detail, cost)
+      case 'BLOCKED':
+        return this.terms.foreseen(this.answered(this.opened.core.peek(low, high, nowUs, cost), key), cost, Math.ceil(detail / 1000))
+      case 'LATE':
+        return this.takenLater(key, low, high, nowUs, cost)
+      case 'REFUSED':
+        return this.terms.refused(cost, Math.ceil(detail / 1000))
+      case 'CONTENDED':
+        throw this.contended(key)
+    }
+  }
+
+  /** A take that the core has just denied because the key was changed, or one forgotten, at a later reading. */
+  private takenLater(key: string, low: number, high: number, nowUs: number, cost: number): Decision {
+    let readUs = nowUs
+    for (let readings = 0; ; readings++) {
+      const denied = this.terms.denied(this.opened.core.detailOfUnanswered(), cost)
+      const laterUs = laterReading(this.ticker, readUs, readings, denied)
+      if (laterUs === undefined) return denied
+      readUs = laterUs
+      const answer = this.opened.core.take(low, high, readUs, cost)
+      if (answer >= 0) return this.terms.allowed(answer)
+      if (answer < 0) return this.terms.denied(-1 - answer, cost)
+      if (this.opened.reason() !== 'LATE') return this.unanswered(key, low, high, readUs, cost)
+    }
+  }
+
+  protected noteEviction(key: string): void {
+    if (!evictions.hasSubscribers) return
+    const tokens = this.opened.core.forgotten() / this.terms.unitsPerToken
+    this.untold.push({ policy: this.terms.policy.name, key, tokens })
+  }
+}

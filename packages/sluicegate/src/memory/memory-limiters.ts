@@ -1,0 +1,155 @@
+import { type Clock, clockFromHandle } from '../clock.js'
+import { createMemory, type Section, sectionAt } from './core-memory.js'
+import { randomSecret } from './fingerprint.js'
+import { checkedHandle, isFounded } from './handle-check.js'
+import { invalidHandle } from './invalid-handle.js'
+import type { Limiter, LimiterHandle } from '../limiter.js'
+import { MemoryAllOfLimiter } from './memory-all-of.js'
+import type { MemoryLimiterParts } from './memory-decisions.js'
+import { checkedDescription, type MemoryDescription } from './memory-description.js'
+import { type MemoryHandle, MemoryLimiter } from './memory-limiter.js'
+import { MemoryPermitLimiter } from './memory-permit-limiter.js'
+import { layPieces } from './memory-pieces.js'
+import { OpenCore } from './open-core.js'
+import type { Algorithm, Policy } from '../policy/policy.js'
+import { numbersOf } from '../policy/policy-numbers.js'
+import { checkSection } from './section-check.js'
+import { SectionWords } from './section-words.js'
+import { invalidSnapshot, type Snapshot } from './snapshot.js'
+
+/** The options of a limiter that are about its memory. */
+interface NewMemoryOptions {
+  readonly maxKeys: number | undefined
+  readonly denyWhenFull: boolean
+}
+
+/** What a new limiter in memory is given beside its policy. */
+export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'>, NewMemoryOptions {}
+
+const DEFAULT_MAX_KEYS = 100_000
+/** Where slots make keys large, so many bytes of them are the default's most. */
+const DEFAULT_MOST_BYTES = 2 ** 30
+
+/** A limiter in a memory of its own. */
+export function newMemoryLimiter(policy: Policy, { maxKeys, denyWhenFull, ...parts }: NewMemory): Limiter {
+  const { policies = [policy], name, algorithm } = policy
+  const sections: Section[] = []
+  for (const part of policies) {
+    const { stride } = numbersOf(part)
+    sections.push(sectionAt(sections.at(-1)?.end ?? 0, maxKeys ?? defaultMaxKeys(stride), stride))
+  }
+  const memory = createMemory(sections.at(-1)?.end ?? 0, grows(policies.map((part) => part.algorithm)))
+  const secret = randomSecret()
+  const limiters = policies.map((part, i) => {
+    const { address, lines } = sections[i] as Section
+    const open: MemoryLimiterParts['open'] = (host) => {
+      const opened = new OpenCore(memory, address, host)
+      opened.core.create(address, lines, denyWhenFull)
+      new SectionWords(opened).noteMaxKeys(maxKeys)
+      return opened
+    }
+    return limiterOver({ ...parts, hotKeys: algorithm === 'all-of' ? 0 : parts.hotKeys, open, secret }, part.algorithm, part)
+  })
+  return algorithm === 'all-of' ? new MemoryAllOfLimiter({ ...parts, parts: limiters, name }) : (limiters[0] as Limiter)
+}
+
+/** What a thread gives its own end of a limiter. */
+export interface AttachedMemory extends Pick<MemoryLimiterParts, 'hotKeys' | 'maxWaiters'> {
+  readonly clock: Clock | undefined
+}
+
+/**
+ * The limiter of a handle, in this thread.
+ *
+ * @throws {PolicyError} `HANDLE_INVALID`, or what `checkClock` throws.
+ */
+export function attachedMemoryLimiter(
+  handle: LimiterHandle,
+  options: AttachedMemory,
+  checkClock: (clock: unknown) => asserts clock is Clock,
+): Limiter {
+  const checked = checkedHandle(handle)
+  const clock: unknown = options.clock ?? clockFromHandle(checked.clock)
+  checkClock(clock)
+  if (!('parts' in checked)) return attachedPart(checked, { ...options, clock }, handle)
+  const parts = checked.parts.map((part) => attachedPart(part, { ...options, hotKeys: 0, clock }, handle))
+  return new MemoryAllOfLimiter({ ...options, clock, parts, name: checked.name })
+}
+
+/** @throws {PolicyError} `HANDLE_INVALID` when no such policy is in force there. */
+function attachedPart(
+  { memory, section, secret, algorithm }: MemoryHandle,
+  parts: Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'>,
+  handle: LimiterHandle,
+): MemoryLimiter {
+  const open: MemoryLimiterParts['open'] = (host) => {
+    const opened = new OpenCore(memory, section, host)
+    if (isFounded(opened)) return opened
+    throw invalidHandle(handle)
+  }
+  try {
+    const limiter = limiterOver({ ...parts, secret, open }, algorithm)
+    if (limiter.policy.algorithm === algorithm) return limiter
+  } catch (error) {
+    // There may be no room for one more core. Anything else comes of what stands in a memory that is no limiter's.
+    if (error instanceof RangeError) throw error
+  }
+  throw invalidHandle(handle)
+}
+
+/**
+ * A limiter in a memory of its own, as it was when the snapshot was taken.
+ *
+ * @throws {PolicyError} `SNAPSHOT_INVALID`
+ */
+export function restoredMemoryLimiter(
+  { description, contents }: Snapshot,
+  parts: Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'>,
+): Limiter {
+  const checked = checkedDescription(description)
+  const { allOf: name, secret, sections } = checked
+  const memory = restoredMemory(checked, contents)
+  const limiters = sections.map(({ address, algorithm }) => {
+    const hotKeys = name === undefined ? parts.hotKeys : 0
+    return limiterOver({ ...parts, hotKeys, secret, open: (host) => new OpenCore(memory, address, host) }, algorithm)
+  })
+  return name === undefined ? (limiters[0] as Limiter) : new MemoryAllOfLimiter({ ...parts, parts: limiters, name })
+}
+
+/** The options that the limiter of a snapshot was made with. */
+export function optionsIn({ description }: Snapshot): NewMemoryOptions {
+  const { denyWhenFull, maxKeys } = checkedDescription(description).options
+  return { denyWhenFull, maxKeys }
+}
+
+function restoredMemory({ bytes, options, sections }: MemoryDescription, contents: Uint8Array): WebAssembly.Memory {
+  const algorithms = sections.map(({ algorithm }) => algorithm)
+  const memory = roomFor(bytes, grows(algorithms))
+  layPieces(contents, new Uint8Array(memory.buffer))
+  for (const [i, section] of sections.entries()) checkSection(memory, { ...section, options, end: sections[i + 1]?.address ?? bytes })
+  return memory
+}
+
+function roomFor(bytes: number, grows: boolean): WebAssembly.Memory {
+  try {
+    return createMemory(bytes, grows)
+  } catch {
+    throw invalidSnapshot(`needs ${bytes} bytes of memory, which there are not`)
+  }
+}
+
+/** Whether a change of policy may need more memory, or the threads that die while they change several words. */
+function grows(algorithms: readonly Algorithm[]): boolean {
+  return algorithms.length > 1 || algorithms.some((algorithm) => algorithm.startsWith('sliding') || algorithm === 'concurrency')
+}
+
+function limiterOver(parts: MemoryLimiterParts, algorithm: Algorithm, policy?: Policy): MemoryLimiter {
+  // What a permit limiter answers is a decision, too.
+  return algorithm === 'concurrency'
+    ? (new MemoryPermitLimiter(parts, policy) as unknown as MemoryLimiter)
+    : new MemoryLimiter(parts, policy)
+}
+
+function defaultMaxKeys(stride: number): number {
+  return stride === 0 ? DEFAULT_MAX_KEYS : Math.max(1, Math.min(DEFAULT_MAX_KEYS, Math.floor(DEFAULT_MOST_BYTES / (1.45 * stride))))
+}

@@ -1,0 +1,189 @@
+import { CALENDAR_UNITS, type Calendar, calendarOf } from '../policy/calendar.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
+import { type Areas, firstAreas, MovingAreas } from './companion-areas.js'
+import { StoreError } from '../errors.js'
+import type { OpenCore } from './open-core.js'
+import type { Algorithm, Policy } from '../policy/policy.js'
+import { FORMS, type Form, numbersOf, type PolicyNumbers } from '../policy/policy-numbers.js'
+
+// The part of a policy block that only JavaScript reads: seven numbers, then the rest of the policy as text.
+const LIMIT = 0
+const WINDOW_MS = 8
+const BURST = 16
+const AREA_BYTES = 24
+const SPARE_ADDRESS = 32
+const SPARE_BYTES = 40
+const ALGORITHM = 48
+const COUNTERS = 49
+const SLOT_BYTES = 50
+const CALENDAR_UNIT = 51
+const TEXT = 52
+
+const ALGORITHMS: readonly Algorithm[] = ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency']
+const UTC_DAY: Calendar = { unit: 'day', timeZone: 'UTC' }
+
+/** The numbers of a block that the core reads, by their names there. */
+const FIELDS = {
+  BLOCK_UNITS_PER_US: 'unitsPerUs',
+  BLOCK_UNITS_PER_TOKEN: 'unitsPerToken',
+  BLOCK_CAPACITY: 'capacity',
+  BLOCK_WINDOW_US: 'windowUs',
+  BLOCK_COUNT_BITS: 'countBits',
+  BLOCK_NUMBER_BITS: 'numberBits',
+  BLOCK_TICK_US: 'tickUs',
+  BLOCK_SLOTS: 'slots',
+  BLOCK_SLOT_BYTES: 'slotBytes',
+  BLOCK_STRIDE: 'stride',
+  BLOCK_CALENDAR: 'calendar',
+} as const satisfies Record<string, keyof PolicyNumbers>
+
+/**
+ * A change to another policy, in two steps: where several policies change together, all that can fail is done for each of them before
+ * the first is in force.
+ */
+export class PolicyChange {
+  private readonly open: OpenCore
+  private readonly policy: Policy
+  private readonly areas: MovingAreas
+
+  /** @throws {PolicyError} `RANGE_UNSUPPORTED` when the memory has no room for what its keys need. */
+  constructor(open: OpenCore, policy: Policy) {
+    this.open = open
+    this.policy = policy
+    this.areas = new MovingAreas(open)
+    open.core.look()
+    this.placed()
+  }
+
+  /**
+   * Writes the policy into a block of its own and puts it in force for all threads from `nowUs` on.
+   *
+   * @throws {StoreError} `CONTENTION`
+   */
+  publish(nowUs: number): void {
+    const { core } = this.open
+    for (;;) {
+      core.look()
+      // Another thread may put a policy in force meanwhile whose slots lie elsewhere.
+      const outcome = this.proposed(nowUs)
+      if (outcome === this.open.constant('IN_FORCE')) return
+      if (outcome === this.open.constant('GIVEN_UP')) {
+        core.giveUp()
+        throw new StoreError('CONTENTION', 'keys could not be carried over to another policy; nothing has changed')
+      }
+    }
+  }
+
+  private proposed(nowUs: number): number {
+    const { open } = this
+    // Areas are counted out of the policy in force now, and of no other with the same ones.
+    const seenEpoch = open.field(open.core.policyBlock(), 'BLOCK_EPOCH')
+    const { numbers, areas, before } = this.placed()
+    const block = open.core.propose()
+    for (const [name, key] of Object.entries(FIELDS)) open.setField(block, name, numbers[key])
+    open.setField(block, 'BLOCK_FORM', open.constant(numbers.form))
+    open.setField(block, 'BLOCK_COMPANIONS', areas.current.address)
+    describe(open.description(block), this.policy, areas)
+    return open.core.update(block, nowUs, before === undefined ? 0 : seenEpoch)
+  }
+
+  /** The policy's numbers, and where its companions are: with those before it, unless they need more room or are written in another way. */
+  private placed(): Placed & { readonly before: Placed | undefined } {
+    const before = placedIn(this.open, this.open.core.policyBlock())
+    const numbers = numbersOf(this.policy, before?.numbers)
+    if (before === undefined) return { numbers, areas: firstAreas(this.open, numbers.stride), before }
+    if (numbers.stride === 0 || isLaidOutAlike(numbers, before.numbers)) return { numbers, areas: before.areas, before }
+    return { numbers, areas: this.areas.moved(before.areas, numbers.stride, before.numbers.stride > 0), before }
+  }
+}
+
+/** A policy's numbers, and where its companions are. */
+interface Placed {
+  readonly numbers: PolicyNumbers
+  readonly areas: Areas
+}
+
+/** Undefined when no policy was ever written there. */
+export function placedIn(open: OpenCore, block: number): Placed | undefined {
+  if (open.field(block, 'BLOCK_CAPACITY') === 0) return undefined
+  const view = open.description(block)
+  const areas = {
+    current: { address: open.field(block, 'BLOCK_COMPANIONS'), bytes: view.getFloat64(AREA_BYTES, true) },
+    spare: { address: view.getFloat64(SPARE_ADDRESS, true), bytes: view.getFloat64(SPARE_BYTES, true) },
+  }
+  return { numbers: numbersIn(open, block), areas }
+}
+
+function isLaidOutAlike(one: PolicyNumbers, other: PolicyNumbers): boolean {
+  return one.stride === other.stride && one.countBits === other.countBits && (one.form !== 'LOG' || one.tickUs === other.tickUs)
+}
+
+/** The policy in force, as this thread's core last saw it; undefined when its block was written anew meanwhile. */
+export function publishedPolicy(open: OpenCore): Policy | undefined {
+  const policy = described(open.description(open.core.policyBlock()))
+  return open.core.isWhole() ? checkedPolicy(policy) : undefined
+}
+
+/** The calendar of the policy in a block. Of one that is being written anew it may be any: what is counted by it then goes nowhere. */
+export function calendarIn(open: OpenCore, block: number): Calendar {
+  const { calendar } = described(open.description(block))
+  try {
+    return calendar === undefined ? UTC_DAY : calendarOf(calendar.unit, calendar.timeZone)
+  } catch {
+    return UTC_DAY
+  }
+}
+
+function numbersIn(open: OpenCore, block: number): PolicyNumbers {
+  const numbers = Object.fromEntries(Object.entries(FIELDS).map(([name, key]) => [key, open.field(block, name)]))
+  return { ...(numbers as unknown as PolicyNumbers), form: formIn(open, block) }
+}
+
+function formIn(open: OpenCore, block: number): Form {
+  const form = open.field(block, 'BLOCK_FORM')
+  return FORMS.find((name) => open.constant(name) === form) ?? 'ARRIVAL'
+}
+
+function describe(view: DataView, policy: Policy, { current, spare }: Areas): void {
+  const { algorithm, limit, windowMs, burst, name, calendar, counters, slotBytes = 8 } = policy
+  view.setFloat64(LIMIT, limit, true)
+  view.setFloat64(WINDOW_MS, windowMs, true)
+  view.setFloat64(BURST, burst, true)
+  view.setFloat64(AREA_BYTES, current.bytes, true)
+  view.setFloat64(SPARE_ADDRESS, spare.address, true)
+  view.setFloat64(SPARE_BYTES, spare.bytes, true)
+  view.setUint8(ALGORITHM, ALGORITHMS.indexOf(algorithm))
+  view.setUint8(COUNTERS, counters === 'compact' ? 1 : 0)
+  view.setUint8(SLOT_BYTES, slotBytes)
+  view.setUint8(CALENDAR_UNIT, calendar === undefined ? 0 : 1 + CALENDAR_UNITS.indexOf(calendar.unit))
+  writeText(view, writeText(view, TEXT, name), calendar?.timeZone ?? '')
+}
+
+function described(view: DataView): Partial<Policy> {
+  const [name, end] = readText(view, TEXT)
+  const algorithm = ALGORITHMS[view.getUint8(ALGORITHM)]
+  const unit = CALENDAR_UNITS[view.getUint8(CALENDAR_UNIT) - 1]
+  return {
+    ...(algorithm === undefined ? {} : { algorithm }),
+    limit: view.getFloat64(LIMIT, true),
+    windowMs: view.getFloat64(WINDOW_MS, true),
+    burst: view.getFloat64(BURST, true),
+    name,
+    ...(unit === undefined ? {} : { calendar: { unit, timeZone: readText(view, end)[0] } }),
+    ...(view.getUint8(COUNTERS) === 1 ? { counters: 'compact' } : {}),
+    ...(algorithm === 'sliding-log' ? { slotBytes: view.getUint8(SLOT_BYTES) === 4 ? 4 : 8 } : {}),
+  }
+}
+
+/** One byte of length, then the characters, all ASCII. Returns the place behind. */
+function writeText(view: DataView, at: number, text: string): number {
+  view.setUint8(at, text.length)
+  for (let i = 0; i < text.length; i++) view.setUint8(at + 1 + i, text.charCodeAt(i))
+  return at + 1 + text.length
+}
+
+function readText(view: DataView, at: number): [string, number] {
+  const length = view.getUint8(at)
+  const letters = Array.from({ length }, (_, i) => view.getUint8(at + 1 + i))
+  return [String.fromCharCode(...letters), at + 1 + length]
+}

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLimiter, type Limiter, manualClock, restoreLimiter, slidingLog } from '../index.js'
+import { openedSnapshot, sealedSnapshot } from './snapshot.js'
+
+const START_MS = 1_789_000_000_000
+
+test('a description that is not one of a limiter is refused', () => {
+  const limiter = createLimiter(slidingLog({ limit: 10, window: '1s' }), { clock: manualClock(START_MS), maxKeys: 30 })
+  limiter.take('k')
+  const { description, contents } = openedSnapshot(limiter.snapshot())
+  const restore = (wrong: object): Limiter => restoreLimiter(sealedSnapshot({ ...description, ...wrong }, [contents]))
+  assert.equal(restore({}).policy.name, limiter.policy.name)
+  const [section] = description.sections as [{ address: number; algorithm: string }]
+  const wrongs: readonly object[] = [
+    { bytes: 65_536 },
+    { bytes: 2 ** 33 },
+    { bytes: -65_536 },
+    { bytes: '458752' },
+    { secret: [1] },
+    { secret: [1, 'two'] },
+    { options: null },
+    { options: { denyWhenFull: false, maxKeys: 0 } },
+    { sections: [] },
+    { sections: null },
+    { sections: [null] },
+    { sections: [section, { ...section, address: 512 }] },
+    { sections: [{ ...section, address: 512 }] },
+    { sections: [{ ...section, address: 1 }] },
+    { sections: [{ ...section, algorithm: 'token-bucket' }] },
+    { sections: [{ ...section, algorithm: 'constructor' }] },
+    { allOf: 'two', sections: [section, { ...section, address: 512 }] },
+    { allOf: '' },
+    { allOf: 7 },
+  ]
+  for (const wrong of wrongs) assert.throws(() => restore(wrong), { name: 'PolicyError', code: 'SNAPSHOT_INVALID' }, JSON.stringify(wrong))
+  for (const cut of [8, 16, contents.length - 3]) {
+    const cutOff = sealedSnapshot(description, [contents.subarray(0, cut)])
+    assert.throws(() => restoreLimiter(cutOff), { name: 'PolicyError', code: 'SNAPSHOT_INVALID' }, `${cut} bytes`)
+  }
+})

@@ -1,0 +1,73 @@
+import type { CoreHost } from './core.js'
+import { ENTRIES_PER_LINE } from './core-memory.js'
+import { OpenCore } from './open-core.js'
+import type { Algorithm, Policy } from '../policy/policy.js'
+import { placedIn, publishedPolicy } from './policy-block.js'
+import { numbersOf } from '../policy/policy-numbers.js'
+import { type SectionOptions, SectionWords } from './section-words.js'
+import { invalidSnapshot } from './snapshot.js'
+
+const DEAF: CoreHost = { policyChanged() {}, calendarWindowStart: () => 0, calendarWindowEnd: () => 0 }
+
+/** What a snapshot says of a section. */
+interface DescribedSection {
+  readonly address: number
+  /** Where it has to be over. */
+  readonly end: number
+  readonly algorithm: Algorithm
+  readonly options: SectionOptions
+}
+
+/**
+ * Looks over one section of a memory that was restored and that nobody uses yet: its table, the policy in force and what that needs have to
+ * lie within the memory. What stands in the keys is the checksum's affair. What only running threads know begins afresh.
+ *
+ * @throws {PolicyError} `SNAPSHOT_INVALID`
+ */
+export function checkSection(memory: WebAssembly.Memory, { address, end, algorithm, options }: DescribedSection): void {
+  const open = new OpenCore(memory, address, DEAF)
+  const layout = new SectionWords(open)
+  const tableEnd = layout.at('DESCRIPTORS') < end && open.lines > 0 ? layout.tableEnd(open.lines) : Number.POSITIVE_INFINITY
+  if (tableEnd > end) throw invalidSnapshot('has no table')
+  const block = blockInForce(open, layout)
+  forgetThreads(memory, layout, block)
+  layout.noteMaxKeys(options.maxKeys)
+  const policy = policyIn(open)
+  const placed = placedIn(open, block)
+  if (policy?.algorithm !== algorithm || placed === undefined || numbersOf(policy).form !== placed.numbers.form) {
+    throw invalidSnapshot('has no policy in force')
+  }
+  const { current, spare } = placed.areas
+  const isRoom = current.bytes >= open.lines * ENTRIES_PER_LINE * placed.numbers.stride
+  const isPlaced = [current, spare].every(
+    ({ address: at, bytes }) => bytes === 0 || (at >= tableEnd && at + bytes <= memory.buffer.byteLength),
+  )
+  if (!isRoom || !isPlaced) throw invalidSnapshot('has keys without what belongs to them')
+}
+
+/** The block of the policy in force, which says itself that it is the one. */
+function blockInForce(open: OpenCore, layout: SectionWords): number {
+  const halves = new Uint32Array(open.memory.buffer)
+  const ticket = halves[layout.at('EPOCH') / 4] as number
+  const block = layout.blockOf(ticket)
+  if (open.epoch() < 1 || halves[block / 4] !== ticket) throw invalidSnapshot('has no policy in force')
+  return block
+}
+
+function forgetThreads(memory: WebAssembly.Memory, layout: SectionWords, block: number): void {
+  const words = new BigUint64Array(memory.buffer)
+  const clear = (from: number, to: number): unknown => words.fill(0n, from / 8, to / 8)
+  clear(layout.at('RELEASED'), block)
+  clear(block + layout.blockBytes, layout.at('GATES'))
+  clear(layout.at('DESCRIPTORS'), layout.at('TABLE'))
+}
+
+function policyIn(open: OpenCore): Policy | undefined {
+  try {
+    open.core.attach(open.section)
+    return publishedPolicy(open)
+  } catch {
+    // A field that no policy has; or a zero by which the core would divide.
+    return undefined
+  }
+}

@@ -1,0 +1,38 @@
+import { checkedPolicy } from './checked-policy.js'
+import { PolicyError } from '../errors.js'
+import type { AllOfPolicy, Policy } from './policy.js'
+import { checkedName, checkOptions } from './policy-options.js'
+
+export const MOST_POLICIES = 8
+
+/**
+ * Several policies as one: a request passes when all of them let it pass, and is charged to all of them or to none. They may be
+ * asked about one key or about one key each, as for a user, his team and the whole service.
+ *
+ * @param policies 1 to 8 of them.
+ * @throws {PolicyError} `POLICY_INVALID`, also for one `allOf` within another.
+ * @example
+ * const limiter = createLimiter(allOf([tokenBucket({ limit: 10, window: '1s' }), fixedWindow({ limit: 1000, window: 'day' })]))
+ */
+export function allOf<const Parts extends readonly Policy[]>(
+  policies: Parts,
+  options: { readonly name?: string } = {},
+): AllOfPolicy<Parts> {
+  checkOptions(options, ['name'], '{ name: "api" }')
+  if (!Array.isArray(policies) || policies.length < 1 || policies.length > MOST_POLICIES) {
+    throw new PolicyError('POLICY_INVALID', 'policies', policies, `must be an array of 1 to ${MOST_POLICIES} policies`)
+  }
+  const parts = policies.map((policy, i) => checkedPolicy(policy, `policies[${i}]`))
+  if (parts.some(({ algorithm }) => algorithm === 'all-of')) {
+    throw new PolicyError('POLICY_INVALID', 'policies', policies, 'must not hold another allOf: name all policies in one')
+  }
+  const name = checkedName(options.name, `all-of-${parts.length}`)
+  return Object.freeze({
+    algorithm: 'all-of',
+    name,
+    limit: Math.min(...parts.map(({ limit }) => limit)),
+    windowMs: Math.max(...parts.map(({ windowMs }) => windowMs)),
+    burst: Math.min(...parts.map(({ burst }) => burst)),
+    policies: Object.freeze(parts) as readonly Policy[] as Parts,
+  })
+}

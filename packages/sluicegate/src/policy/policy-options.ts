@@ -1,0 +1,67 @@
+import { type Duration, formatMs, toMs } from './duration.js'
+import { PolicyError } from '../errors.js'
+import type { Algorithm } from './policy.js'
+
+// What the functions that make policies check alike.
+
+const MAX_NAME_LENGTH = 120
+const MIN_WINDOW_MS = 1
+export const MAX_WINDOW_MS = 366 * 86_400_000
+const CALENDAR = "; only fixedWindow() also takes 'day', 'week', 'month', 'year'"
+const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
+
+/** @throws {PolicyError} `POLICY_INVALID` or `OPTION_UNKNOWN` */
+export function checkOptions(options: unknown, known: readonly string[], example: string): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new PolicyError('POLICY_INVALID', 'options', options, `must be an object such as ${example}`)
+  }
+  for (const option of Object.keys(options)) {
+    if (!known.includes(option))
+      throw new PolicyError('OPTION_UNKNOWN', option, (options as never)[option], `is not one of ${known.join(', ')}`)
+  }
+}
+
+/** @throws {PolicyError} `LIMIT_INVALID` or `BURST_INVALID` */
+export function checkedTokenCount(option: 'limit' | 'burst', value: unknown, most: number, isPerWindow = option === 'limit'): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most) return value
+  // Neither a burst nor those in flight are per window.
+  const fraction = isPerWindow && typeof value === 'number' && value > 0 && value < most
+  const mend = fraction
+    ? 'must be a whole number: widen the window instead, 0.35 a second is 7 per 20s'
+    : `must be an integer from 1 to ${most}`
+  throw new PolicyError(option === 'limit' ? 'LIMIT_INVALID' : 'BURST_INVALID', option, value, mend)
+}
+
+/**
+ * The window in milliseconds.
+ *
+ * @throws {PolicyError} `WINDOW_INVALID`
+ */
+export function checkedWindowMs(window: Duration, option = 'window'): number {
+  const windowMs = toMs(window, option, 'WINDOW_INVALID', option === 'window' ? CALENDAR : '')
+  const us = Math.round(windowMs * 1000)
+  if (windowMs < MIN_WINDOW_MS || windowMs > MAX_WINDOW_MS || !isNearly(windowMs * 1000, us)) {
+    throw new PolicyError('WINDOW_INVALID', option, window, 'must be from 1 ms to 366 days, in whole microseconds')
+  }
+  return us / 1000
+}
+
+/**
+ * The name, or the default one.
+ *
+ * @throws {PolicyError} `NAME_INVALID`
+ */
+export function checkedName(name: unknown, otherwise: string): string {
+  const given = name ?? otherwise
+  if (typeof given === 'string' && given.length <= MAX_NAME_LENGTH && PRINTABLE_ASCII.test(given)) return given
+  throw new PolicyError('NAME_INVALID', 'name', name, `must be 1 to ${MAX_NAME_LENGTH} printable ASCII characters`)
+}
+
+export function defaultName(algorithm: Algorithm, limit: number, windowMs: number): string {
+  return `${algorithm}-${limit}-${formatMs(windowMs)}`
+}
+
+/** Equal up to what doubles lose on the way: 17417771096.719 ms is whole microseconds, though its product is not. */
+function isNearly(a: number, b: number): boolean {
+  return Math.abs(a - b) <= b * 2 ** -50
+}

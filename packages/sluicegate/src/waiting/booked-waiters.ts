@@ -1,0 +1,141 @@
+import type { Alarm, Alert } from './alarm.js'
+import type { Booking, BookingDesk } from './booking.js'
+import { Chain, type Place } from './chain.js'
+import type { Decision } from '../decision.js'
+import { nameOf } from '../key-name.js'
+import type { Waiter } from './waiter.js'
+
+/** Those who wait for the time that they are booked for. */
+export class BookedWaiters<Answer extends Decision> {
+  private readonly desk: BookingDesk<Answer>
+  private readonly alarm: Alarm
+  /** The runs of each key, in the order of arrival. */
+  private readonly lines = new Map<string, Chain<Run<Answer>>>()
+
+  constructor(desk: BookingDesk<Answer>, alarm: Alarm) {
+    this.desk = desk
+    this.alarm = alarm
+  }
+
+  /** Answers the waiter when its time has come: at once, or by the alarm. */
+  add(waiter: Waiter<Answer>, booking: Booking<Answer>): void {
+    const name = nameOf(booking.key)
+    const line = this.lines.get(name)
+    const last = line?.last
+    if (last?.item.takesIn(waiter, booking)) last.item.add(waiter, booking)
+    else if (booking.atUs <= booking.bookedUs) waiter.resolve(booking.decision)
+    else this.newRun(name, line ?? this.newLine(name), booking.cost).add(waiter, booking)
+  }
+
+  /** Rejects all, and gives back what they hold, the latest booking first: nothing but the latest may come back in full. */
+  close(reason: unknown): void {
+    for (const line of [...this.lines.values()]) {
+      for (const run of [...line].reverse()) run.close(reason)
+    }
+  }
+
+  private newLine(name: string): Chain<Run<Answer>> {
+    const line = new Chain<Run<Answer>>()
+    this.lines.set(name, line)
+    return line
+  }
+
+  private newRun(name: string, line: Chain<Run<Answer>>, cost: number): Run<Answer> {
+    const onEmpty = (): void => {
+      line.remove(place)
+      if (line.first === undefined) this.lines.delete(name)
+    }
+    const run = new Run<Answer>(this.desk, this.alarm, cost, onEmpty)
+    const place = line.add(run)
+    return run
+  }
+}
+
+/**
+ * Waiters of one key and one cost who came one after another. What they booked is theirs together: the first of them gets the soonest
+ * booking. So when one gives up, those behind it move up, and what goes back is the latest booking, of which most comes back.
+ */
+class Run<Answer extends Decision> implements Alert {
+  dueUs = Number.POSITIVE_INFINITY
+  order = 0
+  place = -1
+  private readonly waiters = new Chain<Waiter<Answer>>()
+  /** As many as waiters, soonest first. */
+  private readonly bookings = new Chain<Booking<Answer>>()
+  private readonly desk: BookingDesk<Answer>
+  private readonly alarm: Alarm
+  private readonly cost: number
+  private readonly onEmpty: () => void
+  private isGone = false
+
+  constructor(desk: BookingDesk<Answer>, alarm: Alarm, cost: number, onEmpty: () => void) {
+    this.desk = desk
+    this.alarm = alarm
+    this.cost = cost
+    this.onEmpty = onEmpty
+  }
+
+  /** Not when the newcomer's booking is sooner, as after a refund, and it would not wait for the latest that is then its own. */
+  takesIn(waiter: Waiter<Answer>, { cost, atUs }: Booking<Answer>): boolean {
+    const latestUs = this.bookings.last?.item.atUs ?? atUs
+    return cost === this.cost && (latestUs <= atUs || latestUs <= waiter.deadlineUs)
+  }
+
+  add(waiter: Waiter<Answer>, booking: Booking<Answer>): void {
+    const place = this.waiters.add(waiter)
+    waiter.stay(() => this.giveUp(place))
+    let before = this.bookings.last
+    while (before !== undefined && before.item.atUs > booking.atUs) before = before.before
+    this.bookings.insert(booking, before)
+    this.ring(booking.bookedUs)
+  }
+
+  ring(nowUs: number): void {
+    for (let { first } = this.bookings; first !== undefined && first.item.atUs <= nowUs; { first } = this.bookings) {
+      this.bookings.remove(first)
+      this.answer(first.item)
+    }
+    this.setAlert()
+  }
+
+  close(reason: unknown): void {
+    for (const waiter of this.waiters) waiter.reject(reason)
+  }
+
+  private answer(booking: Booking<Answer>): void {
+    const place = this.waiters.first as Place<Waiter<Answer>>
+    const waiter = place.item
+    this.waiters.remove(place)
+    waiter.called()
+    try {
+      const answer = this.desk.answer(booking)
+      if (!answer.allowed) this.desk.giveBack(booking, this.cost)
+      waiter.resolve(answer)
+    } catch (error) {
+      waiter.reject(error)
+    }
+  }
+
+  private giveUp(place: Place<Waiter<Answer>>): void {
+    const latest = this.bookings.last as Place<Booking<Answer>>
+    this.waiters.remove(place)
+    this.bookings.remove(latest)
+    this.setAlert()
+    try {
+      this.desk.giveBack(latest.item, this.cost)
+    } catch {
+      // The store could not: it stays charged, and wears off. The caller hears of its own abort.
+    }
+  }
+
+  private setAlert(): void {
+    const { first } = this.bookings
+    if (first === undefined) {
+      this.alarm.clear(this)
+      if (!this.isGone) this.onEmpty()
+      this.isGone = true
+    } else if (first.item.atUs !== this.dueUs || this.place < 0) {
+      this.alarm.set(this, first.item.atUs, this.waiters.first?.item.order ?? 0)
+    }
+  }
+}

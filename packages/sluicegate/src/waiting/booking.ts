@@ -1,0 +1,36 @@
+import type { Decision } from '../decision.js'
+import type { Key } from '../limiter.js'
+
+/** Tokens charged now, to be spent at `atUs`; or why none were. */
+export interface Booking<Answer extends Decision = Decision> {
+  readonly key: Key
+  readonly cost: number
+  /** Whether they were charged. */
+  readonly allowed: boolean
+  /** The clock's reading at which it was asked for, microseconds since the Unix epoch. */
+  readonly bookedUs: number
+  /** When they may be spent, `bookedUs` or later; not allowed: when they could have been as far as is known, `Infinity` for never. */
+  readonly atUs: number
+  /** Not allowed: it may pass before `atUs`, because others may give back what they hold. */
+  readonly maybeSooner: boolean
+  /** Allowed: the answer of a take that passed, with what is left right after. Not allowed: that of a denied take of the same cost. */
+  readonly decision: Answer
+}
+
+/**
+ * What waiting and reserving need of a limiter. Each call is one atomic step in the limiter's store, read on the limiter's clock.
+ * Misuse throws `PolicyError`, an outage or a closed limiter `StoreError`; then nothing was charged.
+ */
+export interface BookingDesk<Answer extends Decision = Decision> {
+  /**
+   * Charges `cost` at the earliest time at which it conforms, if that is within `mostMs` from now. What cannot be booked ahead
+   * (`concurrency`, `allOf`, a blocked key) is charged only when it passes now.
+   */
+  book(key: Key, cost: number, mostMs: number): Booking<Answer>
+  /** The answer for a booking whose time has come: what a take that passed now would say; a denial when the key was blocked meanwhile. */
+  answer(booking: Booking<Answer>): Answer
+  /** Gives `tokens` of a booking back, as much as is safe (docs/guide.md says how much). Answers as `peek` would. */
+  giveBack(booking: Booking<Answer>, tokens: number): Decision
+  /** A denial, as of a take that may not overtake those who wait: `retryAfterMs` is at least 1, `Infinity` when it can never pass. */
+  refuse(key: Key, cost: number): Answer
+}

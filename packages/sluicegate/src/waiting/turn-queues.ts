@@ -1,0 +1,198 @@
+import type { Alarm, Alert } from './alarm.js'
+import type { BookedWaiters } from './booked-waiters.js'
+import type { BookingDesk } from './booking.js'
+import { Chain } from './chain.js'
+import type { Decision } from '../decision.js'
+import { nameOf, partsOf } from '../key-name.js'
+import type { Key } from '../limiter.js'
+import type { Waiter } from './waiter.js'
+
+/** What turns need: the desk, the alarm, where a waiter goes that could book, and word of when the number that queue changes. */
+export interface TurnQueuesParts<Answer extends Decision> {
+  readonly desk: BookingDesk<Answer>
+  readonly alarm: Alarm
+  readonly booked: BookedWaiters<Answer>
+  readonly onSize: (size: number) => void
+  /** A count that moves whenever something comes back that `key` may gain by, in any thread; without it nobody knows. */
+  readonly countOf?: ((key: Key) => () => number) | undefined
+}
+
+/**
+ * Those who hold nothing yet, because their key cannot be booked ahead. One queue a key; its first asks again when something was
+ * released and when the clock has reached what its last denial said.
+ */
+export class TurnQueues<Answer extends Decision> {
+  private readonly parts: TurnQueuesParts<Answer>
+  private readonly queues = new Map<string, Queue<Answer>>()
+  /** The queues that may gain when a single key of theirs is released. */
+  private readonly byPart = new Map<string, Set<Queue<Answer>>>()
+  private size = 0
+
+  constructor(parts: TurnQueuesParts<Answer>) {
+    this.parts = parts
+  }
+
+  has(key: Key): boolean {
+    return this.queues.has(nameOf(key))
+  }
+
+  /** Queues a waiter, to ask at `nextUs` if it is the first. */
+  add(waiter: Waiter<Answer>, nextUs: number): void {
+    const { key } = waiter.request
+    const queue = this.queues.get(nameOf(key)) ?? this.newQueue(key)
+    let isQueued = true
+    const isFirst = queue.waiters.first === undefined
+    const place = queue.waiters.add(waiter)
+    const { alarm } = this.parts
+    const deadline = new Deadline(() => {
+      if (queue.waiters.first === place) this.ask(queue)
+      if (isQueued) waiter.deny(this.parts.desk)
+    })
+    if (waiter.deadlineUs < Number.POSITIVE_INFINITY) alarm.set(deadline, waiter.deadlineUs, waiter.order)
+    waiter.stay(() => {
+      const wasFirst = queue.waiters.first === place
+      isQueued = false
+      queue.waiters.remove(place)
+      alarm.clear(deadline)
+      this.resize(-1)
+      if (queue.waiters.first === undefined) this.drop(queue)
+      else if (wasFirst) queue.soon()
+    })
+    if (isFirst) alarm.set(queue, nextUs, waiter.order)
+    // Last: who watches for releases from now on lets all ask once.
+    this.resize(1)
+  }
+
+  /** Something that counts for `key` was released: all that may gain by it ask again, the longest waiting first. */
+  released(key: Key): void {
+    const gaining = new Set<Queue<Answer>>()
+    for (const part of partsOf(key)) for (const queue of this.byPart.get(part) ?? []) gaining.add(queue)
+    askAll(gaining)
+  }
+
+  /** Something was released, by whomever: all ask again who may gain by it and have not asked since. */
+  releasedAny(): void {
+    const gaining: Queue<Answer>[] = []
+    for (const queue of this.queues.values()) if (queue.mayGain()) gaining.push(queue)
+    askAll(gaining)
+  }
+
+  close(reason: unknown): void {
+    for (const queue of [...this.queues.values()]) for (const waiter of queue.waiters) waiter.reject(reason)
+  }
+
+  private newQueue(key: Key): Queue<Answer> {
+    const queue = new Queue<Answer>(key, (queue) => this.ask(queue), this.parts.countOf?.(key))
+    this.queues.set(nameOf(key), queue)
+    for (const part of partsOf(key)) {
+      const others = this.byPart.get(part)
+      if (others === undefined) this.byPart.set(part, new Set([queue]))
+      else others.add(queue)
+    }
+    return queue
+  }
+
+  private drop(queue: Queue<Answer>): void {
+    this.parts.alarm.clear(queue)
+    this.queues.delete(nameOf(queue.key))
+    for (const part of partsOf(queue.key)) {
+      const others = this.byPart.get(part)
+      others?.delete(queue)
+      if (others?.size === 0) this.byPart.delete(part)
+    }
+  }
+
+  private resize(by: number): void {
+    this.size += by
+    this.parts.onSize(this.size)
+  }
+
+  /** Lets one after another ask, until one has to wait on. */
+  private ask(queue: Queue<Answer>): void {
+    const { desk, alarm, booked } = this.parts
+    queue.isAsking = true
+    for (let { first } = queue.waiters; first !== undefined; { first } = queue.waiters) {
+      const waiter = first.item
+      const { key, cost } = waiter.request
+      queue.look()
+      try {
+        const booking = desk.book(key, cost, alarm.leftMs(waiter.deadlineUs))
+        if (queue.waiters.first !== first) {
+          // Someone who heard of this call ended this wait, or let it pass, within it.
+          if (booking.allowed) desk.giveBack(booking, cost)
+        } else if (booking.allowed) {
+          waiter.leave()
+          booked.add(waiter, booking)
+        } else if (waiter.isDeniedBy(booking)) {
+          waiter.resolve(booking.decision)
+        } else {
+          alarm.set(queue, Math.max(booking.atUs, booking.bookedUs + 1), waiter.order)
+          break
+        }
+      } catch (error) {
+        waiter.reject(error)
+      }
+    }
+    queue.isAsking = false
+  }
+}
+
+/** Those who wait for one key, in the order of arrival. */
+class Queue<Answer extends Decision> implements Alert {
+  dueUs = Number.POSITIVE_INFINITY
+  order = 0
+  place = -1
+  readonly key: Key
+  readonly waiters = new Chain<Waiter<Answer>>()
+  private readonly ask: (queue: Queue<Answer>) => void
+  isAsking = false
+  private isSoon = false
+  private readonly countNow: (() => number) | undefined
+  /** What the count was when it asked last. */
+  private seen: number | undefined
+
+  constructor(key: Key, ask: (queue: Queue<Answer>) => void, countNow: (() => number) | undefined) {
+    this.key = key
+    this.ask = ask
+    this.countNow = countNow
+  }
+
+  /** To be called before it asks: what was released by now is there by then. */
+  look(): void {
+    this.seen = this.countNow?.()
+  }
+
+  mayGain(): boolean {
+    return this.seen === undefined || this.seen !== this.countNow?.()
+  }
+
+  ring(): void {
+    this.ask(this)
+  }
+
+  /** Asks once the code at hand is done: of a thousand who leave together none asks but the first that stays. */
+  soon(): void {
+    if (this.isSoon || this.isAsking) return
+    this.isSoon = true
+    queueMicrotask(() => {
+      this.isSoon = false
+      this.ask(this)
+    })
+  }
+}
+
+class Deadline implements Alert {
+  dueUs = Number.POSITIVE_INFINITY
+  order = 0
+  place = -1
+  readonly ring: () => void
+
+  constructor(ring: () => void) {
+    this.ring = ring
+  }
+}
+
+function askAll<Answer extends Decision>(queues: Iterable<Queue<Answer>>): void {
+  const orderOf = ({ waiters }: Queue<Answer>): number => waiters.first?.item.order ?? 0
+  for (const queue of [...queues].sort((a, b) => orderOf(a) - orderOf(b))) queue.ring()
+}

@@ -1,0 +1,77 @@
+import type { Booking, BookingDesk } from './booking.js'
+import type { Decision } from '../decision.js'
+import type { WaitRequest } from '../wait-request.js'
+
+/** One caller of `wait`, until its promise settles. */
+export class Waiter<Answer extends Decision> {
+  readonly request: WaitRequest
+  /** Its place in the order of arrival, over all keys. */
+  readonly order: number
+  /** The reading from which on it waits no longer. */
+  readonly deadlineUs: number
+  /** Called once, when it is answered or gives up. */
+  onEnd: (() => void) | undefined
+  isOver = false
+  private readonly onAnswer: (answer: Answer) => void
+  private readonly onError: (reason: unknown) => void
+  private quit: (() => void) | undefined
+
+  constructor(
+    request: WaitRequest,
+    place: { readonly order: number; readonly deadlineUs: number },
+    settle: { readonly resolve: (answer: Answer) => void; readonly reject: (reason: unknown) => void },
+  ) {
+    this.request = request
+    this.order = place.order
+    this.deadlineUs = place.deadlineUs
+    this.onAnswer = settle.resolve
+    this.onError = settle.reject
+  }
+
+  /** From now on it waits where `quit` takes it out. */
+  stay(quit: () => void): void {
+    this.quit = quit
+  }
+
+  /** Takes it out of where it waits. */
+  leave(): void {
+    const { quit } = this
+    this.quit = undefined
+    quit?.()
+  }
+
+  /** It was called up, and is no longer where it waited. */
+  called(): void {
+    this.quit = undefined
+  }
+
+  resolve(answer: Answer): void {
+    if (this.end()) this.onAnswer(answer)
+  }
+
+  reject(reason: unknown): void {
+    if (this.end()) this.onError(reason)
+  }
+
+  /** Whether a denied booking is the last word. */
+  isDeniedBy({ atUs, bookedUs, maybeSooner }: Booking<Answer>): boolean {
+    return atUs === Number.POSITIVE_INFINITY || this.deadlineUs <= bookedUs || (atUs > this.deadlineUs && !maybeSooner)
+  }
+
+  /** Ends the wait with a denial. */
+  deny(desk: BookingDesk<Answer>): void {
+    try {
+      this.resolve(desk.refuse(this.request.key, this.request.cost))
+    } catch (error) {
+      this.reject(error)
+    }
+  }
+
+  private end(): boolean {
+    if (this.isOver) return false
+    this.isOver = true
+    this.leave()
+    this.onEnd?.()
+    return true
+  }
+}

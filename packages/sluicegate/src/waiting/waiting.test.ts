@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BookingBucket, settled, WaitLog } from 'sluicegate-testkit'
+import { manualClock, preciseClock } from '../clock.js'
+import type { Decision } from '../decision.js'
+import { Waiting } from './waiting.js'
+
+// Ten tokens, one a millisecond.
+const SPEC = { limit: 1000, windowMs: 1000, burst: 10 }
+
+function fixture({ maxWaiters = 100_000 } = {}) {
+  const clock = manualClock(1_790_000_000_000)
+  const bucket = new BookingBucket(SPEC, clock)
+  const waiting = new Waiting<Decision>({ desk: bucket, clock, maxWaiters })
+  return { clock, bucket, waiting, log: new WaitLog(waiting, clock) }
+}
+
+test('whoever finds the tokens there does not wait', async () => {
+  const { bucket, waiting } = fixture()
+  const twin = fixture().bucket
+  assert.deepEqual(await waiting.wait('k', { cost: 4 }), twin.take(4))
+  assert.equal(waiting.size, 0)
+  assert.equal(bucket.take(6).allowed, true)
+})
+
+test('those who wait pass at their time, in the order of arrival', async () => {
+  const { bucket, log } = fixture()
+  bucket.take(10)
+  for (const [name, cost] of [
+    ['a', 2],
+    ['b', 1],
+    ['c', 1],
+    ['d', 3],
+    ['e', 1],
+  ] as const)
+    void log.wait(name, { cost })
+  await log.pass(20)
+  assert.deepEqual(log.lines, ['a passed at 2', 'b passed at 3', 'c passed at 4', 'd passed at 7', 'e passed at 8'])
+})
+
+test('an answer that was waited for is that of a take at that moment', async () => {
+  const { bucket, clock, waiting } = fixture()
+  bucket.take(10)
+  const answer = waiting.wait('k', { cost: 3 })
+  clock.advance(3)
+  const twin = fixture().bucket
+  twin.take(7)
+  assert.deepEqual(await answer, twin.take(3))
+})
+
+test('a take does not overtake those who wait', async () => {
+  const { bucket, log } = fixture()
+  bucket.take(10)
+  for (const name of ['a', 'b', 'c']) void log.wait(name, { cost: 4 })
+  await log.pass(11)
+  assert.equal(bucket.take(1).allowed, false)
+  await log.pass(2)
+  assert.deepEqual(log.lines, ['a passed at 4', 'b passed at 8', 'c passed at 12'])
+  assert.equal(bucket.take(1).allowed, true)
+})
+
+test('waiters of several keys that fall due together pass in the order of arrival', async () => {
+  const clock = manualClock()
+  const buckets = new Map(['x', 'y', 'z'].map((key) => [key, new BookingBucket(SPEC, clock)]))
+  const of = (key: unknown): BookingBucket => buckets.get(key as string) as BookingBucket
+  const waiting = new Waiting<Decision>({
+    clock,
+    maxWaiters: 10,
+    desk: {
+      book: (key, cost, mostMs) => of(key).book(key, cost, mostMs),
+      answer: (booking) => of(booking.key).answer(booking),
+      giveBack: (booking, tokens) => of(booking.key).giveBack(booking, tokens),
+      refuse: (key, cost) => of(key).refuse(key as string, cost),
+    },
+  })
+  for (const bucket of buckets.values()) bucket.take(10)
+  const passed: string[] = []
+  for (const key of ['z', 'x', 'y', 'x', 'z', 'y']) void waiting.wait(key).then(() => passed.push(key))
+  clock.advance(10)
+  await settled()
+  assert.equal(passed.join(''), 'zxyxzy')
+})
+
+test('a step back of the clock delays those who wait by the step, and loses nobody', async () => {
+  const { bucket, clock, log } = fixture()
+  bucket.take(10)
+  void log.wait('a', { cost: 5 })
+  void log.wait('b', { cost: 5 })
+  await log.pass(4)
+  clock.advance(-100)
+  await log.pass(100)
+  assert.deepEqual(log.lines, [])
+  await log.pass(10)
+  assert.deepEqual(log.lines, ['a passed at 5', 'b passed at 10'])
+})
+
+test('who finds the key blocked waits for the end of the block, with all who come later behind', async () => {
+  const { bucket, waiting, log } = fixture()
+  bucket.blockedUntilUs = bucket.nowUs() + 50_000
+  await log.wait('impatient', { maxWaitMs: 49.999 })
+  void log.wait('a', { cost: 8 })
+  void log.wait('b', { cost: 5 })
+  void log.wait('c')
+  assert.deepEqual([waiting.queued, waiting.isQueued('k'), waiting.isQueued('other')], [3, true, false])
+  await log.pass(60)
+  assert.deepEqual(log.lines, ['impatient denied for 50 at 0', 'a passed at 50', 'b passed at 53', 'c passed at 54'])
+  assert.deepEqual([waiting.queued, waiting.isQueued('k'), waiting.size], [0, false, 0])
+})
+
+test('after a refund a newcomer of the same cost does not overtake: those who wait move up', async () => {
+  const { bucket, log } = fixture()
+  bucket.take(10)
+  void log.wait('a', { cost: 3 })
+  void log.wait('b', { cost: 3 })
+  bucket.refund(9)
+  void log.wait('c', { cost: 3 })
+  await settled()
+  assert.deepEqual(log.lines, ['a passed at 0'])
+  // One that cannot wait as long as the last has to takes what it booked itself.
+  void log.wait('d', { cost: 3, maxWaitMs: 5 })
+  await log.pass(10)
+  assert.deepEqual(log.lines, ['a passed at 0', 'b passed at 3', 'd passed at 3', 'c passed at 6'])
+})
+
+test('a pending wait keeps the process alive by one timer, and nothing else does', async () => {
+  const clock = preciseClock()
+  const bucket = new BookingBucket({ limit: 1, windowMs: 3_600_000, burst: 1 }, clock)
+  const waiting = new Waiting<Decision>({ desk: bucket, clock, maxWaiters: 1000 })
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const idle = timers()
+  await waiting.wait('k')
+  assert.equal(timers(), idle)
+  const controller = new AbortController()
+  const all = Array.from({ length: 1000 }, () => waiting.wait('k', { signal: controller.signal }))
+  assert.equal(timers(), idle + 1)
+  controller.abort('over')
+  const ends = await Promise.allSettled(all)
+  assert.equal(
+    ends.every(({ status }) => status === 'rejected'),
+    true,
+  )
+  assert.equal(timers(), idle)
+})
+
+test('with real timers nobody passes before its time, and all in order', async () => {
+  const clock = preciseClock()
+  const bucket = new BookingBucket({ limit: 1000, windowMs: 1000, burst: 1 }, clock)
+  const waiting = new Waiting<Decision>({ desk: bucket, clock, maxWaiters: 100 })
+  const early: unknown[] = []
+  const { answer } = bucket
+  bucket.answer = (booking) => {
+    if (clock.nowMs() * 1000 < booking.atUs - 0.5) early.push(booking)
+    return answer.call(bucket, booking)
+  }
+  const passed: number[] = []
+  await Promise.all(Array.from({ length: 20 }, (_, i) => waiting.wait('k').then(() => passed.push(i))))
+  assert.deepEqual([early, passed], [[], Array.from({ length: 20 }, (_, i) => i)])
+})

@@ -1,0 +1,152 @@
+import { AbortWatch } from './abort-watch.js'
+import { Alarm } from './alarm.js'
+import { BookedWaiters } from './booked-waiters.js'
+import type { BookingDesk } from './booking.js'
+import type { Clock } from '../clock.js'
+import type { Decision } from '../decision.js'
+import { StoreError } from '../errors.js'
+import type { Key, WaitOptions } from '../limiter.js'
+import { ReleaseWatch, type ReleaseWords } from './release-watch.js'
+import { TurnQueues } from './turn-queues.js'
+import { checkedWaitRequest } from '../wait-request.js'
+import { Waiter } from './waiter.js'
+
+/** What threads release, as {@link Waiting} needs to know it. */
+interface Releases {
+  /** A count that moves whenever something comes back that `key` may gain by. */
+  countOf(key: Key): () => number
+  /** Where releases are counted, in the limiter's memory. */
+  words(): readonly ReleaseWords[]
+}
+
+/** What {@link Waiting} is made of. */
+export interface WaitingParts<Answer extends Decision> {
+  readonly desk: BookingDesk<Answer>
+  /** The limiter's. */
+  readonly clock: Clock
+  /** How many may wait at once. */
+  readonly maxWaiters: number
+  /** To hear of what other threads release. */
+  readonly releases?: Releases
+}
+
+/**
+ * Those who wait, in one thread, first come first served for each key.
+ *
+ * A waiter books when it comes: its tokens are charged in the shared state for the time at which they are there, so nobody overtakes
+ * it, in no thread, and all that is left to do is to sleep until then. What cannot be booked ahead, a permit above all, is asked for
+ * again by the first of a queue.
+ *
+ * However many wait, there is one timer, for the soonest, and none when nobody waits. It keeps the process alive, as any pending
+ * sleep does.
+ */
+export class Waiting<Answer extends Decision> {
+  /** How many wait without a booking: while it is 0, nobody is overtaken. */
+  queued = 0
+  private readonly desk: BookingDesk<Answer>
+  private readonly maxWaiters: number
+  private readonly alarm: Alarm
+  private readonly booked: BookedWaiters<Answer>
+  private readonly turns: TurnQueues<Answer>
+  private readonly aborts = new AbortWatch()
+  private readonly releases: Releases | undefined
+  /** Made when somebody first stands in line, dropped on close: they know the limiter's memory. */
+  private watches: readonly ReleaseWatch[] | undefined
+  private waiters = 0
+  private arrivals = 0
+  private isClosed = false
+
+  constructor({ desk, clock, maxWaiters, releases }: WaitingParts<Answer>) {
+    this.desk = desk
+    this.maxWaiters = maxWaiters
+    this.alarm = new Alarm(clock, (error) => this.rejectAll(error))
+    this.booked = new BookedWaiters(desk, this.alarm)
+    const onSize = (size: number): void => {
+      this.queued = size
+      this.watch(size > 0)
+    }
+    this.turns = new TurnQueues({ desk, alarm: this.alarm, booked: this.booked, onSize, countOf: releases?.countOf })
+    this.releases = releases
+  }
+
+  /** How many wait. */
+  get size(): number {
+    return this.waiters
+  }
+
+  /** {@link Limiter.wait}. Misuse rejects too. */
+  wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const request = checkedWaitRequest(key, options)
+      if (this.isClosed) throw closed()
+      if (request.signal?.aborted) return reject(request.signal.reason)
+      const place = { order: this.arrivals++, deadlineUs: this.alarm.inUs(request.maxWaitMs) }
+      const waiter = new Waiter<Answer>(request, place, { resolve, reject })
+      this.enter(waiter)
+      if (!waiter.isOver) this.count(waiter)
+    })
+  }
+
+  /** Whether someone waits for `key` whom a take would overtake. */
+  isQueued(key: Key): boolean {
+    return this.queued > 0 && this.turns.has(key)
+  }
+
+  /** To be called when this thread released something that counts for `key`; without a key, for any. */
+  released(key?: Key): void {
+    if (key === undefined) this.turns.releasedAny()
+    else this.turns.released(key)
+  }
+
+  /** Rejects all who wait, and gives back what they hold: to be called while the desk still answers. */
+  close(): void {
+    this.isClosed = true
+    this.rejectAll(closed())
+    for (const watch of this.watches ?? []) watch.close()
+    this.watches = undefined
+  }
+
+  private rejectAll(reason: unknown): void {
+    this.booked.close(reason)
+    this.turns.close(reason)
+  }
+
+  private watch(isWanted: boolean): void {
+    if (isWanted) this.watches ??= this.releases?.words().map((words) => new ReleaseWatch(words, () => this.turns.releasedAny()))
+    for (const watch of this.watches ?? []) watch.want(isWanted)
+  }
+
+  private enter(waiter: Waiter<Answer>): void {
+    const { key, cost, maxWaitMs } = waiter.request
+    const isFull = this.waiters >= this.maxWaiters
+    if (this.turns.has(key)) {
+      const refusal = this.desk.refuse(key, cost)
+      const isFinal = isFull || maxWaitMs === 0 || refusal.retryAfterMs === Number.POSITIVE_INFINITY
+      if (isFinal) waiter.resolve(refusal)
+      else this.turns.add(waiter, 0)
+      return
+    }
+    const booking = this.desk.book(key, cost, isFull ? 0 : maxWaitMs)
+    if (booking.allowed) this.booked.add(waiter, booking)
+    else if (isFull || waiter.isDeniedBy(booking)) waiter.resolve(booking.decision)
+    else this.turns.add(waiter, booking.atUs)
+  }
+
+  private count(waiter: Waiter<Answer>): void {
+    const { signal } = waiter.request
+    const abort = (): void => waiter.reject(signal?.reason)
+    const unwatch = signal === undefined ? undefined : this.aborts.add(signal, abort)
+    this.waiters++
+    waiter.onEnd = () => {
+      this.waiters--
+      unwatch?.()
+    }
+    // By someone who heard of the booking while it was made.
+    if (signal?.aborted) abort()
+    else if (this.isClosed) waiter.reject(closed())
+  }
+}
+
+function closed(): StoreError {
+  return new StoreError('CLOSED', 'this limiter was closed')
+}
