@@ -24,7 +24,11 @@ const CROSSINGS: readonly (readonly [what: string, file: string, source: string]
   ['a limiter in the keys', 'packages/sluicegate/src/keys/address.ts', "import { createLimiter } from '../create-limiter.js'"],
   ['a limiter in a protocol', HTTP, "import { createLimiter } from 'sluicegate'"],
   ['a protocol in another', HTTP, "import { encode } from '../resp/encoder.js'"],
-  ['the inside of the library in the server', 'packages/server/src/engine.ts', "import { load } from '../../sluicegate/src/memory/core.js'"],
+  [
+    'the inside of the library in the server',
+    'packages/server/src/engine.ts',
+    "import { load } from '../../sluicegate/src/memory/core.js'",
+  ],
   ['a fleet in the limiter in memory', 'packages/sluicegate/src/memory/core.ts', "import { Breaker } from '../fleet/breaker.js'"],
   ['Redis in a lease', 'packages/sluicegate/src/lease/key-lease.ts', "import type { Store } from '../redis/store.js'"],
   ['a fleet in a lease', 'packages/sluicegate/src/lease/key-lease.ts', "import { Breaker } from '../fleet/breaker.js'"],

@@ -1,5 +1,5 @@
-import { type Duration, toMs } from './policy/duration.js'
 import { PolicyError } from './errors.js'
+import { type Duration, toMs } from './policy/duration.js'
 
 /** In UTF-16 units. */
 export const MAX_KEY_LENGTH = 1024

@@ -1,14 +1,14 @@
-import { checkedPolicy } from './policy/checked-policy.js'
 import { type Clock, preciseClock } from './clock.js'
-import { MOST_KEYS } from './memory/core-memory.js'
 import type { Decision } from './decision.js'
 import { PolicyError } from './errors.js'
-import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
 import { attachedLayers, layered, restoredLayers } from './layers/limiter-layers.js'
+import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
+import { MOST_KEYS } from './memory/core-memory.js'
 import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimiter } from './memory/memory-limiters.js'
-import type { AnswerOf } from './permit.js'
-import type { Policy } from './policy/policy.js'
 import type { Snapshot } from './memory/snapshot.js'
+import type { AnswerOf } from './permit.js'
+import { checkedPolicy } from './policy/checked-policy.js'
+import type { Policy } from './policy/policy.js'
 
 const MOST_HOT_KEYS = 10_000
 const DEFAULT_MAX_WAITERS = 10_000

@@ -1,18 +1,17 @@
-export { allOf } from './policy/all-of.js'
-export type { Calendar, CalendarUnit } from './policy/calendar.js'
 export { type Clock, coarseClock, type ManualClock, manualClock, preciseClock } from './clock.js'
-export { type ConcurrencyOptions, concurrency } from './policy/concurrency-policy.js'
 export { type AttachOptions, attachLimiter, createLimiter, type RestoreOptions, restoreLimiter } from './create-limiter.js'
 export type { Decision, DecisionSource } from './decision.js'
 export type { ContentionEvent, DenialEvent, EvictionEvent } from './diagnostics.js'
-export type { Duration } from './policy/duration.js'
 export { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from './errors.js'
 export type { HotKey, HotKeys } from './hot-keys.js'
 export type { BoundKey, Key, KeyList, Limiter, LimiterHandle, LimiterOptions, LimiterStats, WaitOptions } from './limiter.js'
 export type { AnswerOf, Permit } from './permit.js'
+export { allOf } from './policy/all-of.js'
+export type { Calendar, CalendarUnit } from './policy/calendar.js'
+export { type ConcurrencyOptions, concurrency } from './policy/concurrency-policy.js'
+export type { Duration } from './policy/duration.js'
 export type { Algorithm, AllOfPolicy, ConcurrencyPolicy, Policy } from './policy/policy.js'
 export { gcra, type RateOptions, tokenBucket } from './policy/rate-policy.js'
-export type { Reservation } from './reservation.js'
 export {
   type FixedWindowOptions,
   fixedWindow,
@@ -21,3 +20,4 @@ export {
   slidingLog,
   slidingWindow,
 } from './policy/window-policy.js'
+export type { Reservation } from './reservation.js'

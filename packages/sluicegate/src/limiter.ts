@@ -2,8 +2,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { Clock } from './clock.js'
 import type { Decision } from './decision.js'
-import type { Duration } from './policy/duration.js'
 import type { HotKeys } from './hot-keys.js'
+import type { Duration } from './policy/duration.js'
 import type { Policy } from './policy/policy.js'
 import type { Reservation } from './reservation.js'
 

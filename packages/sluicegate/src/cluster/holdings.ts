@@ -1,7 +1,7 @@
-import type { Booking } from '../waiting/booking.js'
 import { isPermit } from '../empty-permit.js'
 import type { Permit } from '../permit.js'
 import type { Policy } from '../policy/policy.js'
+import type { Booking } from '../waiting/booking.js'
 
 /** What one worker may hold by name at once. Beyond that nothing can be given back: it wears off, or ends by its time to live. */
 const MOST_HELD = 100_000

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { BookingDesk } from '../waiting/booking.js'
 import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, type Limiter, manualClock } from '../index.js'
+import type { BookingDesk } from '../waiting/booking.js'
 import { Lent } from './lent.js'
 
 const POLICY = fixedWindow({ limit: 100, window: '1h' })

@@ -1,5 +1,5 @@
-import type { Booking, BookingDesk } from '../waiting/booking.js'
 import type { Policy } from '../policy/policy.js'
+import type { Booking, BookingDesk } from '../waiting/booking.js'
 
 /** So many leases of one worker are remembered, for so long: beyond that nothing of them comes back. */
 const MOST_LENT = 10_000

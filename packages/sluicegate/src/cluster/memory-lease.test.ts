@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Admission, firstOver, Random, specOf } from 'sluicegate-testkit'
-import type { BookingDesk } from '../waiting/booking.js'
 import {
   createLimiter,
   fixedWindow,
@@ -17,6 +16,7 @@ import {
 import type { Grant } from '../lease/authority.js'
 import { Batch } from '../lease/batch.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
+import type { BookingDesk } from '../waiting/booking.js'
 import { grantIn, numbersOfLease } from './grant-numbers.js'
 import { leasedFrom, policyUnderLease } from './memory-lease.js'
 

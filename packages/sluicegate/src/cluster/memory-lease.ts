@@ -1,8 +1,8 @@
-import { allOf } from '../policy/all-of.js'
-import type { Booking, BookingDesk } from '../waiting/booking.js'
-import { minuteWindow } from '../policy/calendar.js'
 import type { Limiter } from '../limiter.js'
+import { allOf } from '../policy/all-of.js'
+import { minuteWindow } from '../policy/calendar.js'
 import type { Policy } from '../policy/policy.js'
+import type { Booking, BookingDesk } from '../waiting/booking.js'
 
 /** In so many bookings tokens are lent that conform later: of more tokens several are booked together, and come due together. */
 const MOST_LATER = 64

@@ -1,6 +1,6 @@
-import { Alarm, type Alert } from '../waiting/alarm.js'
 import type { Clock } from '../clock.js'
 import { StoreError } from '../errors.js'
+import { Alarm, type Alert } from '../waiting/alarm.js'
 import { type Receiver, receiveFromPrimary } from './inbox.js'
 import { ANSWER, ASK, MOST_AT_ONCE, type Request, TERMS } from './message.js'
 import type { ParentChannel } from './worker-process.js'

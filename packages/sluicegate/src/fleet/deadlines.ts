@@ -1,5 +1,5 @@
-import { Alarm, type Alert } from '../waiting/alarm.js'
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
+import { Alarm, type Alert } from '../waiting/alarm.js'
 
 /** A part of the time-out. A process that stands still for longer has lost too much of it to blame somebody else. */
 const STALL = 1 / 4

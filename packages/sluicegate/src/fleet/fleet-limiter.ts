@@ -1,7 +1,7 @@
 import type { Decision } from '../decision.js'
-import type { Duration } from '../policy/duration.js'
 import type { HotKeys } from '../hot-keys.js'
 import type { Key, WaitOptions } from '../limiter.js'
+import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import type { ShardLoads } from './shard-load.js'
 

@@ -1,6 +1,6 @@
 import type { Decision } from '../decision.js'
-import type { Duration } from '../policy/duration.js'
 import type { Key } from '../limiter.js'
+import type { Duration } from '../policy/duration.js'
 
 /** Tokens charged for a time to come, or why none were. */
 export interface Booked {

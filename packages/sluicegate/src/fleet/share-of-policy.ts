@@ -1,5 +1,5 @@
-import { checkedPolicy } from '../policy/checked-policy.js'
 import { PolicyError } from '../errors.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 
 /** A policy's window is no longer than that. */

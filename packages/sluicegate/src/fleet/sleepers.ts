@@ -1,6 +1,6 @@
+import type { Clock } from '../clock.js'
 import { AbortWatch } from '../waiting/abort-watch.js'
 import { Alarm, type Alert } from '../waiting/alarm.js'
-import type { Clock } from '../clock.js'
 
 interface Sleeper extends Alert {
   readonly wakeUp: () => void

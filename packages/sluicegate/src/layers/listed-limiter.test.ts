@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
-import { allOf, attachLimiter, createLimiter, type Decision, type Limiter, type LimiterOptions, manualClock, tokenBucket } from '../index.js'
+import {
+  allOf,
+  attachLimiter,
+  createLimiter,
+  type Decision,
+  type Limiter,
+  type LimiterOptions,
+  manualClock,
+  tokenBucket,
+} from '../index.js'
 
 const POLICY = tokenBucket({ limit: 10, window: '1s', burst: 20 })
 const COMMON = { limit: 10, resetAfterMs: 0, policy: POLICY.name, source: 'memory' } as const

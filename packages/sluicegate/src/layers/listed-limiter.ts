@@ -1,13 +1,13 @@
 import { blockUs, checkedCost, checkedTokens, checkKey } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import { denials } from '../diagnostics.js'
-import type { Duration } from '../policy/duration.js'
 import { emptyPermit, holdsPermits } from '../empty-permit.js'
 import { emptyReservation } from '../empty-reservation.js'
-import type { PostedKeyList, PreparedKeyList } from './key-list.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, WaitOptions } from '../limiter.js'
+import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import type { Reservation } from '../reservation.js'
+import type { PostedKeyList, PreparedKeyList } from './key-list.js'
 import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
 
 /** What the handle of a {@link ListedLimiter} carries beside that of its inner limiter. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter, type Limiter, manualClock, type Policy, tokenBucket } from '../index.js'
-import { type LayerOptions, layered, restoredLayers } from './limiter-layers.js'
 import { type Snapshot, sealedSnapshot } from '../memory/snapshot.js'
+import { type LayerOptions, layered, restoredLayers } from './limiter-layers.js'
 import { tieredSnapshot, untieredSnapshot } from './tiered-snapshot.js'
 
 const TEN = tokenBucket({ limit: 10, window: '1s', name: 'ten' })

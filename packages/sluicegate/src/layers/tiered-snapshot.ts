@@ -1,6 +1,6 @@
+import { invalidSnapshot, openedSnapshot, type Snapshot, sealedSnapshot } from '../memory/snapshot.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
-import { invalidSnapshot, openedSnapshot, type Snapshot, sealedSnapshot } from '../memory/snapshot.js'
 
 /** A policy other than the limiter's own, with what counts for it: a limiter, a handle or a snapshot. */
 export interface Tier<Counted> {

@@ -1,5 +1,5 @@
-import { Alarm, type Alert } from '../waiting/alarm.js'
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
+import { Alarm, type Alert } from '../waiting/alarm.js'
 import type { Authority } from './authority.js'
 import type { KeyLease } from './key-lease.js'
 

@@ -1,5 +1,5 @@
-import { MOST_POLICIES } from '../policy/all-of.js'
 import { type ClockHandle, isReading } from '../clock.js'
+import { MOST_POLICIES } from '../policy/all-of.js'
 import { SECTION_ALIGNMENT, TABLE_OFFSET } from './core-memory.js'
 import { invalidHandle } from './invalid-handle.js'
 import type { AllOfHandle } from './memory-all-of.js'

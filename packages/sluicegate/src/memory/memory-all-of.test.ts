@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Core } from './core.js'
 import { allOf, attachLimiter, concurrency, createLimiter, manualClock, restoreLimiter, slidingLog, tokenBucket } from '../index.js'
+import type { Core } from './core.js'
 
 const START_MS = 1_789_000_000_000
 const clockAt = manualClock

@@ -1,11 +1,11 @@
 import { checkedCost } from '../arguments.js'
-import type { Booking } from '../waiting/booking.js'
-import type { Core } from './core.js'
 import type { Decision } from '../decision.js'
+import { RateTerms } from '../policy/rate-terms.js'
+import type { Booking } from '../waiting/booking.js'
+import type { ReleaseWords } from '../waiting/release-watch.js'
+import type { Core } from './core.js'
 import { laterReading } from './later-reading.js'
 import { MemoryDecisions } from './memory-decisions.js'
-import { RateTerms } from '../policy/rate-terms.js'
-import type { ReleaseWords } from '../waiting/release-watch.js'
 
 /** A booking, and what giving it back needs to know. */
 export interface MemoryBooking<Answer extends Decision = Decision> extends Booking<Answer> {

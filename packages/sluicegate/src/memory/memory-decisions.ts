@@ -1,17 +1,17 @@
 import { checkedCost } from '../arguments.js'
-import { minuteWindow } from '../policy/calendar.js'
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
-import type { CoreHost } from './core.js'
-import { CountTerms } from '../policy/count-terms.js'
 import type { Decision } from '../decision.js'
 import { contentions, type EvictionEvent, evictions, tellDenial } from '../diagnostics.js'
 import { StoreError } from '../errors.js'
-import { laterReading } from './later-reading.js'
-import type { OpenCore } from './open-core.js'
+import { minuteWindow } from '../policy/calendar.js'
+import { CountTerms } from '../policy/count-terms.js'
 import type { Policy } from '../policy/policy.js'
-import { calendarIn, PolicyChange, publishedPolicy } from './policy-block.js'
 import { RateTerms } from '../policy/rate-terms.js'
 import type { Terms } from '../policy/terms.js'
+import type { CoreHost } from './core.js'
+import { laterReading } from './later-reading.js'
+import type { OpenCore } from './open-core.js'
+import { calendarIn, PolicyChange, publishedPolicy } from './policy-block.js'
 
 /** What a limiter in memory is made of; `open` gives it this thread's core. */
 export interface MemoryLimiterParts {

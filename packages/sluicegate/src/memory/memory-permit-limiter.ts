@@ -1,9 +1,9 @@
-import { closedCore } from './core.js'
 import type { Decision } from '../decision.js'
+import type { Permit } from '../permit.js'
+import { closedCore } from './core.js'
 import type { MemoryBooking } from './memory-bookings.js'
 import { MemoryLimiter } from './memory-limiter.js'
 import { type Hold, MemoryPermit, shrink } from './memory-permit.js'
-import type { Permit } from '../permit.js'
 
 /** Concurrency in shared memory: its answers are permits, and those who wait for one stand in line. */
 export class MemoryPermitLimiter extends MemoryLimiter<Permit> {

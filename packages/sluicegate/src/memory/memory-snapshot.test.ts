@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { high, low } from './fingerprint.js'
 import {
   allOf,
   attachLimiter,
@@ -13,6 +12,7 @@ import {
   slidingLog,
   slidingWindow,
 } from '../index.js'
+import { high, low } from './fingerprint.js'
 import type { MemoryLimiter } from './memory-limiter.js'
 import type { OpenCore } from './open-core.js'
 

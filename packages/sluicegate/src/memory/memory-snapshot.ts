@@ -1,8 +1,8 @@
 import { StoreError } from '../errors.js'
+import type { Algorithm } from '../policy/policy.js'
 import type { MemoryDescription } from './memory-description.js'
 import { MemoryPieces } from './memory-pieces.js'
 import type { OpenCore } from './open-core.js'
-import type { Algorithm } from '../policy/policy.js'
 import { SectionCopy } from './section-copy.js'
 import { sealedSnapshot } from './snapshot.js'
 

@@ -1,8 +1,8 @@
+import type { LimiterStats } from '../limiter.js'
+import type { ReleaseWords } from '../waiting/release-watch.js'
 import { type Core, type CoreHost, closedCore } from './core.js'
 import { ENTRIES_PER_LINE, grownBy } from './core-memory.js'
 import { CORE_WASM_BASE64 } from './core-wasm.gen.js'
-import type { LimiterStats } from '../limiter.js'
-import type { ReleaseWords } from '../waiting/release-watch.js'
 import { neededOfRuntime } from './runtime-refusal.js'
 
 /** Why the core gave no debt. */

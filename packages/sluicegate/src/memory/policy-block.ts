@@ -1,10 +1,10 @@
+import { StoreError } from '../errors.js'
 import { CALENDAR_UNITS, type Calendar, calendarOf } from '../policy/calendar.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
-import { type Areas, firstAreas, MovingAreas } from './companion-areas.js'
-import { StoreError } from '../errors.js'
-import type { OpenCore } from './open-core.js'
 import type { Algorithm, Policy } from '../policy/policy.js'
 import { FORMS, type Form, numbersOf, type PolicyNumbers } from '../policy/policy-numbers.js'
+import { type Areas, firstAreas, MovingAreas } from './companion-areas.js'
+import type { OpenCore } from './open-core.js'
 
 // The part of a policy block that only JavaScript reads: seven numbers, then the rest of the policy as text.
 const LIMIT = 0

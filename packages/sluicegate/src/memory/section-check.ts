@@ -1,9 +1,9 @@
+import type { Algorithm, Policy } from '../policy/policy.js'
+import { numbersOf } from '../policy/policy-numbers.js'
 import type { CoreHost } from './core.js'
 import { ENTRIES_PER_LINE } from './core-memory.js'
 import { OpenCore } from './open-core.js'
-import type { Algorithm, Policy } from '../policy/policy.js'
 import { placedIn, publishedPolicy } from './policy-block.js'
-import { numbersOf } from '../policy/policy-numbers.js'
 import { type SectionOptions, SectionWords } from './section-words.js'
 import { invalidSnapshot } from './snapshot.js'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CREW_ALGORITHMS, policyOf } from 'sluicegate-testkit'
-import { low } from './fingerprint.js'
 import { createLimiter, type Key, type Limiter, manualClock, restoreLimiter } from '../index.js'
+import { low } from './fingerprint.js'
 import type { MemoryLimiter } from './memory-limiter.js'
 import type { OpenCore } from './open-core.js'
 

@@ -1,5 +1,5 @@
-import { crc32 } from './crc32.js'
 import { PolicyError } from '../errors.js'
+import { crc32 } from './crc32.js'
 
 // A snapshot: a description, and the bytes that it describes.
 //

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { CREW_ALGORITHMS, crewFor, policyOf, type StormReport } from 'sluicegate-testkit'
-import { createMemory, sectionAt } from './core-memory.js'
 import { createLimiter, type Policy, tokenBucket } from '../index.js'
+import { createMemory, sectionAt } from './core-memory.js'
 import { OpenCore } from './open-core.js'
 import { PolicyChange, publishedPolicy } from './policy-block.js'
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { clockOf, foundMutexTable, MutexTable, type MutexTwinHandle, type MutexTwinOptions } from './mutex-table.js'
 import type { Policy } from '../policy/policy.js'
+import { clockOf, foundMutexTable, MutexTable, type MutexTwinHandle, type MutexTwinOptions } from './mutex-table.js'
 
 /**
  * An entry: the fingerprint, the slot of the oldest request and how many there are (two words), the sum of their costs, then a

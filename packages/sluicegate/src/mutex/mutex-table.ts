@@ -1,10 +1,10 @@
-import { checkedPolicy } from '../policy/checked-policy.js'
 import { type Clock, clockFromHandle, clockHandle, preciseClock, type Ticker, tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { fingerprint, high, low, randomSecret } from '../memory/fingerprint.js'
 import type { BoundKey } from '../limiter.js'
-import { lock, unlock } from './mutex.js'
+import { fingerprint, high, low, randomSecret } from '../memory/fingerprint.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
+import { lock, unlock } from './mutex.js'
 
 /** What to hand to a worker thread. */
 export interface MutexTwinHandle {

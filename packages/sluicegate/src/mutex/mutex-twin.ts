@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { emissionOf } from '../policy/emission.js'
-import { clockOf, foundMutexTable, MutexTable, type MutexTwinHandle, type MutexTwinOptions } from './mutex-table.js'
 import type { Policy } from '../policy/policy.js'
+import { clockOf, foundMutexTable, MutexTable, type MutexTwinHandle, type MutexTwinOptions } from './mutex-table.js'
 
 /** An entry: the fingerprint, tokens in units, and the time they were counted, in microseconds. */
 const TOKENS = 1

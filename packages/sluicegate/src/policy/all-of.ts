@@ -1,5 +1,5 @@
-import { checkedPolicy } from './checked-policy.js'
 import { PolicyError } from '../errors.js'
+import { checkedPolicy } from './checked-policy.js'
 import type { AllOfPolicy, Policy } from './policy.js'
 import { checkedName, checkOptions } from './policy-options.js'
 

@@ -1,6 +1,6 @@
+import { PolicyError } from '../errors.js'
 import { allOf } from './all-of.js'
 import { concurrency } from './concurrency-policy.js'
-import { PolicyError } from '../errors.js'
 import type { Algorithm, Policy } from './policy.js'
 import { gcra, tokenBucket } from './rate-policy.js'
 import { fixedWindow, slidingLog, slidingWindow } from './window-policy.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatMs, toMs } from './duration.js'
 import { PolicyError } from '../errors.js'
+import { formatMs, toMs } from './duration.js'
 
 test('a duration is milliseconds, or a number with a unit', () => {
   const expected = {

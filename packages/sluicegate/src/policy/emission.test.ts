@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { exactEmission, Random, type RateSpec } from 'sluicegate-testkit'
-import { emissionOf } from './emission.js'
 import { PolicyError } from '../errors.js'
+import { emissionOf } from './emission.js'
 
 test('the integers of any policy are the ones that exact arithmetic finds, refusals included', () => {
   let refused = 0

@@ -1,5 +1,5 @@
-import { type Duration, formatMs, toMs } from './duration.js'
 import { PolicyError } from '../errors.js'
+import { type Duration, formatMs, toMs } from './duration.js'
 import type { Algorithm } from './policy.js'
 
 // What the functions that make policies check alike.

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { PolicyError } from '../errors.js'
 import { checkedPolicy } from './checked-policy.js'
 import { concurrency } from './concurrency-policy.js'
-import { PolicyError } from '../errors.js'
 import { gcra, type RateOptions, tokenBucket } from './rate-policy.js'
 import { fixedWindow, slidingLog, slidingWindow } from './window-policy.js'
 

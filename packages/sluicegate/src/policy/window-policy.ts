@@ -1,6 +1,6 @@
+import { PolicyError } from '../errors.js'
 import { CALENDAR_UNITS, type CalendarUnit, calendarOf, longestMs } from './calendar.js'
 import type { Duration } from './duration.js'
-import { PolicyError } from '../errors.js'
 import type { Policy } from './policy.js'
 import { checkedName, checkedTokenCount, checkedWindowMs, checkOptions, defaultName } from './policy-options.js'
 

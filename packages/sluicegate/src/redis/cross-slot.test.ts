@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { RedisCluster, RedisProcess } from 'sluicegate-testkit'
-import { allOf } from '../policy/all-of.js'
 import { PolicyError } from '../errors.js'
+import { allOf } from '../policy/all-of.js'
 import { tokenBucket } from '../policy/rate-policy.js'
-import { CLUSTER_CLIENTS, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { fixedWindow } from '../policy/window-policy.js'
+import { CLUSTER_CLIENTS, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
 let server: RedisProcess

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
-import { concurrency } from '../policy/concurrency-policy.js'
 import type { FleetLimiter } from '../fleet/fleet-limiter.js'
+import { concurrency } from '../policy/concurrency-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { tokenBucket } from '../policy/rate-policy.js'
-import { SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { fixedWindow } from '../policy/window-policy.js'
+import { SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
 
 // Of a booking nothing comes back once somebody booked after it: many that are not wanted have to go back the newest first.

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { RedisCluster, RedisProcess } from 'sluicegate-testkit'
-import { concurrency } from '../policy/concurrency-policy.js'
 import { PolicyError } from '../errors.js'
 import type { OutageMode } from '../fleet/outage.js'
+import { concurrency } from '../policy/concurrency-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { tokenBucket } from '../policy/rate-policy.js'
-import { CLUSTER_CLIENTS, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { fixedWindow, slidingLog, slidingWindow } from '../policy/window-policy.js'
+import { CLUSTER_CLIENTS, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
 
 // What is wrong with one key is no outage of the others.

@@ -1,6 +1,6 @@
-import { emissionOf } from '../policy/emission.js'
 import { askAfterUs } from '../lease/ask-after.js'
 import type { Authority, Grant } from '../lease/authority.js'
+import { emissionOf } from '../policy/emission.js'
 import type { Store, StoreLease } from './store.js'
 import type { StoreForm } from './store-form.js'
 

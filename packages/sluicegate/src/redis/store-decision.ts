@@ -1,6 +1,6 @@
 import { combined } from '../combined-decision.js'
-import type { CountTimes } from '../policy/count-terms.js'
 import type { Decision } from '../decision.js'
+import type { CountTimes } from '../policy/count-terms.js'
 import type { StoreStanding, StoreVerb } from './store.js'
 import type { StoreForm, StorePolicies } from './store-form.js'
 

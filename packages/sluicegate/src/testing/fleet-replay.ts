@@ -1,7 +1,7 @@
 import { type Answer, bookingAnswer, numbered, type PolicySpec, policyOf, type Step } from 'sluicegate-testkit'
-import { allOf } from '../policy/all-of.js'
 import { manualClock } from '../clock.js'
 import type { FleetLimiter, FleetPermit, FleetReservation } from '../fleet/fleet-limiter.js'
+import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
 import { limiterOver } from '../redis/create-redis-limiter.js'
 import { RedisStore } from '../redis/redis-store.js'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import { Alarm, type Alert } from './alarm.js'
 import { type Clock, manualClock } from '../clock.js'
+import { Alarm, type Alert } from './alarm.js'
 import { type Due, DueHeap } from './due-heap.js'
 
 const SEED = 20_261_121

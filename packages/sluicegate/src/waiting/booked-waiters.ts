@@ -1,8 +1,8 @@
+import type { Decision } from '../decision.js'
+import { nameOf } from '../key-name.js'
 import type { Alarm, Alert } from './alarm.js'
 import type { Booking, BookingDesk } from './booking.js'
 import { Chain, type Place } from './chain.js'
-import type { Decision } from '../decision.js'
-import { nameOf } from '../key-name.js'
 import type { Waiter } from './waiter.js'
 
 /** Those who wait for the time that they are booked for. */

@@ -2,7 +2,17 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { allOf, concurrency, createLimiter, fixedWindow, type Limiter, manualClock, type Policy, slidingLog, tokenBucket } from '../index.js'
+import {
+  allOf,
+  concurrency,
+  createLimiter,
+  fixedWindow,
+  type Limiter,
+  manualClock,
+  type Policy,
+  slidingLog,
+  tokenBucket,
+} from '../index.js'
 
 // Those who stand in line here are woken by what another thread gives back, before the clock would wake them: it stands still.
 

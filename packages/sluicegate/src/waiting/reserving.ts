@@ -1,10 +1,10 @@
-import type { Booking, BookingDesk } from './booking.js'
 import type { Decision } from '../decision.js'
 import { emptyReservation } from '../empty-reservation.js'
 import { PolicyError } from '../errors.js'
 import type { Key, Limiter } from '../limiter.js'
 import type { Reservation } from '../reservation.js'
 import { ownKey } from '../wait-request.js'
+import type { Booking, BookingDesk } from './booking.js'
 
 /** What reserving needs of a limiter. */
 export interface ReservationDesk extends Pick<BookingDesk, 'book' | 'giveBack'>, Pick<Limiter, 'peek' | 'penalize'> {}

@@ -1,10 +1,10 @@
+import type { Decision } from '../decision.js'
+import { nameOf, partsOf } from '../key-name.js'
+import type { Key } from '../limiter.js'
 import type { Alarm, Alert } from './alarm.js'
 import type { BookedWaiters } from './booked-waiters.js'
 import type { BookingDesk } from './booking.js'
 import { Chain } from './chain.js'
-import type { Decision } from '../decision.js'
-import { nameOf, partsOf } from '../key-name.js'
-import type { Key } from '../limiter.js'
 import type { Waiter } from './waiter.js'
 
 /** What turns need: the desk, the alarm, where a waiter goes that could book, and word of when the number that queue changes. */

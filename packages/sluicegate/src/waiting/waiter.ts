@@ -1,6 +1,6 @@
-import type { Booking, BookingDesk } from './booking.js'
 import type { Decision } from '../decision.js'
 import type { WaitRequest } from '../wait-request.js'
+import type { Booking, BookingDesk } from './booking.js'
 
 /** One caller of `wait`, until its promise settles. */
 export class Waiter<Answer extends Decision> {

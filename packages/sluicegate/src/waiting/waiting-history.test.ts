@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BookingBucket, firstExcess, Random, type RateSpec } from 'sluicegate-testkit'
-import type { Booking, BookingDesk } from './booking.js'
 import { manualClock } from '../clock.js'
 import type { Decision } from '../decision.js'
+import type { Booking, BookingDesk } from './booking.js'
 import { Waiting } from './waiting.js'
 
 const SPECS: readonly RateSpec[] = [
