@@ -50,7 +50,7 @@ export class SingleLeasedTakes implements LeasedTakes {
     const lease = this.table.of(key, nowUs)
     if (lease === undefined) return this.beyond.exactly(key, cost)
     lease.demand.ask(cost)
-    const told = lease.toldDenial(nowUs, cost)
+    const told = lease.told.at(nowUs, cost)
     if (told !== undefined) {
       this.decisions++
       return told
@@ -76,7 +76,7 @@ export class SingleLeasedTakes implements LeasedTakes {
     this.table.ahead(lease, key, nowUs)
     this.decisions++
     const decision = this.table.decision(lease, nowUs, untilUs)
-    if (untilUs !== undefined) lease.tellDenial(decision, nowUs, untilUs)
+    if (untilUs !== undefined) lease.tell(decision, cost, nowUs, untilUs)
     return decision
   }
 

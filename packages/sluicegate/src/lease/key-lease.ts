@@ -1,14 +1,11 @@
 import type { Decision } from '../decision.js'
+import { AskingPause, LONGEST_UNASKED_HORIZONS } from './asking-pause.js'
 import type { Grant } from './authority.js'
 import { HeldTokens, TOLD_US, type Unspent } from './held-tokens.js'
 import { KnownDenials } from './known-denials.js'
 import { LeaseDemand } from './lease-demand.js'
 import { CLOCK_DRIFT } from './leasing.js'
-
-/** A denial that is known for longer is looked at again, as somebody may have changed the key by hand. */
-const LONGEST_UNASKED_HORIZONS = 20
-/** Where others may give back what they do not spend, that is looked for once a lease of theirs is over, then less and less often. */
-const SHORTEST_UNASKED_HORIZONS = 2
+import { ToldDenial } from './told-denial.js'
 
 /** Whether the authority answered, and in time for what it gave to be spent. */
 export type Asking = 'in time' | 'late' | 'out'
@@ -53,28 +50,23 @@ export class KeyLease {
   private newAtUs = 0
   /** Whether what is left there grows by itself; of windows and logs it is all that is left for everybody. */
   private flowsBack = true
-  /** Asking before makes no sense. */
-  private askUs = 0
+  private readonly pause: AskingPause
   /** What was asked for until then is not to be spent any more; what was refused, not to be relied on. */
   private forgottenUs = Number.NEGATIVE_INFINITY
   private reopenedUs = Number.NEGATIVE_INFINITY
   /** What was asked for until then is not even to be given back. */
   private drainedUs = Number.NEGATIVE_INFINITY
   private readonly denials: KnownDenials
-  /** After how long it is looked whether others gave something back. */
-  private unaskedUs: number
   /** The cost that was denied last, and until when that stays so: as long as nothing is spent, comes or is forgotten. */
   private deniedCost = 0
   private deniedUs = Number.NEGATIVE_INFINITY
-  /** The denial that was told last of that cost, and between which times it is the same, word for word. */
-  private told: Decision | undefined
-  private toldFromUs = 0
-  private toldUntilUs = 0
+  /** Of the same cost. */
+  readonly told = new ToldDenial()
 
   constructor(nowUs: number, horizonUs: number) {
     this.demand = new LeaseDemand(nowUs, horizonUs)
     this.horizonUs = horizonUs
-    this.unaskedUs = SHORTEST_UNASKED_HORIZONS * horizonUs
+    this.pause = new AskingPause(horizonUs)
     this.denials = new KnownDenials(LONGEST_UNASKED_HORIZONS * horizonUs)
   }
 
@@ -86,25 +78,14 @@ export class KeyLease {
     return true
   }
 
-  /** The denial that was told last, where it holds unchanged. Whoever is denied a million times a second is so a thousand times a millisecond. */
-  toldDenial(nowUs: number, cost: number): Decision | undefined {
-    return nowUs < this.toldUntilUs && nowUs >= this.toldFromUs && cost === this.deniedCost ? this.told : undefined
-  }
-
-  /** Notes a denial that was told of the cost that was asked about last, until a word of it changes or more is to be fetched. */
-  tellDenial(decision: Decision, nowUs: number, deniedUntilUs: number): void {
-    const { retryAfterMs, resetAfterMs } = decision
-    const retryUs = deniedUntilUs - (retryAfterMs - 1) * 1000
-    const resetUs = resetAfterMs > 0 ? this.newAtUs - (resetAfterMs - 1) * 1000 : Number.POSITIVE_INFINITY
-    const askUs = this.askUs > nowUs ? this.askUs : Number.POSITIVE_INFINITY
-    this.told = decision
-    this.toldFromUs = nowUs
-    this.toldUntilUs = Math.min(retryUs, resetUs, askUs, this.held.countedUntilUs)
+  /** Notes a denial that was told, until a word of it changes or more is to be fetched. */
+  tell(decision: Decision, cost: number, nowUs: number, deniedUntilUs: number): void {
+    this.told.keep(decision, cost, nowUs, deniedUntilUs, this.newAtUs, Math.min(this.pause.endUs(nowUs), this.held.countedUntilUs))
   }
 
   private forgetDenied(): void {
     this.deniedUs = Number.NEGATIVE_INFINITY
-    this.told = undefined
+    this.told.forget()
   }
 
   /** When a cost that is not here would pass as far as is known; undefined when it is to be asked for. */
@@ -138,7 +119,7 @@ export class KeyLease {
 
   /** Whether it is time to fetch more, for those who will ask soon. */
   isLow(nowUs: number): boolean {
-    return nowUs >= this.askUs && this.demand.isLow(this.held.left)
+    return nowUs >= this.pause.untilUs && this.demand.isLow(this.held.left)
   }
 
   /** What to ask for now. */
@@ -166,8 +147,8 @@ export class KeyLease {
     this.flowsBack = grant.flowsBack
     const isShort = granted < want && sentUs > this.reopenedUs
     this.learn({ grant, atUs: arrivedUs, isShort }, least)
-    if (isShort || (!grant.flowsBack && grant.remaining === 0)) this.putOff(grant, granted, arrivedUs)
-    else this.askUs = arrivedUs
+    if (isShort || (!grant.flowsBack && grant.remaining === 0)) this.pause.begin(grant, arrivedUs)
+    else this.pause.end()
   }
 
   private learn(answer: Answer, least: number): void {
@@ -181,18 +162,9 @@ export class KeyLease {
     if (isShort && !grant.flowsBack) denials.add(least, this.saidUntil(answer, least), atUs)
   }
 
-  /** Nobody asks ahead of need before there may be something; each time that there was nothing, of what others may give back, later. */
-  private putOff({ askAfterUs, blockedUs, flowsBack }: Grant, granted: number, arrivedUs: number): void {
-    const longestUs = LONGEST_UNASKED_HORIZONS * this.horizonUs
-    if (granted > 0) this.unaskedUs = SHORTEST_UNASKED_HORIZONS * this.horizonUs
-    const mostUs = flowsBack || blockedUs > 0 ? longestUs : this.unaskedUs
-    this.unaskedUs = Math.min(2 * this.unaskedUs, longestUs)
-    this.askUs = arrivedUs + Math.min(Math.max(askAfterUs, blockedUs), mostUs)
-  }
-
   /** The authority could not be asked: nobody is sent ahead of need for a while. */
   failed(nowUs: number): void {
-    this.askUs = nowUs + this.horizonUs
+    this.pause.failed(nowUs)
   }
 
   /** What is left of the key, here and where the lease came from, as far as is known. */
@@ -205,12 +177,7 @@ export class KeyLease {
     return nowUs < this.newAtUs ? Math.ceil((this.newAtUs - nowUs) / 1000) : 0
   }
 
-  /** Whether it may be forgotten without loss: nothing is held and nothing known, nor for how much it was asked of late. */
-  isIdle(nowUs: number): boolean {
-    return this.isEmpty(nowUs) && !this.demand.isRecent(nowUs)
-  }
-
-  /** Whether it may be forgotten where room is needed: nothing is held, and nothing known of the key. */
+  /** Whether it may be forgotten: nothing is held, and nothing known of the key. */
   isEmpty(nowUs: number): boolean {
     if (this.asking !== undefined || this.demand.isWaitedFor || this.readyAt(nowUs) > 0 || this.held.left > 0) return false
     const { last } = this
@@ -231,7 +198,7 @@ export class KeyLease {
     this.forgetDenied()
     this.denials.clear()
     this.last = undefined
-    this.askUs = 0
+    this.pause.end()
   }
 
   /** The key was changed by hand: nothing that is held or on its way is to be spent. */

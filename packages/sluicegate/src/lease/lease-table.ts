@@ -159,7 +159,8 @@ export class LeaseTable {
     let looked = 0
     for (const [other, lease] of leases) {
       leases.delete(other)
-      if (!(isFull ? lease.isEmpty(nowUs) : lease.isIdle(nowUs))) leases.set(other, lease)
+      // For how much a key was asked of late is forgotten only where room is needed.
+      if (!lease.isEmpty(nowUs) || (!isFull && lease.demand.isRecent(nowUs))) leases.set(other, lease)
       // Two for each that comes keep the table clean; a full one is searched a little further.
       if (++looked >= (leases.size < maxKeys ? 2 : LOOKED_AT)) break
     }
