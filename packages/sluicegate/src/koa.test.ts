@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
+import { createServer as createHttp2Server } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
-import { fixedWindow } from './index.js'
+import { until } from 'sluicegate-testkit'
+import { concurrency, createLimiter, fixedWindow } from './index.js'
 import { address, compose, route } from './keys/index.js'
 import { rateLimit } from './koa.js'
 import { adapterSuite } from './testing/adapters/adapter-suite.js'
 import type { Harness } from './testing/adapters/harness.js'
 import { ask } from './testing/adapters/http-client.js'
+import { askHttp2 } from './testing/adapters/http2-client.js'
 import { listening } from './testing/adapters/listening.js'
 import { ROUTES, type Site } from './testing/adapters/site.js'
 
@@ -44,10 +48,10 @@ function harness(name: string, catches: boolean): Harness<Context> {
       if (before !== undefined) app.use((_context, next) => before().then(next))
       if (all !== undefined) app.use(rateLimit(all))
       const router = new Router()
-      if (strict !== undefined) router.use('/strict', rateLimit(strict) as never)
-      for (const path of ROUTES) router.get(`/${path}`, (context) => send(site, path, undefined, context as never))
-      router.get('/status/:status', (context) => send(site, 'status', Number(context.params.status), context as never))
-      app.use(router.routes() as never)
+      if (strict !== undefined) router.use('/strict', rateLimit(strict))
+      for (const path of ROUTES) router.get(`/${path}`, (context) => send(site, path, undefined, context))
+      router.get('/status/:status', (context) => send(site, 'status', Number(context.params.status), context))
+      app.use(router.routes())
       return listening(createServer(app.callback()))
     },
   }
@@ -69,4 +73,87 @@ test('koa: the route is the pattern that the router found', async (t) => {
   const statuses = []
   for (const id of [1, 2, 3]) statuses.push((await ask(port, `/users/${id}`)).status)
   assert.deepEqual(statuses, [200, 200, 429])
+})
+
+test('koa: routers of an app with a state of its own take it as it is', () => {
+  interface State {
+    readonly user: string
+  }
+  const router = new Router<State>()
+  const limit = rateLimit({ policy: fixedWindow({ limit: 1, window: 'day' }), key: (context) => context.state.user })
+  router.use('/strict', limit)
+  router.get('/users/:id', limit, (context) => {
+    context.body = context.state.user
+  })
+  assert.equal(new Koa<State>().use(limit).use(router.routes()).middleware.length, 2)
+})
+
+test('koa: an error object that is thrown at many requests tells each of its own limit, and is left as it was', async (t) => {
+  const policy = fixedWindow({ name: 'day', limit: 9, window: 'day' })
+  const own = { 'X-Why': 'gone' }
+  const explained = Object.assign(new Error('gone'), { status: 410, headers: own })
+  const bare = Object.assign(new Error('gone'), { status: 410 })
+  for (const [error, why] of [
+    [explained, 'gone'],
+    [bare, undefined],
+  ] as const) {
+    const app = new Koa()
+    app.silent = true
+    app.use(rateLimit({ policy, key: (context) => context.get('x-user') }))
+    app.use(() => {
+      throw error
+    })
+    const { port, close } = await listening(createServer(app.callback()))
+    t.after(close)
+    const told = []
+    for (const user of ['ada', 'ada', 'bob']) {
+      const { status, headers } = await ask(port, '/', { headers: { 'x-user': user } })
+      told.push(`${status} ${/r=\d+/.exec(String(headers.ratelimit))} ${headers['x-why']}`)
+    }
+    assert.deepEqual(told, [`410 r=8 ${why}`, `410 r=7 ${why}`, `410 r=8 ${why}`])
+  }
+  assert.equal(explained.headers, own)
+  assert.deepEqual([own, 'headers' in bare], [{ 'X-Why': 'gone' }, false])
+})
+
+test('koa: of two limits on a path an error tells the inner one, whoever throws it', async (t) => {
+  const app = new Koa()
+  app.silent = true
+  app.use(async (_context, next) => {
+    try {
+      await next()
+    } catch (cause) {
+      throw new Error('another', { cause })
+    }
+  })
+  app.use(rateLimit(fixedWindow({ name: 'outer', limit: 9, window: 'day' })))
+  app.use(rateLimit(fixedWindow({ name: 'inner', limit: 5, window: 'day' })))
+  app.use(() => Promise.reject(new Error('one')))
+  const { port, close } = await listening(createServer(app.callback()))
+  t.after(close)
+  const { status, headers } = await ask(port, '/')
+  assert.equal(status, 500)
+  assert.match(String(headers.ratelimit), /^"inner";r=4/)
+})
+
+test('koa: limits hold over HTTP/2 as well, and places come back', async (t) => {
+  const slots = createLimiter(concurrency({ name: 'slots', limit: 1 }))
+  const app = new Koa()
+  app.use(rateLimit({ limits: [{ limiter: slots }, { policy: fixedWindow({ name: 'day', limit: 2, window: 'day' }) }] }))
+  app.use((context) => {
+    context.body = `${slots.peek('127.0.0.1').remaining} left`
+  })
+  const server = createHttp2Server(app.callback())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  for (const remaining of [1, 0]) {
+    const { status, headers, text } = await askHttp2(port, '/')
+    assert.deepEqual([status, text], [200, '0 left'])
+    assert.match(String(headers.ratelimit), new RegExp(`"day";r=${remaining}`))
+    await until('the place is back', () => slots.peek('127.0.0.1').remaining === 1)
+  }
+  const denied = await askHttp2(port, '/')
+  assert.deepEqual([denied.status, JSON.parse(denied.text)['violated-policies']], [429, ['day']])
+  assert.match(denied.headers['content-type'] ?? '', /^application\/problem\+json/)
 })
