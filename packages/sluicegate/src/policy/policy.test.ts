@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { PolicyError } from '../errors.js'
 import { checkedPolicy } from './checked-policy.js'
 import { concurrency } from './concurrency-policy.js'
-import { PolicyError } from '../errors.js'
 import { gcra, type RateOptions, tokenBucket } from './rate-policy.js'
 import { fixedWindow, slidingLog, slidingWindow } from './window-policy.js'
 
@@ -90,7 +90,7 @@ for (const [code, option, cases] of FAULTS) {
 
 test('an unknown option is refused by name, and so is what is no object', () => {
   assert.throws(() => tokenBucket({ ...GOOD, brust: 3 } as RateOptions), { code: 'OPTION_UNKNOWN', option: 'brust', value: 3 })
-  for (const wrong of [null, undefined, 10, '10/s']) assert.throws(() => gcra(wrong as never), { code: 'POLICY_INVALID' })
+  for (const wrong of [null, undefined, 10, '10/s']) assert.throws(() => gcra(wrong as never), { code: 'OPTION_INVALID' })
 })
 
 test('a fraction a second is told how to widen the window', () => {
