@@ -4,14 +4,13 @@ import { after, test } from 'node:test'
 import express, { type NextFunction, type Request, type Response } from 'express'
 import express4, { type Request as Request4 } from 'express4'
 import { rateLimit } from './express.js'
-import { createLimiter, fixedWindow } from './index.js'
+import { fixedWindow } from './index.js'
 import { address, compose, route } from './keys/index.js'
 import { adapterSuite } from './testing/adapters/adapter-suite.js'
 import type { Harness } from './testing/adapters/harness.js'
 import { ask } from './testing/adapters/http-client.js'
 import { listening } from './testing/adapters/listening.js'
 import { ROUTES, type Site } from './testing/adapters/site.js'
-import { promisedLimiter } from './testing/promised-limiter.js'
 
 async function send(site: Site, name: string, status: number | undefined, response: Response): Promise<void> {
   const reply = await site.reply(name, status)
@@ -81,23 +80,4 @@ test('the route is the pattern of the route itself, and a mounted router gives c
   const statuses = []
   for (const path of ['/a/users/1', '/b/users/2', '/c/users/3', '/a/teams/1']) statuses.push((await ask(port, path)).status)
   assert.deepEqual(statuses, [200, 200, 429, 200])
-})
-
-test('what was sent by another while the limiter was asked stays as it is, and is no error', async (t) => {
-  const errors: unknown[] = []
-  const app = express()
-  app.use((_request, response, next) => {
-    next()
-    response.end('sooner')
-  })
-  app.use(rateLimit(promisedLimiter(createLimiter(fixedWindow({ limit: 1, window: 'day' })))))
-  app.use((_request, _response) => undefined)
-  app.use((error: unknown, _request: Request, _response: Response, _next: NextFunction) => void errors.push(error))
-  const { port, close } = await listening(createServer(app))
-  t.after(close)
-  for (let i = 0; i < 2; i++) {
-    const { status, headers, text } = await ask(port, '/')
-    assert.deepEqual([status, text, headers.ratelimit], [200, 'sooner', undefined])
-  }
-  assert.deepEqual(errors, [])
 })

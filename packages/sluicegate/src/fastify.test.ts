@@ -3,16 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { until } from 'sluicegate-testkit'
 import { rateLimit } from './fastify.js'
 import { concurrency, createLimiter, fixedWindow, type Policy } from './index.js'
-import { address, compose, route } from './keys/index.js'
 import { adapterSuite } from './testing/adapters/adapter-suite.js'
 import type { Harness, RunningApp } from './testing/adapters/harness.js'
 import { ask } from './testing/adapters/http-client.js'
-import { askHttp2 } from './testing/adapters/http2-client.js'
 import { ROUTES, type Site } from './testing/adapters/site.js'
-import { promisedLimiter } from './testing/promised-limiter.js'
 
 const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })
 
@@ -126,64 +122,10 @@ test('fastify: what is wrong with a limit is told when it is made', async () => 
 })
 
 test('fastify: what is injected is limited as well, and places come back', async () => {
-  const slots = createLimiter(concurrency({ name: 'slots', limit: 1 }))
+  const limiter = createLimiter(concurrency({ limit: 1 }))
   const app = fastify()
-  await app.register(rateLimit({ limits: [{ limiter: slots }, { policy: perDay(2) }] }))
-  app.get('/', async () => `${slots.peek('127.0.0.1').remaining} left`)
-  for (let i = 0; i < 2; i++) {
-    assert.equal((await app.inject('/')).payload, '0 left')
-    await until('the place is back', () => slots.peek('127.0.0.1').remaining === 1)
-  }
-  assert.equal((await app.inject('/')).statusCode, 429)
+  await app.register(rateLimit(limiter))
+  app.get('/', async () => 'ok')
+  for (let i = 0; i < 2; i++) assert.equal((await app.inject('/')).statusCode, 200)
   await app.close()
-})
-
-test('fastify: limits hold over HTTP/2 as well, and places come back', async (t) => {
-  const slots = createLimiter(concurrency({ name: 'slots', limit: 1 }))
-  const app = fastify({ http2: true })
-  app.register(rateLimit({ limits: [{ limiter: slots }, { policy: perDay(2) }] }))
-  app.get('/', async () => `${slots.peek('127.0.0.1').remaining} left`)
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  t.after(() => app.close())
-  const { port } = app.server.address() as AddressInfo
-  for (const remaining of [1, 0]) {
-    const { status, headers, text } = await askHttp2(port, '/')
-    assert.deepEqual([status, text], [200, '0 left'])
-    assert.match(String(headers.ratelimit), new RegExp(`"day";r=${remaining}`))
-    await until('the place is back', () => slots.peek('127.0.0.1').remaining === 1)
-  }
-  const denied = await askHttp2(port, '/')
-  assert.deepEqual([denied.status, JSON.parse(denied.text)['violated-policies']], [429, ['day']])
-})
-
-test('fastify: what was answered by another while the limiter was asked goes no further', async (t) => {
-  let handled = 0
-  const app = fastify()
-  app.addHook('onRequest', (_request, reply, done) => {
-    done()
-    reply.send('sooner')
-  })
-  await app.register(rateLimit(promisedLimiter(createLimiter(perDay(1)))))
-  app.get('/', async () => ++handled)
-  const { port, close } = await running(app)
-  t.after(close)
-  for (let i = 0; i < 2; i++) {
-    const { status, headers, text } = await ask(port, '/')
-    assert.deepEqual([status, text, headers.ratelimit], [200, 'sooner', undefined])
-  }
-  assert.equal(handled, 0)
-})
-
-test('fastify: the route is the pattern, wherever the limit is asked', async (t) => {
-  const limiter = createLimiter(perDay(9))
-  const limit = { limiter, key: compose(address(), route()) }
-  const app = fastify()
-  await app.register(rateLimit(limit))
-  app.get('/users/:id', async () => 'user')
-  app.get('/teams/:id', { config: { rateLimit: false }, preHandler: app.rateLimit(limit) }, async () => 'team')
-  const { port, close } = await running(app)
-  t.after(close)
-  for (const path of ['/users/1', '/users/2', '/teams/1', '/none']) await ask(port, path)
-  const spent = (key: string): number => 9 - limiter.peek(`127.0.0.1|${key}`).remaining
-  assert.deepEqual([spent('route:/users/:id'), spent('route:/teams/:id'), spent('route')], [2, 1, 1])
 })

@@ -1,19 +1,15 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { createServer as createHttp2Server } from 'node:http2'
-import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
-import { until } from 'sluicegate-testkit'
-import { concurrency, createLimiter, fixedWindow } from './index.js'
+import { fixedWindow } from './index.js'
 import { address, compose, route } from './keys/index.js'
 import { rateLimit } from './koa.js'
 import { adapterSuite } from './testing/adapters/adapter-suite.js'
 import type { Harness } from './testing/adapters/harness.js'
 import { ask } from './testing/adapters/http-client.js'
-import { askHttp2 } from './testing/adapters/http2-client.js'
 import { listening } from './testing/adapters/listening.js'
 import { ROUTES, type Site } from './testing/adapters/site.js'
 
@@ -134,26 +130,4 @@ test('koa: of two limits on a path an error tells the inner one, whoever throws 
   const { status, headers } = await ask(port, '/')
   assert.equal(status, 500)
   assert.match(String(headers.ratelimit), /^"inner";r=4/)
-})
-
-test('koa: limits hold over HTTP/2 as well, and places come back', async (t) => {
-  const slots = createLimiter(concurrency({ name: 'slots', limit: 1 }))
-  const app = new Koa()
-  app.use(rateLimit({ limits: [{ limiter: slots }, { policy: fixedWindow({ name: 'day', limit: 2, window: 'day' }) }] }))
-  app.use((context) => {
-    context.body = `${slots.peek('127.0.0.1').remaining} left`
-  })
-  const server = createHttp2Server(app.callback())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => server.close())
-  const { port } = server.address() as AddressInfo
-  for (const remaining of [1, 0]) {
-    const { status, headers, text } = await askHttp2(port, '/')
-    assert.deepEqual([status, text], [200, '0 left'])
-    assert.match(String(headers.ratelimit), new RegExp(`"day";r=${remaining}`))
-    await until('the place is back', () => slots.peek('127.0.0.1').remaining === 1)
-  }
-  const denied = await askHttp2(port, '/')
-  assert.deepEqual([denied.status, JSON.parse(denied.text)['violated-policies']], [429, ['day']])
-  assert.match(denied.headers['content-type'] ?? '', /^application\/problem\+json/)
 })

@@ -11,11 +11,8 @@ const STATUS: Readonly<Record<DenialKind, number>> = { denied: 429, impossible: 
 /** The status of each kind of denial. @throws {PolicyError} `OPTION_INVALID` */
 export function statusesOf(status: GatekeeperOptions<never>['status'] = {}): Readonly<Record<DenialKind, number>> {
   const given = typeof status === 'number' ? { denied: status } : status
-  if (typeof given !== 'object' || given === null) {
-    throw new PolicyError('OPTION_INVALID', 'status', given, `must be a status, or one for some of ${Object.keys(STATUS).join(', ')}`)
-  }
   for (const [kind, code] of Object.entries(given)) {
-    if (!Object.hasOwn(STATUS, kind))
+    if (!(kind in STATUS))
       throw new PolicyError('OPTION_UNKNOWN', `status.${kind}`, code, `is not one of ${Object.keys(STATUS).join(', ')}`)
     if (!Number.isInteger(code) || code < 200 || code > 599) {
       throw new PolicyError('OPTION_INVALID', 'status', code, 'must be the status of a response, from 200 to 599')

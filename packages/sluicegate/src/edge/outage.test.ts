@@ -21,8 +21,8 @@ function withoutStore(policy: Policy, allowed: boolean, retryAfterMs = allowed ?
   return { policy, take: () => decision, peek: () => decision, refund: out }
 }
 
-function limited(): Limiter {
-  return createLimiter(POLICY, { clock: manualClock() })
+function limited(policy: Policy = POLICY): Limiter {
+  return createLimiter(policy, { clock: manualClock() })
 }
 
 async function outcomeOf(options: GatekeeperOptions<PlainRequest>, prepare?: () => void): Promise<Outcome> {
