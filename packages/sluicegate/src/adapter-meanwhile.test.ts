@@ -35,7 +35,8 @@ test('express: what was sent by another while the limiter was asked stays as it 
 
 test('fastify: what was answered by another while the limiter was asked goes no further', async (t) => {
   let handled = 0
-  const app = fastify()
+  const warnings: string[] = []
+  const app = fastify({ logger: { level: 'warn', stream: { write: (line: string) => void warnings.push(line) } } })
   app.addHook('onRequest', (_request, reply, done) => {
     done()
     reply.send('sooner')
@@ -49,5 +50,5 @@ test('fastify: what was answered by another while the limiter was asked goes no 
     const { status, headers, text } = await ask(port, '/')
     assert.deepEqual([status, text, headers.ratelimit], [200, 'sooner', undefined])
   }
-  assert.equal(handled, 0)
+  assert.deepEqual([handled, warnings], [0, []])
 })
