@@ -7,7 +7,8 @@ const app = new Koa()
 app.use(
   rateLimit({
     policy: tokenBucket({ limit: 10, window: '1h' }),
-    cost: (context) => Number(context.query.rows ?? 1),
+    // What clients choose is never free: a cost of 0 would pass uncounted.
+    cost: (context) => Math.max(1, Number.parseInt(context.query.rows, 10) || 1),
   }),
 )
 app.use((context) => {
@@ -18,7 +19,7 @@ const server = app.listen(0, '127.0.0.1')
 await new Promise((resolve) => server.once('listening', resolve))
 const url = `http://127.0.0.1:${server.address().port}/`
 
-for (const rows of [6, 6, 4, 11]) {
+for (const rows of [6, 6, 3, 0, 11]) {
   const { status, headers } = await fetch(`${url}?rows=${rows}`)
   const seconds = headers.get('retry-after')
   console.log(`${rows} rows: ${status}${seconds ? `, again in ${Math.ceil(seconds / 60)} minutes` : ''}`)
@@ -29,5 +30,6 @@ server.closeAllConnections()
 // Prints:
 //   6 rows: 200
 //   6 rows: 429, again in 12 minutes
-//   4 rows: 200
+//   3 rows: 200
+//   0 rows: 200
 //   11 rows: 422

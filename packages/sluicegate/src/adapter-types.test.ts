@@ -2,17 +2,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Controller, Get, type Type } from '@nestjs/common'
-import type { Request as ExpressRequest } from 'express'
+import express, { type Request as ExpressRequest } from 'express'
 import fastify, { type FastifyRequest } from 'fastify'
 import { Hono } from 'hono'
 import type { Context } from 'koa'
+import type * as ofExpress from './express.js'
 import { rateLimit as limitExpress } from './express.js'
+import type * as ofFastify from './fastify.js'
 import { type RateLimitOptions as FastifyOptions, rateLimit as limitFastify } from './fastify.js'
+import type * as ofFetch from './fetch.js'
 import { rateLimit as limitFetch } from './fetch.js'
+import type * as ofHono from './hono.js'
 import { rateLimit as limitHono } from './hono.js'
 import { createLimiter, type Decision, fixedWindow } from './index.js'
 import { address } from './keys/index.js'
+import type * as ofKoa from './koa.js'
 import { rateLimit as limitKoa } from './koa.js'
+import type * as ofNest from './nest.js'
 import { type NestRequest, RateLimit, RateLimitGuard, RateLimitModule, SkipRateLimit } from './nest.js'
 
 const policy = fixedWindow({ limit: 1, window: 'day' })
@@ -22,7 +28,18 @@ test('express: functions get its request, and a request of a type of its own', (
     readonly user: { readonly id: string }
   }
   limitExpress({ policy, key: (request) => request.ip, skip: (request) => request.path === '/' })
-  limitExpress<Signed>({ policy, key: ({ user }) => user.id })
+  const signed = limitExpress<Signed>({ policy, key: ({ user }) => user.id })
+  // Wherever middleware of any request may stand.
+  express()
+    .use(signed)
+    .use('/api', signed)
+    .get('/users/:id', signed, (request: ExpressRequest<{ id: string }>, response) => {
+      response.send(request.params.id)
+    })
+  const mounted: express.RequestHandler = signed
+  assert.equal(mounted, signed)
+  // @ts-expect-error: no such property of a signed request
+  limitExpress<Signed>({ policy, key: ({ nobody }) => nobody })
   limitExpress({ limits: [{ policy, key: address() }], onDenied: ({ kind }) => ({ status: kind === 'outage' ? 503 : 429 }) })
   // @ts-expect-error: a request of Express has no such thing
   limitExpress({ policy, key: (request) => request.nothing })
@@ -78,6 +95,19 @@ test('koa and fetch: functions get what they are made for', () => {
     Response.json(info),
   )
   assert.equal(typeof wrapped, 'function')
+})
+
+test('whatever options are made of, each adapter has its name', () => {
+  type Named = [
+    ofExpress.OutageDecision | ofFastify.OutageDecision | ofFetch.OutageDecision,
+    ofHono.OutageDecision | ofKoa.OutageDecision | ofNest.OutageDecision,
+    ofNest.OutageOption<NestRequest> | ofKoa.LimitOptions<Context> | ofFastify.KeySource<FastifyRequest>,
+    ofExpress.EdgeLimiter | ofKoa.Body | ofFastify.HeaderPair | ofExpress.Counts<ExpressRequest>,
+  ]
+  const told: Named[0][] = []
+  const onOutage: ofExpress.OutageChoice<ExpressRequest> = (outage: ofExpress.OutageDecision) => void told.push(outage)
+  limitExpress({ policy, onOutage })
+  assert.deepEqual(told, [])
 })
 
 test('nest: decorators of both kinds, the module, the guard', () => {

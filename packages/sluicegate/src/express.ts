@@ -6,8 +6,7 @@ import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
 import { isGone, NodeFacts, type NodeRequest, type NodeResponse, sendAnswer, setHeaders, settleAtEnd } from './edge/node-exchange.js'
 import type { Outcome } from './edge/outcome.js'
 
-export type { Denial } from './edge/denial.js'
-export type { AnswerChange } from './edge/gatekeeper-options.js'
+export type * from './edge/option-types.js'
 
 /** Options of {@link rateLimit}. */
 export type RateLimitOptions<ExpressRequest = Request> = GatekeeperOptions<ExpressRequest>
@@ -18,12 +17,8 @@ interface RequestLike extends NodeRequest {
   readonly route?: { readonly path?: unknown } | undefined
 }
 
-/** Middleware of Express. */
-export type RateLimitMiddleware<ExpressRequest = Request> = (
-  request: ExpressRequest,
-  response: NodeResponse,
-  next: (error?: unknown) => void,
-) => void
+/** Middleware of Express, which can be mounted anywhere, of whatever requests the options speak. */
+export type RateLimitMiddleware = (request: RequestLike, response: NodeResponse, next: (error?: unknown) => void) => void
 
 /**
  * Limits what comes to an app, a router or a route of Express 4 or 5. Make it once, outside handlers: each call has a budget of its own, unless
@@ -37,10 +32,8 @@ export type RateLimitMiddleware<ExpressRequest = Request> = (
  * app.use(rateLimit(tokenBucket({ limit: 100, window: '1m' })))
  * app.post('/login', rateLimit({ policy: tokenBucket({ limit: 5, window: '1h' }), counts: 'failures' }), login)
  */
-export function rateLimit<ExpressRequest extends RequestLike = Request>(
-  argument: LimitArgument<ExpressRequest>,
-): RateLimitMiddleware<ExpressRequest> {
-  const gatekeeper = new Gatekeeper<ExpressRequest>(optionsOf(argument))
+export function rateLimit<ExpressRequest extends RequestLike = Request>(argument: LimitArgument<ExpressRequest>): RateLimitMiddleware {
+  const gatekeeper = new Gatekeeper(optionsOf(argument) as GatekeeperOptions<RequestLike>)
   return (request, response, next) => {
     if (isGone(request, response)) return
     let outcome: Outcome | Promise<Outcome>

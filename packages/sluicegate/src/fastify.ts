@@ -10,8 +10,7 @@ import { putHeaders } from './edge/put-headers.js'
 import { RouteKeepers } from './edge/route-keepers.js'
 import { PolicyError } from './errors.js'
 
-export type { Denial } from './edge/denial.js'
-export type { AnswerChange } from './edge/gatekeeper-options.js'
+export type * from './edge/option-types.js'
 
 /** Options of {@link rateLimit}. */
 export interface RateLimitOptions extends GatekeeperOptions<FastifyRequest> {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { EdgeLimiter } from './edge/edge-limiter.js'
 import { rateLimit } from './fetch.js'
-import { concurrency, createLimiter, fixedWindow, type Policy, PolicyError } from './index.js'
+import { concurrency, createLimiter, fixedWindow, type Policy } from './index.js'
 import { header } from './keys/index.js'
 import { adapterSuite } from './testing/adapters/adapter-suite.js'
-import { asOnDeno, bodyOf, serving } from './testing/adapters/fetch-server.js'
+import { asOnDeno, bodyOf, serving, upgraded } from './testing/adapters/fetch-server.js'
 import type { Harness } from './testing/adapters/harness.js'
 import { ROUTES, type Site } from './testing/adapters/site.js'
 
@@ -56,15 +57,45 @@ test('fetch: a request in, a response out or nothing, at once where the limiter 
   assert.equal(limit(from('bob')), undefined)
 })
 
-test('fetch: what has to see the response is refused where none is shown, and nothing stays held', () => {
-  const limiter = createLimiter(concurrency({ limit: 1 }))
-  const limit = rateLimit({ limiter, key: () => 'all' })
-  for (let i = 0; i < 2; i++)
-    assert.throws(
-      () => limit(from('ada')),
-      (error) => error instanceof PolicyError && error.option === 'counts',
-    )
-  assert.equal(limiter.peek('all').remaining, 1)
+test('fetch: what has to see the response is refused where none is shown, before anything is taken', () => {
+  const slots = createLimiter(concurrency({ limit: 1, name: 'slots' }))
+  const counted = createLimiter(perDay(1))
+  let takes = 0
+  const watched = (limiter: EdgeLimiter): EdgeLimiter => ({
+    policy: limiter.policy,
+    take: (...given) => {
+      takes++
+      return limiter.take(...given)
+    },
+    peek: (...given) => limiter.peek(...given),
+    refund: (...given) => limiter.refund(...given),
+  })
+  const key = (): string => 'all'
+  for (const options of [
+    { limiter: watched(slots), key },
+    { limits: [{ limiter: watched(counted) }, { limiter: watched(slots) }], key },
+    { limiter: watched(counted), counts: 'failures', key },
+  ] as const) {
+    const limit = rateLimit(options)
+    for (let i = 0; i < 2; i++) assert.throws(() => limit(from('ada')), { code: 'OPTION_INVALID', option: 'counts' })
+  }
+  assert.equal(takes, 0)
+  assert.equal(rateLimit({ limiter: watched(counted), counts: 'all', key })(from('ada')), undefined)
+  assert.equal(takes, 1)
+})
+
+test('fetch: a connection that is upgraded, and a response that is none, leave nothing held', async () => {
+  const slots = createLimiter(concurrency({ name: 'slots', limit: 1 }))
+  const failures = createLimiter(perDay(9, 'failures'))
+  const limit = rateLimit({ limits: [{ limiter: slots }, { limiter: failures }], counts: 'failures', key: () => 'all' })
+  // Bun's own upgrade leaves a handler without a response.
+  const onBun: (request: Request) => Promise<Response | undefined> = limit.wrap((_request: Request) => undefined)
+  assert.equal(await onBun(from('ada')), undefined)
+  assert.deepEqual([slots.peek('all').remaining, failures.peek('all').remaining], [1, 9])
+  assert.equal((await limit.wrap(() => upgraded())(from('ada'))).status, 101)
+  assert.deepEqual([slots.peek('all').remaining, failures.peek('all').remaining], [1, 9])
+  assert.equal((await limit.wrap(() => Response.error())(from('ada'))).type, 'error')
+  assert.deepEqual([slots.peek('all').remaining, failures.peek('all').remaining], [1, 8])
 })
 
 test('fetch: wrapped handlers get all that the server gives, and their responses headers', async () => {

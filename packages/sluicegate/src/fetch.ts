@@ -1,15 +1,25 @@
 import { type Awaitable, chained } from './edge/awaitable.js'
-import { answerResponse, FetchFacts, isAbandoned, remoteAddressOf, settlingResponse, unread } from './edge/fetch-exchange.js'
+import {
+  answerResponse,
+  FetchFacts,
+  isAbandoned,
+  remoteAddressOf,
+  settleUntouched,
+  settlingResponse,
+  unread,
+} from './edge/fetch-exchange.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
 import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
+import { needsResponse } from './edge/needs-response.js'
 import type { Pass } from './edge/outcome.js'
 import { settleQuietly } from './edge/settling.js'
 import { PolicyError } from './errors.js'
 
-export type { Denial } from './edge/denial.js'
-export type { EdgeLimiter } from './edge/edge-limiter.js'
-export type { AnswerChange } from './edge/gatekeeper-options.js'
+export type * from './edge/option-types.js'
+
+const SWITCHING_PROTOCOLS = 101
+const WRAP_INSTEAD = 'and places of concurrency need to see the response: put limit.wrap(handler) in the place of limit(request)'
 
 /** Options of {@link rateLimit}. */
 export interface RateLimitOptions<FetchRequest extends Request = Request> extends GatekeeperOptions<FetchRequest> {
@@ -20,11 +30,11 @@ export interface RateLimitOptions<FetchRequest extends Request = Request> extend
   readonly remoteAddress?: (request: FetchRequest, environment: unknown) => string | undefined
 }
 
-/** A handler of the Fetch standard, as servers take it. */
-export type FetchHandler<FetchRequest extends Request, Rest extends readonly unknown[]> = (
+/** A handler of the Fetch standard, as servers take it; on Bun without a response where it has upgraded the connection. */
+export type FetchHandler<FetchRequest extends Request, Rest extends readonly unknown[], Reply extends Response | undefined = Response> = (
   request: FetchRequest,
   ...rest: Rest
-) => Awaitable<Response>
+) => Awaitable<Reply>
 
 /** What {@link rateLimit} makes. */
 export interface FetchLimit<FetchRequest extends Request = Request> {
@@ -32,13 +42,13 @@ export interface FetchLimit<FetchRequest extends Request = Request> {
    * The response to a request that does not pass; nothing, if it passes: of it no headers are told.
    *
    * @param environment what the runtime gives to a handler beside the request.
-   * @throws {PolicyError} `OPTION_INVALID` where something is to come back after the response, which only {@link wrap} sees.
+   * @throws {PolicyError} `OPTION_INVALID` where something is to come back after the response, which only {@link wrap} sees; nothing is taken.
    */
   (request: FetchRequest, environment?: unknown): Awaitable<Response | undefined>
   /** The handler behind the limit: its responses get headers, and what does not count comes back after them. */
-  wrap<Rest extends readonly unknown[]>(
-    handler: FetchHandler<FetchRequest, Rest>,
-  ): (request: FetchRequest, ...rest: Rest) => Promise<Response>
+  wrap<Rest extends readonly unknown[], Reply extends Response | undefined = Response>(
+    handler: FetchHandler<FetchRequest, Rest, Reply>,
+  ): (request: FetchRequest, ...rest: Rest) => Promise<Reply | Response>
 }
 
 /**
@@ -55,17 +65,15 @@ export function rateLimit<FetchRequest extends Request = Request>(
 ): FetchLimit<FetchRequest> {
   const { remoteAddress, ...options }: RateLimitOptions<FetchRequest> = optionsOf(argument)
   const gatekeeper = new Gatekeeper<FetchRequest>(options)
+  const seesTooLittle = needsResponse(options)
   const decide = (request: FetchRequest, environment: unknown) => {
     const address = remoteAddress === undefined ? remoteAddressOf(environment, request) : remoteAddress(request, environment)
-    return gatekeeper.decide(new FetchFacts(request, undefined, address), request)
+    return gatekeeper.decide(new FetchFacts(request, address), request)
   }
   const limit = (request: FetchRequest, environment?: unknown): Awaitable<Response | undefined> => {
+    if (seesTooLittle) throw new PolicyError('OPTION_INVALID', 'counts', options.counts, WRAP_INSTEAD)
     if (isAbandoned(request)) return unread()
-    return chained(decide(request, environment), (outcome) => {
-      if (!outcome.passes) return answerResponse(outcome)
-      if (outcome.settle !== undefined) refuseToForget(outcome.settle)
-      return undefined
-    })
+    return chained(decide(request, environment), (outcome) => (outcome.passes ? undefined : answerResponse(outcome)))
   }
   const wrap: FetchLimit<FetchRequest>['wrap'] =
     (handler) =>
@@ -89,15 +97,13 @@ export function rateLimit<FetchRequest extends Request = Request>(
   return Object.assign(limit, { wrap })
 }
 
-function refuseToForget(settle: NonNullable<Pass['settle']>): never {
-  settle(undefined)
-  const mend = 'and places of concurrency need to see the response: put limit.wrap(handler) in the place of limit(request)'
-  throw new PolicyError('OPTION_INVALID', 'counts', undefined, mend)
-}
-
-function told(request: Request, response: Response, { headers, settle }: Pass): Response {
-  // A change of protocols is no response to touch.
-  if (response.status < 200 || (headers.length === 0 && settle === undefined)) return response
+function told<Reply extends Response | undefined>(request: Request, response: Reply, { headers, settle }: Pass): Reply | Response {
+  // A change of protocols is no response to touch, and on Bun none at all.
+  if (response === undefined || response.status < 200) {
+    if (settle !== undefined) settleUntouched(settle, response ?? { status: SWITCHING_PROTOCOLS })
+    return response
+  }
+  if (headers.length === 0 && settle === undefined) return response
   // A copy: those of other servers are closed to changes.
   const copy = new Response(response.body, response)
   // A limit further in has told its own.

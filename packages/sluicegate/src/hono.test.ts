@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HttpBindings } from '@hono/node-server'
-import { type Context, Hono } from 'hono'
+import { type Context, Hono, type MiddlewareHandler } from 'hono'
+import { cors } from 'hono/cors'
+import { requestId } from 'hono/request-id'
 import { rateLimit } from './hono.js'
-import { createLimiter, fixedWindow, type Policy } from './index.js'
+import { concurrency, createLimiter, fixedWindow, type Policy } from './index.js'
 import { address, compose, route } from './keys/index.js'
 import { adapterSuite } from './testing/adapters/adapter-suite.js'
-import { asOnDeno, bodyOf, serving } from './testing/adapters/fetch-server.js'
+import { asOnDeno, bodyOf, serving, upgraded } from './testing/adapters/fetch-server.js'
 import type { Harness, Limits } from './testing/adapters/harness.js'
 import { ROUTES, type Site } from './testing/adapters/site.js'
 
@@ -78,4 +80,69 @@ test('hono: headers get into responses that are closed to changes', async () => 
   const { status, headers } = await app.request('/', {}, BUN)
   assert.deepEqual([status, headers.get('location')], [302, 'https://example.com/'])
   assert.match(headers.get('ratelimit') ?? '', /r=4/)
+})
+
+const cachedForAll: MiddlewareHandler = (context, next) => {
+  context.header('Cache-Control', 'public')
+  return next()
+}
+
+for (const [before, middleware] of [
+  ['by the context', [requestId(), cachedForAll]],
+  ['in its response', [cors({ origin: 'https://example.com' }), requestId(), cachedForAll]],
+] as const) {
+  test(`hono: a denial keeps what was set ${before} before it, and tells of its own limit`, async () => {
+    const app = new Hono()
+    for (const each of middleware) app.use(each)
+    app.use(rateLimit(perDay(5, 'outer')))
+    app.use(
+      rateLimit({
+        policy: perDay(1, 'inner'),
+        onDenied: () => ({
+          headers: [
+            ['Set-Cookie', 'a=1'],
+            ['Set-Cookie', 'b=2'],
+          ],
+        }),
+      }),
+    )
+    app.get('/', (context) => context.text('ok'))
+    for (const status of [200, 429]) {
+      const response = await app.request('/', { headers: { origin: 'https://example.com' } }, BUN)
+      const { headers } = response
+      assert.equal(response.status, status)
+      assert.match(headers.get('x-request-id') ?? '', /^[\w-]{36}$/)
+      assert.match(headers.get('ratelimit-policy') ?? '', /^"inner";q=1;w=86400$/)
+      assert.match(headers.get('ratelimit') ?? '', /^"inner";r=0/)
+      if (middleware.length > 2) assert.equal(headers.get('access-control-allow-origin'), 'https://example.com')
+      if (status === 200) continue
+      assert.equal(headers.get('cache-control'), 'no-store')
+      assert.match(headers.get('content-type') ?? '', /^application\/problem\+json/)
+      assert.deepEqual(headers.getSetCookie(), ['a=1', 'b=2'])
+      assert.deepEqual(JSON.parse(await response.text())['violated-policies'], ['inner'])
+    }
+  })
+}
+
+test('hono: whatever comes of a request, places come back, and failures alone count', async () => {
+  const slots = createLimiter(concurrency({ name: 'slots', limit: 1 }))
+  const failures = createLimiter(perDay(9, 'failures'))
+  const app = new Hono()
+  app.use(rateLimit({ limits: [{ limiter: slots }, { limiter: failures }], counts: 'failures' }))
+  app.onError((error) => {
+    throw error
+  })
+  app.get('/upgrade', () => upgraded())
+  app.get('/error', () => Response.error())
+  app.get('/throw', () => Promise.reject(new Error('thrown')))
+  app.get('/throw-text', () => Promise.reject('thrown'))
+  for (const [path, left] of [
+    ['/upgrade', 9],
+    ['/error', 8],
+    ['/throw', 7],
+    ['/throw-text', 6],
+  ] as const) {
+    await Promise.resolve(app.request(path, {}, BUN)).catch((error) => assert.match(String(error), /thrown$/))
+    assert.deepEqual([slots.peek('192.0.2.7').remaining, failures.peek('192.0.2.7').remaining], [1, left], path)
+  }
 })

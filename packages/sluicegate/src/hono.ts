@@ -1,15 +1,15 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
-import { answerResponse, FetchFacts, isAbandoned, remoteAddressOf, settlingResponse, unread } from './edge/fetch-exchange.js'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { FetchFacts, isAbandoned, remoteAddressOf, settleUntouched, settlingResponse, unread } from './edge/fetch-exchange.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
 import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
 import { isGone, type NodeRequest, type NodeResponse, settleAtEnd } from './edge/node-exchange.js'
-import type { Pass } from './edge/outcome.js'
+import type { Answer, Pass } from './edge/outcome.js'
+import { putHeaders } from './edge/put-headers.js'
 import { settleQuietly } from './edge/settling.js'
 
-export type { Denial } from './edge/denial.js'
-export type { EdgeLimiter } from './edge/edge-limiter.js'
-export type { AnswerChange } from './edge/gatekeeper-options.js'
+export type * from './edge/option-types.js'
 
 /** Options of {@link rateLimit}. */
 export interface RateLimitOptions<E extends Env = Env> extends GatekeeperOptions<Context<E>> {
@@ -42,8 +42,8 @@ export function rateLimit<E extends Env = Env>(argument: LimitArgument<Context<E
     const node = nodeExchange(context.env)
     if (isLost(raw, node)) return unread()
     const address = remoteAddress === undefined ? remoteAddressOf(context.env, raw) : remoteAddress(context)
-    const outcome = await gatekeeper.decide(new FetchFacts(raw, routeOf(context), address), context)
-    if (!outcome.passes) return answerResponse(outcome)
+    const outcome = await gatekeeper.decide(new HonoFacts(context, address), context)
+    if (!outcome.passes) return answered(context, outcome)
     const { headers, settle } = outcome
     for (const [name, value] of headers) context.header(name, value)
     if (settle !== undefined && node !== undefined) settleAtEnd(node.incoming, node.outgoing, settle)
@@ -51,9 +51,30 @@ export function rateLimit<E extends Env = Env>(argument: LimitArgument<Context<E
       if (settle !== undefined) settleQuietly(settle, undefined)
       return unread()
     }
-    await next()
-    finish(context, outcome, node === undefined)
+    try {
+      await next()
+      finish(context, outcome, node === undefined)
+    } catch (error) {
+      // Thrown by an error handler, or no Error: servers answer 500.
+      if (settle !== undefined && node === undefined) settleQuietly(settle, 500)
+      throw error
+    }
     return undefined
+  }
+}
+
+class HonoFacts extends FetchFacts {
+  private readonly context: Context
+
+  constructor(context: Context, remoteAddress: string | undefined) {
+    super(context.req.raw, remoteAddress)
+    this.context = context
+  }
+
+  /** The pattern of the handler, which is the last that matches. */
+  override get route(): string | undefined {
+    const route = this.context.req.matchedRoutes.at(-1)
+    return route === undefined || (route.method === 'ALL' && route.path.endsWith('*')) ? undefined : route.path
   }
 }
 
@@ -62,10 +83,22 @@ function isLost(request: Request, node: NodeExchange | undefined): boolean {
   return node === undefined ? isAbandoned(request) : isGone(node.incoming, node.outgoing)
 }
 
+/** Made by the context: of any other response Hono forgets the headers that were set before, or puts them over its own. */
+function answered(context: Context, { status, headers, body }: Answer): Response {
+  putHeaders(headers, {
+    set: (name, value) => context.header(name, value),
+    append: (name, value) => context.header(name, value, { append: true }),
+  })
+  return context.body(body, status as ContentfulStatusCode)
+}
+
 /** Responses that Hono did not make are without the headers that were set before, and may be closed to changes. */
 function finish(context: Context, { headers, settle }: Pass, isStream: boolean): void {
   // A change of protocols is no response to touch.
-  if (context.res.status < 200) return
+  if (context.res.status < 200) {
+    if (isStream && settle !== undefined) settleUntouched(settle, context.res)
+    return
+  }
   for (const [name, value] of headers) if (!context.res.headers.has(name)) context.header(name, value)
   if (isStream && settle !== undefined) {
     const { res } = context
@@ -75,12 +108,6 @@ function finish(context: Context, { headers, settle }: Pass, isStream: boolean):
     context.res = undefined
     context.res = watched
   }
-}
-
-/** The pattern of the handler, which is the last that matches. */
-function routeOf({ req }: Context): string | undefined {
-  const route = req.matchedRoutes.at(-1)
-  return route === undefined || (route.method === 'ALL' && route.path.endsWith('*')) ? undefined : route.path
 }
 
 function nodeExchange(environment: unknown): NodeExchange | undefined {

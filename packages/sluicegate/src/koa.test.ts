@@ -44,10 +44,10 @@ function harness(name: string, catches: boolean): Harness<Context> {
       if (before !== undefined) app.use((_context, next) => before().then(next))
       if (all !== undefined) app.use(rateLimit(all))
       const router = new Router()
-      if (strict !== undefined) router.use('/strict', rateLimit(strict) as never)
-      for (const path of ROUTES) router.get(`/${path}`, (context) => send(site, path, undefined, context as never))
-      router.get('/status/:status', (context) => send(site, 'status', Number(context.params.status), context as never))
-      app.use(router.routes() as never)
+      if (strict !== undefined) router.use('/strict', rateLimit(strict))
+      for (const path of ROUTES) router.get(`/${path}`, (context) => send(site, path, undefined, context))
+      router.get('/status/:status', (context) => send(site, 'status', Number(context.params.status), context))
+      app.use(router.routes())
       return listening(createServer(app.callback()))
     },
   }
@@ -69,4 +69,65 @@ test('koa: the route is the pattern that the router found', async (t) => {
   const statuses = []
   for (const id of [1, 2, 3]) statuses.push((await ask(port, `/users/${id}`)).status)
   assert.deepEqual(statuses, [200, 200, 429])
+})
+
+test('koa: routers of an app with a state of its own take it as it is', () => {
+  interface State {
+    readonly user: string
+  }
+  const router = new Router<State>()
+  const limit = rateLimit({ policy: fixedWindow({ limit: 1, window: 'day' }), key: (context) => context.state.user })
+  router.use('/strict', limit)
+  router.get('/users/:id', limit, (context) => {
+    context.body = context.state.user
+  })
+  assert.equal(new Koa<State>().use(limit).use(router.routes()).middleware.length, 2)
+})
+
+test('koa: an error object that is thrown at many requests tells each of its own limit, and is left as it was', async (t) => {
+  const policy = fixedWindow({ name: 'day', limit: 9, window: 'day' })
+  const own = { 'X-Why': 'gone' }
+  const explained = Object.assign(new Error('gone'), { status: 410, headers: own })
+  const bare = Object.assign(new Error('gone'), { status: 410 })
+  for (const [error, why] of [
+    [explained, 'gone'],
+    [bare, undefined],
+  ] as const) {
+    const app = new Koa()
+    app.silent = true
+    app.use(rateLimit({ policy, key: (context) => context.get('x-user') }))
+    app.use(() => {
+      throw error
+    })
+    const { port, close } = await listening(createServer(app.callback()))
+    t.after(close)
+    const told = []
+    for (const user of ['ada', 'ada', 'bob']) {
+      const { status, headers } = await ask(port, '/', { headers: { 'x-user': user } })
+      told.push(`${status} ${/r=\d+/.exec(String(headers.ratelimit))} ${headers['x-why']}`)
+    }
+    assert.deepEqual(told, [`410 r=8 ${why}`, `410 r=7 ${why}`, `410 r=8 ${why}`])
+  }
+  assert.equal(explained.headers, own)
+  assert.deepEqual([own, 'headers' in bare], [{ 'X-Why': 'gone' }, false])
+})
+
+test('koa: of two limits on a path an error tells the inner one, whoever throws it', async (t) => {
+  const app = new Koa()
+  app.silent = true
+  app.use(async (_context, next) => {
+    try {
+      await next()
+    } catch (cause) {
+      throw new Error('another', { cause })
+    }
+  })
+  app.use(rateLimit(fixedWindow({ name: 'outer', limit: 9, window: 'day' })))
+  app.use(rateLimit(fixedWindow({ name: 'inner', limit: 5, window: 'day' })))
+  app.use(() => Promise.reject(new Error('one')))
+  const { port, close } = await listening(createServer(app.callback()))
+  t.after(close)
+  const { status, headers } = await ask(port, '/')
+  assert.equal(status, 500)
+  assert.match(String(headers.ratelimit), /^"inner";r=4/)
 })

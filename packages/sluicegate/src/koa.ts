@@ -6,8 +6,7 @@ import { isGone, NodeFacts, settleAtEnd } from './edge/node-exchange.js'
 import { putHeaders } from './edge/put-headers.js'
 import type { HeaderPair } from './headers/header-pair.js'
 
-export type { Denial } from './edge/denial.js'
-export type { AnswerChange } from './edge/gatekeeper-options.js'
+export type * from './edge/option-types.js'
 
 /** Options of {@link rateLimit}. */
 export type RateLimitOptions = GatekeeperOptions<Context>
@@ -43,8 +42,7 @@ export function rateLimit(argument: LimitArgument<Context>): Middleware {
     try {
       await next()
     } catch (error) {
-      // Koa drops all headers before it answers an error, but for those that the error brings.
-      if (error instanceof Error) keepHeaders(error, headers)
+      if (headers.length > 0) keepHeaders(context, headers)
       throw error
     }
   }
@@ -55,9 +53,26 @@ function put(context: Context, headers: readonly HeaderPair[]): void {
   putHeaders(headers, { set: (name, value) => context.set(name, value), append: (name, value) => context.append(name, value) })
 }
 
-function keepHeaders(error: Error & { headers?: unknown }, headers: readonly HeaderPair[]): void {
-  if (Object.isExtensible(error))
-    Reflect.set(error, 'headers', { ...Object.fromEntries(headers), ...(error.headers as object | undefined) })
+/**
+ * Koa drops all headers before it answers an error, but for those that the error brings. It brings these for just as long: apps throw one
+ * error object at many requests, and what is told of one is nothing for another.
+ */
+function keepHeaders(context: Context, headers: readonly HeaderPair[]): void {
+  const { onerror, res } = context
+  context.onerror = (error: Error & { headers?: object }) => {
+    const isObject = typeof error === 'object' && error !== null
+    const own = isObject ? Object.getOwnPropertyDescriptor(error, 'headers') : undefined
+    // As they stand by now: a limit further in has set its own.
+    const told = headers.map(([name]) => [name, res.getHeader(name)] as const).filter(([, value]) => value !== undefined)
+    const value = isObject && { ...Object.fromEntries(told), ...error.headers }
+    const brings = isObject && Reflect.defineProperty(error, 'headers', { value, configurable: true, enumerable: true, writable: true })
+    try {
+      onerror.call(context, error)
+    } finally {
+      if (brings && own !== undefined) Reflect.defineProperty(error, 'headers', own)
+      else if (brings) Reflect.deleteProperty(error, 'headers')
+    }
+  }
 }
 
 class KoaFacts extends NodeFacts {

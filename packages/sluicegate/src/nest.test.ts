@@ -4,7 +4,7 @@ import { type CanActivate, Controller, type ExecutionContext, Get, Module, type 
 import { type AbstractHttpAdapter, APP_FILTER, APP_GUARD, NestFactory } from '@nestjs/core'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
-import { fixedWindow, type Policy, PolicyError } from './index.js'
+import { fixedWindow, type Policy } from './index.js'
 import { address, compose, route } from './keys/index.js'
 import { type NestRequest, RateLimit, RateLimitGuard, RateLimitModule, SkipRateLimit } from './nest.js'
 import { adapterSuite } from './testing/adapters/adapter-suite.js'
@@ -171,29 +171,9 @@ test('nest: an app that names the guard and has no module for it does not start'
   await assert.rejects(async () => (await started).init(), /RateLimits/)
 })
 
-test('nest: decorators of the standard say the same as those of TypeScript before it', () => {
-  class Standard {
-    get(): string {
-      return 'ok'
-    }
-  }
-  RateLimit(perDay(1))(Standard, { kind: 'class', name: 'Standard' })
-  SkipRateLimit()(Standard.prototype.get, { kind: 'method', name: 'get' })
-  const guard = new RateLimitGuard(perDay(1))
-  const context = { getType: () => 'http', getHandler: () => Standard.prototype.get, getClass: () => Standard }
-  for (let i = 0; i < 3; i++) assert.equal(guard.canActivate(context as unknown as ExecutionContext), true)
-})
-
 test('nest: what is no request of HTTP passes', () => {
   const guard = new RateLimitGuard(perDay(1))
   assert.equal(guard.canActivate({ getType: () => 'rpc' } as unknown as ExecutionContext), true)
-})
-
-test('nest: a decorator on what is neither a class nor a method is refused', () => {
-  assert.throws(
-    () => RateLimit(perDay(1))({}, 'field'),
-    (error) => error instanceof PolicyError && error.code === 'OPTION_INVALID',
-  )
 })
 
 test('nest: the module names guard and filter as Nest does', () => {

@@ -6,15 +6,18 @@ import { type Settle, settleQuietly } from './settling.js'
 /** The facts of a request of the Fetch standard. */
 export class FetchFacts implements RequestFacts {
   readonly method: string
-  readonly route: string | undefined
   readonly remoteAddress: string | undefined
   private readonly request: Request
 
-  constructor(request: Request, route: string | undefined, remoteAddress: string | undefined) {
+  constructor(request: Request, remoteAddress: string | undefined) {
     this.method = request.method
     this.request = request
-    this.route = route
     this.remoteAddress = remoteAddress
+  }
+
+  /** The standard knows no routes. */
+  get route(): string | undefined {
+    return undefined
   }
 
   get path(): string {
@@ -69,6 +72,11 @@ export function answerResponse({ status, headers: pairs, body }: Answer): Respon
   const headers = new Headers()
   putHeaders(pairs, { set: (name, value) => headers.set(name, value), append: (name, value) => headers.append(name, value) })
   return new Response(body, { status, headers })
+}
+
+/** What its server does with a response without a status, such as `Response.error()`, is not known: as if it never ended. */
+export function settleUntouched(settle: Settle, { status }: Pick<Response, 'status'>): void {
+  settleQuietly(settle, status === 0 ? undefined : status)
 }
 
 /** The same response, which tells when its body has been sent to the end, or will not be. */

@@ -6,8 +6,11 @@ import type { RequestFacts } from '../keys/request-facts.js'
 import type { Key } from '../limiter.js'
 import { type Awaitable, chained, together } from './awaitable.js'
 
+/** What a function may give as the key of a request; a number and its text are one. What is null, undefined or empty is none. */
+export type GivenKey = string | number | bigint | readonly (string | number | bigint)[] | null | undefined
+
 /** Who one limit counts: a key reader such as `address()`, or a function of the framework's own request. */
-export type SingleKeySource<Request> = KeyReader<Request> | ((request: Request) => Awaitable<string | readonly string[] | undefined>)
+export type SingleKeySource<Request> = KeyReader<Request> | ((request: Request) => Awaitable<GivenKey>)
 
 /** The same; of `allOf` also an array, one for each of its policies. */
 export type KeySource<Request> = SingleKeySource<Request> | readonly SingleKeySource<Request>[]
@@ -52,13 +55,17 @@ function isSeveral<Request>(source: KeySource<Request>): source is readonly Sing
   return Array.isArray(source)
 }
 
-function fitted(key: string | readonly string[] | undefined): Key {
+function fitted(key: unknown): Key {
   if (typeof key === 'string' && key.length > 0) return fittedKey(key)
-  if (Array.isArray(key) && key.length > 0) return key.map((each) => fitted(each) as string)
-  throw new PolicyError(
-    'KEY_MISSING',
-    'key',
-    key,
-    'the function gave no key for this request: return a string, or let skip pass such requests',
-  )
+  if (typeof key === 'bigint' || Number.isFinite(key)) return String(key)
+  if (Array.isArray(key) && key.length > 0) return key.map((one) => fitted(one) as string)
+  if (key === undefined || key === null || key === '' || Array.isArray(key)) {
+    throw new PolicyError(
+      'KEY_MISSING',
+      'key',
+      key,
+      'the function gave no key for this request: return a string, or let skip pass such requests',
+    )
+  }
+  throw new PolicyError('KEY_INVALID', 'key', key, 'the function gave what is no key: return a string, a finite number or a bigint')
 }

@@ -1,3 +1,4 @@
+import { PolicyError } from '../errors.js'
 import type { Policy } from '../policy/policy.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 import type { GatekeeperOptions } from './gatekeeper-options.js'
@@ -8,9 +9,16 @@ export type LimitArgument<Request> = Policy | EdgeLimiter | GatekeeperOptions<Re
 /** What of the options says how much is let through, and not how: nobody takes it over from others. */
 const OWN = ['policy', 'limiter', 'limits', 'cost', 'unit', 'problem'] as const
 
-/** The options that an argument stands for. What is none of the three is left for the gatekeeper to refuse. */
+/** The options that an argument stands for. @throws {PolicyError} `OPTION_INVALID` on what is none of the three */
 export function optionsOf<Request>(argument: LimitArgument<Request>): GatekeeperOptions<Request> {
-  if (typeof argument !== 'object' || argument === null) return argument
+  if (typeof argument !== 'object' || argument === null) {
+    throw new PolicyError(
+      'OPTION_INVALID',
+      'options',
+      argument,
+      'must be a policy such as tokenBucket({...}), a limiter, or options with one',
+    )
+  }
   if ('take' in argument) return { limiter: argument }
   if ('algorithm' in argument) return { policy: argument }
   return argument

@@ -21,9 +21,8 @@ function withoutStore(policy: Policy, allowed: boolean, retryAfterMs = allowed ?
   return { policy, take: () => decision, peek: () => decision, refund: out }
 }
 
-function closed(): Limiter {
-  const limiter = createLimiter(POLICY, { clock: manualClock() })
-  return limiter
+function limited(policy: Policy = POLICY): Limiter {
+  return createLimiter(policy, { clock: manualClock() })
 }
 
 async function outcomeOf(options: GatekeeperOptions<PlainRequest>, prepare?: () => void): Promise<Outcome> {
@@ -64,7 +63,7 @@ for (const isLater of [false, true]) {
         [{ onOutage: 'open' }, 200],
         [{ onOutage: () => undefined }, 503],
       ] as const) {
-        const limiter = closed()
+        const limiter = limited()
         const asked = isLater ? promisedLimiter(limiter) : limiter
         assert.equal(statusOf(await outcomeOf({ limiter: asked, counts, ...more }, () => limiter.close())), status)
       }
@@ -76,9 +75,9 @@ test('onOutage is told of each decision without the store, and of what was throw
   const told: OutageDecision[] = []
   const onOutage = (outage: OutageDecision): undefined => void told.push(outage)
   await outcomeOf({ limiter: withoutStore(POLICY, true), onOutage })
-  const limiter = closed()
+  const limiter = limited()
   await outcomeOf({ limiter, onOutage }, () => limiter.close())
-  await outcomeOf({ limiter: closed(), onOutage })
+  await outcomeOf({ limiter: limited(), onOutage })
   assert.deepEqual(
     told.map(({ decision, error }) => [decision.allowed, error?.code]),
     [

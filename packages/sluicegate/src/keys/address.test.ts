@@ -109,7 +109,7 @@ test('subnets out of range, unknown options and other misuse are refused', () =>
   assert.throws(() => address({ trustProxy: 1 } as never), { code: 'OPTION_UNKNOWN', option: 'trustProxy' })
   assert.throws(() => address({ onFallback: 'warn' as never }), { code: 'OPTION_INVALID', option: 'onFallback' })
   assert.throws(() => address({ otherwise: ((): string => 'x') as never }), { code: 'OPTION_INVALID', option: 'otherwise' })
-  assert.throws(() => address(null as never), { code: 'POLICY_INVALID' })
+  assert.throws(() => address(null as never), { code: 'OPTION_INVALID' })
 })
 
 test('whoever wants to know is told when a nearer address than the client’s has to do, and why', () => {

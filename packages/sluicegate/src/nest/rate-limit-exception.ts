@@ -1,7 +1,7 @@
 import { HttpException } from '@nestjs/common'
 import type { Answer } from '../edge/outcome.js'
 
-/** A request that does not pass. Its headers are set already; `getResponse()` is the body, as an object if it is JSON. */
+/** A request that does not pass. Its headers are set already; `getResponse()` is the body, as an object if it is one of JSON. */
 export class RateLimitException extends HttpException {
   readonly answer: Answer
 
@@ -13,5 +13,15 @@ export class RateLimitException extends HttpException {
 
 function contentOf({ headers, body }: Answer): string | Record<string, unknown> {
   const type = headers.findLast(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? ''
-  return /[/+]json\b/.test(type) ? (JSON.parse(body) as Record<string, unknown>) : body
+  return (/[/+]json\b/.test(type) ? objectOf(body) : undefined) ?? body
+}
+
+/** Nobody checks that a body is what its media type says. */
+function objectOf(body: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(body)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
 }

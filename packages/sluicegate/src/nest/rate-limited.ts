@@ -8,6 +8,17 @@ type Said = LimitArgument<never> | false
 /** Kept beside, so that nothing depends on reflect-metadata, and legacy and standard decorators are alike. */
 const said = new WeakMap<object, Said>()
 
+/** Noted there as well, where it is: decorators that put another function in the place of a method copy what was said of the first. */
+const SAID = Symbol('sluicegate: rate limit')
+
+/** What is used of reflect-metadata. */
+interface Metadata {
+  defineMetadata(key: unknown, value: Said, target: object): void
+  getOwnMetadata(key: unknown, target: object): Said | undefined
+}
+
+const metadata: Partial<Metadata> = Reflect
+
 /** A decorator of classes and methods, of TypeScript's legacy kind and of the standard's. */
 export type RateLimitDecorator = (target: object, about?: unknown, descriptor?: PropertyDescriptor) => void
 
@@ -33,7 +44,7 @@ export function limitSaidOf(handler: object, controller: object): { readonly tar
   let target: object | null = handler
   let next: object | null = controller
   while (target !== null) {
-    const limit = said.get(target)
+    const limit = said.get(target) ?? metadata.getOwnMetadata?.(SAID, target)
     if (limit !== undefined) return { target, limit }
     target = next
     next = next === null ? null : (Object.getPrototypeOf(next) as object | null)
@@ -44,7 +55,10 @@ export function limitSaidOf(handler: object, controller: object): { readonly tar
 function saying(name: string, limit: Said): RateLimitDecorator {
   return (target, _, descriptor) => {
     const decorated: unknown = descriptor === undefined ? target : descriptor.value
-    if (typeof decorated === 'function') said.set(decorated, limit)
-    else throw new PolicyError('OPTION_INVALID', `@${name}`, decorated, 'belongs on a controller or one of its methods')
+    if (typeof decorated !== 'function') {
+      throw new PolicyError('OPTION_INVALID', `@${name}`, decorated, 'belongs on a controller or one of its methods')
+    }
+    said.set(decorated, limit)
+    metadata.defineMetadata?.(SAID, limit, decorated)
   }
 }

@@ -10,10 +10,10 @@ export const MAX_WINDOW_MS = 366 * 86_400_000
 const CALENDAR = "; only fixedWindow() also takes 'day', 'week', 'month', 'year'"
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 
-/** @throws {PolicyError} `POLICY_INVALID` or `OPTION_UNKNOWN` */
+/** @throws {PolicyError} `OPTION_INVALID` or `OPTION_UNKNOWN` */
 export function checkOptions(options: unknown, known: readonly string[], example: string): void {
   if (typeof options !== 'object' || options === null) {
-    throw new PolicyError('POLICY_INVALID', 'options', options, `must be an object such as ${example}`)
+    throw new PolicyError('OPTION_INVALID', 'options', options, `must be an object such as ${example}`)
   }
   for (const option of Object.keys(options)) {
     if (!known.includes(option))

@@ -90,7 +90,7 @@ for (const [code, option, cases] of FAULTS) {
 
 test('an unknown option is refused by name, and so is what is no object', () => {
   assert.throws(() => tokenBucket({ ...GOOD, brust: 3 } as RateOptions), { code: 'OPTION_UNKNOWN', option: 'brust', value: 3 })
-  for (const wrong of [null, undefined, 10, '10/s']) assert.throws(() => gcra(wrong as never), { code: 'POLICY_INVALID' })
+  for (const wrong of [null, undefined, 10, '10/s']) assert.throws(() => gcra(wrong as never), { code: 'OPTION_INVALID' })
 })
 
 test('a fraction a second is told how to widen the window', () => {

@@ -17,6 +17,11 @@ export function asOnDeno({ incoming }: HttpBindings): { readonly remoteAddr: { r
   return { remoteAddr: { hostname: incoming.socket.remoteAddress ?? '' } }
 }
 
+/** What Deno's handlers return of a connection that they have upgraded: other runtimes do not make one. */
+export function upgraded(): Response {
+  return Object.defineProperty(new Response(null), 'status', { value: 101 })
+}
+
 /** A reply in pieces as the body of a response. */
 export function bodyOf(pieces: AsyncIterable<string>): ReadableStream<Uint8Array> {
   const iterator = pieces[Symbol.asyncIterator]()

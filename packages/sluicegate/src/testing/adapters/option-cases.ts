@@ -102,6 +102,31 @@ export function optionCases<Request>({ name, header: headerOf }: Harness<Request
     assert.deepEqual(JSON.parse(text), { enhance: 'your calm' })
   })
 
+  test(`${name}: a body that is not what its type says is sent as it is`, async (t) => {
+    const { port, site } = await start(t, {
+      all: { policy: perDay(1), body: () => ({ type: 'application/json', text: 'calm down' }) },
+    })
+    await ask(port, '/ok')
+    const { status, headers, text } = await ask(port, '/ok')
+    assert.deepEqual([status, text], [429, 'calm down'])
+    assert.match(headers['content-type'] ?? '', /^application\/json/)
+    assert.deepEqual(site.errors, [])
+  })
+
+  test(`${name}: what onDenied throws goes to the framework's own error handling, and the request no further`, async (t) => {
+    const thrown = (): never => {
+      throw new Error('no such hook')
+    }
+    for (const onDenied of [thrown, async () => thrown()]) {
+      const { port, site } = await start(t, { all: { policy: perDay(1), onDenied } })
+      await ask(port, '/ok')
+      const { status, text } = await ask(port, '/ok')
+      assert.equal(status, 500)
+      assert.match(text, /no such hook/)
+      assert.deepEqual([site.errors.length, site.handled], [1, 1])
+    }
+  })
+
   test(`${name}: the body may be text, and the headers of another version`, async (t) => {
     const { port } = await start(t, { all: { policy: perDay(1), body: 'text', headers: 'x-ratelimit' } })
     const passed = await ask(port, '/ok')
