@@ -115,6 +115,45 @@ test('a key is blocked when it is first denied, and not longer for asking again'
   assert.equal((await limiter.consume('ada')).remainingPoints, 4)
 })
 
+test('a block by hand is no first denial for as long as it lasts, and for no longer', async () => {
+  const limiter = limiterOf({ points: 2, duration: 10, blockDuration: 600 })
+  clock.set(Math.ceil(clock.nowMs() / 10_000) * 10_000)
+  await limiter.block('ada', 5)
+  clock.advance(10_000)
+  await limiter.consume('ada', 2)
+  assert.equal((await denied(limiter, 'ada')).msBeforeNext, 600_000)
+  await limiter.block('ada', 5)
+  clock.advance(599_999)
+  await limiter.penalty('ada', 2)
+  assert.equal((await denied(limiter, 'ada')).msBeforeNext, 1, 'a shorter block takes nothing from a longer one')
+  await limiter.block('bob', 0)
+  await limiter.penalty('bob', 2)
+  assert.ok((await denied(limiter, 'bob')).msBeforeNext > 99 * 365 * 86_400_000)
+})
+
+test('a long block by hand does not last longer for asking, up to a hundred times that at a denial', async () => {
+  for (const blockDuration of [20, 1_000_000]) {
+    const limiter = limiterOf({ points: 2, duration: 10, blockDuration })
+    clock.set(Math.ceil(clock.nowMs() / 10_000) * 10_000)
+    await limiter.block('ada', 100 * blockDuration)
+    clock.advance(100 * blockDuration * 1000 - 1)
+    await limiter.penalty('ada', 2)
+    assert.equal((await denied(limiter, 'ada')).msBeforeNext, 1)
+    clock.advance(1)
+    assert.equal((await limiter.consume('ada')).remainingPoints, 1)
+  }
+})
+
+test('a block may be as long as a window ever is', async () => {
+  const limiter = limiterOf({ points: 1, blockDuration: 366 * 86_400 })
+  clock.set(Math.ceil(clock.nowMs() / 60_000) * 60_000)
+  await limiter.consume('ada')
+  assert.equal((await denied(limiter, 'ada')).msBeforeNext, 366 * 86_400_000)
+  clock.advance(366 * 86_400_000 - 1)
+  await limiter.penalty('ada')
+  assert.equal((await denied(limiter, 'ada')).msBeforeNext, 1)
+})
+
 test('of several at once all that are denied are told of the block', async () => {
   const limiter = limiterOf({ points: 1, blockDuration: 300 })
   const results = await Promise.allSettled(Array.from({ length: 5 }, () => limiter.consume('ada')))
@@ -169,6 +208,10 @@ test('keys may be numbers, long, and of several prefixes', async () => {
   await limiter.consume('x'.repeat(9_000))
   assert.equal(await limiter.get('x'.repeat(9_001)), null)
   assert.equal(limiter.limiter.peek('rlflx:42').remaining, 4)
+  assert.deepEqual([limiter.getKey(42), limiter.parseKey('rlflx:42')], ['rlflx:42', '42'])
+  const bare = limiterOf({ keyPrefix: '', blockDuration: 9 })
+  assert.deepEqual([bare.getKey('ada'), bare.parseKey('ada')], ['ada', 'ada'])
+  assert.deepEqual([bare.msDuration, bare.msBlockDuration], [60_000, 9_000])
 })
 
 test('any limiter can stand behind it', async () => {
@@ -209,6 +252,7 @@ test('options that cannot be honoured say what to write instead; what is turned 
     [{ duration: 0 }, /^duration: .*database/],
     [{ duration: 400 * 86_400 }, /^duration: /],
     [{ blockDuration: -1 }, /^blockDuration: /],
+    [{ blockDuration: '5' }, /^blockDuration: /],
     [{ keyPrefix: 7 }, /^keyPrefix: /],
     [{ execEvenly: true }, /^execEvenly: .*gcra/],
     [{ insuranceLimiter: {} }, /^insuranceLimiter: .*outage/],
@@ -218,4 +262,6 @@ test('options that cannot be honoured say what to write instead; what is turned 
   ]
   for (const [options, message] of cases) assert.throws(() => limiterOf(options), { name: 'PolicyError', message })
   assert.equal(limiterOf({ execEvenly: false, inMemoryBlockOnConsumed: 0, insuranceLimiter: undefined } as object).points, 5)
+  assert.equal(limiterOf({ storeType: undefined, blockDuration: undefined } as object).points, 5, 'what is undefined is not given')
+  assert.throws(() => limiterOf({ storeType: 'redis' } as object), { code: 'OPTION_UNKNOWN', option: 'storeType' })
 })
