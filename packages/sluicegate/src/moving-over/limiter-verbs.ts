@@ -1,7 +1,7 @@
 import type { Decision } from '../decision.js'
-import type { Duration } from '../policy/duration.js'
 import type { Awaitable } from '../edge/awaitable.js'
 import type { Key } from '../limiter.js'
+import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 
 /** What is asked of a limiter in the name of another library: those of this process and those of a fleet have it all. */

@@ -1,7 +1,7 @@
 import type { Decision } from '../../decision.js'
-import { formatMs } from '../../policy/duration.js'
 import { type Awaitable, chained } from '../../edge/awaitable.js'
 import { StoreError } from '../../errors.js'
+import { formatMs } from '../../policy/duration.js'
 import type { Policy } from '../../policy/policy.js'
 import { checkedWindowMs } from '../../policy/policy-options.js'
 import { fixedWindow } from '../../policy/window-policy.js'
