@@ -80,6 +80,14 @@ test('any key that express-rate-limit may have is counted: empty, long, none at 
   assert.equal(await hitsOf(store, 'x'.repeat(5_000)), 2)
 })
 
+test('in a memory of its own no two keys are one, whatever they begin with', async () => {
+  const store = ready({})
+  for (const key of ['', '\0', '\0\0', '\0a', 'a', 'rl:', 'rl:a', 'x'.repeat(2_000)]) assert.equal(await hitsOf(store, key), 1)
+  assert.equal(await hitsOf(store, ''), 2)
+  assert.equal(await hitsOf(store, undefined as never), 1)
+  assert.equal(await hitsOf(store, 7 as never), 1)
+})
+
 test('a key that was blocked by hand is above any limit', async () => {
   let limiter: Limiter | undefined
   const create = (policy: Policy): Limiter => {
