@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { createLimiter, fixedWindow, manualClock, type Policy, StoreError, tokenBucket } from 'sluicegate'
-import { rateLimit, SluicegateStore } from 'sluicegate/express-rate-limit'
+import { attachLimiter, createLimiter, fixedWindow, type Limiter, manualClock, type Policy, StoreError, tokenBucket } from 'sluicegate'
+import { ipKeyGenerator, rateLimit, SluicegateStore } from 'sluicegate/express-rate-limit'
 import { requireRival } from '../rivals.js'
 import { OPTION_CASES } from './express-rate-limit-cases.js'
-import { type Middleware, type RivalSite, siteBehind } from './rival-express.js'
+import { type Middleware, type RivalSite, type SiteRequest, siteBehind } from './rival-express.js'
 import { assertSameReplies } from './same-replies.js'
 
 const theirs = requireRival('express-rate-limit') as {
   readonly rateLimit: (
     options: object,
   ) => Middleware & { getKey(key: string): Promise<{ totalHits: number } | undefined>; resetKey(key: string): Promise<void> }
+  readonly ipKeyGenerator: typeof ipKeyGenerator
 }
 
 /** The beginning of a window of any length here: theirs begins with the first request. */
@@ -70,6 +71,28 @@ test('a limiter that decides denies through express-rate-limit what it denies, a
   assert.deepEqual(logger.codes, [])
 })
 
+test('a key that may more than the limit passes through express-rate-limit as often as the limiter says', async (t) => {
+  const large = fixedWindow({ limit: 8, window: '1m' })
+  const policyFor = (key: string): Policy | undefined => (key === 'rl:vip' ? large : undefined)
+  const limiter = createLimiter(fixedWindow({ limit: 5, window: '1m' }), { clock, policyFor })
+  const keyGenerator = ({ query }: SiteRequest): string | undefined => query.user
+  const limited = await site(
+    t,
+    theirs.rateLimit({ limit: 5, keyGenerator, store: new SluicegateStore({ limiter }), logger: new Complaints() }),
+  )
+  const asked = async (user: string): Promise<number[]> => statuses(limited, ...Array<string>(9).fill(`/?user=${user}`))
+  assert.deepEqual(await asked('vip'), [...Array(8).fill(200), 429])
+  assert.deepEqual(await asked('ada'), [...Array(5).fill(200), ...Array(4).fill(429)])
+})
+
+test('the key of an address is that of express-rate-limit', () => {
+  for (const ip of ['203.0.113.7', '::ffff:203.0.113.7', '2001:db8:0:42ff::1', '2001:db8::1', 'somebody']) {
+    for (const subnet of [undefined, 32, 48, 56, 64, 0, false] as const) {
+      assert.equal(ipKeyGenerator(ip, subnet), theirs.ipKeyGenerator(ip, subnet), `${ip} ${subnet}`)
+    }
+  }
+})
+
 test('a limit that is not that of the limiter is logged, and fails each request', async (t) => {
   const logger = new Complaints()
   const store = new SluicegateStore({ limiter: here(fixedWindow({ limit: 100, window: '1m' })) })
@@ -107,6 +130,15 @@ test('one count that is asked twice is complained of, two counts are not', async
   const shared = [1, 2].map(() => theirs.rateLimit({ store: new SluicegateStore({ limiter }), logger: one }))
   await statuses(await site(t, ...shared), '/')
   assert.deepEqual(one.codes, ['ERR_ERL_DOUBLE_COUNT'])
+  const attached = new Complaints()
+  let made: Limiter | undefined
+  const create = (policy: Policy): Limiter => {
+    made ??= here(policy)
+    return attachLimiter(made.handle())
+  }
+  const both = [1, 2].map(() => theirs.rateLimit({ store: new SluicegateStore({ create }), logger: attached }))
+  await statuses(await site(t, ...both), '/')
+  assert.deepEqual(attached.codes, ['ERR_ERL_DOUBLE_COUNT'])
   const apart = new Complaints()
   const prefixed = ['a:', 'b:'].map((prefix) => theirs.rateLimit({ store: new SluicegateStore({ limiter, prefix }), logger: apart }))
   await statuses(await site(t, ...prefixed), '/')

@@ -47,9 +47,17 @@ export class FlexibleTwins {
     this.ours = new RateLimiterMemory({ ...options, clock: this.clock })
   }
 
+  get nowMs(): number {
+    return this.clock.nowMs()
+  }
+
   /** Milliseconds since the window at hand began. */
   get intoWindowMs(): number {
-    return this.clock.nowMs() % this.windowMs
+    return this.nowMs % this.windowMs
+  }
+
+  get windowEndsMs(): number {
+    return this.nowMs - this.intoWindowMs + this.windowMs
   }
 
   advance(ms: number): void {
@@ -57,9 +65,9 @@ export class FlexibleTwins {
     this.clock.advance(ms)
   }
 
-  /** To the beginning of a window in which nothing of this one counts any more, blocks of two windows included. */
-  leave(): void {
-    this.advance(3 * this.windowMs - this.intoWindowMs)
+  /** To the beginning of the window so many after this one. */
+  leave(windows: number): void {
+    this.advance(windows * this.windowMs - this.intoWindowMs)
   }
 
   async both(call: (limiter: FlexibleLimiter) => Promise<RateLimiterRes | boolean | null>): Promise<readonly [Outcome, Outcome]> {
@@ -71,11 +79,15 @@ export class FlexibleTwins {
   }
 }
 
-async function outcome(answer: Promise<RateLimiterRes | boolean | null>, Res: new () => RateLimiterRes): Promise<Outcome> {
+/** @param Denials what either side rejects with when it denies. */
+export async function outcome(
+  answer: Promise<RateLimiterRes | boolean | null>,
+  ...Denials: readonly (new () => RateLimiterRes)[]
+): Promise<Outcome> {
   try {
     return { passed: await answer }
   } catch (reason) {
-    if (reason instanceof Res && !(reason instanceof Error)) return { denied: reason }
+    if (Denials.some((Res) => reason instanceof Res) && !(reason instanceof Error)) return { denied: reason as RateLimiterRes }
     return assert.fail(reason as Error)
   }
 }

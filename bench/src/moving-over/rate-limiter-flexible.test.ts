@@ -82,3 +82,50 @@ test('what is asked that can never pass says so here, and the end of the window 
   assert.ok('denied' in theirs && 'denied' in ours && ours.denied instanceof RateLimiterRes)
   assert.deepEqual([theirs.denied.msBeforeNext, ours.denied.msBeforeNext], [10_000, Number.MAX_SAFE_INTEGER])
 })
+
+test('a difference: who was penalized beyond all points is blocked by no denial there, and by the first one here', async (t) => {
+  const both = twins(t, { blockDuration: 600 })
+  const { theirs, ours } = both
+  for (const limiter of [theirs, ours]) {
+    await limiter.penalty('ada', 6)
+    assert.equal(await passes(limiter), false)
+  }
+  both.advance(10_000)
+  assert.deepEqual([await passes(theirs), await passes(ours)], [true, false])
+})
+
+test('a short block by hand leaves the next denial to block', async (t) => {
+  const both = twins(t, { points: 2, blockDuration: 600 })
+  await both.both((limiter) => limiter.block('ada', 5))
+  both.advance(10_000)
+  for (let i = 0; i < 2; i++) await both.both((limiter) => limiter.consume('ada'))
+  const [theirs, ours] = await both.both((limiter) => limiter.consume('ada'))
+  assert.ok('denied' in theirs && 'denied' in ours)
+  assert.deepEqual([theirs.denied.msBeforeNext, ours.denied.msBeforeNext], [600_000, 600_000])
+})
+
+test('who asks while a long block by hand lasts is not blocked for longer', async (t) => {
+  const both = twins(t, { points: 2, blockDuration: 20 })
+  await both.both((limiter) => limiter.block('ada', 60))
+  both.advance(50_000)
+  await both.both((limiter) => limiter.penalty('ada', 2))
+  const [theirs, ours] = await both.both((limiter) => limiter.consume('ada'))
+  assert.ok('denied' in theirs && 'denied' in ours)
+  assert.deepEqual([theirs.denied.msBeforeNext, ours.denied.msBeforeNext], [10_000, 10_000])
+})
+
+test('keys and lengths of time are told alike', (t) => {
+  const { theirs, ours } = twins(t, { blockDuration: 600 })
+  const [a, b] = [theirs, ours] as unknown as [Named, Named]
+  assert.equal(b.getKey('ada'), a.getKey('ada'))
+  assert.equal(b.parseKey(b.getKey('ada')), 'ada')
+  assert.deepEqual([b.msDuration, b.msBlockDuration], [a.msDuration, a.msBlockDuration])
+})
+
+/** What both tell of themselves. */
+interface Named {
+  readonly msDuration: number
+  readonly msBlockDuration: number
+  getKey(key: string): string
+  parseKey(limiterKey: string): string
+}

@@ -1,6 +1,7 @@
 /** Faults in how limits are put to use: each is told once in a process. Explained in `docs/warnings.md`. */
 export type EdgeWarning =
   | 'SLUICEGATE_COUNTED_TWICE'
+  | 'SLUICEGATE_IPV6_WHOLE'
   | 'SLUICEGATE_LIMITER_PER_REQUEST'
   | 'SLUICEGATE_PROXY_MISSING'
   | 'SLUICEGATE_PROXY_UNTRUSTED'

@@ -8,6 +8,7 @@ import { fixedWindow } from '../../policy/window-policy.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 import { BEYOND_ANY_LIMIT, type HitCount, type Hits } from './hits.js'
 import { resetTimeOf } from './reset-time.js'
+import { WindowEnd } from './window-end.js'
 
 /** So many that nobody is denied here. */
 const MOST_HITS = 1_000_000_000
@@ -22,6 +23,8 @@ export function countingPolicy(windowMs: number): Policy {
 export class CountedHits implements Hits {
   readonly limiter: LimiterVerbs
   private readonly isHere: boolean
+  private readonly end = new WindowEnd()
+  private readonly countOf = (decision: Decision): HitCount => countOf(decision, this.end)
 
   /** @param limiter under {@link countingPolicy}. @param isHere whether it is in the memory of this process. */
   constructor(limiter: LimiterVerbs, isHere: boolean) {
@@ -32,20 +35,21 @@ export class CountedHits implements Hits {
   hit(key: string): Awaitable<HitCount> {
     const { limiter } = this
     // A take of a fleet may be of a lease, and tell what this process knows. A penalty is always one call, and tells the count of all.
-    return chained(this.isHere ? limiter.take(key) : limiter.penalize(key, 1), countOf)
+    return chained(this.isHere ? limiter.take(key) : limiter.penalize(key, 1), this.countOf)
   }
 
   seen(key: string): Awaitable<HitCount | undefined> {
     return chained(this.limiter.peek(key), (decision) => {
-      const count = countOf(decision)
+      const count = this.countOf(decision)
       return count.totalHits === 0 ? undefined : count
     })
   }
 }
 
-function countOf(decision: Decision): HitCount {
-  const { allowed, limit, remaining, source } = decision
+function countOf(decision: Decision, end: WindowEnd): HitCount {
+  const { allowed, limit, remaining, resetAfterMs, source } = decision
   if (source === 'outage') throw new StoreError('OUTAGE', 'the store does not answer, and nobody else knows how often this key has hit')
-  // Not allowed is only who was blocked by hand.
-  return { totalHits: allowed ? limit - remaining : BEYOND_ANY_LIMIT, resetTime: resetTimeOf(decision) }
+  if (allowed) return { totalHits: limit - remaining, resetTime: end.after(resetAfterMs) }
+  // Only who was blocked by hand.
+  return { totalHits: BEYOND_ANY_LIMIT, resetTime: resetTimeOf(decision) }
 }

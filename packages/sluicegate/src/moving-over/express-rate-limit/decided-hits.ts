@@ -1,31 +1,28 @@
 import type { Decision } from '../../decision.js'
 import { type Awaitable, chained } from '../../edge/awaitable.js'
-import { PolicyError, StoreError } from '../../errors.js'
+import { StoreError } from '../../errors.js'
 import { standingOf } from '../key-standing.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
-import { BEYOND_ANY_LIMIT, type HitCount, type Hits } from './hits.js'
+import type { HitCount, Hits } from './hits.js'
 import { resetTimeOf } from './reset-time.js'
 
+/** What the hits of a key are compared with, given what the limiter lets that key pass at once. */
+export type LimitFor = (burst: number) => number
+
+const OWN_BURST: LimitFor = (burst) => burst
+
 /**
- * Hits under a limiter that decides by itself: what it lets pass is at most the limit, what it denies is above it. What is denied is
- * not counted.
+ * Hits under a limiter that decides by itself: of what it lets pass there are at most as many as they are compared with, of what it denies
+ * one more, also where it lets this key pass more or less than others. What is denied is not counted.
  */
 export class DecidedHits implements Hits {
   readonly limiter: LimiterVerbs
-  /** Undefined where it is a function of the request. */
-  private readonly limit: number | undefined
+  private readonly limitFor: LimitFor
 
-  /**
-   * @param limit that of express-rate-limit: a number has to be what the limiter lets pass at once.
-   * @throws {PolicyError} `OPTION_INVALID`
-   */
-  constructor(limiter: LimiterVerbs, limit: unknown) {
-    const { burst, name } = limiter.policy
-    if (typeof limit !== 'function' && limit !== burst) {
-      throw new PolicyError('OPTION_INVALID', 'limit', limit, `must be ${burst}, which is what the policy '${name}' lets pass at once`)
-    }
+  /** @param limitFor default what the limiter lets the key pass at once. */
+  constructor(limiter: LimiterVerbs, limitFor = OWN_BURST) {
     this.limiter = limiter
-    this.limit = typeof limit === 'number' ? limit : undefined
+    this.limitFor = limitFor
   }
 
   hit(key: string): Awaitable<HitCount> {
@@ -43,11 +40,7 @@ export class DecidedHits implements Hits {
     const { allowed, source } = decision
     if (!allowed && source === 'outage') throw new StoreError('OUTAGE', 'the store does not answer, and without it this does not pass')
     const { burst, spent } = standingOf(this.limiter, key, decision)
-    return { totalHits: allowed ? Math.max(1, spent) : this.above(burst), resetTime: resetTimeOf(decision) }
-  }
-
-  /** The limiter's policy may have changed since: what it denies is above both. */
-  private above(burst: number): number {
-    return this.limit === undefined ? BEYOND_ANY_LIMIT : Math.max(this.limit, burst) + 1
+    const limit = this.limitFor(burst)
+    return { totalHits: allowed ? Math.min(Math.max(1, spent), limit) : limit + 1, resetTime: resetTimeOf(decision) }
   }
 }

@@ -14,7 +14,11 @@ test('an address is its own key, one of IPv6 that of its network', () => {
   assert.equal(ipKeyGenerator('2001:db8:0:42ff::1'), '2001:db8:0:4200::/56')
   assert.equal(ipKeyGenerator('2001:db8:0:42ff::1', 64), '2001:db8:0:42ff::/64')
   assert.equal(ipKeyGenerator('2001:db8:0:42ff::1', false), '2001:db8:0:42ff::1')
+  assert.equal(ipKeyGenerator('2001:db8:0:42ff::1', 0), '2001:db8:0:42ff::1')
   assert.equal(ipKeyGenerator('somebody'), 'somebody')
+  for (const bits of [16, 129, 56.5, '64']) {
+    assert.throws(() => ipKeyGenerator('203.0.113.7', bits as number), { code: 'OPTION_INVALID', option: 'ipv6Subnet' })
+  }
 })
 
 interface Site {
@@ -62,6 +66,22 @@ test('who trusts no proxy, though one may be there, is warned once', async () =>
   for (let i = 0; i < 3; i++) assert.equal(await keyOf({ forwarded: '6.6.6.6' }), '127.0.0.1')
   process.off('warning', listen)
   assert.deepEqual(warned, ['SLUICEGATE_PROXY_UNTRUSTED'])
+})
+
+test('whole IPv6 addresses as keys are warned of once', async () => {
+  const warned: unknown[] = []
+  const listen = ({ code, message }: Error & { code?: string }): unknown => /ipKeyGenerator/.test(message) && warned.push(code)
+  process.on('warning', listen)
+  const whole: RateLimitOptions = { keyGenerator: ({ ip }) => ip }
+  assert.equal(await keyOf({ trust: 1, forwarded: '203.0.113.7', options: whole }), '203.0.113.7')
+  assert.equal(await keyOf({ trust: 1, forwarded: '::ffff:203.0.113.7', options: whole }), '::ffff:203.0.113.7')
+  const network: RateLimitOptions = { keyGenerator: ({ ip = '' }) => ipKeyGenerator(ip) }
+  assert.equal(await keyOf({ trust: 1, forwarded: '2001:db8:0:42ff::1', options: network }), '2001:db8:0:4200::/56')
+  assert.equal(await keyOf({ trust: 1, forwarded: '2001:db8::1', options: { keyGenerator: () => 'user:42' } }), 'user:42')
+  assert.deepEqual(warned, [])
+  for (const forwarded of ['2001:db8::1', '2001:db8::2']) assert.equal(await keyOf({ trust: 1, forwarded, options: whole }), forwarded)
+  process.off('warning', listen)
+  assert.deepEqual(warned, ['SLUICEGATE_IPV6_WHOLE'])
 })
 
 test('the subnet may be a number, none, or a function, which may take its time', async () => {

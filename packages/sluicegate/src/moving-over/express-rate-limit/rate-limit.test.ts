@@ -211,8 +211,25 @@ test('a limiter that takes its time decides the same', async (t) => {
 })
 
 test('keys with a policy of their own are told of it', async (t) => {
+  const limits: Readonly<Record<string, number>> = { vip: 3, guest: 1 }
   const create = (policy: Policy): Limiter =>
-    createLimiter(policy, { clock, policyFor: (key) => (key === 'vip' ? { ...policy, limit: 3, burst: 3 } : undefined) })
-  const app = await site(t, { limit: 1, create, keyGenerator: ({ path }) => path.slice(1) || 'ada' })
-  assert.deepEqual(await statuses(app, '/', '/', '/vip', '/vip', '/vip', '/vip'), [200, 429, 404, 404, 404, 429])
+    createLimiter(policy, {
+      clock,
+      policyFor: (key) => (limits[key] === undefined ? undefined : { ...policy, limit: limits[key], burst: limits[key] }),
+    })
+  const used: number[][] = []
+  const handler = (request: Request, response: Response): void => {
+    const { rateLimit } = request as never as { rateLimit: RateLimitInfo }
+    used.push([rateLimit.limit, rateLimit.used])
+    response.status(429).send('no')
+  }
+  const app = await site(t, { limit: 2, create, handler, keyGenerator: ({ path }) => path.slice(1) || 'ada' })
+  assert.deepEqual(await statuses(app, '/', '/', '/', '/vip', '/vip', '/vip', '/vip'), [200, 200, 429, 404, 404, 404, 429])
+  assert.deepEqual(await statuses(app, '/guest', '/guest'), [404, 429])
+  assert.deepEqual(used, [
+    [2, 3],
+    [3, 4],
+    [1, 2],
+  ])
+  assert.deepEqual([(await app.limit.getKey('vip'))?.totalHits, (await app.limit.getKey('guest'))?.totalHits], [4, 2])
 })

@@ -7,6 +7,7 @@ import { PolicyError } from '../../errors.js'
 import { fittedKey } from '../../keys/fitted-key.js'
 import { fixedWindow } from '../../policy/window-policy.js'
 import { madeLimiter } from '../made-limiter.js'
+import { addressCheck } from './address-check.js'
 import { DecidedHits } from './decided-hits.js'
 import type { HitCount } from './hits.js'
 import { answerOutage } from './outage-answer.js'
@@ -40,13 +41,17 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
   const { create = (policy) => createLimiter(policy) } = options
   const limiter = madeLimiter(create, fixedWindow({ limit, window: windowMs, name: identifier }))
   const rule = requestRule(limiter, used)
-  const hits = new DecidedHits(limiter, limit)
+  const hits = new DecidedHits(limiter)
   const told = new ToldLimit(used, hits)
+  const checkAddress = options.keyGenerator === undefined ? undefined : addressCheck()
 
   const ask = (request: Request, response: Response): Awaitable<Asked | undefined> =>
     chained(skip(request, response), (isSkipped) => {
       if (isSkipped) return undefined
-      return chained(keyGenerator(request, response), (key) => rule.take(keyText(key), 1, request))
+      return chained(keyGenerator(request, response), (key) => {
+        checkAddress?.(key, request)
+        return rule.take(keyText(key), 1, request)
+      })
     })
 
   const follow = (asked: Asked | undefined, request: Request, response: Response, next: NextFunction): void => {

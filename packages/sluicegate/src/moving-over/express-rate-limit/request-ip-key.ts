@@ -2,9 +2,8 @@ import type { Request, Response } from 'express'
 import { type Awaitable, chained } from '../../edge/awaitable.js'
 import { warnOnce } from '../../edge/warning.js'
 import { PolicyError } from '../../errors.js'
-import { checkedSubnet } from '../../keys/address-key.js'
 import { identifiedAddress } from '../../keys/node-identifier.js'
-import { ipKeyGenerator } from './ip-key-generator.js'
+import { ipKeyGenerator, subnetBits } from './ip-key-generator.js'
 
 /** Bits of IPv6 that tell clients apart, false for all, or a function of the request. */
 export type Ipv6Subnet = number | false | ((request: Request, response: Response) => Awaitable<number | false>)
@@ -18,23 +17,19 @@ const warn = warnOnce()
  * @throws {PolicyError} `OPTION_INVALID`; at a request `TRUST_INVALID` where Express believes everybody
  */
 export function requestIpKey(ipv6Subnet: Ipv6Subnet): (request: Request, response: Response) => Awaitable<string | undefined> {
-  const fixed = typeof ipv6Subnet === 'function' ? undefined : checkedBits(ipv6Subnet)
+  const fixed = typeof ipv6Subnet === 'function' ? undefined : subnetBits(ipv6Subnet)
   return (request, response) => {
     checkTrust(request)
     const ip = addressOf(request)
     if (ip === undefined) return undefined
     if (fixed !== undefined || !ip.includes(':')) return ipKeyGenerator(ip, fixed)
-    return chained((ipv6Subnet as Exclude<Ipv6Subnet, number | false>)(request, response), (bits) => ipKeyGenerator(ip, checkedBits(bits)))
+    return chained((ipv6Subnet as Exclude<Ipv6Subnet, number | false>)(request, response), (bits) => ipKeyGenerator(ip, subnetBits(bits)))
   }
 }
 
 function addressOf({ ip, socket }: Request): string | undefined {
   if (ip !== undefined && identifiedAddress(ip, 0, ip.length) !== undefined) return ip
   return socket.remoteAddress
-}
-
-function checkedBits(bits: unknown): number {
-  return bits === false ? 128 : checkedSubnet('ipv6Subnet', bits, 32, 128)
 }
 
 function checkTrust({ app, headers }: Request): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { concurrency, createLimiter, fixedWindow, type Limiter, manualClock, type Policy, tokenBucket } from '../../index.js'
+import { attachLimiter, concurrency, createLimiter, fixedWindow, type Limiter, manualClock, type Policy, tokenBucket } from '../../index.js'
 import type { HitCount } from './hits.js'
 import { SluicegateStore, type SluicegateStoreOptions, type StoreSettings } from './sluicegate-store.js'
 
@@ -80,6 +80,14 @@ test('any key that express-rate-limit may have is counted: empty, long, none at 
   assert.equal(await hitsOf(store, 'x'.repeat(5_000)), 2)
 })
 
+test('in a memory of its own no two keys are one, whatever they begin with', async () => {
+  const store = ready({})
+  for (const key of ['', '\0', '\0\0', '\0a', 'a', 'rl:', 'rl:a', 'x'.repeat(2_000)]) assert.equal(await hitsOf(store, key), 1)
+  assert.equal(await hitsOf(store, ''), 2)
+  assert.equal(await hitsOf(store, undefined as never), 1)
+  assert.equal(await hitsOf(store, 7 as never), 1)
+})
+
 test('a key that was blocked by hand is above any limit', async () => {
   let limiter: Limiter | undefined
   const create = (policy: Policy): Limiter => {
@@ -112,14 +120,26 @@ test('what such a limiter denies is denied whatever the limit of a request', asy
   assert.deepEqual(await hit(store, 'ada', 3), [1, 2, Number.MAX_SAFE_INTEGER])
 })
 
-test('a policy that changes while it runs denies no less', async () => {
+test('of a policy that changes while it runs what passes is within the limit, and what is denied above', async () => {
   const limiter = here(fixedWindow({ limit: 5, window: '1m' }))
   const store = ready({ limiter })
   limiter.update(fixedWindow({ limit: 2, window: '1m' }))
   const hits = await hit(store, 'ada', 3)
   assert.deepEqual(hits, [1, 2, 6])
   limiter.update(fixedWindow({ limit: 9, window: '1m' }))
-  assert.deepEqual(await hit(store, 'bob', 10), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  assert.deepEqual(await hit(store, 'bob', 10), [1, 2, 3, 4, 5, 5, 5, 5, 5, 6])
+})
+
+test('a key that may more than others is within the limit while the limiter lets it pass', async () => {
+  const large = fixedWindow({ limit: 8, window: '1m' })
+  const policyFor = (key: string): Policy | undefined => (key === 'rl:vip' ? large : undefined)
+  const limiter = createLimiter(fixedWindow({ limit: 5, window: '1m' }), { clock, policyFor })
+  const fixed = ready({ limiter })
+  assert.deepEqual(await hit(fixed, 'vip', 9), [1, 2, 3, 4, 5, 5, 5, 5, 6])
+  assert.deepEqual(await hit(fixed, 'ada', 6), [1, 2, 3, 4, 5, 6])
+  clock.advance(MINUTE)
+  const byRequest = ready({ limiter }, { limit: () => 8 })
+  assert.deepEqual(await hit(byRequest, 'vip', 9), [1, 2, 3, 4, 5, 6, 7, 8, Number.MAX_SAFE_INTEGER])
 })
 
 test('keys with a policy of their own, listed keys and shadows keep to what the limiter says', async () => {
@@ -157,6 +177,24 @@ test('keys are local where one store alone counts in the memory of this process'
   assert.deepEqual([first.localKeys, second.localKeys], [false, false])
   assert.deepEqual([first.prefix, second.prefix], ['api:a:', 'api:a:'])
 })
+
+test('two stores of one memory are not alone, whoever attached to it', () => {
+  let made: Limiter | undefined
+  const create = (policy: Policy): Limiter => {
+    made ??= here(policy)
+    return attachLimiter(made.handle())
+  }
+  const first = ready({ create })
+  assert.equal(first.localKeys, true)
+  const second = ready({ create })
+  assert.deepEqual([first.localKeys, second.localKeys], [false, false])
+  assert.deepEqual([first.prefix, second.prefix], Array(2).fill('express-rate-limit-1m:rl:'))
+  const [one, other] = [ready({ limiter: tiered() }, { limit: 5 }), ready({ limiter: tiered() }, { limit: 5 })]
+  assert.deepEqual([one.localKeys, other.localKeys], [true, true])
+})
+
+/** One that has no handle. */
+const tiered = (): Limiter => createLimiter(fixedWindow({ limit: 5, window: '1m' }), { clock, policyFor: () => undefined })
 
 test('shutdown closes what the store made, and not what it was given', () => {
   const limiter = here(fixedWindow({ limit: 5, window: '1m' }))

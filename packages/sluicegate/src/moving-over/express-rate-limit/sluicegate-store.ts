@@ -7,8 +7,9 @@ import { checkOptions } from '../../policy/policy-options.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 import { type MakeLimiter, madeLimiter } from '../made-limiter.js'
 import { CountedHits, countingPolicy } from './counted-hits.js'
-import { DecidedHits } from './decided-hits.js'
-import type { HitCount, Hits } from './hits.js'
+import { type CountingPlace, isAlone, isHere, joinedPlace } from './counting-place.js'
+import { DecidedHits, type LimitFor } from './decided-hits.js'
+import { BEYOND_ANY_LIMIT, type HitCount, type Hits } from './hits.js'
 
 /** Options of {@link SluicegateStore}. */
 export interface SluicegateStoreOptions {
@@ -33,9 +34,6 @@ export interface StoreSettings {
 
 const OPTIONS = ['create', 'limiter', 'prefix']
 
-/** How many stores ask each limiter of this process. */
-const stores = new WeakMap<LimiterVerbs, number>()
-
 /**
  * A store for express-rate-limit.
  *
@@ -51,7 +49,11 @@ export class SluicegateStore {
   private readonly create: MakeLimiter | undefined
   private readonly given: LimiterVerbs | undefined
   private readonly ownPrefix: string
+  /** Nobody else can ask the limiter. */
+  private readonly isOwn: boolean
   private hits: Hits | undefined
+  /** Undefined where other processes count as well. */
+  private place: CountingPlace | undefined
   private windowMs = 0
   /** What was wrong when express-rate-limit told its options. */
   private misuse: unknown
@@ -64,13 +66,13 @@ export class SluicegateStore {
     this.create = create
     this.given = limiter
     this.ownPrefix = prefix
+    this.isOwn = create === undefined && limiter === undefined
   }
 
   /** Whether nobody else counts the keys of this store: by it express-rate-limit knows which counts are one. */
   get localKeys(): boolean {
-    const limiter = this.hits?.limiter
-    if (limiter === undefined) return this.create === undefined && this.given === undefined
-    return isHere(limiter) && stores.get(limiter) === 1
+    if (this.hits === undefined) return this.isOwn
+    return this.place !== undefined && isAlone(this.place)
   }
 
   /** What tells these keys from those of other stores, in the same terms. */
@@ -89,7 +91,7 @@ export class SluicegateStore {
         throw new PolicyError('OPTION_INVALID', 'store', this, 'counts for another rateLimit(): make one for each')
       this.windowMs = settings.windowMs
       const hits = this.given === undefined ? this.counting() : deciding(this.given, settings)
-      stores.set(hits.limiter, (stores.get(hits.limiter) ?? 0) + 1)
+      this.place = joinedPlace(hits.limiter)
       this.hits = hits
     } catch (error) {
       this.misuse = error
@@ -120,7 +122,7 @@ export class SluicegateStore {
   /** All keys begin anew. @throws {PolicyError} `OPTION_INVALID` where the limiter may have others' keys. */
   async resetAll(): Promise<void> {
     const { limiter } = this.ready()
-    if (this.given !== undefined || this.create !== undefined) {
+    if (!this.isOwn) {
       throw new PolicyError(
         'OPTION_INVALID',
         'resetAll',
@@ -129,7 +131,7 @@ export class SluicegateStore {
       )
     }
     this.hits = this.counting()
-    stores.set(this.hits.limiter, 1)
+    this.place = joinedPlace(this.hits.limiter)
     limiter.close()
   }
 
@@ -151,6 +153,8 @@ export class SluicegateStore {
   }
 
   private named(key: string): string {
+    // Where nobody else has keys a prefix tells nothing apart, and to put it before each takes as long as half the count.
+    if (this.isOwn && typeof key === 'string') return fittedKey(key.charCodeAt(0) > 0 ? key : `\0${key}`)
     return fittedKey(`${this.ownPrefix}${key}`)
   }
 }
@@ -162,7 +166,15 @@ function deciding(limiter: LimiterVerbs, { limit, skipFailedRequests = false, sk
     const mend = 'needs a store that counts: leave out limiter, or take counts of sluicegate/express instead'
     throw new PolicyError('OPTION_INVALID', skips, true, mend)
   }
-  return new DecidedHits(limiter, limit)
+  return new DecidedHits(limiter, comparedWith(limiter, limit))
+}
+
+/** The number that express-rate-limit compares hits with: it has to be what the limiter lets pass at once, or no hits would tell both apart. */
+function comparedWith({ policy: { burst, name } }: LimiterVerbs, limit: unknown): LimitFor {
+  // What a function says of a request is not known here.
+  if (typeof limit === 'function') return () => BEYOND_ANY_LIMIT - 1
+  if (limit === burst) return () => burst
+  throw new PolicyError('OPTION_INVALID', 'limit', limit, `must be ${burst}, which is what the policy '${name}' lets pass at once`)
 }
 
 function checkLimiter(limiter: LimiterVerbs, create: MakeLimiter | undefined): void {
@@ -178,11 +190,6 @@ function checkLimiter(limiter: LimiterVerbs, create: MakeLimiter | undefined): v
       'holds permits, which express-rate-limit gives nobody back: see sluicegate/express',
     )
   }
-}
-
-/** Whether a limiter is in the memory of this process: what is in a store or another process has no snapshot. */
-function isHere(limiter: LimiterVerbs): boolean {
-  return 'snapshot' in limiter
 }
 
 function nothing(): void {}

@@ -2,7 +2,6 @@ import type { Clock } from '../../clock.js'
 import { createLimiter } from '../../create-limiter.js'
 import type { Decision } from '../../decision.js'
 import type { Limiter } from '../../limiter.js'
-import { checkedWindowMs } from '../../policy/policy-options.js'
 import { gcra } from '../../policy/rate-policy.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 
@@ -12,6 +11,12 @@ export interface BlockMemory {
   readonly clock?: Clock
 }
 
+/** Blocks are remembered in units of a millionth of those at a denial, of at least 1 ms. */
+const UNITS = 1_000_000
+/** Blocks by hand may be longer: those are remembered in full up to so many times as long, and never for longer than 20 years. */
+const MOST_TIMES = 100
+const MOST_MS = 20 * 366 * 86_400_000
+
 /**
  * Blocks a key when it is first denied. Who asks again and again would else be blocked anew each time: of blocks the longest wins, so this
  * process remembers whom it has blocked for as long as the block lasts, in a memory of fixed size. Forgotten keys are blocked anew.
@@ -19,14 +24,17 @@ export interface BlockMemory {
 export class BlocksAtDenial {
   private readonly limiter: LimiterVerbs
   private readonly blockMs: number
+  private readonly unitMs: number
+  private readonly mostUnits: number
   private readonly blocked: Limiter
 
-  /** @throws {PolicyError} `WINDOW_INVALID` */
   constructor(limiter: LimiterVerbs, blockMs: number, memory: BlockMemory) {
     this.limiter = limiter
-    this.blockMs = checkedWindowMs(blockMs, 'blockDuration')
-    // A debt of one token lasts a block. With two there is always room for one more, so that any key can be forgotten for another.
-    this.blocked = createLimiter(gcra({ limit: 1, window: blockMs, burst: 2 }), memory)
+    this.blockMs = blockMs
+    this.unitMs = Math.max(1, Math.ceil(blockMs / UNITS))
+    this.mostUnits = Math.floor(Math.min(blockMs * MOST_TIMES, MOST_MS) / this.unitMs)
+    // A token comes back in each unit. There is one more than any block takes, so that any key can be forgotten for another.
+    this.blocked = createLimiter(gcra({ limit: 1, window: this.unitMs, burst: this.mostUnits + 1 }), memory)
   }
 
   /** Blocks a key of which too little is left, unless that was done already. The denial as it then is. */
@@ -34,7 +42,7 @@ export class BlocksAtDenial {
     const { blocked, limiter, blockMs } = this
     // Where enough is left it is a block that denies.
     if (denial.remaining >= points || denial.source === 'outage' || blocked.peek(key).resetAfterMs > 0) return denial
-    blocked.take(key)
+    this.remember(key, blockMs)
     try {
       const { retryAfterMs } = await limiter.block(key, blockMs)
       return { ...denial, retryAfterMs: Math.max(denial.retryAfterMs, retryAfterMs) }
@@ -44,11 +52,13 @@ export class BlocksAtDenial {
     }
   }
 
-  /** The key was blocked by hand: its next denial is no first one. */
-  remember(key: string): void {
-    // One debt, however often: two would last for two blocks.
-    this.blocked.reset(key)
-    this.blocked.take(key)
+  /** The key is blocked for so long: until then its denials are no first ones. */
+  remember(key: string, ms: number): void {
+    const { blocked, unitMs, mostUnits } = this
+    // The longest block counts, and two of them do not last for their sum.
+    if (blocked.peek(key).resetAfterMs >= ms) return
+    blocked.reset(key)
+    blocked.take(key, Math.min(Math.ceil(ms / unitMs), mostUnits))
   }
 
   forget(key: string): void {

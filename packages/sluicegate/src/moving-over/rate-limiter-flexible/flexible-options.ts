@@ -43,7 +43,7 @@ export function checkOptionNames(options: object, known: readonly string[]): voi
     throw new PolicyError('OPTION_INVALID', 'options', options, 'must be an object such as { points: 5, duration: 60 }')
   }
   for (const [name, value] of Object.entries(options)) {
-    if (known.includes(name)) continue
+    if (value === undefined || known.includes(name)) continue
     // What is turned off asks for nothing.
     if (!Object.hasOwn(INSTEAD, name)) throw new PolicyError('OPTION_UNKNOWN', name, value, `is not one of ${known.join(', ')}`)
     if (value) throw new PolicyError('OPTION_INVALID', name, value, INSTEAD[name] as string)
@@ -64,6 +64,13 @@ export function checkCallOptions(options: Readonly<Record<string, unknown>> | un
 /** @throws {PolicyError} `OPTION_INVALID` */
 export function checkKeyPrefix(keyPrefix: unknown): void {
   if (typeof keyPrefix !== 'string') throw new PolicyError('OPTION_INVALID', 'keyPrefix', keyPrefix, 'must be a string')
+}
+
+/** Seconds of a block, in milliseconds; 0 is none. @throws {PolicyError} `WINDOW_INVALID` */
+export function checkedBlockMs(blockDuration: unknown): number {
+  if (blockDuration === 0) return 0
+  if (typeof blockDuration === 'number') return checkedWindowMs(blockDuration * 1000, 'blockDuration')
+  throw new PolicyError('WINDOW_INVALID', 'blockDuration', blockDuration, 'must be a number of seconds, or 0')
 }
 
 /**

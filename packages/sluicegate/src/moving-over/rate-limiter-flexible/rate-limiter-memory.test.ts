@@ -1,22 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { concurrency, createLimiter, manualClock, PolicyError, tokenBucket } from '../../index.js'
+import { denied } from '../../testing/flexible-denial.js'
 import { RateLimiterMemory, type RateLimiterMemoryOptions, RateLimiterRes, RateLimiterSluicegate } from './index.js'
 
 const clock = manualClock(600_000)
 
 const limiterOf = (options: Partial<RateLimiterMemoryOptions> = {}): RateLimiterMemory =>
   new RateLimiterMemory({ points: 5, duration: 60, clock, ...options })
-
-/** What a denial rejects with. */
-async function denied(limiter: RateLimiterSluicegate, key: string, points?: number): Promise<RateLimiterRes> {
-  const reason: unknown = await limiter.consume(key, points).then(
-    () => assert.fail('it passed'),
-    (error) => error,
-  )
-  assert.ok(reason instanceof RateLimiterRes && !(reason instanceof Error), String(reason))
-  return reason
-}
 
 test('points are consumed until there are none, and a denial is no error', async () => {
   const limiter = limiterOf()
@@ -101,67 +92,6 @@ test('a block leaves what was consumed, the longest wins, and delete() lifts it'
   assert.equal((await limiter.consume('ada')).remainingPoints, 4)
 })
 
-test('a key is blocked when it is first denied, and not longer for asking again', async () => {
-  const limiter = limiterOf({ blockDuration: 300 })
-  clock.set(Math.ceil(clock.nowMs() / 60_000) * 60_000)
-  await limiter.consume('ada', 5)
-  assert.equal((await denied(limiter, 'ada')).msBeforeNext, 300_000)
-  for (let i = 0; i < 29; i++) {
-    clock.advance(10_000)
-    await denied(limiter, 'ada')
-  }
-  assert.equal((await denied(limiter, 'ada')).msBeforeNext, 10_000)
-  clock.advance(10_000)
-  assert.equal((await limiter.consume('ada')).remainingPoints, 4)
-})
-
-test('of several at once all that are denied are told of the block', async () => {
-  const limiter = limiterOf({ points: 1, blockDuration: 300 })
-  const results = await Promise.allSettled(Array.from({ length: 5 }, () => limiter.consume('ada')))
-  const told = results.map((result) => (result.status === 'rejected' ? (result.reason as RateLimiterRes).msBeforeNext : 'passed'))
-  assert.deepEqual(told, ['passed', ...Array(4).fill(300_000)])
-})
-
-test('who was deleted or is denied anew after a block is blocked anew', async () => {
-  const limiter = limiterOf({ blockDuration: 300 })
-  await limiter.consume('ada', 5)
-  await denied(limiter, 'ada')
-  await limiter.delete('ada')
-  await limiter.consume('ada', 5)
-  assert.equal((await denied(limiter, 'ada')).msBeforeNext, 300_000)
-  clock.advance(300_000)
-  await limiter.consume('ada', 5)
-  assert.equal((await denied(limiter, 'ada')).msBeforeNext, 300_000)
-})
-
-test('also who asks for more than there is left, or ever is, is blocked', async () => {
-  const limiter = limiterOf({ blockDuration: 300 })
-  await limiter.consume('ada', 3)
-  assert.equal((await denied(limiter, 'ada', 3)).msBeforeNext, 300_000)
-  assert.equal((await denied(limiter, 'ada', 1)).remainingPoints, 0)
-  await denied(limiter, 'bob', 6)
-  assert.equal((await limiter.get('bob'))?.msBeforeNext, 300_000)
-})
-
-test('blocks at a denial last also when more keys are blocked than are remembered', async () => {
-  const limiter = limiterOf({ points: 1, blockDuration: 300, maxKeys: 64 })
-  let blocked = 0
-  for (let i = 0; i < 2_000; i++) {
-    // A newcomer may find no room, and is denied or cannot be blocked then: never let through untracked.
-    const known = await limiter.consume(`key ${i}`).then(
-      () => true,
-      () => false,
-    )
-    if (!known) continue
-    const denial = await limiter.consume(`key ${i}`).then(
-      () => assert.fail('it passed'),
-      (reason) => reason,
-    )
-    if (denial instanceof RateLimiterRes && denial.msBeforeNext === 300_000) blocked++
-  }
-  assert.ok(blocked >= 32, `${blocked} were blocked`)
-})
-
 test('keys may be numbers, long, and of several prefixes', async () => {
   const limiter = limiterOf()
   await limiter.consume(42)
@@ -169,6 +99,10 @@ test('keys may be numbers, long, and of several prefixes', async () => {
   await limiter.consume('x'.repeat(9_000))
   assert.equal(await limiter.get('x'.repeat(9_001)), null)
   assert.equal(limiter.limiter.peek('rlflx:42').remaining, 4)
+  assert.deepEqual([limiter.getKey(42), limiter.parseKey('rlflx:42')], ['rlflx:42', '42'])
+  const bare = limiterOf({ keyPrefix: '', blockDuration: 9 })
+  assert.deepEqual([bare.getKey('ada'), bare.parseKey('ada')], ['ada', 'ada'])
+  assert.deepEqual([bare.msDuration, bare.msBlockDuration], [60_000, 9_000])
 })
 
 test('any limiter can stand behind it', async () => {
@@ -209,6 +143,7 @@ test('options that cannot be honoured say what to write instead; what is turned 
     [{ duration: 0 }, /^duration: .*database/],
     [{ duration: 400 * 86_400 }, /^duration: /],
     [{ blockDuration: -1 }, /^blockDuration: /],
+    [{ blockDuration: '5' }, /^blockDuration: /],
     [{ keyPrefix: 7 }, /^keyPrefix: /],
     [{ execEvenly: true }, /^execEvenly: .*gcra/],
     [{ insuranceLimiter: {} }, /^insuranceLimiter: .*outage/],
@@ -218,4 +153,6 @@ test('options that cannot be honoured say what to write instead; what is turned 
   ]
   for (const [options, message] of cases) assert.throws(() => limiterOf(options), { name: 'PolicyError', message })
   assert.equal(limiterOf({ execEvenly: false, inMemoryBlockOnConsumed: 0, insuranceLimiter: undefined } as object).points, 5)
+  assert.equal(limiterOf({ storeType: undefined, blockDuration: undefined } as object).points, 5, 'what is undefined is not given')
+  assert.throws(() => limiterOf({ storeType: 'redis' } as object), { code: 'OPTION_UNKNOWN', option: 'storeType' })
 })

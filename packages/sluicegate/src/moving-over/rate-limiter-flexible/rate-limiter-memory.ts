@@ -1,7 +1,15 @@
 import type { Clock } from '../../clock.js'
 import { createLimiter } from '../../create-limiter.js'
 import type { Limiter } from '../../limiter.js'
-import { checkOptionNames, DEFAULT_PREFIX, FLEXIBLE_OPTIONS, type FlexibleOptions, flexiblePolicy } from './flexible-options.js'
+import {
+  checkedBlockMs,
+  checkKeyPrefix,
+  checkOptionNames,
+  DEFAULT_PREFIX,
+  FLEXIBLE_OPTIONS,
+  type FlexibleOptions,
+  flexiblePolicy,
+} from './flexible-options.js'
 import { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'
 
 /** Options of {@link RateLimiterMemory}: those of rate-limiter-flexible, and two of `createLimiter`. */
@@ -26,6 +34,8 @@ export class RateLimiterMemory extends RateLimiterSluicegate<Limiter> {
   constructor(options: RateLimiterMemoryOptions) {
     checkOptionNames(options, OPTIONS)
     const { blockDuration = 0, keyPrefix = DEFAULT_PREFIX, maxKeys, clock } = options
+    checkKeyPrefix(keyPrefix)
+    checkedBlockMs(blockDuration)
     const memory = { ...(maxKeys !== undefined && { maxKeys }), ...(clock !== undefined && { clock }) }
     super({ limiter: createLimiter(flexiblePolicy(options), memory), blockDuration, keyPrefix }, memory)
   }

@@ -66,6 +66,20 @@ test('leased points are consumed in the process, and never more than there are',
   assert.ok(limiter.limiter.stats().storeCalls < 60, 'most are not asked of the server')
 })
 
+test('of as many blocked keys is remembered as maxKeys says', async (t) => {
+  const keys = Array.from({ length: 400 }, (_, i) => `key ${i}`)
+  const blockedAnew = async (maxKeys: number): Promise<number> => {
+    const limiter = limiterOf({ keyPrefix: `most-${maxKeys}`, points: 1, blockDuration: 2 * DAY_S, maxKeys })
+    t.after(() => limiter.close())
+    for (let round = 0; round < 2; round++) await Promise.allSettled(keys.map((key) => limiter.consume(key)))
+    const denials = await Promise.all(keys.map((key) => limiter.consume(key).catch((reason) => reason)))
+    return denials.filter(({ msBeforeNext }) => msBeforeNext === 2 * DAY_S * 1000).length
+  }
+  assert.ok((await blockedAnew(64)) > 200)
+  // Those that are asked again within a millisecond seem to be blocked anew.
+  assert.ok((await blockedAnew(1_000)) < 40)
+})
+
 test('what the server could not decide is an error and no denial', async (t) => {
   const closed = limiterOf({ keyPrefix: 'closed', outage: 'closed', timeoutMs: 50 })
   const open = limiterOf({ keyPrefix: 'open', outage: 'open', timeoutMs: 50 })
@@ -79,6 +93,17 @@ test('what the server could not decide is an error and no denial', async (t) => 
     await assert.rejects(call, { name: 'StoreError', code: 'OUTAGE' })
   }
   assert.ok((await open.consume('ada')) instanceof RateLimiterRes)
+})
+
+test('an option that is refused leaves no limiter behind that asks the server', () => {
+  let asked = 0
+  const sendCommand = async (): Promise<string> => String(asked++)
+  const cases = [{ blockDuration: -1 }, { blockDuration: 400 * DAY_S }, { keyPrefix: 7 }, { points: 0 }, { execEvenly: true }]
+  for (const option of cases) {
+    const storeClient = { sendCommand, isOpen: true } as never
+    assert.throws(() => limiterOf({ storeClient, ...(option as object) }), { option: Object.keys(option)[0] })
+  }
+  assert.equal(asked, 0)
 })
 
 test('a client that is none is refused', () => {

@@ -4,7 +4,7 @@ import { PolicyError } from '../../errors.js'
 import { fittedKey } from '../../keys/fitted-key.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 import { type BlockMemory, BlocksAtDenial } from './blocks-at-denial.js'
-import { checkCallOptions, checkKeyPrefix, checkOptionNames } from './flexible-options.js'
+import { checkCallOptions, checkedBlockMs, checkKeyPrefix, checkOptionNames } from './flexible-options.js'
 import type { RateLimiterRes } from './rate-limiter-res.js'
 import { ToldPoints } from './told-points.js'
 
@@ -59,7 +59,8 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     this.keyPrefix = keyPrefix
     this.blockDuration = blockDuration
     this.told = new ToldPoints(limiter)
-    this.blocks = blockDuration === 0 ? undefined : new BlocksAtDenial(limiter, blockDuration * 1000, memory)
+    const blockMs = checkedBlockMs(blockDuration)
+    this.blocks = blockMs === 0 ? undefined : new BlocksAtDenial(limiter, blockMs, memory)
   }
 
   /** What may be consumed at once. */
@@ -72,10 +73,28 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     return this.limiter.policy.windowMs / 1000
   }
 
+  get msDuration(): number {
+    return this.limiter.policy.windowMs
+  }
+
+  get msBlockDuration(): number {
+    return this.blockDuration * 1000
+  }
+
+  /** The key of the limiter: with the prefix, and as a digest where it would be too long. */
+  getKey(key: string | number): string {
+    return fittedKey(this.keyPrefix === '' ? String(key) : `${this.keyPrefix}:${key}`)
+  }
+
+  /** The same without the prefix. */
+  parseKey(limiterKey: string): string {
+    return this.keyPrefix === '' ? limiterKey : limiterKey.slice(this.keyPrefix.length + 1)
+  }
+
   /** Consumes points if they are there. @returns {Promise} that rejects with a {@link RateLimiterRes} where they are not. */
   async consume(key: string | number, pointsToConsume = 1, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
-    const named = this.named(key)
+    const named = this.getKey(key)
     const taken = this.limiter.take(named, pointsToConsume)
     // Not awaited where it is there: of several callers at once those who come after the first denial are to find the block.
     const decision = isPromise(taken) ? await taken : taken
@@ -87,31 +106,31 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
   /** Consumes points whether they are there or not, down to a debt of ten times all of them. */
   async penalty(key: string | number, points = 1, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
-    const named = this.named(key)
+    const named = this.getKey(key)
     return this.told.standing(named, await this.limiter.penalize(named, points), points)
   }
 
   /** Gives back points, at most as many as were consumed. */
   async reward(key: string | number, points = 1, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
-    const named = this.named(key)
+    const named = this.getKey(key)
     return this.told.standing(named, await this.limiter.refund(named, points))
   }
 
   /** Denies the key everything for so many seconds, 0 for a hundred years. The longest block wins, and none changes what was consumed. */
   async block(key: string | number, secDuration: number, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
-    const named = this.named(key)
+    const named = this.getKey(key)
     const seconds = secDuration === 0 ? FOR_EVER_S : secDuration
     const decision = await this.limiter.block(named, seconds * 1000)
-    this.blocks?.remember(named)
+    this.blocks?.remember(named, seconds * 1000)
     return this.told.standing(named, decision)
   }
 
   /** How a key stands, or null where nothing is known of it. */
   async get(key: string | number, options?: CallOptions): Promise<RateLimiterRes | null> {
     checkCallOptions(options)
-    const named = this.named(key)
+    const named = this.getKey(key)
     return this.told.known(named, await this.limiter.peek(named))
   }
 
@@ -124,7 +143,7 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
   /** Forgets what was consumed, and any block. @returns {Promise} whether there was anything to forget. */
   async delete(key: string | number, options?: CallOptions): Promise<boolean> {
     checkCallOptions(options)
-    const named = this.named(key)
+    const named = this.getKey(key)
     const known = this.told.known(named, await this.limiter.peek(named))
     await this.limiter.reset(named)
     this.blocks?.forget(named)
@@ -134,9 +153,5 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
   /** Lets go of what is remembered here; a limiter that was given stays open. */
   close(): void {
     this.blocks?.close()
-  }
-
-  private named(key: string | number): string {
-    return fittedKey(this.keyPrefix === '' ? String(key) : `${this.keyPrefix}:${key}`)
   }
 }
