@@ -5,8 +5,8 @@ import type { HeaderVersion } from '../headers/header-options.js'
 import { HeaderWriter } from '../headers/header-writer.js'
 import type { Policy } from '../policy/policy.js'
 import { gcra, tokenBucket } from '../policy/rate-policy.js'
-import { FakeNet } from '../testing/fake-net.js'
 import { fixedWindow } from '../policy/window-policy.js'
+import { FakeNet } from '../testing/fake-net.js'
 import { limitedFetch } from './limited-fetch.js'
 
 const SECONDS = 80

@@ -33,8 +33,9 @@ export class OutboundCall {
   /** Leave to send. Rejects with {@link OutboundError}, with the signal's reason, or with what the limiter or a hook throws. */
   async turn(): Promise<Turn> {
     const { signal } = this.request
-    if (this.delayMs > 0) await this.lines.sleep(this.delayMs, signal)
-    const turn = await this.lines.turn(this.key, this.request, this.order)
+    if (this.delayMs > 0) await this.lines.sleep(this.delayMs, this.key, this.request)
+    const leftMs = this.startMs + this.settings.maxTotalMs - this.lines.nowMs()
+    const turn = await this.lines.turn(this.key, this.request, this.order, this.attempt > 1 ? leftMs : undefined)
     // Given up just as the turn came.
     if (!signal?.aborted) return turn
     turn.unused()
@@ -50,6 +51,7 @@ export class OutboundCall {
     const reading = readRateLimit(headers, { nowMs: this.lines.nowMs() })
     const key = at === undefined || at.host === this.request.url.host ? this.key : keyOf(this.settings, redirected(this.request, at))
     if (key === this.key) {
+      if (at !== undefined) this.lines.charge(key)
       turn.answered(status, reading)
     } else {
       // All that is known of the host that was asked is that it answered.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { concurrency } from '../policy/concurrency-policy.js'
 import { createLimiter } from '../create-limiter.js'
+import { concurrency } from '../policy/concurrency-policy.js'
 import { gcra, tokenBucket } from '../policy/rate-policy.js'
 import { FakeNet, settled } from '../testing/fake-net.js'
 import { limitedFetch } from './limited-fetch.js'

@@ -2,7 +2,7 @@ import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 
 /** What a turn tells the line that gave it. */
 export interface TurnKeeper {
-  answered(sentMs: number, status: number, reading: RateLimitReading): void
+  answered(status: number, reading: RateLimitReading): void
   failed(): void
   left(): void
   giveBack(): void
@@ -11,20 +11,18 @@ export interface TurnKeeper {
 /** Leave to send one request. It has to be told what came of it, and when it is over: until then it counts. */
 export class Turn {
   private readonly keeper: TurnKeeper
-  private readonly sentMs: number
   private isUnderWay = true
   private isHeld = true
 
-  constructor(keeper: TurnKeeper, sentMs: number) {
+  constructor(keeper: TurnKeeper) {
     this.keeper = keeper
-    this.sentMs = sentMs
   }
 
   /** The response's status and headers are there. */
   answered(status: number, reading: RateLimitReading): void {
     if (!this.isUnderWay) return
     this.isUnderWay = false
-    this.keeper.answered(this.sentMs, status, reading)
+    this.keeper.answered(status, reading)
   }
 
   /** No response came. */

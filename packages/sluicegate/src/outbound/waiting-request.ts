@@ -11,6 +11,8 @@ export class WaitingRequest implements Due {
   readonly key: string
   /** The reading from which on it waits no longer. */
   readonly deadlineMs: number
+  /** It goes at once or not at all. */
+  readonly isHasty: boolean
   /** Called once, when it has got its turn or none. */
   onEnd: (() => void) | undefined
   isOver = false
@@ -18,13 +20,14 @@ export class WaitingRequest implements Due {
 
   constructor(
     request: SentRequest,
-    at: { readonly key: string; readonly order: number; readonly deadlineMs: number },
+    at: { readonly key: string; readonly order: number; readonly nowMs: number; readonly maxWaitMs: number },
     settle: { readonly resolve: (turn: Turn) => void; readonly reject: (reason: unknown) => void },
   ) {
     this.request = request
     this.key = at.key
     this.order = at.order
-    this.deadlineMs = at.deadlineMs
+    this.deadlineMs = at.nowMs + at.maxWaitMs
+    this.isHasty = at.maxWaitMs <= 0
     this.dueUs = -request.priority
     this.settle = settle
   }
