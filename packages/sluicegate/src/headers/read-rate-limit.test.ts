@@ -159,7 +159,6 @@ const MALFORMED: readonly Readonly<Record<string, string | string[]>>[] = [
   { 'retry-after': '-1' },
   { 'retry-after': 'Sat, 31 Feb 2026 12:00:30 GMT' },
   { 'retry-after': '2026' },
-  { 'retry-after': ['1', '2'] },
   { 'retry-after': '' },
   { 'x-ratelimit-reset': ' ' },
 ]
