@@ -3,8 +3,12 @@ import { isPermit } from '../empty-permit.js'
 import type { Policy } from '../policy/policy.js'
 import type { OutboundLimiter } from './outbound-options.js'
 
-/** So many takes of a key may be under way at once. */
-const MOST_TAKES = 64
+/** So many answers about a key may be outstanding at once. */
+const MOST_ASKED = 64
+/** As long as nothing is known of it. */
+const FIRST_TAKES = 8
+/** Waits that are shorter than this are little more than round trips: then several are outstanding, so that these cost nothing. */
+const BRIEF_MS = 50
 /** What is leased comes to a process by itself, in shares: a denial that ends within this is looked at again, so often in a row. */
 const SOON_MS = 100
 const MOST_LOOKS = 4
@@ -22,7 +26,7 @@ export interface Asker {
 /**
  * Asks a limiter for tokens of a key, and gives back what is not used. A fleet's is asked by takes as long as they pass, several at once: they
  * use leases, and nobody waits for another's round trip. Where they do not pass, and of a limiter in memory always, one `wait` holds the place
- * of the whole line.
+ * of the whole line, or a few where tokens come faster than answers.
  */
 export class LimiterDoor {
   /** Answers that come as soon as the limiter can. */
@@ -36,8 +40,10 @@ export class LimiterDoor {
   private readonly limiter: OutboundLimiter
   private readonly key: string
   private next: 'take' | 'wait'
-  private waiting: AbortController | undefined
+  private readonly waits = new Set<AbortController>()
   private takes = 0
+  private mostTakes = FIRST_TAKES
+  private mostWaits = 1
   private denials = 0
   private isLeased = false
 
@@ -53,17 +59,20 @@ export class LimiterDoor {
    * @param isHasty nobody is there who could wait.
    */
   ask(tokens: number, isHasty: boolean, asker: Asker): void {
-    if (this.waiting !== undefined) return
-    const most = Math.min(tokens, MOST_TAKES)
-    while (this.next === 'take' && this.takes < most && asker.nowMs() >= this.notBeforeMs) this.take(asker)
-    if (this.next === 'wait' && this.takes === 0) this.wait(isHasty, asker)
+    if (this.waits.size === 0) {
+      while (this.next === 'take' && this.takes < Math.min(tokens, this.mostTakes) && asker.nowMs() >= this.notBeforeMs) this.take(asker)
+    }
+    if (this.next === 'take' || this.takes > 0) return
+    const mostWaits = isHasty ? 1 : this.mostWaits
+    while (this.waits.size < Math.min(tokens, mostWaits)) this.wait(isHasty, asker)
   }
 
   /** Nobody wants it any more. */
   stop(): void {
-    const { waiting } = this
-    this.waiting = undefined
-    waiting?.abort()
+    const waits = [...this.waits]
+    this.waits.clear()
+    // The last to come goes back first: so all of them can.
+    for (const wait of waits.reverse()) wait.abort()
   }
 
   /** What was charged; what was decided in the shadow or without the store was not. */
@@ -120,13 +129,14 @@ export class LimiterDoor {
   }
 
   private wait(isHasty: boolean, asker: Asker): void {
-    const waiting = new AbortController()
-    const { signal } = waiting
-    this.waiting = waiting
+    const wait = new AbortController()
+    const { signal } = wait
+    this.waits.add(wait)
     if (isHasty) this.soon++
+    const sinceMs = asker.nowMs()
     const over = (): void => {
       if (isHasty) this.soon--
-      if (this.waiting === waiting) this.waiting = undefined
+      this.waits.delete(wait)
     }
     Promise.resolve(attempted(() => this.limiter.wait(this.key, isHasty ? { signal, maxWaitMs: 0 } : { signal }))).then(
       (decision) => {
@@ -135,7 +145,10 @@ export class LimiterDoor {
           if (decision.allowed) this.giveBack(decision)
           return asker.decided(undefined)
         }
-        this.heard(decision, asker.nowMs(), isHasty ? 'hasty' : 'patient')
+        const nowMs = asker.nowMs()
+        const isBrief = decision.source !== 'memory' && nowMs - sinceMs < BRIEF_MS
+        this.mostWaits = isBrief ? Math.min(MOST_ASKED, 2 * this.mostWaits) : 1
+        this.heard(decision, nowMs, isHasty ? 'hasty' : 'patient')
         asker.decided(decision)
       },
       (error) => {
@@ -154,9 +167,12 @@ export class LimiterDoor {
     if (allowed) {
       this.denials = 0
       this.next = mayTake && (this.isLeased || remaining >= 1) ? 'take' : 'wait'
+      // More come while an answer is on its way.
+      this.mostTakes = Math.min(MOST_ASKED, Math.max(remaining, wait === undefined ? this.mostTakes + 1 : 1))
       return
     }
     this.denials++
+    this.mostTakes = Math.ceil(this.mostTakes / 2)
     if (retryAfterMs !== Number.POSITIVE_INFINITY) this.expectedMs = nowMs + retryAfterMs
     const isSoon = source === 'lease' && retryAfterMs <= SOON_MS && this.denials <= MOST_LOOKS
     this.next = mayTake && (wait === undefined ? isSoon : this.isLeased) ? 'take' : 'wait'
