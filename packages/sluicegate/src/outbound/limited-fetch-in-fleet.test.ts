@@ -4,8 +4,10 @@ import { type Fault, FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
 import type { FleetLimiter } from '../fleet/fleet-limiter.js'
 import { concurrency } from '../policy/concurrency-policy.js'
 import type { Policy } from '../policy/policy.js'
-import { tokenBucket } from '../policy/rate-policy.js'
+import { gcra, tokenBucket } from '../policy/rate-policy.js'
 import { createRedisLimiter, type RedisLimiterOptions } from '../redis/create-redis-limiter.js'
+import { turns } from '../testing/channel-pair.js'
+import { fleet } from '../testing/cluster-fixture.js'
 import { SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { limitedFetch } from './limited-fetch.js'
 import type { OutboundOptions } from './outbound-options.js'
@@ -324,4 +326,40 @@ test('what is leased costs few calls', async () => {
   })
   assert.equal(host.paths.length, 1_000)
   assert.ok(one.limiter.stats().storeCalls < 500, `${one.limiter.stats().storeCalls} calls`)
+})
+
+test('a redirect to another host is charged there; a store that forgets its scripts is no fault', async () => {
+  await using one = await member(tokenBucket({ limit: 10, window: '1h', name: 'elsewhere' }), { mode: 'exact' })
+  const host = new Host((path) => {
+    const there = { url: { value: 'http://b/here' }, redirected: { value: path === '/moved' } }
+    return Object.defineProperties(new Response('ok'), there)
+  })
+  const polite = host.limited(one.limiter)
+  await polite('http://a/1')
+  await server.ask('SCRIPT', 'FLUSH')
+  await polite('http://a/moved')
+  await until('it is charged', async () => (await one.limiter.peek('b')).remaining === 9)
+  assert.equal((await one.limiter.peek('a')).remaining, 8)
+})
+
+test('over processes of a machine the order is kept, and who aborts leaves nothing spent', async () => {
+  const { clock, limiter } = fleet(gcra({ limit: 10, window: '1s', burst: 1 }))
+  const host = new Host()
+  const polite = limitedFetch(host.fetch, { limiter, clock })
+  const client = new AbortController()
+  const calls = [0, 1, 2].map((i) => polite(`http://a/${i}`))
+  const gone = assert.rejects(polite('http://a/gone', { signal: client.signal }), /gone/)
+  calls.push(polite('http://a/3'))
+  for (let step = 0; step < 60; step++) {
+    if (step === 25) client.abort(new Error('gone'))
+    await turns()
+    clock.advance(10)
+  }
+  await Promise.all([...calls, gone])
+  assert.deepEqual(host.paths, ['/0', '/1', '/2', '/3'])
+  assert.equal((await limiter.peek('a')).remaining, 1)
+  const waiting = assert.rejects(Promise.all([polite('http://a/4'), polite('http://a/5')]), { name: 'StoreError', code: 'CLOSED' })
+  await turns()
+  limiter.close()
+  await waiting
 })
