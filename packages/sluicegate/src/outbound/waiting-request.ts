@@ -25,7 +25,7 @@ export class WaitingRequest implements Due {
     this.key = at.key
     this.order = at.order
     this.deadlineMs = at.deadlineMs
-    this.dueUs = -request.priority
+    this.dueUs = -rankOf(request.priority)
     this.settle = settle
   }
 
@@ -43,4 +43,9 @@ export class WaitingRequest implements Due {
     this.onEnd?.()
     return true
   }
+}
+
+/** What compares with nothing would put others out of order, too. */
+function rankOf(priority: unknown): number {
+  return typeof priority === 'number' && !Number.isNaN(priority) ? priority : 0
 }
