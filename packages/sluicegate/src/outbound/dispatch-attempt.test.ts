@@ -9,20 +9,21 @@ import { tokenBucket } from '../policy/rate-policy.js'
 import { type Answering, turnsOf, until, withLimitedAgent } from '../testing/limited-agent.js'
 import type { OutboundOptions } from './outbound-options.js'
 
-test('a refusal with an endless body is broken off', async () => {
-  let number = 0
+test('a refusal with an endless body is broken off', { timeout: 20_000 }, async () => {
+  let endless: ServerResponse | undefined
   const answer: Answering = (_, response) => {
-    if (number++ > 0) return void response.end('ok')
-    response.writeHead(429, { 'Retry-After': '0' })
+    if (endless !== undefined) return void response.end('ok')
+    endless = response.writeHead(429, { 'Retry-After': '0' })
     const more = (): void => {
       while (!response.destroyed && response.write(Buffer.alloc(20_000))) {}
     }
     response.on('drain', more)
     more()
   }
-  await withLimitedAgent(answer, {}, async ({ server, dispatcher }) => {
+  await withLimitedAgent(answer, { clock: manualClock() }, async ({ server, dispatcher }) => {
     const { statusCode, body } = await request(server.url, { dispatcher })
     assert.deepEqual([statusCode, await body.text()], [200, 'ok'])
+    await until(() => endless?.destroyed === true)
   })
 })
 
