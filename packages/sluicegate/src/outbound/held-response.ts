@@ -40,8 +40,8 @@ function remade(original: Response, Kind: typeof Response, body: WatchedBody): R
   const { status, statusText, headers } = original
   // Servers send what nobody can construct: a status of 999, a reason in other letters than Latin.
   for (const init of [{ status, statusText, headers }, { headers }]) {
-    const stream = body.open()
     try {
+      const stream = body.open()
       const response = new Kind(stream, init)
       body.begin(stream)
       return likened(response, original)
