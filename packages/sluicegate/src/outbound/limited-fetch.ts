@@ -75,7 +75,7 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outb
 
 function answerOf({ status, headers = {}, redirected, url }: ResponseLike, asked: URL): Answer {
   const isRedirected = redirected === true
-  return { status, headers, isRedirected, url: isRedirected && url ? urlFrom(url, asked) : undefined }
+  return { status, headers, isRedirected, at: isRedirected && url ? urlFrom(url, asked) : undefined }
 }
 
 /** What stands in for a response need not tell all of its URL. */

@@ -16,7 +16,7 @@ export interface Answer {
   /** Whether it is from where redirects led to that were followed on the way. */
   readonly isRedirected: boolean
   /** Where that is, if anybody knows. */
-  readonly url?: URL | undefined
+  readonly at?: URL | undefined
 }
 
 /** One call, from the first attempt to the last: whoever sends asks it for turns, and tells it what came of them. */
@@ -79,9 +79,9 @@ export class OutboundCall {
     return this.again({ error, isRedirected }, undefined, undefined)
   }
 
-  private tell(turn: Turn, { status, headers, url }: Answer): { readonly key: string; readonly reading: RateLimitReading } {
+  private tell(turn: Turn, { status, headers, at }: Answer): { readonly key: string; readonly reading: RateLimitReading } {
     const reading = readRateLimit(headers, { nowMs: this.lines.nowMs() })
-    const key = url === undefined || url.host === this.request.url.host ? this.key : keyOf(this.settings, redirected(this.request, url))
+    const key = at === undefined || at.host === this.request.url.host ? this.key : keyOf(this.settings, redirected(this.request, at))
     if (key === this.key) {
       turn.answered(status, reading)
     } else {
