@@ -28,6 +28,7 @@ export class Lines {
   /** What wakes those between two attempts to tell them that all is closed. */
   private readonly sleepers = new Set<() => void>()
   private sent = 0
+  private retried = 0
   private throttled = 0
   private order = 0
   private isClosed = false
@@ -142,14 +143,19 @@ export class Lines {
     })
   }
 
-  stats(): Omit<OutboundStats, 'retried'> {
+  /** A request will be sent once more. */
+  repeats(): void {
+    this.retried++
+  }
+
+  stats(): OutboundStats {
     let waiting = 0
     let inFlight = 0
     for (const line of this.lines.values()) {
       waiting += line.size
       inFlight += line.pace.inFlight
     }
-    return { keys: this.lines.size, waiting, inFlight, sent: this.sent, throttled: this.throttled }
+    return { keys: this.lines.size, waiting, inFlight, sent: this.sent, retried: this.retried, throttled: this.throttled }
   }
 
   statsOf(key: string): KeyStats | undefined {

@@ -15,7 +15,7 @@ export interface OutboundLimiter {
   penalize(key: string, tokens: number): unknown
 }
 
-/** A request begins to wait for its turn. */
+/** A request waits for its turn: it does not go at once, or a limiter is asked for it, who may say that it can. */
 export interface WaitEvent {
   readonly key: string
   readonly url: URL
@@ -26,8 +26,8 @@ export interface WaitEvent {
   readonly delayMs: number
 }
 
-/** A request will be sent again. */
-export interface RetryEvent {
+/** A request will be sent again, after what came of it. */
+export interface RetryEvent extends Outcome {
   readonly key: string
   readonly url: URL
   readonly method: string
@@ -35,8 +35,6 @@ export interface RetryEvent {
   readonly attempt: number
   /** The least time until then; it waits for its turn after that. */
   readonly delayMs: number
-  readonly status?: number
-  readonly error?: unknown
 }
 
 /** The other side refused with 429 or 503, and the rate was lowered. Once for all that were under way. */

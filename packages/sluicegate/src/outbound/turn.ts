@@ -8,7 +8,7 @@ export interface TurnKeeper {
   giveBack(): void
 }
 
-/** Leave to send one request. It has to be told what came of it, and when it is over: until then it counts. */
+/** Leave to send one request. It may be told what came back, and has to be told when it is over: until then it counts. */
 export class Turn {
   private readonly keeper: TurnKeeper
   private isUnderWay = true
@@ -25,23 +25,18 @@ export class Turn {
     this.keeper.answered(status, reading)
   }
 
-  /** No response came. */
-  failed(): void {
+  /** Nothing was sent: what was taken for it goes back. */
+  unused(): void {
+    if (this.isUnderWay) this.keeper.giveBack()
+    this.end()
+  }
+
+  /** All is over, the response's body as well; without an answer until now there will be none. Once is enough, more does no harm. */
+  end(): void {
     if (this.isUnderWay) {
       this.isUnderWay = false
       this.keeper.failed()
     }
-    this.end()
-  }
-
-  /** Nothing was sent: what was taken for it goes back. */
-  unused(): void {
-    if (this.isUnderWay) this.keeper.giveBack()
-    this.failed()
-  }
-
-  /** The response's body is through. */
-  end(): void {
     if (!this.isHeld) return
     this.isHeld = false
     this.keeper.left()

@@ -28,7 +28,7 @@ export class WaitingRequest implements Due {
     this.order = at.order
     this.deadlineMs = at.nowMs + at.maxWaitMs
     this.isHasty = at.maxWaitMs <= 0
-    this.dueUs = -request.priority
+    this.dueUs = -rankOf(request.priority)
     this.settle = settle
   }
 
@@ -46,4 +46,9 @@ export class WaitingRequest implements Due {
     this.onEnd?.()
     return true
   }
+}
+
+/** What compares with nothing would put others out of order, too. */
+function rankOf(priority: unknown): number {
+  return typeof priority === 'number' && !Number.isNaN(priority) ? priority : 0
 }
