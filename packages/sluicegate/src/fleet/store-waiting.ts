@@ -1,15 +1,20 @@
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
+import { isPermit } from '../empty-permit.js'
 import { isOutage, StoreError } from '../errors.js'
 import { nameOf } from '../key-name.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { checkedWaitRequest, type WaitRequest } from '../wait-request.js'
+import { AbortWatch } from '../waiting/abort-watch.js'
 import type { Booked } from './fleet-verbs.js'
 import { Sleepers } from './sleepers.js'
 
 /** How often a place that may come back any time is asked for, at first and at the longest. */
 const FIRST_ASK_MS = 20
 const LAST_ASK_MS = 1_000
+/** How often those who wait without the store look whether it is back, at first and at the longest. */
+const FIRST_LOOK_MS = 100
+const LAST_LOOK_MS = 5_000
 
 /** What waiting needs of a limiter. */
 export interface WaitingDesk<Answer extends Decision> {
@@ -36,6 +41,7 @@ export class StoreWaiting<Answer extends Decision> {
   private readonly maxWaiters: number
   /** Those who stand in line for a key, in the order of arrival. */
   private readonly lines = new Map<string, Set<symbol>>()
+  private readonly aborts = new AbortWatch()
   private waiters = 0
 
   constructor(desk: WaitingDesk<Answer>, clock: Clock, maxWaiters: number) {
@@ -53,7 +59,7 @@ export class StoreWaiting<Answer extends Decision> {
     try {
       return await this.turn(request, untilMs)
     } catch (error) {
-      if (isOutage(error)) return this.desk.waitWithout({ ...request, maxWaitMs: this.leftMs(untilMs) })
+      if (isOutage(error)) return await this.without(request, untilMs)
       throw error
     } finally {
       this.waiters--
@@ -80,6 +86,41 @@ export class StoreWaiting<Answer extends Decision> {
     if (this.lines.has(name)) return this.inLine(name, request, untilMs)
     const first = await this.tried(request, untilMs)
     return first.answer ?? this.inLine(name, request, untilMs, first.againMs)
+  }
+
+  /** What is decided without the store, or by it, should it be back before: then its whole budget is there again, and not a share. */
+  private async without(request: WaitRequest, untilMs: number): Promise<Answer> {
+    const given = request.signal
+    given?.throwIfAborted()
+    const over = new AbortController()
+    const unwatch = given && this.aborts.add(given, () => over.abort(given.reason))
+    const watched = { ...request, signal: over.signal }
+    let isOver = false
+    const local = this.desk.waitWithout({ ...watched, maxWaitMs: this.leftMs(untilMs) }).then((answer) => {
+      // Both at once: a place that nobody is told of is free.
+      if (isOver && isPermit(answer)) void answer.release()
+      return answer
+    })
+    const store = this.onceBack(watched, untilMs)
+    store.catch(() => undefined)
+    try {
+      return await Promise.race([local, store])
+    } finally {
+      isOver = true
+      unwatch?.()
+      over.abort()
+    }
+  }
+
+  private async onceBack(request: WaitRequest, untilMs: number): Promise<Answer> {
+    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(LAST_LOOK_MS, pauseMs * 1.5)) {
+      await this.sleepers.sleep(pauseMs, request.signal)
+      try {
+        return await this.turn(request, untilMs)
+      } catch (error) {
+        if (!isOutage(error)) throw error
+      }
+    }
   }
 
   private async inLine(name: string, request: WaitRequest, untilMs: number, firstAskMs = 0): Promise<Answer> {

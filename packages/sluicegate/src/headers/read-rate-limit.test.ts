@@ -159,7 +159,6 @@ const MALFORMED: readonly Readonly<Record<string, string | string[]>>[] = [
   { 'retry-after': '-1' },
   { 'retry-after': 'Sat, 31 Feb 2026 12:00:30 GMT' },
   { 'retry-after': '2026' },
-  { 'retry-after': ['1', '2'] },
   { 'retry-after': '' },
   { 'x-ratelimit-reset': ' ' },
 ]
@@ -184,4 +183,15 @@ test('headers of several lines are one list', () => {
 test('names that objects inherit are no headers', () => {
   assert.deepEqual(readRateLimit(Object.create({ 'retry-after': '5' })), {})
   assert.deepEqual(readRateLimit(JSON.parse('{"__proto__": {"retry-after": "5"}, "constructor": "1"}')), {})
+})
+
+test('of two lines of Retry-After, which arrive as one, the longer counts', () => {
+  const nowMs = Date.UTC(2026, 0, 1)
+  const soon = new Date(nowMs + 5_000).toUTCString()
+  const later = new Date(nowMs + 90_000).toUTCString()
+  const told = ['120, 120', '5,  30', `${later}, ${soon}`, `7, ${soon}`, soon, '5, soon', ',']
+  assert.deepEqual(
+    told.map((text) => readRateLimit({ 'Retry-After': text }, { nowMs }).retryAfterMs),
+    [120_000, 30_000, 90_000, 7_000, 5_000, undefined, undefined],
+  )
 })

@@ -1,6 +1,8 @@
 import { httpDateMs, isoDateMs } from './http-date.js'
 
 const LONGEST = 64
+/** Between commas; a date has one after the day of the week. */
+const ONE_DELAY = /\s*[A-Za-z]{3,9},[^,]*|[^,]+/g
 const NUMBER = /^\d{1,16}(?:\.\d{1,9})?$/
 const COUNT = /^(\d{1,15})(?:\.\d{1,9})?(?=$|[,;])/
 const DURATION = /^(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?$/
@@ -19,15 +21,21 @@ export function toldCount(text: string | undefined): number | undefined {
 }
 
 /**
- * `Retry-After` in milliseconds from now: seconds, with a fraction if need be, or a date.
+ * `Retry-After` in milliseconds from now: seconds, with a fraction if need be, or a date. Of several, as those of two lines that were joined,
+ * the longest.
  *
  * Source: RFC 9110, section 10.2.3.
  *
  * @param nowMs Unix time as the server has it.
  */
 export function toldDelayMs(text: string | undefined, nowMs: number): number | undefined {
-  const value = trimmed(text)
-  if (value === undefined) return undefined
+  const delays = trimmed(text)
+    ?.match(ONE_DELAY)
+    ?.map((value) => toldSingleDelayMs(value.trim(), nowMs))
+  return delays?.every((ms) => ms !== undefined) ? Math.max(...(delays as number[])) : undefined
+}
+
+function toldSingleDelayMs(value: string, nowMs: number): number | undefined {
   return NUMBER.test(value) ? Math.ceil(Number(value) * 1000) : untilMs(httpDateMs(value, nowMs), nowMs)
 }
 

@@ -2,6 +2,8 @@ import type { SentRequest } from './outbound-request.js'
 
 /** Fetch's own words for it, as numbers. */
 const PRIORITIES: Readonly<Record<string, number>> = { high: 1, auto: 0, low: -1 }
+/** Fetch lets them have no body. */
+const BODILESS = new Set(['GET', 'HEAD'])
 
 /** What is looked at of fetch's second argument, whichever fetch it is. */
 interface InitLike {
@@ -10,6 +12,7 @@ interface InitLike {
   readonly headers?: unknown
   readonly signal?: unknown
   readonly priority?: unknown
+  readonly redirect?: unknown
 }
 
 /** What is looked at of a `Request`. */
@@ -21,6 +24,8 @@ interface RequestLike extends InitLike {
 /** A call of fetch, looked at; and what to call it with, as often as need be. */
 export interface FetchCall {
   readonly request: SentRequest
+  /** Whether what comes of it may be what came of a redirect. */
+  readonly followsRedirects: boolean
   /** The arguments of the next attempt. */
   next(): readonly [input: unknown, init: unknown]
   /** No attempt will follow. */
@@ -43,33 +48,40 @@ export function fetchCall(
   const from = isRequest(input) ? input : undefined
   const url = urlOf(from?.url ?? input)
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) return undefined
-  const isCloned = from !== undefined && given.body == null && from.body != null
+  const method = String(given.method ?? from?.method ?? 'GET').toUpperCase()
+  const hasOwnBody = from !== undefined && given.body == null && from.body !== null && !BODILESS.has(method)
+  // Not every browser shows the body of a Request: then there may be one.
+  const isCloned = hasOwnBody && from.body !== undefined
+  const followsRedirects = !['manual', 'error'].includes(String(given.redirect ?? from?.redirect))
   let headers: Headers | undefined
   const signal = (given.signal === undefined ? from?.signal : given.signal) as AbortSignal | null | undefined
   const request: SentRequest = {
     url,
-    method: String(given.method ?? from?.method ?? 'GET').toUpperCase(),
+    method,
     header: (name) => {
       headers ??= headersOf(given.headers ?? from?.headers)
       return headers.get(name) ?? undefined
     },
-    isRepeatable: isCloned || isRepeatable(given.body),
+    isRepeatable: isCloned || (!hasOwnBody && isRepeatable(given.body)),
     signal: signal ?? undefined,
     priority: PRIORITIES[String(given.priority)] ?? 0,
   }
-  const ranked = priorityOf === undefined ? request : { ...request, priority: numberOf(priorityOf(request)) }
-  return isCloned && mayRepeat ? new ClonedCall(ranked, from, init) : { request: ranked, next: () => [input, init], done: () => undefined }
+  const ranked = priorityOf === undefined ? request : { ...request, priority: priorityOf(request) }
+  if (isCloned && mayRepeat) return new ClonedCall(ranked, followsRedirects, from, init)
+  return { request: ranked, followsRedirects, next: () => [input, init], done: () => undefined }
 }
 
 /** A body within a Request can be read once: a copy is kept until it is known whether it will be needed. */
 class ClonedCall implements FetchCall {
   readonly request: SentRequest
+  readonly followsRedirects: boolean
   private readonly init: unknown
   private readonly own: RequestLike
   private spare: RequestLike
 
-  constructor(request: SentRequest, from: RequestLike, init: unknown) {
+  constructor(request: SentRequest, followsRedirects: boolean, from: RequestLike, init: unknown) {
     this.request = request
+    this.followsRedirects = followsRedirects
     this.own = from
     this.init = init
     this.spare = from
@@ -123,8 +135,4 @@ function isRepeatable(body: unknown): boolean {
     body instanceof Blob ||
     body instanceof FormData
   )
-}
-
-function numberOf(priority: unknown): number {
-  return typeof priority === 'number' && !Number.isNaN(priority) ? priority : 0
 }

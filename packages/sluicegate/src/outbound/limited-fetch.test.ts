@@ -111,7 +111,7 @@ test('a signal that was aborted before sends nothing and takes nothing', async (
   assert.deepEqual([net.arrivals.length, limiter.peek('a').remaining], [0, 1])
 })
 
-test('an error with code, host and time tells whose turn does not come within maxWaitMs', async () => {
+test('an error with code, key and host tells whose turn does not come within maxWaitMs', async () => {
   const net = new FakeNet()
   const polite = limitedFetch(net.fetch, { policy: gcra({ limit: 1, window: '10s' }), maxWaitMs: 300, clock: net.clock })
   await polite('http://a:81/')

@@ -1,9 +1,9 @@
 import { holdsPermits } from '../empty-permit.js'
-import type { HeaderSource } from '../headers/header-source.js'
 import { fetchCall } from './fetch-request.js'
-import { dropped, heldResponse, type ResponseLike } from './held-response.js'
+import { drop, heldResponse, type ResponseLike } from './held-response.js'
 import { Lines } from './lines.js'
-import { OutboundCall } from './outbound-call.js'
+import { type Answer, OutboundCall } from './outbound-call.js'
+import { controlsOf } from './outbound-controls.js'
 import type { OutboundOptions } from './outbound-options.js'
 import { outboundSettings } from './outbound-settings.js'
 import type { OutboundControls } from './outbound-stats.js'
@@ -34,29 +34,27 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outb
   const send = fetch as unknown as (input: unknown, init: unknown) => Promise<ResponseLike>
   const isHeld = holdsPlaces(options)
   const after = (ms: number, fn: () => void): (() => void) => lines.after(ms, fn)
-  let retried = 0
-  const onRetried = (): void => void retried++
 
   const limited = async (input: unknown, init?: unknown): Promise<ResponseLike> => {
     const call = fetchCall(input, init, options.priority, settings.attempts > 1)
     if (call === undefined) return send(input, init)
     try {
-      const attempts = new OutboundCall(lines, settings, call.request, onRetried)
+      const attempts = new OutboundCall(lines, settings, call.request)
       for (;;) {
         const turn = await attempts.turn()
         let response: ResponseLike
         try {
           response = await send(...call.next())
         } catch (error) {
-          if (attempts.failed(turn, error)) continue
+          if (attempts.failed(turn, error, call.followsRedirects ? undefined : false)) continue
           throw error
         }
         let isAgain = false
         try {
-          isAgain = attempts.answered(turn, response.status, response.headers as HeaderSource, finalUrl(response))
+          isAgain = attempts.answered(turn, answerOf(response, call.request.url))
         } catch (error) {
-          // A hook's: the response reaches nobody.
-          void dropped(response)
+          // Of a hook, or of `key`: the response reaches nobody.
+          drop(response)
           turn.end()
           throw error
         }
@@ -65,22 +63,26 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outb
           turn.end()
           return response
         }
-        void dropped(response)
+        drop(response)
         turn.end()
       }
     } finally {
       call.done()
     }
   }
-  const controls: OutboundControls = {
-    stats: () => ({ ...lines.stats(), retried }),
-    statsOf: (key) => lines.statsOf(key),
-    close: () => lines.close(),
-  }
-  return Object.assign(limited, controls) as unknown as Fetch & OutboundControls
+  return Object.assign(limited, controlsOf(lines)) as unknown as Fetch & OutboundControls
 }
 
-/** Where a response came from, when it was not who was asked. */
-function finalUrl({ url, redirected }: ResponseLike): URL | undefined {
-  return redirected === true && url ? new URL(url) : undefined
+function answerOf({ status, headers = {}, redirected, url }: ResponseLike, asked: URL): Answer {
+  const isRedirected = redirected === true
+  return { status, headers, isRedirected, at: isRedirected && url ? urlFrom(url, asked) : undefined }
+}
+
+/** What stands in for a response need not tell all of its URL. */
+function urlFrom(url: string, asked: URL): URL | undefined {
+  try {
+    return new URL(url, asked)
+  } catch {
+    return undefined
+  }
 }

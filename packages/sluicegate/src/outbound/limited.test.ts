@@ -1,42 +1,19 @@
 import assert from 'node:assert/strict'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { Agent, Client, type Dispatcher, interceptors, request, fetch as undiciFetch } from 'undici'
 import { createLimiter } from '../create-limiter.js'
 import { gcra, tokenBucket } from '../policy/rate-policy.js'
+import { type Answering, turnsOf, until, withLimitedAgent } from '../testing/limited-agent.js'
 import { LimitedServer } from '../testing/limited-server.js'
 import { limited } from './limited.js'
 import type { OutboundOptions } from './outbound-options.js'
 
-type Answering = Parameters<typeof LimitedServer.answering>[0]
-
-interface Scene {
-  readonly server: LimitedServer
-  readonly agent: Agent
-  readonly dispatcher: Dispatcher
-  readonly stats: ReturnType<typeof limited>['stats']
-  readonly statsOf: ReturnType<typeof limited>['statsOf']
-}
-
-/** A server, and an agent that is limited. */
-async function scene(answer: Answering, options: OutboundOptions, play: (scene: Scene) => Promise<void>): Promise<void> {
-  const server = await LimitedServer.answering(answer)
-  const agent = new Agent()
-  const interceptor = limited({ jitter: 0, backoffMs: 20, ...options })
-  try {
-    await play({ server, agent, dispatcher: agent.compose(interceptor), stats: interceptor.stats, statsOf: interceptor.statsOf })
-  } finally {
-    await agent.destroy()
-    await server.stop()
-  }
-}
-
 const ok: Answering = (_, response) => void response.end('ok')
-const until = async (isSo: () => boolean): Promise<void> => {
-  while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
-}
 
 test('requests of a composed dispatcher wait for their turn', async () => {
-  await scene(ok, { policy: gcra({ limit: 50, window: '1s', burst: 1 }) }, async ({ server, dispatcher, stats }) => {
+  await withLimitedAgent(ok, { policy: gcra({ limit: 50, window: '1s', burst: 1 }) }, async ({ server, dispatcher, stats }) => {
     const startMs = performance.now()
     const answers = await Promise.all([1, 2, 3, 4, 5].map((i) => request(`${server.url}/${i}`, { dispatcher })))
     for (const { statusCode, body } of answers) assert.deepEqual([statusCode, await body.text()], [200, 'ok'])
@@ -47,7 +24,7 @@ test('requests of a composed dispatcher wait for their turn', async () => {
 })
 
 test('it is the same for fetch, of undici and of Node.js', async () => {
-  await scene(ok, { policy: tokenBucket({ limit: 9, window: '1h' }) }, async ({ server, dispatcher, statsOf }) => {
+  await withLimitedAgent(ok, { policy: tokenBucket({ limit: 9, window: '1h' }) }, async ({ server, dispatcher, statsOf }) => {
     const answer = await undiciFetch(server.url, { dispatcher })
     assert.equal(await answer.text(), 'ok')
     const own = await fetch(server.url, { dispatcher } as unknown as RequestInit)
@@ -63,7 +40,7 @@ test('a refusal is kept from the caller, and sent again after Retry-After', asyn
     else response.end('ok')
   }
   let server: LimitedServer | undefined
-  await scene(answer, {}, async (given) => {
+  await withLimitedAgent(answer, {}, async (given) => {
     server = given.server
     const startMs = performance.now()
     const { statusCode, body } = await request(server.url, { dispatcher: given.dispatcher, method: 'POST', body: 'order' })
@@ -73,21 +50,55 @@ test('a refusal is kept from the caller, and sent again after Retry-After', asyn
   })
 })
 
-test('a refusal with an endless body is broken off', async () => {
-  let number = 0
-  const answer: Answering = (_, response) => {
-    if (number++ > 0) return void response.end('ok')
-    response.writeHead(429, { 'Retry-After': '0' })
-    const more = (): void => {
-      while (!response.destroyed && response.write(Buffer.alloc(20_000))) {}
-    }
-    response.on('drain', more)
-    more()
-  }
-  await scene(answer, {}, async ({ server, dispatcher }) => {
-    const { statusCode, body } = await request(server.url, { dispatcher })
-    assert.deepEqual([statusCode, await body.text()], [200, 'ok'])
+test('a priority that is no number is none, and puts nobody out of order', async () => {
+  const priority: OutboundOptions['priority'] = ({ url }) => Number(url.searchParams.get('p'))
+  await withLimitedAgent(ok, { concurrency: 1, priority }, async ({ server, dispatcher }) => {
+    const calls = ['0', '1', 'x', '3', 'y', '2'].map(async (p) => (await request(`${server.url}/?p=${p}`, { dispatcher })).body.text())
+    await Promise.all(calls)
+    assert.deepEqual(
+      server.asked.map((asked) => asked.at(-1)),
+      ['0', '3', '2', '1', 'x', 'y'],
+    )
   })
+})
+
+test('close() ends the wait of those who wait, pauses longer than maxPauseMs are waited for by nobody', async () => {
+  const refusing: Answering = (_, response) => void response.writeHead(503, { 'Retry-After': '3600' }).end()
+  await withLimitedAgent(refusing, { maxPauseMs: 1_000 }, async ({ server, dispatcher }) => {
+    assert.equal((await request(server.url, { dispatcher })).statusCode, 503)
+    await assert.rejects(request(server.url, { dispatcher }), { name: 'OutboundError', code: 'PAUSED' })
+  })
+  const server = await LimitedServer.answering(ok)
+  const agent = new Agent()
+  const interceptor = limited({ policy: gcra({ limit: 1, window: '1h' }) })
+  const dispatcher = agent.compose(interceptor)
+  await (await request(server.url, { dispatcher })).body.text()
+  const waiting = assert.rejects(request(server.url, { dispatcher }), { code: 'CLOSED' })
+  interceptor.close()
+  await waiting
+  await assert.rejects(request(server.url, { dispatcher }), { code: 'CLOSED' })
+  await agent.destroy()
+  await server.stop()
+})
+
+test('a tunnel counts for where it leads', async () => {
+  const proxy = createServer().on('connect', (_, socket) => socket.end('HTTP/1.1 200 Connected\r\n\r\n'))
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  const client = new Client(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`)
+  const interceptor = limited({ concurrency: 1 })
+  // It is composed to a client still, which knows its origin.
+  const composed = client.compose(interceptor) as Dispatcher as Client
+  try {
+    for (let i = 0; i < 2; i++) {
+      const { statusCode, socket } = await composed.connect({ path: 'example.com:8443' })
+      socket.destroy()
+      assert.equal(statusCode, 200)
+    }
+    assert.deepEqual([interceptor.stats().sent, interceptor.statsOf('example.com:8443')?.inFlight], [2, 0])
+  } finally {
+    await client.destroy()
+    proxy.close()
+  }
 })
 
 test('what must not be sent twice is not: streams, and what a broken connection may have done', async () => {
@@ -95,7 +106,7 @@ test('what must not be sent twice is not: streams, and what a broken connection 
     if (incoming.url === '/refused') response.writeHead(429, { 'Retry-After': '1' }).end()
     else incoming.socket.destroy()
   }
-  await scene(answer, {}, async ({ server, dispatcher }) => {
+  await withLimitedAgent(answer, {}, async ({ server, dispatcher }) => {
     const streamed = async function* () {
       yield 'x'
     }
@@ -111,7 +122,7 @@ test('what must not be sent twice is not: streams, and what a broken connection 
 
 test('who aborts while waiting takes no token, and the connection is not touched', async () => {
   const limiter = createLimiter(tokenBucket({ limit: 1, window: '1h' }))
-  await scene(ok, { limiter }, async ({ server, dispatcher, stats }) => {
+  await withLimitedAgent(ok, { limiter }, async ({ server, dispatcher, stats }) => {
     await (await request(server.url, { dispatcher })).body.text()
     const host = new URL(server.url).host
     const before = limiter.peek(host).retryAfterMs
@@ -137,30 +148,44 @@ test('who aborts while waiting takes no token, and the connection is not touched
 
 test('each hop of a redirect waits for its turn, at its own host', async () => {
   const there = await LimitedServer.start(tokenBucket({ limit: 60, window: '1s' }), 'draft-11')
-  const limiter = createLimiter(tokenBucket({ limit: 9, window: '1h' }))
+  const limiter = createLimiter(gcra({ limit: 20, window: '1s', burst: 1 }))
   const answer: Answering = (_, response) => void response.writeHead(302, { Location: `${there.url}/moved` }).end()
-  await scene(answer, { limiter }, async ({ server, agent }) => {
-    const dispatcher = agent.compose(limited({ limiter }), interceptors.redirect({ maxRedirections: 3 }))
+  await withLimitedAgent(answer, {}, async ({ server, agent }) => {
+    const interceptor = limited({ limiter })
+    const dispatcher = agent.compose(interceptor, interceptors.redirect({ maxRedirections: 3 }))
+    const [here, host] = [server.url, there.url].map((url) => new URL(url).host) as [string, string]
+    // The other host's next token is 50 ms away.
+    limiter.take(host)
+    const takenMs = performance.now()
     const { statusCode, body } = await request(server.url, { dispatcher })
     assert.deepEqual([statusCode, await body.text()], [200, 'body'])
-    assert.equal(limiter.peek(new URL(server.url).host).remaining, 8)
-    assert.equal(limiter.peek(new URL(there.url).host).remaining, 8)
+    assert.ok(performance.now() - takenMs >= 49)
+    assert.deepEqual([interceptor.statsOf(here)?.inFlight, interceptor.statsOf(host)?.inFlight, interceptor.stats().sent], [0, 0, 2])
   })
   await there.stop()
 })
 
 test('a place is held until the body is through', async () => {
-  await scene(ok, { concurrency: 1 }, async ({ server, dispatcher, stats }) => {
+  const open: ServerResponse[] = []
+  const answer: Answering = (_, response) => {
+    open.push(response)
+    response.write('o')
+  }
+  await withLimitedAgent(answer, { concurrency: 1 }, async ({ server, dispatcher, stats }) => {
     const first = await request(server.url, { dispatcher })
     const second = request(server.url, { dispatcher })
-    await until(() => stats().waiting === 1 || stats().sent === 2)
-    await first.body.text()
-    assert.equal(await (await second).body.text(), 'ok')
+    await turnsOf(20)
+    assert.deepEqual([stats().sent, stats().waiting, server.asked.length], [1, 1, 1])
+    open[0]?.end('k')
+    assert.equal(await first.body.text(), 'ok')
+    const { body } = await second
+    open[1]?.end('k')
+    assert.equal(await body.text(), 'ok')
   })
 })
 
 test('a client of one host has one line, and a path with two slashes is a path', async () => {
-  await scene(ok, { policy: tokenBucket({ limit: 5, window: '1h' }) }, async ({ server, dispatcher, stats }) => {
+  await withLimitedAgent(ok, { policy: tokenBucket({ limit: 5, window: '1h' }) }, async ({ server, dispatcher, stats }) => {
     await (await dispatcher.request({ origin: server.url, path: '//elsewhere/x', method: 'GET' })).body.text()
     assert.deepEqual(server.asked, ['GET //elsewhere/x'])
     assert.equal(stats().keys, 1)
@@ -173,7 +198,7 @@ test('a client of one host has one line, and a path with two slashes is a path',
 })
 
 test('it says by an error what it does not send', async () => {
-  await scene(ok, { policy: tokenBucket({ limit: 1, window: '1h' }), maxWaitMs: 20 }, async ({ server, dispatcher }) => {
+  await withLimitedAgent(ok, { policy: tokenBucket({ limit: 1, window: '1h' }), maxWaitMs: 20 }, async ({ server, dispatcher }) => {
     await (await request(server.url, { dispatcher })).body.text()
     await assert.rejects(request(server.url, { dispatcher }), { name: 'OutboundError', code: 'WAIT_TOO_LONG' })
     await assert.rejects(

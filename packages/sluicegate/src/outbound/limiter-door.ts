@@ -1,49 +1,84 @@
 import type { Decision } from '../decision.js'
+import { isPermit } from '../empty-permit.js'
+import type { Policy } from '../policy/policy.js'
 import type { OutboundLimiter } from './outbound-options.js'
 
-/** Asks a limiter for one token of a key at a time, and gives back what is not used. */
+/** So many answers about a key may be outstanding at once. */
+const MOST_ASKED = 64
+/** As long as nothing is known of it. */
+const FIRST_TAKES = 8
+/** Waits that are shorter than this are little more than round trips: then several are outstanding, so that these cost nothing. */
+const BRIEF_MS = 50
+/** What is leased comes to a process by itself, in shares: a denial that ends within this is looked at again, so often in a row. */
+const SOON_MS = 100
+const MOST_LOOKS = 4
+/** Blocks are lifted, and places come back, before a denial says so. */
+const LATEST_LOOK_MS = 1_000
+
+/** Who hears what a limiter answers. */
+export interface Asker {
+  nowMs(): number
+  /** Undefined: it was not wanted any more. */
+  decided(decision: Decision | undefined): void
+  failed(error: unknown): void
+}
+
+/**
+ * Asks a limiter for tokens of a key, and gives back what is not used. A fleet's is asked by takes as long as they pass, several at once: they
+ * use leases, and nobody waits for another's round trip. Where they do not pass, and of a limiter in memory always, one `wait` holds the place
+ * of the whole line, or a few where tokens come faster than answers.
+ */
 export class LimiterDoor {
+  /** Answers that come as soon as the limiter can. */
+  soon = 0
+  /** Not to be asked before. */
+  notBeforeMs = Number.NEGATIVE_INFINITY
+  /** When there may be a token, as far as it said. */
+  expectedMs = Number.NEGATIVE_INFINITY
+  /** Its last word was that it cannot reach its store. */
+  isOut = false
   private readonly limiter: OutboundLimiter
   private readonly key: string
-  private asking: AbortController | undefined
+  private next: 'take' | 'wait'
+  private readonly waits = new Set<AbortController>()
+  private takes = 0
+  private mostTakes = FIRST_TAKES
+  private mostWaits = 1
+  private denials = 0
+  private isLeased = false
 
   constructor(limiter: OutboundLimiter, key: string) {
     this.limiter = limiter
     this.key = key
+    this.next = limiter.take === undefined ? 'wait' : 'take'
   }
 
-  /** Asks, unless it is asking already. What comes after {@link stop} goes back; then, too, `onEnd` is called. */
-  ask(onEnd: (decision: Decision | undefined) => void, onError: (error: unknown) => void): void {
-    if (this.asking !== undefined) return
-    const asking = new AbortController()
-    const { signal } = asking
-    this.asking = asking
-    const over = (): void => {
-      if (this.asking === asking) this.asking = undefined
+  /**
+   * Asks for up to so many tokens, those that it was asked for already among them. What comes of a wait after {@link stop} goes back.
+   *
+   * @param isHasty nobody is there who could wait.
+   */
+  ask(tokens: number, isHasty: boolean, asker: Asker): void {
+    if (this.waits.size === 0) {
+      while (this.next === 'take' && this.takes < Math.min(tokens, this.mostTakes) && asker.nowMs() >= this.notBeforeMs) this.take(asker)
     }
-    this.limiter.wait(this.key, { signal }).then(
-      (decision) => {
-        over()
-        if (signal.aborted && decision.allowed) this.giveBack(decision)
-        onEnd(signal.aborted ? undefined : decision)
-      },
-      (error) => {
-        over()
-        if (signal.aborted) onEnd(undefined)
-        else onError(error)
-      },
-    )
+    if (this.next === 'take' || this.takes > 0) return
+    const mostWaits = isHasty ? 1 : this.mostWaits
+    while (this.waits.size < Math.min(tokens, mostWaits)) this.wait(isHasty, asker)
   }
 
   /** Nobody wants it any more. */
   stop(): void {
-    const { asking } = this
-    this.asking = undefined
-    asking?.abort()
+    const waits = [...this.waits]
+    this.waits.clear()
+    // The last to come goes back first: so all of them can.
+    for (const wait of waits.reverse()) wait.abort()
   }
 
+  /** What was charged; what was decided in the shadow or without the store was not. */
   giveBack(decision: Decision): void {
-    if (!release(decision)) quietly(() => this.limiter.refund(this.key, 1))
+    if (release(decision) || decision.wouldDeny || decision.source === 'outage') return
+    quietly(() => this.limiter.refund(this.key, 1))
   }
 
   /** Takes a token whether it is there or not. */
@@ -51,13 +86,120 @@ export class LimiterDoor {
     // Not so a limit of places, which cannot be in debt.
     quietly(() => this.limiter.penalize(this.key, 1))
   }
+
+  /** Keeps a place from running out until the returned function is called. */
+  kept(decision: Decision, after: (ms: number, fn: () => void) => () => void): (() => void) | undefined {
+    if (!isPermit(decision)) return undefined
+    let unset: (() => void) | undefined
+    const wait = (ttlMs: number): void => {
+      unset = after(ttlMs / 2, () => {
+        quietly(() => decision.heartbeat())
+        wait(ttlMs)
+      })
+    }
+    quietly(() => {
+      const ttlMs = shortestTtlMs(this.limiter.policy)
+      if (ttlMs !== Number.POSITIVE_INFINITY) wait(ttlMs)
+    })
+    return () => unset?.()
+  }
+
+  private take(asker: Asker): void {
+    const answer = attempted(() => this.limiter.take?.(this.key) as Decision | Promise<Decision>)
+    const isAtOnce = !('then' in answer)
+    if (isAtOnce) this.heard(answer, asker.nowMs())
+    this.takes++
+    this.soon++
+    const over = (): void => {
+      this.takes--
+      this.soon--
+    }
+    // For whoever is first then, also where the answer is there now.
+    Promise.resolve(answer).then(
+      (decision) => {
+        over()
+        if (!isAtOnce) this.heard(decision, asker.nowMs())
+        asker.decided(decision)
+      },
+      (error) => {
+        over()
+        asker.failed(error)
+      },
+    )
+  }
+
+  private wait(isHasty: boolean, asker: Asker): void {
+    const wait = new AbortController()
+    const { signal } = wait
+    this.waits.add(wait)
+    if (isHasty) this.soon++
+    const sinceMs = asker.nowMs()
+    const over = (): void => {
+      if (isHasty) this.soon--
+      this.waits.delete(wait)
+    }
+    Promise.resolve(attempted(() => this.limiter.wait(this.key, isHasty ? { signal, maxWaitMs: 0 } : { signal }))).then(
+      (decision) => {
+        over()
+        if (signal.aborted) {
+          if (decision.allowed) this.giveBack(decision)
+          return asker.decided(undefined)
+        }
+        const nowMs = asker.nowMs()
+        const isBrief = decision.source !== 'memory' && nowMs - sinceMs < BRIEF_MS
+        this.mostWaits = isBrief ? Math.min(MOST_ASKED, 2 * this.mostWaits) : 1
+        this.heard(decision, nowMs, isHasty ? 'hasty' : 'patient')
+        asker.decided(decision)
+      },
+      (error) => {
+        over()
+        if (signal.aborted) asker.decided(undefined)
+        else asker.failed(error)
+      },
+    )
+  }
+
+  /** @param wait what kind of one was answered; otherwise it was a take. */
+  private heard({ allowed, source, remaining, retryAfterMs }: Decision, nowMs: number, wait?: 'hasty' | 'patient'): void {
+    const mayTake = this.limiter.take !== undefined && source !== 'memory'
+    this.isLeased ||= source === 'lease'
+    this.isOut = !allowed && source === 'outage'
+    if (allowed) {
+      this.denials = 0
+      this.next = mayTake && (this.isLeased || remaining >= 1) ? 'take' : 'wait'
+      // More come while an answer is on its way.
+      this.mostTakes = Math.min(MOST_ASKED, Math.max(remaining, wait === undefined ? this.mostTakes + 1 : 1))
+      return
+    }
+    this.denials++
+    this.mostTakes = Math.ceil(this.mostTakes / 2)
+    if (retryAfterMs !== Number.POSITIVE_INFINITY) this.expectedMs = nowMs + retryAfterMs
+    const isSoon = source === 'lease' && retryAfterMs <= SOON_MS && this.denials <= MOST_LOOKS
+    this.next = mayTake && (wait === undefined ? isSoon : this.isLeased) ? 'take' : 'wait'
+    if (wait === 'patient' || (wait === undefined && isSoon)) {
+      this.notBeforeMs = nowMs + Math.min(LATEST_LOOK_MS, Math.max(1, retryAfterMs))
+    }
+  }
 }
 
 /** Gives back a place, if that is what the decision is about. */
 export function release(decision: Decision): boolean {
-  if (!('release' in decision)) return false
-  quietly(() => (decision as { release(): unknown }).release())
+  if (!isPermit(decision)) return false
+  quietly(() => decision.release())
   return true
+}
+
+/** Milliseconds; `Infinity` without places. */
+function shortestTtlMs({ algorithm, windowMs, policies = [] }: Policy): number {
+  return algorithm === 'concurrency' ? windowMs : Math.min(Number.POSITIVE_INFINITY, ...policies.map(shortestTtlMs))
+}
+
+function attempted(ask: () => Decision | Promise<Decision>): Decision | Promise<Decision> {
+  try {
+    return ask()
+  } catch (error) {
+    return Promise.reject(error)
+  }
 }
 
 /** A limiter that is closed or out of reach says so to the next request as well. */

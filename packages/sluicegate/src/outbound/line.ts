@@ -2,10 +2,10 @@ import type { Decision } from '../decision.js'
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import type { Alert } from '../waiting/alarm.js'
 import { DueHeap } from '../waiting/due-heap.js'
-import { LimiterDoor, release } from './limiter-door.js'
+import { type Asker, LimiterDoor, release } from './limiter-door.js'
 import { OutboundError, type OutboundErrorCode } from './outbound-error.js'
 import type { OutboundLimiter } from './outbound-options.js'
-import type { Pace } from './pace.js'
+import type { Pace, Sent } from './pace.js'
 import { Turn } from './turn.js'
 import type { WaitingRequest } from './waiting-request.js'
 
@@ -19,7 +19,11 @@ export interface LineDesk {
   nowMs(): number
   wakeAt(line: Line, ms: number): void
   sleepOn(line: Line): void
+  /** Calls `fn` in so many milliseconds, unless the returned function was called before. */
+  after(ms: number, fn: () => void): () => void
   granted(): void
+  /** What was granted was not sent. */
+  withdrawn(): void
   throttled(line: Line, status: number, retryAfterMs: number | undefined): void
   /** Nothing waits and nothing is under way. */
   rested(line: Line): void
@@ -30,7 +34,7 @@ export interface LineDesk {
  * which is asked for last and for whoever is first by then: so priority counts to the end, and who gives up while others wait leaves the token
  * to them. A token that cannot be used at once goes back.
  */
-export class Line implements Alert {
+export class Line implements Alert, Asker {
   dueUs = Number.POSITIVE_INFINITY
   order = 0
   place = -1
@@ -40,6 +44,8 @@ export class Line implements Alert {
   private readonly door: LimiterDoor | undefined
   private readonly first = new DueHeap<WaitingRequest>()
   private readonly all = new Set<WaitingRequest>()
+  /** Of them those that do not wait. */
+  private readonly hasty = new Set<WaitingRequest>()
   private placesTaken = 0
   private restedMs: number | undefined
 
@@ -69,20 +75,27 @@ export class Line implements Alert {
     this.wake()
     this.all.add(waiting)
     this.first.add(waiting)
+    if (waiting.isHasty) this.hasty.add(waiting)
     waiting.onEnd = () => this.drop(waiting)
-    if (waiting.deadlineMs < this.pace.pausedUntilMs)
+    if (waiting.deadlineMs < this.pace.blockedUntilMs)
       waiting.reject(this.errorFor(waiting, 'WAIT_TOO_LONG', 'its turn would come too late'))
     this.advance()
+    this.rejectHasty()
+  }
+
+  /** Counts another request of one that had its turn. */
+  charge(): void {
+    this.door?.charge()
   }
 
   /** Counts a request that came here without asking, by a redirect. */
   visited(status: number, reading: RateLimitReading): void {
     this.wake()
     const nowMs = this.desk.nowMs()
-    this.pace.sent(nowMs)
+    const sent = this.pace.sent(nowMs)
     this.placesTaken++
-    this.door?.charge()
-    const turn = this.turnAt(nowMs, undefined)
+    this.charge()
+    const turn = this.turnOf(sent, undefined)
     turn.answered(status, reading)
     turn.end()
   }
@@ -93,6 +106,12 @@ export class Line implements Alert {
 
   errorFor(waiting: WaitingRequest, code: OutboundErrorCode, message: string, retryAfterMs = this.knownDelayMs()): OutboundError {
     return new OutboundError(code, message, { key: this.key, host: waiting.request.url.host, retryAfterMs })
+  }
+
+  /** For one that has waited as long as it may. */
+  tooLate(waiting: WaitingRequest): OutboundError {
+    if (this.door?.isOut) return this.errorFor(waiting, 'OUTAGE', 'its limiter cannot reach its store, and nothing was left without it')
+    return this.errorFor(waiting, 'WAIT_TOO_LONG', 'its turn did not come in time')
   }
 
   ring(): void {
@@ -122,67 +141,93 @@ export class Line implements Alert {
     const nowMs = desk.nowMs()
     const readyMs = pace.readyMs(nowMs)
     if (readyMs <= nowMs + RESOLUTION_MS) return this.placesTaken < desk.concurrency
-    if (readyMs === Number.POSITIVE_INFINITY) return false
-    if (readyMs - nowMs > desk.maxPauseMs) {
+    // What is only spread, or not known yet, is waited for.
+    if (pace.blockedUntilMs - nowMs > desk.maxPauseMs) {
       this.rejectAll((waiting) => this.errorFor(waiting, 'PAUSED', 'it wants to be left alone for longer than maxPauseMs'))
-      return false
-    }
-    desk.wakeAt(this, readyMs)
+    } else if (readyMs !== Number.POSITIVE_INFINITY) desk.wakeAt(this, readyMs)
     return false
   }
 
-  private decided(door: LimiterDoor, decision: Decision | undefined): void {
+  // What the limiter's door tells.
+
+  nowMs(): number {
+    return this.desk.nowMs()
+  }
+
+  decided(decision: Decision | undefined): void {
     const { first } = this.first
-    if (decision?.allowed === false) {
-      const { retryAfterMs } = decision
-      this.rejectAll((waiting) => this.errorFor(waiting, 'DENIED', `denied by the limiter (${decision.policy})`, retryAfterMs))
-    } else if (decision !== undefined) {
+    if (decision?.allowed === false) this.denied(decision)
+    else if (decision !== undefined) {
       if (first !== undefined && this.mayGo()) this.grant(first, decision)
-      else door.giveBack(decision)
+      else this.door?.giveBack(decision)
     }
+    this.advance()
+    this.rejectHasty()
+  }
+
+  failed(error: unknown): void {
+    this.rejectAll(() => error)
     this.advance()
   }
 
+  /** Not now is no reason to give up: how long to wait is for each to say. */
+  private denied({ retryAfterMs, policy }: Decision): void {
+    if (retryAfterMs === Number.POSITIVE_INFINITY) {
+      this.rejectAll((waiting) => this.errorFor(waiting, 'DENIED', `never let through by the limiter (${policy})`, retryAfterMs))
+    } else this.rejectHasty()
+  }
+
+  /** Those that do not wait, unless an answer is on its way to them. */
+  private rejectHasty(): void {
+    if (this.door !== undefined && this.door.soon > 0) return
+    for (const waiting of [...this.hasty]) waiting.reject(this.tooLate(waiting))
+  }
+
   private ask(door: LimiterDoor): void {
-    door.ask(
-      (decision) => this.decided(door, decision),
-      (error) => {
-        this.rejectAll(() => error)
-        this.advance()
-      },
-    )
+    const { desk, pace, all } = this
+    const nowMs = desk.nowMs()
+    if (door.notBeforeMs > nowMs) {
+      desk.wakeAt(this, door.notBeforeMs)
+      return
+    }
+    const most = Math.min(all.size, desk.concurrency - this.placesTaken, pace.room(nowMs))
+    door.ask(most, this.hasty.size === all.size, this)
   }
 
   private grant(waiting: WaitingRequest, decision: Decision | undefined): void {
-    const nowMs = this.desk.nowMs()
     this.placesTaken++
-    this.pace.sent(nowMs)
+    const sent = this.pace.sent(this.desk.nowMs())
     this.desk.granted()
-    waiting.resolve(this.turnAt(nowMs, decision))
+    waiting.resolve(this.turnOf(sent, decision))
   }
 
-  private turnAt(sentMs: number, decision: Decision | undefined): Turn {
-    const keeper = {
-      answered: (fromMs: number, status: number, reading: RateLimitReading) => this.answered(fromMs, status, reading),
+  private turnOf(sent: Sent, decision: Decision | undefined): Turn {
+    const unkept = decision && this.door?.kept(decision, this.desk.after)
+    return new Turn({
+      answered: (status, reading) => this.answered(sent, status, reading),
       failed: () => {
-        this.pace.failed()
+        this.pace.failed(sent)
         this.advance()
       },
       left: () => {
         this.placesTaken--
+        unkept?.()
         if (decision !== undefined) release(decision)
         this.advance()
       },
-      giveBack: () => decision && this.door?.giveBack(decision),
-    }
-    return new Turn(keeper, sentMs)
+      giveBack: () => {
+        this.pace.unsent(sent)
+        this.desk.withdrawn()
+        if (decision !== undefined) this.door?.giveBack(decision)
+      },
+    })
   }
 
-  private answered(sentMs: number, status: number, reading: RateLimitReading): void {
+  private answered(sent: Sent, status: number, reading: RateLimitReading): void {
     const nowMs = this.desk.nowMs()
-    const beforeMs = this.pace.pausedUntilMs
-    const isNews = this.pace.answered({ status, reading, sentMs, nowMs })
-    const untilMs = this.pace.pausedUntilMs
+    const beforeMs = this.pace.blockedUntilMs
+    const isNews = this.pace.answered({ status, reading, sent, nowMs })
+    const untilMs = this.pace.blockedUntilMs
     if (untilMs > beforeMs) {
       for (const waiting of [...this.all]) {
         if (waiting.deadlineMs < untilMs) waiting.reject(this.errorFor(waiting, 'WAIT_TOO_LONG', 'its turn would come too late'))
@@ -192,15 +237,17 @@ export class Line implements Alert {
     if (isNews) this.desk.throttled(this, status, reading.retryAfterMs)
   }
 
-  /** The same where it also depends on others under way. */
-  private knownDelayMs(): number {
+  /** Milliseconds until the next may go as far as that is known, also where it depends on others under way. */
+  knownDelayMs(): number {
     const nowMs = this.desk.nowMs()
     const readyMs = this.pace.readyMs(nowMs)
-    return Math.max(0, Math.ceil((readyMs === Number.POSITIVE_INFINITY ? this.pace.pausedUntilMs : readyMs) - nowMs))
+    const paceMs = readyMs === Number.POSITIVE_INFINITY ? this.pace.blockedUntilMs : readyMs
+    return Math.max(0, Math.ceil(Math.max(paceMs, this.door?.expectedMs ?? paceMs) - nowMs))
   }
 
   private drop(waiting: WaitingRequest): void {
     this.all.delete(waiting)
+    this.hasty.delete(waiting)
     this.first.remove(waiting)
     if (this.all.size === 0) this.advance()
   }

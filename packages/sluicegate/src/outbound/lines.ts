@@ -25,7 +25,10 @@ export class Lines {
   /** The longest idle first. */
   private readonly idle = new Set<Line>()
   private readonly desk: LineDesk
+  /** What wakes those between two attempts to tell them that all is closed. */
+  private readonly sleepers = new Set<() => void>()
   private sent = 0
+  private retried = 0
   private throttled = 0
   private order = 0
   private isClosed = false
@@ -44,7 +47,9 @@ export class Lines {
       // A reading is whole microseconds: never before the time.
       wakeAt: (line, ms) => this.alarm.set(line, Math.ceil(ms * 1000), 0),
       sleepOn: (line) => this.alarm.clear(line),
+      after: (ms, fn) => this.after(ms, fn),
       granted: () => this.sent++,
+      withdrawn: () => this.sent--,
       throttled: (line, status, retryAfterMs) => this.told(line, status, retryAfterMs),
       rested: (line) => this.idle.add(line),
     }
@@ -59,21 +64,26 @@ export class Lines {
     return this.order++
   }
 
-  /** Waits for leave to send a request. Rejects with an {@link OutboundError}, with what aborts it, or with what the limiter throws. */
-  turn(key: string, request: SentRequest, order: number): Promise<Turn> {
+  /**
+   * Waits for leave to send a request. Rejects with an {@link OutboundError}, with what aborts it, or with what the limiter throws.
+   *
+   * @param againMs given for one that is sent again: so long it waits at most. It has been in the line before, which is never too full for it.
+   */
+  turn(key: string, request: SentRequest, order: number, againMs?: number): Promise<Turn> {
     return new Promise((resolve, reject) => {
       const { signal } = request
       if (signal?.aborted) return reject(signal.reason)
-      const { maxWaitMs, maxWaiting, given } = this.settings
+      const { maxWaiting, given } = this.settings
+      const maxWaitMs = Math.min(this.settings.maxWaitMs, againMs ?? Number.POSITIVE_INFINITY)
       const line = this.lineOf(key, request)
-      if (line.size >= maxWaiting) {
-        return reject(errorOf('QUEUE_FULL', `${maxWaiting} requests are waiting`, key, request, line.delayMs()))
+      if (againMs === undefined && line.size >= maxWaiting) {
+        return reject(errorOf('QUEUE_FULL', `${maxWaiting} requests are waiting`, key, request, line.knownDelayMs()))
       }
-      const waiting = new WaitingRequest(request, { key, order, deadlineMs: this.nowMs() + maxWaitMs }, { resolve, reject })
+      const waiting = new WaitingRequest(request, { key, order, nowMs: this.nowMs(), maxWaitMs }, { resolve, reject })
       line.enter(waiting)
       if (waiting.isOver) return
-      this.watch(line, waiting)
       try {
+        this.watch(line, waiting)
         given.onWait?.({ key, url: request.url, method: request.method, waiting: line.size, delayMs: line.delayMs() })
       } catch (error) {
         waiting.reject(error)
@@ -84,7 +94,12 @@ export class Lines {
   /** Whether the turn after this is known to come too late for somebody who comes now. */
   isTooLate(key: string): boolean {
     const line = this.lines.get(key)
-    return line !== undefined && line.pace.pausedUntilMs - this.nowMs() > Math.min(this.settings.maxWaitMs, this.desk.maxPauseMs)
+    return line !== undefined && line.pace.blockedUntilMs - this.nowMs() > Math.min(this.settings.maxWaitMs, this.desk.maxPauseMs)
+  }
+
+  /** A redirect within the key: one more request than had its turn. */
+  charge(key: string): void {
+    this.lines.get(key)?.charge()
   }
 
   /** A response that another key gave in place of the one that was asked. */
@@ -104,15 +119,19 @@ export class Lines {
     return () => this.alarm.clear(alert)
   }
 
-  /** Resolves in so many milliseconds, rejects when the signal aborts. */
-  sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  /** Resolves in so many milliseconds. Rejects when the signal of the request aborts, and with `CLOSED`. */
+  sleep(ms: number, key: string, request: SentRequest): Promise<void> {
     return new Promise((resolve, reject) => {
+      const { signal } = request
       if (signal?.aborted) return reject(signal.reason)
+      if (this.isClosed) return reject(closedError(key, request))
       const end = (settle: () => void) => () => {
+        this.sleepers.delete(close)
         unset()
         unwatch?.()
         settle()
       }
+      const close = end(() => reject(closedError(key, request)))
       const unset = this.after(ms, end(resolve))
       const unwatch =
         signal &&
@@ -120,17 +139,23 @@ export class Lines {
           signal,
           end(() => reject(signal.reason)),
         )
+      this.sleepers.add(close)
     })
   }
 
-  stats(): Omit<OutboundStats, 'retried'> {
+  /** A request will be sent once more. */
+  repeats(): void {
+    this.retried++
+  }
+
+  stats(): OutboundStats {
     let waiting = 0
     let inFlight = 0
     for (const line of this.lines.values()) {
       waiting += line.size
       inFlight += line.pace.inFlight
     }
-    return { keys: this.lines.size, waiting, inFlight, sent: this.sent, throttled: this.throttled }
+    return { keys: this.lines.size, waiting, inFlight, sent: this.sent, retried: this.retried, throttled: this.throttled }
   }
 
   statsOf(key: string): KeyStats | undefined {
@@ -142,23 +167,25 @@ export class Lines {
       waiting: size,
       inFlight: pace.inFlight,
       perSecond: pace.perSecond(nowMs),
-      pauseMs: Math.max(0, Math.ceil(pace.pausedUntilMs - nowMs)),
+      pauseMs: Math.max(0, Math.ceil(pace.blockedUntilMs - nowMs)),
       remaining: pace.remaining,
     }
   }
 
   close(): void {
     this.isClosed = true
-    for (const line of this.lines.values()) line.rejectAll((waiting) => line.errorFor(waiting, 'CLOSED', 'closed'))
+    for (const line of this.lines.values()) line.rejectAll(({ request }) => closedError(line.key, request))
+    for (const close of [...this.sleepers]) close()
     this.limits.close()
   }
 
   private watch(line: Line, waiting: WaitingRequest): void {
     const { signal } = waiting.request
     const unwatch = signal && this.aborts.add(signal, () => waiting.reject(signal.reason))
-    const late = (): void => waiting.reject(line.errorFor(waiting, 'WAIT_TOO_LONG', 'its turn did not come within maxWaitMs'))
+    const late = (): void => waiting.reject(line.tooLate(waiting))
     const leftMs = waiting.deadlineMs - this.nowMs()
-    const unset = leftMs === Number.POSITIVE_INFINITY ? undefined : this.after(leftMs, late)
+    const isTimed = !waiting.isHasty && leftMs !== Number.POSITIVE_INFINITY
+    const unset = isTimed ? this.after(Math.max(0, leftMs), late) : undefined
     const { onEnd } = waiting
     waiting.onEnd = () => {
       unwatch?.()
@@ -169,7 +196,7 @@ export class Lines {
 
   /** @throws {OutboundError} `CLOSED`, `KEYS_FULL` @throws {PolicyError} `KEY_INVALID` */
   private lineOf(key: string, request: SentRequest): Line {
-    if (this.isClosed) throw errorOf('CLOSED', 'closed', key, request, Number.POSITIVE_INFINITY)
+    if (this.isClosed) throw closedError(key, request)
     const known = this.lines.get(key)
     if (known !== undefined) {
       this.idle.delete(known)
@@ -191,8 +218,8 @@ export class Lines {
     let looked = 0
     for (const line of this.idle) {
       found ??= line
-      if (line.pace.pausedUntilMs <= nowMs) found = line
-      if (found.pace.pausedUntilMs <= nowMs || ++looked >= LOOKED_AT) break
+      if (line.pace.blockedUntilMs <= nowMs) found = line
+      if (found.pace.blockedUntilMs <= nowMs || ++looked >= LOOKED_AT) break
     }
     if (found === undefined) return false
     this.idle.delete(found)
@@ -202,7 +229,7 @@ export class Lines {
   private told(line: Line, status: number, retryAfterMs: number | undefined): void {
     this.throttled++
     const nowMs = this.nowMs()
-    const pauseMs = Math.max(0, line.pace.pausedUntilMs - nowMs)
+    const pauseMs = Math.max(0, line.pace.blockedUntilMs - nowMs)
     this.settings.given.onThrottle?.({ key: line.key, status, retryAfterMs, pauseMs, perSecond: line.pace.perSecond(nowMs) })
   }
 
@@ -213,4 +240,8 @@ export class Lines {
 
 function errorOf(code: OutboundErrorCode, message: string, key: string, { url }: SentRequest, retryAfterMs: number): OutboundError {
   return new OutboundError(code, message, { key, host: url.host, retryAfterMs })
+}
+
+function closedError(key: string, request: SentRequest): OutboundError {
+  return errorOf('CLOSED', 'closed', key, request, Number.POSITIVE_INFINITY)
 }

@@ -3,12 +3,13 @@
  *
  * - `WAIT_TOO_LONG`: its turn does not come within `maxWaitMs`.
  * - `PAUSED`: the other side wants to be left alone for longer than `maxPauseMs`.
- * - `DENIED`: the limiter never lets this key pass, or has too many who wait.
+ * - `DENIED`: the limiter never lets this key pass.
+ * - `OUTAGE`: the same as `WAIT_TOO_LONG` while the limiter cannot reach its store.
  * - `QUEUE_FULL`: `maxWaiting` requests are waiting.
  * - `KEYS_FULL`: all `maxKeys` keys have requests under way.
  * - `CLOSED`: `close()` was called.
  */
-export type OutboundErrorCode = 'WAIT_TOO_LONG' | 'PAUSED' | 'DENIED' | 'QUEUE_FULL' | 'KEYS_FULL' | 'CLOSED'
+export type OutboundErrorCode = 'WAIT_TOO_LONG' | 'PAUSED' | 'DENIED' | 'OUTAGE' | 'QUEUE_FULL' | 'KEYS_FULL' | 'CLOSED'
 
 /** What an {@link OutboundError} is about. */
 export interface OutboundErrorFacts {

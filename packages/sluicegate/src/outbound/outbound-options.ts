@@ -8,12 +8,14 @@ import type { Outcome } from './retry-rule.js'
 /** What is asked of a limiter: those in the process and those of a fleet have it all. */
 export interface OutboundLimiter {
   readonly policy: Policy
+  /** Where a fleet's has it, it is asked first: it uses what is leased. */
+  take?(key: string): Decision | Promise<Decision>
   wait(key: string, options?: WaitOptions): Promise<Decision>
   refund(key: string, tokens: number): unknown
   penalize(key: string, tokens: number): unknown
 }
 
-/** A request begins to wait for its turn. */
+/** A request waits for its turn: it does not go at once, or a limiter is asked for it, who may say that it can. */
 export interface WaitEvent {
   readonly key: string
   readonly url: URL
@@ -24,8 +26,8 @@ export interface WaitEvent {
   readonly delayMs: number
 }
 
-/** A request will be sent again. */
-export interface RetryEvent {
+/** A request will be sent again, after what came of it. */
+export interface RetryEvent extends Outcome {
   readonly key: string
   readonly url: URL
   readonly method: string
@@ -33,8 +35,6 @@ export interface RetryEvent {
   readonly attempt: number
   /** The least time until then; it waits for its turn after that. */
   readonly delayMs: number
-  readonly status?: number
-  readonly error?: unknown
 }
 
 /** The other side refused with 429 or 503, and the rate was lowered. Once for all that were under way. */
@@ -43,7 +43,7 @@ export interface ThrottleEvent {
   readonly status: number
   /** What `Retry-After` said. */
   readonly retryAfterMs: number | undefined
-  /** Milliseconds in which nothing is sent. */
+  /** Milliseconds in which nothing is sent: a pause, or nothing is left until then. */
   readonly pauseMs: number
   /** The rate that was found out, `Infinity` as long as nothing is known. */
   readonly perSecond: number
@@ -65,17 +65,20 @@ export interface OutboundOptions {
   readonly concurrency?: number
   /** A response's body that nobody reads from for so long counts for `concurrency` no more; it stays readable. Default 30,000. */
   readonly bodyStallMs?: number
-  /** Rejected with `WAIT_TOO_LONG` when its turn does not come in this time, at once where that is known. Default as long as it takes. */
+  /**
+   * Rejected with `WAIT_TOO_LONG` when its turn does not come in this time, at once where that is known; 0: it goes at once or not at all.
+   * `OUTAGE` where that is because the limiter cannot reach its store. Default as long as it takes.
+   */
   readonly maxWaitMs?: number
   /** Pauses that the other side asks for are kept up to this length; beyond it whoever waits is rejected with `PAUSED`. Default 300,000. */
   readonly maxPauseMs?: number
-  /** How many may wait for one key: default 10,000, then `QUEUE_FULL`. */
+  /** How many may wait for one key: default 10,000, then `QUEUE_FULL`, but for those that are sent again. */
   readonly maxWaiting?: number
   /** How many keys are known at once, 1 to 1,000,000; default 10,000. The one idle for longest is forgotten; with all of them busy `KEYS_FULL`. */
   readonly maxKeys?: number
   /** How often a request is sent at most, 1 to 100; default 5. */
   readonly attempts?: number
-  /** No attempt but the first begins later than this after the call. Default 120,000. */
+  /** No attempt but the first begins later than this after the call; one whose turn has not come by then is `WAIT_TOO_LONG`. Default 120,000. */
   readonly maxTotalMs?: number
   /** Between attempts when the other side says nothing, doubled each time, up to 60,000. Default 1,000. */
   readonly backoffMs?: number

@@ -19,7 +19,7 @@ export interface KeyStats {
   readonly inFlight: number
   /** The rate that was found out, `Infinity` as long as nothing was refused. */
   readonly perSecond: number
-  /** Milliseconds in which nothing is sent. */
+  /** Milliseconds in which nothing is sent: a pause, or nothing is left until then. */
   readonly pauseMs: number
   /** What the other side told last. */
   readonly remaining: number | undefined
@@ -30,6 +30,6 @@ export interface OutboundControls {
   stats(): OutboundStats
   /** How a key stands; undefined when nothing is known of it. */
   statsOf(key: string): KeyStats | undefined
-  /** Rejects all who wait, with `CLOSED`, and all who come. What is under way goes on. */
+  /** Rejects all who wait, between two attempts too, with `CLOSED`, and all who come. What is under way goes on. */
   close(): void
 }

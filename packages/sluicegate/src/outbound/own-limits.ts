@@ -49,7 +49,8 @@ export class OwnLimits {
       throw new PolicyError('POLICY_INVALID', 'policyFor', policy, `returned more than ${MOST_POLICIES} different policies`)
     }
     const { maxKeys, clock } = this.parts
-    const limiter = createLimiter(policy, { maxKeys, clock })
+    // Each key with requests waits at most once.
+    const limiter = createLimiter(policy, { maxKeys, maxWaiters: maxKeys, clock })
     this.made.set(name, limiter)
     return limiter
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import { LearnedRate } from './learned-rate.js'
-import { Pace } from './pace.js'
+import { Pace, type Sent } from './pace.js'
 import { ToldBudget } from './told-budget.js'
 
 const SETTINGS = { backoffMs: 1_000, maxBackoffMs: 60_000, jitter: 0, recoverMs: 10_000, freeShare: 0.5, random: () => 0 }
@@ -52,14 +52,15 @@ test('half of a told budget may go at once, the rest evenly until the reset', ()
   const budget = new ToldBudget(0.5)
   budget.hear({ limit: 100, remaining: 90, resetAfterMs: 60_000 }, 0, 0)
   for (let i = 0; i < 40; i++) {
-    assert.equal(budget.intervalMs, 0)
+    assert.equal(budget.intervalMs(0, 0), 0)
     budget.sent()
   }
-  assert.ok(budget.intervalMs > 0)
+  assert.ok(budget.intervalMs(0, 0) > 0)
   budget.hear({ limit: 100, remaining: 50, resetAfterMs: 50_000 }, 0, 0)
-  assert.equal(budget.intervalMs, 1_000)
+  assert.equal(budget.intervalMs(0, 0), 1_000)
   budget.hear({ limit: 100, remaining: 50, resetAfterMs: 50_000 }, 25, 0)
-  assert.equal(budget.intervalMs, 2_000, 'those under way may not be counted yet')
+  assert.equal(budget.intervalMs(25, 0), 2_000, 'those under way may not be counted yet')
+  assert.equal(budget.intervalMs(0, 0), 1_000, 'until they are over')
 })
 
 test('of several told policies the slowest decides; of other resources only one that is used up', () => {
@@ -70,9 +71,9 @@ test('of several told policies the slowest decides; of other resources only one 
     { name: 'tokens', limit: 1_000, remaining: 1, resetAfterMs: 9_000_000 },
   ]
   budget.hear({ policies }, 0, 0)
-  assert.equal(budget.intervalMs, 86_400)
+  assert.equal(budget.intervalMs(0, 0), 86_400)
   budget.hear({ policies: policies.map((policy) => ({ ...policy, remaining: policy.name === 'tokens' ? 0 : policy.remaining })) }, 0, 0)
-  assert.equal(budget.untilMs, 9_000_000)
+  assert.equal(budget.emptyUntilMs, 9_000_000)
 })
 
 test('numbers that say nothing, or make no sense, stop nobody', () => {
@@ -86,30 +87,93 @@ test('numbers that say nothing, or make no sense, stop nobody', () => {
   ]
   for (const reading of readings) {
     const pace = new Pace(SETTINGS)
-    pace.sent(0)
-    pace.answered({ status: 200, reading, sentMs: 0, nowMs: 10 })
+    pace.answered({ status: 200, reading, sent: pace.sent(0), nowMs: 10 })
     assert.ok(pace.readyMs(10) <= 10, JSON.stringify(reading))
   }
 })
 
 test('a host that has not answered yet gets ten requests at first, and one more with each answer', () => {
   const pace = new Pace(SETTINGS)
-  for (let i = 0; i < 10; i++) {
+  assert.equal(pace.room(0), 10)
+  const sent = Array.from({ length: 10 }, () => {
     assert.ok(pace.readyMs(0) <= 0)
-    pace.sent(0)
-  }
+    return pace.sent(0)
+  })
   assert.equal(pace.readyMs(0), 1_000)
-  pace.answered({ status: 200, reading: {}, sentMs: 0, nowMs: 20 })
+  pace.answered({ status: 200, reading: {}, sent: sent[0] as Sent, nowMs: 20 })
   assert.ok(pace.readyMs(20) <= 20)
 })
 
 test('after a pause one request goes, and the others once it was answered', () => {
   const pace = new Pace(SETTINGS)
-  pace.sent(0)
-  pace.answered({ status: 503, reading: { retryAfterMs: 5_000 }, sentMs: 0, nowMs: 0 })
+  pace.answered({ status: 503, reading: { retryAfterMs: 5_000 }, sent: pace.sent(0), nowMs: 0 })
   assert.equal(pace.readyMs(0), 5_000)
-  pace.sent(5_000)
+  const probe = pace.sent(5_000)
   assert.equal(pace.readyMs(9_999), Number.POSITIVE_INFINITY)
-  pace.answered({ status: 200, reading: {}, sentMs: 5_000, nowMs: 10_000 })
+  pace.answered({ status: 200, reading: {}, sent: probe, nowMs: 10_000 })
   assert.ok(pace.readyMs(10_000) <= 10_000)
+})
+
+test('what was under way before a pause does not keep it from ending, and one that fails after it is followed by another', () => {
+  const pace = new Pace(SETTINGS)
+  const poll = pace.sent(0)
+  pace.answered({ status: 429, reading: { retryAfterMs: 1_000 }, sent: pace.sent(0), nowMs: 10 })
+  assert.equal(pace.readyMs(1_010), 1_010)
+  const probe = pace.sent(1_010)
+  assert.equal(pace.readyMs(1_010), Number.POSITIVE_INFINITY)
+  pace.failed(probe)
+  assert.equal(pace.readyMs(1_020), 1_020)
+  pace.answered({ status: 200, reading: {}, sent: pace.sent(1_020), nowMs: 1_030 })
+  assert.equal(pace.readyMs(1_030), 1_030)
+  assert.equal(pace.inFlight, 1)
+  pace.answered({ status: 200, reading: {}, sent: poll, nowMs: 600_000 })
+  assert.equal(pace.inFlight, 0)
+})
+
+test('what those under way may have used up is waited for, and was not used when they fail', () => {
+  const pace = new Pace(SETTINGS)
+  const under = [pace.sent(0), pace.sent(0), pace.sent(0), pace.sent(0)]
+  const reading = { limit: 10, remaining: 3, resetAfterMs: 3_600_000 }
+  pace.answered({ status: 200, reading, sent: under[3] as Sent, nowMs: 100 })
+  assert.equal(pace.readyMs(100), 3_600_100)
+  assert.ok(pace.blockedUntilMs < 100, 'nobody said that nothing is left')
+  for (const sent of under.slice(0, 3)) pace.failed(sent)
+  assert.equal(pace.readyMs(200), 1_200_000 - 25)
+})
+
+test('a told budget ends at its reset: then the host goes as before, once somebody was answered without a word of it', () => {
+  const pace = new Pace(SETTINGS)
+  pace.answered({ status: 429, reading: { remaining: 0, resetAfterMs: 60_000 }, sent: pace.sent(0), nowMs: 0 })
+  assert.deepEqual([pace.readyMs(0), pace.blockedUntilMs], [60_000, 60_000])
+  pace.answered({ status: 200, reading: {}, sent: pace.sent(60_000), nowMs: 60_010 })
+  for (let i = 0; i < 5; i++) {
+    assert.ok(pace.readyMs(60_010) <= 60_010)
+    pace.sent(60_010)
+  }
+  const spread = new ToldBudget(0.5)
+  spread.hear({ remaining: 5, limit: 1_000, resetAfterMs: 600_000 }, 0, 0)
+  assert.equal(spread.readyMs(0, 0, 0), 120_000)
+  assert.equal(spread.readyMs(590_000, 0, 590_000), 600_000, 'no longer than it holds')
+  assert.equal(spread.intervalMs(0, 600_000), 600)
+  spread.hear({}, 0, 600_000)
+  assert.equal(spread.intervalMs(0, 600_000), 0)
+  const windowed = new ToldBudget(0.5)
+  windowed.hear({ policies: [{ limit: 100, windowMs: 10_000, remaining: 0, resetAfterMs: 5_000 }] }, 0, 0)
+  windowed.hear({}, 0, 5_000)
+  assert.equal(windowed.intervalMs(0, 5_000), 100, 'a window that was told is one')
+})
+
+test('a turn that was not used is as if it had not been', () => {
+  // One more may go at once, or none.
+  for (const remaining of [6, 5]) {
+    const pace = new Pace(SETTINGS)
+    pace.answered({ status: 200, reading: { limit: 10, remaining, resetAfterMs: 60_000 }, sent: pace.sent(0), nowMs: 0 })
+    const before = pace.readyMs(0)
+    for (let i = 0; i < 3; i++) {
+      const sent = pace.sent(0)
+      pace.unsent(sent)
+      pace.failed(sent)
+    }
+    assert.deepEqual([pace.readyMs(0), pace.inFlight], [before, 0])
+  }
 })

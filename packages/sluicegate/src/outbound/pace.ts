@@ -24,8 +24,19 @@ export interface PaceSettings {
 export interface Answered {
   readonly status: number
   readonly reading: RateLimitReading
-  readonly sentMs: number
+  readonly sent: Sent
   readonly nowMs: number
+}
+
+/** A request under way, as a pace remembers it. */
+export interface Sent {
+  readonly atMs: number
+  /** It looks whether a pause is over. */
+  readonly isProbe: boolean
+  /** It was one of those that may go at once. */
+  readonly isFree: boolean
+  readonly slotMs: number
+  readonly slotBeforeMs: number
 }
 
 /**
@@ -49,6 +60,7 @@ export class Pace {
   private refusedMs = Number.NEGATIVE_INFINITY
   private strikes = 0
   private isProbing = false
+  private probes = 0
 
   constructor(settings: PaceSettings) {
     this.settings = settings
@@ -60,28 +72,49 @@ export class Pace {
     return this.told.remaining
   }
 
+  /** Until when the other side wants nothing to be sent: it asked for a pause, or nothing is left. */
+  get blockedUntilMs(): number {
+    return Math.max(this.pausedUntilMs, this.told.emptyUntilMs)
+  }
+
   /** The rate that was found out, in requests a second. */
   perSecond(nowMs: number): number {
     return this.learned.perMs(nowMs) * 1000
   }
 
-  /** From when on the next may be sent; `Infinity`: once another is answered. */
+  /** From when on the next may be sent; `Infinity`: once the one that looks whether a pause is over has been answered. */
   readyMs(nowMs: number): number {
-    if (this.isProbing && this.inFlight > 0) return Number.POSITIVE_INFINITY
-    return Math.max(this.pausedUntilMs, this.told.untilMs, this.slotMs + this.intervalMs(nowMs), this.welcomeMs(nowMs))
+    if (this.isProbing && this.probes > 0) return Number.POSITIVE_INFINITY
+    const { slotMs, inFlight } = this
+    const evenlyMs = Math.max(this.told.readyMs(slotMs, inFlight, nowMs), slotMs + 1 / this.learned.perMs(nowMs))
+    return Math.max(this.pausedUntilMs, this.told.emptyUntilMs, evenlyMs, this.welcomeMs(nowMs))
   }
 
-  sent(nowMs: number): void {
+  /** How many may go at this moment. */
+  room(nowMs: number): number {
+    if (this.isProbing || this.intervalMs(nowMs) > 0) return 1
+    return Math.max(1, Math.min(this.told.room, this.welcomeRoom(nowMs)))
+  }
+
+  sent(nowMs: number): Sent {
     this.firstSentMs ??= nowMs
-    this.slotMs = Math.max(this.slotMs + this.intervalMs(nowMs), nowMs - SLACK_MS)
-    this.told.sent()
+    const slotBeforeMs = this.slotMs
+    this.slotMs = Math.max(slotBeforeMs + this.intervalMs(nowMs), nowMs - SLACK_MS)
     this.learned.sent(nowMs)
     this.inFlight++
+    if (this.isProbing) this.probes++
+    return { atMs: nowMs, isProbe: this.isProbing, isFree: this.told.sent(), slotMs: this.slotMs, slotBeforeMs }
   }
 
-  /** It was not sent after all, or nothing came back. */
-  failed(): void {
-    this.inFlight--
+  /** It was not sent after all: its turn is somebody else's, if nobody has gone since. Has {@link failed} to be told as well. */
+  unsent({ isFree, slotMs, slotBeforeMs }: Sent): void {
+    if (isFree) this.told.unsent()
+    if (this.slotMs === slotMs) this.slotMs = slotBeforeMs
+  }
+
+  /** Nothing came back. */
+  failed(sent: Sent): void {
+    this.over(sent)
   }
 
   /** Nobody wanted anything for so long. */
@@ -90,8 +123,9 @@ export class Pace {
   }
 
   /** What came back. True when it was a refusal that says something new. */
-  answered({ status, reading, sentMs, nowMs }: Answered): boolean {
-    this.inFlight--
+  answered({ status, reading, sent, nowMs }: Answered): boolean {
+    const sentMs = sent.atMs
+    this.over(sent)
     this.told.hear(reading, this.inFlight, nowMs)
     const { retryAfterMs } = reading
     if (isRefusal(status)) return this.refused(retryAfterMs, sentMs, nowMs)
@@ -129,8 +163,13 @@ export class Pace {
     this.isProbing = true
   }
 
+  private over({ isProbe }: Sent): void {
+    this.inFlight--
+    if (isProbe) this.probes--
+  }
+
   private intervalMs(nowMs: number): number {
-    return Math.max(this.told.intervalMs, 1 / this.learned.perMs(nowMs))
+    return Math.max(this.told.intervalMs(this.inFlight, nowMs), 1 / this.learned.perMs(nowMs))
   }
 
   private welcomeMs(nowMs: number): number {
@@ -138,6 +177,12 @@ export class Pace {
     if (welcome === undefined || firstSentMs === undefined) return nowMs
     const missing = this.inFlight + 1 - FIRST_WINDOW - welcome
     return missing <= 0 ? nowMs : firstSentMs + Math.ceil(missing / FIRST_WINDOW) * WINDOW_MS
+  }
+
+  private welcomeRoom(nowMs: number): number {
+    const { welcome, firstSentMs = nowMs } = this
+    if (welcome === undefined) return Number.POSITIVE_INFINITY
+    return FIRST_WINDOW * (1 + Math.floor((nowMs - firstSentMs) / WINDOW_MS)) + welcome - this.inFlight
   }
 }
 

@@ -6,9 +6,19 @@ import { gcra, tokenBucket } from '../policy/rate-policy.js'
 import { FakeNet, settled } from '../testing/fake-net.js'
 import { limitedFetch } from './limited-fetch.js'
 
+/** A body that comes part by part, each when it is read. */
+function inParts(...parts: string[]): ReadableStream {
+  const pull = (body: ReadableStreamDefaultController): void => {
+    const part = parts.shift()
+    if (part === undefined) body.close()
+    else body.enqueue(new TextEncoder().encode(part))
+  }
+  return new ReadableStream({ pull }, { highWaterMark: 0 })
+}
+
 /** Five calls of one host, of which at most two may be under way. */
 async function five(options: Parameters<typeof limitedFetch>[1] = {}) {
-  const net = new FakeNet((_, number) => new Response(`body ${number}`, { headers: { 'X-Number': String(number) } }))
+  const net = new FakeNet((_, number) => new Response(inParts('body ', String(number)), { headers: { 'X-Number': String(number) } }))
   const polite = limitedFetch(net.fetch, { concurrency: 2, clock: net.clock, ...options })
   const calls = Array.from({ length: 5 }, (_, i) => polite(`http://a/${i}`))
   await settled()

@@ -2,48 +2,41 @@ import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 
 /** What a turn tells the line that gave it. */
 export interface TurnKeeper {
-  answered(sentMs: number, status: number, reading: RateLimitReading): void
+  answered(status: number, reading: RateLimitReading): void
   failed(): void
   left(): void
   giveBack(): void
 }
 
-/** Leave to send one request. It has to be told what came of it, and when it is over: until then it counts. */
+/** Leave to send one request. It may be told what came back, and has to be told when it is over: until then it counts. */
 export class Turn {
   private readonly keeper: TurnKeeper
-  private readonly sentMs: number
   private isUnderWay = true
   private isHeld = true
 
-  constructor(keeper: TurnKeeper, sentMs: number) {
+  constructor(keeper: TurnKeeper) {
     this.keeper = keeper
-    this.sentMs = sentMs
   }
 
   /** The response's status and headers are there. */
   answered(status: number, reading: RateLimitReading): void {
     if (!this.isUnderWay) return
     this.isUnderWay = false
-    this.keeper.answered(this.sentMs, status, reading)
-  }
-
-  /** No response came. */
-  failed(): void {
-    if (this.isUnderWay) {
-      this.isUnderWay = false
-      this.keeper.failed()
-    }
-    this.end()
+    this.keeper.answered(status, reading)
   }
 
   /** Nothing was sent: what was taken for it goes back. */
   unused(): void {
     if (this.isUnderWay) this.keeper.giveBack()
-    this.failed()
+    this.end()
   }
 
-  /** The response's body is through. */
+  /** All is over, the response's body as well; without an answer until now there will be none. Once is enough, more does no harm. */
   end(): void {
+    if (this.isUnderWay) {
+      this.isUnderWay = false
+      this.keeper.failed()
+    }
     if (!this.isHeld) return
     this.isHeld = false
     this.keeper.left()

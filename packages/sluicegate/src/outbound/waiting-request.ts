@@ -11,6 +11,8 @@ export class WaitingRequest implements Due {
   readonly key: string
   /** The reading from which on it waits no longer. */
   readonly deadlineMs: number
+  /** It goes at once or not at all. */
+  readonly isHasty: boolean
   /** Called once, when it has got its turn or none. */
   onEnd: (() => void) | undefined
   isOver = false
@@ -18,14 +20,15 @@ export class WaitingRequest implements Due {
 
   constructor(
     request: SentRequest,
-    at: { readonly key: string; readonly order: number; readonly deadlineMs: number },
+    at: { readonly key: string; readonly order: number; readonly nowMs: number; readonly maxWaitMs: number },
     settle: { readonly resolve: (turn: Turn) => void; readonly reject: (reason: unknown) => void },
   ) {
     this.request = request
     this.key = at.key
     this.order = at.order
-    this.deadlineMs = at.deadlineMs
-    this.dueUs = -request.priority
+    this.deadlineMs = at.nowMs + at.maxWaitMs
+    this.isHasty = at.maxWaitMs <= 0
+    this.dueUs = -rankOf(request.priority)
     this.settle = settle
   }
 
@@ -43,4 +46,9 @@ export class WaitingRequest implements Due {
     this.onEnd?.()
     return true
   }
+}
+
+/** What compares with nothing would put others out of order, too. */
+function rankOf(priority: unknown): number {
+  return typeof priority === 'number' && !Number.isNaN(priority) ? priority : 0
 }

@@ -1,0 +1,43 @@
+import { type HeaderSource, headerOf } from '../headers/header-source.js'
+import type { DispatchOptions } from './dispatch-handler.js'
+import type { OutboundOptions } from './outbound-options.js'
+import type { SentRequest } from './outbound-request.js'
+
+/** Looks at what undici is asked to dispatch. @throws {TypeError} when it goes nowhere. */
+export function dispatchRequest(
+  { origin, path, method, headers, body }: DispatchOptions,
+  signal: AbortSignal,
+  priorityOf: OutboundOptions['priority'],
+): SentRequest {
+  const source = headerSource(headers)
+  const request: SentRequest = {
+    url: urlOf(origin, path, method),
+    method: method.toUpperCase(),
+    header: (name) => headerOf(source, name),
+    isRepeatable: body === undefined || body === null || typeof body === 'string' || ArrayBuffer.isView(body),
+    signal,
+    priority: 0,
+  }
+  return priorityOf === undefined ? request : { ...request, priority: priorityOf(request) }
+}
+
+/** A client that knows no other host does not tell which one it is. */
+function urlOf(origin: string | URL = 'http://client.invalid', path = '/', method = 'GET'): URL {
+  // Put together as undici does it: a path that begins with two slashes is no host.
+  if (path.startsWith('/')) return new URL(new URL(origin).origin + path)
+  // Who is to be reached through a proxy, be it by its host and port alone.
+  return method === 'CONNECT' ? new URL(`https://${path}`) : new URL(path, origin)
+}
+
+/** Headers as undici takes them: an object, pairs, or names and values in turn. */
+function headerSource(headers: unknown): HeaderSource {
+  if (headers === undefined || headers === null) return {}
+  const pairs: [string, string][] = []
+  if (Array.isArray(headers) && typeof headers[0] === 'string') {
+    for (let i = 0; i + 1 < headers.length; i += 2) pairs.push([String(headers[i]).toLowerCase(), String(headers[i + 1])])
+  } else {
+    const entries = Symbol.iterator in Object(headers) ? (headers as Iterable<[string, string]>) : Object.entries(headers as object)
+    for (const [name, value] of entries) pairs.push([String(name).toLowerCase(), String(value)])
+  }
+  return new Map(pairs)
+}

@@ -1,0 +1,6 @@
+import type { OutboundControls } from './outbound-stats.js'
+
+/** What whoever limits can be asked, and told: as functions that stand alone. */
+export function controlsOf(lines: OutboundControls): OutboundControls {
+  return { stats: () => lines.stats(), statsOf: (key) => lines.statsOf(key), close: () => lines.close() }
+}

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { SentRequest } from './outbound-request.js'
+import { isSafeToRepeat } from './retry-rule.js'
+
+const request = (method: string): SentRequest => ({
+  url: new URL('http://a/'),
+  method,
+  header: () => undefined,
+  isRepeatable: true,
+  signal: undefined,
+  priority: 0,
+})
+
+/** Whether a GET, and a POST that was not redirected, may be sent again after an error. */
+const afterError = (error: unknown): boolean[] =>
+  ['GET', 'POST'].map((method) => isSafeToRepeat(request(method), { error, isRedirected: false }))
+
+const fault = (code: string, syscall?: string): Error => Object.assign(new Error(code), { code, ...(syscall !== undefined && { syscall }) })
+
+test('a host out of reach has seen nothing, a connection that lost it may have', () => {
+  for (const code of ['EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT']) {
+    assert.deepEqual(afterError(fault(code, 'connect')), [true, true], code)
+    assert.deepEqual(afterError(fault(code, 'read')), [true, false], code)
+    assert.deepEqual(afterError(new TypeError('fetch failed', { cause: fault(code, 'read') })), [true, false], code)
+  }
+})
+
+test('of several addresses none must have been reached', () => {
+  const refused = fault('ECONNREFUSED', 'connect')
+  const unreachable = fault('ENETUNREACH', 'connect')
+  const tried = (...errors: Error[]): Error =>
+    Object.assign(new AggregateError(errors), { code: (errors[0] as Error & { code: string }).code })
+  assert.deepEqual(afterError(new TypeError('fetch failed', { cause: tried(unreachable, refused) })), [true, true])
+  assert.deepEqual(afterError(tried(unreachable, fault('ENETUNREACH', 'read'))), [true, false])
+})
+
+test('what came of a redirect, or may have, is no reason to repeat what it answered', () => {
+  const refused = fault('ECONNREFUSED', 'connect')
+  for (const outcome of [{ status: 429 }, { error: refused }]) {
+    for (const [isRedirected, isSafe] of [
+      [false, true],
+      [true, false],
+      [undefined, false],
+    ] as const) {
+      assert.equal(isSafeToRepeat(request('POST'), { ...outcome, isRedirected }), isSafe)
+      assert.equal(isSafeToRepeat(request('DELETE'), { ...outcome, isRedirected }), true)
+    }
+  }
+})
