@@ -1,31 +1,31 @@
-import { allOf } from '../policy/all-of.js'
 import { keysFor } from '../all-of-keys.js'
 import { checkedCost } from '../arguments.js'
-import type { Booking, BookingDesk } from '../waiting/booking.js'
-import { checkedPolicy } from '../policy/checked-policy.js'
 import { type Clock, clockHandle, tickerOf } from '../clock.js'
 import { combined } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
 import { tellDenial } from '../diagnostics.js'
-import type { Duration } from '../policy/duration.js'
 import { holdsPermits, isPermit } from '../empty-permit.js'
 import { PolicyError } from '../errors.js'
+import { sumOfStats } from '../layers/sum-of-stats.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
-import type { MemoryBooking } from './memory-bookings.js'
-import type { MemoryHandle, MemoryLimiter } from './memory-limiter.js'
-import { holdOf, MemoryPermit } from './memory-permit.js'
-import { snapshotOf } from './memory-snapshot.js'
+import { allOf } from '../policy/all-of.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
+import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
 import { refusal } from '../refusal.js'
 import type { Reservation } from '../reservation.js'
-import { reserve, reserveBehind } from '../waiting/reserving.js'
-import { SharedName } from './shared-name.js'
-import { sumOfStats } from '../layers/sum-of-stats.js'
-import { type Hashes, TakesTogether } from './takes-together.js'
 import { TopLists } from '../top-lists.js'
 import { ownKey } from '../wait-request.js'
+import type { Booking, BookingDesk } from '../waiting/booking.js'
+import { reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
+import type { MemoryBooking } from './memory-bookings.js'
+import type { MemoryHandle, MemoryLimiter } from './memory-limiter.js'
+import { holdOf, MemoryPermit } from './memory-permit.js'
+import { snapshotOf } from './memory-snapshot.js'
+import { SharedName } from './shared-name.js'
+import { type Hashes, TakesTogether } from './takes-together.js'
 
 /** What a handle carries: one of each part, which share a memory. */
 export interface AllOfHandle extends LimiterHandle {
@@ -59,6 +59,8 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   private readonly holdsPermits: boolean
   /** As all threads know it. */
   private readonly name: SharedName
+  /** The whole, and what it was made of. */
+  private known: { readonly policy: Policy; readonly parts: readonly Policy[] } | undefined
 
   constructor({ parts, name, clock, hotKeys, maxWaiters }: AllOfParts) {
     this.parts = parts
@@ -73,10 +75,12 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   }
 
   get policy(): Policy {
-    return allOf(
-      this.parts.map((part) => part.policy),
-      { name: this.name.text },
-    )
+    return this.policyUnder(this.parts.map((part) => part.policy))
+  }
+
+  /** {@link policy} as it was when this limiter last decided. */
+  policyOf(): Policy {
+    return this.policyUnder(this.parts.map((part) => part.policyOf()))
   }
 
   take(key: Key, cost = 1): Decision {
@@ -231,6 +235,16 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   private countOf(key: Key): () => number {
     const counts = this.eachKey(key, (part, own) => part.countOf(own))
     return () => counts.reduce((sum, count) => (sum + count()) | 0, 0)
+  }
+
+  /** The same object until something has changed: making it costs more than a decision, and others keep what they made of it. */
+  private policyUnder(parts: readonly Policy[]): Policy {
+    const name = this.name.text
+    const { known } = this
+    if (known !== undefined && known.policy.name === name && parts.every((part, i) => part === known.parts[i])) return known.policy
+    const policy = allOf(parts, { name })
+    this.known = { policy, parts }
+    return policy
   }
 
   private get first(): MemoryLimiter {

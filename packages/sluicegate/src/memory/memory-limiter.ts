@@ -1,26 +1,26 @@
 import { blockUs, checkedTokens, checkKey } from '../arguments.js'
-import type { BookingDesk } from '../waiting/booking.js'
-import { checkedPolicy } from '../policy/checked-policy.js'
 import { type Clock, clockHandle } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { denials, tellDenial } from '../diagnostics.js'
-import type { Duration } from '../policy/duration.js'
-import { fingerprint, high, low } from './fingerprint.js'
 import type { HotKeys } from '../hot-keys.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
+import type { Duration } from '../policy/duration.js'
+import type { Algorithm, Policy } from '../policy/policy.js'
+import { checkChange } from '../policy/policy-change.js'
+import { refusal } from '../refusal.js'
+import type { Reservation } from '../reservation.js'
+import { TopLists } from '../top-lists.js'
+import type { BookingDesk } from '../waiting/booking.js'
+import { releaseCount } from '../waiting/release-watch.js'
+import { reserve, reserveBehind } from '../waiting/reserving.js'
+import { Waiting } from '../waiting/waiting.js'
+import { fingerprint, high, low } from './fingerprint.js'
 import { type MemoryBooking, MemoryBookings } from './memory-bookings.js'
 import { MemoryBoundKey } from './memory-bound-key.js'
 import type { MemoryLimiterParts } from './memory-decisions.js'
 import { type SnapshotSection, snapshotOf } from './memory-snapshot.js'
-import type { Algorithm, Policy } from '../policy/policy.js'
 import { PolicyChange } from './policy-block.js'
-import { checkChange } from '../policy/policy-change.js'
-import { refusal } from '../refusal.js'
-import { releaseCount } from '../waiting/release-watch.js'
-import type { Reservation } from '../reservation.js'
-import { reserve, reserveBehind } from '../waiting/reserving.js'
-import { TopLists } from '../top-lists.js'
-import { Waiting } from '../waiting/waiting.js'
 
 /** What a handle carries. Everything here is structured-clonable. */
 export interface MemoryHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
@@ -58,6 +58,11 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
 
   get policy(): Policy {
     this.opened.core.look()
+    return this.terms.policy
+  }
+
+  /** {@link policy} as it was when this limiter last decided. */
+  policyOf(): Policy {
     return this.terms.policy
   }
 
