@@ -3,12 +3,15 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { LimitArgument } from './edge/limit-argument.js'
 import { rateLimit } from './fastify.js'
 import { concurrency, createLimiter, fixedWindow, type Policy } from './index.js'
 import { adapterSuite } from './testing/adapters/adapter-suite.js'
 import type { Harness, RunningApp } from './testing/adapters/harness.js'
 import { ask } from './testing/adapters/http-client.js'
 import { ROUTES, type Site } from './testing/adapters/site.js'
+import { promisedLimiter } from './testing/promised-limiter.js'
+import { unheard } from './testing/unheard.js'
 
 const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })
 
@@ -87,6 +90,135 @@ test('fastify: GET and HEAD of one route share its limit, two routes with the sa
   assert.deepEqual([(await ask(port, '/a')).status, (await ask(port, '/b')).status], [429, 200])
 })
 
+test('fastify: routes of one path share no limit, unless they are GET and HEAD', async (t) => {
+  const app = fastify()
+  const config = { rateLimit: perDay(1) }
+  await app.register(rateLimit())
+  app.get('/items', { config }, async () => 'read')
+  app.post('/items', { config }, async () => 'written')
+  app.route({ method: ['PUT', 'PATCH'], url: '/items', config, handler: async () => 'changed' })
+  app.route({ method: ['GET', 'DELETE'], url: '/both', config, handler: async () => 'both' })
+  app.get('/items', { config, constraints: { host: 'other.example' } }, async () => 'of another host')
+  const { port, close } = await running(app)
+  t.after(close)
+  const status = async (method: string, path: string, host?: string): Promise<number> =>
+    (await ask(port, path, { method, ...(host !== undefined && { headers: { host } }) })).status
+  assert.deepEqual([await status('HEAD', '/items'), await status('GET', '/items')], [200, 429])
+  assert.deepEqual([await status('POST', '/items'), await status('POST', '/items')], [200, 429])
+  assert.deepEqual([await status('PUT', '/items'), await status('PATCH', '/items')], [200, 429])
+  assert.deepEqual([await status('HEAD', '/both'), await status('DELETE', '/both')], [200, 429])
+  assert.deepEqual([await status('GET', '/items', 'other.example'), await status('GET', '/items', 'other.example')], [200, 429])
+})
+
+test('fastify: a route that is there before the plugin has a limit of its own as well', async (t) => {
+  const app = fastify()
+  const config = { rateLimit: perDay(1) }
+  app.get('/items', { config }, async () => 'read')
+  app.post('/items', { config }, async () => 'written')
+  await app.register(rateLimit())
+  const { port, close } = await running(app)
+  t.after(close)
+  const statuses = []
+  for (const method of ['HEAD', 'GET', 'POST', 'POST']) statuses.push((await ask(port, '/items', { method })).status)
+  assert.deepEqual(statuses, [200, 429, 200, 429])
+})
+
+test('fastify: registered again further in both limit, and a route of its own is limited by itself alone, once', async (t) => {
+  const app = fastify()
+  const own = createLimiter(perDay(4, 'own'))
+  await app.register(rateLimit({ policy: perDay(4, 'all') }))
+  await app.register(
+    async (api) => {
+      await api.register(rateLimit({ policy: perDay(2, 'api'), body: 'text' }))
+      api.get('/', async () => 'api')
+      api.get('/own', { config: { rateLimit: own } }, async () => 'own')
+      api.get('/besides', { config: { rateLimit: false }, preHandler: api.rateLimit(perDay(1, 'besides')) }, async () => 'besides')
+    },
+    { prefix: '/api' },
+  )
+  app.get('/', async () => 'ok')
+  const { port, close } = await running(app)
+  t.after(close)
+  const statuses = async (path: string, times: number): Promise<number[]> => {
+    const asked = []
+    for (let i = 0; i < times; i++) asked.push((await ask(port, path)).status)
+    return asked
+  }
+  assert.deepEqual(await statuses('/api/', 3), [200, 200, 429])
+  // What the inner one denied had been counted by the outer one.
+  assert.deepEqual(await statuses('/', 2), [200, 429])
+  assert.deepEqual(await statuses('/api/own', 3), [200, 200, 200])
+  assert.equal(own.peek('127.0.0.1').remaining, 1)
+  assert.equal((await ask(port, '/api/besides')).status, 200)
+  const denied = await ask(port, '/api/besides')
+  assert.match(denied.text, /^Quota exceeded\./, 'as the nearer plugin says it')
+})
+
+test('fastify: registered twice on one instance both limit', async (t) => {
+  const app = fastify()
+  await app.register(rateLimit(perDay(5, 'first')))
+  await app.register(rateLimit(perDay(1, 'second')))
+  app.get('/', async (request) => request.rateLimit?.policy)
+  const { port, close } = await running(app)
+  t.after(close)
+  const { text } = await ask(port, '/')
+  assert.deepEqual([text, (await ask(port, '/')).status], ['second', 429])
+})
+
+test('fastify: the request tells the strictest of its decisions, also where a later limit is not asked', async (t) => {
+  const app = fastify()
+  await app.register(rateLimit(perDay(2, 'all')))
+  const handler = async (request: FastifyRequest): Promise<string> => `${request.rateLimit?.policy} ${request.rateLimit?.remaining}`
+  app.get('/loose', { preHandler: app.rateLimit(perDay(50, 'route')) }, handler)
+  app.get('/free', { preHandler: app.rateLimit({ policy: perDay(1, 'route'), cost: 0 }) }, handler)
+  const { port, close } = await running(app)
+  t.after(close)
+  assert.deepEqual([(await ask(port, '/loose')).text, (await ask(port, '/free')).text], ['all 1', 'all 0'])
+})
+
+test('fastify: what goes wrong goes to the error handler, once, however late it came, and what is no error lets nothing pass', async (t) => {
+  const limiter = createLimiter(perDay(50))
+  const rejecting = (thrown: unknown) => ({ limiter, key: () => Promise.reject(thrown) })
+  const throwing = (thrown: unknown) => ({
+    limiter,
+    key: (): never => {
+      throw thrown
+    },
+  })
+  const cases: [LimitArgument<FastifyRequest>, boolean][] = [
+    [limiter, true],
+    [promisedLimiter(limiter), true],
+    ...[undefined, null, '', 'route'].flatMap((thrown): [LimitArgument<FastifyRequest>, boolean][] => [
+      [rejecting(thrown), false],
+      [throwing(thrown), false],
+    ]),
+  ]
+  for (const [limit, isRefusing] of cases) {
+    const app = fastify()
+    const errors: unknown[] = []
+    app.setErrorHandler((error, _request, reply) => {
+      errors.push(error)
+      return reply.code(500).send('caught')
+    })
+    app.addHook('onRequest', (_request, reply, next) => {
+      const { header } = reply
+      if (isRefusing) {
+        reply.header = (name: string, value: unknown) => {
+          if (name.startsWith('RateLimit')) throw new RangeError('no such header here')
+          return header.call(reply, name as 'date', value as string)
+        }
+      }
+      next()
+    })
+    await app.register(rateLimit(limit))
+    app.get('/', async () => 'passed')
+    const { port, close } = await running(app)
+    t.after(close)
+    const reasons = await unheard(async () => assert.equal((await ask(port, '/')).status, 500))
+    assert.deepEqual([errors.length, reasons], [1, []])
+  }
+})
+
 test('fastify: a limit may be asked once the user is known, and the request tells the decision', async (t) => {
   const app = fastify()
   const users = new WeakMap<FastifyRequest, string>()
@@ -122,10 +254,12 @@ test('fastify: what is wrong with a limit is told when it is made', async () => 
 })
 
 test('fastify: what is injected is limited as well, and places come back', async () => {
-  const limiter = createLimiter(concurrency({ limit: 1 }))
+  const limits = [{ policy: concurrency({ name: 'slots', limit: 1 }) }, { policy: perDay(2) }]
   const app = fastify()
-  await app.register(rateLimit(limiter))
+  await app.register(rateLimit({ limits }))
   app.get('/', async () => 'ok')
-  for (let i = 0; i < 2; i++) assert.equal((await app.inject('/')).statusCode, 200)
+  const statuses = []
+  for (let i = 0; i < 3; i++) statuses.push((await app.inject('/')).statusCode)
+  assert.deepEqual(statuses, [200, 200, 429])
   await app.close()
 })
