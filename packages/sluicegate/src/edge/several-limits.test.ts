@@ -13,6 +13,7 @@ import {
 } from '../index.js'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
+import { unheard } from '../testing/unheard.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 import { Gatekeeper } from './gatekeeper.js'
 import type { GatekeeperOptions } from './gatekeeper-options.js'
@@ -74,14 +75,42 @@ for (const isLater of [false, true]) {
     assert.equal(user.peek('bob').remaining, 3)
   })
 
-  test(`of several limits ${how} all that deny are told, and Retry-After is the longest`, async () => {
+  test(`of several limits ${how} ${isLater ? 'the first that denies is' : 'all that deny are'} told, and Retry-After is the longest`, async () => {
     const { ask } = gate(isLater)
     for (let i = 0; i < 5; i++) await ask()
     for (let i = 0; i < 2; i++) await ask('bob')
     const denied = (await ask()) as Answer
-    assert.deepEqual(JSON.parse(denied.body)['violated-policies'], ['user', 'global'])
-    assert.equal(headerOf(denied, 'Retry-After'), '3600')
-    assert.equal(denied.decision.policy, 'global')
+    assert.deepEqual(JSON.parse(denied.body)['violated-policies'], isLater ? ['user'] : ['user', 'global'])
+    assert.equal(headerOf(denied, 'Retry-After'), isLater ? '10' : '3600')
+    assert.equal(denied.decision.policy, isLater ? 'user' : 'global')
+  })
+
+  test(`of several limits ${how}, what was taken goes back when one fails with an error`, async () => {
+    const clock = manualClock()
+    const slots = createLimiter(concurrency({ name: 'slots', limit: 2 }), { clock })
+    const user = createLimiter(tokenBucket({ name: 'user', limit: 5, window: '50s' }), { clock })
+    const fault = new Error('a fault')
+    const decided: Decision = { ...user.peek('none'), policy: 'broken' }
+    const fails = (): never => {
+      throw fault
+    }
+    const broken: EdgeLimiter = {
+      policy: gcra({ name: 'broken', limit: 1, window: '1h' }),
+      peek: isLater ? async () => decided : () => decided,
+      take: isLater ? async () => fails() : fails,
+      refund: () => decided,
+    }
+    const without: EdgeLimiter = { ...broken, take: () => ({ ...decided, source: 'outage' }) }
+    const misled: EdgeLimiter = { ...broken, take: () => decided, policyOf: fails }
+    const asked = (limiter: Limiter): EdgeLimiter => (isLater ? promisedLimiter(limiter) : limiter)
+    for (const limiter of [broken, without, misled]) {
+      const limits = [{ limiter: asked(slots) }, { limiter: asked(user) }, { limiter }]
+      const keeper = new Gatekeeper<PlainRequest>({ limits, onOutage: fails })
+      const reasons = await unheard(async () => {
+        for (let i = 0; i < 10; i++) await assert.rejects(async () => keeper.decide(plainFacts({}), {}), fault)
+      })
+      assert.deepEqual([slots.peek('192.0.2.1').remaining, user.peek('192.0.2.1').remaining, reasons], [2, 5, []])
+    }
   })
 
   test(`of several limits ${how}, what was taken goes back when another thread was quicker`, async () => {
@@ -104,6 +133,85 @@ for (const isLater of [false, true]) {
     assert.deepEqual([user.peek('192.0.2.1').remaining, slots.peek('192.0.2.1').remaining], [5, 2])
   })
 }
+
+/** A limiter as that of a fleet: peeks are calls, and what was leased is taken at once, whatever the store knows. */
+function leasing(limiter: Limiter, inHand: number): EdgeLimiter & { readonly calls: { peeks: number; takes: number; refunds: number } } {
+  const calls = { peeks: 0, takes: 0, refunds: 0 }
+  const later = promisedLimiter(limiter)
+  let held = inHand
+  return {
+    calls,
+    policy: limiter.policy,
+    peek: (key, cost) => {
+      calls.peeks++
+      return later.peek(key, cost)
+    },
+    take: (key, cost) => {
+      calls.takes++
+      const decision = limiter.take(key, cost)
+      return held-- > 0 ? { ...decision, allowed: true, retryAfterMs: 0, source: 'lease' } : { ...decision, source: 'lease' }
+    },
+    refund: (key, tokens) => {
+      calls.refunds++
+      return later.refund(key, tokens)
+    },
+  }
+}
+
+test('a limit of a fleet is not looked at before it is asked, and tokens in hand are spent whatever the store knows', () => {
+  const clock = manualClock()
+  const store = createLimiter(fixedWindow({ name: 'fleet', limit: 10, window: '1h' }), { clock })
+  // All of it is lent to this process.
+  store.take('192.0.2.1', 10)
+  const fleet = leasing(store, 10)
+  const own = createLimiter(fixedWindow({ name: 'own', limit: 100, window: '1h' }), { clock })
+  const keeper = new Gatekeeper<PlainRequest>({ limits: [{ limiter: own }, { limiter: fleet }] })
+  const statuses = Array.from({ length: 12 }, () => statusOf(keeper.decide(plainFacts({}), {}) as Outcome))
+  assert.deepEqual(statuses, [...Array(10).fill(200), 429, 429])
+  assert.ok(fleet.calls.peeks <= 1, 'once it is found out that this asks elsewhere')
+  assert.equal(fleet.calls.refunds, 0)
+  // What the fleet denied cost this process nothing.
+  assert.equal(own.peek('192.0.2.1').remaining, 90)
+})
+
+test('what a limit of this process denies is not asked of a fleet', () => {
+  const clock = manualClock()
+  const fleet = leasing(createLimiter(fixedWindow({ name: 'fleet', limit: 100, window: '1h' }), { clock }), 0)
+  const own = createLimiter(fixedWindow({ name: 'own', limit: 2, window: '1h' }), { clock })
+  const keeper = new Gatekeeper<PlainRequest>({ limits: [{ limiter: fleet }, { limiter: own }] })
+  const statuses = Array.from({ length: 5 }, () => statusOf(keeper.decide(plainFacts({}), {}) as Outcome))
+  assert.deepEqual([statuses, fleet.calls.takes], [[200, 200, 429, 429, 429], 2])
+})
+
+test('what one limit of a fleet denies is taken of none behind it, and given back by those before it', () => {
+  const clock = manualClock()
+  const limiters = ['first', 'second', 'third'].map((name) => {
+    const limit = name === 'second' ? 1 : 5
+    return createLimiter(fixedWindow({ name, limit, window: '1h' }), { clock })
+  })
+  const keeper = new Gatekeeper<PlainRequest>({ limits: limiters.map((limiter) => ({ limiter: leasing(limiter, 0) })) })
+  const statuses = Array.from({ length: 3 }, () => statusOf(keeper.decide(plainFacts({}), {}) as Outcome))
+  assert.deepEqual(statuses, [200, 429, 429])
+  assert.deepEqual(
+    limiters.map((limiter) => limiter.peek('192.0.2.1').remaining),
+    [4, 0, 4],
+  )
+})
+
+test('who is let pass between a look and the take passes', () => {
+  const clock = manualClock()
+  const own = createLimiter(fixedWindow({ name: 'own', limit: 5, window: '1h' }), { clock })
+  const late = createLimiter(fixedWindow({ name: 'late', limit: 1, window: '1h' }), { clock })
+  const seesTooMuch: EdgeLimiter = {
+    policy: late.policy,
+    peek: (key, cost) => ({ ...late.peek(key, cost), allowed: false, retryAfterMs: 1 }),
+    take: (key, cost) => late.take(key, cost),
+    refund: (key, tokens) => late.refund(key, tokens),
+  }
+  const keeper = new Gatekeeper<PlainRequest>({ limits: [{ limiter: own }, { limiter: seesTooMuch }] })
+  const statuses = Array.from({ length: 2 }, () => statusOf(keeper.decide(plainFacts({}), {}) as Outcome))
+  assert.deepEqual([statuses, own.peek('192.0.2.1').remaining, late.peek('192.0.2.1').remaining], [[200, 429], 4, 0])
+})
 
 test('a thousand requests at once get exactly what all limits allow', async () => {
   const { ask, global } = gate(true)
