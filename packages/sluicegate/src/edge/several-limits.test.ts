@@ -164,14 +164,14 @@ test('a limit of a fleet is not looked at before it is asked, and tokens in hand
   // All of it is lent to this process.
   store.take('192.0.2.1', 10)
   const fleet = leasing(store, 10)
-  const own = createLimiter(fixedWindow({ name: 'own', limit: 100, window: '1h' }), { clock })
+  const own = createLimiter(fixedWindow({ name: 'own', limit: 100, window: '1h' }), { clock, hotKeys: 1 })
   const keeper = new Gatekeeper<PlainRequest>({ limits: [{ limiter: own }, { limiter: fleet }] })
   const statuses = Array.from({ length: 12 }, () => statusOf(keeper.decide(plainFacts({}), {}) as Outcome))
   assert.deepEqual(statuses, [...Array(10).fill(200), 429, 429])
   assert.ok(fleet.calls.peeks <= 1, 'once it is found out that this asks elsewhere')
   assert.equal(fleet.calls.refunds, 0)
-  // What the fleet denied cost this process nothing.
-  assert.equal(own.peek('192.0.2.1').remaining, 90)
+  // What the fleet denied cost this process nothing, and nothing had to come back.
+  assert.deepEqual([own.peek('192.0.2.1').remaining, own.hotKeys().demand[0]?.count], [90, 10])
 })
 
 test('what a limit of this process denies is not asked of a fleet', () => {
@@ -196,6 +196,19 @@ test('what one limit of a fleet denies is taken of none behind it, and given bac
     limiters.map((limiter) => limiter.peek('192.0.2.1').remaining),
     [4, 0, 4],
   )
+})
+
+test('what a limit took goes back when its own functions fail afterwards', () => {
+  const policy = fixedWindow({ name: 'own', limit: 5, window: '1h' })
+  let asked = 0
+  const policyFor = (): undefined => {
+    // By the take, and then for the headers.
+    if (++asked === 2) throw new RangeError('a fault')
+  }
+  const limiter = createLimiter(policy, { clock: manualClock(), policyFor })
+  const keeper = new Gatekeeper<PlainRequest>({ limiter, counts: 'failures' })
+  assert.throws(() => keeper.decide(plainFacts({}), {}), RangeError)
+  assert.equal(limiter.peek('192.0.2.1').remaining, 5)
 })
 
 test('who is let pass between a look and the take passes', () => {

@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { allOf, attachLimiter, concurrency, createLimiter, manualClock, restoreLimiter, slidingLog, tokenBucket } from '../index.js'
 import type { Core } from './core.js'
-import type { MemoryAllOfLimiter } from './memory-all-of.js'
+import type { AllOfHandle, MemoryAllOfLimiter } from './memory-all-of.js'
+import { SharedName } from './shared-name.js'
 
 const START_MS = 1_789_000_000_000
 const clockAt = manualClock
@@ -51,6 +52,9 @@ test('the policy is one object until it changes in any thread, and those who dec
     assert.deepEqual(attached.policyOf(), next)
     assert.equal(attached.policyOf(), attached.policy)
   }
+  // Written after the parts, and so perhaps seen after them.
+  new SharedName((limiter.handle() as AllOfHandle).name).text = 'third'
+  assert.deepEqual([attached.policy.name, attached.policyOf().name], ['third', 'third'])
 })
 
 test('a bound key stays that of the keys that it was made with', () => {
