@@ -1,12 +1,11 @@
 import type { FastifyContextConfig, FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { bindsMore } from './combined-decision.js'
 import type { Decision } from './decision.js'
 import { isPromise } from './edge/awaitable.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
 import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, namesLimit, optionsOf, routeOptions } from './edge/limit-argument.js'
 import { faultOf, followLater, isGone, NodeFacts, settleAtEnd } from './edge/node-exchange.js'
-import type { Outcome } from './edge/outcome.js'
+import { type Outcome, stricter } from './edge/outcome.js'
 import { putHeaders } from './edge/put-headers.js'
 import { RouteKeepers } from './edge/route-keepers.js'
 import { PolicyError } from './errors.js'
@@ -174,8 +173,7 @@ function askedLater(outcome: Promise<Outcome>, request: FastifyRequest, reply: F
 /** Whether the request goes on. */
 function follow(outcome: Outcome, request: FastifyRequest, reply: FastifyReply): boolean {
   const { headers, decision } = outcome
-  const { rateLimit: before } = request
-  if (decision !== undefined && (before === null || bindsMore(decision, before))) request.rateLimit = decision
+  request.rateLimit = stricter(request.rateLimit, decision)
   if (outcome.passes && outcome.settle !== undefined) settleAtEnd(request.raw, reply.raw, outcome.settle)
   if (isGone(request.raw, reply.raw)) reply.hijack()
   if (reply.sent) return false

@@ -1,6 +1,7 @@
 import type { Decision } from '../decision.js'
 import { isPermit } from '../empty-permit.js'
 import type { QuotaUnit } from '../headers/quota.js'
+import { passing } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { type Awaitable, ignore } from './awaitable.js'
@@ -61,6 +62,11 @@ export class Asked {
   /** Whether it would deny, were it not in the shadow. */
   get wouldDeny(): boolean {
     return this.rule.shadow && (!this.decision.allowed || this.decision.wouldDeny === true)
+  }
+
+  /** The decision as a limiter in the shadow answers it. */
+  get passing(): Decision {
+    return this.rule.shadow ? passing(this.decision) : this.decision
   }
 
   /** Whether something is to be done when the response has ended. */

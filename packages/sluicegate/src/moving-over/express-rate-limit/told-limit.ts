@@ -3,7 +3,6 @@ import type { Decision } from '../../decision.js'
 import type { Asked } from '../../edge/asked.js'
 import { setHeaders } from '../../edge/node-exchange.js'
 import { HeaderWriter } from '../../headers/header-writer.js'
-import { passing } from '../../layers/shadow-limiter.js'
 import type { Policy } from '../../policy/policy.js'
 import type { DecidedHits } from './decided-hits.js'
 import type { UsedOptions } from './rate-limit-options.js'
@@ -36,8 +35,7 @@ export class ToldLimit {
   tell(asked: Asked, request: Request, response: Response): void {
     const { requestPropertyName } = this.used
     const { legacy, standard } = this
-    const { key, policy, rule } = asked
-    const decision = rule.shadow ? passing(asked.decision) : asked.decision
+    const { key, policy, passing: decision } = asked
     ;(request as unknown as Record<string, RateLimitInfo>)[requestPropertyName] = this.infoOf(key as string, policy, decision)
     if (legacy !== undefined) setHeaders(response, legacy.write(policy, decision))
     if (standard === undefined || response.headersSent) return
