@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
 import {
-  allOf,
   concurrency,
   createLimiter,
   fixedWindow,
@@ -10,7 +9,6 @@ import {
   type Limiter,
   manualClock,
   type Policy,
-  PolicyError,
   slidingLog,
   slidingWindow,
   tokenBucket,
@@ -18,7 +16,7 @@ import {
 import { type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
 import { Gatekeeper } from './gatekeeper.js'
-import type { Counts, GatekeeperOptions } from './gatekeeper-options.js'
+import type { Counts } from './gatekeeper-options.js'
 import type { Pass } from './outcome.js'
 
 const KEY = '192.0.2.1'
@@ -199,45 +197,6 @@ test('places and tokens at once: the place comes back, and the token only of wha
   assert.deepEqual([slots.peek(KEY).remaining, tokens.peek(KEY).remaining], [1, 3])
   pass(keeper).settle?.(500)
   assert.deepEqual([slots.peek(KEY).remaining, tokens.peek(KEY).remaining], [1, 2])
-})
-
-test('allOf cannot be told what counts: what comes back late would come back to a later window of the shorter policy', () => {
-  for (const other of [concurrency({ limit: 1 }), fixedWindow({ limit: 5, window: '1m' })]) {
-    const options: GatekeeperOptions<PlainRequest> = { policy: allOf([other, POLICIES[0] as Policy]), counts: 'failures' }
-    assert.throws(
-      () => new Gatekeeper(options),
-      (error) => error instanceof PolicyError && error.option === 'counts' && /one of limits/.test(error.message),
-    )
-  }
-})
-
-test('of a key that has allOf for a policy of its own nothing comes back', () => {
-  const both = allOf([fixedWindow({ limit: 5, window: '1m' }), fixedWindow({ limit: 100, window: '1h' })])
-  const clock = manualClock()
-  using limiter = createLimiter(POLICIES[0] as Policy, { clock, policyFor: () => both })
-  const keeper = keeperOf(limiter, 'failures', clock)
-  const late = pass(keeper)
-  clock.advance(60_000)
-  pass(keeper)
-  late.settle?.(200)
-  assert.deepEqual(
-    limiter.peek(KEY).parts?.map(({ remaining }) => remaining),
-    [4, 98],
-  )
-})
-
-test('several limits say what counts each until an end of its own, so that the shorter one holds', () => {
-  const clock = manualClock()
-  using minute = createLimiter(fixedWindow({ name: 'minute', limit: 5, window: '1m' }), { clock })
-  using hour = createLimiter(fixedWindow({ name: 'hour', limit: 100, window: '1h' }), { clock })
-  const options: GatekeeperOptions<PlainRequest> = { limits: [{ limiter: minute }, { limiter: hour }], counts: 'failures' }
-  const keeper = new Gatekeeper(options, { nowMs: () => clock.nowMs() })
-  const late = Array.from({ length: 5 }, () => pass(keeper))
-  clock.advance(60_000)
-  for (let i = 0; i < 5; i++) pass(keeper).settle?.(500)
-  for (const each of late) each.settle?.(200)
-  assert.equal(statusOf(keeper.decide(plainFacts({}), {}) as Pass), 429)
-  assert.equal(hour.peek(KEY).remaining, 95)
 })
 
 test('with a limiter that answers later it is the same, and a lost answer to the giving back is no error', async () => {

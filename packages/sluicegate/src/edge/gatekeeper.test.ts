@@ -4,7 +4,6 @@ import { allOf, createLimiter, gcra, type Limiter, type ManualClock, manualClock
 import { address } from '../keys/address.js'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
-import { unheard } from '../testing/unheard.js'
 import { isPromise } from './awaitable.js'
 import { Gatekeeper } from './gatekeeper.js'
 import type { GatekeeperOptions } from './gatekeeper-options.js'
@@ -210,46 +209,4 @@ test('with a limiter, keys, costs, bodies and hooks that take their time the out
   const denied = await keeper.decide(plainFacts({}), {})
   assert.deepEqual([statusOf(denied), (denied as Answer).body], [499, 'later'])
   assert.equal(statusOf(await keeper.decide(plainFacts({}), { path: '/health' })), 200)
-})
-
-test('when several of what a request is asked for fail, one is told, and nobody is left to reject unheard', async () => {
-  const rejects = async (): Promise<never> => {
-    throw new Error('told')
-  }
-  const throws = (): never => {
-    throw new Error('told')
-  }
-  const one = gcra({ name: 'one', limit: 1, window: '1h' })
-  const faults: Options[] = [
-    { policy: TWO, cost: rejects, key: throws },
-    { policy: TWO, cost: rejects, key: rejects },
-    { policy: allOf([TWO, one]), key: [rejects, throws] },
-    { policy: allOf([TWO, one]), key: [rejects, rejects, throws] },
-    {
-      limits: [
-        { policy: TWO, key: rejects },
-        { policy: one, key: throws },
-      ],
-    },
-    {
-      limits: [
-        { policy: TWO, cost: rejects },
-        { policy: one, cost: rejects, key: throws },
-      ],
-    },
-  ]
-  const reasons = await unheard(async () => {
-    for (const options of faults) {
-      const keeper = new Gatekeeper<PlainRequest>(options)
-      await assert.rejects(async () => keeper.decide(plainFacts({}), {}), /told/)
-    }
-  })
-  assert.deepEqual(reasons, [])
-})
-
-test('what costs nothing needs no key, whenever the cost is known', async () => {
-  for (const cost of [() => 0, async () => 0]) {
-    const keeper = new Gatekeeper<PlainRequest>({ policy: TWO, cost, key: () => undefined })
-    assert.equal(statusOf(await keeper.decide(plainFacts({}), {})), 200)
-  }
 })
