@@ -15,6 +15,13 @@ export function combined(parts: readonly Decision[]): Decision {
   return { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }
 }
 
+/** The one whose decision binds: of the denied ones that with the longest wait, of allowed ones that with the least left; the first among equals. */
+export function strictestOf<Answer extends { readonly decision: Decision }>(answers: readonly Answer[]): Answer | undefined {
+  let binding = answers[0]
+  for (const answer of answers) if (binding !== undefined && bindsMore(answer.decision, binding.decision)) binding = answer
+  return binding
+}
+
 /** Whether a decision on the same request is the stricter one. */
 export function bindsMore(part: Decision, than: Decision): boolean {
   if (part.allowed !== than.allowed) return than.allowed

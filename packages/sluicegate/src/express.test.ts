@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { after, test } from 'node:test'
+import { after, type TestContext, test } from 'node:test'
 import express, { type NextFunction, type Request, type Response } from 'express'
 import express4, { type Request as Request4 } from 'express4'
 import { rateLimit } from './express.js'
-import { fixedWindow } from './index.js'
+import { createLimiter, fixedWindow } from './index.js'
 import { address, compose, route } from './keys/index.js'
 import { adapterSuite } from './testing/adapters/adapter-suite.js'
 import type { Harness } from './testing/adapters/harness.js'
 import { ask } from './testing/adapters/http-client.js'
 import { listening } from './testing/adapters/listening.js'
 import { ROUTES, type Site } from './testing/adapters/site.js'
+import { promisedLimiter } from './testing/promised-limiter.js'
+import { unheard } from './testing/unheard.js'
 
 async function send(site: Site, name: string, status: number | undefined, response: Response): Promise<void> {
   const reply = await site.reply(name, status)
@@ -81,3 +83,55 @@ test('the route is the pattern of the route itself, and a mounted router gives c
   for (const path of ['/a/users/1', '/b/users/2', '/c/users/3', '/a/teams/1']) statuses.push((await ask(port, path)).status)
   assert.deepEqual(statuses, [200, 200, 429, 200])
 })
+
+/** The statuses of requests to an app whose limit goes wrong, and how often it came to its error handler, with what. */
+async function faulty(limit: express.RequestHandler, t: TestContext, before: express.RequestHandler[] = []): Promise<[number, unknown[]]> {
+  const app = express()
+  const errors: unknown[] = []
+  app.use(...before, limit)
+  app.get('/', (_request, response) => void response.send('passed'))
+  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    errors.push(error)
+    response.status(500).send('caught')
+  })
+  const { port, close } = await listening(createServer(app))
+  t.after(close)
+  return [(await ask(port, '/')).status, errors]
+}
+
+test('express: what goes wrong while an outcome is written goes to the error handler, once, however late it came', async (t) => {
+  const limiter = createLimiter(fixedWindow({ limit: 5, window: 'day' }))
+  const refusing: express.RequestHandler = (_request, response, next) => {
+    const { setHeader } = response
+    response.setHeader = (name, value) => {
+      if (name.startsWith('RateLimit')) throw new RangeError('no such header here')
+      return setHeader.call(response, name, value)
+    }
+    next()
+  }
+  for (const asked of [limiter, promisedLimiter(limiter)]) {
+    const reasons = await unheard(async () => {
+      const [status, errors] = await faulty(rateLimit(asked), t, [refusing])
+      assert.deepEqual([status, errors.length], [500, 1])
+      assert.ok(errors[0] instanceof RangeError)
+    })
+    assert.deepEqual(reasons, [])
+  }
+})
+
+test('express: what is thrown and is no error lets nothing pass', async (t) => {
+  for (const thrown of [undefined, null, '', 0, 'route', 'router']) {
+    for (const key of [() => Promise.reject(thrown), () => throwing(thrown)]) {
+      const [status, errors] = await faulty(rateLimit({ policy: fixedWindow({ limit: 5, window: 'day' }), key }), t)
+      assert.deepEqual([status, errors.length], [500, 1])
+      assert.ok(errors[0] instanceof Error && errors[0].cause === thrown)
+    }
+  }
+  const given = { status: 401 }
+  const [, errors] = await faulty(rateLimit({ policy: fixedWindow({ limit: 5, window: 'day' }), key: () => Promise.reject(given) }), t)
+  assert.deepEqual(errors, [given])
+})
+
+function throwing(value: unknown): never {
+  throw value
+}

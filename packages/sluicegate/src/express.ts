@@ -3,7 +3,17 @@ import { isPromise } from './edge/awaitable.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
 import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
-import { isGone, NodeFacts, type NodeRequest, type NodeResponse, sendAnswer, setHeaders, settleAtEnd } from './edge/node-exchange.js'
+import {
+  faultOf,
+  followLater,
+  isGone,
+  NodeFacts,
+  type NodeRequest,
+  type NodeResponse,
+  sendAnswer,
+  setHeaders,
+  settleAtEnd,
+} from './edge/node-exchange.js'
 import type { Outcome } from './edge/outcome.js'
 
 export type * from './edge/option-types.js'
@@ -35,17 +45,23 @@ export type RateLimitMiddleware = (request: RequestLike, response: NodeResponse,
 export function rateLimit<ExpressRequest extends RequestLike = Request>(argument: LimitArgument<ExpressRequest>): RateLimitMiddleware {
   const gatekeeper = new Gatekeeper(optionsOf(argument) as GatekeeperOptions<RequestLike>)
   return (request, response, next) => {
-    if (isGone(request, response)) return
+    const { socket } = request
+    // Its client is gone.
+    if (socket?.destroyed === true) return
     let outcome: Outcome | Promise<Outcome>
     try {
-      outcome = gatekeeper.decide(new ExpressFacts(request), request)
+      outcome = gatekeeper.decide(new ExpressFacts(request, socket), request)
     } catch (error) {
-      next(error)
+      next(faultOf(error))
       return
     }
-    if (isPromise(outcome)) outcome.then((later) => follow(later, request, response) && !isGone(request, response) && next(), next)
+    if (isPromise(outcome)) askedLater(outcome, request, response, next)
     else if (follow(outcome, request, response)) next()
   }
+}
+
+function askedLater(outcome: Promise<Outcome>, request: NodeRequest, response: NodeResponse, next: (error?: unknown) => void): void {
+  followLater(outcome, (found) => follow(found, request, response) && !isGone(request, response), next)
 }
 
 class ExpressFacts extends NodeFacts<RequestLike> {

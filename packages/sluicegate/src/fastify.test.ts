@@ -3,12 +3,15 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { LimitArgument } from './edge/limit-argument.js'
 import { rateLimit } from './fastify.js'
 import { concurrency, createLimiter, fixedWindow, type Policy } from './index.js'
 import { adapterSuite } from './testing/adapters/adapter-suite.js'
 import type { Harness, RunningApp } from './testing/adapters/harness.js'
 import { ask } from './testing/adapters/http-client.js'
 import { ROUTES, type Site } from './testing/adapters/site.js'
+import { promisedLimiter } from './testing/promised-limiter.js'
+import { unheard } from './testing/unheard.js'
 
 const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })
 
@@ -87,6 +90,60 @@ test('fastify: GET and HEAD of one route share its limit, two routes with the sa
   assert.deepEqual([(await ask(port, '/a')).status, (await ask(port, '/b')).status], [429, 200])
 })
 
+test('fastify: the request tells the strictest of its decisions, also where a later limit is not asked', async (t) => {
+  const app = fastify()
+  await app.register(rateLimit(perDay(2, 'all')))
+  const handler = async (request: FastifyRequest): Promise<string> => `${request.rateLimit?.policy} ${request.rateLimit?.remaining}`
+  app.get('/loose', { preHandler: app.rateLimit(perDay(50, 'route')) }, handler)
+  app.get('/free', { preHandler: app.rateLimit({ policy: perDay(1, 'route'), cost: 0 }) }, handler)
+  const { port, close } = await running(app)
+  t.after(close)
+  assert.deepEqual([(await ask(port, '/loose')).text, (await ask(port, '/free')).text], ['all 1', 'all 0'])
+})
+
+test('fastify: what goes wrong goes to the error handler, once, however late it came, and what is no error lets nothing pass', async (t) => {
+  const limiter = createLimiter(perDay(50))
+  const rejecting = (thrown: unknown) => ({ limiter, key: () => Promise.reject(thrown) })
+  const throwing = (thrown: unknown) => ({
+    limiter,
+    key: (): never => {
+      throw thrown
+    },
+  })
+  const cases: [LimitArgument<FastifyRequest>, boolean][] = [
+    [limiter, true],
+    [promisedLimiter(limiter), true],
+    ...[undefined, null, '', 'route'].flatMap((thrown): [LimitArgument<FastifyRequest>, boolean][] => [
+      [rejecting(thrown), false],
+      [throwing(thrown), false],
+    ]),
+  ]
+  for (const [limit, isRefusing] of cases) {
+    const app = fastify()
+    const errors: unknown[] = []
+    app.setErrorHandler((error, _request, reply) => {
+      errors.push(error)
+      return reply.code(500).send('caught')
+    })
+    app.addHook('onRequest', (_request, reply, next) => {
+      const { header } = reply
+      if (isRefusing) {
+        reply.header = (name: string, value: unknown) => {
+          if (name.startsWith('RateLimit')) throw new RangeError('no such header here')
+          return header.call(reply, name as 'date', value as string)
+        }
+      }
+      next()
+    })
+    await app.register(rateLimit(limit))
+    app.get('/', async () => 'passed')
+    const { port, close } = await running(app)
+    t.after(close)
+    const reasons = await unheard(async () => assert.equal((await ask(port, '/')).status, 500))
+    assert.deepEqual([errors.length, reasons], [1, []])
+  }
+})
+
 test('fastify: a limit may be asked once the user is known, and the request tells the decision', async (t) => {
   const app = fastify()
   const users = new WeakMap<FastifyRequest, string>()
@@ -122,10 +179,12 @@ test('fastify: what is wrong with a limit is told when it is made', async () => 
 })
 
 test('fastify: what is injected is limited as well, and places come back', async () => {
-  const limiter = createLimiter(concurrency({ limit: 1 }))
+  const limits = [{ policy: concurrency({ name: 'slots', limit: 1 }) }, { policy: perDay(2) }]
   const app = fastify()
-  await app.register(rateLimit(limiter))
+  await app.register(rateLimit({ limits }))
   app.get('/', async () => 'ok')
-  for (let i = 0; i < 2; i++) assert.equal((await app.inject('/')).statusCode, 200)
+  const statuses = []
+  for (let i = 0; i < 3; i++) statuses.push((await app.inject('/')).statusCode)
+  assert.deepEqual(statuses, [200, 200, 429])
   await app.close()
 })

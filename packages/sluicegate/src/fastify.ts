@@ -1,11 +1,11 @@
-import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Decision } from './decision.js'
 import { isPromise } from './edge/awaitable.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
 import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, namesLimit, optionsOf, routeOptions } from './edge/limit-argument.js'
-import { isGone, NodeFacts, settleAtEnd } from './edge/node-exchange.js'
-import type { Outcome } from './edge/outcome.js'
+import { faultOf, followLater, isGone, NodeFacts, settleAtEnd } from './edge/node-exchange.js'
+import { type Outcome, stricter } from './edge/outcome.js'
 import { putHeaders } from './edge/put-headers.js'
 import { RouteKeepers } from './edge/route-keepers.js'
 import { PolicyError } from './errors.js'
@@ -38,9 +38,32 @@ declare module 'fastify' {
 
 const HOOKS = ['onRequest', 'preValidation', 'preHandler']
 
+/** Where the config of a route says who asks about its own limit: of several plugins one does. */
+const OWN = Symbol('sluicegate')
+
+/** A limit of a route's own. */
+interface OwnLimit {
+  readonly keepers: RouteKeepers<FastifyRequest>
+  readonly keeper: Gatekeeper<FastifyRequest>
+}
+
+/** What tells a route from others. */
+interface NamedRoute {
+  readonly method?: RouteOptions['method'] | undefined
+  readonly url?: string | undefined
+  readonly constraints?: Readonly<Record<string, unknown>>
+}
+
+/** The config of a route, which Fastify copies once, with all that is in it. */
+interface RouteConfig extends FastifyContextConfig {
+  [OWN]?: OwnLimit
+}
+
 /**
  * A plugin that limits all routes of the instance that it is registered with, those inside included, and what is not found there. A route has a
  * limit of its own by `config: { rateLimit: policy }`. Options without a policy, or none at all, limit these routes alone.
+ *
+ * Registered again further in, both limit what is there; a route's own limit takes the place of both, with what the nearer plugin says.
  *
  * @throws {PolicyError} on an option that is wrong.
  * @example
@@ -53,14 +76,19 @@ export function rateLimit(argument: LimitArgument<FastifyRequest> | RateLimitOpt
   const ofAll = namesLimit(all) ? new Gatekeeper<FastifyRequest>(all) : undefined
   const ofRoutes = new RouteKeepers<FastifyRequest>(all)
   const plugin = (app: FastifyInstance, _: unknown, done: () => void): void => {
-    app.decorateRequest('rateLimit', null)
-    app.decorate('rateLimit', (own: LimitArgument<FastifyRequest>) => hookOf(new Gatekeeper(routeOptions(all, own))))
+    if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', null)
+    if (!Object.hasOwn(app, 'rateLimit')) {
+      app.decorate('rateLimit', (own: LimitArgument<FastifyRequest>) => hookOf(new Gatekeeper(routeOptions(all, own))))
+    }
     // What is wrong with the limit of a route is told when it is made, not when it is asked for.
-    app.addHook('onRoute', ({ config, url }) => void (config?.rateLimit && ofRoutes.of(config, config.rateLimit, url)))
+    app.addHook('onRoute', (route) => {
+      const own = route.config?.rateLimit
+      if (own === undefined || own === false) return
+      const config: RouteConfig = { ...route.config, [OWN]: ownLimit(ofRoutes, own, route) }
+      route.config = config
+    })
     app.addHook(hook as 'onRequest', (request, reply, next) => {
-      const { config, url = '' } = request.routeOptions
-      const own = config.rateLimit
-      const keeper = own === undefined ? ofAll : own === false ? undefined : ofRoutes.of(config, own, url)
+      const keeper = keeperOf(request, ofAll, ofRoutes)
       if (keeper === undefined) next()
       else limit(keeper, request, reply, next)
     })
@@ -92,6 +120,31 @@ class FastifyFacts extends NodeFacts {
   }
 }
 
+/** Who decides about a request, if anybody. */
+function keeperOf(
+  { routeOptions }: FastifyRequest,
+  ofAll: Gatekeeper<FastifyRequest> | undefined,
+  ofRoutes: RouteKeepers<FastifyRequest>,
+): Gatekeeper<FastifyRequest> | undefined {
+  const config: RouteConfig = routeOptions.config
+  const own = config.rateLimit
+  if (own === undefined) return ofAll
+  if (own === false) return undefined
+  // A route from before the plugin has none yet.
+  config[OWN] ??= ownLimit(ofRoutes, own, routeOptions)
+  return config[OWN].keepers === ofRoutes ? config[OWN].keeper : undefined
+}
+
+function ownLimit(
+  keepers: RouteKeepers<FastifyRequest>,
+  own: LimitArgument<FastifyRequest>,
+  { method = [], url = '', constraints = {} }: NamedRoute,
+): OwnLimit {
+  const only = Object.entries(constraints).map(([name, value]) => `${name} ${String(value)}`)
+  const names = [method].flat().map((each) => [each === 'HEAD' ? 'GET' : each, url, ...only].join(' '))
+  return { keepers, keeper: keepers.named(own, names) }
+}
+
 function hookOf(keeper: Gatekeeper<FastifyRequest>): RateLimitHook {
   return (request, reply, done) => limit(keeper, request, reply, done)
 }
@@ -105,20 +158,26 @@ function limit(keeper: Gatekeeper<FastifyRequest>, request: FastifyRequest, repl
   try {
     outcome = keeper.decide(new FastifyFacts(request), request)
   } catch (error) {
-    done(error as Error)
+    done(faultOf(error))
     return
   }
-  if (isPromise(outcome)) outcome.then((later) => follow(later, request, reply, done), done)
-  else follow(outcome, request, reply, done)
+  if (isPromise(outcome)) askedLater(outcome, request, reply, done)
+  else if (follow(outcome, request, reply)) done()
 }
 
-function follow(outcome: Outcome, request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+function askedLater(outcome: Promise<Outcome>, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+  followLater(outcome, (found) => follow(found, request, reply), done)
+}
+
+/** Whether the request goes on. */
+function follow(outcome: Outcome, request: FastifyRequest, reply: FastifyReply): boolean {
   const { headers, decision } = outcome
-  request.rateLimit = decision ?? null
+  request.rateLimit = stricter(request.rateLimit, decision)
   if (outcome.passes && outcome.settle !== undefined) settleAtEnd(request.raw, reply.raw, outcome.settle)
   if (isGone(request.raw, reply.raw)) reply.hijack()
-  if (reply.sent) return
+  if (reply.sent) return false
   putHeaders(headers, { set: (name, value) => reply.header(name, value), append: (name, value) => reply.header(name, value) })
-  if (outcome.passes) done()
-  else reply.code(outcome.status).send(outcome.body)
+  if (outcome.passes) return true
+  reply.code(outcome.status).send(outcome.body)
+  return false
 }

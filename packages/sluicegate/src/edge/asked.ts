@@ -1,9 +1,10 @@
 import type { Decision } from '../decision.js'
 import { isPermit } from '../empty-permit.js'
 import type { QuotaUnit } from '../headers/quota.js'
+import { passing } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { type Awaitable, isPromise } from './awaitable.js'
+import { type Awaitable, ignore } from './awaitable.js'
 import type { ProblemKind } from './denial.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 
@@ -63,6 +64,11 @@ export class Asked {
     return this.rule.shadow && (!this.decision.allowed || this.decision.wouldDeny === true)
   }
 
+  /** The decision as a limiter in the shadow answers it. */
+  get passing(): Decision {
+    return this.rule.shadow ? passing(this.decision) : this.decision
+  }
+
   /** Whether something is to be done when the response has ended. */
   get isOpen(): boolean {
     return this.taken !== undefined && (this.refundable !== undefined || isPermit(this.taken))
@@ -73,8 +79,8 @@ export class Asked {
     const { taken, refundable } = this
     if (taken === undefined) return
     this.taken = undefined
-    if (isPermit(taken)) quietly(() => taken.release())
-    else if (!counts && refundable !== undefined && refundable.nowMs() < refundable.untilMs) this.refund()
+    const mayComeBack = !counts && refundable !== undefined && refundable.nowMs() < refundable.untilMs
+    if (mayComeBack || isPermit(taken)) giveBack(this.rule.limiter, this.key, this.cost, taken)
   }
 
   /** What was taken goes back at once, because the request does not pass after all. */
@@ -82,20 +88,15 @@ export class Asked {
     const { taken } = this
     if (taken === undefined) return
     this.taken = undefined
-    if (isPermit(taken)) quietly(() => taken.release())
-    else this.refund()
-  }
-
-  private refund(): void {
-    quietly(() => this.rule.limiter.refund(this.key, this.cost))
+    giveBack(this.rule.limiter, this.key, this.cost, taken)
   }
 }
 
-/** What cannot be given back stays charged until it wears off: no reason to fail a request that was decided. */
-function quietly(change: () => Awaitable<unknown>): void {
+/** A place, or tokens. What cannot be given back stays charged until it wears off: no reason to fail a request that was decided. */
+export function giveBack(limiter: EdgeLimiter, key: Key, cost: number, taken: Decision): void {
   try {
-    const done = change()
-    if (isPromise(done)) done.catch(() => undefined)
+    const done: Awaitable<unknown> = isPermit(taken) ? taken.release() : limiter.refund(key, cost)
+    ignore(done)
   } catch {
     // As above.
   }

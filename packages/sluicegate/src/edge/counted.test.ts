@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
 import {
-  allOf,
   concurrency,
   createLimiter,
   fixedWindow,
@@ -10,7 +9,6 @@ import {
   type Limiter,
   manualClock,
   type Policy,
-  PolicyError,
   slidingLog,
   slidingWindow,
   tokenBucket,
@@ -18,7 +16,7 @@ import {
 import { type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
 import { Gatekeeper } from './gatekeeper.js'
-import type { Counts, GatekeeperOptions } from './gatekeeper-options.js'
+import type { Counts } from './gatekeeper-options.js'
 import type { Pass } from './outcome.js'
 
 const KEY = '192.0.2.1'
@@ -39,7 +37,6 @@ const POLICIES: readonly Policy[] = [
   fixedWindow({ limit: 3, window: '1h' }),
   slidingWindow({ limit: 3, window: '1h' }),
   slidingLog({ limit: 3, window: '1h' }),
-  allOf([tokenBucket({ limit: 3, window: '1h' }), fixedWindow({ limit: 4, window: '1h' })]),
 ]
 
 for (const policy of POLICIES) {
@@ -200,14 +197,6 @@ test('places and tokens at once: the place comes back, and the token only of wha
   assert.deepEqual([slots.peek(KEY).remaining, tokens.peek(KEY).remaining], [1, 3])
   pass(keeper).settle?.(500)
   assert.deepEqual([slots.peek(KEY).remaining, tokens.peek(KEY).remaining], [1, 2])
-})
-
-test('concurrency within allOf cannot be told what counts', () => {
-  const options: GatekeeperOptions<PlainRequest> = { policy: allOf([concurrency({ limit: 1 }), POLICIES[0] as Policy]), counts: 'failures' }
-  assert.throws(
-    () => new Gatekeeper(options),
-    (error) => error instanceof PolicyError && error.option === 'counts',
-  )
 })
 
 test('with a limiter that answers later it is the same, and a lost answer to the giving back is no error', async () => {

@@ -1,5 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { retryAfterS } from '../headers/retry-after.js'
+import { checkHeader } from './answer-change.js'
 import { type Awaitable, chained } from './awaitable.js'
 import type { Denial, ProblemKind } from './denial.js'
 import { PROBLEM_MEDIA_TYPE, problemJson } from './problem.js'
@@ -31,7 +32,7 @@ const TITLES: Readonly<Record<ProblemKind, string>> = {
 export function bodyMaker<Request>(option: BodyOption<Request> = 'problem'): BodyMaker<Request> {
   if (option === 'problem') return problemBody
   if (option === 'text') return textBody
-  if (typeof option === 'function') return (denial, _, request) => chained(option(denial, request), bodyOf)
+  if (typeof option === 'function') return (denial, _, request) => chained(option(denial, request), (made) => bodyOf(made, 'body'))
   throw new PolicyError('OPTION_INVALID', 'body', option, "must be 'problem', 'text' or a function of the denial and the request")
 }
 
@@ -63,10 +64,15 @@ function detailOf({ kind, decision }: Denial): string {
   }
 }
 
-/** What a function said. */
-export function bodyOf(made: string | Body | object): Body {
+/** What a function said. @throws {PolicyError} `OPTION_INVALID` */
+export function bodyOf(made: string | Body | object, option: string): Body {
   if (typeof made === 'string') return { type: 'text/plain; charset=utf-8', text: made }
-  return isBody(made) ? made : { type: 'application/json', text: JSON.stringify(made) }
+  if (typeof made !== 'object' || made === null) {
+    throw new PolicyError('OPTION_INVALID', option, made, 'must give a string, an object for JSON, or { type, text }')
+  }
+  if (!isBody(made)) return { type: 'application/json', text: JSON.stringify(made) }
+  checkHeader(option, ['Content-Type', made.type])
+  return made
 }
 
 function isBody(made: object): made is Body {

@@ -1,4 +1,4 @@
-import { bindsMore } from '../combined-decision.js'
+import { strictestOf } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
 import type { Policy } from '../policy/policy.js'
 
@@ -37,7 +37,7 @@ export interface Refused {
 
 /** What these make together: at least one. */
 export function denialOf(refused: readonly Refused[], shadow: boolean): Denial {
-  const binding = refused.reduce((most, each) => (bindsMore(each.decision, most.decision) ? each : most))
+  const binding = strictestOf(refused) as Refused
   const kind = kindOf(binding)
   return {
     kind,
@@ -51,8 +51,13 @@ export function denialOf(refused: readonly Refused[], shadow: boolean): Denial {
 
 function kindOf({ decision, policy, cost }: Refused): DenialKind {
   // What can never pass is told as such with or without the store.
-  if (decision.retryAfterMs === Number.POSITIVE_INFINITY) return cost > policy.burst ? 'impossible' : 'listed'
+  if (decision.retryAfterMs === Number.POSITIVE_INFINITY) return cost > policy.burst && !isListed(decision) ? 'impossible' : 'listed'
   return decision.source === 'outage' ? 'outage' : 'denied'
+}
+
+/** Nothing is left of a listed key, and nothing has to come back: of any other one of them is more than none. */
+function isListed({ remaining, resetAfterMs, source }: Decision): boolean {
+  return remaining === 0 && resetAfterMs === 0 && source === 'memory'
 }
 
 function problemOf(kind: DenialKind, { problem = 'quota-exceeded' }: Refused): ProblemKind {

@@ -9,6 +9,7 @@ export interface EdgeLimiter {
   /** The policy in force for a key, where keys may have one of their own. */
   policyOf?(key: Key): Policy
   take(key: Key, cost?: number): Awaitable<Decision>
+  /** What a take would answer. Of several limits those are asked that say so at once; one that answers by a promise is not asked again. */
   peek(key: Key, cost?: number): Awaitable<Decision>
   refund(key: Key, tokens: number): Awaitable<Decision>
 }

@@ -64,6 +64,20 @@ for (const mode of ['exact', 'leased'] as const) {
   })
 }
 
+test('over a real store, leased, several limits ask it for leases and for nothing else', async (t) => {
+  const { limiter } = await store(t)
+  const limiters = [
+    tokenBucket({ name: 'user', limit: 100_000, window: '1s' }),
+    tokenBucket({ name: 'all', limit: 200_000, window: '1s' }),
+  ].map((policy) => limiter(policy, { mode: 'leased' }))
+  const ask = asking({ limits: limiters.map((each) => ({ limiter: each })) })
+  for (let i = 0; i < 1_000; i++) assert.ok((await ask('ada')).passes)
+  for (const each of limiters) {
+    const { storeCalls, localDecisions } = each.stats()
+    assert.ok(storeCalls < 500 && localDecisions > 500, `${storeCalls} calls, ${localDecisions} decisions of leases`)
+  }
+})
+
 test('over a real store what does not count comes back, and places do', async (t) => {
   const { limiter } = await store(t)
   const tokens = limiter(fixedWindow({ name: 'tokens', limit: 3, window: '1h' }))

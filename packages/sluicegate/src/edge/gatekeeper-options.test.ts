@@ -72,6 +72,35 @@ test('onDenied is told of each denial and may change the answer', () => {
   assert.deepEqual(told, ['ada two 10000', 'bob two 10000'])
 })
 
+test('what onDenied or body returns is looked at before any of it is written', async () => {
+  const wrong: [Options, RegExp][] = [
+    [{ onDenied: () => ({ status: 99 }) }, /^onDenied: must be the status/],
+    [{ onDenied: () => ({ status: 204 }) }, /^onDenied: must be the status of a response with a body/],
+    [{ onDenied: () => ({ status: Number.NaN }) }, /^onDenied/],
+    [{ onDenied: () => new Response('{}', { headers: { 'set-cookie': 'a=1' } }) as never }, /^onDenied: must give headers as an array/],
+    [{ onDenied: async () => ({ headers: [['X-Asked', 'a\r\nb']] }) }, /^onDenied: must give headers/],
+    [{ onDenied: () => ({ headers: [['X-Price', '\u20ac']] }) }, /^onDenied/],
+    [{ onDenied: () => ({ headers: [['X Asked', 'a']] }) }, /^onDenied/],
+    [{ onDenied: () => ({ headers: ['X-Asked'] as never }) }, /^onDenied/],
+    [{ onDenied: () => ({ headers: [['X-Asked', 5]] as never }) }, /^onDenied/],
+    [{ onDenied: () => ({ body: 5 as never }) }, /^onDenied: must give a string/],
+    [{ body: () => undefined as never }, /^body: must give a string/],
+    [{ body: async () => ({ type: 'text/plain\n', text: '' }) }, /^body: must give headers/],
+  ]
+  for (const [options, message] of wrong) {
+    const keeper = new Gatekeeper<PlainRequest>({ limiter: limited(), cost: 3, ...options })
+    const isIt = (error: unknown): boolean => error instanceof PolicyError && error.code === 'OPTION_INVALID' && message.test(error.message)
+    await assert.rejects(async () => keeper.decide(plainFacts({}), {}), isIt)
+  }
+})
+
+test('what onDenied returns beside an answer says nothing', () => {
+  const list: string[] = []
+  const returned = [() => list.push('denied') as never, () => null as never, () => 'yes' as never, () => ({ logged: true }) as never]
+  for (const onDenied of returned) assert.equal(statusOf(asking({ limiter: limited(), cost: 3, onDenied })()), 422)
+  assert.deepEqual(list, ['denied'])
+})
+
 test('the version of the headers, or all their options, can be chosen', () => {
   assert.equal(headerOf(asking({ limiter: limited(), headers: 'draft-7' })(), 'RateLimit'), 'limit=2, remaining=1, reset=5')
   const told = asking({ limiter: limited(), headers: { version: 'x-ratelimit', reset: 'delta-seconds' } })()
@@ -134,7 +163,8 @@ test('wrong options are refused where the gatekeeper is made', () => {
   refused({ limiter, unit: 'apples' }, 'OPTION_INVALID', /^unit/)
   refused({ limiter, problem: 'oops' }, 'OPTION_INVALID', /^problem/)
   refused({ limiter, counts: 'some' }, 'OPTION_INVALID', /^counts/)
-  refused({ limiter, status: 99 }, 'OPTION_INVALID', /^status/)
+  for (const status of [99, 600, 204, 205, 304, null, 'denied']) refused({ limiter, status }, 'OPTION_INVALID', /^status/)
+  refused({ limiter, status: { toString: 429 } }, 'OPTION_UNKNOWN', /^status.toString/)
   refused({ limiter, status: { refused: 429 } }, 'OPTION_UNKNOWN', /^status.refused/)
   refused({ limiter, headers: 'draft-3' }, 'OPTION_INVALID', /^version/)
   refused({ limiter, body: 'html' }, 'OPTION_INVALID', /^body/)

@@ -33,6 +33,9 @@ export interface LimitOptions<Request> {
  * back when the response has ended; until then it is taken, so that never more are under way than the limit allows. Requests whose
  * response never ended count, as do those that end after their key was as good as new: nothing is left of them to come back.
  *
+ * Nothing comes back of a key that has `allOf` for a policy of its own, and `allOf` itself is refused: its policies wear off apart. Nor of what
+ * was decided without the store: that was charged to this process's share, and the store is told of it afterwards.
+ *
  * Of `fixedWindow` never more than the limit count. Of the others a client that holds requests open on purpose, until part of their
  * charge has worn off, may get at most one burst beyond the policy: who gives back only what surely has not worn off would deny clients that
  * have several requests under way and never fail.
@@ -41,6 +44,7 @@ export type Counts<Request> = 'all' | 'failures' | 'successes' | ((status: numbe
 
 /** What `onDenied` may change about the answer. */
 export interface AnswerChange {
+  /** From 200 to 599, of a response with a body: not 204, 205 and 304. */
   readonly status?: number
   /** Set after those of the answer. */
   readonly headers?: readonly HeaderPair[]
@@ -50,7 +54,10 @@ export interface AnswerChange {
 
 /** What all adapters take. */
 export interface GatekeeperOptions<Request> extends LimitOptions<Request> {
-  /** Several limits at once, instead of one: a request passes when all let it, and otherwise none is charged. Up to 8, each with its own name. */
+  /**
+   * Several limits at once, instead of one: a request passes when all let it, and otherwise none is charged. Up to 8, each with its own name.
+   * Those of this process are looked at first; those of a fleet are then asked one after another, up to the first that denies.
+   */
   readonly limits?: readonly LimitOptions<Request>[]
   /** Requests that pass uncounted. */
   readonly skip?: (request: Request, facts: RequestFacts) => Awaitable<boolean>

@@ -4,7 +4,7 @@ import { fittedKey } from '../keys/fitted-key.js'
 import { type KeyReader, keyOf } from '../keys/key-reader.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Key } from '../limiter.js'
-import { type Awaitable, chained, together } from './awaitable.js'
+import { type Awaitable, answersOf, chained } from './awaitable.js'
 
 /** What a function may give as the key of a request; a number and its text are one. What is null, undefined or empty is none. */
 export type GivenKey = string | number | bigint | readonly (string | number | bigint)[] | null | undefined
@@ -30,7 +30,7 @@ export type KeyFinder<Request> = (facts: RequestFacts, request: Request) => Awai
 export function keyFinder<Request>(source: KeySource<Request> = socketAddress): KeyFinder<Request> {
   if (isSeveral(source)) {
     const finders = source.map(keyFinder)
-    return (facts, request) => together(finders.map((finder) => finder(facts, request) as Awaitable<string>))
+    return (facts, request) => answersOf(finders, (finder) => finder(facts, request) as Awaitable<string>)
   }
   if (typeof source === 'function') return (_, request) => chained(source(request), fitted)
   if (typeof source === 'object' && source !== null && typeof source.read === 'function') {
@@ -46,9 +46,9 @@ export function keyFinder<Request>(source: KeySource<Request> = socketAddress): 
 
 /** All readers that a source asks, those within others included. */
 export function readersIn<Request>(source: KeySource<Request>): KeyReader<Request>[] {
-  if (isSeveral(source)) return source.flatMap((each) => readersIn(each))
+  if (isSeveral(source)) return source.flatMap((one) => readersIn(one))
   if (typeof source === 'function') return []
-  return [source, ...(source.readers ?? []).flatMap((each) => readersIn(each))]
+  return [source, ...(source.readers ?? []).flatMap((one) => readersIn(one))]
 }
 
 function isSeveral<Request>(source: KeySource<Request>): source is readonly SingleKeySource<Request>[] {

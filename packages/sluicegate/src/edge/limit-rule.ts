@@ -1,12 +1,13 @@
+import { combined } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
-import { isPermit } from '../empty-permit.js'
+import { holdsPermits, isPermit } from '../empty-permit.js'
 import { StoreError } from '../errors.js'
 import type { QuotaUnit } from '../headers/quota.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { Asked, type AskedRule } from './asked.js'
-import { type Awaitable, isPromise } from './awaitable.js'
+import { Asked, type AskedRule, giveBack, type Refundable } from './asked.js'
+import { type Awaitable, ignore, isPromise } from './awaitable.js'
 import type { ProblemKind } from './denial.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 import type { KeyFinder } from './key-source.js'
@@ -30,103 +31,196 @@ export interface LimitRuleParts<Request> {
   readonly tally: Tally
 }
 
+/** What is done with the key and the cost of a request. */
+export type Weighed<Request, Result> = (rule: LimitRule<Request>, key: Key, cost: number, request: Request) => Awaitable<Result>
+
 /** Asks one limiter about requests. */
 export class LimitRule<Request> implements AskedRule {
   readonly limiter: EdgeLimiter
   readonly shadow: boolean
   readonly unit: QuotaUnit | undefined
   readonly problem: ProblemKind | undefined
-  readonly keyOf: KeyFinder<Request>
   private readonly parts: LimitRuleParts<Request>
+  /** Whether of what is allowed nothing ever comes back, and nothing is hidden or chosen: all there is to know of it is the decision. */
+  private readonly isPlain: boolean
+  private tally: Tally | undefined
   /** The policy when it was last looked at: a limiter that is closed does not tell it. */
   private policy: Policy
+  /** Whether peeks are answered at once, as far as is known. */
+  private foresees = true
 
   constructor(parts: LimitRuleParts<Request>) {
+    const { limiter, shadow, unit, problem, nowMs, inOutage, tally } = parts
+    const { policy } = limiter
     this.parts = parts
-    this.limiter = parts.limiter
-    this.shadow = parts.shadow
-    this.unit = parts.unit
-    this.problem = parts.problem
-    this.keyOf = parts.keyOf
-    this.policy = parts.limiter.policy
+    this.limiter = limiter
+    this.shadow = shadow
+    this.unit = unit
+    this.problem = problem
+    this.tally = tally
+    this.policy = policy
+    this.isPlain = !shadow && unit === undefined && nowMs === undefined && inOutage === undefined && !holdsPermits(policy)
   }
 
-  costOf(facts: RequestFacts, request: Request): Awaitable<number> {
+  /**
+   * Finds what a request costs and then whose it is, and goes on with both; what costs nothing needs no key, and comes to `free`. One after
+   * the other: were both under way and one failed, nobody would hear of the other.
+   */
+  weigh<Result>(facts: RequestFacts, request: Request, next: Weighed<Request, Result>, free: Result): Awaitable<Result> {
     const { cost } = this.parts
-    return typeof cost === 'number' ? cost : cost(request, facts)
+    if (typeof cost === 'number') return this.identify(cost, facts, request, next, free)
+    const found = cost(request, facts)
+    return isPromise(found) ? this.weighLater(found, facts, request, next, free) : this.identify(found, facts, request, next, free)
   }
 
-  /** What a take would answer; nothing is taken. */
-  peek(key: Key, cost: number, request: Request): Awaitable<Asked> {
+  /** What a take would answer, where the limiter says so at once and by itself; nothing is taken. */
+  foresee(key: Key, cost: number): Asked | undefined {
+    if (!this.foresees) return undefined
     try {
-      return this.asked(key, cost, request, undefined, this.limiter.peek(key, cost))
+      const decision = this.limiter.peek(key, cost)
+      if (isPromise(decision)) {
+        // Whoever is asked elsewhere is asked once: this costs as much as a take, and knows nothing of the tokens that are in hand here.
+        this.foresees = false
+        ignore(decision)
+        return undefined
+      }
+      return decision.source === 'outage' ? undefined : new Asked(this, key, cost, this.policyOf(key), decision)
     } catch (error) {
-      return this.without(error, key, cost, request)
+      // An outage, which is told of when it is taken from.
+      if (error instanceof StoreError) return undefined
+      throw error
     }
   }
 
   take(key: Key, cost: number, request: Request): Awaitable<Asked> {
-    const { tally, nowMs } = this.parts
-    tally.count(request, key)
-    const takenAtMs = nowMs === undefined ? 0 : nowMs()
+    const takenAtMs = this.nowMs()
+    return this.asked(key, cost, request, takenAtMs, this.answer(key, cost, request))
+  }
+
+  /** The same; where nothing is to be known but the decision, and that it is allowed, only that. */
+  takePlainly(key: Key, cost: number, request: Request): Decision | Awaitable<Asked> {
+    const takenAtMs = this.nowMs()
+    const answer = this.answer(key, cost, request)
+    return this.isPlain && isAllowed(answer) ? answer : this.asked(key, cost, request, takenAtMs, answer)
+  }
+
+  /** The policy in force for a key, as its limiter knows it since it last decided. */
+  policyOf(key: Key): Policy {
+    const { limiter } = this
+    this.policy = limiter.policyOf === undefined ? limiter.policy : limiter.policyOf(key)
+    return this.policy
+  }
+
+  private weighLater<Result>(
+    cost: Promise<number>,
+    facts: RequestFacts,
+    request: Request,
+    next: Weighed<Request, Result>,
+    free: Result,
+  ): Promise<Result> {
+    return cost.then((found) => this.identify(found, facts, request, next, free))
+  }
+
+  private identify<Result>(
+    cost: number,
+    facts: RequestFacts,
+    request: Request,
+    next: Weighed<Request, Result>,
+    free: Result,
+  ): Awaitable<Result> {
+    if (cost === 0) return free
+    const key = this.parts.keyOf(facts, request)
+    return isPromise(key) ? this.identifyLater(key, cost, request, next) : next(this, key, cost, request)
+  }
+
+  private identifyLater<Result>(key: Promise<Key>, cost: number, request: Request, next: Weighed<Request, Result>): Promise<Result> {
+    return key.then((found) => next(this, found, cost, request))
+  }
+
+  private nowMs(): number {
+    const { nowMs } = this.parts
+    return nowMs === undefined ? 0 : nowMs()
+  }
+
+  /** What the limiter says to a take, or why it says nothing. */
+  private answer(key: Key, cost: number, request: Request): Awaitable<Decision> | StoreError {
+    const { tally } = this
+    if (tally !== undefined && !tally.count(request, key)) this.tally = undefined
     try {
-      return this.asked(key, cost, request, takenAtMs, this.limiter.take(key, cost))
+      return this.limiter.take(key, cost)
     } catch (error) {
-      return this.without(error, key, cost, request)
+      if (error instanceof StoreError) return error
+      throw error
     }
   }
 
-  /** @param takenAtMs undefined when nothing is taken. */
-  private asked(key: Key, cost: number, request: Request, takenAtMs: number | undefined, decision: Awaitable<Decision>): Awaitable<Asked> {
-    if (!isPromise(decision)) return this.answered(key, cost, decision, takenAtMs, request)
-    return decision.then(
-      (value) => this.answered(key, cost, value, takenAtMs, request),
+  private asked(key: Key, cost: number, request: Request, takenAtMs: number, answer: Awaitable<Decision> | StoreError): Awaitable<Asked> {
+    if (answer instanceof StoreError) return this.without(answer, key, cost, request)
+    return isPromise(answer) ? this.askedLater(key, cost, request, takenAtMs, answer) : this.answered(key, cost, request, takenAtMs, answer)
+  }
+
+  private askedLater(key: Key, cost: number, request: Request, takenAtMs: number, answer: Promise<Decision>): Promise<Asked> {
+    return answer.then(
+      (decision) => this.answered(key, cost, request, takenAtMs, decision),
       (error) => this.without(error, key, cost, request),
     )
   }
 
-  private answered(key: Key, cost: number, decision: Decision, takenAtMs: number | undefined, request: Request): Asked {
-    const { inOutage, nowMs } = this.parts
-    const shown = decision.source === 'outage' && inOutage !== undefined ? this.chosen(decision, undefined, request) : decision
-    const asked = new Asked(this, key, cost, this.policyOf(key), shown)
-    // What would have been denied in the shadow was not charged, and what was decided without the store was not charged there.
+  private answered(key: Key, cost: number, request: Request, takenAtMs: number, decision: Decision): Asked {
+    // What would have been denied in the shadow was not charged. What was decided without the store was charged to this process's share at
+    // most, and the store is told of it afterwards: nothing brings that back.
     const isCharged = decision.allowed && !decision.wouldDeny && (decision.source !== 'outage' || isPermit(decision))
-    if (takenAtMs === undefined || !isCharged) return asked
+    try {
+      const shown = decision.source === 'outage' ? this.chosen(decision, undefined, request) : decision
+      const asked = new Asked(this, key, cost, this.policyOf(key), shown)
+      if (!isCharged) return asked
+      asked.took(decision, this.refundable(decision, takenAtMs))
+      if (!shown.allowed) asked.undo()
+      return asked
+    } catch (error) {
+      // A function of the application failed, and with it the request.
+      if (isCharged) giveBack(this.limiter, key, cost, decision)
+      throw error
+    }
+  }
+
+  private refundable({ parts, resetAfterMs }: Decision, takenAtMs: number): Refundable | undefined {
+    const { nowMs } = this.parts
+    // Of `allOf`, which a key may have as a policy of its own, each policy would have to give back until an end of its own.
+    if (nowMs === undefined || parts !== undefined) return undefined
     // The key is as good as new when resetAfterMs, which is rounded up, is over: then nothing of it is left to come back.
-    asked.took(decision, nowMs === undefined ? undefined : { nowMs, untilMs: takenAtMs + decision.resetAfterMs - 1 })
-    if (!shown.allowed) asked.undo()
-    return asked
+    return { nowMs, untilMs: takenAtMs + resetAfterMs - 1 }
   }
 
   /** The limiter could not decide: an outage, unless it is misuse. */
   private without(error: unknown, key: Key, cost: number, request: Request): Asked {
     if (!(error instanceof StoreError)) throw error
-    const { name, limit } = this.policy
-    const closed: Decision = {
-      allowed: false,
-      limit,
-      remaining: 0,
-      retryAfterMs: UNTOLD_RETRY_MS,
-      resetAfterMs: 0,
-      policy: name,
-      source: 'outage',
-    }
-    return new Asked(this, key, cost, this.policy, this.chosen(closed, error, request))
+    return new Asked(this, key, cost, this.policy, this.chosen(undecided(this.policy), error, request))
   }
 
   private chosen(decision: Decision, error: StoreError | undefined, request: Request): Decision {
     const choice = this.parts.inOutage?.({ decision, error }, request)
     // What can never pass does not pass in an outage either.
     if (choice === undefined || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision
-    const { limit, remaining, resetAfterMs, policy, source } = decision
-    const allowed = choice === 'open'
-    const retryAfterMs = allowed ? 0 : Math.max(decision.retryAfterMs, UNTOLD_RETRY_MS)
-    return { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source }
+    return overruled(decision, choice === 'open')
   }
+}
 
-  private policyOf(key: Key): Policy {
-    const { limiter } = this
-    this.policy = limiter.policyOf === undefined ? limiter.policy : limiter.policyOf(key)
-    return this.policy
-  }
+/** Promises and errors are neither allowed nor denied. */
+function isAllowed(answer: Awaitable<Decision> | StoreError): answer is Decision {
+  const { allowed, wouldDeny } = answer as Decision
+  return allowed === true && wouldDeny === undefined
+}
+
+function undecided({ name, limit, policies }: Policy): Decision {
+  if (policies !== undefined) return combined(policies.map(undecided))
+  return { allowed: false, limit, remaining: 0, retryAfterMs: UNTOLD_RETRY_MS, resetAfterMs: 0, policy: name, source: 'outage' }
+}
+
+/** Of `allOf` each of its policies, so that all of them are told. */
+function overruled(decision: Decision, allowed: boolean): Decision {
+  const { limit, remaining, resetAfterMs, policy, source, parts } = decision
+  const retryAfterMs = allowed ? 0 : Math.max(decision.retryAfterMs, UNTOLD_RETRY_MS)
+  const whole: Decision = { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source }
+  return parts === undefined ? whole : { ...whole, parts: parts.map((part) => overruled(part, allowed)) }
 }

@@ -1,5 +1,4 @@
 import { createLimiter } from '../create-limiter.js'
-import { holdsPermits } from '../empty-permit.js'
 import { PolicyError } from '../errors.js'
 import { checkUnit } from '../headers/header-options.js'
 import { ShadowLimiter } from '../layers/shadow-limiter.js'
@@ -77,13 +76,15 @@ function limitRule<Request>(
   }
   checkUnit(unit)
   const keyOf = keyFinder(key)
-  const limiter: EdgeLimiter = given ?? createLimiter(policy as NonNullable<typeof policy>)
+  // Of a limiter that is in the shadow by itself the one within: what it hides, the kind of a denial, is told to `onDenied` as of any other.
+  const isShadow = given instanceof ShadowLimiter
+  const limiter: EdgeLimiter = isShadow ? given.within : (given ?? createLimiter(policy as NonNullable<typeof policy>))
   if (!perRoute) watch.making(limiter.policy)
   return new LimitRule({
     limiter,
     keyOf,
     cost,
-    shadow: shadow || limiter instanceof ShadowLimiter,
+    shadow: shadow || isShadow,
     unit,
     problem,
     nowMs: refunds(limiter, all.counts) ? nowMs : undefined,
@@ -95,10 +96,14 @@ function limitRule<Request>(
 /** Whether tokens may come back after the response. A place of `concurrency` always does. */
 function refunds<Request>({ policy }: EdgeLimiter, counts: Counts<Request> | undefined): boolean {
   if (counts === undefined || counts === 'all' || policy.algorithm === 'concurrency') return false
-  if (holdsPermits(policy)) {
-    throw new PolicyError('OPTION_INVALID', 'counts', counts, 'cannot be told of concurrency within allOf: give it as one of limits')
-  }
-  return true
+  if (policy.algorithm !== 'all-of') return true
+  // What comes back late would come back to a later window of the shorter policy.
+  throw new PolicyError(
+    'OPTION_INVALID',
+    'counts',
+    counts,
+    'cannot be told of allOf, whose policies wear off apart: give each as one of limits',
+  )
 }
 
 /** Every key reader that the limits ask. */

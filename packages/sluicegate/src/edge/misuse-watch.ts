@@ -16,7 +16,8 @@ const PROXY_HEADERS = ['x-forwarded-for', 'forwarded', 'x-real-ip'] as const
 
 /** Notices a key that one limiter counts twice for one request. */
 export interface Tally {
-  count(request: unknown, key: Key): void
+  /** False once it has seen enough: it need not be told any more. */
+  count(request: unknown, key: Key): boolean
 }
 
 /** Looks at how limits are put to use, and warns. */
@@ -57,13 +58,15 @@ export class MisuseWatch {
     let lastKey: Key | undefined
     const tally: Tally = {
       count: (request, key) => {
-        if (looks >= LOOKED_AT) return
+        if (looks >= LOOKED_AT) return false
         if (request === lastRequest && String(key) === String(lastKey)) {
           this.warn('SLUICEGATE_COUNTED_TWICE', 'one limiter counted one request twice for the same key: is its middleware there twice?')
         }
         looks++
-        lastRequest = looks < LOOKED_AT ? request : undefined
+        const looksOn = looks < LOOKED_AT
+        lastRequest = looksOn ? request : undefined
         lastKey = key
+        return looksOn
       },
     }
     this.tallies.set(limiter, tally)

@@ -31,10 +31,11 @@ export abstract class NodeFacts<Raw extends NodeRequest = NodeRequest> implement
   readonly remoteAddress: string | undefined
   protected readonly raw: Raw
 
-  constructor(raw: Raw) {
+  /** @param socket read once, by whoever has asked it something already. */
+  constructor(raw: Raw, socket: NodeRequest['socket'] = raw.socket) {
     this.raw = raw
     // Read now: Node forgets the address of a socket that is closed before anybody asked for it.
-    this.remoteAddress = raw.socket?.remoteAddress
+    this.remoteAddress = socket?.remoteAddress
   }
 
   /** As the client asked for it, with the query. */
@@ -67,8 +68,10 @@ export function isGone(request: NodeRequest, response: NodeResponse): boolean {
 
 /** Headers of a request that goes on; without effect where an answer is on its way already. */
 export function setHeaders(response: NodeResponse, headers: readonly HeaderPair[]): void {
+  if (headers.length === 0) return
+  const { setHeader } = response
   try {
-    for (const pair of headers) response.setHeader(pair[0], pair[1])
+    for (const pair of headers) setHeader.call(response, pair[0], pair[1])
   } catch (error) {
     // Asked only now: Node refuses the first of them if it is too late, and looks at nothing else to find out.
     if (!response.headersSent) throw error
@@ -78,12 +81,41 @@ export function setHeaders(response: NodeResponse, headers: readonly HeaderPair[
 /** Answers in the place of the handler. */
 export function sendAnswer(response: NodeResponse, { status, headers, body }: Answer): void {
   if (response.headersSent) return
-  response.statusCode = status
   putHeaders(headers, {
     set: (name, value) => response.setHeader(name, value),
     append: (name, value) => response.appendHeader(name, value),
   })
+  // Last: what goes wrong is answered by others, some of whom keep a status that they find.
+  response.statusCode = status
   response.end(body)
+}
+
+/**
+ * Follows an outcome that comes later, and goes on by `next` where `follow` says so. Whatever goes wrong on the way, `next` is told, once: a
+ * rejection that nobody hears of ends the process.
+ */
+export function followLater<Found>(outcome: Promise<Found>, follow: (outcome: Found) => boolean, next: (error?: Error) => void): void {
+  outcome.then(
+    (found) => {
+      let goesOn: boolean
+      try {
+        goesOn = follow(found)
+      } catch (error) {
+        next(faultOf(error))
+        return
+      }
+      if (goesOn) next()
+    },
+    (error) => next(faultOf(error)),
+  )
+}
+
+/**
+ * What was thrown, as frameworks take it for an error: nothing, or a word such as `route`, would let the request pass.
+ */
+export function faultOf(thrown: unknown): Error {
+  if (typeof thrown === 'object' && thrown !== null) return thrown as Error
+  return new Error(`a limit failed, by what is no error: ${String(thrown)}`, { cause: thrown })
 }
 
 /** Calls once the response has ended, or now if its client has gone. A second call changes nothing. */

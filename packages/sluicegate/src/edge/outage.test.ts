@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLimiter, type Decision, gcra, type Limiter, manualClock, type Policy, StoreError, tokenBucket } from '../index.js'
+import {
+  allOf,
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  gcra,
+  type Limiter,
+  manualClock,
+  type Policy,
+  StoreError,
+  tokenBucket,
+} from '../index.js'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
 import type { EdgeLimiter } from './edge-limiter.js'
@@ -105,11 +116,39 @@ test('of several limits one without its store answers 503, and the others are no
   assert.equal(own.peek('192.0.2.1').remaining, 2)
 })
 
-test('of a denial and an outage the one with the longer wait answers', async () => {
-  const clock = manualClock()
-  const own = createLimiter(gcra({ name: 'own', limit: 1, window: '1h' }), { clock })
+test('where a limit of this process denies, one without its store is not asked', async () => {
+  const own = limited(gcra({ name: 'own', limit: 1, window: '1h' }))
   own.take('192.0.2.1')
-  const outcome = (await outcomeOf({ limits: [{ limiter: own }, { limiter: withoutStore(POLICY, false) }] })) as Answer
-  assert.deepEqual([outcome.status, headerOf(outcome, 'Retry-After')], [429, '3600'])
-  assert.deepEqual(JSON.parse(outcome.body)['violated-policies'], ['own', 'p'])
+  const told: OutageDecision[] = []
+  const limits = [{ limiter: own }, { limiter: withoutStore(POLICY, false) }]
+  const outcome = (await outcomeOf({ limits, onOutage: (outage) => void told.push(outage) })) as Answer
+  assert.deepEqual([outcome.status, headerOf(outcome, 'Retry-After'), told.length], [429, '3600', 0])
+  assert.deepEqual(JSON.parse(outcome.body)['violated-policies'], ['own'])
+})
+
+test('of several limits onOutage is told of one request once, and what it says then holds', async () => {
+  const choices = ['open', 'closed'] as const
+  let told = 0
+  const keeper = new Gatekeeper<PlainRequest>({
+    limits: [{ limiter: limited(gcra({ name: 'own', limit: 2, window: '1h', burst: 2 })) }, { limiter: withoutStore(POLICY, true) }],
+    onOutage: () => choices[told++],
+  })
+  const statuses = [await keeper.decide(plainFacts({}), {}), await keeper.decide(plainFacts({}), {})].map(statusOf)
+  assert.deepEqual([statuses, told], [[200, 503], 2])
+})
+
+test('during an outage allOf is told as its policies, whatever onOutage says', async () => {
+  const both = allOf([fixedWindow({ name: 'second', limit: 10, window: '1s' }), fixedWindow({ name: 'day', limit: 1_000, window: 'day' })])
+  const told = '"second";q=10;w=1, "day";q=1000;w=86400'
+  const decided = { ...(withoutStore(both, true).take('') as Decision), policy: 'second' }
+  const parts = [decided, { ...decided, policy: 'day' }]
+  const apart: EdgeLimiter = { ...withoutStore(both, true), take: () => ({ ...decided, parts }) }
+  for (const isShut of [false, true]) {
+    for (const onOutage of ['open', 'closed'] as const) {
+      const shut = limited(both)
+      const outcome = await outcomeOf({ limiter: isShut ? shut : apart, onOutage }, () => shut.close())
+      assert.deepEqual([statusOf(outcome), headerOf(outcome, 'RateLimit-Policy')], [onOutage === 'open' ? 200 : 503, told])
+      if (!outcome.passes) assert.deepEqual(JSON.parse(outcome.body)['violated-policies'], ['second', 'day'])
+    }
+  }
 })

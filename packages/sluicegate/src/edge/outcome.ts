@@ -1,3 +1,4 @@
+import { bindsMore } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
 import type { HeaderPair } from '../headers/header-pair.js'
 
@@ -30,3 +31,8 @@ export type Outcome = Pass | Answer
 
 /** Nobody was asked. */
 export const PASS: Pass = Object.freeze({ passes: true, headers: [], decision: undefined, settle: undefined })
+
+/** Of what was decided about a request before and now what is stricter; null where no limit was asked. */
+export function stricter(before: Decision | null, now: Decision | undefined): Decision | null {
+  return now === undefined || (before !== null && !bindsMore(now, before)) ? before : now
+}

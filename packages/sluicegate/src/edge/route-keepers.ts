@@ -14,24 +14,27 @@ export class RouteKeepers<Request> {
   }
 
   /**
-   * Several routes, such as those of GET and HEAD, share one if they have the same argument and the same name. Those without a name share none.
-   *
    * @param route what a framework knows the route by: an object that is always the same.
    * @throws {PolicyError} on an option that is wrong.
    */
-  of(route: object, argument: LimitArgument<Request>, name?: string): Gatekeeper<Request> {
+  of(route: object, argument: LimitArgument<Request>): Gatekeeper<Request> {
     const known = this.byRoute.get(route)
     if (known !== undefined) return known
-    const keeper = name === undefined ? this.made(argument) : this.named(argument, name)
+    const keeper = this.made(argument)
     this.byRoute.set(route, keeper)
     return keeper
   }
 
-  private named(argument: LimitArgument<Request>, name: string): Gatekeeper<Request> {
-    const named = this.byArgument.get(argument) ?? new Map<string, Gatekeeper<Request>>()
-    this.byArgument.set(argument, named)
-    const keeper = named.get(name) ?? this.made(argument)
-    named.set(name, keeper)
+  /**
+   * Those of GET and HEAD, which a framework has as two routes, share one: routes do that have the same argument and one of the same names.
+   *
+   * @throws {PolicyError} on an option that is wrong.
+   */
+  named(argument: LimitArgument<Request>, names: readonly string[]): Gatekeeper<Request> {
+    const known = this.byArgument.get(argument)
+    const shared = names.find((name) => known?.has(name))
+    const keeper = (shared === undefined ? undefined : known?.get(shared)) ?? this.made(argument)
+    this.byArgument.set(argument, new Map([...(known ?? []), ...names.map((name) => [name, keeper] as const)]))
     return keeper
   }
 

@@ -13,6 +13,7 @@ import {
 } from '../index.js'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
+import { unheard } from '../testing/unheard.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 import { Gatekeeper } from './gatekeeper.js'
 import type { GatekeeperOptions } from './gatekeeper-options.js'
@@ -74,14 +75,42 @@ for (const isLater of [false, true]) {
     assert.equal(user.peek('bob').remaining, 3)
   })
 
-  test(`of several limits ${how} all that deny are told, and Retry-After is the longest`, async () => {
+  test(`of several limits ${how} ${isLater ? 'the first that denies is' : 'all that deny are'} told, and Retry-After is the longest`, async () => {
     const { ask } = gate(isLater)
     for (let i = 0; i < 5; i++) await ask()
     for (let i = 0; i < 2; i++) await ask('bob')
     const denied = (await ask()) as Answer
-    assert.deepEqual(JSON.parse(denied.body)['violated-policies'], ['user', 'global'])
-    assert.equal(headerOf(denied, 'Retry-After'), '3600')
-    assert.equal(denied.decision.policy, 'global')
+    assert.deepEqual(JSON.parse(denied.body)['violated-policies'], isLater ? ['user'] : ['user', 'global'])
+    assert.equal(headerOf(denied, 'Retry-After'), isLater ? '10' : '3600')
+    assert.equal(denied.decision.policy, isLater ? 'user' : 'global')
+  })
+
+  test(`of several limits ${how}, what was taken goes back when one fails with an error`, async () => {
+    const clock = manualClock()
+    const slots = createLimiter(concurrency({ name: 'slots', limit: 2 }), { clock })
+    const user = createLimiter(tokenBucket({ name: 'user', limit: 5, window: '50s' }), { clock })
+    const fault = new Error('a fault')
+    const decided: Decision = { ...user.peek('none'), policy: 'broken' }
+    const fails = (): never => {
+      throw fault
+    }
+    const broken: EdgeLimiter = {
+      policy: gcra({ name: 'broken', limit: 1, window: '1h' }),
+      peek: isLater ? async () => decided : () => decided,
+      take: isLater ? async () => fails() : fails,
+      refund: () => decided,
+    }
+    const without: EdgeLimiter = { ...broken, take: () => ({ ...decided, source: 'outage' }) }
+    const misled: EdgeLimiter = { ...broken, take: () => decided, policyOf: fails }
+    const asked = (limiter: Limiter): EdgeLimiter => (isLater ? promisedLimiter(limiter) : limiter)
+    for (const limiter of [broken, without, misled]) {
+      const limits = [{ limiter: asked(slots) }, { limiter: asked(user) }, { limiter }]
+      const keeper = new Gatekeeper<PlainRequest>({ limits, onOutage: fails })
+      const reasons = await unheard(async () => {
+        for (let i = 0; i < 10; i++) await assert.rejects(async () => keeper.decide(plainFacts({}), {}), fault)
+      })
+      assert.deepEqual([slots.peek('192.0.2.1').remaining, user.peek('192.0.2.1').remaining, reasons], [2, 5, []])
+    }
   })
 
   test(`of several limits ${how}, what was taken goes back when another thread was quicker`, async () => {

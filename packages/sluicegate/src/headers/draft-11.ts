@@ -22,8 +22,15 @@ export const draft11: HeaderFormat = {
 
 function serviceLimit({ prefix, quota }: Digest, decision: Decision, partitionKey: string | undefined): string {
   const field = prefix + decision.remaining
-  const timed = quota.isConcurrency ? field : `${field};t=${effectiveWindowS(quota, decision)}`
+  const timed = quota.isConcurrency ? field : field + windowParameter(effectiveWindowS(quota, decision))
   return partitionKey === undefined ? timed : `${timed};pk=${partitionKey}`
+}
+
+const parameters = Array.from({ length: 601 }, (_, seconds) => `;t=${seconds}`)
+
+/** `;t=60`: kept for times that most responses tell, as this runs once a request. */
+function windowParameter(seconds: number): string {
+  return seconds < parameters.length ? (parameters[seconds] as string) : `;t=${seconds}`
 }
 
 /** RFC 9651, section 3.3.3. Policy names are printable ASCII by construction, which is what such a string can hold. */

@@ -1,7 +1,7 @@
+import { strictestOf } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { bindingLimit } from './binding-limit.js'
 import { draft6 } from './draft-6.js'
 import { draft7 } from './draft-7.js'
 import { draft11 } from './draft-11.js'
@@ -104,7 +104,8 @@ export class HeaderWriter {
     const policies = this.policyField(served, format)
     if (known.length === 0) return format.item === undefined ? [] : [policies]
     if (known.length > 1 && format.several !== undefined) return format.several(policies, known)
-    const { digest, decision, partitionKey } = bindingLimit(known)
+    // Where a version has room for one.
+    const { digest, decision, partitionKey } = strictestOf(known) as Served
     return format.fields(policies, digest, decision, partitionKey, this.nowMs)
   }
 

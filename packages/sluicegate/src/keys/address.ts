@@ -96,8 +96,11 @@ export function address<Request = unknown>(options: AddressOptions<Request> = {}
     header: trusts ? header : undefined,
     read(facts) {
       const { remoteAddress } = facts
-      // Already what it would be made into: most sockets tell such an address.
-      if (!trusts && ipv4Bits === 32 && remoteAddress !== undefined && isIpv4Text(remoteAddress)) return remoteAddress
+      if (!trusts && ipv4Bits === 32 && remoteAddress !== undefined) {
+        // Already what it would be made into, but for the prefix that servers see who listen on all addresses: most sockets tell such an address.
+        const text = remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress
+        if (isIpv4Text(text)) return text
+      }
       const client = clientOf(facts)
       return client === undefined ? undefined : addressKey(client, ipv4Bits, ipv6Bits)
     },

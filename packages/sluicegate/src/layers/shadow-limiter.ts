@@ -16,6 +16,11 @@ export interface ShadowHandle<Answer extends Decision = Decision> extends Limite
  * not counted, as a denial never is. Denials are still published and still make hot keys.
  */
 export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
+  /** Who decides, and says no: for those who hide it themselves. */
+  get within(): Limiter<Answer> {
+    return this.inner
+  }
+
   take(key: Key, cost?: number): Answer {
     return passing(this.inner.take(key, cost))
   }
@@ -78,7 +83,8 @@ export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 }
 
-function passing<Answer extends Decision>(decision: Answer): Answer {
+/** What the shadow makes of a decision. */
+export function passing<Answer extends Decision>(decision: Answer): Answer {
   if (decision.allowed) return decision
   const passed: Answer = { ...decision, allowed: true, retryAfterMs: 0, wouldDeny: true }
   return isPermit(decision) ? { ...passed, ...emptyPermit(passed) } : passed

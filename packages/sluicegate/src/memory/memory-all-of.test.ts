@@ -4,6 +4,8 @@ import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { allOf, attachLimiter, concurrency, createLimiter, manualClock, restoreLimiter, slidingLog, tokenBucket } from '../index.js'
 import type { Core } from './core.js'
+import type { AllOfHandle, MemoryAllOfLimiter } from './memory-all-of.js'
+import { SharedName } from './shared-name.js'
 
 const START_MS = 1_789_000_000_000
 const clockAt = manualClock
@@ -31,6 +33,28 @@ test('another name is known to every thread, and to a snapshot', () => {
   assert.equal(attached.policy.name, 'a second, longer one')
   attached.update(policy('third'))
   assert.deepEqual([limiter.policy.name, restoreLimiter(limiter.snapshot()).policy.name], ['third', 'third'])
+})
+
+test('the policy is one object until it changes in any thread, and those who decide know it without asking again', () => {
+  const policy = (limit: number, name: string) =>
+    allOf([tokenBucket({ limit, window: '1s' }), slidingLog({ limit: 9, window: '1m' })], { name })
+  const limiter = createLimiter(policy(5, 'first'), { clock: clockAt(START_MS) }) as MemoryAllOfLimiter
+  const attached = attachLimiter(structuredClone(limiter.handle())) as MemoryAllOfLimiter
+  const { policy: first } = attached
+  for (let i = 0; i < 3; i++) {
+    attached.take('k')
+    assert.equal(attached.policyOf(), first)
+    assert.equal(attached.policy, first)
+  }
+  for (const next of [policy(6, 'first'), policy(6, 'second')]) {
+    limiter.update(next)
+    attached.take('k')
+    assert.deepEqual(attached.policyOf(), next)
+    assert.equal(attached.policyOf(), attached.policy)
+  }
+  // Written after the parts, and so perhaps seen after them.
+  new SharedName((limiter.handle() as AllOfHandle).name).text = 'third'
+  assert.deepEqual([attached.policy.name, attached.policyOf().name], ['third', 'third'])
 })
 
 test('a bound key stays that of the keys that it was made with', () => {

@@ -8,7 +8,6 @@ import { holdsPermits, isPermit } from '../empty-permit.js'
 import { PolicyError } from '../errors.js'
 import { sumOfStats } from '../layers/sum-of-stats.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
-import { allOf } from '../policy/all-of.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
@@ -26,6 +25,7 @@ import { holdOf, MemoryPermit } from './memory-permit.js'
 import { snapshotOf } from './memory-snapshot.js'
 import { SharedName } from './shared-name.js'
 import { type Hashes, TakesTogether } from './takes-together.js'
+import { WholePolicy } from './whole-policy.js'
 
 /** What a handle carries: one of each part, which share a memory. */
 export interface AllOfHandle extends LimiterHandle {
@@ -59,6 +59,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   private readonly holdsPermits: boolean
   /** As all threads know it. */
   private readonly name: SharedName
+  private readonly whole = new WholePolicy()
 
   constructor({ parts, name, clock, hotKeys, maxWaiters }: AllOfParts) {
     this.parts = parts
@@ -73,10 +74,14 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   }
 
   get policy(): Policy {
-    return allOf(
-      this.parts.map((part) => part.policy),
-      { name: this.name.text },
-    )
+    const parts = this.parts.map((part) => part.policy)
+    return this.whole.of(this.name.text, parts)
+  }
+
+  /** {@link policy} as it was when this limiter last decided. */
+  policyOf(): Policy {
+    const parts = this.parts.map((part) => part.policyOf())
+    return this.whole.of(this.name.text, parts)
   }
 
   take(key: Key, cost = 1): Decision {

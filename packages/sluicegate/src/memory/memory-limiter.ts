@@ -61,6 +61,11 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
     return this.terms.policy
   }
 
+  /** {@link policy} as it was when this limiter last decided. */
+  policyOf(): Policy {
+    return this.terms.policy
+  }
+
   take(key: Key, cost = 1): Answer {
     checkKey(key)
     fingerprint(key, this.k0, this.k1)

@@ -22,6 +22,8 @@ export class SharedName {
   readonly shared: SharedArrayBuffer
   private readonly words: Int32Array
   private last = ''
+  /** The version that it is of. */
+  private lastVersion = -1
 
   /** @param name the text, or what another thread posted of it. */
   constructor(name: string | SharedArrayBuffer) {
@@ -34,9 +36,11 @@ export class SharedName {
     for (let look = 0; look < PATIENCE; look++) {
       const version = Atomics.load(this.words, VERSION)
       if (version % 2 !== 0) continue
+      if (version === this.lastVersion) break
       const text = this.read()
       if (Atomics.load(this.words, VERSION) !== version) continue
       this.last = text
+      this.lastVersion = version
       break
     }
     return this.last

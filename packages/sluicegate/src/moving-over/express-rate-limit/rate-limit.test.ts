@@ -135,7 +135,7 @@ test('success is what a function says, also later, and one that fails makes the 
   assert.deepEqual(await statuses(own, '/status/404', '/status/404'), [404, 404])
   await until(async () => (await usedBy(own)) === 0)
   assert.deepEqual(await statuses(own, '/', '/', '/'), [200, 200, 429])
-  for (const fails of [() => Promise.reject(new Error('later')), () => assert.fail('now')]) {
+  for (const fails of [() => Promise.reject(new Error('later')), () => assert.fail('now'), () => Promise.reject()]) {
     const logged: unknown[] = []
     const logger = { error: (error: unknown) => void logged.push(error) }
     const app = await site(t, { skipSuccessfulRequests: true, requestWasSuccessful: fails, logger })
@@ -163,8 +163,10 @@ test('what is skipped is neither counted nor told', async (t) => {
 test('a handler may let the request pass; what it throws is an error of the app', async (t) => {
   const lenient = await site(t, { limit: 1, handler: (_request, _response, next) => next() })
   assert.deepEqual(await statuses(lenient, '/', '/'), [200, 200])
-  const failing = await site(t, { limit: 1, handler: () => assert.fail('handler') })
-  assert.deepEqual(await statuses(failing, '/', '/'), [200, 500])
+  for (const handler of [() => assert.fail('handler'), () => Promise.reject()]) {
+    const failing = await site(t, { limit: 1, handler })
+    assert.deepEqual(await statuses(failing, '/', '/'), [200, 500])
+  }
   for (const option of ['skip', 'keyGenerator'] as const) {
     for (const fails of [() => Promise.reject(new Error('later')), () => assert.fail('now')]) {
       const app = await site(t, { [option]: fails } as RateLimitOptions)
@@ -208,6 +210,14 @@ test('a limiter that takes its time decides the same', async (t) => {
     return { policy: limiter.policy, ...later } as never
   }
   assert.deepEqual(await statuses(await site(t, { create }), '/', '/', '/'), [200, 200, 429])
+})
+
+test('a limiter that is in the shadow lets pass, and tells nobody to come back later', async (t) => {
+  const create = (policy: Policy): Limiter => createLimiter(policy, { clock, shadow: true })
+  const app = await site(t, { limit: 1, create, standardHeaders: 'draft-8' })
+  assert.deepEqual(await statuses(app, '/', '/'), [200, 200])
+  const { status, headers } = await app.ask()
+  assert.deepEqual([status, headers['x-ratelimit-remaining'], headers['retry-after']], [200, '0', undefined])
 })
 
 test('keys with a policy of their own are told of it', async (t) => {

@@ -2,7 +2,7 @@ import type { NextFunction, Request, Response } from 'express'
 import { createLimiter } from '../../create-limiter.js'
 import type { Asked } from '../../edge/asked.js'
 import { type Awaitable, chained, isPromise } from '../../edge/awaitable.js'
-import { isGone } from '../../edge/node-exchange.js'
+import { faultOf, followLater, isGone } from '../../edge/node-exchange.js'
 import { PolicyError } from '../../errors.js'
 import { fittedKey } from '../../keys/fitted-key.js'
 import { fixedWindow } from '../../policy/window-policy.js'
@@ -54,18 +54,19 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
       })
     })
 
-  const follow = (asked: Asked | undefined, request: Request, response: Response, next: NextFunction): void => {
+  /** Whether the request goes on. */
+  const follow = (asked: Asked | undefined, request: Request, response: Response, next: NextFunction): boolean => {
     if (asked?.denies === true && asked.decision.source === 'outage') {
       answerOutage(asked, response)
-      return
+      return false
     }
     if (asked !== undefined) told.tell(asked, request, response)
     if (asked?.denies === true) {
-      deny(told, used, request, response, next).catch(next)
-      return
+      deny(told, used, request, response, next).catch((error) => next(faultOf(error)))
+      return false
     }
     if (asked?.isOpen === true) settleAtEnd(asked, used, request, response)
-    if (!isGone(request, response)) next()
+    return !isGone(request, response)
   }
 
   const middleware = (request: Request, response: Response, next: NextFunction): void => {
@@ -75,11 +76,11 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
     try {
       asked = ask(request, response)
     } catch (error) {
-      next(error)
+      next(faultOf(error))
       return
     }
-    if (isPromise(asked)) asked.then((later) => follow(later, request, response, next)).catch(next)
-    else follow(asked, request, response, next)
+    if (isPromise(asked)) followLater(asked, (later) => follow(later, request, response, next), next)
+    else if (follow(asked, request, response, next)) next()
   }
   const resetKey = (key: string): Awaitable<void> => chained(limiter.reset(keyText(key)), () => undefined)
   return Object.assign(middleware, { resetKey, getKey: (key: string) => hits.seen(keyText(key)) })

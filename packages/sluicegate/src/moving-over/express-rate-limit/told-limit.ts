@@ -1,7 +1,9 @@
 import type { Request, Response } from 'express'
+import type { Decision } from '../../decision.js'
 import type { Asked } from '../../edge/asked.js'
 import { setHeaders } from '../../edge/node-exchange.js'
 import { HeaderWriter } from '../../headers/header-writer.js'
+import type { Policy } from '../../policy/policy.js'
 import type { DecidedHits } from './decided-hits.js'
 import type { UsedOptions } from './rate-limit-options.js'
 
@@ -32,9 +34,9 @@ export class ToldLimit {
 
   tell(asked: Asked, request: Request, response: Response): void {
     const { requestPropertyName } = this.used
-    ;(request as unknown as Record<string, RateLimitInfo>)[requestPropertyName] = this.infoOf(asked)
     const { legacy, standard } = this
-    const { policy, decision } = asked
+    const { key, policy, passing: decision } = asked
+    ;(request as unknown as Record<string, RateLimitInfo>)[requestPropertyName] = this.infoOf(key as string, policy, decision)
     if (legacy !== undefined) setHeaders(response, legacy.write(policy, decision))
     if (standard === undefined || response.headersSent) return
     const isList = this.used.standardHeaders === 'draft-8'
@@ -51,10 +53,10 @@ export class ToldLimit {
     response.setHeader('Retry-After', String(seconds))
   }
 
-  private infoOf({ key, policy, decision }: Asked): RateLimitInfo {
-    const { totalHits, resetTime } = this.hits.countOf(key as string, decision)
+  private infoOf(key: string, policy: Policy, decision: Decision): RateLimitInfo {
+    const { totalHits, resetTime } = this.hits.countOf(key, decision)
     const { allowed, remaining } = decision
-    const info = { limit: policy.burst, used: totalHits, remaining: allowed ? remaining : 0, resetTime, key: key as string }
+    const info = { limit: policy.burst, used: totalHits, remaining: allowed ? remaining : 0, resetTime, key }
     return Object.defineProperty(info, 'current', { configurable: false, enumerable: false, value: totalHits })
   }
 }

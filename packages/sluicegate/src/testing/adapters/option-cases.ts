@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import type { Denial } from '../../edge/denial.js'
 import { createLimiter, fixedWindow, type Policy, tokenBucket } from '../../index.js'
 import { compose, header, method } from '../../keys/index.js'
+import { promisedLimiter } from '../promised-limiter.js'
+import { unheard } from '../unheard.js'
 import type { StartApp } from './adapter-suite.js'
 import type { Harness } from './harness.js'
 import { ask } from './http-client.js'
@@ -124,6 +126,23 @@ export function optionCases<Request>({ name, header: headerOf }: Harness<Request
       assert.equal(status, 500)
       assert.match(text, /no such hook/)
       assert.deepEqual([site.errors.length, site.handled], [1, 1])
+    }
+  })
+
+  test(`${name}: what onDenied makes of a request and HTTP does not take goes to the framework's own error handling`, async (t) => {
+    const limiter = createLimiter(perDay(1))
+    for (const all of [limiter, promisedLimiter(limiter)]) {
+      const { port, site } = await start(t, {
+        all: { limiter: all, onDenied: (_, request) => ({ headers: [['X-Asked', decodeURIComponent(headerOf(request, 'x-q') ?? '')]] }) },
+      })
+      limiter.take('127.0.0.1')
+      const reasons = await unheard(async () => {
+        for (const q of ['%0a', '%E2%82%AC']) {
+          const { status, headers } = await ask(port, '/ok', { headers: { 'x-q': q } })
+          assert.deepEqual([status, headers['x-asked']], [500, undefined])
+        }
+      })
+      assert.deepEqual([site.errors.length, reasons], [2, []])
     }
   })
 

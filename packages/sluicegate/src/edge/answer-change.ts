@@ -1,0 +1,33 @@
+import { PolicyError } from '../errors.js'
+import { checkStatus } from './denial-status.js'
+import type { AnswerChange } from './gatekeeper-options.js'
+
+/** Source: RFC 9110, sections 5.1 and 5.5. */
+const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/**
+ * What `onDenied` returned, looked at before anything of it is written: a short arrow function returns whatever it did last, the response to
+ * another request perhaps, and headers may be made of what clients sent.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`
+ */
+export function checkedChange(returned: unknown): AnswerChange {
+  // A number, or nothing, says nothing about the answer.
+  if (typeof returned !== 'object' || returned === null) return {}
+  const { status, headers } = returned as AnswerChange
+  if (status !== undefined) checkStatus('onDenied', status)
+  if (headers === undefined) return returned
+  if (!Array.isArray(headers)) {
+    throw new PolicyError('OPTION_INVALID', 'onDenied', headers, "must give headers as an array of pairs such as ['X-Reason', 'quota']")
+  }
+  for (const header of headers) checkHeader('onDenied', header)
+  return returned
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function checkHeader(option: string, header: unknown): void {
+  const [name, value] = Array.isArray(header) ? header : []
+  if (typeof name === 'string' && typeof value === 'string' && NAME.test(name) && VALUE.test(value)) return
+  throw new PolicyError('OPTION_INVALID', option, header, 'must give headers of a name and a value, both text that HTTP takes')
+}
