@@ -3,6 +3,7 @@ import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import type { Alert } from '../waiting/alarm.js'
 import { DueHeap } from '../waiting/due-heap.js'
 import { type Asker, LimiterDoor, release } from './limiter-door.js'
+import type { LineDesk } from './line-desk.js'
 import { OutboundError, type OutboundErrorCode } from './outbound-error.js'
 import type { OutboundLimiter } from './outbound-options.js'
 import type { Pace, Sent } from './pace.js'
@@ -11,23 +12,6 @@ import type { WaitingRequest } from './waiting-request.js'
 
 /** Timers go by whole microseconds. */
 const RESOLUTION_MS = 0.001
-
-/** What a line needs of those around it. */
-export interface LineDesk {
-  readonly concurrency: number
-  readonly maxPauseMs: number
-  nowMs(): number
-  wakeAt(line: Line, ms: number): void
-  sleepOn(line: Line): void
-  /** Calls `fn` in so many milliseconds, unless the returned function was called before. */
-  after(ms: number, fn: () => void): () => void
-  granted(): void
-  /** What was granted was not sent. */
-  withdrawn(): void
-  throttled(line: Line, status: number, retryAfterMs: number | undefined): void
-  /** Nothing waits and nothing is under way. */
-  rested(line: Line): void
-}
 
 /**
  * The requests of one key. The first of them goes when there is a place, when the other side's pace lets it, and when the limiter has a token,
