@@ -87,7 +87,7 @@ export class Pace {
     if (this.isProbing && this.probes > 0) return Number.POSITIVE_INFINITY
     const { slotMs, inFlight } = this
     const evenlyMs = Math.max(this.told.readyMs(slotMs, inFlight, nowMs), slotMs + 1 / this.learned.perMs(nowMs))
-    return Math.max(this.pausedUntilMs, this.told.emptyUntilMs, evenlyMs, this.welcomeMs(nowMs))
+    return Math.max(this.blockedUntilMs, evenlyMs, this.welcomeMs(nowMs))
   }
 
   /** How many may go at this moment. */

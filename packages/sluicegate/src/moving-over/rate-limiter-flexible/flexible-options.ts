@@ -50,6 +50,23 @@ export function checkOptionNames(options: object, known: readonly string[]): voi
   }
 }
 
+/**
+ * The options of a limiter that is made here, with what all have by default. Looked at first: what is refused leaves no limiter behind, and asks
+ * no server anything.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`, `WINDOW_INVALID`
+ */
+export function checkedOptions<Options extends FlexibleOptions>(
+  options: Options,
+  known: readonly string[],
+): Options & Required<Pick<FlexibleOptions, 'blockDuration' | 'keyPrefix'>> {
+  checkOptionNames(options, known)
+  const { blockDuration = 0, keyPrefix = DEFAULT_PREFIX } = options
+  checkKeyPrefix(keyPrefix)
+  checkedBlockMs(blockDuration)
+  return { ...options, blockDuration, keyPrefix }
+}
+
 /** Those of a single call. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
 export function checkCallOptions(options: Readonly<Record<string, unknown>> | undefined): void {
   for (const [name, value] of Object.entries(options ?? {})) {

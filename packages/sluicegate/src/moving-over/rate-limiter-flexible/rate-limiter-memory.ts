@@ -1,15 +1,7 @@
 import type { Clock } from '../../clock.js'
 import { createLimiter } from '../../create-limiter.js'
 import type { Limiter } from '../../limiter.js'
-import {
-  checkedBlockMs,
-  checkKeyPrefix,
-  checkOptionNames,
-  DEFAULT_PREFIX,
-  FLEXIBLE_OPTIONS,
-  type FlexibleOptions,
-  flexiblePolicy,
-} from './flexible-options.js'
+import { checkedOptions, FLEXIBLE_OPTIONS, type FlexibleOptions, flexiblePolicy } from './flexible-options.js'
 import { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'
 
 /** Options of {@link RateLimiterMemory}: those of rate-limiter-flexible, and two of `createLimiter`. */
@@ -32,10 +24,7 @@ const OPTIONS = [...FLEXIBLE_OPTIONS, 'maxKeys', 'clock'] as const satisfies rea
  */
 export class RateLimiterMemory extends RateLimiterSluicegate<Limiter> {
   constructor(options: RateLimiterMemoryOptions) {
-    checkOptionNames(options, OPTIONS)
-    const { blockDuration = 0, keyPrefix = DEFAULT_PREFIX, maxKeys, clock } = options
-    checkKeyPrefix(keyPrefix)
-    checkedBlockMs(blockDuration)
+    const { blockDuration, keyPrefix, maxKeys, clock } = checkedOptions(options, OPTIONS)
     const memory = { ...(maxKeys !== undefined && { maxKeys }), ...(clock !== undefined && { clock }) }
     super({ limiter: createLimiter(flexiblePolicy(options), memory), blockDuration, keyPrefix }, memory)
   }

@@ -1,14 +1,6 @@
 import type { FleetLimiter } from '../../fleet/fleet-limiter.js'
 import { createRedisLimiter, type RedisLimiterOptions } from '../../redis/create-redis-limiter.js'
-import {
-  checkedBlockMs,
-  checkKeyPrefix,
-  checkOptionNames,
-  DEFAULT_PREFIX,
-  FLEXIBLE_OPTIONS,
-  type FlexibleOptions,
-  flexiblePolicy,
-} from './flexible-options.js'
+import { checkedOptions, DEFAULT_PREFIX, FLEXIBLE_OPTIONS, type FlexibleOptions, flexiblePolicy } from './flexible-options.js'
 import { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'
 
 /** Options of {@link RateLimiterRedis}: those of rate-limiter-flexible, and those of `createRedisLimiter`. */
@@ -42,11 +34,7 @@ const OPTIONS = [
  */
 export class RateLimiterRedis extends RateLimiterSluicegate<FleetLimiter> {
   constructor(options: RateLimiterRedisOptions) {
-    checkOptionNames(options, OPTIONS)
-    const { storeClient, points, duration, blockDuration = 0, keyPrefix = DEFAULT_PREFIX, mode = 'exact', ...others } = options
-    // What is refused leaves no limiter behind, and asks the server nothing.
-    checkKeyPrefix(keyPrefix)
-    checkedBlockMs(blockDuration)
+    const { storeClient, points, duration, blockDuration, keyPrefix, mode = 'exact', ...others } = checkedOptions(options, OPTIONS)
     // By a name of one's own what was consumed outlives a change of the numbers; under that which all have, other numbers count apart.
     const name = keyPrefix === DEFAULT_PREFIX || keyPrefix === '' ? undefined : keyPrefix
     const limiter = createRedisLimiter(flexiblePolicy({ points, duration }, name), { ...others, mode, client: storeClient })
