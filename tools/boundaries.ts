@@ -62,12 +62,12 @@ export const BOUNDARIES: readonly Boundary[] = [
     },
   },
   {
-    why: 'an adapter translates and never decides: it knows the edge, headers, keys, types, and its own parts, and no other adapter',
+    why: 'an adapter translates and never decides: it knows the edge, headers, keys, types, what may come later, and its own parts, and no other adapter',
     files: ADAPTER,
     allows: (edge) => {
       if (!isRelative(edge) || edge.typeOnly) return true
       return (
-        leadsTo(edge, /\/src\/(edge\/[^/]*|headers\/[^/]*|keys\/[^/]*|errors)\.ts$/) ||
+        leadsTo(edge, /\/src\/(edge\/[^/]*|headers\/[^/]*|keys\/[^/]*|awaitable|errors)\.ts$/) ||
         (adapterOf(edge.target) !== undefined && adapterOf(edge.target) === adapterOf(edge.from))
       )
     },

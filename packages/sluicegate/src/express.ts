@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import { isPromise } from './edge/awaitable.js'
+import { isPromise } from './awaitable.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
 import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, optionsOf } from './edge/limit-argument.js'

@@ -1,6 +1,6 @@
 import type { FastifyContextConfig, FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { isPromise } from './awaitable.js'
 import type { Decision } from './decision.js'
-import { isPromise } from './edge/awaitable.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
 import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, namesLimit, optionsOf, routeOptions } from './edge/limit-argument.js'

@@ -1,4 +1,4 @@
-import { type Awaitable, chained } from './edge/awaitable.js'
+import { type Awaitable, chained } from './awaitable.js'
 import {
   answerResponse,
   FetchFacts,

@@ -99,7 +99,10 @@ function finish(context: Context, { headers, settle }: Pass, isStream: boolean):
     if (isStream && settle !== undefined) settleUntouched(settle, context.res)
     return
   }
-  for (const [name, value] of headers) if (!context.res.headers.has(name)) context.header(name, value)
+  const [first] = headers
+  if (first !== undefined && !context.res.headers.has(first[0])) {
+    for (const [name, value] of headers) if (!context.res.headers.has(name)) context.header(name, value)
+  }
   if (isStream && settle !== undefined) {
     const { res } = context
     const watched = settlingResponse(context.req.raw, res, settle)

@@ -31,9 +31,9 @@ export function rateLimit(argument: LimitArgument<Context>): Middleware {
     const { headers } = outcome
     if (!outcome.passes) {
       if (res.headersSent) return
+      put(context, headers)
       context.status = outcome.status
       context.body = outcome.body
-      put(context, headers)
       return
     }
     put(context, headers)

@@ -1,11 +1,5 @@
-export type {
-  Awaitable,
-  FleetBoundKey,
-  FleetLimiter,
-  FleetPermit,
-  FleetReservation,
-  FleetStats,
-} from '../fleet/fleet-limiter.js'
+export type { Awaitable } from '../awaitable.js'
+export type { FleetBoundKey, FleetLimiter, FleetPermit, FleetReservation, FleetStats } from '../fleet/fleet-limiter.js'
 export type { OutageMode } from '../fleet/outage.js'
 export type { OutageEvent } from '../fleet/outage-events.js'
 export { type ClusterLimiterOptions, createClusterLimiter } from './create-cluster-limiter.js'

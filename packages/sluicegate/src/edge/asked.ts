@@ -1,10 +1,10 @@
+import { type Awaitable, ignore } from '../awaitable.js'
 import type { Decision } from '../decision.js'
 import { isPermit } from '../empty-permit.js'
 import type { QuotaUnit } from '../headers/quota.js'
 import { passing } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { type Awaitable, ignore } from './awaitable.js'
 import type { ProblemKind } from './denial.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 

@@ -1,7 +1,7 @@
+import { type Awaitable, chained } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
 import { retryAfterS } from '../headers/retry-after.js'
 import { checkHeader } from './answer-change.js'
-import { type Awaitable, chained } from './awaitable.js'
 import type { Denial, ProblemKind } from './denial.js'
 import { PROBLEM_MEDIA_TYPE, problemJson } from './problem.js'
 
@@ -20,6 +20,19 @@ export type BodyOption<Request> = 'problem' | 'text' | ((denial: Denial, request
 /** Makes the body of a denial that is answered with `status`. */
 export type BodyMaker<Request> = (denial: Denial, status: number, request: Request) => Awaitable<Body>
 
+/** What the text of a problem is made of. */
+interface Telling {
+  readonly problem: ProblemKind
+  readonly violated: readonly string[]
+  readonly status: number
+  readonly detail: string
+}
+
+/** The same, with the body that it came to. */
+interface Told extends Telling {
+  readonly body: Body
+}
+
 const TYPE_PREFIX = 'https://iana.org/assignments/http-problem-types#'
 
 const TITLES: Readonly<Record<ProblemKind, string>> = {
@@ -30,7 +43,7 @@ const TITLES: Readonly<Record<ProblemKind, string>> = {
 
 /** @throws {PolicyError} `OPTION_INVALID` */
 export function bodyMaker<Request>(option: BodyOption<Request> = 'problem'): BodyMaker<Request> {
-  if (option === 'problem') return problemBody
+  if (option === 'problem') return problemBody()
   if (option === 'text') return textBody
   if (typeof option === 'function') return (denial, _, request) => chained(option(denial, request), (made) => bodyOf(made, 'body'))
   throw new PolicyError('OPTION_INVALID', 'body', option, "must be 'problem', 'text' or a function of the denial and the request")
@@ -41,10 +54,23 @@ export function bodyMaker<Request>(option: BodyOption<Request> = 'problem'): Bod
  *
  * Source: RFC 9457; draft-ietf-httpapi-ratelimit-headers-11, section 5.
  */
-function problemBody(denial: Denial, status: number): Body {
-  const { problem, violated } = denial
-  const members = { type: TYPE_PREFIX + problem, title: TITLES[problem], status, detail: detailOf(denial), 'violated-policies': violated }
-  return { type: PROBLEM_MEDIA_TYPE, text: problemJson(members) }
+function problemBody(): (denial: Denial, status: number) => Body {
+  // In a flood one denial reads like the next, and their text is most of what they cost.
+  let last: Told | undefined
+  return (denial, status) => {
+    const { problem, violated } = denial
+    const detail = detailOf(denial)
+    if (last === undefined || !isSame(last, { problem, violated, status, detail })) {
+      const members = { type: TYPE_PREFIX + problem, title: TITLES[problem], status, detail, 'violated-policies': violated }
+      last = { problem, violated, status, detail, body: { type: PROBLEM_MEDIA_TYPE, text: problemJson(members) } }
+    }
+    return last.body
+  }
+}
+
+function isSame(told: Told, { problem, violated, status, detail }: Telling): boolean {
+  if (told.detail !== detail || told.problem !== problem || told.status !== status) return false
+  return told.violated.length === violated.length && told.violated.every((name, i) => name === violated[i])
 }
 
 function textBody(denial: Denial): Body {

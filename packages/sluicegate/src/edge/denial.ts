@@ -44,7 +44,7 @@ export function denialOf(refused: readonly Refused[], shadow: boolean): Denial {
     problem: problemOf(kind, binding),
     decision: binding.decision,
     decisions: refused.map(({ decision }) => decision),
-    violated: [...new Set(refused.flatMap(({ decision }) => violatedBy(decision)))],
+    violated: refused.length === 1 ? violatedBy(binding.decision) : [...new Set(refused.flatMap(({ decision }) => violatedBy(decision)))],
     shadow,
   }
 }
@@ -65,7 +65,8 @@ function problemOf(kind: DenialKind, { problem = 'quota-exceeded' }: Refused): P
   return kind === 'listed' ? 'abnormal-usage-detected' : problem
 }
 
-function violatedBy({ policy, parts = [] }: Decision): string[] {
+function violatedBy({ policy, parts }: Decision): string[] {
+  if (parts === undefined) return [policy]
   const denied = parts.filter(({ allowed }) => !allowed).map((part) => part.policy)
   return denied.length > 0 ? denied : [policy]
 }

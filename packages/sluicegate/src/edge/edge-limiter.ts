@@ -1,7 +1,7 @@
+import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import type { Awaitable } from './awaitable.js'
 
 /** What the edge asks of a limiter: those in the process and those of a fleet have it all. */
 export interface EdgeLimiter {

@@ -1,10 +1,10 @@
+import { type Awaitable, answersOf, chained } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
 import { address } from '../keys/address.js'
 import { fittedKey } from '../keys/fitted-key.js'
 import { type KeyReader, keyOf } from '../keys/key-reader.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Key } from '../limiter.js'
-import { type Awaitable, answersOf, chained } from './awaitable.js'
 
 /** What a function may give as the key of a request; a number and its text are one. What is null, undefined or empty is none. */
 export type GivenKey = string | number | bigint | readonly (string | number | bigint)[] | null | undefined

@@ -6,10 +6,12 @@ export interface HeaderTarget {
   append(name: string, value: string): unknown
 }
 
+const COOKIE = 'set-cookie'
+
 /** The later of two replaces the earlier, but for cookies, of which each is a line of its own. */
 export function putHeaders(pairs: readonly HeaderPair[], target: HeaderTarget): void {
   for (const [name, value] of pairs) {
-    if (name.toLowerCase() === 'set-cookie') target.append(name, value)
+    if (name.length === COOKIE.length && name.toLowerCase() === COOKIE) target.append(name, value)
     else target.set(name, value)
   }
 }

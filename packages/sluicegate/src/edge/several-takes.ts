@@ -1,6 +1,6 @@
+import { type Awaitable, isPromise } from '../awaitable.js'
 import type { Key } from '../limiter.js'
 import type { Asked } from './asked.js'
-import { type Awaitable, isPromise } from './awaitable.js'
 import type { LimitRule } from './limit-rule.js'
 
 /** What a rule is to be asked. */

@@ -1,12 +1,10 @@
+import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision.js'
 import type { HotKeys } from '../hot-keys.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import type { ShardLoads } from './shard-load.js'
-
-/** At once where that is possible, else a promise. */
-export type Awaitable<Value> = Value | Promise<Value>
 
 /** A permit whose place is kept in a store: {@link Permit}, with answers that come from there. */
 export interface FleetPermit extends Decision {

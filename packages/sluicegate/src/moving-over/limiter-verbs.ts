@@ -1,5 +1,5 @@
+import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision.js'
-import type { Awaitable } from '../edge/awaitable.js'
 import type { Key } from '../limiter.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'

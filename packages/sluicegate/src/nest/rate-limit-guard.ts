@@ -1,5 +1,5 @@
 import { type CanActivate, type ExecutionContext, HttpException, Inject } from '@nestjs/common'
-import { isPromise } from '../edge/awaitable.js'
+import { isPromise } from '../awaitable.js'
 import type { LimitArgument } from '../edge/limit-argument.js'
 import { isGone, settleAtEnd } from '../edge/node-exchange.js'
 import type { Outcome } from '../edge/outcome.js'

@@ -84,6 +84,12 @@ export class Line implements Alert, Asker {
     turn.end()
   }
 
+  /** Forgets what the other side said and did: whoever waits goes on as to somebody new. */
+  forget(): void {
+    this.pace.forget()
+    this.advance()
+  }
+
   rejectAll(reason: (waiting: WaitingRequest) => unknown): void {
     for (const waiting of [...this.all]) waiting.reject(reason(waiting))
   }

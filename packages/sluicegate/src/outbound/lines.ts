@@ -173,6 +173,12 @@ export class Lines {
     }
   }
 
+  forget(key: string): boolean {
+    const line = this.lines.get(key)
+    line?.forget()
+    return line !== undefined
+  }
+
   close(): void {
     this.isClosed = true
     for (const line of this.lines.values()) line.rejectAll(({ request }) => closedError(line.key, request))

@@ -30,6 +30,11 @@ export interface OutboundControls {
   stats(): OutboundStats
   /** How a key stands; undefined when nothing is known of it. */
   statsOf(key: string): KeyStats | undefined
+  /**
+   * Forgets what the other side of a key told, its pauses too, and what rate was found out: whoever waits goes on as to somebody new. Its own
+   * limit stays as it is. False when nothing was known.
+   */
+  forget(key: string): boolean
   /** Rejects all who wait, between two attempts too, with `CLOSED`, and all who come. What is under way goes on. */
   close(): void
 }

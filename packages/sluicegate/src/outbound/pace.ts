@@ -51,8 +51,8 @@ export class Pace {
   /** The end of the pause that is, or was last, kept. */
   pausedUntilMs = Number.NEGATIVE_INFINITY
   private readonly settings: PaceSettings
-  private readonly learned: LearnedRate
-  private readonly told: ToldBudget
+  private learned: LearnedRate
+  private told: ToldBudget
   private slotMs = Number.NEGATIVE_INFINITY
   private firstSentMs: number | undefined
   /** Answers of someone who has never refused; undefined once it has. */
@@ -115,6 +115,20 @@ export class Pace {
   /** Nothing came back. */
   failed(sent: Sent): void {
     this.over(sent)
+  }
+
+  /** As if nothing had been heard yet; what is under way still is. */
+  forget(): void {
+    const { recoverMs, freeShare } = this.settings
+    this.learned = new LearnedRate(recoverMs)
+    this.told = new ToldBudget(freeShare)
+    this.pausedUntilMs = Number.NEGATIVE_INFINITY
+    this.slotMs = Number.NEGATIVE_INFINITY
+    this.firstSentMs = undefined
+    this.welcome = 0
+    this.refusedMs = Number.NEGATIVE_INFINITY
+    this.strikes = 0
+    this.isProbing = false
   }
 
   /** Nobody wanted anything for so long. */

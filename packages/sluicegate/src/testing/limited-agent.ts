@@ -18,9 +18,9 @@ export async function withLimitedAgent(answer: Answering, options: OutboundOptio
   const server = await LimitedServer.answering(answer)
   const agent = new Agent()
   const interceptor = limited({ jitter: 0, backoffMs: 20, ...options })
-  const { stats, statsOf, close } = interceptor
+  const { stats, statsOf, forget, close } = interceptor
   try {
-    await play({ server, agent, dispatcher: agent.compose(interceptor), stats, statsOf, close })
+    await play({ server, agent, dispatcher: agent.compose(interceptor), stats, statsOf, forget, close })
   } finally {
     await agent.destroy()
     await server.stop()

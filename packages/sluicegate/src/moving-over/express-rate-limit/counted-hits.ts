@@ -1,5 +1,5 @@
+import { type Awaitable, chained } from '../../awaitable.js'
 import type { Decision } from '../../decision.js'
-import { type Awaitable, chained } from '../../edge/awaitable.js'
 import { StoreError } from '../../errors.js'
 import { formatMs } from '../../policy/duration.js'
 import type { Policy } from '../../policy/policy.js'

@@ -1,5 +1,5 @@
+import { type Awaitable, chained } from '../../awaitable.js'
 import type { Decision } from '../../decision.js'
-import { type Awaitable, chained } from '../../edge/awaitable.js'
 import { StoreError } from '../../errors.js'
 import { standingOf } from '../key-standing.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'

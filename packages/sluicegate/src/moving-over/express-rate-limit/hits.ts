@@ -1,4 +1,4 @@
-import type { Awaitable } from '../../edge/awaitable.js'
+import type { Awaitable } from '../../awaitable.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 
 /** How often a key has hit, as express-rate-limit is told. */

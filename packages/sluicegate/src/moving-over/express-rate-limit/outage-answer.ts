@@ -1,6 +1,6 @@
 import type { Response } from 'express'
+import { chained } from '../../awaitable.js'
 import type { Asked } from '../../edge/asked.js'
-import { chained } from '../../edge/awaitable.js'
 import { denialOf } from '../../edge/denial.js'
 import { bodyMaker } from '../../edge/denial-body.js'
 import { statusesOf } from '../../edge/denial-status.js'

@@ -1,5 +1,5 @@
 import type { NextFunction, Request, Response } from 'express'
-import type { Awaitable } from '../../edge/awaitable.js'
+import type { Awaitable } from '../../awaitable.js'
 import type { MakeLimiter } from '../made-limiter.js'
 import type { Ipv6Subnet } from './request-ip-key.js'
 

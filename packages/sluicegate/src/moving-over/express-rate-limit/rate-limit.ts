@@ -1,7 +1,7 @@
 import type { NextFunction, Request, Response } from 'express'
+import { type Awaitable, chained, isPromise } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
 import type { Asked } from '../../edge/asked.js'
-import { type Awaitable, chained, isPromise } from '../../edge/awaitable.js'
 import { faultOf, followLater, isGone } from '../../edge/node-exchange.js'
 import { PolicyError } from '../../errors.js'
 import { fittedKey } from '../../keys/fitted-key.js'

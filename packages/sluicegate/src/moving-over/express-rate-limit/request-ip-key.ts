@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { type Awaitable, chained } from '../../edge/awaitable.js'
+import { type Awaitable, chained } from '../../awaitable.js'
 import { warnOnce } from '../../edge/warning.js'
 import { PolicyError } from '../../errors.js'
 import { identifiedAddress } from '../../keys/node-identifier.js'

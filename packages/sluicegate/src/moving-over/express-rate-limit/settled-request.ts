@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
+import { type Awaitable, chained, isPromise } from '../../awaitable.js'
 import type { Asked } from '../../edge/asked.js'
-import { type Awaitable, chained, isPromise } from '../../edge/awaitable.js'
 import { isGone } from '../../edge/node-exchange.js'
 import type { UsedOptions } from './rate-limit-options.js'
 

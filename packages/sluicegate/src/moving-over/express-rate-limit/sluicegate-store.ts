@@ -1,5 +1,5 @@
+import { type Awaitable, chained } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
-import { type Awaitable, chained } from '../../edge/awaitable.js'
 import { holdsPermits } from '../../empty-permit.js'
 import { PolicyError } from '../../errors.js'
 import { fittedKey } from '../../keys/fitted-key.js'

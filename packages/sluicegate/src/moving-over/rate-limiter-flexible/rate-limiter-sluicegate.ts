@@ -1,4 +1,4 @@
-import { isPromise } from '../../edge/awaitable.js'
+import { isPromise } from '../../awaitable.js'
 import { holdsPermits } from '../../empty-permit.js'
 import { PolicyError } from '../../errors.js'
 import { fittedKey } from '../../keys/fitted-key.js'
