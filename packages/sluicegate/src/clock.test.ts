@@ -221,3 +221,22 @@ test('a timer of a clock that is moved elsewhere never fires within the call tha
   await nextTurn()
   assert.deepEqual(fired, ['at once', 'second', 'later'])
 })
+
+test('where threads count time from their own start, their clocks are told by the time that it was then', (t) => {
+  const { handle } = clockPairOf()
+  assert.equal(handle.kind === 'precise' && handle.monotonicMs !== performance.timeOrigin, true, 'Node counts from the start of the machine')
+  const hrtime = t.mock.method(process, 'hrtime', () => {
+    const ms = performance.now()
+    return [Math.floor(ms / 1e3), Math.round((ms % 1e3) * 1e6)]
+  })
+  const own = clockPairOf()
+  assert.equal(own.handle.kind === 'precise' && own.handle.monotonicMs, performance.timeOrigin)
+  assert.ok(Math.abs((own.attached?.nowMs() ?? 0) - own.clock.nowMs()) < 1_000)
+  assert.ok(hrtime.mock.callCount() > 0)
+})
+
+function clockPairOf() {
+  const clock = preciseClock()
+  const handle = clockHandle(clock)
+  return { clock, handle, attached: clockFromHandle(handle) }
+}
