@@ -80,7 +80,8 @@ test('of any policy a denial blocks for as long as it says, however often is ask
     clock.set(Math.ceil((clock.nowMs() + 1) / 86_400_000) * 86_400_000 + intoDayMs)
     await limiter.penalty('ada', limiter.points)
     for (let ms = 600_000; ms > 0; ms -= 60_000) {
-      for (const points of [1, 3, 99]) assert.equal((await denied(limiter, 'ada', points)).msBeforeNext, ms, policy.name)
+      for (const points of [99, 3]) await denied(limiter, 'ada', points)
+      assert.equal((await denied(limiter, 'ada')).msBeforeNext, ms, policy.name)
       clock.advance(60_000)
     }
     if (policy.algorithm !== 'sliding-window') assert.equal(await limiter.get('ada'), null, policy.name)
