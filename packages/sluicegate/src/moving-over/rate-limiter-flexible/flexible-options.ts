@@ -134,5 +134,10 @@ function secondsAsMs(option: string, seconds: unknown, also: string): number {
   } catch {
     // It would speak of milliseconds.
   }
-  throw new PolicyError('WINDOW_INVALID', option, seconds, `must be seconds from 0.001 to ${MOST_S}, which is 366 days${also}`)
+  throw new PolicyError(
+    'WINDOW_INVALID',
+    option,
+    seconds,
+    `must be seconds from 0.001 to ${MOST_S}, which is 366 days, in whole microseconds${also}`,
+  )
 }
