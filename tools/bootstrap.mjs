@@ -54,7 +54,9 @@ try {
   const [task = 'build', ...args] = process.argv.slice(2)
   if (!Object.hasOwn(TASKS, task)) throw new Refusal(`no task "${task}"; there are ${Object.keys(TASKS).join(', ')}`)
   // Before minutes of set-up: whoever has to install something by hand wants to know at once.
-  requireCommands(commandsFor(task === 'test' ? chooseTests(args).files : (ON_SERVERS[[task, ...args.slice(0, 1)].join(' ')] ?? ON_SERVERS[task] ?? [])))
+  requireCommands(
+    commandsFor(task === 'test' ? chooseTests(args).files : (ON_SERVERS[[task, ...args.slice(0, 1)].join(' ')] ?? ON_SERVERS[task] ?? [])),
+  )
   installWhenStale()
   buildWhenStale({ toolsOnly: task === 'check' })
   await TASKS[task](args)

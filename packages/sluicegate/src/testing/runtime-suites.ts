@@ -38,7 +38,10 @@ const UNASKED: Readonly<Record<Runtime, Readonly<Record<string, string>>>> = {
 }
 
 /** The test files that a runtime is asked, and what it is not. */
-export function suitesFor(runtime: Runtime, files: readonly string[]): { readonly asked: readonly string[]; readonly unasked: readonly string[] } {
+export function suitesFor(
+  runtime: Runtime,
+  files: readonly string[],
+): { readonly asked: readonly string[]; readonly unasked: readonly string[] } {
   const parts = Object.entries(UNASKED[runtime])
   const unasked = parts.map(([part, why]) => {
     const count = files.filter((file) => file.includes(part)).length
