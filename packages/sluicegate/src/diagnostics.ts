@@ -29,8 +29,7 @@ export interface Channel<Event> {
 
 const SILENT = { hasSubscribers: false, publish: () => undefined }
 
-// Looked up at run time, not imported: the library runs where there is no `node:diagnostics_channel`, silently.
-const diagnostics = globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')
+const diagnostics = diagnosticsChannel()
 
 /** Of that name, or one that nobody hears. */
 export function channel<Event>(name: string): Channel<Event> {
@@ -40,6 +39,16 @@ export function channel<Event>(name: string): Channel<Event> {
 export const denials = channel<DenialEvent>('sluicegate:denial')
 export const evictions = channel<EvictionEvent>('sluicegate:eviction')
 export const contentions = channel<ContentionEvent>('sluicegate:contention')
+
+/** Looked up at run time, not imported: the library runs where there is no `node:diagnostics_channel`, silently. */
+function diagnosticsChannel(): typeof import('node:diagnostics_channel') | undefined {
+  try {
+    return globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')
+  } catch {
+    // Next.js has all functions of `process` in its edge runtime, and each throws when it is called.
+    return undefined
+  }
+}
 
 /** Tells of a decision if it is a denial. */
 export function tellDenial(key: Key, cost: number, decision: Decision): void {
