@@ -1,6 +1,14 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { FetchFacts, isAbandoned, remoteAddressOf, settleUntouched, settlingResponse, unread } from './edge/fetch-exchange.js'
+import {
+  addressTeller,
+  FetchFacts,
+  isAbandoned,
+  remoteAddressOf,
+  settleUntouched,
+  settlingResponse,
+  unread,
+} from './edge/fetch-exchange.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
 import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
@@ -40,7 +48,8 @@ interface NodeExchange {
 export function rateLimit<E extends Env = any, HonoContext extends Context<any> = Context<E>>(
   argument: LimitArgument<HonoContext> | ContextOptions<HonoContext>,
 ): MiddlewareHandler<E> {
-  const { remoteAddress, ...options } = optionsOf(argument) as RateLimitOptions<E>
+  const { remoteAddress: given, ...options } = optionsOf(argument) as RateLimitOptions<E>
+  const remoteAddress = addressTeller(given)
   const gatekeeper = new Gatekeeper<Context<E>>(options)
   return async (context, next) => {
     const { raw } = context.req
