@@ -27,6 +27,11 @@ export interface Channel<Event> {
   publish(event: Event): void
 }
 
+/** What is used of `node:diagnostics_channel`. */
+interface Diagnostics {
+  channel(name: string): Channel<never>
+}
+
 const SILENT = { hasSubscribers: false, publish: () => undefined }
 
 const diagnostics = diagnosticsChannel()
@@ -41,7 +46,7 @@ export const evictions = channel<EvictionEvent>('sluicegate:eviction')
 export const contentions = channel<ContentionEvent>('sluicegate:contention')
 
 /** Looked up at run time, not imported: the library runs where there is no `node:diagnostics_channel`, silently. */
-function diagnosticsChannel(): typeof import('node:diagnostics_channel') | undefined {
+function diagnosticsChannel(): Diagnostics | undefined {
   try {
     return globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')
   } catch {
