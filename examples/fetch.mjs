@@ -7,7 +7,7 @@ const limit = rateLimit({ policy: tokenBucket({ limit: 2, window: '1m', name: 'c
 const request = () => new Request('http://localhost/', { headers: { 'x-api-key': 'ada' } })
 
 // As middleware: nothing means go on. In Next.js: `export const middleware = (request) => limit(request)`.
-console.log(limit(request())?.status ?? 'goes on')
+console.log((await limit(request()))?.status ?? 'goes on')
 
 // Around a handler, whose responses get headers: `Deno.serve(handler)`, `Bun.serve({ fetch: handler })`.
 const handler = limit.wrap(() => new Response('hello'))

@@ -4,6 +4,7 @@ import { rateLimit as limitExpress } from './express.js'
 import { rateLimit as limitFastify } from './fastify.js'
 import { rateLimit as limitFetch } from './fetch.js'
 import { rateLimit as limitHono } from './hono.js'
+import { tokenBucket } from './index.js'
 import { rateLimit as limitKoa } from './koa.js'
 import { RateLimitGuard, RateLimitModule } from './nest.js'
 
@@ -28,3 +29,35 @@ for (const [name, taking] of Object.entries(TAKING)) {
     }
   })
 }
+
+for (const [name, taking] of Object.entries(TAKING)) {
+  test(`${name}: who misspells or forgets the policy is told so, and not left without a limit`, () => {
+    const policy = tokenBucket({ limit: 1, window: '1m' })
+    for (const [wrong, code, option] of [
+      [{ polcy: policy }, 'OPTION_UNKNOWN', 'polcy'],
+      [{ max: 5, timeWindow: '1m' }, 'OPTION_UNKNOWN', 'max'],
+      [{ ttl: 60_000, limit: 5 }, 'OPTION_UNKNOWN', 'ttl'],
+      [{ policy: undefined }, 'OPTION_INVALID', 'policy'],
+      [{ cost: 2, key: () => 'all' }, 'OPTION_INVALID', 'policy'],
+    ] as const) {
+      assert.throws(() => taking(wrong as never), { name: 'PolicyError', code, option })
+    }
+  })
+}
+
+test('fastify and nest: defaults of routes are no limit of all, and looked at all the same', () => {
+  const defaults = { counts: 'failures', body: 'text', key: () => 'all' } as const
+  for (const taking of [limitFastify, RateLimitModule.forRoot]) assert.ok(taking(defaults as never))
+  assert.throws(() => RateLimitModule.forRoot({ ...defaults, counts: 'fail' as never }), { option: 'counts' })
+})
+
+test('nest: where the guard stands is told by its name', () => {
+  const policy = tokenBucket({ limit: 1, window: '1m' })
+  const useFactory = (): typeof policy => policy
+  for (const place of [{ globl: false }, { global: 'no' }] as never[]) {
+    const [option] = Object.keys(place)
+    assert.throws(() => RateLimitModule.forRoot(policy, place), { name: 'PolicyError', option })
+    assert.throws(() => RateLimitModule.forRootAsync({ useFactory, ...(place as object) }), { name: 'PolicyError', option })
+  }
+  assert.throws(() => RateLimitModule.forRootAsync({} as never), { code: 'OPTION_INVALID', option: 'useFactory' })
+})

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { Controller, Get, type Type } from '@nestjs/common'
 import express, { type Request as ExpressRequest } from 'express'
 import fastify, { type FastifyRequest } from 'fastify'
-import { Hono } from 'hono'
+import { Hono, type Context as HonoContext, type MiddlewareHandler } from 'hono'
 import type { Context } from 'koa'
 import type * as ofExpress from './express.js'
 import { rateLimit as limitExpress } from './express.js'
@@ -13,15 +13,18 @@ import { type RateLimitOptions as FastifyOptions, rateLimit as limitFastify } fr
 import type * as ofFetch from './fetch.js'
 import { rateLimit as limitFetch } from './fetch.js'
 import type * as ofHono from './hono.js'
-import { rateLimit as limitHono } from './hono.js'
+import { type RateLimitOptions as HonoOptions, rateLimit as limitHono } from './hono.js'
 import { createLimiter, type Decision, fixedWindow } from './index.js'
-import { address } from './keys/index.js'
+import { address, apiKey, compose, subject } from './keys/index.js'
 import type * as ofKoa from './koa.js'
 import { rateLimit as limitKoa } from './koa.js'
 import type * as ofNest from './nest.js'
 import { type NestRequest, RateLimit, RateLimitGuard, RateLimitModule, SkipRateLimit } from './nest.js'
 
 const policy = fixedWindow({ limit: 1, window: 'day' })
+const other = fixedWindow({ limit: 2, window: 'day' })
+/** Whose reader knows no request at all: nothing follows from it for the functions beside it. */
+const LIMIT = { policy, key: address() }
 
 test('express: functions get its request, and a request of a type of its own', () => {
   interface Signed extends ExpressRequest {
@@ -41,6 +44,12 @@ test('express: functions get its request, and a request of a type of its own', (
   // @ts-expect-error: no such property of a signed request
   limitExpress<Signed>({ policy, key: ({ nobody }) => nobody })
   limitExpress({ limits: [{ policy, key: address() }], onDenied: ({ kind }) => ({ status: kind === 'outage' ? 503 : 429 }) })
+  limitExpress({ policy, key: apiKey({ otherwise: address() }), cost: (request) => (request.path === '/export' ? 10 : 1) })
+  limitExpress({
+    limits: [LIMIT, { policy: other, key: (request) => request.ip }],
+    onDenied: (_, { path }) => ({ headers: [['X-Path', path]] }),
+  })
+  limitExpress<Signed>({ policy, key: subject((request: Signed) => request.user.id), skip: ({ user }) => user.id === 'ada' })
   // @ts-expect-error: a request of Express has no such thing
   limitExpress({ policy, key: (request) => request.nothing })
   // @ts-expect-error: a key is a reader or a function
@@ -49,6 +58,7 @@ test('express: functions get its request, and a request of a type of its own', (
 
 test('fastify: the plugin, the config of routes, the decorators', async () => {
   const app = fastify()
+  limitFastify({ limits: [LIMIT, { policy: other, key: ({ hostname }) => hostname }], key: apiKey(), skip: ({ url }) => url === '/' })
   const options: FastifyOptions = { policy, hook: 'preHandler', key: (request) => request.ip }
   await app.register(limitFastify(options))
   app.get('/', { config: { rateLimit: { policy, key: (request: FastifyRequest) => request.hostname } } }, async (request) => {
@@ -75,15 +85,24 @@ test('hono: variables of an app are known to its keys', async () => {
     context.set('user', 'ada')
     return next()
   })
-  app.use(limitHono<Env>({ limiter, key: (context) => context.get('user') }))
+  app.use(limitHono({ limiter, key: (context) => context.get('user') }))
+  app.use(limitHono<Env>({ policy, key: compose(apiKey(), address()), skip: (context) => context.get('user') === 'ada' }))
+  const named: HonoOptions<Env> = { policy, key: address(), cost: (context) => context.get('user').length, skip: () => true }
+  app.use(limitHono(named))
+  limitHono({ limits: [LIMIT, { policy: other, key: (context) => context.req.path }], key: apiKey() })
+  const ofApp: MiddlewareHandler<Env> = limitHono({ policy, key: (context: HonoContext<Env>) => context.var.user })
+  // @ts-expect-error: the variable is text
+  const counted: MiddlewareHandler<Env> = limitHono({ policy, cost: (context): number => context.get('user') })
   // @ts-expect-error: no such variable
   limitHono<Env>({ policy, key: (context) => context.get('nobody') })
   await app.request('/')
-  assert.equal(limiter.peek('ada').remaining, 0)
+  assert.deepEqual([limiter.peek('ada').remaining, typeof ofApp, typeof counted], [0, 'function', 'function'])
 })
 
 test('koa and fetch: functions get what they are made for', () => {
   limitKoa({ policy, key: (context) => context.ip, counts: (status, context: Context) => status > 400 && context.method === 'POST' })
+  limitKoa({ limits: [LIMIT, { policy: other, key: ({ ip }) => ip }], key: apiKey(), skip: ({ path }) => path === '/' })
+  limitFetch({ limits: [LIMIT, { policy: other, key: ({ url }) => url }], key: apiKey(), skip: ({ method }) => method === 'HEAD' })
   class Nearer extends Request {
     readonly nearest = 'here'
   }
@@ -124,6 +143,8 @@ test('nest: decorators of both kinds, the module, the guard', () => {
     @RateLimit({ policy, key: ({ user }) => String(user), skip: ({ method }: NestRequest) => method === 'HEAD' })
     either() {}
   }
+  RateLimitModule.forRoot({ limits: [LIMIT, { policy: other, key: ({ ip }) => ip }], key: apiKey(), skip: ({ url }) => url === '/' })
+  RateLimitModule.forRoot<ExpressRequest>({ policy, key: apiKey(), skip: ({ path }) => path === '/' })
   const onMethod: (value: () => void, context: ClassMethodDecoratorContext) => void = RateLimit(policy)
   const onClass: (value: Type, context: ClassDecoratorContext) => void = SkipRateLimit()
   // @ts-expect-error: a decorator is made by a call

@@ -27,10 +27,14 @@ export interface Channel<Event> {
   publish(event: Event): void
 }
 
+/** What is used of `node:diagnostics_channel`. */
+interface Diagnostics {
+  channel(name: string): Channel<never>
+}
+
 const SILENT = { hasSubscribers: false, publish: () => undefined }
 
-// Looked up at run time, not imported: the library runs where there is no `node:diagnostics_channel`, silently.
-const diagnostics = globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')
+const diagnostics = diagnosticsChannel()
 
 /** Of that name, or one that nobody hears. */
 export function channel<Event>(name: string): Channel<Event> {
@@ -40,6 +44,16 @@ export function channel<Event>(name: string): Channel<Event> {
 export const denials = channel<DenialEvent>('sluicegate:denial')
 export const evictions = channel<EvictionEvent>('sluicegate:eviction')
 export const contentions = channel<ContentionEvent>('sluicegate:contention')
+
+/** Looked up at run time, not imported: the library runs where there is no `node:diagnostics_channel`, silently. */
+function diagnosticsChannel(): Diagnostics | undefined {
+  try {
+    return globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')
+  } catch {
+    // Next.js has all functions of `process` in its edge runtime, and each throws when it is called.
+    return undefined
+  }
+}
 
 /** Tells of a decision if it is a denial. */
 export function tellDenial(key: Key, cost: number, decision: Decision): void {

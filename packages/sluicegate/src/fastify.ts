@@ -23,7 +23,7 @@ export type RateLimitHook = (request: FastifyRequest, reply: FastifyReply, done:
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Instead of the plugin's own limit; what it does not say is as the plugin has it. `false`: no limit. */
+    /** Instead of the plugin's limit, with a policy of its own; how it counts and answers, if it does not say, is as there. `false`: no limit. */
     readonly rateLimit?: LimitArgument<FastifyRequest> | false
   }
   interface FastifyInstance {

@@ -8,6 +8,7 @@ import { adapterSuite } from './testing/adapters/adapter-suite.js'
 import { asOnDeno, bodyOf, serving, upgraded } from './testing/adapters/fetch-server.js'
 import type { Harness } from './testing/adapters/harness.js'
 import { ROUTES, type Site } from './testing/adapters/site.js'
+import { unheard } from './testing/unheard.js'
 
 const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })
 
@@ -126,4 +127,44 @@ test('fetch: an answer to HEAD and one without a body end at once', async () => 
     assert.equal((await handler(new Request('http://localhost/', { method }))).status, 200)
   }
   assert.equal(limiter.peek('all').remaining, 1)
+})
+
+test('fetch: where the address is told is checked at once, and what is told at each request', async () => {
+  for (const remoteAddress of ['x-real-ip', 5, null]) {
+    assert.throws(() => rateLimit({ policy: perDay(1), remoteAddress: remoteAddress as never }), {
+      code: 'OPTION_INVALID',
+      option: 'remoteAddress',
+    })
+  }
+  const rejects = async (): Promise<never> => {
+    throw new Error('nobody hears of it')
+  }
+  const reasons = await unheard(async () => {
+    for (const wrong of [() => 5, async () => '192.0.2.1', rejects, () => ({ address: '192.0.2.1' })]) {
+      const limit = rateLimit({ policy: perDay(1), remoteAddress: wrong as never })
+      await assert.rejects(async () => limit(from('ada')), { code: 'OPTION_INVALID', option: 'remoteAddress' })
+    }
+  })
+  assert.deepEqual(reasons, [])
+  for (const none of [() => undefined, () => null]) {
+    const limit = rateLimit({ policy: perDay(1), remoteAddress: none as never })
+    await assert.rejects(async () => limit(from('ada')), { code: 'KEY_MISSING' })
+  }
+})
+
+test('fetch: what a server gives beside the request and has no address is no fault of its own', async () => {
+  const limit = rateLimit(perDay(9))
+  const without = [
+    null,
+    5,
+    {},
+    { remoteAddr: null },
+    { incoming: null },
+    { incoming: {} },
+    { remoteAddr: { hostname: 5 } },
+    { server: null },
+  ]
+  for (const environment of [...without, { requestIP: () => null }, { remoteAddr: { transport: 'unix', path: '/x' } }]) {
+    await assert.rejects(async () => limit(from('ada'), environment), { code: 'KEY_MISSING' })
+  }
 })

@@ -1,5 +1,6 @@
 import { type Awaitable, chained } from './awaitable.js'
 import {
+  addressTeller,
   answerResponse,
   FetchFacts,
   isAbandoned,
@@ -39,7 +40,8 @@ export type FetchHandler<FetchRequest extends Request, Rest extends readonly unk
 /** What {@link rateLimit} makes. */
 export interface FetchLimit<FetchRequest extends Request = Request> {
   /**
-   * The response to a request that does not pass; nothing, if it passes: of it no headers are told.
+   * The response to a request that does not pass; nothing, if it passes: of it no headers are told. Wait for it: a limiter that asks elsewhere, or a
+   * key that comes later, makes it a promise, which is never nothing.
    *
    * @param environment what the runtime gives to a handler beside the request.
    * @throws {PolicyError} `OPTION_INVALID` where something is to come back after the response, which only {@link wrap} sees; nothing is taken.
@@ -57,13 +59,14 @@ export interface FetchLimit<FetchRequest extends Request = Request> {
  * @throws {PolicyError} on an option that is wrong.
  * @example
  * const limit = rateLimit({ policy: tokenBucket({ limit: 100, window: '1m' }), key: apiKey() })
- * export const middleware = (request: NextRequest) => limit(request) ?? NextResponse.next()
+ * export const middleware = async (request: NextRequest) => (await limit(request)) ?? NextResponse.next()
  * Deno.serve(limit.wrap(handler))
  */
 export function rateLimit<FetchRequest extends Request = Request>(
   argument: LimitArgument<FetchRequest> | RateLimitOptions<FetchRequest>,
 ): FetchLimit<FetchRequest> {
-  const { remoteAddress, ...options }: RateLimitOptions<FetchRequest> = optionsOf(argument)
+  const { remoteAddress: given, ...options }: RateLimitOptions<FetchRequest> = optionsOf(argument)
+  const remoteAddress = addressTeller(given)
   const gatekeeper = new Gatekeeper<FetchRequest>(options)
   const seesTooLittle = needsResponse(options)
   const decide = (request: FetchRequest, environment: unknown) => {

@@ -63,6 +63,19 @@ test('hono: the address comes from whatever runtime there is, or from a function
   }
 })
 
+test('hono: a function of the address is checked where the limit is made, and what it tells by each request', async () => {
+  assert.throws(() => rateLimit({ policy: perDay(1), remoteAddress: 'x' as never }), { code: 'OPTION_INVALID', option: 'remoteAddress' })
+  const app = new Hono()
+  const errors: Error[] = []
+  app.onError((error, context) => {
+    errors.push(error)
+    return context.text(error.message, 500)
+  })
+  app.use(rateLimit({ policy: perDay(1), remoteAddress: (async () => '192.0.2.7') as never }))
+  assert.equal((await app.request('/')).status, 500)
+  assert.match(errors[0]?.message ?? '', /^remoteAddress: must give the address as text, at once/)
+})
+
 test('hono: the route is the pattern of the handler', async () => {
   const limiter = createLimiter(perDay(5))
   const app = new Hono()

@@ -1,6 +1,14 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { FetchFacts, isAbandoned, remoteAddressOf, settleUntouched, settlingResponse, unread } from './edge/fetch-exchange.js'
+import {
+  addressTeller,
+  FetchFacts,
+  isAbandoned,
+  remoteAddressOf,
+  settleUntouched,
+  settlingResponse,
+  unread,
+} from './edge/fetch-exchange.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
 import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
@@ -11,11 +19,13 @@ import { settleQuietly } from './edge/settling.js'
 
 export type * from './edge/option-types.js'
 
-/** Options of {@link rateLimit}. */
-export interface RateLimitOptions<E extends Env = Env> extends GatekeeperOptions<Context<E>> {
+interface ContextOptions<HonoContext> extends GatekeeperOptions<HonoContext> {
   /** The address of the socket, where the runtime is none of Node, Bun and Deno: `(c) => getConnInfo(c).remote.address`. */
-  readonly remoteAddress?: (context: Context<E>) => string | undefined
+  readonly remoteAddress?: (context: HonoContext) => string | undefined
 }
+
+/** Options of {@link rateLimit}. */
+export type RateLimitOptions<E extends Env = Env> = ContextOptions<Context<E>>
 
 /** What Node has behind a request. */
 interface NodeExchange {
@@ -34,8 +44,12 @@ interface NodeExchange {
  * app.use(rateLimit(tokenBucket({ limit: 100, window: '1m' })))
  * app.post('/login', rateLimit({ policy: tokenBucket({ limit: 5, window: '1h' }), counts: 'failures' }), login)
  */
-export function rateLimit<E extends Env = Env>(argument: LimitArgument<Context<E>> | RateLimitOptions<E>): MiddlewareHandler<E> {
-  const { remoteAddress, ...options }: RateLimitOptions<E> = optionsOf(argument)
+// biome-ignore lint/suspicious/noExplicitAny: variables of whatever app it is for, as Hono's own createMiddleware has it
+export function rateLimit<E extends Env = any, HonoContext extends Context<any> = Context<E>>(
+  argument: LimitArgument<HonoContext> | ContextOptions<HonoContext>,
+): MiddlewareHandler<E> {
+  const { remoteAddress: given, ...options } = optionsOf(argument) as RateLimitOptions<E>
+  const remoteAddress = addressTeller(given)
   const gatekeeper = new Gatekeeper<Context<E>>(options)
   return async (context, next) => {
     const { raw } = context.req

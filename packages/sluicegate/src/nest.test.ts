@@ -4,7 +4,7 @@ import { type CanActivate, Controller, type ExecutionContext, Get, Module, type 
 import { type AbstractHttpAdapter, APP_FILTER, APP_GUARD, NestFactory } from '@nestjs/core'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
-import { fixedWindow, type Policy } from './index.js'
+import { createLimiter, fixedWindow, type Policy } from './index.js'
 import { address, compose, route } from './keys/index.js'
 import { type NestRequest, RateLimit, RateLimitGuard, RateLimitModule, SkipRateLimit } from './nest.js'
 import { adapterSuite } from './testing/adapters/adapter-suite.js'
@@ -159,6 +159,52 @@ test('nest: limits may be made of what the app provides, and stand behind a guar
   @Module({ imports: [limited, More], controllers: [Users] })
   class App {}
   assert.deepEqual(await statuses(App, ['/', '/more', '/', '/more']), [200, 200, 429, 429])
+})
+
+for (const [platform, adapter] of Object.entries(platforms)) {
+  test(`nest on ${platform}: a guard of all and the same before a controller count once, each guard of its own for itself`, async () => {
+    const own = createLimiter(perDay(5, 'own'))
+    @Controller()
+    @UseGuards(RateLimitGuard, RateLimitGuard, new RateLimitGuard(own))
+    class Twice {
+      @Get()
+      get() {
+        return 'ok'
+      }
+    }
+    @Module({ imports: [RateLimitModule.forRoot(perDay(2))], controllers: [Twice] })
+    class App {}
+    assert.deepEqual(await statuses(App, ['/', '/', '/'], adapter), [200, 200, 429])
+    assert.equal(own.peek('127.0.0.1').remaining, 3)
+  })
+}
+
+test('nest: each app that is made of a module starts afresh, but with a limiter that it was given', async () => {
+  const given = createLimiter(perDay(1, 'given'))
+  @Controller()
+  class Some {
+    @Get('all')
+    all() {
+      return 'all'
+    }
+
+    @RateLimit(perDay(1, 'own'))
+    @Get('own')
+    own() {
+      return 'own'
+    }
+
+    @RateLimit({ limiter: given })
+    @Get('given')
+    given() {
+      return 'given'
+    }
+  }
+  @Module({ imports: [RateLimitModule.forRoot(perDay(1, 'app'))], controllers: [Some] })
+  class App {}
+  const paths = ['/all', '/all', '/own', '/own', '/given', '/given']
+  assert.deepEqual(await statuses(App, paths), [200, 429, 200, 429, 200, 429])
+  assert.deepEqual(await statuses(App, paths), [200, 429, 200, 429, 429, 429])
 })
 
 test('nest: an app that names the guard and has no module for it does not start', async () => {

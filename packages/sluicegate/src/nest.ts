@@ -1,8 +1,11 @@
 import type { DynamicModule, FactoryProvider, ModuleMetadata, Provider } from '@nestjs/common'
-import type { LimitArgument } from './edge/limit-argument.js'
+import { checkGatekeeperOptions } from './edge/checked-options.js'
+import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
+import { PolicyError } from './errors.js'
 import type { NestRequest } from './nest/nest-request.js'
 import { RateLimitFilter } from './nest/rate-limit-filter.js'
 import { RateLimitGuard } from './nest/rate-limit-guard.js'
+import { isGlobal, type RateLimitPlace } from './nest/rate-limit-place.js'
 import { RateLimits } from './nest/rate-limits.js'
 
 export type { GatekeeperOptions as RateLimitOptions } from './edge/gatekeeper-options.js'
@@ -11,13 +14,8 @@ export type { NestRequest } from './nest/nest-request.js'
 export { RateLimitException } from './nest/rate-limit-exception.js'
 export { RateLimitFilter } from './nest/rate-limit-filter.js'
 export { RateLimitGuard } from './nest/rate-limit-guard.js'
+export type { RateLimitPlace } from './nest/rate-limit-place.js'
 export { RateLimit, type RateLimitDecorator, SkipRateLimit } from './nest/rate-limited.js'
-
-/** Where the guard stands. */
-export interface RateLimitPlace {
-  /** Before every handler of the app, default true. Else only where `@UseGuards(RateLimitGuard)` says, such as behind a guard that finds the user. */
-  readonly global?: boolean
-}
 
 /** A limit that is made of what the app provides. */
 export interface AsyncRateLimit<Request> extends RateLimitPlace, Pick<ModuleMetadata, 'imports'> {
@@ -33,27 +31,31 @@ const FILTER_OF_ALL = 'APP_FILTER'
 // biome-ignore lint/complexity/noStaticOnlyClass: a module of Nest is a class
 export class RateLimitModule {
   /**
+   * Each app that is made of it has budgets of its own, unless it is given a limiter.
+   *
    * @param argument of all handlers; options without a policy, or nothing, limit those alone that have `@RateLimit(...)`.
    * @throws {PolicyError} on an option that is wrong.
    * @example
    * \@Module({ imports: [RateLimitModule.forRoot(tokenBucket({ limit: 100, window: '1m' }))] })
    */
   static forRoot<Request = NestRequest>(argument: LimitArgument<Request> = {}, place: RateLimitPlace = {}): DynamicModule {
-    return moduleOf({ provide: RateLimits, useValue: new RateLimits<Request>(argument) }, place)
+    checkGatekeeperOptions(optionsOf(argument))
+    return moduleOf({ provide: RateLimits, useFactory: () => new RateLimits<Request>(argument, { perRoute: true }) }, isGlobal(place))
   }
 
   /** The same once other providers are there. */
-  static forRootAsync<Request = NestRequest>({ imports = [], inject = [], useFactory, global }: AsyncRateLimit<Request>): DynamicModule {
+  static forRootAsync<Request = NestRequest>({ imports = [], inject = [], useFactory, ...place }: AsyncRateLimit<Request>): DynamicModule {
+    if (typeof useFactory !== 'function') throw new PolicyError('OPTION_INVALID', 'useFactory', useFactory, 'must be a function')
     const limits: Provider = {
       provide: RateLimits,
       inject,
-      useFactory: async (...injected: never[]) => new RateLimits<Request>(await useFactory(...injected)),
+      useFactory: async (...injected: never[]) => new RateLimits<Request>(await useFactory(...injected), { perRoute: true }),
     }
-    return { ...moduleOf(limits, { ...(global !== undefined && { global }) }), imports }
+    return { ...moduleOf(limits, isGlobal(place)), imports }
   }
 }
 
-function moduleOf(limits: Provider, { global = true }: RateLimitPlace): DynamicModule {
+function moduleOf(limits: Provider, global: boolean): DynamicModule {
   const filter: Provider = { provide: FILTER_OF_ALL, useClass: RateLimitFilter }
   const ofAll: Provider[] = global ? [{ provide: GUARD_OF_ALL, useExisting: RateLimitGuard }] : []
   return {

@@ -3,7 +3,10 @@ import type { Decision } from '../decision.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 
-/** What the edge asks of a limiter: those in the process and those of a fleet have it all. */
+/**
+ * What the edge asks of a limiter: those in the process and those of a fleet have it all. What throws, or rejects with, a `StoreError` is without its
+ * store, as is what answers with no decision; any other error is one of the application.
+ */
 export interface EdgeLimiter {
   readonly policy: Policy
   /** The policy in force for a key, where keys may have one of their own. */

@@ -1,3 +1,5 @@
+import { ignore } from '../awaitable.js'
+import { PolicyError } from '../errors.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Answer } from './outcome.js'
 import { putHeaders } from './put-headers.js'
@@ -32,9 +34,9 @@ export class FetchFacts implements RequestFacts {
 /** What runtimes give to a handler beside its request, as far as it leads to an address. */
 interface Environment {
   /** Node, by @hono/node-server. */
-  readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } }
+  readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } } | null
   /** Deno. */
-  readonly remoteAddr?: { readonly hostname?: string }
+  readonly remoteAddr?: { readonly hostname?: string } | null
   /** Bun. */
   requestIP?(request: Request): { readonly address: string } | null
   /** Either of these. */
@@ -45,11 +47,30 @@ interface Environment {
 export function remoteAddressOf(environment: unknown, request: Request): string | undefined {
   if (typeof environment !== 'object' || environment === null) return undefined
   const { server } = environment as Environment
-  const { incoming, remoteAddr } = (server ?? environment) as Environment
-  if (incoming !== undefined) return incoming.socket?.remoteAddress
-  if (remoteAddr !== undefined) return remoteAddr.hostname
-  const bun = (server ?? environment) as Environment
-  return typeof bun.requestIP === 'function' ? bun.requestIP(request)?.address : undefined
+  const from = (server ?? environment) as Environment
+  const { incoming, remoteAddr } = from
+  const ofBun = (): unknown => (typeof from.requestIP === 'function' ? from.requestIP(request)?.address : undefined)
+  const address: unknown = incoming?.socket?.remoteAddress ?? remoteAddr?.hostname ?? ofBun()
+  return typeof address === 'string' ? address : undefined
+}
+
+/**
+ * The option that names the address of the socket.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, as does what it makes of the option where that tells something else
+ */
+export function addressTeller<Given extends readonly unknown[]>(
+  option: ((...given: Given) => string | undefined) | undefined,
+): typeof option {
+  if (option === undefined) return undefined
+  if (typeof option !== 'function') throw new PolicyError('OPTION_INVALID', 'remoteAddress', option, 'must be a function of the request')
+  return (...given) => {
+    const address: unknown = option(...given)
+    if (typeof address === 'string') return address
+    if (address === undefined || address === null) return undefined
+    ignore(address)
+    throw new PolicyError('OPTION_INVALID', 'remoteAddress', address, 'must give the address as text, at once, or undefined')
+  }
 }
 
 /** Deno's signal is also aborted when all went well, and it warns whoever looks; its server cancels the body of a client that is gone. */

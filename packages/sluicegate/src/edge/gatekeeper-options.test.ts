@@ -77,7 +77,11 @@ test('what onDenied or body returns is looked at before any of it is written', a
     [{ onDenied: () => ({ status: 99 }) }, /^onDenied: must be the status/],
     [{ onDenied: () => ({ status: 204 }) }, /^onDenied: must be the status of a response with a body/],
     [{ onDenied: () => ({ status: Number.NaN }) }, /^onDenied/],
-    [{ onDenied: () => new Response('{}', { headers: { 'set-cookie': 'a=1' } }) as never }, /^onDenied: must give headers as an array/],
+    [
+      { onDenied: () => new Response('{}', { headers: { 'set-cookie': 'a=1' } }) as never },
+      /^onDenied: must give \{ status, headers, body \}/,
+    ],
+    [{ onDenied: () => ({ headers: { 'X-Asked': 'a' } }) as never }, /^onDenied: must give headers as an array/],
     [{ onDenied: async () => ({ headers: [['X-Asked', 'a\r\nb']] }) }, /^onDenied: must give headers/],
     [{ onDenied: () => ({ headers: [['X-Price', '\u20ac']] }) }, /^onDenied/],
     [{ onDenied: () => ({ headers: [['X Asked', 'a']] }) }, /^onDenied/],
@@ -96,9 +100,16 @@ test('what onDenied or body returns is looked at before any of it is written', a
 
 test('what onDenied returns beside an answer says nothing', () => {
   const list: string[] = []
-  const returned = [() => list.push('denied') as never, () => null as never, () => 'yes' as never, () => ({ logged: true }) as never]
+  const returned = [() => list.push('denied') as never, () => null as never, () => 'yes' as never, () => new Map() as never]
   for (const onDenied of returned) assert.equal(statusOf(asking({ limiter: limited(), cost: 3, onDenied })()), 422)
   assert.deepEqual(list, ['denied'])
+})
+
+test('what onDenied returns is misspelt where it is a plain object of other names', () => {
+  for (const onDenied of [() => ({ headesr: [] }), () => ({ status: 420, bdy: 'calm' }), () => JSON.parse('{"logged":true}')]) {
+    const ask = asking({ limiter: limited(), cost: 3, onDenied: onDenied as never })
+    assert.throws(ask, { name: 'PolicyError', code: 'OPTION_UNKNOWN' })
+  }
 })
 
 test('the version of the headers, or all their options, can be chosen', () => {

@@ -10,7 +10,7 @@ import type { Key } from '../limiter.js'
 export type GivenKey = string | number | bigint | readonly (string | number | bigint)[] | null | undefined
 
 /** Who one limit counts: a key reader such as `address()`, or a function of the framework's own request. */
-export type SingleKeySource<Request> = KeyReader<Request> | ((request: Request) => Awaitable<GivenKey>)
+export type SingleKeySource<Request> = KeyReader<NoInfer<Request>> | ((request: Request) => Awaitable<GivenKey>)
 
 /** The same; of `allOf` also an array, one for each of its policies. */
 export type KeySource<Request> = SingleKeySource<Request> | readonly SingleKeySource<Request>[]

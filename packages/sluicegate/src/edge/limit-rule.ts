@@ -12,7 +12,8 @@ import type { ProblemKind } from './denial.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 import type { KeyFinder } from './key-source.js'
 import type { Tally } from './misuse-watch.js'
-import type { OutageChoice } from './outage-choice.js'
+import { checkedChoice, type OutageChoice } from './outage-choice.js'
+import { isDecision } from './told-decision.js'
 
 /** How long to stay away when the limiter could not say it. */
 const UNTOLD_RETRY_MS = 1_000
@@ -84,7 +85,9 @@ export class LimitRule<Request> implements AskedRule {
         ignore(decision)
         return undefined
       }
-      return decision.source === 'outage' ? undefined : new Asked(this, key, cost, this.policyOf(key), decision)
+      // As is no decision at all.
+      if (!isDecision(decision) || decision.source === 'outage') return undefined
+      return new Asked(this, key, cost, this.policyOf(key), decision)
     } catch (error) {
       // An outage, which is told of when it is taken from.
       if (error instanceof StoreError) return undefined
@@ -156,14 +159,20 @@ export class LimitRule<Request> implements AskedRule {
 
   private asked(key: Key, cost: number, request: Request, takenAtMs: number, answer: Awaitable<Decision> | StoreError): Awaitable<Asked> {
     if (answer instanceof StoreError) return this.without(answer, key, cost, request)
-    return isPromise(answer) ? this.askedLater(key, cost, request, takenAtMs, answer) : this.answered(key, cost, request, takenAtMs, answer)
+    if (isPromise(answer)) return this.askedLater(key, cost, request, takenAtMs, answer)
+    return isAllowed(answer) ? this.answered(key, cost, request, takenAtMs, answer) : this.heard(key, cost, request, takenAtMs, answer)
   }
 
   private askedLater(key: Key, cost: number, request: Request, takenAtMs: number, answer: Promise<Decision>): Promise<Asked> {
     return answer.then(
-      (decision) => this.answered(key, cost, request, takenAtMs, decision),
+      (decision) => this.heard(key, cost, request, takenAtMs, decision),
       (error) => this.without(error, key, cost, request),
     )
+  }
+
+  private heard(key: Key, cost: number, request: Request, takenAtMs: number, decision: Decision): Asked {
+    if (isDecision(decision)) return this.answered(key, cost, request, takenAtMs, decision)
+    return this.without(new StoreError('OUTAGE', 'the limiter answered, and not with a decision', { cause: decision }), key, cost, request)
   }
 
   private answered(key: Key, cost: number, request: Request, takenAtMs: number, decision: Decision): Asked {
@@ -199,7 +208,8 @@ export class LimitRule<Request> implements AskedRule {
   }
 
   private chosen(decision: Decision, error: StoreError | undefined, request: Request): Decision {
-    const choice = this.parts.inOutage?.({ decision, error }, request)
+    const { inOutage } = this.parts
+    const choice = inOutage === undefined ? undefined : checkedChoice(inOutage({ decision, error }, request))
     // What can never pass does not pass in an outage either.
     if (choice === undefined || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision
     return overruled(decision, choice === 'open')
@@ -208,8 +218,8 @@ export class LimitRule<Request> implements AskedRule {
 
 /** Promises and errors are neither allowed nor denied. */
 function isAllowed(answer: Awaitable<Decision> | StoreError): answer is Decision {
-  const { allowed, wouldDeny } = answer as Decision
-  return allowed === true && wouldDeny === undefined
+  const decision = answer as Decision | undefined
+  return decision?.allowed === true && decision.wouldDeny === undefined
 }
 
 function undecided({ name, limit, policies }: Policy): Decision {

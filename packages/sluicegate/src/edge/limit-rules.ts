@@ -2,18 +2,18 @@ import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import { checkUnit } from '../headers/header-options.js'
 import { ShadowLimiter } from '../layers/shadow-limiter.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
+import type { Policy } from '../policy/policy.js'
 import { checkOptions } from '../policy/policy-options.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 import type { Counts, GatekeeperOptions, LimitOptions } from './gatekeeper-options.js'
 import { keyFinder, readersIn, socketAddress } from './key-source.js'
 import { LimitRule } from './limit-rule.js'
 import type { MisuseWatch } from './misuse-watch.js'
+import { checkOptionNames, EXAMPLE, LIMIT_OPTIONS } from './option-names.js'
 import { outageChoice } from './outage-choice.js'
 
 const MOST_LIMITS = 8
-const LIMIT_OPTIONS = ['policy', 'limiter', 'key', 'cost', 'shadow', 'unit', 'problem']
-const OWN_OPTIONS = ['limits', 'skip', 'counts', 'headers', 'body', 'status', 'onDenied', 'onOutage']
-const EXAMPLE = '{ policy: tokenBucket({ limit: 100, window: "1m" }) }'
 const PROBLEMS = ['quota-exceeded', 'temporary-reduced-capacity', 'abnormal-usage-detected']
 
 /** What a gatekeeper finds around it. */
@@ -21,15 +21,23 @@ export interface Surroundings {
   readonly watch: MisuseWatch
   /** A clock that never runs back, which tells how long requests take. Limits are decided on that of their limiter. */
   readonly nowMs: () => number
-  /** Made when a route is first asked for: late, but once. */
+  /** Made when a route is first asked for, or with an app: late, but once. */
   readonly perRoute?: boolean
 }
 
 /** The limits of a gatekeeper, read. @throws {PolicyError} */
 export function limitRules<Request>(options: GatekeeperOptions<Request>, around: Surroundings): readonly LimitRule<Request>[] {
-  checkOptions(options, [...LIMIT_OPTIONS, ...OWN_OPTIONS], EXAMPLE)
+  return checkedLimits(options).map((limit) => limitRule(limit, options, around))
+}
+
+/** What options say of each limit, looked at before anything is made of it. @throws {PolicyError} */
+export function checkedLimits<Request>(options: GatekeeperOptions<Request>): readonly LimitOptions<Request>[] {
+  checkOptionNames(options)
   const { limits } = options
-  if (limits === undefined) return [limitRule(options, options, around)]
+  if (limits === undefined) {
+    checkLimit(options, options.counts)
+    return [options]
+  }
   if (!Array.isArray(limits) || limits.length < 1 || limits.length > MOST_LIMITS) {
     throw new PolicyError('OPTION_INVALID', 'limits', limits, `must be an array of 1 to ${MOST_LIMITS} limits such as ${EXAMPLE}`)
   }
@@ -40,13 +48,16 @@ export function limitRules<Request>(options: GatekeeperOptions<Request>, around:
     throw new PolicyError('OPTION_INVALID', beside, options[beside as keyof LimitOptions<Request>], 'belongs into each of limits')
   }
   const { key, shadow } = options
-  const rules = limits.map((limit) => {
+  const all = limits.map((limit): LimitOptions<Request> => {
     checkOptions(limit, LIMIT_OPTIONS, EXAMPLE)
-    return limitRule({ ...(key !== undefined && { key }), ...(shadow !== undefined && { shadow }), ...limit }, options, around)
+    const whole = { ...(key !== undefined && { key }), ...(shadow !== undefined && { shadow }), ...limit }
+    checkLimit(whole, options.counts)
+    return whole
   })
-  const names = rules.flatMap(({ limiter: { policy } }) => (policy.policies ?? [policy]).map(({ name }) => name))
+  const policies = all.map(policyIn)
+  const names = policies.flatMap((policy) => (policy.policies ?? [policy]).map(({ name }) => name))
   const twice = names.find((name, i) => names.indexOf(name) !== i)
-  if (twice === undefined) return rules
+  if (twice === undefined) return all
   throw new PolicyError(
     'NAME_INVALID',
     'name',
@@ -55,17 +66,14 @@ export function limitRules<Request>(options: GatekeeperOptions<Request>, around:
   )
 }
 
-function limitRule<Request>(
-  limit: LimitOptions<Request>,
-  all: GatekeeperOptions<Request>,
-  { watch, nowMs, perRoute = false }: Surroundings,
-): LimitRule<Request> {
-  const { policy, limiter: given, key, cost = 1, shadow = false, unit, problem } = limit
-  if ((policy === undefined) === (given === undefined)) {
+function checkLimit<Request>(limit: LimitOptions<Request>, counts: Counts<Request> | undefined): void {
+  const { policy, limiter, key, cost = 1, shadow = false, unit, problem } = limit
+  if ((policy === undefined) === (limiter === undefined)) {
     throw new PolicyError('OPTION_INVALID', 'policy', policy, 'or limiter must be given, and not both')
   }
-  if (given !== undefined && typeof given?.take !== 'function') {
-    throw new PolicyError('OPTION_INVALID', 'limiter', given, 'must be a limiter such as createLimiter(policy)')
+  if (policy !== undefined) checkedPolicy(policy)
+  if (limiter !== undefined && (typeof limiter?.take !== 'function' || typeof limiter.policy?.algorithm !== 'string')) {
+    throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')
   }
   if (typeof cost !== 'function' && !(Number.isInteger(cost) && cost >= 0)) {
     throw new PolicyError('COST_INVALID', 'cost', cost, 'must be an integer >= 0 or a function of the request')
@@ -75,28 +83,39 @@ function limitRule<Request>(
     throw new PolicyError('OPTION_INVALID', 'problem', problem, `must be one of ${PROBLEMS.join(', ')}`)
   }
   checkUnit(unit)
-  const keyOf = keyFinder(key)
+  keyFinder(key)
+  checkCounts(policyIn(limit), counts)
+}
+
+function limitRule<Request>(
+  { policy, limiter: given, key, cost = 1, shadow = false, unit, problem }: LimitOptions<Request>,
+  all: GatekeeperOptions<Request>,
+  { watch, nowMs, perRoute = false }: Surroundings,
+): LimitRule<Request> {
   // Of a limiter that is in the shadow by itself the one within: what it hides, the kind of a denial, is told to `onDenied` as of any other.
   const isShadow = given instanceof ShadowLimiter
-  const limiter: EdgeLimiter = isShadow ? given.within : (given ?? createLimiter(policy as NonNullable<typeof policy>))
+  const limiter: EdgeLimiter = isShadow ? given.within : (given ?? createLimiter(policy as Policy))
   if (!perRoute) watch.making(limiter.policy)
   return new LimitRule({
     limiter,
-    keyOf,
+    keyOf: keyFinder(key),
     cost,
     shadow: shadow || isShadow,
     unit,
     problem,
-    nowMs: refunds(limiter, all.counts) ? nowMs : undefined,
+    nowMs: refunds(limiter.policy, all.counts) ? nowMs : undefined,
     inOutage: outageChoice(all.onOutage),
     tally: watch.tallyOf(limiter),
   })
 }
 
-/** Whether tokens may come back after the response. A place of `concurrency` always does. */
-function refunds<Request>({ policy }: EdgeLimiter, counts: Counts<Request> | undefined): boolean {
-  if (counts === undefined || counts === 'all' || policy.algorithm === 'concurrency') return false
-  if (policy.algorithm !== 'all-of') return true
+function policyIn<Request>({ policy, limiter }: LimitOptions<Request>): Policy {
+  return limiter?.policy ?? (policy as Policy)
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+function checkCounts<Request>(policy: Policy, counts: Counts<Request> | undefined): void {
+  if (policy.algorithm !== 'all-of' || !refunds(policy, counts)) return
   // What comes back late would come back to a later window of the shorter policy.
   throw new PolicyError(
     'OPTION_INVALID',
@@ -104,6 +123,11 @@ function refunds<Request>({ policy }: EdgeLimiter, counts: Counts<Request> | und
     counts,
     'cannot be told of allOf, whose policies wear off apart: give each as one of limits',
   )
+}
+
+/** Whether tokens may come back after the response. A place of `concurrency` always does. */
+function refunds<Request>({ algorithm }: Policy, counts: Counts<Request> | undefined): boolean {
+  return counts !== undefined && counts !== 'all' && algorithm !== 'concurrency'
 }
 
 /** Every key reader that the limits ask. */

@@ -54,7 +54,9 @@ export abstract class NodeFacts<Raw extends NodeRequest = NodeRequest> implement
 
   header(name: string): string | undefined {
     const value = this.raw.headers[name]
-    return value === undefined || typeof value === 'string' ? value : value.join(', ')
+    if (typeof value === 'string') return value
+    // Node's headers are an object like any other: it has a `constructor` that nobody sent.
+    return Array.isArray(value) ? value.join(', ') : undefined
   }
 }
 

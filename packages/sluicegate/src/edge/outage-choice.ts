@@ -1,3 +1,4 @@
+import { ignore, isPromise } from '../awaitable.js'
 import type { Decision } from '../decision.js'
 import { PolicyError, type StoreError } from '../errors.js'
 
@@ -30,4 +31,16 @@ export function outageChoice<Request>(option: OutageOption<Request> | undefined)
     option,
     "must be 'open', 'closed' or a function that returns one of them or undefined",
   )
+}
+
+/**
+ * What a choice came to, undefined where it was none: a short arrow function returns whatever it did last, such as the length of a list.
+ *
+ * @throws {PolicyError} `OPTION_INVALID` where it was meant as one: other words, and what comes later
+ */
+export function checkedChoice(returned: unknown): 'open' | 'closed' | undefined {
+  if (returned === 'open' || returned === 'closed') return returned
+  if (typeof returned !== 'string' && !isPromise(returned)) return undefined
+  ignore(returned)
+  throw new PolicyError('OPTION_INVALID', 'onOutage', returned, "must return 'open', 'closed' or undefined, at once")
 }

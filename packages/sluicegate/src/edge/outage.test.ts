@@ -14,6 +14,7 @@ import {
 } from '../index.js'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
+import { unheard } from '../testing/unheard.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 import { Gatekeeper } from './gatekeeper.js'
 import type { GatekeeperOptions } from './gatekeeper-options.js'
@@ -96,6 +97,50 @@ test('onOutage is told of each decision without the store, and of what was throw
       [false, 'CLOSED'],
     ],
   )
+})
+
+test('what onOutage returns is a choice, none, or refused', async () => {
+  const limiter = withoutStore(POLICY, true)
+  const told: unknown[] = []
+  const none = [() => undefined, () => null, () => told.push('outage'), () => true, () => ({ logged: true })]
+  for (const onOutage of none) assert.equal(statusOf(await outcomeOf({ limiter, onOutage: onOutage as never })), 200)
+  const rejects = async (): Promise<never> => {
+    throw new Error('nobody hears of it')
+  }
+  const reasons = await unheard(async () => {
+    for (const onOutage of [() => 'local', async () => 'open', rejects]) {
+      await assert.rejects(outcomeOf({ limiter, onOutage: onOutage as never }), { code: 'OPTION_INVALID', option: 'onOutage' })
+    }
+  })
+  assert.deepEqual(reasons, [])
+})
+
+test('an answer that is no decision is an outage, whoever gives it', async () => {
+  const denied = { ...(withoutStore(POLICY, false).take('') as Decision), source: 'store' } as const
+  const answers: unknown[] = [undefined, null, 'no', {}, { error: 'too many' }, { allowed: false }, { ...denied, allowed: 'no' }]
+  for (const wrong of [Number.NaN, undefined, null, -1, '5']) {
+    answers.push(
+      { ...denied, remaining: wrong },
+      { ...denied, retryAfterMs: wrong },
+      { ...denied, resetAfterMs: wrong },
+      { ...denied, limit: wrong },
+    )
+  }
+  answers.push({ ...denied, parts: {} }, { ...denied, parts: [{ allowed: false }] }, { ...denied, policy: undefined })
+  const told: OutageDecision[] = []
+  for (const answer of answers) {
+    for (const take of [() => answer, async () => answer]) {
+      const limiter = { ...withoutStore(POLICY, true), take, peek: take } as EdgeLimiter
+      const outcome = (await outcomeOf({ limiter, onOutage: (outage) => void told.push(outage) })) as Answer
+      assert.deepEqual([outcome.status, headerOf(outcome, 'RateLimit'), headerOf(outcome, 'Retry-After')], [503, undefined, '1'])
+      assert.equal(statusOf(await outcomeOf({ limiter, onOutage: 'open' })), 200)
+      assert.equal(statusOf(await outcomeOf({ limits: [{ limiter }, { limiter: limited(gcra({ limit: 1, window: 1 })) }] })), 503)
+    }
+  }
+  assert.ok(told.every(({ error }) => error?.code === 'OUTAGE' && /not with a decision/.test(error.message)))
+  assert.equal(told.length, 2 * answers.length)
+  const whole = { ...withoutStore(POLICY, true), take: async () => denied }
+  assert.equal(statusOf(await outcomeOf({ limiter: whole })), 429)
 })
 
 test('an error that is no outage is not taken for one', async () => {

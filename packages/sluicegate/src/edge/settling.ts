@@ -1,3 +1,5 @@
+import { warnProcess } from './process-warning.js'
+
 /** What an outcome has to be told when the response has ended: its status, or undefined when the client had gone before. */
 export type Settle = (status: number | undefined) => void
 
@@ -6,8 +8,7 @@ export function settleQuietly(settle: Settle, status: number | undefined): void 
   try {
     settle(status)
   } catch (error) {
-    const { process } = globalThis
-    if (error instanceof Error && typeof process?.emitWarning === 'function') process.emitWarning(error)
+    if (error instanceof Error) warnProcess(error)
     else console.warn(error)
   }
 }

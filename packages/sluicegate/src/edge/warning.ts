@@ -1,3 +1,5 @@
+import { warnProcess } from './process-warning.js'
+
 /** Faults in how limits are put to use: each is told once in a process. Explained in `docs/warnings.md`. */
 export type EdgeWarning =
   | 'SLUICEGATE_COUNTED_TWICE'
@@ -20,7 +22,5 @@ export function warnOnce(emit: Warn = emitWarning): Warn {
 }
 
 function emitWarning(code: EdgeWarning, message: string): void {
-  const { process } = globalThis
-  if (typeof process?.emitWarning === 'function') process.emitWarning(message, { type: 'SluicegateWarning', code })
-  else console.warn(`${code}: ${message}`)
+  warnProcess(message, { type: 'SluicegateWarning', code })
 }

@@ -12,7 +12,8 @@ import { RateLimits } from './rate-limits.js'
 const CLIENT_GONE = 499
 
 /**
- * Asks limits before handlers run; a denial is a {@link RateLimitException}. Requests of HTTP alone: others pass.
+ * Asks limits before handlers run; a denial is a {@link RateLimitException}. Requests of HTTP alone: others pass. Where guards of one module
+ * stand behind each other, the first asks.
  *
  * @example
  * app.useGlobalGuards(new RateLimitGuard(tokenBucket({ limit: 100, window: '1m' })))
@@ -33,6 +34,7 @@ export class RateLimitGuard<Request = NestRequest> implements CanActivate {
     const keeper = this.limits.keeperOf(context.getHandler(), context.getClass())
     if (keeper === undefined) return true
     const http = context.switchToHttp()
+    if (!this.limits.isFirst(http.getRequest())) return true
     const exchange = new NestExchange(http.getRequest(), http.getResponse())
     refuseGone(exchange)
     const outcome = keeper.decide(exchange.facts(), http.getRequest())

@@ -9,9 +9,9 @@ const perDay = (limit: number): Policy => fixedWindow({ limit, window: 'day' })
 /** Whether a guard without a limit of its own lets a request to a handler pass. */
 function asking(controller: Type): (handler: () => unknown) => boolean {
   const guard = new RateLimitGuard()
-  const request = { method: 'GET', originalUrl: '/', headers: {}, socket: { remoteAddress: '192.0.2.1' } }
   const response = { headersSent: false, setHeader: () => undefined }
   return (handler) => {
+    const request = { method: 'GET', originalUrl: '/', headers: {}, socket: { remoteAddress: '192.0.2.1' } }
     const context = {
       getType: () => 'http',
       getHandler: () => handler,
@@ -72,6 +72,30 @@ test('what was said of a handler holds for the function that another decorator h
   const passes = asking(Wrapped)
   const { own, free } = Wrapped.prototype
   assert.deepEqual([own, own, free, free, free].map(passes), [true, false, true, true, true])
+})
+
+test('a decorator whose limit is wrong, or none, is refused where it is written', () => {
+  const key = (): string => 'all'
+  for (const [argument, code, option] of [
+    [undefined, 'OPTION_INVALID', 'options'],
+    [5, 'OPTION_INVALID', 'options'],
+    [{}, 'OPTION_INVALID', 'policy'],
+    [{ key }, 'OPTION_INVALID', 'policy'],
+    [{ cost: 2 }, 'OPTION_INVALID', 'policy'],
+    [{ polcy: perDay(1) }, 'OPTION_UNKNOWN', 'polcy'],
+    [{ policy: perDay(1), kye: key }, 'OPTION_UNKNOWN', 'kye'],
+    [{ policy: { limit: 5 } }, 'POLICY_INVALID', 'policy'],
+    [{ limiter: {} }, 'OPTION_INVALID', 'limiter'],
+    [{ limits: [{ policy: perDay(1) }, { policy: perDay(1) }] }, 'NAME_INVALID', 'name'],
+    [{ policy: perDay(1), key: 'ip' }, 'OPTION_INVALID', 'key'],
+    [{ policy: perDay(1), counts: 'fail' }, 'OPTION_INVALID', 'counts'],
+    [{ policy: perDay(1), status: 204 }, 'OPTION_INVALID', 'status'],
+    [{ policy: perDay(1), body: 'html' }, 'OPTION_INVALID', 'body'],
+    [{ policy: perDay(1), headers: 'draft-3' }, 'OPTION_INVALID', 'version'],
+    [{ policy: perDay(1), onOutage: 'local' }, 'OPTION_INVALID', 'onOutage'],
+  ] as const) {
+    assert.throws(() => RateLimit(argument as never), { name: 'PolicyError', code, option })
+  }
 })
 
 test('a decorator on what is neither a class nor a method is refused', () => {

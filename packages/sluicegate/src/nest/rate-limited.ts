@@ -1,4 +1,5 @@
-import type { LimitArgument } from '../edge/limit-argument.js'
+import { checkGatekeeperOptions } from '../edge/checked-options.js'
+import { type LimitArgument, ownOptions } from '../edge/limit-argument.js'
 import { PolicyError } from '../errors.js'
 import type { NestRequest } from './nest-request.js'
 
@@ -23,14 +24,17 @@ const metadata: Partial<Metadata> = Reflect
 export type RateLimitDecorator = (target: object, about?: unknown, descriptor?: PropertyDescriptor) => void
 
 /**
- * The limit of a controller, for all of its handlers together, or of one handler: instead of the module's own. What it does not say is as in the module.
+ * The limit of a controller, for all of its handlers together, or of one handler: instead of the module's own. It has a policy, a limiter or limits
+ * of its own; how it counts and answers, where it does not say, is as in the module.
  *
- * It takes effect where {@link RateLimitGuard} stands guard.
+ * It takes effect where {@link RateLimitGuard} stands guard, and nowhere else.
  *
+ * @throws {PolicyError} on an option that is wrong, when the class is defined.
  * @example
  * \@RateLimit({ policy: tokenBucket({ limit: 5, window: '1h' }), counts: 'failures' })
  */
 export function RateLimit<Request = NestRequest>(argument: LimitArgument<Request>): RateLimitDecorator {
+  checkGatekeeperOptions(ownOptions(argument))
   return saying('RateLimit', argument as Said)
 }
 

@@ -1,5 +1,6 @@
 import { Gatekeeper } from '../edge/gatekeeper.js'
 import { type LimitArgument, namesLimit, optionsOf } from '../edge/limit-argument.js'
+import type { Surroundings } from '../edge/limit-rules.js'
 import { RouteKeepers } from '../edge/route-keepers.js'
 import type { NestRequest } from './nest-request.js'
 import { limitSaidOf } from './rate-limited.js'
@@ -8,12 +9,21 @@ import { limitSaidOf } from './rate-limited.js'
 export class RateLimits<Request = NestRequest> {
   private readonly ofAll: Gatekeeper<Request> | undefined
   private readonly ofRoutes: RouteKeepers<Request>
+  /** Where a request says that its limit was asked. */
+  private readonly asked = Symbol('sluicegate: rate limit')
 
   /** @throws {PolicyError} on an option that is wrong. */
-  constructor(argument: LimitArgument<Request>) {
+  constructor(argument: LimitArgument<Request>, { perRoute = false }: Pick<Surroundings, 'perRoute'> = {}) {
     const all = optionsOf(argument)
-    this.ofAll = namesLimit(all) ? new Gatekeeper<Request>(all) : undefined
+    this.ofAll = namesLimit(all) ? new Gatekeeper<Request>(all, { perRoute }) : undefined
     this.ofRoutes = new RouteKeepers<Request>(all)
+  }
+
+  /** Whether a request comes to a guard for the first time: the guard of all may stand before a controller as well. */
+  isFirst(request: { [mark: symbol]: unknown }): boolean {
+    if (request[this.asked] === true) return false
+    request[this.asked] = true
+    return true
   }
 
   /** Who decides about requests to a handler, if anybody. */

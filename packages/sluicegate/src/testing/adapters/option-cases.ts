@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Denial } from '../../edge/denial.js'
 import { createLimiter, fixedWindow, type Policy, tokenBucket } from '../../index.js'
-import { compose, header, method } from '../../keys/index.js'
+import { address, apiKey, compose, header, method } from '../../keys/index.js'
 import { promisedLimiter } from '../promised-limiter.js'
 import { unheard } from '../unheard.js'
 import type { StartApp } from './adapter-suite.js'
@@ -41,6 +41,16 @@ export function optionCases<Request>({ name, header: headerOf }: Harness<Request
       assert.equal(site.errors.length, 1)
       assert.equal(site.handled, 0)
     }
+  })
+
+  test(`${name}: a header whose name every object has is there when a client sends it, and only then`, async (t) => {
+    const key = compose(header('constructor', { otherwise: address() }), apiKey({ header: '__proto__', otherwise: method() }))
+    const { port, site } = await start(t, { all: { policy: perDay(1), key } })
+    const statuses = []
+    for (const headers of [{}, {}, { constructor: 'ada' }, { constructor: 'ada' }] as Record<string, string>[]) {
+      statuses.push((await ask(port, '/ok', { headers })).status)
+    }
+    assert.deepEqual([statuses, site.errors], [[200, 429, 200, 429], []])
   })
 
   test(`${name}: requests cost what they are said to cost, and what can never pass is told so`, async (t) => {
