@@ -30,11 +30,12 @@ function appOf(site: Site, { all, strict, before }: Limits<Context>): Hono {
   return app
 }
 
-function harness(name: string, environment: (bindings: HttpBindings) => object): Harness<Context> {
+function harness(name: string, seesNode: boolean, environment: (bindings: HttpBindings) => object): Harness<Context> {
   return {
     name,
     limitsUnknown: true,
     limitsOptions: true,
+    seesNode,
     header: (context, header) => context.req.header(header),
     start(site, limits) {
       const app = appOf(site, limits)
@@ -43,8 +44,8 @@ function harness(name: string, environment: (bindings: HttpBindings) => object):
   }
 }
 
-adapterSuite(harness('hono', (bindings) => bindings))
-adapterSuite(harness('hono without the server of Node', asOnDeno))
+adapterSuite(harness('hono', true, (bindings) => bindings))
+adapterSuite(harness('hono without the server of Node', false, asOnDeno))
 
 const BUN = { requestIP: () => ({ address: '192.0.2.7' }) }
 

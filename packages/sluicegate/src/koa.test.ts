@@ -25,6 +25,7 @@ function harness(name: string, catches: boolean): Harness<Context> {
     name,
     limitsUnknown: true,
     limitsOptions: true,
+    seesNode: true,
     header: (context, header) => context.get(header) || undefined,
     start(site, { all, strict, before }) {
       const app = new Koa()

@@ -4,8 +4,8 @@ import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
 import type { HeaderPair } from '../headers/header-pair.js'
 import { HeaderWriter } from '../headers/header-writer.js'
-import type { RequestFacts } from '../keys/request-facts.js'
 import type { After } from '../kept-permit.js'
+import type { RequestFacts } from '../keys/request-facts.js'
 import type { Key } from '../limiter.js'
 import { checkedChange } from './answer-change.js'
 import { Asked } from './asked.js'
@@ -19,8 +19,8 @@ import type { LimitRule, Weighed } from './limit-rule.js'
 import { limitRules, readersOf, type Surroundings } from './limit-rules.js'
 import { MisuseWatch } from './misuse-watch.js'
 import { type Answer, type Outcome, PASS } from './outcome.js'
-import { type Question, SeveralTakes } from './several-takes.js'
 import { settleOf } from './settling.js'
+import { type Question, SeveralTakes } from './several-takes.js'
 
 const ownWatch = new MisuseWatch()
 const { performance } = globalThis
@@ -50,7 +50,12 @@ export class Gatekeeper<Request> {
   /** @throws {PolicyError} on an unknown option, or one that is wrong. */
   constructor(
     options: GatekeeperOptions<Request>,
-    { watch = ownWatch, nowMs = sinceStartMs, perRoute = false, after = backgroundTimer }: Partial<Surroundings> & { readonly after?: After } = {},
+    {
+      watch = ownWatch,
+      nowMs = sinceStartMs,
+      perRoute = false,
+      after = backgroundTimer,
+    }: Partial<Surroundings> & { readonly after?: After } = {},
   ) {
     this.rules = limitRules(options, { watch, nowMs, perRoute })
     this.only = this.rules.length === 1 ? this.rules[0] : undefined
