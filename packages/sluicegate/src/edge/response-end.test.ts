@@ -2,9 +2,13 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
+import { concurrency, createLimiter, manualClock } from '../index.js'
 import { ask, pipeline } from '../testing/adapters/http-client.js'
 import { listening } from '../testing/adapters/listening.js'
+import { type PlainRequest, plainFacts } from '../testing/plain-request.js'
+import { Gatekeeper } from './gatekeeper.js'
 import { settleAtEnd } from './node-exchange.js'
+import type { Pass } from './outcome.js'
 
 /** Serves by Node alone. */
 async function serving(t: TestContext, handle: (request: IncomingMessage, response: ServerResponse) => void): Promise<number> {
@@ -65,4 +69,23 @@ test('a response that had ended before anybody asked counts', async (t) => {
   await ask(port, '/')
   await until('both are told', () => told.length === 2)
   assert.deepEqual(told, [undefined, undefined])
+})
+
+test('a place is kept while a response is open, and comes back with its end', async (t) => {
+  const clock = manualClock()
+  const slots = createLimiter(concurrency({ limit: 1, ttl: '1m' }), { clock })
+  const keeper = new Gatekeeper<PlainRequest>({ limiter: slots, key: () => 'ada' }, { after: clock.after })
+  let open: ServerResponse | undefined
+  const port = await serving(t, (request, response) => {
+    const { settle } = keeper.decide(plainFacts({}), {}) as Pass
+    if (settle !== undefined) settleAtEnd(request, response, settle)
+    open = response
+  })
+  const answer = ask(port, '/')
+  await until('it has begun', () => open !== undefined)
+  for (let i = 0; i < 20; i++) clock.advance(20_000)
+  assert.equal(slots.peek('ada').remaining, 0)
+  open?.end()
+  await answer
+  await until('it has ended', () => slots.peek('ada').remaining === 1)
 })
