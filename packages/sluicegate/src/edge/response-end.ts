@@ -1,8 +1,13 @@
 import type { NodeRequest, NodeResponse, NodeSocket } from './node-exchange.js'
 import { type Settle, settleQuietly } from './settling.js'
 
-/** Who is to be told of the end of each response that is under way. */
-const settlesOf = new WeakMap<NodeResponse, Settle[]>()
+/** Where a response says who is to be told of its end: for requests by the thousand a WeakMap costs more than all else here. */
+const SETTLES = Symbol('sluicegate')
+
+interface WatchedResponse extends NodeResponse {
+  [SETTLES]?: Settle[] | undefined
+}
+
 /** What is to be done when a connection is closed on which responses wait behind others. */
 const queueOf = new WeakMap<NodeSocket, Set<() => void>>()
 
@@ -10,21 +15,21 @@ const queueOf = new WeakMap<NodeSocket, Set<() => void>>()
  * Settles once the response has ended. The listeners are shared by all that wait for one response, or for one connection: how many these are is
  * for clients to choose, and Node warns of more than ten.
  */
-export function whenEnded(request: NodeRequest, response: NodeResponse, settle: Settle): void {
-  const known = settlesOf.get(response)
+export function whenEnded(request: NodeRequest, response: WatchedResponse, settle: Settle): void {
+  const known = response[SETTLES]
   if (known === undefined) watch(request, response, [settle])
   else known.push(settle)
 }
 
-function watch(request: NodeRequest, response: NodeResponse, settles: Settle[]): void {
+function watch(request: NodeRequest, response: WatchedResponse, settles: Settle[]): void {
   const hangUp = (): void => end(undefined)
   const queue = queueBefore(request, response)
   const end = (status: number | undefined): void => {
-    settlesOf.delete(response)
+    response[SETTLES] = undefined
     queue?.delete(hangUp)
     for (const settle of settles.splice(0)) settleQuietly(settle, status)
   }
-  settlesOf.set(response, settles)
+  response[SETTLES] = settles
   queue?.add(hangUp)
   // Over HTTP/2 it is told of streams that were reset as well, with whatever status they had by then.
   response.on('finish', () => end(response.writableEnded === false ? undefined : response.statusCode))
