@@ -16,7 +16,11 @@ const LONGEST_TEST_MS = 600_000
 const TEST_FILES_AT_ONCE = Math.max(2, availableParallelism() - 1)
 
 /** Compiled files of what is no test, and yet starts servers. */
-const ON_SERVERS = { 'bench:redis': ['bench/dist/redis/main.js'], chaos: ['chaos/dist/main.js'] }
+const ON_SERVERS = {
+  'bench:redis': ['bench/dist/redis/main.js'],
+  chaos: ['chaos/dist/main.js'],
+  'prove runtimes': ['packages/sluicegate/dist/redis/'],
+}
 
 const TASKS = {
   build() {},
@@ -50,7 +54,7 @@ try {
   const [task = 'build', ...args] = process.argv.slice(2)
   if (!Object.hasOwn(TASKS, task)) throw new Refusal(`no task "${task}"; there are ${Object.keys(TASKS).join(', ')}`)
   // Before minutes of set-up: whoever has to install something by hand wants to know at once.
-  requireCommands(commandsFor(task === 'test' ? chooseTests(args).files : (ON_SERVERS[task] ?? [])))
+  requireCommands(commandsFor(task === 'test' ? chooseTests(args).files : (ON_SERVERS[[task, ...args.slice(0, 1)].join(' ')] ?? ON_SERVERS[task] ?? [])))
   installWhenStale()
   buildWhenStale({ toolsOnly: task === 'check' })
   await TASKS[task](args)

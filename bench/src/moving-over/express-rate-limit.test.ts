@@ -73,7 +73,7 @@ test('a limiter that decides denies through express-rate-limit what it denies, a
 
 test('a key that may more than the limit passes through express-rate-limit as often as the limiter says', async (t) => {
   const large = fixedWindow({ limit: 8, window: '1m' })
-  const policyFor = (key: string): Policy | undefined => (key === 'rl:vip' ? large : undefined)
+  const policyFor = (key: string): Policy | undefined => (key === 'vip' ? large : undefined)
   const limiter = createLimiter(fixedWindow({ limit: 5, window: '1m' }), { clock, policyFor })
   const keyGenerator = ({ query }: SiteRequest): string | undefined => query.user
   const limited = await site(

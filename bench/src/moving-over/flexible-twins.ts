@@ -56,10 +56,6 @@ export class FlexibleTwins {
     return this.nowMs % this.windowMs
   }
 
-  get windowEndsMs(): number {
-    return this.nowMs - this.intoWindowMs + this.windowMs
-  }
-
   advance(ms: number): void {
     mock.timers.tick(ms)
     this.clock.advance(ms)

@@ -6,8 +6,6 @@ export interface KeyPast {
   readonly isAligned: boolean
   /** When its block ends, where it has one. */
   readonly blockEndsMs: number | undefined
-  /** Ours has points consumed, which stand beside a block; those of theirs end with it. */
-  readonly hasConsumed: boolean
   /** Theirs has counted points that it denied. */
   readonly hasDenied: boolean
   /** It has denied some of which there was a part: ours still has that. */
@@ -16,7 +14,7 @@ export interface KeyPast {
 
 /** What is left of it when the window has ended: a block that lasts longer. */
 export function pastInNextWindow(past: KeyPast, nowMs: number): KeyPast | undefined {
-  return isBlocked(past, nowMs) ? { ...past, isAligned: false, hasConsumed: false } : undefined
+  return isBlocked(past, nowMs) ? { ...past, isAligned: false } : undefined
 }
 
 export function isBlocked(past: KeyPast | undefined, nowMs: number): boolean {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { RateLimiterRes } from 'sluicegate/rate-limiter-flexible'
 import { compareHistories } from './flexible-history.js'
-import { type FlexibleLimiter, FlexibleTwins } from './flexible-twins.js'
+import { type FlexibleLimiter, FlexibleTwins, type Outcome } from './flexible-twins.js'
 
 const SEEDS = 100
 
@@ -49,16 +49,41 @@ test('a difference: a reward goes below nothing there, and to nothing here', asy
   assert.deepEqual([await passes(theirs, 'ada', 8), await passes(ours, 'ada', 8)], [true, false])
 })
 
-test('a difference: a block takes the place of what was consumed there, and stands beside it here', async (t) => {
-  const both = twins(t)
-  const { theirs, ours } = both
-  for (const limiter of [theirs, ours]) {
-    await limiter.consume('ada', 5)
-    await limiter.block('ada', 2)
+test('a block by hand or at a denial takes the place of what was consumed, however long the window is', async (t) => {
+  const both = twins(t, { blockDuration: 2 })
+  for (const block of [(limiter: FlexibleLimiter) => limiter.block('ada', 2), (limiter: FlexibleLimiter) => limiter.consume('ada')]) {
+    await both.both((limiter) => limiter.consume('ada', 5))
+    const [theirs, ours] = await both.both(block)
+    assert.equal(answered(ours).msBeforeNext, answered(theirs).msBeforeNext)
+    both.advance(2_001)
+    assert.deepEqual([await passes(both.theirs), await passes(both.ours)], [true, true])
+    await both.both((limiter) => limiter.delete('ada'))
   }
-  both.advance(2_001)
-  assert.deepEqual([await passes(theirs), await passes(ours)], [true, false])
 })
+
+test('a login that looks first is locked out at the same try and for as long, whatever the window', async (t) => {
+  for (const blockDuration of [3, 600]) {
+    const both = twins(t, { points: 3, blockDuration })
+    const said: string[][] = [[], []]
+    for (let i = 0; i < 8; i++) {
+      for (const [side, limiter] of [both.theirs, both.ours].entries()) said[side]?.push(await login(limiter))
+      both.advance(100)
+    }
+    assert.deepEqual(said[1], said[0])
+    assert.equal(said[1]?.at(-1), `locked out for ${blockDuration * 1000 - 400}`)
+    both.stop()
+  }
+})
+
+/** A wrong password, guarded as in the guides of rate-limiter-flexible. */
+async function login(limiter: FlexibleLimiter): Promise<string> {
+  const known = await limiter.get('ada')
+  if (known !== null && known.consumedPoints > 3) return `locked out for ${known.msBeforeNext}`
+  return limiter.consume('ada').then(
+    ({ remainingPoints }) => `wrong, ${remainingPoints} left`,
+    ({ msBeforeNext }) => `wrong, and locked out for ${msBeforeNext}`,
+  )
+}
 
 test('a difference: of two blocks the later wins there, and the longer here', async (t) => {
   const both = twins(t)
@@ -71,16 +96,22 @@ test('a difference: of two blocks the later wins there, and the longer here', as
   assert.deepEqual([await passes(theirs), await passes(ours)], [true, false])
 })
 
-test('a difference: with all points consumed, but none denied yet, get() says that they are above all here', async (t) => {
+test('a difference: with all points consumed, but none denied yet, and where no denial blocks, get() says that they are above all here', async (t) => {
   const { theirs, ours } = twins(t)
   for (const limiter of [theirs, ours]) await limiter.consume('ada', 5)
   assert.deepEqual([(await theirs.get('ada'))?.consumedPoints, (await ours.get('ada'))?.consumedPoints], [5, 6])
 })
 
-test('what is asked that can never pass says so here, and the end of the window there', async (t) => {
-  const [theirs, ours] = await twins(t).both((limiter) => limiter.consume('ada', 6))
-  assert.ok('denied' in theirs && 'denied' in ours && ours.denied instanceof RateLimiterRes)
-  assert.deepEqual([theirs.denied.msBeforeNext, ours.denied.msBeforeNext], [10_000, Number.MAX_SAFE_INTEGER])
+test('of points that there never are both tell the rest of the window, or the block', async (t) => {
+  for (const blockDuration of [0, 600]) {
+    const both = twins(t, { blockDuration })
+    for (const points of [6, 9]) {
+      const [theirs, ours] = await both.both((limiter) => limiter.consume('ada', points))
+      assert.ok('denied' in theirs && 'denied' in ours && ours.denied instanceof RateLimiterRes)
+      assert.equal(ours.denied.msBeforeNext, theirs.denied.msBeforeNext)
+    }
+    both.stop()
+  }
 })
 
 test('a difference: who was penalized beyond all points is blocked by no denial there, and by the first one here', async (t) => {
@@ -121,6 +152,10 @@ test('keys and lengths of time are told alike', (t) => {
   assert.equal(b.parseKey(b.getKey('ada')), 'ada')
   assert.deepEqual([b.msDuration, b.msBlockDuration], [a.msDuration, a.msBlockDuration])
 })
+
+function answered(outcome: Outcome): RateLimiterRes {
+  return ('denied' in outcome ? outcome.denied : outcome.passed) as RateLimiterRes
+}
 
 /** What both tell of themselves. */
 interface Named {

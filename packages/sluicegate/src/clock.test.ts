@@ -182,15 +182,15 @@ test('the timers of a manual clock in another thread fire when it is moved here'
   const limiter = createLimiter(tokenBucket({ limit: 1, window: '1s' }), { clock })
   limiter.take('k')
   const program = `
-    const { workerData: { module, handle }, parentPort } = require('node:worker_threads')
-    import(module).then(async ({ attachLimiter }) => {
+    const { workerData: { library, handle }, parentPort } = require('node:worker_threads')
+    import(library).then(async ({ attachLimiter }) => {
       const waits = ['k', 'k'].map((key) => attachLimiter(handle).wait(key))
       parentPort.once('message', () => undefined)
       parentPort.postMessage('waiting')
       for (const wait of waits) parentPort.postMessage((await wait).allowed)
     })`
-  const module = new URL('./index.js', import.meta.url).href
-  const worker = new Worker(program, { eval: true, workerData: { module, handle: limiter.handle() } })
+  const library = new URL('./index.js', import.meta.url).href
+  const worker = new Worker(program, { eval: true, workerData: { library, handle: limiter.handle() } })
   const heard: unknown[] = []
   try {
     for await (const [message] of on(worker, 'message')) {
@@ -220,4 +220,18 @@ test('a timer of a clock that is moved elsewhere never fires within the call tha
   here.advance(5)
   await nextTurn()
   assert.deepEqual(fired, ['at once', 'second', 'later'])
+})
+
+test('where threads count time from their own start, their clocks are told by the time that it was then', (t) => {
+  t.mock.method(process, 'hrtime', () => {
+    const ms = performance.now()
+    return [Math.floor(ms / 1e3), Math.round((ms % 1e3) * 1e6)]
+  })
+  const clock = preciseClock()
+  const handle = clockHandle(clock)
+  assert.ok(handle.kind === 'precise')
+  // As a thread has it that began an hour before.
+  const attached = clockFromHandle({ ...handle, monotonicMs: handle.monotonicMs - 3_600_000 })
+  assert.ok(Math.abs((attached?.nowMs() ?? 0) - clock.nowMs() - 3_600_000) < 60_000)
+  assert.equal(handle.monotonicMs, performance.timeOrigin)
 })

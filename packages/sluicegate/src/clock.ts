@@ -35,6 +35,7 @@ const { performance } = globalThis
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 /** Comparisons of two clocks, of which the quickest counts. The first of a thread runs cold, and any may be interrupted. */
 const COMPARISONS = 16
+const LEAST_UPTIME_MS = 1
 const handles = new WeakMap<Clock, () => ClockHandle>()
 const tickers = new WeakMap<Clock, Ticker>()
 
@@ -145,7 +146,8 @@ function offsetOfThisThread(): number {
     leastMs = afterMs - beforeMs
     offsetMs = seconds * 1e3 + nanoseconds / 1e6 - (beforeMs + afterMs) / 2
   }
-  return offsetMs
+  // Bun and Deno count from the start of the thread, which says nothing of others. No machine runs a program in its first millisecond.
+  return Math.abs(offsetMs) < LEAST_UPTIME_MS ? performance.timeOrigin : offsetMs
 }
 
 function preciseFrom(originMs: number): Clock {

@@ -23,3 +23,11 @@ export interface Decision {
   /** From a shadow limiter: this would have been denied, or made to wait. */
   readonly wouldDeny?: true
 }
+
+/**
+ * Whether it denies because its key is on a deny list: nothing is left of such a key, and nothing has to come back. Of any other that can
+ * never pass one of them is more than none.
+ */
+export function isListed({ allowed, remaining, retryAfterMs, resetAfterMs, source }: Decision): boolean {
+  return !allowed && retryAfterMs === Number.POSITIVE_INFINITY && remaining === 0 && resetAfterMs === 0 && source === 'memory'
+}

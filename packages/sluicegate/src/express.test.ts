@@ -85,6 +85,32 @@ test('the route is the pattern of the route itself, and a mounted router gives c
   assert.deepEqual(statuses, [200, 200, 429, 200])
 })
 
+for (const [name, framework] of [
+  ['express 5', express],
+  ['express 4', express4 as unknown as typeof express],
+] as const) {
+  test(`${name}: routes of several paths and of regular expressions are routes of their own`, async (t) => {
+    const limiter = createLimiter(fixedWindow({ limit: 9, window: 'day' }), { hotKeys: 9 })
+    const limit = rateLimit({ limiter, key: route() })
+    const app = framework()
+    const send = (_request: Request, response: Response): void => void response.send('found')
+    app.get(['/login', '/signin'], limit, send)
+    app.get(['/big', /^\/export/], limit, send)
+    app.get(/^\/re\d+$/, limit, send)
+    app.use(limit)
+    const { port, close } = await listening(createServer(app))
+    t.after(close)
+    for (const path of ['/login', '/signin', '/big', '/export', '/re5', '/nowhere']) await ask(port, path)
+    assert.deepEqual(
+      limiter
+        .hotKeys(9)
+        .demand.map(({ key, count }) => `${key} ${count}`)
+        .sort(),
+      ['route 1', 'route:/big,^\\/export 2', 'route:/login,/signin 2', 'route:^\\/re\\d+$ 1'],
+    )
+  })
+}
+
 /** The statuses of requests to an app whose limit goes wrong, and how often it came to its error handler, with what. */
 async function faulty(limit: express.RequestHandler, t: TestContext, before: express.RequestHandler[] = []): Promise<[number, unknown[]]> {
   const app = express()

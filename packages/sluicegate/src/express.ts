@@ -15,6 +15,7 @@ import {
   settleAtEnd,
 } from './edge/node-exchange.js'
 import type { Outcome } from './edge/outcome.js'
+import { routePattern } from './edge/route-pattern.js'
 
 export type * from './edge/option-types.js'
 
@@ -71,8 +72,7 @@ class ExpressFacts extends NodeFacts<RequestLike> {
 
   get route(): string | undefined {
     // Of a mounted router only the address is known, in which clients may choose parts, and not the pattern.
-    const route = this.raw.route?.path
-    return typeof route === 'string' ? route : undefined
+    return routePattern(this.raw.route?.path)
   }
 }
 

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
-import { fixedWindow } from './index.js'
+import { createLimiter, fixedWindow } from './index.js'
 import { address, compose, route } from './keys/index.js'
 import { rateLimit } from './koa.js'
 import { adapterSuite } from './testing/adapters/adapter-suite.js'
@@ -70,6 +70,29 @@ test('koa: the route is the pattern that the router found', async (t) => {
   const statuses = []
   for (const id of [1, 2, 3]) statuses.push((await ask(port, `/users/${id}`)).status)
   assert.deepEqual(statuses, [200, 200, 429])
+})
+
+test('koa: routes of regular expressions are routes of their own, as each of several paths is', async (t) => {
+  const limiter = createLimiter(fixedWindow({ limit: 9, window: 'day' }), { hotKeys: 9 })
+  const limit = rateLimit({ limiter, key: route() })
+  const app = new Koa()
+  const router = new Router()
+  const found = (context: Koa.Context): void => {
+    context.body = 'found'
+  }
+  router.get(/^\/re/, limit, found)
+  router.get(['/a', '/b'], limit, found)
+  app.use(router.routes())
+  const { port, close } = await listening(createServer(app.callback()))
+  t.after(close)
+  for (const path of ['/re5', '/a', '/b']) await ask(port, path)
+  assert.deepEqual(
+    limiter
+      .hotKeys(9)
+      .demand.map(({ key }) => key)
+      .sort(),
+    ['route:/a', 'route:/b', 'route:^\\/re'],
+  )
 })
 
 test('koa: routers of an app with a state of its own take it as it is', () => {

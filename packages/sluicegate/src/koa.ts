@@ -4,6 +4,7 @@ import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
 import { isGone, NodeFacts, settleAtEnd } from './edge/node-exchange.js'
 import { putHeaders } from './edge/put-headers.js'
+import { routePattern } from './edge/route-pattern.js'
 import type { HeaderPair } from './headers/header-pair.js'
 
 export type * from './edge/option-types.js'
@@ -105,7 +106,6 @@ class KoaFacts extends NodeFacts {
 
   /** The pattern, as @koa/router notes it. */
   get route(): string | undefined {
-    const { _matchedRoute: route } = this.context
-    return typeof route === 'string' ? route : undefined
+    return routePattern(this.context._matchedRoute)
   }
 }

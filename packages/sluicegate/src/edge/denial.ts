@@ -1,5 +1,5 @@
 import { strictestOf } from '../combined-decision.js'
-import type { Decision } from '../decision.js'
+import { type Decision, isListed } from '../decision.js'
 import type { Policy } from '../policy/policy.js'
 
 /**
@@ -53,11 +53,6 @@ function kindOf({ decision, policy, cost }: Refused): DenialKind {
   // What can never pass is told as such with or without the store.
   if (decision.retryAfterMs === Number.POSITIVE_INFINITY) return cost > policy.burst && !isListed(decision) ? 'impossible' : 'listed'
   return decision.source === 'outage' ? 'outage' : 'denied'
-}
-
-/** Nothing is left of a listed key, and nothing has to come back: of any other one of them is more than none. */
-function isListed({ remaining, resetAfterMs, source }: Decision): boolean {
-  return remaining === 0 && resetAfterMs === 0 && source === 'memory'
 }
 
 function problemOf(kind: DenialKind, { problem = 'quota-exceeded' }: Refused): ProblemKind {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { freePorts, RedisProcess } from 'sluicegate-testkit'
-import { concurrency, fixedWindow, type Policy, tokenBucket } from '../index.js'
+import { concurrency, fixedWindow, type Policy, slidingWindow, tokenBucket } from '../index.js'
 import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from '../redis/index.js'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { Gatekeeper } from './gatekeeper.js'
@@ -93,6 +93,26 @@ test('over a real store what does not count comes back, and places do', async (t
   }
   assert.equal((await tokens.peek('ada')).remaining, 2)
 })
+
+for (const policy of [
+  fixedWindow({ name: 'window', limit: 50, window: '24h' }),
+  slidingWindow({ name: 'sliding window', limit: 50, window: '24h' }),
+  tokenBucket({ name: 'bucket', limit: 60, window: '1h', burst: 50 }),
+]) {
+  test(`over a real store, of what is leased under a ${policy.name} everything comes back that does not count`, async (t) => {
+    const { limiter } = await store(t)
+    const leased = limiter(policy)
+    const ask = asking({ limiter: leased, counts: 'failures' })
+    for (let i = 0; i < 150; i++) {
+      const outcome = await ask('ada')
+      assert.ok(outcome.passes, `request ${i}`)
+      outcome.settle?.(200)
+      await leased.peek('ada')
+    }
+    leased.close()
+    assert.ok((await limiter(policy, { mode: 'exact' }).peek('ada')).remaining >= 49)
+  })
+}
 
 test('when a real store stops, requests are decided as the limiter says, and onOutage may say otherwise', async (t) => {
   const { server, limiter } = await store(t)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  allOf,
   concurrency,
   createLimiter,
   type Decision,
@@ -193,6 +194,16 @@ test('several limits need several names, since they are told by name', () => {
   const policy = gcra({ limit: 1, window: '1h' })
   const isIt = (error: unknown): boolean => error instanceof PolicyError && error.code === 'NAME_INVALID'
   assert.throws(() => new Gatekeeper({ limits: [{ policy }, { policy }] }), isIt)
+})
+
+test('a denial by one of two parts of one name says by which', async () => {
+  const policy = allOf([tokenBucket({ limit: 10, window: '1m' }), tokenBucket({ limit: 10, window: '1m', burst: 1 })])
+  const limiter = createLimiter(policy, { clock: manualClock() })
+  const keeper = new Gatekeeper<PlainRequest>({ limiter, key: ({ user }) => [user ?? '', 'site'] })
+  const ask = async (user: string): Promise<Outcome> => keeper.decide(plainFacts({ user }), { user })
+  await ask('ada')
+  const { body } = (await ask('bob')) as Answer
+  assert.deepEqual(JSON.parse(body)['violated-policies'], ['token-bucket-10-1m 2'])
 })
 
 test('a cost that one limit refuses is charged to none', () => {

@@ -1,7 +1,7 @@
 import type { Clock, Ticker } from '../clock.js'
 import { tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
-import type { Asking } from '../lease/key-lease.js'
+import type { Asking } from '../lease/asked.js'
 import { goodForUs, surelyUs } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'

@@ -2,7 +2,8 @@ import { keysFor } from '../all-of-keys.js'
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import { combined } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
-import type { Asking, KeyLease } from '../lease/key-lease.js'
+import type { Asking } from '../lease/asked.js'
+import type { KeyLease } from '../lease/key-lease.js'
 import type { HeldThen, LeaseTable } from '../lease/lease-table.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
@@ -50,6 +51,11 @@ export class LeasedAllOf implements LeasedTakes {
   forget(key: Key, held: HeldThen = 'given back'): void {
     const keys = keysFor(this.tables.length, key)
     for (const [i, table] of this.tables.entries()) table.forget(keys[i] as string, held)
+  }
+
+  refunded(key: Key, { parts = [] }: Decision): void {
+    const keys = keysFor(this.tables.length, key)
+    for (const [i, part] of parts.entries()) this.tables[i]?.refunded(keys[i] as string, part)
   }
 
   close(): void {

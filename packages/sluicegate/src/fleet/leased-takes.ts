@@ -19,6 +19,8 @@ export interface LeasedTakes {
    * @param held what becomes of those in hand, `given back` unless it is said.
    */
   forget(key: Key, held?: HeldThen): void
+  /** The key was given something back in the store: what is held stays, and `decision` tells how the key stands there. */
+  refunded(key: Key, decision: Decision): void
   /** Gives back what is held. */
   close(): void
 }
@@ -60,6 +62,10 @@ export class SingleLeasedTakes implements LeasedTakes {
 
   forget(key: Key, held: HeldThen = 'given back'): void {
     this.table.forget(key as string, held)
+  }
+
+  refunded(key: Key, decision: Decision): void {
+    this.table.refunded(key as string, decision)
   }
 
   close(): void {

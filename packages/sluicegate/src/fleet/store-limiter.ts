@@ -107,8 +107,13 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
     return booking
   }
 
-  refund(key: Key, tokens: number): Promise<Decision> {
-    return this.changed(key, (verbs) => verbs.refund(key, tokens), 'kept')
+  async refund(key: Key, tokens: number): Promise<Decision> {
+    this.checkOpen()
+    const { leases, verbs } = this.parts
+    const decision = await verbs.refund(key, tokens)
+    leases?.refunded(key, decision)
+    this.waiting.released(key)
+    return decision
   }
 
   penalize(key: Key, tokens: number): Promise<Decision> {

@@ -9,6 +9,11 @@ import { ManualAuthority } from '../testing/manual-authority.js'
 /** Nine at once, and one every 100 ms. */
 const SLOW = tokenBucket({ limit: 10, window: '1s', burst: 10 })
 
+/** What a store says of a key that something was given back to. */
+function standing(remaining: number): Decision {
+  return { allowed: remaining > 0, limit: 10, remaining, retryAfterMs: 0, resetAfterMs: 1_000, policy: 'p', source: 'store' }
+}
+
 test('a denial that is told again, word for word, is the one that would be told anew', async (t) => {
   let toldAgain = 0
   for (let seed = 1; seed <= 100; seed++) {
@@ -35,7 +40,8 @@ test('a denial that is told again, word for word, is the one that would be told 
       const key = random.pick(['a', 'b'])
       if (random.chance(0.5)) authority.clock.advance(random.pick([0.01, 0.3, 0.999, 1, 7.5, 60]))
       if (random.chance(0.02)) authority.takeElsewhere(key, random.integer(1, 5))
-      if (random.chance(0.01)) authority.takes.forget(key, random.pick(['kept', 'given back', 'dropped']))
+      if (random.chance(0.01)) authority.takes.forget(key, random.pick(['given back', 'dropped']))
+      if (random.chance(0.005)) authority.takes.refunded(key, standing(random.integer(0, 9)))
       decisions.push(await authority.take(key, random.pick([1, 1, 1, 8])))
     }
     return { decisions, leases: authority.leases, count: authority.takes.decisions }

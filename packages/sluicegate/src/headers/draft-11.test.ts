@@ -70,7 +70,8 @@ test('an allowed request has no retry-after, nor has one that passed only in the
 })
 
 test('an impossible cost has no retry-after, since waiting does not help', () => {
-  const headers = headersOf(tokenBucket({ limit: 5, window: '1s' }), { allowed: false, retryAfterMs: Number.POSITIVE_INFINITY })
+  const impossible = { allowed: false, retryAfterMs: Number.POSITIVE_INFINITY, resetAfterMs: 1_000 }
+  const headers = headersOf(tokenBucket({ limit: 5, window: '1s' }), impossible)
   assert.equal(headers.has('Retry-After'), false)
   assert.equal(parsedLimit([...headers]).t, 1)
 })

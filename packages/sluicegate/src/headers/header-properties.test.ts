@@ -55,8 +55,7 @@ for (const algorithm of ALGORITHMS) {
         const parts = decision.parts ?? [decision]
         const singles = policy.policies ?? [policy]
         const limits = parsedLimits(pairs.filter(([name]) => name !== 'Retry-After'))
-        assert.equal(limits.length, new Set(singles.map(({ name }) => name)).size, failing(seed, answer))
-        if (limits.length !== singles.length) continue
+        assert.equal(limits.length, singles.length, failing(seed, answer))
         for (const [i, { q, w, r, t }] of limits.entries()) {
           const single = singles[i] as Policy
           const part = parts[i] as Decision
@@ -90,7 +89,6 @@ for (const algorithm of ALGORITHMS) {
         const pairs = draft11.write(policy, decision, 'key')
         const reading = readRateLimit(new Headers(pairs.map(([name, value]) => [name, value])), { nowMs: NOW_MS })
         const limits = parsedLimits(pairs.filter(([name]) => name !== 'Retry-After'))
-        if (new Set(limits.map(({ name }) => name)).size !== (policy.policies ?? [policy]).length) continue
         assert.deepEqual(
           reading.policies?.map(({ name, limit, windowMs, remaining, resetAfterMs, unit, partitionKey }) => {
             return [name, limit, windowMs, unit, remaining, resetAfterMs, partitionKey]

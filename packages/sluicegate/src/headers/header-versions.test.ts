@@ -74,6 +74,20 @@ test('in an outage no version tells what nobody knows', () => {
   assert.deepEqual(told(out, { version: 'x-ratelimit' }), { 'Retry-After': '1' })
 })
 
+test('of a key on a deny list no version tells what remains, nor when to come back', () => {
+  using limiter = createLimiter(minute, { clock: manualClock(0), deny: ['bad'] })
+  const headers = (version: HeaderVersion): Record<string, string> => told(limiter.take('bad'), { version })
+  assert.deepEqual(headers('draft-11'), { 'RateLimit-Policy': '"minute";q=100;w=60' })
+  assert.deepEqual(headers('draft-7'), { 'RateLimit-Policy': '100;w=60' })
+  assert.deepEqual(headers('draft-6'), { 'RateLimit-Policy': '100;w=60' })
+  assert.deepEqual(headers('x-ratelimit'), {})
+  const both = allOf([minute, fixedWindow({ name: 'day', limit: 9, window: 'day' })])
+  using several = createLimiter(both, { clock: manualClock(0), deny: ['bad'] })
+  assert.deepEqual(new HeaderWriter().write(both, several.take('bad')), [['RateLimit-Policy', '"minute";q=100;w=60, "day";q=9;w=86400']])
+  const impossible = told(limiter.take('good', 101), { version: 'draft-11' })
+  assert.equal(impossible.RateLimit, '"minute";r=100;t=60', 'a cost that can never pass is no list')
+})
+
 test('of several policies the older versions list all, and tell what remains of the one that binds', () => {
   const policy = allOf([tokenBucket({ limit: 9, window: '9s' }), fixedWindow({ limit: 5, window: '1m' })])
   using limiter = createLimiter(policy, { clock: manualClock(0) })

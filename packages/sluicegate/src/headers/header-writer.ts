@@ -1,5 +1,5 @@
 import { strictestOf } from '../combined-decision.js'
-import type { Decision } from '../decision.js'
+import { type Decision, isListed } from '../decision.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { draft6 } from './draft-6.js'
@@ -35,7 +35,8 @@ const POLICY = 'RateLimit-Policy'
  * - Of several policies at once the fields of draft 11 are lists with an item for each.
  * - A denial that time can mend has `Retry-After`: whole seconds, rounded up, never 0, of several the longest. An impossible cost has
  *   none, as waiting does not help.
- * - Of what was decided without the store during an outage only the policy is told: nobody knows what remains.
+ * - Of what was decided without the store during an outage only the policy is told: nobody knows what remains. So of a key on a deny list, to
+ *   which nothing comes back.
  *
  * Source: draft-ietf-httpapi-ratelimit-headers-11, -07 and -06; RFC 9110, section 10.2.3.
  *
@@ -93,19 +94,19 @@ export class HeaderWriter {
     const { format } = this
     if (format === undefined) return []
     const digest = this.digestOf(policy, this.unit)
-    if (decision.source !== 'outage') return format.fields(digest.alone, digest, decision, this.partitionKeyOf(key), this.nowMs)
+    if (isCounted(decision)) return format.fields(digest.alone, digest, decision, this.partitionKeyOf(key), this.nowMs)
     return format.item === undefined ? [] : [digest.alone]
   }
 
   private fieldsOf(served: readonly Served[]): HeaderPair[] {
     const { format } = this
     if (format === undefined || served.length === 0) return []
-    const known = served.filter(({ decision }) => decision.source !== 'outage')
+    const counted = served.filter(({ decision }) => isCounted(decision))
     const policies = this.policyField(served, format)
-    if (known.length === 0) return format.item === undefined ? [] : [policies]
-    if (known.length > 1 && format.several !== undefined) return format.several(policies, known)
+    if (counted.length === 0) return format.item === undefined ? [] : [policies]
+    if (counted.length > 1 && format.several !== undefined) return format.several(policies, counted)
     // Where a version has room for one.
-    const { digest, decision, partitionKey } = strictestOf(known) as Served
+    const { digest, decision, partitionKey } = strictestOf(counted) as Served
     return format.fields(policies, digest, decision, partitionKey, this.nowMs)
   }
 
@@ -172,6 +173,11 @@ function formatOf(version: HeaderVersion, reset: ResetMeaning): HeaderFormat | u
     default:
       return draft11
   }
+}
+
+/** Whether there is something to tell: neither an outage nor a list decided. */
+function isCounted(decision: Decision): boolean {
+  return decision.source !== 'outage' && (decision.allowed || !isListed(decision))
 }
 
 function addRetryAfter(headers: HeaderPair[], retryAfterMs: number): void {

@@ -5,7 +5,8 @@ const LONGEST = 40
 const IMF = /^[A-Z][a-z]{2}, (\d{2}) ([A-Z][a-z]{2}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT$/
 const RFC_850 = /^[A-Z][a-z]{5,8}, (\d{2})-([A-Z][a-z]{2})-(\d{2}) (\d{2}):(\d{2}):(\d{2}) GMT$/
 const ASCTIME = /^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ([ \d]\d) (\d{2}):(\d{2}):(\d{2}) (\d{4})$/
-const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|\+00:00)$/
+const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(\.\d{1,9})?(?:[Zz]|([+-]\d{2}):(\d{2}))$/
+const ECMASCRIPT = /^[A-Z][a-z]{2} ([A-Z][a-z]{2}) (\d{2}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT([+-]\d{2})(\d{2})(?: \([^()]{1,60}\))?$/
 
 /**
  * Unix time in milliseconds of a date as HTTP writes it, in any of its three forms; undefined for anything else.
@@ -24,10 +25,25 @@ export function httpDateMs(text: string, nowMs: number): number | undefined {
   return asctime === null ? undefined : momentMs(asctime[6], asctime[1], asctime[2], asctime.slice(3, 6))
 }
 
-/** The same of a moment in UTC as RFC 3339 writes it. */
-export function isoDateMs(text: string): number | undefined {
-  const iso = text.length > LONGEST ? null : RFC_3339.exec(text)
-  return iso === null ? undefined : momentMs(iso[1], MONTHS[Number(iso[2]) - 1], iso[3], iso.slice(4, 7))
+/**
+ * The same, with what a fraction of a second comes to, of a date as RFC 3339 or `String(new Date())` writes it.
+ *
+ * Source: RFC 3339, section 5.6; ECMA-262, Date.prototype.toString.
+ */
+export function offsetDateMs(text: string): number | undefined {
+  const iso = RFC_3339.exec(text)
+  if (iso !== null) {
+    const ms = momentMs(iso[1], MONTHS[Number(iso[2]) - 1], iso[3], iso.slice(4, 7))
+    return inUtc(ms, iso[8], iso[9], Number(iso[7] ?? 0) * 1000)
+  }
+  const own = ECMASCRIPT.exec(text)
+  return own === null ? undefined : inUtc(momentMs(own[3], own[1], own[2], own.slice(4, 7)), own[7], own[8])
+}
+
+function inUtc(localMs: number | undefined, hours = '+00', minutes = '00', fractionMs = 0): number | undefined {
+  if (localMs === undefined || Math.abs(Number(hours)) > 23 || Number(minutes) > 59) return undefined
+  const offset = Number(`${hours[0]}1`) * (Math.abs(Number(hours)) * 60 + Number(minutes))
+  return localMs + fractionMs - offset * 60_000
 }
 
 function momentMs(year = '', month = '', day = '', time: readonly string[] = []): number | undefined {

@@ -15,7 +15,10 @@ export interface PolicyReading {
 
 /** What a response says about limits. Whatever was not said, or not so that it could be understood, is not there. */
 export interface RateLimitReading {
-  /** Of the policy that binds: the one with the least left, and of equals the one that takes longest. */
+  /**
+   * Of the policy that binds: the one with the least left, and of equals the one that takes longest. Of resources told apart, as services of
+   * language models have them, one of which nothing is left, else `requests`.
+   */
   readonly limit?: number
   readonly remaining?: number
   /** Milliseconds until there is more. */

@@ -18,9 +18,10 @@ export function readDraftFields(rateLimit: string | undefined, policy: string | 
 
 /** An item of `RateLimit-Policy`: named from draft 8 on, before that a number. */
 function quotaIn({ value, parameters }: StructuredItem): PolicyReading[] {
+  if (typeof value !== 'number' && typeof value !== 'string') return []
   const isNumber = typeof value === 'number'
   const limit = isNumber ? count(value) : count(parameters.get('q'))
-  if (limit === undefined || typeof value === 'boolean') return []
+  if (limit === undefined) return []
   const windowS = count(parameters.get('w'))
   const unit = parameters.get('qu')
   return [
@@ -55,11 +56,12 @@ function dictionaryIn(text: string): RateLimitReading | undefined {
   }
 }
 
-/** What both fields say of a policy, by its name; where the partition is told in both, by that as well. */
+/** What both fields say of a policy, by its name; where the partition is told in both, by that as well. Of one name the first is the first. */
 function joined(quotas: readonly PolicyReading[], limits: readonly PolicyReading[]): PolicyReading[] {
   const rest = new Set(quotas)
   const policies = limits.map((limit) => {
-    const quota = quotas.find((each) => each.name === limit.name && samePartition(each, limit))
+    const named = quotas.filter((each) => each.name === limit.name && samePartition(each, limit))
+    const quota = named.find((each) => rest.has(each)) ?? named[0]
     if (quota !== undefined) rest.delete(quota)
     return { ...quota, ...limit }
   })

@@ -2,7 +2,7 @@ import { type HeaderSource, headerOf, lowerCased } from './header-source.js'
 import { httpDateMs } from './http-date.js'
 import type { PolicyReading, RateLimitReading } from './rate-limit-reading.js'
 import { readDraftFields } from './read-draft-fields.js'
-import { toldCount, toldDelayMs, toldMs, toldResetMs } from './told-time.js'
+import { toldCount, toldDelayMs, toldLeast, toldMs, toldResetMs } from './told-time.js'
 
 type Numbers = Pick<RateLimitReading, 'limit' | 'remaining' | 'resetAfterMs'>
 
@@ -18,7 +18,8 @@ const RESOURCES: readonly (readonly [name: string, field: (what: string) => stri
 
 /**
  * Reads what the other side says in its headers, in any version: the drafts 6 to 11, `X-RateLimit-*` and its spellings, with resets as spans,
- * moments or dates, and `Retry-After` as seconds or a date. What is malformed, or too long, counts as not said. Never throws.
+ * moments or dates, and `Retry-After` as seconds or a date. Where several say what remains, the least counts. What is malformed, or too long,
+ * counts as not said. Never throws on what a response holds.
  *
  * @param headers of a response; the names of an object in any case.
  * @param options `nowMs`: Unix time, where the response has no `Date` that moments can be compared with.
@@ -33,34 +34,40 @@ export function readRateLimit(headers: HeaderSource, options: { readonly nowMs?:
   // A moment is one on the server's clock.
   const nowMs = (date === undefined ? undefined : httpDateMs(date, ownNowMs)) ?? ownNowMs
   const retryAfterMs = toldMs(read('retry-after-ms') ?? read('x-ms-retry-after-ms')) ?? toldDelayMs(read('retry-after'), nowMs)
-  const told = readDraftFields(read('ratelimit'), read('ratelimit-policy')) ?? {}
-  const numbers = hasNumbers(told) ? told : (readFamilies(read, nowMs) ?? told)
+  const { policies: drafted = [], ...draft } = readDraftFields(read('ratelimit'), read('ratelimit-policy')) ?? {}
+  const families = FAMILIES.map((family) => {
+    const reset = read(`${family}reset-after`) ?? read(`${family}reset`)
+    return numbersOf(read(`${family}limit`), read(`${family}remaining`), reset, nowMs)
+  })
+  const resources = readResources(read, nowMs)
+  const policies = [...drafted, ...resources]
   return {
-    ...told,
-    ...numbers,
-    ...(hasNumbers(numbers) ? {} : readResources(read, nowMs)),
+    ...together([draft, ...families, bindingResource(resources)]),
+    ...(policies.length > 0 && { policies }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   }
 }
 
-function readFamilies(read: (name: string) => string | undefined, nowMs: number): Numbers | undefined {
-  for (const family of FAMILIES) {
-    const resetAfter = read(`${family}reset-after`)
-    const found = numbersOf(read(`${family}limit`), read(`${family}remaining`), resetAfter ?? read(`${family}reset`), nowMs)
-    if (hasNumbers(found)) return found
-  }
-  return undefined
+/** The numbers with the least left, the first among equals; from those that tell nothing else of what is left what these do not say. */
+function together(all: readonly Numbers[]): Numbers {
+  const left = ({ remaining = Number.POSITIVE_INFINITY }: Numbers): number => remaining
+  const binding = all.reduce((least, each) => (left(each) < left(least) ? each : least), {})
+  const others = all.filter(({ remaining }) => remaining === undefined || remaining === binding.remaining)
+  return Object.assign({}, ...others.reverse(), binding)
 }
 
-function readResources(read: (name: string) => string | undefined, nowMs: number): RateLimitReading {
-  const policies: PolicyReading[] = []
-  for (const [name, field] of RESOURCES) {
+function readResources(read: (name: string) => string | undefined, nowMs: number): PolicyReading[] {
+  return RESOURCES.flatMap(([name, field]) => {
     const found = numbersOf(read(field('limit')), read(field('remaining')), read(field('reset')), nowMs)
-    if (hasNumbers(found)) policies.push({ name, ...found })
-  }
-  // What is sent is a request: what it may cost in tokens is for the caller to compare.
-  const { name, ...requests } = policies.find((policy) => policy.name === 'requests') ?? {}
-  return policies.length === 0 ? {} : { ...requests, policies }
+    return Object.keys(found).length > 0 ? { name, ...found } : []
+  })
+}
+
+/** Of those of which nothing is left the one that takes longest; else requests: what one may cost in tokens is for the caller to compare. */
+function bindingResource(resources: readonly PolicyReading[]): Numbers {
+  const spent = resources.filter(({ remaining }) => remaining === 0).sort((a, b) => (b.resetAfterMs ?? 0) - (a.resetAfterMs ?? 0))
+  const { name, ...numbers } = spent[0] ?? resources.find((each) => each.name === 'requests') ?? {}
+  return numbers
 }
 
 function numbersOf(
@@ -70,15 +77,11 @@ function numbersOf(
   nowMs: number,
 ): Numbers {
   const limit = toldCount(limitText)
-  const remaining = toldCount(remainingText)
+  const remaining = toldLeast(remainingText)
   const resetAfterMs = toldResetMs(resetText, nowMs)
   return {
     ...(limit !== undefined && { limit }),
     ...(remaining !== undefined && { remaining }),
     ...(resetAfterMs !== undefined && { resetAfterMs }),
   }
-}
-
-function hasNumbers({ limit, remaining, resetAfterMs }: Numbers): boolean {
-  return limit !== undefined || remaining !== undefined || resetAfterMs !== undefined
 }

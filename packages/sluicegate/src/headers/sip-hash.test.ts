@@ -4,7 +4,7 @@ import { partitionKey } from './partition-key.js'
 import { type SipSecret, sipHash, sipSecret } from './sip-hash.js'
 
 /** The secret of the authors' vectors: the bytes 00 to 0f. */
-const SECRET = sipSecret('03020100070605040b0a09080f0e0d0c')
+const SECRET = sipSecret('000102030405060708090a0b0c0d0e0f')
 
 /** Of the message 00 01 02 ... of so many bytes, as the reference implementation lists them. */
 const VECTORS: readonly (readonly [bytes: number, hash: string])[] = [
@@ -33,6 +33,11 @@ for (const [bytes, hash] of VECTORS) {
     assert.equal(hashBytes(message(bytes), SECRET).toString('hex'), hash)
   })
 }
+
+test('a partition key is what OpenSSL makes of the key in UTF-16, low byte first, and the bytes of the secret in their order', () => {
+  // openssl mac -macopt hexkey:000102030405060708090a0b0c0d0e0f -macopt size:8 -in key SipHash
+  assert.equal(partitionKey('203.0.113.7', SECRET), `:${Buffer.from('3A4E6556EFC6F021', 'hex').toString('base64')}:`)
+})
 
 test('a partition key is the hash in base64 as a byte sequence', () => {
   for (let bytes = 0; bytes < 600; bytes += 2) {

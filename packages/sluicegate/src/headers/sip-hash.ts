@@ -35,10 +35,11 @@ export function sipHash(text: string, [k0, k1, k2, k3]: SipSecret): readonly [lo
   return [folded(0), folded(1)]
 }
 
-/** A random secret, or the one that 32 hexadecimal digits say. */
+/** A random secret, or the one of the bytes that 32 hexadecimal digits say in their order. */
 export function sipSecret(hex?: string): SipSecret {
   if (hex === undefined) return [...crypto.getRandomValues(new Uint32Array(4))] as unknown as SipSecret
-  return [0, 8, 16, 24].map((at) => Number.parseInt(hex.slice(at, at + 8), 16)) as unknown as SipSecret
+  const bytes = new DataView(Uint8Array.from(hex.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16)).buffer)
+  return [0, 4, 8, 12].map((at) => bytes.getUint32(at, true)) as unknown as SipSecret
 }
 
 function pair(text: string, at: number): number {

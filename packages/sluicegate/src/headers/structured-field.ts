@@ -1,7 +1,7 @@
-/** What an item may be here. A byte sequence stays as it is written, without its colons. */
-export type BareItem = string | number | boolean
+/** What an item may be here. A byte sequence stays as it is written, without its colons; undefined is what no field of rate limits is made of. */
+export type BareItem = string | number | boolean | undefined
 
-/** An item with its parameters; of several with one name the last. */
+/** An item with its parameters, of several with one name the last; or an inner list, without what is in it. */
 export interface StructuredItem {
   readonly value: BareItem
   readonly parameters: ReadonlyMap<string, BareItem>
@@ -9,32 +9,33 @@ export interface StructuredItem {
 
 const MOST_CHARACTERS = 8_192
 const MOST_MEMBERS = 64
-const MOST_PARAMETERS = 32
 
 const KEY = /[a-z*][a-z0-9_\-.*]{0,63}/y
 const TOKEN = /[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]{0,255}/y
 const NUMBER = /-?\d{1,15}(?:\.\d{1,3})?/y
 const STRING = /"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){0,1024}"/y
-const BYTES = /:(?:[A-Za-z0-9+/]{4}){0,256}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?:/y
+const BYTES = /:(?:[A-Za-z0-9+/]{4}){0,256}(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?:/y
 const BOOLEAN = /\?[01]/y
+const DATE = /@-?\d{1,15}/y
+const DISPLAY_STRING = /%"(?:[\x20\x21\x23\x24\x26-\x7e]|%[0-9a-f]{2}){0,1024}"/y
 const SPACES = / {0,64}/y
 const BLANKS = /[ \t]{0,64}/y
 
 /**
- * Reads a list of items; undefined where it is anything else, or longer than any server has a reason for. Of structured fields only what
- * the fields of rate limits are made of: no inner lists, no dates.
+ * Reads a list; undefined where it is anything else, or longer than any server has a reason for. Dates, display strings and inner lists, of
+ * which the fields of rate limits have none, are passed over.
  *
  * Source: RFC 9651, section 4.2.
  */
 export function structuredList(text: string): StructuredItem[] | undefined {
-  return new FieldReader(text).members((reader) => reader.item())
+  return new FieldReader(text).members((reader) => reader.member())
 }
 
-/** Reads a dictionary of items in the same way. */
+/** Reads a dictionary in the same way. */
 export function structuredDictionary(text: string): ReadonlyMap<string, StructuredItem> | undefined {
   const members = new FieldReader(text).members((reader): [string, StructuredItem] => {
     const key = reader.expected(KEY)
-    return [key, reader.skip('=') ? reader.item() : { value: true, parameters: reader.parameters() }]
+    return [key, reader.skip('=') ? reader.member() : { value: true, parameters: reader.parameters() }]
   })
   return members && new Map(members)
 }
@@ -68,8 +69,8 @@ class FieldReader {
     }
   }
 
-  item(): StructuredItem {
-    return { value: this.bareItem(), parameters: this.parameters() }
+  member(): StructuredItem {
+    return { value: this.skip('(') ? this.innerList() : this.bareItem(), parameters: this.parameters() }
   }
 
   parameters(): ReadonlyMap<string, BareItem> {
@@ -78,7 +79,6 @@ class FieldReader {
       this.matched(SPACES)
       const key = this.expected(KEY)
       parameters.set(key, this.skip('=') ? this.bareItem() : true)
-      if (parameters.size > MOST_PARAMETERS) throw new Malformed()
     }
     return parameters
   }
@@ -95,6 +95,18 @@ class FieldReader {
     return text
   }
 
+  /** Reads up to its end. */
+  private innerList(): undefined {
+    for (;;) {
+      this.matched(SPACES)
+      if (this.skip(')')) return
+      this.bareItem()
+      this.parameters()
+      const next = this.text[this.at]
+      if (next !== ' ' && next !== ')') throw new Malformed()
+    }
+  }
+
   private bareItem(): BareItem {
     switch (this.text[this.at]) {
       case '"':
@@ -103,6 +115,12 @@ class FieldReader {
         return this.expected(BYTES).slice(1, -1)
       case '?':
         return this.expected(BOOLEAN) === '?1'
+      case '@':
+        this.expected(DATE)
+        return undefined
+      case '%':
+        this.expected(DISPLAY_STRING)
+        return undefined
     }
     const number = this.matched(NUMBER)
     return number === undefined ? this.expected(TOKEN) : Number(number)

@@ -1,8 +1,9 @@
-import { httpDateMs, isoDateMs } from './http-date.js'
+import { httpDateMs, offsetDateMs } from './http-date.js'
 
-const LONGEST = 64
+const LONGEST = 256
+const LONGEST_COUNTS = 1_024
 /** Between commas; a date has one after the day of the week. */
-const ONE_DELAY = /\s*[A-Za-z]{3,9},[^,]*|[^,]+/g
+const ONE_TIME = /\s*[A-Za-z]{3,9},[^,]*|[^,]+/g
 const NUMBER = /^\d{1,16}(?:\.\d{1,9})?$/
 const COUNT = /^(\d{1,15})(?:\.\d{1,9})?(?=$|[,;])/
 const DURATION = /^(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?$/
@@ -16,8 +17,15 @@ const LEAST_EPOCH_US = 1e14
 
 /** A whole number of tokens, of a fraction what is whole; a list has it in front. */
 export function toldCount(text: string | undefined): number | undefined {
-  const found = text === undefined || text.length > 1_024 ? null : COUNT.exec(text.trim())
+  const found = text === undefined || text.length > LONGEST_COUNTS ? null : COUNT.exec(text.trim())
   return found === null ? undefined : Number(found[1])
+}
+
+/** The least of several such numbers, as those of two lines that were joined. */
+export function toldLeast(text: string | undefined): number | undefined {
+  if (text === undefined || text.length > LONGEST_COUNTS) return undefined
+  const counts = text.split(',').flatMap((each) => toldCount(each) ?? [])
+  return counts.length === 0 ? undefined : Math.min(...counts)
 }
 
 /**
@@ -29,29 +37,24 @@ export function toldCount(text: string | undefined): number | undefined {
  * @param nowMs Unix time as the server has it.
  */
 export function toldDelayMs(text: string | undefined, nowMs: number): number | undefined {
-  const delays = trimmed(text)
-    ?.match(ONE_DELAY)
-    ?.map((value) => toldSingleDelayMs(value.trim(), nowMs))
-  return delays?.every((ms) => ms !== undefined) ? Math.max(...(delays as number[])) : undefined
-}
-
-function toldSingleDelayMs(value: string, nowMs: number): number | undefined {
-  return NUMBER.test(value) ? Math.ceil(Number(value) * 1000) : untilMs(httpDateMs(value, nowMs), nowMs)
+  return longest(text, (value) => (NUMBER.test(value) ? Math.ceil(Number(value) * 1000) : untilMs(httpDateMs(value, nowMs), nowMs)))
 }
 
 /**
- * A reset in milliseconds from now. Servers say it as a span in seconds, as a moment in Unix time, told apart by its size, as a date, or as a
- * duration such as `6m0s`.
+ * A reset in milliseconds from now, of several the longest. Servers say it as a span in seconds, as a moment in Unix time, told apart by its
+ * size, as a date, or as a duration such as `6m0s`.
  */
 export function toldResetMs(text: string | undefined, nowMs: number): number | undefined {
-  const value = trimmed(text)
-  if (value === undefined) return undefined
+  return longest(text, (value) => singleResetMs(value, nowMs))
+}
+
+function singleResetMs(value: string, nowMs: number): number | undefined {
   if (NUMBER.test(value)) {
     const number = Number(value)
     if (number < LEAST_EPOCH_S) return Math.ceil(number * 1000)
     return untilMs(number < LEAST_EPOCH_MS ? number * 1000 : number < LEAST_EPOCH_US ? number : number / 1000, nowMs)
   }
-  return durationMs(value) ?? untilMs(isoDateMs(value) ?? httpDateMs(value, nowMs), nowMs)
+  return durationMs(value) ?? untilMs(offsetDateMs(value) ?? httpDateMs(value, nowMs), nowMs)
 }
 
 /** A number of milliseconds. */
@@ -65,6 +68,14 @@ function durationMs(text: string): number | undefined {
   if (found === null) return undefined
   const [, hours = 0, minutes = 0, seconds = 0, ms = 0] = found
   return Math.ceil(Number(hours) * 3_600_000 + Number(minutes) * 60_000 + Number(seconds) * 1000 + Number(ms))
+}
+
+/** Of several times, as those of two lines that were joined; undefined where one of them is none. */
+function longest(text: string | undefined, read: (value: string) => number | undefined): number | undefined {
+  const times = trimmed(text)
+    ?.match(ONE_TIME)
+    ?.map((value) => read(value.trim()))
+  return times?.every((ms) => ms !== undefined) ? Math.max(...(times as number[])) : undefined
 }
 
 /** What is past is due now. */

@@ -49,6 +49,12 @@ test('a network that would trust everybody, or is none, is refused', () => {
     '2000::/3',
     '::ffff:0:0/96',
     '::ffff:0:0/80',
+    '::/8',
+    '::/32',
+    '::/64',
+    '::/80',
+    '::fffe:0:0/95',
+    '::ffff:0:0/97',
     '10.0.0.0/33',
     '::/129',
     '10.0.0.0/',
@@ -75,6 +81,13 @@ test('a network that would trust everybody, or is none, is refused', () => {
 test('an address with a length that cuts it off is refused with the network it is in', () => {
   assert.throws(() => address({ trustedNetworks: ['10.1.2.3/8'] }), { code: 'TRUST_INVALID', message: /within 10\.0\.0\.0\/8; write that/ })
   assert.throws(() => address({ trustedNetworks: ['2001:db8::1/32'] }), { code: 'TRUST_INVALID', message: /within 2001:db8::\/32; write/ })
+})
+
+test('IPv6 networks that hold no IPv4 address are networks as any other', () => {
+  for (const network of ['::/96', '::/95', '::fffe:0:0/96', '64:ff9b::/96', '100::/8', 'fc00::/7']) {
+    const header = { 'x-forwarded-for': '203.0.113.7' }
+    assert.equal(read({ trustedNetworks: [network] }, header), PROXY, network)
+  }
 })
 
 test('networks may be written as mapped ones', () => {

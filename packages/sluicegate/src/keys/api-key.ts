@@ -7,7 +7,7 @@ import { hmacSha256, unitBytes } from './sha256.js'
 
 /** Options of {@link apiKey}. */
 export interface ApiKeyOptions<Request = unknown> extends ReaderOptions<Request> {
-  /** Default `x-api-key`. Of `authorization` it is the token of the scheme `Bearer`; other schemes have none. */
+  /** Default `x-api-key`. Of `authorization` it is the token of the scheme `Bearer`, the first word behind it; other schemes have none. */
   readonly header?: string
   /**
    * With it, nobody who sees a key can try out which API key it may be of: for API keys that can be guessed. The same in all processes
@@ -19,14 +19,16 @@ export interface ApiKeyOptions<Request = unknown> extends ReaderOptions<Request>
 /** Of the digest: as good as no two API keys share it, and half of one is of no use to go on from. */
 const DIGEST_BYTES = 16
 const LEAST_SECRET = 16
-const BEARER = 'bearer '
+/** What stands behind the first word changes nothing: guards read that alone, and each ending would have a budget. */
+const BEARER = /^bearer\s+([^\s,]+)/i
 
 /**
  * An API key as the key, not itself but its HMAC-SHA-256, 128 bits of it: `key:Lz5zJ2...`, so that no secret stands in a store, a log
  * or a list of busy keys. An API key of 128 random bits or more cannot be found from it; for others there is `secret`.
  *
  * It does not check the API key. Anybody can make up as many as he likes, and each has a budget of its own: refuse unknown ones
- * before they are counted, or count the address as well.
+ * before they are counted, or count the address as well. Nor is a signed token (JWT) one, of which a client can have many: {@link subject}
+ * is for that.
  *
  * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
  * @example
@@ -52,9 +54,7 @@ export function apiKey<Request = unknown>(options: ApiKeyOptions<Request> = {}):
   return withOtherwise(reader, otherwise)
 }
 
-/** One token however its scheme is spelt: else a client had a budget for each spelling. Source: RFC 9110, section 11.4; RFC 6750. */
+/** One token however its scheme is spelt: else a client had a budget for each spelling. Source: RFC 9110, section 11.4; RFC 6750, section 2.1. */
 function bearerToken(value: string | undefined): string | undefined {
-  const credentials = value?.trim()
-  if (credentials === undefined || credentials.slice(0, BEARER.length).toLowerCase() !== BEARER) return undefined
-  return credentials.slice(BEARER.length).trim()
+  return value === undefined ? undefined : BEARER.exec(value.trim())?.[1]
 }

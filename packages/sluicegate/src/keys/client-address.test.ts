@@ -97,7 +97,8 @@ test('whatever a client writes ahead, he is who the proxies say he is', () => {
 
 function forwardedElement(random: Random, element: string): string {
   const needsQuotes = !/^[\w.-]+$/.test(element)
-  const value = needsQuotes || random.chance(0.5) ? `"${element.replace(/["\\]/g, '\\$&')}"` : element
+  const escaped = element.replace(/./g, (unit) => (unit === '"' || unit === '\\' || random.chance(0.05) ? `\\${unit}` : unit))
+  const value = needsQuotes || random.chance(0.5) ? `"${escaped}"` : element
   const others = [
     'proto=https',
     'by=10.0.0.1',
@@ -108,5 +109,6 @@ function forwardedElement(random: Random, element: string): string {
   ]
   const parameters = [`${random.pick(['for', 'For', 'FOR'])}=${value}`]
   for (let i = random.integer(0, 3); i > 0; i--) parameters.splice(random.integer(0, parameters.length), 0, random.pick(others))
-  return parameters.join(random.pick([';', '; ', ' ; ']))
+  // A semicolon may stand without a parameter.
+  return random.pick(['', '', ';', '; ;']) + parameters.join(random.pick([';', '; ', ' ; ', ';;'])) + random.pick(['', '', ';', ';;'])
 }

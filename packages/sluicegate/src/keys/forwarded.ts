@@ -34,7 +34,7 @@ export const forwardedElement: HopList = {
 function forAddress(text: string, start: number, end: number): IpAddress | undefined {
   let address: IpAddress | undefined
   let found = false
-  let i = blanksFrom(text, start, end)
+  let i = pairFrom(text, start, end)
   while (i < end) {
     const nameEnd = tokenEnd(text, i, end)
     if (nameEnd === i || text.charCodeAt(nameEnd) !== 0x3d) return undefined
@@ -46,14 +46,30 @@ function forAddress(text: string, start: number, end: number): IpAddress | undef
     if (valueEnd < 0 || valueEnd === valueStart) return undefined
     if (isFor) {
       found = true
-      address = identifiedAddress(text, isQuoted ? valueStart + 1 : valueStart, valueEnd)
+      address = isQuoted ? quotedAddress(text, valueStart + 1, valueEnd) : identifiedAddress(text, valueStart, valueEnd)
     }
     i = blanksFrom(text, isQuoted ? valueEnd + 1 : valueEnd, end)
     if (i === end) break
     if (text.charCodeAt(i) !== 0x3b) return undefined
-    i = blanksFrom(text, i + 1, end)
+    i = pairFrom(text, i + 1, end)
   }
   return address
+}
+
+/** Where the next parameter begins: a semicolon may stand without one. */
+function pairFrom(text: string, start: number, end: number): number {
+  let i = blanksFrom(text, start, end)
+  while (i < end && text.charCodeAt(i) === 0x3b) i = blanksFrom(text, i + 1, end)
+  return i
+}
+
+function quotedAddress(text: string, start: number, end: number): IpAddress | undefined {
+  for (let i = start; i < end; i++) {
+    if (text.charCodeAt(i) !== BACKSLASH) continue
+    const plain = text.slice(start, end).replace(/\\(.)/g, '$1')
+    return identifiedAddress(plain, 0, plain.length)
+  }
+  return identifiedAddress(text, start, end)
 }
 
 function isForAt(text: string, at: number): boolean {

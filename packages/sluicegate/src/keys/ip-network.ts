@@ -18,6 +18,8 @@ const names = new Map(Object.entries(NAMED))
 
 /** What stands before an IPv4 address among the 128 bits. */
 export const IPV4_BITS = 96
+/** 0.0.0.0, mapped: an IPv6 network that it is in, and no smaller than IPv4, holds all of IPv4. */
+const IPV4: IpAddress = { a: 0, b: 0, c: 0xffff, d: 0 }
 /** The widest that belong to one owner: 10.0.0.0/8 and fc00::/7. */
 const WIDEST_IPV4 = 8
 const WIDEST_IPV6 = 7
@@ -60,10 +62,10 @@ function checkedNetwork(option: string, text: unknown): IpNetwork {
   const ahead = isIpv4(address) && !text.includes(':') ? IPV4_BITS : 0
   const bits = slash < 0 ? 128 : ahead + prefixLength(text.slice(slash + 1))
   if (!(bits <= 128) || (isIpv4(address) && bits < IPV4_BITS)) throw invalid(option, text)
-  if (bits < (isIpv4(address) ? IPV4_BITS + WIDEST_IPV4 : WIDEST_IPV6)) {
+  const first = masked(address, bits)
+  if (bits < (isIpv4(address) || isIn({ first, bits }, IPV4) ? IPV4_BITS + WIDEST_IPV4 : WIDEST_IPV6)) {
     throw new PolicyError('TRUST_INVALID', option, text, 'is wider than any network of proxies; name the networks that yours are in')
   }
-  const first = masked(address, bits)
   if (first.a === address.a && first.b === address.b && first.c === address.c && first.d === address.d) return { first, bits }
   throw new PolicyError(
     'TRUST_INVALID',

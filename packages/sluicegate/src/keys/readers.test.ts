@@ -46,10 +46,13 @@ test('a secret that is too short is refused and not repeated', () => {
 test('a bearer token is one key however its scheme is spelt, and other schemes have none', () => {
   const reader = apiKey({ header: 'authorization' })
   const key = read(apiKey(), { 'x-api-key': SECRET_KEY })
-  for (const scheme of ['Bearer ', 'bearer ', 'BEARER   ', ' Bearer \t']) {
+  for (const scheme of ['Bearer ', 'bearer ', 'BEARER   ', ' Bearer \t', 'Bearer\t', 'Bearer\xa0']) {
     assert.equal(read(reader, { authorization: `${scheme}${SECRET_KEY} ` }), key, scheme)
   }
-  for (const value of ['Bearer', 'Bearer ', 'Basic dXNlcjpwYXNz', SECRET_KEY, '', `Bearer${SECRET_KEY}`]) {
+  for (const ending of [' 1', '\t1', ',', ', Bearer another', '\xa0x']) {
+    assert.equal(read(reader, { authorization: `Bearer ${SECRET_KEY}${ending}` }), key, ending)
+  }
+  for (const value of ['Bearer', 'Bearer ', 'Bearer ,', 'Basic dXNlcjpwYXNz', SECRET_KEY, '', `Bearer${SECRET_KEY}`]) {
     assert.equal(read(reader, { authorization: value }), undefined, value)
   }
 })

@@ -17,11 +17,6 @@ export class AskingPause {
     this.unaskedUs = SHORTEST_UNASKED_HORIZONS * horizonUs
   }
 
-  /** When it ends; `Infinity` where it has. */
-  endUs(nowUs: number): number {
-    return this.untilUs > nowUs ? this.untilUs : Number.POSITIVE_INFINITY
-  }
-
   end(): void {
     this.untilUs = 0
   }

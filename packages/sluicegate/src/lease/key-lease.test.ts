@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshLease, givenAll, HORIZON_US, MS, OF_A_WINDOW } from '../testing/fresh-lease.js'
 import { grantOf } from '../testing/grant-of.js'
+import type { KeyLease } from './key-lease.js'
 
 test('a denial that is known answers as long as it holds, and not who asks for less', () => {
   const lease = freshLease()
@@ -21,7 +22,7 @@ test('what the authority refused by itself is known for that cost and for larger
   lease.refuse(4, 20 * MS, 0)
   assert.deepEqual([lease.deniedUntil(MS, 4), lease.deniedUntil(MS, 5), lease.deniedUntil(MS, 3)], [20 * MS, 20 * MS, undefined])
   assert.equal(lease.deniedUntil(20 * MS, 4), undefined)
-  lease.forgetDenial(MS)
+  lease.refunded({ remaining: 1, resetAfterMs: 30 }, MS)
   assert.equal(lease.deniedUntil(MS, 4), undefined)
 })
 
@@ -90,7 +91,7 @@ test('when something was given back denials are forgotten, those on their way to
   lease.demand.ask(4)
   givenAll(lease, 0)
   const asked = lease.want(1)
-  lease.forgetDenial(2)
+  lease.refunded({ remaining: 1, resetAfterMs: 30 }, 2)
   lease.take(grantOf({ untilFreeUs: MS, untilFreeFor: () => MS }), asked, 3)
   assert.equal(lease.deniedUntil(3, 5), undefined)
   assert.equal(lease.readyAt(3), 4)
@@ -125,12 +126,19 @@ test('I5: what is held does not deny a cost of which what is missing may be ther
 })
 
 /** What each change of a key leaves: tokens here, on their way, ended already; what was denied, and what was left there. */
-const LEFT: Readonly<Record<'reopen' | 'forgetDenial' | 'forget' | 'drain' | 'end', readonly unknown[]>> = {
+const LEFT: Readonly<Record<'reopen' | 'refunded' | 'forget' | 'drain' | 'end', readonly unknown[]>> = {
   reopen: [4, 4, [], true, 9],
-  forgetDenial: [4, 4, [], true, 0],
+  refunded: [4, 4, [], true, 7],
   forget: [0, 0, [4, 4], true, 0],
   drain: [0, 0, [], true, 0],
   end: [0, 4, [4], false, 9],
+}
+const CHANGES: Readonly<Record<keyof typeof LEFT, (lease: KeyLease, nowUs: number) => void>> = {
+  reopen: (lease, nowUs) => lease.reopen(nowUs),
+  refunded: (lease, nowUs) => lease.refunded({ remaining: 7, resetAfterMs: 30 }, nowUs),
+  forget: (lease, nowUs) => lease.forget(nowUs),
+  drain: (lease, nowUs) => lease.drain(nowUs),
+  end: (lease) => lease.end(),
 }
 
 for (const [change, [here, onTheirWay, back, isForgotten, remaining]] of Object.entries(LEFT)) {
@@ -142,7 +150,7 @@ for (const [change, [here, onTheirWay, back, isForgotten, remaining]] of Object.
     assert.equal(lease.deniedUntil(1, 60), 500 * MS)
     lease.demand.ask(4)
     const asked = lease.want(1)
-    lease[change as keyof typeof LEFT](2)
+    CHANGES[change as keyof typeof LEFT](lease, 2)
     assert.equal(lease.readyAt(2), here)
     assert.equal(lease.remainingAt(2), (remaining as number) + (here as number))
     assert.equal(lease.deniedUntil(2, 60) === undefined, isForgotten)

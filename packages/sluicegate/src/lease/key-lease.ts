@@ -1,4 +1,5 @@
 import type { Decision } from '../decision.js'
+import type { Asked, Asking } from './asked.js'
 import { AskingPause, LONGEST_UNASKED_HORIZONS } from './asking-pause.js'
 import type { Grant } from './authority.js'
 import { HeldTokens, TOLD_US, type Unspent } from './held-tokens.js'
@@ -6,16 +7,6 @@ import { KnownDenials } from './known-denials.js'
 import { LeaseDemand } from './lease-demand.js'
 import { CLOCK_DRIFT } from './leasing.js'
 import { ToldDenial } from './told-denial.js'
-
-/** Whether the authority answered, and in time for what it gave to be spent. */
-export type Asking = 'in time' | 'late' | 'out'
-
-/** What is asked of the authority, and when. */
-export interface Asked {
-  readonly want: number
-  readonly least: number
-  readonly sentUs: number
-}
 
 /** The authority's last answer. */
 interface Answer {
@@ -31,7 +22,7 @@ interface Answer {
  * |              | tokens here | on their way | ended already | denials, on their way too | what is left there |
  * | ------------ | ----------- | ------------ | ------------- | ------------------------- | ------------------ |
  * | reopen       | kept        | kept         | kept          | forgotten                 | kept               |
- * | forgetDenial | kept        | kept         | kept          | forgotten                 | forgotten          |
+ * | refunded     | kept        | kept         | kept          | forgotten                 | told               |
  * | forget       | end         | end          | kept          | forgotten                 | forgotten          |
  * | drain        | dropped     | dropped      | dropped       | forgotten                 | forgotten          |
  * | end          | end         | kept         | kept          | kept                      | kept               |
@@ -80,7 +71,9 @@ export class KeyLease {
 
   /** Notes a denial that was told, until a word of it changes or more is to be fetched. */
   tell(decision: Decision, cost: number, nowUs: number, deniedUntilUs: number): void {
-    this.told.keep(decision, cost, nowUs, deniedUntilUs, this.newAtUs, Math.min(this.pause.endUs(nowUs), this.held.countedUntilUs))
+    // Outside of a pause any take may find that it is time to fetch more.
+    if (nowUs >= this.pause.untilUs) return
+    this.told.keep(decision, cost, nowUs, deniedUntilUs, this.newAtUs, Math.min(this.pause.untilUs, this.held.countedUntilUs))
   }
 
   private forgetDenied(): void {
@@ -164,6 +157,7 @@ export class KeyLease {
 
   /** The authority could not be asked: nobody is sent ahead of need for a while. */
   failed(nowUs: number): void {
+    this.told.forget()
     this.pause.failed(nowUs)
   }
 
@@ -185,11 +179,11 @@ export class KeyLease {
     return last === undefined || !last.isShort || last.atUs + Math.max(last.grant.blockedUs, last.grant.untilFreeUs) <= nowUs
   }
 
-  /** The key was given something back: what is known of it is not true any more, what is held is. */
-  forgetDenial(nowUs: number): void {
+  /** The key was given something back: denials are not true any more, what is held is, and what is left of it there was told. */
+  refunded({ remaining, resetAfterMs }: Pick<Decision, 'remaining' | 'resetAfterMs'>, nowUs: number): void {
     this.reopen(nowUs)
-    this.remainingThere = 0
-    this.newAtUs = 0
+    this.remainingThere = remaining
+    this.newAtUs = nowUs + resetAfterMs * 1000
   }
 
   /** Something of what this process held was given back: a denial may not be true any more. */
@@ -203,7 +197,7 @@ export class KeyLease {
 
   /** The key was changed by hand: nothing that is held or on its way is to be spent. */
   forget(nowUs: number): void {
-    this.forgetDenial(nowUs)
+    this.refunded({ remaining: 0, resetAfterMs: 0 }, nowUs)
     this.forgottenUs = nowUs
     this.held.end()
   }

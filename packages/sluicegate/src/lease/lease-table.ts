@@ -3,8 +3,9 @@ import { tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { isOutage } from '../errors.js'
 import type { Policy } from '../policy/policy.js'
+import type { Asking } from './asked.js'
 import type { Authority } from './authority.js'
-import { type Asking, KeyLease } from './key-lease.js'
+import { KeyLease } from './key-lease.js'
 import { LeaseReturns } from './lease-returns.js'
 import { leaseUsOf, mostLeased, surelyUs } from './leasing.js'
 
@@ -25,7 +26,7 @@ export interface LeaseTableParts {
 }
 
 /** What becomes of tokens in hand when their key was changed by hand: given back, unless the authority has forgotten that it lent them. */
-export type HeldThen = 'kept' | 'given back' | 'dropped'
+export type HeldThen = 'given back' | 'dropped'
 
 /** What this process holds of the keys of one policy. */
 export class LeaseTable {
@@ -79,12 +80,16 @@ export class LeaseTable {
     const lease = this.leases.get(key)
     if (lease === undefined) return
     const nowUs = this.ticker.read()
-    if (held === 'kept') lease.forgetDenial(nowUs)
-    else if (held === 'dropped') lease.drain(nowUs)
+    if (held === 'dropped') lease.drain(nowUs)
     else {
       lease.forget(nowUs)
       this.returns.tell(lease, key)
     }
+  }
+
+  /** The key was given something back, and stands like this now where the lease came from. */
+  refunded(key: string, decision: Decision): void {
+    this.leases.get(key)?.refunded(decision, this.ticker.read())
   }
 
   /** Gives back all that is here and can be, and whatever still comes. */

@@ -114,6 +114,16 @@ test('a handle of several policies is refused when its parts or its name are dam
   for (const parts of [[second, first], [first], handle.parts]) attachLimiter({ ...handle, parts } as unknown as LimiterHandle)
 })
 
+test('parts whose memory was cloned apart are of one limiter all the same', () => {
+  const limiter = createLimiter(allOf([POLICY, fixedWindow({ limit: 10, window: '1h' })]), { maxKeys: 10 })
+  const handle = limiter.handle() as LimiterHandle & { readonly parts: readonly { readonly memory: object }[] }
+  const parts = handle.parts.map((part) => ({ ...part, ...structuredClone({ memory: part.memory }) }))
+  assert.notEqual(parts[0]?.memory, parts[1]?.memory)
+  const attached = attachLimiter({ ...handle, parts } as LimiterHandle)
+  attached.take('ada', 2)
+  assert.equal(limiter.peek('ada').remaining, POLICY.limit - 2)
+})
+
 test('a handle of tiers is refused when they are damaged', () => {
   const gold = tokenBucket({ limit: 100, window: '1s' })
   const policyFor = () => gold

@@ -72,7 +72,9 @@ export function attachedMemoryLimiter(
   const clock: unknown = options.clock ?? clockFromHandle(checked.clock)
   checkClock(clock)
   if (!('parts' in checked)) return attachedPart(checked, { ...options, clock }, handle)
-  const parts = checked.parts.map((part) => attachedPart(part, { ...options, hotKeys: 0, clock }, handle))
+  // Together they are charged in one memory, which is that of the first.
+  const memory = checked.parts[0]?.memory as MemoryHandle['memory']
+  const parts = checked.parts.map((part) => attachedPart({ ...part, memory }, { ...options, hotKeys: 0, clock }, handle))
   return new MemoryAllOfLimiter({ ...options, clock, parts, name: checked.name })
 }
 

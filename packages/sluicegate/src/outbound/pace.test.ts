@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
+import { readRateLimit } from '../headers/read-rate-limit.js'
 import { LearnedRate } from './learned-rate.js'
 import { Pace, type Sent } from './pace.js'
 import { ToldBudget } from './told-budget.js'
@@ -74,6 +75,24 @@ test('of several told policies the slowest decides; of other resources only one 
   assert.equal(budget.intervalMs(0, 0), 86_400)
   budget.hear({ policies: policies.map((policy) => ({ ...policy, remaining: policy.name === 'tokens' ? 0 : policy.remaining })) }, 0, 0)
   assert.equal(budget.emptyUntilMs, 9_000_000)
+})
+
+test('what is told in fields of its own counts beside the policies', () => {
+  const budget = new ToldBudget(0)
+  const headers = {
+    'x-ratelimit-remaining': '5',
+    'x-ratelimit-reset': '60',
+    'ratelimit-policy': '"a";q=60;w=60',
+    ratelimit: '"a";r=50;t=50',
+  }
+  budget.hear(readRateLimit(headers), 0, 0)
+  assert.equal(budget.remaining, 5)
+  budget.hear(readRateLimit({ ...headers, 'x-ratelimit-remaining': '0' }), 0, 0)
+  assert.equal(budget.emptyUntilMs, 60_000)
+  budget.hear(readRateLimit({ 'x-ratelimit-remaining': '7', 'x-ratelimit-reset': '60', 'x-ratelimit-remaining-tokens': '5' }), 0, 0)
+  assert.equal(budget.remaining, 7)
+  budget.hear(readRateLimit({ ratelimit: '"bytes";r=5;t=60', 'ratelimit-policy': '"bytes";q=9;w=60;qu="content-bytes"' }), 0, 60_000)
+  assert.equal(budget.intervalMs(0, 60_000), 0, 'bytes are no requests')
 })
 
 test('numbers that say nothing, or make no sense, stop nobody', () => {

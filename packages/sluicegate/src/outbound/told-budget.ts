@@ -84,8 +84,10 @@ export class ToldBudget {
 
   /** What a response says, with so many others still under way. Without numbers what was told before holds on, until its end. */
   hear(reading: RateLimitReading, inFlight: number, nowMs: number): void {
-    const told = reading.policies?.filter(({ remaining }) => remaining !== undefined) ?? []
-    const bound = (told.length > 0 ? told : [withWindow(reading)]).filter(binds)
+    const { policies = [] } = reading
+    // Of no policy: told in fields of its own.
+    const isApart = policies.every(({ remaining }) => remaining !== reading.remaining)
+    const bound = (isApart ? [...policies, withWindow(reading)] : policies).filter(binds)
     if (bound.length === 0) {
       this.outlast(nowMs)
       return

@@ -1,13 +1,14 @@
 import { PolicyError } from '../errors.js'
 import { checkedPolicy } from './checked-policy.js'
 import type { AllOfPolicy, Policy } from './policy.js'
-import { checkedName, checkOptions } from './policy-options.js'
+import { checkedName, checkOptions, MAX_NAME_LENGTH } from './policy-options.js'
 
 export const MOST_POLICIES = 8
 
 /**
  * Several policies as one: a request passes when all of them let it pass, and is charged to all of them or to none. They may be
- * asked about one key or about one key each, as for a user, his team and the whole service.
+ * asked about one key or about one key each, as for a user, his team and the whole service. Answers, headers and stores tell them by name:
+ * the second of one name is there `<name> 2`, and so on.
  *
  * @param policies 1 to 8 of them.
  * @throws {PolicyError} `POLICY_INVALID`, also for one `allOf` within another.
@@ -22,7 +23,7 @@ export function allOf<const Parts extends readonly Policy[]>(
   if (!Array.isArray(policies) || policies.length < 1 || policies.length > MOST_POLICIES) {
     throw new PolicyError('POLICY_INVALID', 'policies', policies, `must be an array of 1 to ${MOST_POLICIES} policies`)
   }
-  const parts = policies.map((policy, i) => checkedPolicy(policy, `policies[${i}]`))
+  const parts = toldApart(policies.map((policy, i) => checkedPolicy(policy, `policies[${i}]`)))
   if (parts.some(({ algorithm }) => algorithm === 'all-of')) {
     throw new PolicyError('POLICY_INVALID', 'policies', policies, 'must not hold another allOf: name all policies in one')
   }
@@ -35,4 +36,22 @@ export function allOf<const Parts extends readonly Policy[]>(
     burst: Math.min(...parts.map(({ burst }) => burst)),
     policies: Object.freeze(parts) as readonly Policy[] as Parts,
   })
+}
+
+/** All with names of their own: those that have one keep it. */
+function toldApart(parts: readonly Policy[]): readonly Policy[] {
+  const names = new Set(parts.map(({ name }) => name))
+  return parts.map((part, i) => {
+    if (parts.findIndex(({ name }) => name === part.name) === i) return part
+    const name = freeName(part.name, names)
+    names.add(name)
+    return Object.freeze({ ...part, name })
+  })
+}
+
+function freeName(taken: string, names: ReadonlySet<string>): string {
+  for (let n = 2; ; n++) {
+    const name = `${taken.slice(0, MAX_NAME_LENGTH - ` ${n}`.length)} ${n}`
+    if (!names.has(name)) return name
+  }
 }

@@ -4,7 +4,7 @@ import type { Algorithm } from './policy.js'
 
 // What the functions that make policies check alike.
 
-const MAX_NAME_LENGTH = 120
+export const MAX_NAME_LENGTH = 120
 const MIN_WINDOW_MS = 1
 export const MAX_WINDOW_MS = 366 * 86_400_000
 const CALENDAR = "; only fixedWindow() also takes 'day', 'week', 'month', 'year'"

@@ -98,7 +98,7 @@ export class RedisStore implements Store {
   private nameOf(form: StoreForm, key: string): string {
     let before = this.names.get(form)
     if (before === undefined) {
-      before = this.keys.before(form.form, form.name ?? form.policy.name)
+      before = this.keys.before(form.form, form.policy.name)
       this.names.set(form, before)
     }
     return before + this.keys.after(key)

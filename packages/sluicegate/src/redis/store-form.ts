@@ -11,8 +11,6 @@ import type { FormName } from './scripts.gen.js'
 export interface StoreForm {
   readonly form: FormName
   readonly policy: Policy
-  /** By which the store knows it: the policy's own name, of several of one form and name in `allOf` with a number. */
-  readonly name?: string
   /** What is asked for so many tokens. */
   amountOf(tokens: number): number
   /** Its numbers, joined by spaces, for a time in microseconds since the Unix epoch. */
@@ -34,12 +32,7 @@ export interface StorePolicies {
  */
 export function storePoliciesOf(policy: Policy, leaseUsOf: (policy: Policy) => number = () => 0): StorePolicies {
   const forms = (policy.policies ?? [policy]).map((part) => storeFormOf(part, leaseUsOf(part)))
-  return { forms: forms.map(toldApart), isAllOf: policy.algorithm === 'all-of' }
-}
-
-function toldApart(form: StoreForm, i: number, all: readonly StoreForm[]): StoreForm {
-  const before = all.slice(0, i).filter((other) => other.form === form.form && other.policy.name === form.policy.name)
-  return before.length === 0 ? form : { ...form, name: `${form.policy.name} ${before.length + 1}` }
+  return { forms, isAllOf: policy.algorithm === 'all-of' }
 }
 
 function storeFormOf(policy: Policy, leaseUs: number): StoreForm {

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { PolicyError } from '../errors.js'
+import { allOf, fixedWindow, type Policy, tokenBucket } from '../index.js'
+import { storePoliciesOf } from './store-form.js'
 import { StoreKeys } from './store-keys.js'
 
 interface Named {
@@ -89,4 +91,14 @@ test('a prefix is 1 to 100 characters, a tag at least one', () => {
   for (const tag of ['', 7, null, {}]) assert.throws(() => new StoreKeys('p', tag), isInvalid('hashTag'))
   for (const tag of ['', 7, null, undefined]) assert.throws(() => new StoreKeys('p', () => tag).after('k'), isInvalid('hashTag'))
   assert.doesNotThrow(() => new StoreKeys('x'.repeat(100), 't').after('k'))
+})
+
+test('no two policies of allOf share a name, whatever they are called', () => {
+  const keys = new StoreKeys('sluicegate')
+  const named = (name: string): Policy => tokenBucket({ limit: 10, window: '1m', name })
+  const { forms } = storePoliciesOf(allOf([named('a'), named('a'), named('a 2'), fixedWindow({ limit: 10, window: '1m', name: 'a' })]))
+  assert.deepEqual(
+    forms.map(({ form, policy }) => keys.before(form, policy.name)),
+    ['sluicegate:rate:a:', 'sluicegate:rate:a 3:', 'sluicegate:rate:a 2:', 'sluicegate:fixed-window:a 4:'],
+  )
 })

@@ -1,4 +1,5 @@
-import { type Asked, KeyLease } from '../lease/key-lease.js'
+import type { Asked } from '../lease/asked.js'
+import { KeyLease } from '../lease/key-lease.js'
 import { grantOf } from './grant-of.js'
 
 export const MS = 1000

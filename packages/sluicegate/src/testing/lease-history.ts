@@ -1,7 +1,7 @@
 import { type Admission, Random } from 'sluicegate-testkit'
 import type { Decision } from '../decision.js'
+import type { Asked } from '../lease/asked.js'
 import type { Grant } from '../lease/authority.js'
-import type { Asked } from '../lease/key-lease.js'
 import { goodForUs } from '../lease/leasing.js'
 import { type GrantOf, grantsOf } from '../redis/store-authority.js'
 import type { StoreForm } from '../redis/store-form.js'

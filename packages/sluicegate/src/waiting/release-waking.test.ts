@@ -21,8 +21,8 @@ const TWO = concurrency({ limit: 2, ttl: '1h', name: 'one' })
 const BUCKET = tokenBucket({ limit: 100, window: '1s', name: 'bucket' })
 
 const PROGRAM = `
-  const { workerData: { module, handle }, parentPort } = require('node:worker_threads')
-  import(module).then(({ attachLimiter }) => {
+  const { workerData: { library, handle }, parentPort } = require('node:worker_threads')
+  import(library).then(({ attachLimiter }) => {
     const limiter = attachLimiter(handle)
     parentPort.on('message', ([verb, ...args]) => {
       const answer = limiter[verb](...args)
@@ -33,8 +33,8 @@ const PROGRAM = `
 
 /** Does in a thread of its own what it is told. */
 function elsewhere(t: { after(end: () => Promise<unknown>): void }, limiter: Limiter) {
-  const module = new URL('../index.js', import.meta.url).href
-  const worker = new Worker(PROGRAM, { eval: true, workerData: { module, handle: limiter.handle() } })
+  const library = new URL('../index.js', import.meta.url).href
+  const worker = new Worker(PROGRAM, { eval: true, workerData: { library, handle: limiter.handle() } })
   t.after(() => worker.terminate())
   return async (...job: unknown[]): Promise<void> => {
     const done = new Promise<void>((resolve, reject) => {

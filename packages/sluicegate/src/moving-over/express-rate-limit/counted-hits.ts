@@ -1,23 +1,10 @@
 import { type Awaitable, chained } from '../../awaitable.js'
 import type { Decision } from '../../decision.js'
 import { StoreError } from '../../errors.js'
-import { formatMs } from '../../policy/duration.js'
-import type { Policy } from '../../policy/policy.js'
-import { checkedWindowMs } from '../../policy/policy-options.js'
-import { fixedWindow } from '../../policy/window-policy.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 import { BEYOND_ANY_LIMIT, type HitCount, type Hits } from './hits.js'
 import { resetTimeOf } from './reset-time.js'
 import { WindowEnd } from './window-end.js'
-
-/** So many that nobody is denied here. */
-const MOST_HITS = 1_000_000_000
-
-/** The policy of a limiter that only counts: windows of so many milliseconds. @throws {PolicyError} `WINDOW_INVALID` */
-export function countingPolicy(windowMs: number): Policy {
-  const window = checkedWindowMs(windowMs, 'windowMs')
-  return fixedWindow({ limit: MOST_HITS, window, name: `express-rate-limit-${formatMs(window)}` })
-}
 
 /** Counts every hit, also those that are denied: express-rate-limit decides, whatever its limit is for a request. */
 export class CountedHits implements Hits {

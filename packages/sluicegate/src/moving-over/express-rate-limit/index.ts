@@ -1,10 +1,34 @@
 export type { LimiterVerbs } from '../limiter-verbs.js'
 export type { MakeLimiter } from '../made-limiter.js'
-export type { HitCount } from './hits.js'
+/** @internal What require() answers with. Compilers before TypeScript 5.6 cannot read such a name, and none needs it. */
+export { required as 'module.exports' } from './commonjs.js'
+export { countingPolicy } from './counting-policy.js'
+// The second names are those of express-rate-limit: who imports them changes no more than the package's.
+export type { HitCount, HitCount as ClientRateLimitInfo, HitCount as IncrementResponse } from './hits.js'
 export { ipKeyGenerator } from './ip-key-generator.js'
-// Who imports the default of express-rate-limit changes no more than its name.
-export { type RateLimitMiddleware, rateLimit, rateLimit as default } from './rate-limit.js'
-export type { DenialHandler, OfRequest, RateLimitOptions, StandardHeaders, UsedOptions } from './rate-limit-options.js'
+export {
+  type RateLimitMiddleware,
+  type RateLimitMiddleware as RateLimitRequestHandler,
+  rateLimit,
+  rateLimit as default,
+} from './rate-limit.js'
+export type {
+  DenialHandler,
+  DenialHandler as RateLimitExceededEventHandler,
+  OfRequest,
+  OfRequest as ValueDeterminingMiddleware,
+  RateLimitOptions,
+  RateLimitOptions as Options,
+  StandardHeaders,
+  UsedOptions,
+} from './rate-limit-options.js'
 export type { Ipv6Subnet } from './request-ip-key.js'
-export { SluicegateStore, type SluicegateStoreOptions, type StoreSettings } from './sluicegate-store.js'
-export type { RateLimitInfo } from './told-limit.js'
+export {
+  SluicegateStore,
+  SluicegateStore as MemoryStore,
+  type SluicegateStore as Store,
+  type SluicegateStoreOptions,
+  type StoreSettings,
+} from './sluicegate-store.js'
+export { DAY, HOUR, MINUTE, SECOND } from './time-constants.js'
+export type { AugmentedRequest, RateLimitInfo } from './told-limit.js'

@@ -39,7 +39,7 @@ test('a value out of range is refused by the name that it was given by', () => {
     [{ limit: null }, 'limit'],
     [{ statusCode: 99 }, 'statusCode'],
     [{ standardHeaders: 'draft-9' }, 'standardHeaders'],
-    [{ identifier: 'ü' }, 'name'],
+    [{ identifier: 'ü' }, 'identifier'],
     [{ retryAfter: -1 }, 'retryAfter'],
     [{ retryAfter: '1' }, 'retryAfter'],
     [{ skip: true }, 'skip'],

@@ -21,9 +21,9 @@ import { usedOptions } from './used-options.js'
 export interface RateLimitMiddleware {
   (request: Request, response: Response, next: NextFunction): void
   /** The key begins anew. */
-  resetKey(key: string): Awaitable<void>
+  resetKey(key: string): Promise<void>
   /** How often a key was counted, or undefined where nothing is known of it. */
-  getKey(key: string): Awaitable<HitCount | undefined>
+  getKey(key: string): Promise<HitCount | undefined>
 }
 
 /**
@@ -82,8 +82,12 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
     if (isPromise(asked)) followLater(asked, (later) => follow(later, request, response, next), next)
     else if (follow(asked, request, response, next)) next()
   }
-  const resetKey = (key: string): Awaitable<void> => chained(limiter.reset(keyText(key)), () => undefined)
-  return Object.assign(middleware, { resetKey, getKey: (key: string) => hits.seen(keyText(key)) })
+  return Object.assign(middleware, {
+    resetKey: async (key: string) => {
+      await limiter.reset(keyText(key))
+    },
+    getKey: async (key: string) => hits.seen(keyText(key)),
+  })
 }
 
 async function deny(told: ToldLimit, used: UsedOptions, request: Request, response: Response, next: NextFunction): Promise<void> {
@@ -95,12 +99,12 @@ async function deny(told: ToldLimit, used: UsedOptions, request: Request, respon
 }
 
 function keyText(key: unknown): string {
-  const text = typeof key === 'number' || typeof key === 'bigint' ? String(key) : key
+  const text = Number.isFinite(key) || typeof key === 'bigint' ? String(key) : key
   if (typeof text === 'string' && text !== '') return fittedKey(text)
   throw new PolicyError(
     'KEY_MISSING',
     'keyGenerator',
     key,
-    'gave no key for this request: return a string or a number, or let skip pass such requests',
+    'gave no key for this request: return a string or a finite number, or let skip pass such requests',
   )
 }

@@ -6,8 +6,9 @@ import { fittedKey } from '../../keys/fitted-key.js'
 import { checkOptions } from '../../policy/policy-options.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 import { type MakeLimiter, madeLimiter } from '../made-limiter.js'
-import { CountedHits, countingPolicy } from './counted-hits.js'
+import { CountedHits } from './counted-hits.js'
 import { type CountingPlace, isAlone, isHere, joinedPlace } from './counting-place.js'
+import { countingPolicy, DEFAULT_PREFIX } from './counting-policy.js'
 import { DecidedHits, type LimitFor } from './decided-hits.js'
 import { BEYOND_ANY_LIMIT, type HitCount, type Hits } from './hits.js'
 
@@ -20,7 +21,7 @@ export interface SluicegateStoreOptions {
   readonly create?: MakeLimiter
   /** Or a limiter that decides, whatever its policy; `limit` is then what that lets pass at once, or a function. */
   readonly limiter?: LimiterVerbs
-  /** What keys begin with, default `rl:`. In a fleet give each store one of its own. */
+  /** What keys begin with, default `rl:`, and nothing where a `limiter` is given. In a fleet give each store one of its own. */
   readonly prefix?: string
 }
 
@@ -60,7 +61,7 @@ export class SluicegateStore {
 
   constructor(options: SluicegateStoreOptions = {}) {
     checkOptions(options, OPTIONS, '{ prefix: "login:" }')
-    const { create, limiter, prefix = 'rl:' } = options
+    const { create, limiter, prefix = limiter === undefined ? DEFAULT_PREFIX : '' } = options
     if (typeof prefix !== 'string') throw new PolicyError('OPTION_INVALID', 'prefix', prefix, 'must be a string')
     if (limiter !== undefined) checkLimiter(limiter, create)
     this.create = create
@@ -148,14 +149,19 @@ export class SluicegateStore {
 
   private counting(): Hits {
     const { create = (policy) => createLimiter(policy) } = this
-    const limiter = madeLimiter(create, countingPolicy(this.windowMs))
+    // Of a limiter of its own nobody is told the name.
+    const limiter = madeLimiter(create, countingPolicy(this.windowMs, this.isOwn ? '' : this.ownPrefix))
     return new CountedHits(limiter, isHere(limiter))
   }
 
   private named(key: string): string {
+    if ((typeof key === 'object' && key !== null) || typeof key === 'function' || typeof key === 'symbol') {
+      throw new PolicyError('KEY_INVALID', 'key', key, 'must be a string: all that are no text would share one key')
+    }
     // Where nobody else has keys a prefix tells nothing apart, and to put it before each takes as long as half the count.
-    if (this.isOwn && typeof key === 'string') return fittedKey(key.charCodeAt(0) > 0 ? key : `\0${key}`)
-    return fittedKey(`${this.ownPrefix}${key}`)
+    if (!this.isOwn && this.ownPrefix !== '') return fittedKey(`${this.ownPrefix}${key}`)
+    const text = String(key)
+    return fittedKey(text.charCodeAt(0) > 0 ? text : `\0${text}`)
   }
 }
 

@@ -17,6 +17,9 @@ export interface RateLimitInfo {
   readonly key: string
 }
 
+/** A request that a limit was asked about. */
+export type AugmentedRequest = Request & Record<string, RateLimitInfo>
+
 /** Tells of decisions as express-rate-limit does: on the request, and in the headers that it was told to write. */
 export class ToldLimit {
   private readonly used: UsedOptions
@@ -36,7 +39,7 @@ export class ToldLimit {
     const { requestPropertyName } = this.used
     const { legacy, standard } = this
     const { key, policy, passing: decision } = asked
-    ;(request as unknown as Record<string, RateLimitInfo>)[requestPropertyName] = this.infoOf(key as string, policy, decision)
+    ;(request as AugmentedRequest)[requestPropertyName] = this.infoOf(key as string, policy, decision)
     if (legacy !== undefined) setHeaders(response, legacy.write(policy, decision))
     if (standard === undefined || response.headersSent) return
     const isList = this.used.standardHeaders === 'draft-8'

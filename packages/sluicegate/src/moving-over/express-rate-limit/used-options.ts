@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express'
 import { PolicyError } from '../../errors.js'
 import { checkedTokenCount, checkedWindowMs, checkOptions } from '../../policy/policy-options.js'
+import { checkedPolicyName } from '../policy-name.js'
 import type { OfRequest, RateLimitOptions, StandardHeaders, UsedOptions } from './rate-limit-options.js'
 import { requestIpKey } from './request-ip-key.js'
 
@@ -151,7 +152,7 @@ function checkedDraft(standardHeaders: boolean | StandardHeaders): false | Stand
 }
 
 function checkedIdentifier(identifier: unknown): string {
-  if (typeof identifier === 'string') return identifier
+  if (typeof identifier === 'string') return checkedPolicyName('identifier', identifier)
   throw new PolicyError(
     'OPTION_INVALID',
     'identifier',

@@ -1,6 +1,6 @@
 import { PolicyError } from '../../errors.js'
 import type { Policy } from '../../policy/policy.js'
-import { checkedWindowMs } from '../../policy/policy-options.js'
+import { checkedWindowMs, MAX_WINDOW_MS } from '../../policy/policy-options.js'
 import { fixedWindow } from '../../policy/window-policy.js'
 
 /** What every limiter of rate-limiter-flexible is told. */
@@ -19,6 +19,9 @@ export const FLEXIBLE_OPTIONS = ['points', 'duration', 'blockDuration', 'keyPref
 export const DEFAULT_PREFIX = 'rlflx'
 
 const MOST_POINTS = 1_000_000_000
+const MOST_S = MAX_WINDOW_MS / 1000
+/** 100 years, the longest that a key can be blocked for. */
+const FOR_EVER_S = 100 * 366 * 86_400
 const LEASES = "is not needed: mode: 'leased' answers what is denied without the server"
 const EVENLY = 'spreads nothing here: take gcra({ limit, window, burst: 1 }), and wait() of its limiter'
 const CLIENT = 'is not needed: clients of node-redis, ioredis and valkey-glide are told apart'
@@ -30,8 +33,12 @@ const INSTEAD: Readonly<Record<string, string>> = {
   insuranceLimiter: "is not needed: outage: 'local' (the default), 'open' or 'closed' says who decides without the server",
   inMemoryBlockOnConsumed: LEASES,
   inMemoryBlockDuration: LEASES,
+  inmemoryBlockOnConsumed: LEASES,
+  inmemoryBlockDuration: LEASES,
   blockOnConsumed: 'cannot be: what is denied is not counted; blockDuration blocks at the first denial',
   rejectIfRedisNotReady: 'is not needed: no call takes longer than timeoutMs, 100 unless you say otherwise',
+  redis: 'is called storeClient',
+  storeType: CLIENT,
   useRedisPackage: CLIENT,
   useRedis3AndLowerPackage: 'is not supported: take a client of @redis/client or redis from 5 on, or of ioredis',
   customIncrTtlLuaScript: 'cannot be: the scripts are those of the policy',
@@ -51,20 +58,21 @@ export function checkOptionNames(options: object, known: readonly string[]): voi
 }
 
 /**
- * The options of a limiter that is made here, with what all have by default. Looked at first: what is refused leaves no limiter behind, and asks
- * no server anything.
+ * The options of a limiter that is made here, with what all have by default and without what is turned off. Looked at first: what is refused
+ * leaves no limiter behind, and asks no server anything.
  *
  * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`, `WINDOW_INVALID`
  */
 export function checkedOptions<Options extends FlexibleOptions>(
   options: Options,
-  known: readonly string[],
+  known: readonly (keyof Options & string)[],
 ): Options & Required<Pick<FlexibleOptions, 'blockDuration' | 'keyPrefix'>> {
   checkOptionNames(options, known)
+  const given = Object.fromEntries(known.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]))
   const { blockDuration = 0, keyPrefix = DEFAULT_PREFIX } = options
   checkKeyPrefix(keyPrefix)
   checkedBlockMs(blockDuration)
-  return { ...options, blockDuration, keyPrefix }
+  return { ...(given as unknown as Options), blockDuration, keyPrefix }
 }
 
 /** Those of a single call. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
@@ -83,18 +91,28 @@ export function checkKeyPrefix(keyPrefix: unknown): void {
   if (typeof keyPrefix !== 'string') throw new PolicyError('OPTION_INVALID', 'keyPrefix', keyPrefix, 'must be a string')
 }
 
-/** Seconds of a block, in milliseconds; 0 is none. @throws {PolicyError} `WINDOW_INVALID` */
+/** Points of a call. @throws {PolicyError} `COST_INVALID` */
+export function checkPoints(points: unknown): void {
+  if (Number.isInteger(points) && (points as number) >= 1) return
+  throw new PolicyError('COST_INVALID', 'points', points, 'must be an integer >= 1')
+}
+
+/** Seconds of a block at a denial, in milliseconds; 0 is none. @throws {PolicyError} `WINDOW_INVALID` */
 export function checkedBlockMs(blockDuration: unknown): number {
-  if (blockDuration === 0) return 0
-  if (typeof blockDuration === 'number') return checkedWindowMs(blockDuration * 1000, 'blockDuration')
-  throw new PolicyError('WINDOW_INVALID', 'blockDuration', blockDuration, 'must be a number of seconds, or 0')
+  return blockDuration === 0 ? 0 : secondsAsMs('blockDuration', blockDuration, ', or 0 for no block')
+}
+
+/** Seconds of a block by hand, in milliseconds; 0 is a hundred years. @throws {PolicyError} `DURATION_INVALID` */
+export function checkedLockMs(secDuration: unknown): number {
+  if (typeof secDuration === 'number' && secDuration >= 0 && secDuration <= FOR_EVER_S) return (secDuration || FOR_EVER_S) * 1000
+  throw new PolicyError('DURATION_INVALID', 'secDuration', secDuration, `must be seconds from 0 to ${FOR_EVER_S}, which is 100 years`)
 }
 
 /**
  * The windows of these options.
  *
  * @param name of the policy; default one that says its numbers.
- * @throws {PolicyError} `LIMIT_INVALID`, `WINDOW_INVALID`, `NAME_INVALID`
+ * @throws {PolicyError} `LIMIT_INVALID`, `WINDOW_INVALID`
  */
 export function flexiblePolicy({ points, duration }: FlexibleOptions, name?: string): Policy {
   if (!(typeof points === 'number' && Number.isInteger(points) && points >= 1 && points <= MOST_POINTS)) {
@@ -105,9 +123,21 @@ export function flexiblePolicy({ points, duration }: FlexibleOptions, name?: str
       `must be an integer from 1 to ${MOST_POINTS}; with none at all, block() the key`,
     )
   }
-  if (!(typeof duration === 'number' && duration > 0)) {
-    throw new PolicyError('WINDOW_INVALID', 'duration', duration, 'must be seconds above 0: what never ends belongs into a database')
-  }
-  const window = checkedWindowMs(duration * 1000, 'duration')
+  const window = secondsAsMs('duration', duration, `; for what never ends take ${MOST_S}, or a database`)
   return fixedWindow({ limit: points, window, ...(name !== undefined && { name }) })
+}
+
+/** @throws {PolicyError} `WINDOW_INVALID` */
+function secondsAsMs(option: string, seconds: unknown, also: string): number {
+  try {
+    if (typeof seconds === 'number') return checkedWindowMs(seconds * 1000, option)
+  } catch {
+    // It would speak of milliseconds.
+  }
+  throw new PolicyError(
+    'WINDOW_INVALID',
+    option,
+    seconds,
+    `must be seconds from 0.001 to ${MOST_S}, which is 366 days, in whole microseconds${also}`,
+  )
 }

@@ -1,6 +1,17 @@
 export type { LimiterVerbs } from '../limiter-verbs.js'
-export type { FlexibleOptions } from './flexible-options.js'
+// The second names are those of rate-limiter-flexible.
+export type { FlexibleOptions, FlexibleOptions as IRateLimiterOptions } from './flexible-options.js'
 export { RateLimiterMemory, type RateLimiterMemoryOptions } from './rate-limiter-memory.js'
-export { RateLimiterRedis, type RateLimiterRedisOptions } from './rate-limiter-redis.js'
+export {
+  RateLimiterRedis,
+  type RateLimiterRedisOptions,
+  type RateLimiterRedisOptions as IRateLimiterRedisOptions,
+  type RateLimiterRedisOptions as IRateLimiterStoreOptions,
+} from './rate-limiter-redis.js'
 export { RateLimiterRes } from './rate-limiter-res.js'
-export { type CallOptions, RateLimiterSluicegate, type RateLimiterSluicegateOptions } from './rate-limiter-sluicegate.js'
+export {
+  type CallOptions,
+  RateLimiterSluicegate,
+  RateLimiterSluicegate as RateLimiterAbstract,
+  type RateLimiterSluicegateOptions,
+} from './rate-limiter-sluicegate.js'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { concurrency, createLimiter, manualClock, PolicyError, tokenBucket } from '../../index.js'
+import { allOf, concurrency, createLimiter, fixedWindow, manualClock, tokenBucket } from '../../index.js'
 import { denied } from '../../testing/flexible-denial.js'
 import { RateLimiterMemory, type RateLimiterMemoryOptions, RateLimiterRes, RateLimiterSluicegate } from './index.js'
 
@@ -30,8 +30,13 @@ test('what is denied is not counted: what is left stays there', async () => {
   assert.equal((await limiter.consume('bob', 2)).remainingPoints, 0)
 })
 
-test('points that there never are say so by the largest number', async () => {
-  assert.deepEqual(await denied(limiterOf(), 'eve', 6), new RateLimiterRes(5, Number.MAX_SAFE_INTEGER, 6, false))
+test('of points that there never are the rest of the window is told', async () => {
+  const limiter = limiterOf()
+  assert.deepEqual(await denied(limiter, 'eve', 6), new RateLimiterRes(5, 60_000, 6, false))
+  clock.advance(20_000)
+  await limiter.consume('eve')
+  assert.deepEqual(await denied(limiter, 'eve', 6), new RateLimiterRes(4, 40_000, 7, false))
+  clock.advance(40_000)
 })
 
 test('whoever looks sees a key locked out as soon as it is', async () => {
@@ -46,20 +51,53 @@ test('whoever looks sees a key locked out as soon as it is', async () => {
   assert.deepEqual(await limiter.get('gus'), new RateLimiterRes(0, 10_000, 6, false))
 })
 
+/** What a login says of a password, guarded as rate-limiter-flexible's guides have it. */
+async function login(limiter: RateLimiterMemory, password = 'guess'): Promise<string> {
+  const known = await limiter.get('ada')
+  if (known !== null && known.consumedPoints > limiter.points) return `locked out for ${known.msBeforeNext / 1000} s`
+  if (password === 'right') return 'welcome'
+  return limiter.consume('ada').then(
+    () => 'wrong',
+    ({ msBeforeNext }: RateLimiterRes) => `wrong, and locked out for ${msBeforeNext / 1000} s`,
+  )
+}
+
 test('a login that is guarded by get() and consume() checks no more passwords than there are points', async () => {
   const limiter = limiterOf({ duration: 3600 })
-  let checked = 0
-  const login = async (password: string): Promise<string> => {
-    const known = await limiter.get('ada')
-    if (known !== null && known.consumedPoints > limiter.points) return 'locked out'
-    checked++
-    if (password === 'right') return 'welcome'
-    await limiter.consume('ada').catch(() => undefined)
-    return 'wrong'
+  const said = []
+  for (let i = 0; i < 50; i++) said.push(await login(limiter))
+  assert.equal(said.filter((word) => word.startsWith('wrong')).length, 5)
+  assert.match(await login(limiter, 'right'), /^locked out/)
+})
+
+test('such a login locks out for blockDuration, whatever the window', async () => {
+  for (const blockDuration of [600, 86_400]) {
+    const limiter = limiterOf({ points: 3, duration: 3600, blockDuration })
+    clock.set(Math.ceil(clock.nowMs() / 3_600_000) * 3_600_000 + 3_500_000)
+    const said = []
+    for (let i = 0; i < 6; i++) {
+      said.push(await login(limiter))
+      clock.advance(10_000)
+    }
+    assert.deepEqual(said, [
+      ...['wrong', 'wrong', 'wrong', `wrong, and locked out for ${blockDuration} s`],
+      ...[`locked out for ${blockDuration - 10} s`, `locked out for ${blockDuration - 20} s`],
+    ])
+    assert.equal(await login(limiter, 'right'), `locked out for ${blockDuration - 30} s`)
+    clock.advance(blockDuration * 1000 - 30_000)
+    assert.equal(await login(limiter, 'right'), 'welcome')
+    assert.equal((await limiter.consume('ada')).remainingPoints, 2)
   }
-  for (let i = 0; i < 50; i++) await login('guess')
-  assert.equal(checked, 5)
-  assert.equal(await login('right'), 'locked out')
+})
+
+test('where denials block a key is told as it is until it is blocked', async () => {
+  const limiter = limiterOf({ blockDuration: 300 })
+  clock.set(Math.ceil(clock.nowMs() / 60_000) * 60_000)
+  await limiter.consume('ada', 4)
+  assert.deepEqual(await limiter.penalty('ada'), new RateLimiterRes(0, 60_000, 5, false))
+  assert.deepEqual(await limiter.get('ada'), new RateLimiterRes(0, 60_000, 5, false))
+  assert.deepEqual(await denied(limiter, 'ada'), new RateLimiterRes(0, 300_000, 6, false))
+  assert.deepEqual(await limiter.get('ada'), new RateLimiterRes(0, 300_000, 6, false))
 })
 
 test('penalties go beyond what is there, rewards never below nothing', async () => {
@@ -75,15 +113,16 @@ test('penalties go beyond what is there, rewards never below nothing', async () 
   assert.equal((await limiter.consume('ada', 5)).remainingPoints, 0)
 })
 
-test('a block leaves what was consumed, the longest wins, and delete() lifts it', async () => {
+test('of several blocks the longest wins, penalties change nothing of it, and delete() lifts it', async () => {
   const limiter = limiterOf()
   await limiter.consume('ada', 2)
   assert.deepEqual(await limiter.block('ada', 10), new RateLimiterRes(0, 10_000, 6, false))
   await limiter.block('ada', 5)
   clock.advance(9_999)
+  assert.deepEqual(await limiter.penalty('ada', 9), new RateLimiterRes(0, 1, 6, false))
   assert.equal((await denied(limiter, 'ada')).msBeforeNext, 1)
   clock.advance(1)
-  assert.equal((await limiter.consume('ada')).remainingPoints, 2)
+  assert.equal((await limiter.consume('ada')).remainingPoints, 4)
   await limiter.block('ada', 0)
   clock.advance(86_400_000 * 365)
   assert.ok((await denied(limiter, 'ada')).msBeforeNext > 86_400_000 * 365 * 90, 'for as good as ever')
@@ -119,18 +158,49 @@ test('any limiter can stand behind it', async () => {
   assert.throws(() => new RateLimiterSluicegate({ limiter: {} as never }), { option: 'limiter' })
 })
 
+test('of several policies the one is told whose points are', async () => {
+  const parts = [fixedWindow({ limit: 1, window: '1s' }), fixedWindow({ limit: 5, window: '1m' })]
+  const limiter = new RateLimiterSluicegate({ limiter: createLimiter(allOf(parts), { clock }) })
+  clock.set(Math.ceil(clock.nowMs() / 60_000) * 60_000)
+  assert.deepEqual(await limiter.consume('ada'), new RateLimiterRes(0, 1_000, 1, true))
+})
+
+test('the busiest keys are known where that is asked for, and a full table denies', async () => {
+  const limiter = limiterOf({ hotKeys: 10, onFull: 'deny', maxKeys: 1, points: 1 })
+  for (let i = 0; i < 3; i++) await limiter.consume('ada').catch(() => undefined)
+  assert.equal(limiter.limiter.hotKeys().denials[0]?.key, 'rlflx:ada')
+  for (let i = 0; i < 500; i++) await limiter.consume(`key ${i}`).catch(() => undefined)
+  assert.ok(limiter.limiter.stats().refusals > 0)
+})
+
+test('what cannot be changed says what to write instead', () => {
+  const limiter = limiterOf({ blockDuration: 9 })
+  for (const [name, mend] of [
+    ['points', /update/],
+    ['duration', /update/],
+    ['blockDuration', /another limiter/],
+    ['keyPrefix', /another limiter/],
+  ] as const) {
+    const before = limiter[name]
+    assert.throws(() => Object.assign(limiter, { [name]: 7 }), { name: 'PolicyError', option: name, message: mend })
+    assert.equal(limiter[name], before)
+  }
+})
+
 test('misuse of a call rejects with an error', async () => {
   const limiter = limiterOf()
-  const calls = [
-    limiter.consume('ada', 0),
-    limiter.consume('ada', 1.5),
-    limiter.consume('ada', 1, { customDuration: 5 }),
-    limiter.penalty('ada', -1),
-    limiter.reward('ada', 1, { nothing: true }),
-    limiter.block('ada', -1),
-    limiter.set('ada', 3, 60),
+  const calls: readonly [Promise<unknown>, string][] = [
+    [limiter.consume('ada', 0), 'points'],
+    [limiter.consume('ada', 1.5), 'points'],
+    [limiter.consume('ada', 1, { customDuration: 5 }), 'customDuration'],
+    [limiter.penalty('ada', -1), 'points'],
+    [limiter.reward('ada', '1' as never), 'points'],
+    [limiter.reward('ada', 1, { nothing: true }), 'nothing'],
+    [limiter.block('ada', -1), 'secDuration'],
+    [limiter.block('ada', '1m' as never), 'secDuration'],
+    [limiter.set('ada', 3, 60), 'set'],
   ]
-  for (const call of calls) await assert.rejects(call, PolicyError)
+  for (const [call, option] of calls) await assert.rejects(call, { name: 'PolicyError', option })
   await limiter.consume('ada', 1, {})
   limiter.close()
   await assert.rejects(limiter.consume('ada'), { name: 'StoreError', code: 'CLOSED' })
@@ -140,19 +210,22 @@ test('options that cannot be honoured say what to write instead; what is turned 
   const cases: readonly [object, RegExp][] = [
     [{ points: 0 }, /^points: .*block\(\)/],
     [{ points: 2.5 }, /^points: /],
-    [{ duration: 0 }, /^duration: .*database/],
-    [{ duration: 400 * 86_400 }, /^duration: /],
-    [{ blockDuration: -1 }, /^blockDuration: /],
-    [{ blockDuration: '5' }, /^blockDuration: /],
+    [{ duration: 0 }, /^duration: must be seconds.*31622400.*database.*got 0/],
+    [{ duration: 400 * 86_400 }, /^duration: must be seconds.*got 34560000\)/],
+    [{ blockDuration: -1 }, /^blockDuration: must be seconds.*got -1\)/],
+    [{ blockDuration: '5' }, /^blockDuration: must be seconds/],
     [{ keyPrefix: 7 }, /^keyPrefix: /],
     [{ execEvenly: true }, /^execEvenly: .*gcra/],
     [{ insuranceLimiter: {} }, /^insuranceLimiter: .*outage/],
     [{ inMemoryBlockOnConsumed: 9 }, /^inMemoryBlockOnConsumed: .*leased/],
+    [{ inmemoryBlockOnConsumed: 9 }, /^inmemoryBlockOnConsumed: .*leased/],
+    [{ redis: {} }, /^redis: is called storeClient/],
+    [{ storeType: 'redis' }, /^storeType: .*told apart/],
     [{ blockOnConsumed: 9 }, /^blockOnConsumed: .*blockDuration/],
     [{ storeClient: {} }, /^storeClient: is not one of points/],
   ]
   for (const [options, message] of cases) assert.throws(() => limiterOf(options), { name: 'PolicyError', message })
   assert.equal(limiterOf({ execEvenly: false, inMemoryBlockOnConsumed: 0, insuranceLimiter: undefined } as object).points, 5)
-  assert.equal(limiterOf({ storeType: undefined, blockDuration: undefined } as object).points, 5, 'what is undefined is not given')
-  assert.throws(() => limiterOf({ storeType: 'redis' } as object), { code: 'OPTION_UNKNOWN', option: 'storeType' })
+  assert.equal(limiterOf({ nothing: undefined, blockDuration: undefined } as object).points, 5, 'what is undefined is not given')
+  assert.throws(() => limiterOf({ point: 5 } as object), { code: 'OPTION_UNKNOWN', option: 'point' })
 })

@@ -1,18 +1,18 @@
-import type { Clock } from '../../clock.js'
 import { createLimiter } from '../../create-limiter.js'
-import type { Limiter } from '../../limiter.js'
+import type { Limiter, LimiterOptions } from '../../limiter.js'
 import { checkedOptions, FLEXIBLE_OPTIONS, type FlexibleOptions, flexiblePolicy } from './flexible-options.js'
 import { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'
 
-/** Options of {@link RateLimiterMemory}: those of rate-limiter-flexible, and two of `createLimiter`. */
-export interface RateLimiterMemoryOptions extends FlexibleOptions {
-  /** How many keys are tracked at once, at least; default 100,000. */
-  readonly maxKeys?: number
-  /** Default `preciseClock()`. */
-  readonly clock?: Clock
-}
+/** Options of {@link RateLimiterMemory}: those of rate-limiter-flexible, and some of `createLimiter`. */
+export interface RateLimiterMemoryOptions extends FlexibleOptions, Pick<LimiterOptions, 'maxKeys' | 'clock' | 'onFull' | 'hotKeys'> {}
 
-const OPTIONS = [...FLEXIBLE_OPTIONS, 'maxKeys', 'clock'] as const satisfies readonly (keyof RateLimiterMemoryOptions)[]
+const OPTIONS = [
+  ...FLEXIBLE_OPTIONS,
+  'maxKeys',
+  'clock',
+  'onFull',
+  'hotKeys',
+] as const satisfies readonly (keyof RateLimiterMemoryOptions)[]
 
 /**
  * `RateLimiterMemory` of rate-limiter-flexible: points in windows, in the shared memory of this process.
@@ -24,13 +24,11 @@ const OPTIONS = [...FLEXIBLE_OPTIONS, 'maxKeys', 'clock'] as const satisfies rea
  */
 export class RateLimiterMemory extends RateLimiterSluicegate<Limiter> {
   constructor(options: RateLimiterMemoryOptions) {
-    const { blockDuration, keyPrefix, maxKeys, clock } = checkedOptions(options, OPTIONS)
-    const memory = { ...(maxKeys !== undefined && { maxKeys }), ...(clock !== undefined && { clock }) }
-    super({ limiter: createLimiter(flexiblePolicy(options), memory), blockDuration, keyPrefix }, memory)
+    const { points, duration, blockDuration, keyPrefix, ...memory } = checkedOptions(options, OPTIONS)
+    super({ limiter: createLimiter(flexiblePolicy({ points, duration }), memory), blockDuration, keyPrefix })
   }
 
   override close(): void {
-    super.close()
     this.limiter.close()
   }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { freePorts, RedisProcess } from 'sluicegate-testkit'
+import { denied } from '../../testing/flexible-denial.js'
 import { RateLimiterRedis, type RateLimiterRedisOptions, RateLimiterRes } from './index.js'
 
 const DAY_S = 86_400
@@ -66,39 +67,90 @@ test('leased points are consumed in the process, and never more than there are',
   assert.ok(limiter.limiter.stats().storeCalls < 60, 'most are not asked of the server')
 })
 
-test('of as many blocked keys is remembered as maxKeys says', async (t) => {
-  const keys = Array.from({ length: 400 }, (_, i) => `key ${i}`)
-  const blockedAnew = async (maxKeys: number): Promise<number> => {
-    const limiter = limiterOf({ keyPrefix: `most-${maxKeys}`, points: 1, blockDuration: 2 * DAY_S, maxKeys })
-    t.after(() => limiter.close())
-    for (let round = 0; round < 2; round++) await Promise.allSettled(keys.map((key) => limiter.consume(key)))
-    const denials = await Promise.all(keys.map((key) => limiter.consume(key).catch((reason) => reason)))
-    return denials.filter(({ msBeforeNext }) => msBeforeNext === 2 * DAY_S * 1000).length
+test('a block at a denial wipes what was consumed, and is laid anew after a delete() elsewhere', async (t) => {
+  const [a, b] = [0, 1].map(() => limiterOf({ keyPrefix: 'anew', points: 3, blockDuration: 600 })) as [RateLimiterRedis, RateLimiterRedis]
+  t.after(() => {
+    a.close()
+    b.close()
+  })
+  for (const other of [b, a]) {
+    await a.consume('ada', 3)
+    assert.equal((await b.get('ada'))?.consumedPoints, 3, 'the truth until it is blocked')
+    assert.equal((await denied(a, 'ada')).msBeforeNext, 600_000)
+    const { remaining, retryAfterMs } = await b.limiter.peek(b.getKey('ada'))
+    assert.ok(remaining === 3 && retryAfterMs <= 600_000 && retryAfterMs > 500_000)
+    const calls = b.limiter.stats().storeCalls
+    assert.ok((await denied(b, 'ada')).msBeforeNext <= 600_000)
+    assert.equal(b.limiter.stats().storeCalls, calls + 1, 'a block that was laid elsewhere is not laid again')
+    await other.delete('ada')
   }
-  assert.ok((await blockedAnew(64)) > 200)
-  // Those that are asked again within a millisecond seem to be blocked anew.
-  assert.ok((await blockedAnew(1_000)) < 40)
+  await denied(a, 'bob', 9)
+  await b.delete('bob')
+  assert.equal((await denied(a, 'bob', 9)).msBeforeNext, 600_000)
+  assert.equal((await b.get('bob'))?.consumedPoints, 4)
+})
+
+test('of a crowd that is denied at once each process blocks once', async (t) => {
+  const limiter = limiterOf({ keyPrefix: 'crowd', blockDuration: 600 })
+  t.after(() => limiter.close())
+  const results = await Promise.allSettled(Array.from({ length: 105 }, () => limiter.consume('ada')))
+  const told = results.flatMap((result) => (result.status === 'rejected' ? [(result.reason as RateLimiterRes).msBeforeNext] : []))
+  assert.deepEqual(told, Array(100).fill(600_000))
+  assert.equal(limiter.limiter.stats().storeCalls, 105 + 2)
+})
+
+test('what is known of a lease blocks nobody again whom another process has let go', async (t) => {
+  const [a, b] = [0, 1].map(() => limiterOf({ keyPrefix: 'let go', mode: 'leased', points: 50, blockDuration: 600 })) as [
+    RateLimiterRedis,
+    RateLimiterRedis,
+  ]
+  t.after(() => {
+    a.close()
+    b.close()
+  })
+  for (let i = 0; i < 50; i++) await a.consume('ada')
+  assert.equal((await denied(a, 'ada')).msBeforeNext, 600_000)
+  const calls = a.limiter.stats().storeCalls
+  for (let i = 0; i < 200; i++) await denied(a, 'ada')
+  assert.ok(a.limiter.stats().storeCalls < calls + 20, 'a block is known')
+  await b.delete('ada')
+  for (let i = 0; i < 20; i++) await a.consume('ada').catch(() => undefined)
+  assert.equal(await b.get('ada').then((known) => (known?.consumedPoints ?? 0) > 50), false)
 })
 
 test('what the server could not decide is an error and no denial', async (t) => {
-  const closed = limiterOf({ keyPrefix: 'closed', outage: 'closed', timeoutMs: 50 })
-  const open = limiterOf({ keyPrefix: 'open', outage: 'open', timeoutMs: 50 })
+  const [closed, open, local] = (['closed', 'open', 'local'] as const).map((outage) =>
+    limiterOf({ keyPrefix: outage, points: 50, outage, timeoutMs: 50 }),
+  ) as [RateLimiterRedis, RateLimiterRedis, RateLimiterRedis]
   t.after(() => {
-    closed.close()
-    open.close()
+    for (const limiter of [closed, open, local]) limiter.close()
   })
   await server.stop()
-  await assert.rejects(closed.consume('ada'), { name: 'StoreError', code: 'OUTAGE' })
-  for (const call of [closed.get('ada'), closed.penalty('ada'), closed.block('ada', 1), closed.delete('ada')]) {
-    await assert.rejects(call, { name: 'StoreError', code: 'OUTAGE' })
+  const isOutage = { name: 'StoreError', code: 'OUTAGE' }
+  await assert.rejects(closed.consume('ada'), isOutage)
+  await assert.rejects(closed.get('ada'), isOutage)
+  for (const limiter of [closed, local, open]) {
+    await assert.rejects(limiter.penalty('ada'), isOutage)
+    await assert.rejects(limiter.block('ada', 1), isOutage)
+    await assert.rejects(limiter.delete('ada'), isOutage)
   }
   assert.ok((await open.consume('ada')) instanceof RateLimiterRes)
+  assert.equal(await open.get('ada'), null)
+  assert.equal(await local.get('ada'), null)
+  const { remainingPoints } = await local.consume('ada')
+  assert.equal((await local.get('ada'))?.remainingPoints, remainingPoints)
+  for (let i = 0; i < remainingPoints; i++) await local.consume('ada')
+  await assert.rejects(local.consume('ada'), isOutage)
+  await assert.rejects(local.get('ada'), isOutage)
 })
 
 test('an option that is refused leaves no limiter behind that asks the server', () => {
   let asked = 0
   const sendCommand = async (): Promise<string> => String(asked++)
-  const cases = [{ blockDuration: -1 }, { blockDuration: 400 * DAY_S }, { keyPrefix: 7 }, { points: 0 }, { execEvenly: true }]
+  const cases = [
+    ...[{ blockDuration: -1 }, { blockDuration: 400 * DAY_S }, { keyPrefix: 7 }, { keyPrefix: 'grün' }, { keyPrefix: 'x'.repeat(121) }],
+    ...[{ points: 0 }, { execEvenly: true }],
+  ]
   for (const option of cases) {
     const storeClient = { sendCommand, isOpen: true } as never
     assert.throws(() => limiterOf({ storeClient, ...(option as object) }), { option: Object.keys(option)[0] })
@@ -106,7 +158,22 @@ test('an option that is refused leaves no limiter behind that asks the server', 
   assert.equal(asked, 0)
 })
 
+test('what is turned off is taken', (t) => {
+  const off = {
+    execEvenly: false,
+    insuranceLimiter: null,
+    inMemoryBlockOnConsumed: 0,
+    useRedisPackage: false,
+    customIncrTtlLuaScript: undefined,
+  }
+  const limiter = limiterOf({ ...(off as object), lease: undefined as never, hotKeys: undefined as never })
+  t.after(() => limiter.close())
+  assert.equal(limiter.points, 5)
+})
+
 test('a client that is none is refused', () => {
-  assert.throws(() => limiterOf({ storeClient: {} as never }), { code: 'CLIENT_INVALID' })
+  for (const none of [{}, undefined, 'redis://']) {
+    assert.throws(() => limiterOf({ storeClient: none as never }), { code: 'CLIENT_INVALID', option: 'storeClient' })
+  }
   assert.throws(() => limiterOf({ useRedisPackage: true } as object), { option: 'useRedisPackage' })
 })

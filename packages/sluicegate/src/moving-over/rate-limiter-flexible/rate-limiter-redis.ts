@@ -1,5 +1,8 @@
+import { PolicyError } from '../../errors.js'
 import type { FleetLimiter } from '../../fleet/fleet-limiter.js'
+import type { Policy } from '../../policy/policy.js'
 import { createRedisLimiter, type RedisLimiterOptions } from '../../redis/create-redis-limiter.js'
+import { checkedPolicyName } from '../policy-name.js'
 import { checkedOptions, DEFAULT_PREFIX, FLEXIBLE_OPTIONS, type FlexibleOptions, flexiblePolicy } from './flexible-options.js'
 import { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'
 
@@ -36,13 +39,27 @@ export class RateLimiterRedis extends RateLimiterSluicegate<FleetLimiter> {
   constructor(options: RateLimiterRedisOptions) {
     const { storeClient, points, duration, blockDuration, keyPrefix, mode = 'exact', ...others } = checkedOptions(options, OPTIONS)
     // By a name of one's own what was consumed outlives a change of the numbers; under that which all have, other numbers count apart.
-    const name = keyPrefix === DEFAULT_PREFIX || keyPrefix === '' ? undefined : keyPrefix
-    const limiter = createRedisLimiter(flexiblePolicy({ points, duration }, name), { ...others, mode, client: storeClient })
-    super({ limiter, blockDuration, keyPrefix }, others.maxKeys === undefined ? {} : { maxKeys: others.maxKeys })
+    const name = keyPrefix === DEFAULT_PREFIX || keyPrefix === '' ? undefined : checkedPolicyName('keyPrefix', keyPrefix)
+    const limiter = limiterBy(storeClient, flexiblePolicy({ points, duration }, name), { ...others, mode })
+    super({ limiter, blockDuration, keyPrefix })
   }
 
   override close(): void {
-    super.close()
     this.limiter.close()
+  }
+}
+
+/** @throws {PolicyError} `CLIENT_INVALID`, by the name that the client has here. */
+function limiterBy(
+  client: RateLimiterRedisOptions['storeClient'],
+  policy: Policy,
+  options: Omit<RedisLimiterOptions, 'client'>,
+): FleetLimiter {
+  try {
+    return createRedisLimiter(policy, { ...options, client })
+  } catch (error) {
+    if (!(error instanceof PolicyError && error.code === 'CLIENT_INVALID')) throw error
+    const mend = 'must be a client of node-redis, ioredis or valkey-glide, made and connected by you'
+    throw new PolicyError('CLIENT_INVALID', 'storeClient', client, mend)
   }
 }

@@ -2,7 +2,7 @@
 export class RateLimiterRes {
   /** Points that may still be consumed in this window. */
   readonly remainingPoints: number
-  /** Milliseconds until the window is new; of a denial until the same would pass, `Number.MAX_SAFE_INTEGER` where it never does. */
+  /** Milliseconds until the window is new; of a denial until the same would pass, or, where it never does, the rest of the window or block. */
   readonly msBeforeNext: number
   /**
    * Points that were consumed in this window; above all points where the key is denied. What was denied is not counted: of a denial it says

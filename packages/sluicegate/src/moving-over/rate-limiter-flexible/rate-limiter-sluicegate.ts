@@ -3,8 +3,8 @@ import { holdsPermits } from '../../empty-permit.js'
 import { PolicyError } from '../../errors.js'
 import { fittedKey } from '../../keys/fitted-key.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
-import { type BlockMemory, BlocksAtDenial } from './blocks-at-denial.js'
-import { checkCallOptions, checkedBlockMs, checkKeyPrefix, checkOptionNames } from './flexible-options.js'
+import { checkCallOptions, checkedBlockMs, checkedLockMs, checkKeyPrefix, checkOptionNames, checkPoints } from './flexible-options.js'
+import { isBlocked, KeyBlocks } from './key-blocks.js'
 import type { RateLimiterRes } from './rate-limiter-res.js'
 import { ToldPoints } from './told-points.js'
 
@@ -21,8 +21,8 @@ export interface RateLimiterSluicegateOptions<Verbs extends LimiterVerbs = Limit
 /** What may stand behind points: nothing that is honoured. */
 export type CallOptions = Readonly<Record<string, unknown>>
 
-/** 100 years, the longest that a key can be blocked for. */
-const FOR_EVER_S = 100 * 366 * 86_400
+const CHANGE = 'cannot be set: say limiter.limiter.update(fixedWindow({ limit, window, name: limiter.limiter.policy.name }))'
+const MAKE_ANOTHER = 'cannot be set: make another limiter'
 
 /**
  * The methods of rate-limiter-flexible over any limiter. Each answers with a promise; a denial rejects with a {@link RateLimiterRes}, all else
@@ -36,16 +36,14 @@ const FOR_EVER_S = 100 * 366 * 86_400
  * await limiter.consume('ada', 2)
  */
 export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
-  /** The limiter behind it, with all its verbs. */
+  /** The limiter behind it, with all its verbs; its keys are those of {@link getKey}. */
   readonly limiter: Verbs
-  readonly keyPrefix: string
-  /** In seconds. */
-  readonly blockDuration: number
+  private readonly prefix: string
+  private readonly blockMs: number
   private readonly told: ToldPoints
-  private readonly blocks: BlocksAtDenial | undefined
+  private readonly blocks: KeyBlocks
 
-  /** @param memory of the keys that were blocked. */
-  constructor(options: RateLimiterSluicegateOptions<Verbs>, memory: BlockMemory = {}) {
+  constructor(options: RateLimiterSluicegateOptions<Verbs>) {
     checkOptionNames(options, ['limiter', 'blockDuration', 'keyPrefix'])
     const { limiter, blockDuration = 0, keyPrefix = '' } = options
     if (typeof limiter?.take !== 'function') {
@@ -56,11 +54,10 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     }
     checkKeyPrefix(keyPrefix)
     this.limiter = limiter
-    this.keyPrefix = keyPrefix
-    this.blockDuration = blockDuration
-    this.told = new ToldPoints(limiter)
-    const blockMs = checkedBlockMs(blockDuration)
-    this.blocks = blockMs === 0 ? undefined : new BlocksAtDenial(limiter, blockMs, memory)
+    this.prefix = keyPrefix
+    this.blockMs = checkedBlockMs(blockDuration)
+    this.blocks = new KeyBlocks(limiter, this.blockMs)
+    this.told = new ToldPoints(limiter, this.blocks.isAtDenial)
   }
 
   /** What may be consumed at once. */
@@ -68,9 +65,34 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     return this.limiter.policy.burst
   }
 
+  set points(value: never) {
+    throw new PolicyError('OPTION_INVALID', 'points', value, CHANGE)
+  }
+
   /** The window in seconds. */
   get duration(): number {
     return this.limiter.policy.windowMs / 1000
+  }
+
+  set duration(value: never) {
+    throw new PolicyError('OPTION_INVALID', 'duration', value, CHANGE)
+  }
+
+  /** In seconds. */
+  get blockDuration(): number {
+    return this.blockMs / 1000
+  }
+
+  set blockDuration(value: never) {
+    throw new PolicyError('OPTION_INVALID', 'blockDuration', value, MAKE_ANOTHER)
+  }
+
+  get keyPrefix(): string {
+    return this.prefix
+  }
+
+  set keyPrefix(value: never) {
+    throw new PolicyError('OPTION_INVALID', 'keyPrefix', value, MAKE_ANOTHER)
   }
 
   get msDuration(): number {
@@ -78,53 +100,57 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
   }
 
   get msBlockDuration(): number {
-    return this.blockDuration * 1000
+    return this.blockMs
   }
 
   /** The key of the limiter: with the prefix, and as a digest where it would be too long. */
   getKey(key: string | number): string {
-    return fittedKey(this.keyPrefix === '' ? String(key) : `${this.keyPrefix}:${key}`)
+    return fittedKey(this.prefix === '' ? String(key) : `${this.prefix}:${key}`)
   }
 
   /** The same without the prefix. */
   parseKey(limiterKey: string): string {
-    return this.keyPrefix === '' ? limiterKey : limiterKey.slice(this.keyPrefix.length + 1)
+    return this.prefix === '' ? limiterKey : limiterKey.slice(this.prefix.length + 1)
   }
 
   /** Consumes points if they are there. @returns {Promise} that rejects with a {@link RateLimiterRes} where they are not. */
   async consume(key: string | number, pointsToConsume = 1, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
+    checkPoints(pointsToConsume)
     const named = this.getKey(key)
     const taken = this.limiter.take(named, pointsToConsume)
     // Not awaited where it is there: of several callers at once those who come after the first denial are to find the block.
     const decision = isPromise(taken) ? await taken : taken
     if (decision.allowed) return this.told.consumed(named, decision, pointsToConsume)
-    const denial = (await this.blocks?.after(decision, named, pointsToConsume)) ?? decision
-    return Promise.reject(this.told.denied(named, denial, pointsToConsume, this.blocks !== undefined))
+    const denial = await this.blocks.afterDenial(decision, named, pointsToConsume)
+    return Promise.reject(this.told.denied(named, denial, pointsToConsume))
   }
 
-  /** Consumes points whether they are there or not, down to a debt of ten times all of them. */
+  /** Consumes points whether they are there or not, down to a debt of ten times all of them; nothing of a key that is blocked. */
   async penalty(key: string | number, points = 1, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
+    checkPoints(points)
     const named = this.getKey(key)
+    const standing = await this.limiter.peek(named)
+    // It would outlive the block, with which all points are new.
+    if (isBlocked(standing)) return this.told.standing(named, standing)
     return this.told.standing(named, await this.limiter.penalize(named, points), points)
   }
 
   /** Gives back points, at most as many as were consumed. */
   async reward(key: string | number, points = 1, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
+    checkPoints(points)
     const named = this.getKey(key)
     return this.told.standing(named, await this.limiter.refund(named, points))
   }
 
-  /** Denies the key everything for so many seconds, 0 for a hundred years. The longest block wins, and none changes what was consumed. */
+  /** Denies the key everything for so many seconds, 0 for a hundred years; then all points are new. The longest block wins. */
   async block(key: string | number, secDuration: number, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
+    const ms = checkedLockMs(secDuration)
     const named = this.getKey(key)
-    const seconds = secDuration === 0 ? FOR_EVER_S : secDuration
-    const decision = await this.limiter.block(named, seconds * 1000)
-    this.blocks?.remember(named, seconds * 1000)
-    return this.told.standing(named, decision)
+    return this.told.standing(named, await this.blocks.block(named, ms))
   }
 
   /** How a key stands, or null where nothing is known of it. */
@@ -146,12 +172,9 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     const named = this.getKey(key)
     const known = this.told.known(named, await this.limiter.peek(named))
     await this.limiter.reset(named)
-    this.blocks?.forget(named)
     return known !== null
   }
 
-  /** Lets go of what is remembered here; a limiter that was given stays open. */
-  close(): void {
-    this.blocks?.close()
-  }
+  /** A limiter that was given stays open. */
+  close(): void {}
 }

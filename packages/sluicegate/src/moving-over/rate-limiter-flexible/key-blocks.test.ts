@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { manualClock } from '../../index.js'
+import { createLimiter, fixedWindow, gcra, manualClock, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
 import { denied } from '../../testing/flexible-denial.js'
-import { RateLimiterMemory, type RateLimiterMemoryOptions, RateLimiterRes } from './index.js'
+import { RateLimiterMemory, type RateLimiterMemoryOptions, RateLimiterRes, RateLimiterSluicegate } from './index.js'
 
 const clock = manualClock(600_000)
 
@@ -39,16 +39,52 @@ test('a block by hand is no first denial for as long as it lasts, and for no lon
   assert.ok((await denied(limiter, 'bob')).msBeforeNext > 99 * 365 * 86_400_000)
 })
 
-test('a long block by hand does not last longer for asking, up to a hundred times that at a denial', async () => {
+test('a long block by hand does not last longer for asking', async () => {
   for (const blockDuration of [20, 1_000_000]) {
     const limiter = limiterOf({ points: 2, duration: 10, blockDuration })
-    clock.set(Math.ceil(clock.nowMs() / 10_000) * 10_000)
-    await limiter.block('ada', 100 * blockDuration)
-    clock.advance(100 * blockDuration * 1000 - 1)
+    await limiter.block('ada', 200 * blockDuration)
+    clock.advance(200 * blockDuration * 1000 - 1)
     await limiter.penalty('ada', 2)
     assert.equal((await denied(limiter, 'ada')).msBeforeNext, 1)
     clock.advance(1)
     assert.equal((await limiter.consume('ada')).remainingPoints, 1)
+  }
+})
+
+test('a block that is shorter than the window ends when it says, and all points are new', async () => {
+  const limiter = limiterOf({ duration: 90 * 86_400, blockDuration: 3_600 })
+  for (const block of [() => denied(limiter, 'ada'), () => limiter.block('ada', 3_600)]) {
+    await limiter.penalty('ada', 9)
+    assert.equal((await block()).msBeforeNext, 3_600_000)
+    clock.advance(3_599_999)
+    assert.equal((await denied(limiter, 'ada')).msBeforeNext, 1)
+    clock.advance(1)
+    assert.equal(await limiter.get('ada'), null)
+    assert.equal((await limiter.consume('ada')).remainingPoints, 4)
+  }
+})
+
+test('of any policy a denial blocks for as long as it says, however often is asked', async () => {
+  const day = { limit: 5, window: '1d' } as const
+  const policies = [fixedWindow(day), slidingWindow(day), slidingLog(day), tokenBucket(day), gcra({ ...day, burst: 3 })]
+  for (const [policy, intoDayMs] of policies.flatMap(
+    (each) =>
+      [
+        [each, 0],
+        [each, 50_000_000],
+      ] as const,
+  )) {
+    const limiter = new RateLimiterSluicegate({ limiter: createLimiter(policy, { clock }), blockDuration: 600 })
+    // Of a sliding window all that counts is then in the window before.
+    await limiter.consume('ada', limiter.points)
+    clock.set(Math.ceil((clock.nowMs() + 1) / 86_400_000) * 86_400_000 + intoDayMs)
+    await limiter.penalty('ada', limiter.points)
+    for (let ms = 600_000; ms > 0; ms -= 60_000) {
+      for (const points of [99, 3]) await denied(limiter, 'ada', points)
+      assert.equal((await denied(limiter, 'ada')).msBeforeNext, ms, policy.name)
+      clock.advance(60_000)
+    }
+    if (policy.algorithm !== 'sliding-window') assert.equal(await limiter.get('ada'), null, policy.name)
   }
 })
 
@@ -81,6 +117,13 @@ test('who was deleted or is denied anew after a block is blocked anew', async ()
   assert.equal((await denied(limiter, 'ada')).msBeforeNext, 300_000)
 })
 
+test('a key on a deny list is not blocked besides', async () => {
+  const limiter = createLimiter(fixedWindow({ limit: 5, window: '1m' }), { clock, deny: ['mallory'] })
+  const named = new RateLimiterSluicegate({ limiter, blockDuration: 300 })
+  assert.deepEqual(await denied(named, 'mallory'), new RateLimiterRes(0, 60_000, 6, false))
+  assert.deepEqual(await named.get('mallory'), new RateLimiterRes(0, 60_000, 6, false))
+})
+
 test('also who asks for more than there is left, or ever is, is blocked', async () => {
   const limiter = limiterOf({ blockDuration: 300 })
   await limiter.consume('ada', 3)
@@ -88,6 +131,8 @@ test('also who asks for more than there is left, or ever is, is blocked', async 
   assert.equal((await denied(limiter, 'ada', 1)).remainingPoints, 0)
   await denied(limiter, 'bob', 6)
   assert.equal((await limiter.get('bob'))?.msBeforeNext, 300_000)
+  clock.advance(10_000)
+  assert.equal((await denied(limiter, 'bob', 6)).msBeforeNext, 290_000)
 })
 
 test('blocks at a denial last also when more keys are blocked than are remembered', async () => {

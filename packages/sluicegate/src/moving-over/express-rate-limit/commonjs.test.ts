@@ -1,0 +1,12 @@
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { test } from 'node:test'
+import * as imported from './index.js'
+
+test('require() answers with the middleware, which has all else beside it', () => {
+  const required = createRequire(import.meta.url)('./index.js')
+  assert.equal(required({ windowMs: imported.MINUTE, limit: 100 }).name, 'middleware')
+  assert.throws(() => required({ limit: 0 }), { option: 'limit' })
+  const { 'module.exports': _, ...names } = imported as Record<string, unknown>
+  assert.deepEqual({ ...required }, names)
+})

@@ -1,0 +1,20 @@
+import { countingPolicy } from './counting-policy.js'
+import { ipKeyGenerator } from './ip-key-generator.js'
+import { rateLimit } from './rate-limit.js'
+import type { RateLimitOptions } from './rate-limit-options.js'
+import { SluicegateStore } from './sluicegate-store.js'
+import { DAY, HOUR, MINUTE, SECOND } from './time-constants.js'
+
+/** As of express-rate-limit: the middleware itself, with all else beside it. */
+export const required = Object.assign((options?: RateLimitOptions) => rateLimit(options), {
+  rateLimit,
+  default: rateLimit,
+  ipKeyGenerator,
+  SluicegateStore,
+  MemoryStore: SluicegateStore,
+  countingPolicy,
+  SECOND,
+  MINUTE,
+  HOUR,
+  DAY,
+})
