@@ -75,6 +75,20 @@ test('fastify: the plugin, the config of routes, the decorators', async () => {
   await app.close()
 })
 
+test('fastify: the hook of a route fits instances over HTTP/2, with loggers, and routes of any types', async () => {
+  for (const app of [fastify({ http2: true }), fastify({ http2: true, logger: { level: 'silent' } })]) {
+    await app.register(limitFastify(policy))
+    app.get('/', { onRequest: app.rateLimit(policy), config: { rateLimit: { policy, key: ({ ip }) => ip } } }, async () => 'ok')
+    await app.close()
+  }
+  const app = fastify({ logger: { level: 'silent' } })
+  await app.register(limitFastify(policy))
+  app.get<{ Params: { id: string } }>('/:id', { preHandler: app.rateLimit(policy) }, async ({ params }) => params.id)
+  app.setNotFoundHandler({ preHandler: app.rateLimit(policy) }, async () => 'none')
+  assert.equal((await app.inject('/ada')).payload, 'ada')
+  await app.close()
+})
+
 test('hono: variables of an app are known to its keys', async () => {
   interface Env {
     Variables: { readonly user: string }

@@ -30,6 +30,7 @@ function harness(name: string, framework: typeof express): Harness<Request> {
     name,
     limitsUnknown: true,
     limitsOptions: true,
+    seesNode: true,
     header: (request, header) => request.get(header),
     start(site, { all, strict, before }) {
       const app = framework()

@@ -98,3 +98,27 @@ test('fastify: registered twice on one instance both limit', async (t) => {
   const { text } = await ask(port, '/')
   assert.deepEqual([text, (await ask(port, '/')).status], ['second', 429])
 })
+
+test('fastify: a route that names no limit of its own is told so by its name, when it is made or, before the plugin, when it is asked for', async (t) => {
+  const told = /^config\.rateLimit of GET \/export\/:id: needs a policy, a limiter or limits of its own/
+  const app = fastify()
+  await app.register(rateLimit(perDay(1)))
+  for (const wrong of [{ cost: 5 }, { policy: undefined }, {}]) {
+    assert.throws(() => app.get('/export/:id', { config: { rateLimit: wrong as never } }, async () => 'ok'), {
+      code: 'OPTION_INVALID',
+      message: told,
+    })
+  }
+  const misspelt = { max: 5 } as never
+  assert.throws(() => app.get('/export/:id', { config: { rateLimit: misspelt } }, async () => 'ok'), { code: 'OPTION_UNKNOWN' })
+  await app.close()
+
+  const before = fastify()
+  before.get('/export/:id', { config: { rateLimit: { cost: 5 } } }, async () => 'ok')
+  await before.register(rateLimit(perDay(1)))
+  const { port, close } = await running(before)
+  t.after(close)
+  const { status, text } = await ask(port, '/export/1')
+  assert.equal(status, 500)
+  assert.match(JSON.parse(text).message, told)
+})

@@ -29,6 +29,7 @@ const harness: Harness<FastifyRequest> = {
   name: 'fastify',
   limitsUnknown: true,
   limitsOptions: true,
+  seesNode: true,
   header: (request, name) => request.headers[name] as string | undefined,
   async start(site, { all, strict, before }) {
     const app = fastify({ forceCloseConnections: true })

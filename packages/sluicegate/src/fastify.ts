@@ -1,4 +1,13 @@
-import type { FastifyContextConfig, FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyPluginCallback,
+  FastifyReply,
+  FastifyRequest,
+  RawServerBase,
+  RouteGenericInterface,
+  RouteOptions,
+} from 'fastify'
 import { isPromise } from './awaitable.js'
 import type { Decision } from './decision.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
@@ -18,8 +27,12 @@ export interface RateLimitOptions extends GatekeeperOptions<FastifyRequest> {
   readonly hook?: 'onRequest' | 'preValidation' | 'preHandler'
 }
 
-/** A hook of one route. */
-export type RateLimitHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+/** A hook of one route, of an instance over HTTP/1 or HTTP/2. */
+export type RateLimitHook = (
+  request: FastifyRequest<RouteGenericInterface, RawServerBase>,
+  reply: FastifyReply<RouteGenericInterface, RawServerBase>,
+  done: (error?: Error) => void,
+) => void
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -141,12 +154,19 @@ function ownLimit(
   { method = [], url = '', constraints = {} }: NamedRoute,
 ): OwnLimit {
   const only = Object.entries(constraints).map(([name, value]) => `${name} ${String(value)}`)
-  const names = [method].flat().map((each) => [each === 'HEAD' ? 'GET' : each, url, ...only].join(' '))
-  return { keepers, keeper: keepers.named(own, names) }
+  const methods = [method].flat()
+  const names = methods.map((each) => [each === 'HEAD' ? 'GET' : each, url, ...only].join(' '))
+  try {
+    return { keepers, keeper: keepers.named(own, names) }
+  } catch (error) {
+    if (!(error instanceof PolicyError) || error.option !== 'policy') throw error
+    const why = 'needs a policy, a limiter or limits of its own, as it takes the place of the limit that the plugin has'
+    throw new PolicyError(error.code, `config.rateLimit of ${methods} ${url}`, own, why, { cause: error })
+  }
 }
 
 function hookOf(keeper: Gatekeeper<FastifyRequest>): RateLimitHook {
-  return (request, reply, done) => limit(keeper, request, reply, done)
+  return (request, reply, done) => limit(keeper, request as FastifyRequest, reply as FastifyReply, done)
 }
 
 function limit(keeper: Gatekeeper<FastifyRequest>, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {

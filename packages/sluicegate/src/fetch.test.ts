@@ -27,6 +27,7 @@ const harness: Harness<Request> = {
   name: 'fetch',
   limitsUnknown: true,
   limitsOptions: true,
+  seesNode: false,
   header: (request, name) => request.headers.get(name) ?? undefined,
   start(site, { all, strict, before }) {
     const own = (request: Request, _environment: unknown): Promise<Response> => handle(site, request)

@@ -30,11 +30,12 @@ function appOf(site: Site, { all, strict, before }: Limits<Context>): Hono {
   return app
 }
 
-function harness(name: string, environment: (bindings: HttpBindings) => object): Harness<Context> {
+function harness(name: string, seesNode: boolean, environment: (bindings: HttpBindings) => object): Harness<Context> {
   return {
     name,
     limitsUnknown: true,
     limitsOptions: true,
+    seesNode,
     header: (context, header) => context.req.header(header),
     start(site, limits) {
       const app = appOf(site, limits)
@@ -43,8 +44,8 @@ function harness(name: string, environment: (bindings: HttpBindings) => object):
   }
 }
 
-adapterSuite(harness('hono', (bindings) => bindings))
-adapterSuite(harness('hono without the server of Node', asOnDeno))
+adapterSuite(harness('hono', true, (bindings) => bindings))
+adapterSuite(harness('hono without the server of Node', false, asOnDeno))
 
 const BUN = { requestIP: () => ({ address: '192.0.2.7' }) }
 
@@ -84,6 +85,50 @@ test('hono: the route is the pattern of the handler', async () => {
   for (const path of ['/users/1', '/users/2', '/none']) await app.request(path, {}, BUN)
   assert.equal(limiter.peek('192.0.2.7|route:/users/:id').remaining, 3)
   assert.equal(limiter.peek('192.0.2.7|route').remaining, 4)
+})
+
+test('hono: the route is that of the handler, whatever matches before and after it', async () => {
+  const found: (string | undefined)[] = []
+  const limit = rateLimit({ policy: perDay(99), skip: (_context, { route }) => found.push(route) > 0 })
+  const pass: MiddlewareHandler = (_context, next) => next()
+  const text: MiddlewareHandler = async (context) => context.text('ok')
+  const app = new Hono()
+  app.use(limit)
+  app.get('*', pass)
+  app.use('/:section/*', pass)
+  app.get('/users/:id', pass, text)
+  app.get('/users/me', text)
+  app.all('/both/:id', text)
+  app.get('/files/*', text)
+  app.all('/any/*', text)
+  app.use('*', pass)
+  app.get('/own', limit, text)
+  app.route('/tenants/:tenant', new Hono().use('*', limit).get('/items/:id', text))
+  app.get('*', text)
+  const asked = {
+    '/users/1': '/users/:id',
+    '/users/me': '/users/:id',
+    '/both/1': '/both/:id',
+    '/own': '/own',
+    '/tenants/1/items/2': '/tenants/:tenant/items/:id',
+  }
+  for (const [path, route] of Object.entries(asked)) {
+    found.length = 0
+    await app.request(path, {}, BUN)
+    assert.deepEqual([...new Set(found)], [route], path)
+  }
+})
+
+test('hono: a page for all that is not found elsewhere is a route, and middleware alone is none', async () => {
+  const found: (string | undefined)[] = []
+  const limit = rateLimit({ policy: perDay(99), skip: (_context, { route }) => found.push(route) > 0 })
+  const pages = new Hono().use(limit).get('/*', (context) => context.text('page'))
+  const nothing = new Hono().use(limit).use('/api/*', (_context, next) => next())
+  const every = new Hono().use(limit).all('/any/*', (context) => context.text('any'))
+  await pages.request('/about', {}, BUN)
+  await nothing.request('/api/users', {}, BUN)
+  await every.request('/any/thing', {}, BUN)
+  assert.deepEqual(found, ['/*', undefined, undefined])
 })
 
 test('hono: headers get into responses that are closed to changes', async () => {

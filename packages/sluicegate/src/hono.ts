@@ -85,10 +85,16 @@ class HonoFacts extends FetchFacts {
     this.context = context
   }
 
-  /** The pattern of the handler, which is the last that matches. */
+  /**
+   * The pattern of the handler: the first that matches and comes after this middleware, or stands with it on one route. One that ends in `*` is
+   * a handler's only where nothing else matches and it is for one method: others are how middleware is mounted.
+   */
   override get route(): string | undefined {
-    const route = this.context.req.matchedRoutes.at(-1)
-    return route === undefined || (route.method === 'ALL' && route.path.endsWith('*')) ? undefined : route.path
+    const { matchedRoutes, routeIndex } = this.context.req
+    const routes = [...matchedRoutes.slice(routeIndex + 1), ...matchedRoutes.slice(routeIndex, routeIndex + 1)]
+    const exact = routes.filter(({ path }) => !path.endsWith('*'))
+    const isOfOneMethod = ({ method }: { readonly method: string }): boolean => method !== 'ALL'
+    return (exact.find(isOfOneMethod) ?? exact[0] ?? routes.find(isOfOneMethod))?.path
   }
 }
 

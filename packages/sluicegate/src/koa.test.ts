@@ -25,6 +25,7 @@ function harness(name: string, catches: boolean): Harness<Context> {
     name,
     limitsUnknown: true,
     limitsOptions: true,
+    seesNode: true,
     header: (context, header) => context.get(header) || undefined,
     start(site, { all, strict, before }) {
       const app = new Koa()
@@ -153,4 +154,27 @@ test('koa: of two limits on a path an error tells the inner one, whoever throws 
   const { status, headers } = await ask(port, '/')
   assert.equal(status, 500)
   assert.match(String(headers.ratelimit), /^"inner";r=4/)
+})
+
+test('koa: headers stay whatever is thrown, and where Koa hears of a fault later, as Koa 2 does of a stream', async (t) => {
+  const circular: { self?: object } = {}
+  circular.self = circular
+  const faults: unknown[] = []
+  const app = new Koa()
+  app.on('error', (error) => faults.push(error.message))
+  app.use(rateLimit(fixedWindow({ name: 'day', limit: 9, window: 'day' })))
+  app.use((context) => {
+    if (context.path === '/text') throw 'text'
+    if (context.path === '/object') throw { status: 400 }
+    if (context.path === '/circular') throw circular
+    context.respond = false
+    setImmediate(() => context.onerror(new Error('later')))
+  })
+  const { port, close } = await listening(createServer(app.callback()))
+  t.after(close)
+  for (const path of ['/text', '/object', '/circular', '/later']) {
+    const { status, headers } = await ask(port, path)
+    assert.deepEqual([status, /"day";r=\d/.test(String(headers.ratelimit))], [500, true], path)
+  }
+  assert.deepEqual(faults, ['non-error thrown: "text"', 'non-error thrown: {"status":400}', 'non-error thrown: [object Object]', 'later'])
 })

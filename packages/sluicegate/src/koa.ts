@@ -42,9 +42,9 @@ export function rateLimit(argument: LimitArgument<Context>): Middleware {
     if (isGone(req, res)) return
     try {
       await next()
-    } catch (error) {
+    } finally {
+      // Also where nothing was thrown: Koa 2 answers a stream that fails before its first byte.
       if (headers.length > 0) keepHeaders(context, headers)
-      throw error
     }
   }
 }
@@ -60,19 +60,35 @@ function put(context: Context, headers: readonly HeaderPair[]): void {
  */
 function keepHeaders(context: Context, headers: readonly HeaderPair[]): void {
   const { onerror, res } = context
-  context.onerror = (error: Error & { headers?: object }) => {
-    const isObject = typeof error === 'object' && error !== null
-    const own = isObject ? Object.getOwnPropertyDescriptor(error, 'headers') : undefined
+  context.onerror = (thrown: unknown) => {
+    // What Koa takes for no fault.
+    if (thrown === undefined || thrown === null) return
+    const error: Error & { readonly headers?: object } = asError(thrown)
+    const own = Object.getOwnPropertyDescriptor(error, 'headers')
     // As they stand by now: a limit further in has set its own.
     const told = headers.map(([name]) => [name, res.getHeader(name)] as const).filter(([, value]) => value !== undefined)
-    const value = isObject && { ...Object.fromEntries(told), ...error.headers }
-    const brings = isObject && Reflect.defineProperty(error, 'headers', { value, configurable: true, enumerable: true, writable: true })
+    const value = { ...Object.fromEntries(told), ...error.headers }
+    const brings = Reflect.defineProperty(error, 'headers', { value, configurable: true, enumerable: true, writable: true })
     try {
       onerror.call(context, error)
     } finally {
       if (brings && own !== undefined) Reflect.defineProperty(error, 'headers', own)
       else if (brings) Reflect.deleteProperty(error, 'headers')
     }
+  }
+}
+
+/** As Koa puts what is no error, which could bring nothing. */
+function asError(thrown: unknown): Error {
+  if (thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]') return thrown as Error
+  return new Error(`non-error thrown: ${jsonOf(thrown)}`, { cause: thrown })
+}
+
+function jsonOf(thrown: unknown): string {
+  try {
+    return JSON.stringify(thrown)
+  } catch {
+    return String(thrown)
   }
 }
 

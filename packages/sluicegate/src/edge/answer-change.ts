@@ -9,6 +9,9 @@ const CHANGES = ['status', 'headers', 'body']
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
+/** Where a body ends is for its server to say. Source: RFC 9112, section 6. */
+const FRAMING: readonly string[] = ['content-length', 'trailer', 'transfer-encoding']
+
 /**
  * What `onDenied` returned, looked at before anything of it is written: a short arrow function returns whatever it did last, the response to
  * another request perhaps, and headers may be made of what clients sent.
@@ -46,6 +49,9 @@ function isPlain(returned: object): boolean {
 /** @throws {PolicyError} `OPTION_INVALID` */
 export function checkHeader(option: string, header: unknown): void {
   const [name, value] = Array.isArray(header) ? header : []
+  if (FRAMING.includes(String(name).toLowerCase())) {
+    throw new PolicyError('OPTION_INVALID', option, header, `cannot give ${name}, which the server tells of the body`)
+  }
   if (typeof name === 'string' && typeof value === 'string' && NAME.test(name) && VALUE.test(value)) return
   throw new PolicyError('OPTION_INVALID', option, header, 'must give headers of a name and a value, both text that HTTP takes')
 }

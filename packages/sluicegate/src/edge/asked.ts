@@ -2,6 +2,7 @@ import { type Awaitable, ignore } from '../awaitable.js'
 import type { Decision } from '../decision.js'
 import { isPermit } from '../empty-permit.js'
 import type { QuotaUnit } from '../headers/quota.js'
+import { type After, keptPermit } from '../kept-permit.js'
 import { passing } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
@@ -32,6 +33,7 @@ export class Asked {
   readonly decision: Decision
   private taken: Decision | undefined
   private refundable: Refundable | undefined
+  private unkeep: (() => void) | undefined
 
   constructor(rule: AskedRule, key: Key, cost: number, policy: Policy, decision: Decision) {
     this.rule = rule
@@ -74,11 +76,23 @@ export class Asked {
     return this.taken !== undefined && (this.refundable !== undefined || isPermit(this.taken))
   }
 
+  /** Whether a place is held, which runs out if nobody keeps it. */
+  get holdsPlace(): boolean {
+    return this.taken !== undefined && isPermit(this.taken)
+  }
+
+  /** Keeps a place from running out until {@link settle}. */
+  keep(after: After): void {
+    const { taken, policy } = this
+    if (taken !== undefined && this.unkeep === undefined && isPermit(taken)) this.unkeep = keptPermit(taken, policy, after)
+  }
+
   /** The response has ended: places come back, and what does not count as far as it can still be there. */
   settle(counts: boolean): void {
     const { taken, refundable } = this
     if (taken === undefined) return
     this.taken = undefined
+    this.unkeep?.()
     const mayComeBack = !counts && refundable !== undefined && refundable.nowMs() < refundable.untilMs
     if (mayComeBack || isPermit(taken)) giveBack(this.rule.limiter, this.key, this.cost, taken)
   }

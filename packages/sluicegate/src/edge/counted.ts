@@ -1,8 +1,9 @@
+import type { Awaitable } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
 import type { Counts } from './gatekeeper-options.js'
 
 /** Whether a request counts. @throws {PolicyError} `OPTION_INVALID` */
-export function countsOf<Request>(counts: Counts<Request> = 'all'): (status: number, request: Request) => boolean {
+export function countsOf<Request>(counts: Counts<Request> = 'all'): (status: number, request: Request) => Awaitable<boolean> {
   if (typeof counts === 'function') return counts
   switch (counts) {
     case 'all':

@@ -86,6 +86,8 @@ test('what onDenied or body returns is looked at before any of it is written', a
     [{ onDenied: () => ({ headers: [['X-Price', '\u20ac']] }) }, /^onDenied/],
     [{ onDenied: () => ({ headers: [['X Asked', 'a']] }) }, /^onDenied/],
     [{ onDenied: () => ({ headers: ['X-Asked'] as never }) }, /^onDenied/],
+    [{ onDenied: () => ({ headers: [['content-Length', '3']] }) }, /^onDenied: cannot give content-Length/],
+    [{ onDenied: () => ({ headers: [['Transfer-Encoding', 'chunked']] }) }, /^onDenied: cannot give Transfer-Encoding/],
     [{ onDenied: () => ({ headers: [['X-Asked', 5]] as never }) }, /^onDenied/],
     [{ onDenied: () => ({ body: 5 as never }) }, /^onDenied: must give a string/],
     [{ body: () => undefined as never }, /^body: must give a string/],
@@ -183,4 +185,12 @@ test('wrong options are refused where the gatekeeper is made', () => {
   refused({ limits: [] }, 'OPTION_INVALID', /^limits/)
   refused({ limits: [{ limiter, status: 5 }] }, 'OPTION_UNKNOWN', /^status/)
   refused({ limiter, limits: [{ limiter }] }, 'OPTION_INVALID', /^limiter: belongs into each of limits/)
+})
+
+test('what is to be a function of requests is one, or refused', () => {
+  for (const option of ['skip', 'onDenied']) {
+    for (const value of [true, '/health', 5, null, { status: 420 }]) {
+      refused({ policy: TWO, [option]: value }, 'OPTION_INVALID', new RegExp(`^${option}: must be a function`))
+    }
+  }
 })

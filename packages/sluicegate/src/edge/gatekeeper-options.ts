@@ -40,7 +40,7 @@ export interface LimitOptions<Request> {
  * charge has worn off, may get at most one burst beyond the policy: who gives back only what surely has not worn off would deny clients that
  * have several requests under way and never fail.
  */
-export type Counts<Request> = 'all' | 'failures' | 'successes' | ((status: number, request: Request) => boolean)
+export type Counts<Request> = 'all' | 'failures' | 'successes' | ((status: number, request: Request) => Awaitable<boolean>)
 
 /** What `onDenied` may change about the answer. */
 export interface AnswerChange {

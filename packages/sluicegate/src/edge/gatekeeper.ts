@@ -1,12 +1,15 @@
 import { type Awaitable, answersOf, chained, isPromise } from '../awaitable.js'
 import { strictestOf } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
+import { PolicyError } from '../errors.js'
 import type { HeaderPair } from '../headers/header-pair.js'
 import { HeaderWriter } from '../headers/header-writer.js'
+import type { After } from '../kept-permit.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Key } from '../limiter.js'
 import { checkedChange } from './answer-change.js'
 import { Asked } from './asked.js'
+import { backgroundTimer } from './background-timer.js'
 import { countsOf } from './counted.js'
 import { type Denial, type DenialKind, denialOf } from './denial.js'
 import { type BodyMaker, bodyMaker, bodyOf } from './denial-body.js'
@@ -16,6 +19,7 @@ import type { LimitRule, Weighed } from './limit-rule.js'
 import { limitRules, readersOf, type Surroundings } from './limit-rules.js'
 import { MisuseWatch } from './misuse-watch.js'
 import { type Answer, type Outcome, PASS } from './outcome.js'
+import { settleOf } from './settling.js'
 import { type Question, SeveralTakes } from './several-takes.js'
 
 const ownWatch = new MisuseWatch()
@@ -33,18 +37,25 @@ export class Gatekeeper<Request> {
   private readonly writer: HeaderWriter
   private readonly bodyFor: BodyMaker<Request>
   private readonly statuses: Readonly<Record<DenialKind, number>>
-  private readonly counts: (status: number, request: Request) => boolean
+  private readonly counts: (status: number, request: Request) => Awaitable<boolean>
   private readonly skip: GatekeeperOptions<Request>['skip']
   private readonly onDenied: GatekeeperOptions<Request>['onDenied']
   /** Until it was told of the first request. */
   private watch: MisuseWatch | undefined
   private checksProxy: ((facts: RequestFacts) => boolean) | undefined
+  /** Renews what is held as long as responses take. */
+  private readonly after: After
   private readonly takeOnly: Weighed<Request, Outcome>
 
   /** @throws {PolicyError} on an unknown option, or one that is wrong. */
   constructor(
     options: GatekeeperOptions<Request>,
-    { watch = ownWatch, nowMs = sinceStartMs, perRoute = false }: Partial<Surroundings> = {},
+    {
+      watch = ownWatch,
+      nowMs = sinceStartMs,
+      perRoute = false,
+      after = backgroundTimer,
+    }: Partial<Surroundings> & { readonly after?: After } = {},
   ) {
     this.rules = limitRules(options, { watch, nowMs, perRoute })
     this.only = this.rules.length === 1 ? this.rules[0] : undefined
@@ -53,8 +64,9 @@ export class Gatekeeper<Request> {
     this.bodyFor = bodyMaker(options.body)
     this.statuses = statusesOf(options.status)
     this.counts = countsOf(options.counts)
-    this.skip = options.skip
-    this.onDenied = options.onDenied
+    this.skip = checkedFunction('skip', options.skip)
+    this.onDenied = checkedFunction('onDenied', options.onDenied)
+    this.after = after
     this.watch = watch
     this.checksProxy = watch.proxyCheck(readersOf(options))
     this.takeOnly = (rule, key, cost, request) => this.take(rule, key, cost, request)
@@ -137,18 +149,8 @@ export class Gatekeeper<Request> {
     const denying = seen.filter(({ denies }) => denies)
     if (denying.length > 0) return this.deny(denialOf(denying, false), headers, request)
     const open = asked.filter(({ isOpen }) => isOpen)
-    const settle = open.length === 0 ? undefined : (status: number | undefined) => this.settle(open, status, request)
+    const settle = open.length === 0 ? undefined : settleOf(open, (status) => this.counts(status, request), this.after)
     return { passes: true, headers, decision: strictestOf(asked)?.decision, settle }
-  }
-
-  private settle(open: readonly Asked[], status: number | undefined, request: Request): void {
-    // How a response would have ended that did not is not known: it counts, or breaking off would be free.
-    let counts = true
-    try {
-      counts = status === undefined || this.counts(status, request)
-    } finally {
-      for (const each of open) each.settle(counts)
-    }
   }
 
   private deny(denial: Denial, headers: readonly HeaderPair[], request: Request): Awaitable<Answer> {
@@ -162,6 +164,12 @@ export class Gatekeeper<Request> {
       })
     })
   }
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+function checkedFunction<Option>(name: string, option: Option): Option {
+  if (option === undefined || typeof option === 'function') return option
+  throw new PolicyError('OPTION_INVALID', name, option, 'must be a function')
 }
 
 function questionOf<Request>(rule: LimitRule<Request>, key: Key, cost: number): Question<Request> {

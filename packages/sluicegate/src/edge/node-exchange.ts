@@ -2,6 +2,7 @@ import type { HeaderPair } from '../headers/header-pair.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Answer } from './outcome.js'
 import { putHeaders } from './put-headers.js'
+import { whenEnded } from './response-end.js'
 import { type Settle, settleQuietly } from './settling.js'
 
 /** What adapters use of a request of Node's, over HTTP/1 or HTTP/2. */
@@ -9,7 +10,14 @@ export interface NodeRequest {
   readonly method?: string | undefined
   readonly url?: string | undefined
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  readonly socket?: { readonly remoteAddress?: string | undefined; readonly destroyed?: boolean } | undefined
+  readonly socket?: NodeSocket | undefined
+}
+
+/** What they use of the connection that it came by. */
+export interface NodeSocket {
+  readonly remoteAddress?: string | undefined
+  readonly destroyed?: boolean
+  on?(event: 'close', listener: () => void): unknown
 }
 
 /** What adapters use of a response of Node's. */
@@ -17,9 +25,13 @@ export interface NodeResponse {
   statusCode: number
   readonly headersSent: boolean
   readonly destroyed?: boolean
+  /** Whether `end` was called. */
+  readonly writableEnded?: boolean
+  /** Null while it waits behind other responses. */
+  readonly socket?: unknown
   setHeader(name: string, value: string): unknown
   appendHeader(name: string, value: string): unknown
-  once(event: 'finish' | 'close', listener: () => void): unknown
+  on(event: 'finish' | 'close', listener: () => void): unknown
   end(body: string): unknown
 }
 
@@ -120,12 +132,12 @@ export function faultOf(thrown: unknown): Error {
   return new Error(`a limit failed, by what is no error: ${String(thrown)}`, { cause: thrown })
 }
 
-/** Calls once the response has ended, or now if its client has gone. A second call changes nothing. */
+/** Calls once the response has ended, or now if its client has gone, and keeps places until then. */
 export function settleAtEnd(request: NodeRequest, response: NodeResponse, settle: Settle): void {
   if (isGone(request, response)) {
     settleQuietly(settle, undefined)
     return
   }
-  response.once('finish', () => settleQuietly(settle, response.statusCode))
-  response.once('close', () => settleQuietly(settle, undefined))
+  settle.keep?.()
+  whenEnded(request, response, settle)
 }

@@ -1,6 +1,7 @@
 import { bindsMore } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
 import type { HeaderPair } from '../headers/header-pair.js'
+import type { Settle } from './settling.js'
 
 /** The request goes on. */
 export interface Pass {
@@ -9,11 +10,8 @@ export interface Pass {
   readonly headers: readonly HeaderPair[]
   /** The strictest of the limits; undefined where none was asked. */
   readonly decision: Decision | undefined
-  /**
-   * Where it is there, to be called once the response has ended, with its status, or with undefined when the client had gone before.
-   * It gives back places, and what does not count after all. Further calls change nothing.
-   */
-  readonly settle: ((status: number | undefined) => void) | undefined
+  /** Where it is there, to be called once the response has ended: it gives back places, and what does not count after all. */
+  readonly settle: Settle | undefined
 }
 
 /** The request is answered here. */

@@ -1,6 +1,6 @@
 import type { Decision } from '../decision.js'
 import { isPermit } from '../empty-permit.js'
-import type { Policy } from '../policy/policy.js'
+import { type After, keptPermit } from '../kept-permit.js'
 import type { OutboundLimiter } from './outbound-options.js'
 
 /** So many answers about a key may be outstanding at once. */
@@ -88,20 +88,13 @@ export class LimiterDoor {
   }
 
   /** Keeps a place from running out until the returned function is called. */
-  kept(decision: Decision, after: (ms: number, fn: () => void) => () => void): (() => void) | undefined {
+  kept(decision: Decision, after: After): (() => void) | undefined {
     if (!isPermit(decision)) return undefined
-    let unset: (() => void) | undefined
-    const wait = (ttlMs: number): void => {
-      unset = after(ttlMs / 2, () => {
-        quietly(() => decision.heartbeat())
-        wait(ttlMs)
-      })
-    }
+    let unkeep: (() => void) | undefined
     quietly(() => {
-      const ttlMs = shortestTtlMs(this.limiter.policy)
-      if (ttlMs !== Number.POSITIVE_INFINITY) wait(ttlMs)
+      unkeep = keptPermit(decision, this.limiter.policy, after)
     })
-    return () => unset?.()
+    return () => unkeep?.()
   }
 
   private take(asker: Asker): void {
@@ -187,11 +180,6 @@ export function release(decision: Decision): boolean {
   if (!isPermit(decision)) return false
   quietly(() => decision.release())
   return true
-}
-
-/** Milliseconds; `Infinity` without places. */
-function shortestTtlMs({ algorithm, windowMs, policies = [] }: Policy): number {
-  return algorithm === 'concurrency' ? windowMs : Math.min(Number.POSITIVE_INFINITY, ...policies.map(shortestTtlMs))
 }
 
 function attempted(ask: () => Decision | Promise<Decision>): Decision | Promise<Decision> {

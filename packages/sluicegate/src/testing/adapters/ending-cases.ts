@@ -4,13 +4,13 @@ import { until } from 'sluicegate-testkit'
 import { concurrency, createLimiter, fixedWindow, type Limiter } from '../../index.js'
 import type { StartApp } from './adapter-suite.js'
 import type { Harness } from './harness.js'
-import { ask, openRequest } from './http-client.js'
+import { ask, openRequest, pipeline } from './http-client.js'
 
 /** The key of all requests here. */
 const KEY = '127.0.0.1'
 
 /** What becomes of a charge when the response has ended, or never will. */
-export function endingCases<Request>({ name }: Harness<Request>, start: StartApp<Request>): void {
+export function endingCases<Request>({ name, seesNode }: Harness<Request>, start: StartApp<Request>): void {
   const tokens = (t: TestContext, limit: number): Limiter => {
     const limiter = createLimiter(fixedWindow({ limit, window: 'day' }))
     t.after(() => limiter.close())
@@ -80,6 +80,22 @@ export function endingCases<Request>({ name }: Harness<Request>, start: StartApp
       assert.deepEqual(site.errors, [])
     })
   }
+
+  test(`${name}: of a client that is gone all requests of its connection count, and give their places back`, {
+    skip: !seesNode,
+  }, async (t) => {
+    const slots = createLimiter(concurrency({ limit: 3, name: 'slots' }))
+    const counted = tokens(t, 3)
+    const { port, site } = await start(t, { all: { limits: [{ limiter: slots }, { limiter: counted }], counts: 'failures' } })
+    site.shut()
+    const hangUp = pipeline(port, '/slow', 3)
+    await until('all have begun', () => site.handled === 3)
+    assert.equal(slots.peek(KEY).remaining, 0)
+    hangUp()
+    await remaining(slots, 3)
+    assert.equal(counted.peek(KEY).remaining, 0)
+    site.open()
+  })
 
   for (const [moment, optionOf] of [
     ['its limit is asked', (wait: () => Promise<void>) => ({ before: wait })],

@@ -24,6 +24,8 @@ export interface Harness<Request> {
   readonly limitsUnknown: boolean
   /** Whether requests of OPTIONS are. */
   readonly limitsOptions: boolean
+  /** Whether the response of Node is known, which tells of clients that are gone before it had its turn. */
+  readonly seesNode: boolean
   /** A header of the framework's own request. */
   header(request: Request, name: string): string | undefined
   start(site: Site, limits: Limits<Request>): Promise<RunningApp>

@@ -1,4 +1,5 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
+import { connect } from 'node:net'
 
 export interface ClientReply {
   readonly status: number
@@ -58,4 +59,12 @@ export function openRequest(port: number, path: string): OpenRequest {
     hangUp = () => sent.destroy()
   })
   return { begun, hangUp: () => hangUp() }
+}
+
+/** Requests one after the other on one connection, none of which waits for the answers. Returns what hangs up. */
+export function pipeline(port: number, path: string, times: number): () => void {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => undefined)
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(times))
+  return () => void socket.destroy()
 }

@@ -16,3 +16,13 @@ export async function askHttp2(port: number, path: string): Promise<ClientReply>
     session.close()
   }
 }
+
+/** A request on a connection of its own whose client hangs up: resets the stream with a code, or without one destroys the connection. */
+export function openHttp2(port: number, path: string): { hangUp(code: number | undefined): void } {
+  const session = connect(`http://127.0.0.1:${port}`)
+  session.on('error', () => undefined)
+  const stream = session.request({ ':path': path })
+  stream.on('error', () => undefined)
+  stream.on('close', () => session.destroy())
+  return { hangUp: (code) => void (code === undefined ? session.destroy() : stream.close(code)) }
+}

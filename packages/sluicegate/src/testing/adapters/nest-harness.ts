@@ -78,6 +78,7 @@ export function nestHarness(name: string, adapter: () => AbstractHttpAdapter): H
     name,
     limitsUnknown: false,
     limitsOptions: false,
+    seesNode: true,
     header: ({ headers }, header) => headers[header] as string | undefined,
     start(site, limits) {
       @Catch()
