@@ -107,13 +107,8 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
     return booking
   }
 
-  async refund(key: Key, tokens: number): Promise<Decision> {
-    this.checkOpen()
-    const { leases, verbs } = this.parts
-    const decision = await verbs.refund(key, tokens)
-    leases?.refunded(key, decision)
-    this.waiting.released(key)
-    return decision
+  refund(key: Key, tokens: number): Promise<Decision> {
+    return this.changed(key, (verbs) => verbs.refund(key, tokens), 'kept')
   }
 
   penalize(key: Key, tokens: number): Promise<Decision> {
@@ -212,13 +207,14 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
     return this.decisions.tell(key, cost, verbs.refuse(await this.calls.peek(key, cost)))
   }
 
-  private async changed(key: Key, verb: (verbs: FleetVerbs) => Promise<Decision>, held?: HeldThen): Promise<Decision> {
+  private async changed(key: Key, verb: (verbs: FleetVerbs) => Promise<Decision>, held?: HeldThen | 'kept'): Promise<Decision> {
     this.checkOpen()
     const { leases, verbs } = this.parts
     // What ended while the store forgets what it lent would be given back into what is spent afterwards.
     if (held === 'dropped') leases?.forget(key, held)
     const decision = await verb(verbs)
-    leases?.forget(key, held)
+    if (held === 'kept') leases?.refunded(key, decision)
+    else leases?.forget(key, held)
     this.waiting.released(key)
     return decision
   }
