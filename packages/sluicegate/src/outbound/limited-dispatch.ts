@@ -1,6 +1,7 @@
 import { type AttemptOwner, DispatchAttempt } from './dispatch-attempt.js'
 import { type Dispatch, type DispatchHandler, type DispatchOptions, LastingController } from './dispatch-handler.js'
 import { dispatchRequest } from './dispatch-request.js'
+import { copiedInit } from './fetch-arguments.js'
 import type { Lines } from './lines.js'
 import { OutboundCall } from './outbound-call.js'
 import type { OutboundSettings } from './outbound-settings.js'
@@ -21,7 +22,8 @@ export class LimitedDispatch implements AttemptOwner {
 
   constructor(dispatch: Dispatch, options: DispatchOptions, handler: DispatchHandler, lines: Lines, settings: OutboundSettings) {
     this.dispatch = dispatch
-    this.options = options
+    // Undici reads them when it is called, and a caller may use them again for the next.
+    this.options = copiedInit(options) as DispatchOptions
     this.handler = handler
     this.lines = lines
     this.settings = settings
