@@ -30,11 +30,15 @@ export class LimitedDispatch implements AttemptOwner {
     this.controller = new LastingController(this.own)
   }
 
+  get bodyStallMs(): number {
+    return this.settings.bodyStallMs
+  }
+
   start(): void {
-    // Before there is a connection, so that whoever called can abort while it waits: undici hands its signals on to the controller.
-    this.handler.onRequestStart?.(this.controller, this.context)
     const { signal } = this.own
     try {
+      // Before there is a connection, so that whoever called can abort while it waits: undici hands its signals on to the controller.
+      this.handler.onRequestStart?.(this.controller, this.context)
       if (signal.aborted) throw signal.reason
       this.call = new OutboundCall(this.lines, this.settings, dispatchRequest(this.options, signal, this.settings.given.priority))
       this.again()
@@ -47,8 +51,8 @@ export class LimitedDispatch implements AttemptOwner {
     void this.attempt()
   }
 
-  after(ms: number, fn: () => void): () => void {
-    return this.lines.after(ms, fn)
+  aside(ms: number, fn: () => void): () => void {
+    return this.lines.aside(ms, fn)
   }
 
   fail(error: unknown): void {

@@ -33,7 +33,7 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outb
   const lines = new Lines(settings)
   const send = fetch as unknown as (input: unknown, init: unknown) => Promise<ResponseLike>
   const isHeld = holdsPlaces(options)
-  const after = (ms: number, fn: () => void): (() => void) => lines.after(ms, fn)
+  const after = (ms: number, fn: () => void): (() => void) => lines.aside(ms, fn)
 
   const limited = async (input: unknown, init?: unknown): Promise<ResponseLike> => {
     const call = fetchCall(input, init, options.priority, settings.attempts > 1)
@@ -46,12 +46,12 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outb
         try {
           response = await send(...call.next())
         } catch (error) {
-          if (attempts.failed(turn, error, call.followsRedirects ? undefined : false)) continue
+          if (await attempts.failed(turn, error, call.followsRedirects ? undefined : false)) continue
           throw error
         }
         let isAgain = false
         try {
-          isAgain = attempts.answered(turn, answerOf(response, call.request.url))
+          isAgain = await attempts.answered(turn, answerOf(response, call.request.url))
         } catch (error) {
           // Of a hook, or of `key`: the response reaches nobody.
           drop(response)

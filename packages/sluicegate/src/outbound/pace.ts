@@ -90,6 +90,11 @@ export class Pace {
     return Math.max(this.blockedUntilMs, evenlyMs, this.welcomeMs(nowMs))
   }
 
+  /** Before this nobody goes, as far as it is sure: what is found out, and what those under way may have used up, can turn out better. */
+  earliestMs(nowMs: number): number {
+    return this.inFlight > 0 ? this.blockedUntilMs : Math.max(this.blockedUntilMs, this.told.readyMs(this.slotMs, 0, nowMs))
+  }
+
   /** How many may go at this moment. */
   room(nowMs: number): number {
     if (this.isProbing || this.intervalMs(nowMs) > 0) return 1

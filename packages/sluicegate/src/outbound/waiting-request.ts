@@ -13,6 +13,8 @@ export class WaitingRequest implements Due {
   readonly deadlineMs: number
   /** It goes at once or not at all. */
   readonly isHasty: boolean
+  /** It was sent before. */
+  readonly isAgain: boolean
   /** Called once, when it has got its turn or none. */
   onEnd: (() => void) | undefined
   isOver = false
@@ -20,7 +22,7 @@ export class WaitingRequest implements Due {
 
   constructor(
     request: SentRequest,
-    at: { readonly key: string; readonly order: number; readonly nowMs: number; readonly maxWaitMs: number },
+    at: { readonly key: string; readonly order: number; readonly nowMs: number; readonly maxWaitMs: number; readonly isAgain: boolean },
     settle: { readonly resolve: (turn: Turn) => void; readonly reject: (reason: unknown) => void },
   ) {
     this.request = request
@@ -28,6 +30,7 @@ export class WaitingRequest implements Due {
     this.order = at.order
     this.deadlineMs = at.nowMs + at.maxWaitMs
     this.isHasty = at.maxWaitMs <= 0
+    this.isAgain = at.isAgain
     this.dueUs = -rankOf(request.priority)
     this.settle = settle
   }
