@@ -119,10 +119,11 @@ export class Line implements Alert, Asker {
   }
 
   private letGo(): void {
-    for (let { first } = this.list; first !== undefined; { first } = this.list) {
+    let { first } = this.list
+    for (; first !== undefined; { first } = this.list) {
       const nowMs = this.desk.nowMs()
       if (!this.mayGo(nowMs)) {
-        if (first.deadlineMs >= this.pace.earliestMs(nowMs)) return
+        if (first.deadlineMs >= this.pace.earliestMs(nowMs)) break
         first.reject(this.tooEarly(first))
       } else if (this.door !== undefined) {
         this.ask(this.door, nowMs)
@@ -130,6 +131,7 @@ export class Line implements Alert, Asker {
       } else this.grant(first, undefined)
     }
     this.door?.stop()
+    if (first !== undefined) return
     this.desk.sleepOn(this)
     this.rest()
   }
