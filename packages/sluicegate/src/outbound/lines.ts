@@ -104,6 +104,12 @@ export class Lines {
     return line !== undefined && line.pace.blockedUntilMs - this.nowMs() > Math.min(this.settings.maxWaitMs, this.desk.maxPauseMs)
   }
 
+  /** Whether the key has a pace, to which whoever is sent again keeps. */
+  isSlowed(key: string): boolean {
+    const { perSecond = Number.POSITIVE_INFINITY, pauseMs = 0 } = this.statsOf(key) ?? {}
+    return pauseMs > 0 || perSecond !== Number.POSITIVE_INFINITY
+  }
+
   /** A redirect within the key: one more request than had its turn. */
   charge(key: string): void {
     this.lines.get(key)?.charge()

@@ -58,7 +58,7 @@ export class OutboundCall {
     const { key, reading, hooked } = this.tell(turn, answer)
     const { status, isRedirected } = answer
     // The line of the key keeps the pause itself; its first in order is this request.
-    const isPaced = key === this.key && isRefusal(status)
+    const isPaced = key === this.key && isRefusal(status) && this.lines.isSlowed(key)
     return chained(hooked, () => this.again({ status, isRedirected }, isPaced ? 0 : reading.retryAfterMs, reading.retryAfterMs))
   }
 

@@ -1,3 +1,5 @@
+import { ignore } from '../awaitable.js'
+import { PolicyError } from '../errors.js'
 import type { Due } from '../waiting/due-heap.js'
 import type { SentRequest } from './outbound-request.js'
 import type { Turn } from './turn.js'
@@ -51,7 +53,9 @@ export class WaitingRequest implements Due {
   }
 }
 
-/** What compares with nothing would put others out of order, too. */
+/** What compares with nothing would put others out of order, too. @throws {PolicyError} `OPTION_INVALID` */
 function rankOf(priority: unknown): number {
-  return typeof priority === 'number' && !Number.isNaN(priority) ? priority : 0
+  if (typeof priority === 'number') return Number.isNaN(priority) ? 0 : priority
+  ignore(priority)
+  throw new PolicyError('OPTION_INVALID', 'priority', priority, 'must return a number')
 }
