@@ -109,7 +109,12 @@ test('scattered failures are no limit, a host that fails most of the time is spa
   const every = (failing: (number: number) => boolean) => (number: number) => (failing(number) ? 503 : 200)
   assert.ok((await perSecond(every((number) => number % 25 === 0))) > 500)
   assert.ok((await perSecond(every((number) => number % 3 !== 0))) < 5)
-  assert.ok((await perSecond(every((number) => number % 25 === 0), { 'Retry-After': '1' })) < 30)
+  assert.ok(
+    (await perSecond(
+      every((number) => number % 25 === 0),
+      { 'Retry-After': '1' },
+    )) < 30,
+  )
 })
 
 test('a host that refuses with a bare 503 is found out by how many they are', async () => {

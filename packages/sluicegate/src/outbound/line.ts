@@ -3,7 +3,7 @@ import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import type { Alert } from '../waiting/alarm.js'
 import { type Asker, LimiterDoor, release } from './limiter-door.js'
 import type { LineDesk } from './line-desk.js'
-import { OutboundError, type OutboundErrorCode } from './outbound-error.js'
+import { LineErrors } from './line-errors.js'
 import type { OutboundLimiter } from './outbound-options.js'
 import type { Pace, Sent } from './pace.js'
 import { Turn } from './turn.js'
@@ -26,6 +26,8 @@ export class Line implements Alert, Asker {
   readonly pace: Pace
   private readonly desk: LineDesk
   private readonly door: LimiterDoor | undefined
+  /** What those who wait are rejected with. */
+  readonly errors: LineErrors
   private readonly list = new WaitingList()
   private placesTaken = 0
   private restedMs: number | undefined
@@ -35,6 +37,7 @@ export class Line implements Alert, Asker {
     this.pace = pace
     this.door = limiter && new LimiterDoor(limiter, key)
     this.desk = desk
+    this.errors = new LineErrors({ key, pace, door: this.door, nowMs: () => desk.nowMs() })
   }
 
   get size(): number {
@@ -57,7 +60,7 @@ export class Line implements Alert, Asker {
     const earliestMs = this.pace.earliestMs(this.desk.nowMs())
     this.list.add(waiting)
     waiting.onEnd = () => this.drop(waiting)
-    if (waiting.deadlineMs < earliestMs) waiting.reject(this.tooEarly(waiting))
+    if (waiting.deadlineMs < earliestMs) waiting.reject(this.errors.tooEarly(waiting))
     this.advance()
     this.rejectHasty()
   }
@@ -90,21 +93,6 @@ export class Line implements Alert, Asker {
     this.list.rejectAll(reason)
   }
 
-  errorFor(waiting: WaitingRequest, code: OutboundErrorCode, message: string, retryAfterMs = this.knownDelayMs()): OutboundError {
-    return new OutboundError(code, message, { key: this.key, host: waiting.request.url.host, retryAfterMs })
-  }
-
-  /** For one that has waited as long as it may. */
-  tooLate(waiting: WaitingRequest): OutboundError {
-    if (this.door?.isOut) return this.errorFor(waiting, 'OUTAGE', 'its limiter cannot reach its store, and nothing was left without it')
-    return this.errorFor(waiting, 'WAIT_TOO_LONG', 'its turn did not come in time')
-  }
-
-  /** For one of whom it is known. */
-  private tooEarly(waiting: WaitingRequest): OutboundError {
-    return this.errorFor(waiting, 'WAIT_TOO_LONG', 'its turn would come too late')
-  }
-
   ring(): void {
     this.advance()
   }
@@ -124,7 +112,7 @@ export class Line implements Alert, Asker {
       const nowMs = this.desk.nowMs()
       if (!this.mayGo(nowMs)) {
         if (first.deadlineMs >= this.pace.earliestMs(nowMs)) break
-        first.reject(this.tooEarly(first))
+        first.reject(this.errors.tooEarly(first))
       } else if (this.door !== undefined) {
         this.ask(this.door, nowMs)
         return
@@ -148,7 +136,7 @@ export class Line implements Alert, Asker {
     }
     // What is only spread, or not known yet, is waited for.
     if (pace.blockedUntilMs - nowMs > desk.maxPauseMs) {
-      this.rejectAll((waiting) => this.errorFor(waiting, 'PAUSED', 'it wants to be left alone for longer than maxPauseMs'))
+      this.rejectAll((waiting) => this.errors.of(waiting, 'PAUSED', 'it wants to be left alone for longer than maxPauseMs'))
     } else if (readyMs !== Number.POSITIVE_INFINITY) desk.wakeAt(this, readyMs)
     return false
   }
@@ -178,18 +166,18 @@ export class Line implements Alert, Asker {
   /** Not now is no reason to give up: how long to wait is for each to say. */
   private denied({ retryAfterMs, policy }: Decision): void {
     if (retryAfterMs === Number.POSITIVE_INFINITY) {
-      this.rejectAll((waiting) => this.errorFor(waiting, 'DENIED', `never let through by the limiter (${policy})`, retryAfterMs))
+      this.rejectAll((waiting) => this.errors.of(waiting, 'DENIED', `never let through by the limiter (${policy})`, retryAfterMs))
       return
     }
     this.rejectHasty()
     const { surelyMs = Number.NEGATIVE_INFINITY } = this.door ?? {}
-    this.list.rejectBefore(surelyMs, (waiting) => this.tooEarly(waiting))
+    this.list.rejectBefore(surelyMs, (waiting) => this.errors.tooEarly(waiting))
   }
 
   /** Those that do not wait, unless an answer is on its way to them. */
   private rejectHasty(): void {
     if (this.door !== undefined && this.door.soon > 0) return
-    this.list.rejectHasty((waiting) => this.tooLate(waiting))
+    this.list.rejectHasty((waiting) => this.errors.tooLate(waiting))
   }
 
   private ask(door: LimiterDoor, nowMs: number): void {
@@ -236,17 +224,9 @@ export class Line implements Alert, Asker {
     const beforeMs = this.pace.blockedUntilMs
     const isNews = this.pace.answered({ status, reading, sent, nowMs })
     const untilMs = this.pace.blockedUntilMs
-    if (untilMs > beforeMs) this.list.rejectBefore(untilMs, (waiting) => this.tooEarly(waiting))
+    if (untilMs > beforeMs) this.list.rejectBefore(untilMs, (waiting) => this.errors.tooEarly(waiting))
     this.advance()
     return isNews ? this.desk.throttled(this, status, reading.retryAfterMs) : undefined
-  }
-
-  /** Milliseconds until the next may go as far as that is known, also where it depends on others under way. */
-  knownDelayMs(): number {
-    const nowMs = this.desk.nowMs()
-    const readyMs = this.pace.readyMs(nowMs)
-    const paceMs = readyMs === Number.POSITIVE_INFINITY ? this.pace.blockedUntilMs : readyMs
-    return Math.max(0, Math.ceil(Math.max(paceMs, this.door?.expectedMs ?? paceMs) - nowMs))
   }
 
   private drop(waiting: WaitingRequest): void {

@@ -2,6 +2,7 @@ import { checkKey } from '../arguments.js'
 import { isPromise } from '../awaitable.js'
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import { AbortWatch } from '../waiting/abort-watch.js'
+import { heardOut } from './heard-out.js'
 import { Line } from './line.js'
 import type { LineDesk } from './line-desk.js'
 import { OutboundError, type OutboundErrorCode } from './outbound-error.js'
@@ -83,7 +84,7 @@ export class Lines {
       const line = this.lineOf(key, request)
       const isAgain = againMs !== undefined
       if (!isAgain && line.size >= maxWaiting) {
-        return reject(errorOf('QUEUE_FULL', `${maxWaiting} requests are waiting`, key, request, line.knownDelayMs()))
+        return reject(errorOf('QUEUE_FULL', `${maxWaiting} requests are waiting`, key, request, line.errors.knownDelayMs()))
       }
       waiting = new WaitingRequest(request, { key, order, nowMs: this.nowMs(), maxWaitMs, isAgain }, { resolve, reject })
       line.enter(waiting)
@@ -177,7 +178,7 @@ export class Lines {
   private watch(line: Line, waiting: WaitingRequest): void {
     const { signal } = waiting.request
     const unwatch = signal && this.aborts.add(signal, () => waiting.reject(signal.reason))
-    const late = (): void => waiting.reject(line.tooLate(waiting))
+    const late = (): void => waiting.reject(line.errors.tooLate(waiting))
     const leftMs = waiting.deadlineMs - this.nowMs()
     const isTimed = !waiting.isHasty && leftMs !== Number.POSITIVE_INFINITY
     const unset = isTimed ? this.timers.after(Math.max(0, leftMs), late) : undefined
@@ -236,19 +237,6 @@ export class Lines {
   private rejectAll(reason: () => unknown): void {
     for (const line of this.lines.values()) line.rejectAll(reason)
   }
-}
-
-/** The turn, once the hook is done as well; what it rejects with is what the request fails with. */
-async function heardOut(told: Promise<unknown>, turn: Promise<Turn>, fail: (error: unknown) => void): Promise<Turn> {
-  told.then(undefined, fail)
-  const leave = await turn
-  try {
-    await told
-  } catch (error) {
-    leave.unused()
-    throw error
-  }
-  return leave
 }
 
 function errorOf(code: OutboundErrorCode, message: string, key: string, { url }: SentRequest, retryAfterMs: number): OutboundError {

@@ -11,7 +11,9 @@ import { LimitedServer } from '../testing/limited-server.js'
 const LARGE = 500_000
 const large: Answering = (_, response) => void response.end(Buffer.alloc(LARGE))
 
-test('of undici, too, a body that nobody reads gives its place away after bodyStallMs, and stays readable', { timeout: 20_000 }, async () => {
+test('of undici, too, a body that nobody reads gives its place away after bodyStallMs, and stays readable', {
+  timeout: 20_000,
+}, async () => {
   const clock = manualClock()
   await withLimitedAgent(large, { clock, concurrency: 1, bodyStallMs: 1_000 }, async ({ server, dispatcher, stats }) => {
     const first = await request(server.url, { dispatcher })

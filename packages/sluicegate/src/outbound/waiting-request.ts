@@ -55,6 +55,7 @@ export class WaitingRequest implements Due {
 
 /** What compares with nothing would put others out of order, too. @throws {PolicyError} `OPTION_INVALID` */
 function rankOf(priority: unknown): number {
+  if (priority === undefined) return 0
   if (typeof priority === 'number') return Number.isNaN(priority) ? 0 : priority
   ignore(priority)
   throw new PolicyError('OPTION_INVALID', 'priority', priority, 'must return a number')
