@@ -106,7 +106,7 @@ export function manualClock(startMs = 0): ManualClock {
 /** The same clock with timers that do not keep the process alive; a custom clock's are its own. */
 export function unheldClock(clock: Clock): Clock {
   if (clock.after !== undefined && clock.after !== afterRealMs) return clock
-  const unheld: Clock = { nowMs: () => clock.nowMs(), after: (ms, fn) => afterReal(ms, fn, false) }
+  const unheld: Clock = { nowMs: () => clock.nowMs(), after: (ms, fn) => afterRealMs(ms, fn, false) }
   tickers.set(unheld, tickerOf(clock))
   return unheld
 }
@@ -183,11 +183,8 @@ function coarseFrom(originMs: number): Clock {
   return clock
 }
 
-function afterRealMs(ms: number, fn: () => void): () => void {
-  return afterReal(ms, fn, true)
-}
-
-function afterReal(ms: number, fn: () => void, isHeld: boolean): () => void {
+/** @param isHeld whether it keeps the process alive. */
+function afterRealMs(ms: number, fn: () => void, isHeld = true): () => void {
   let timer: ReturnType<typeof setTimeout>
   // A delay of 2^31 ms or more would fire at once, so a long one is slept in stretches.
   const sleep = (leftMs: number): void => {

@@ -217,3 +217,14 @@ test('a hook that throws fails its own request and nobody else', async () => {
     assert.deepEqual([polite.stats().inFlight, polite.stats().waiting], [0, 0])
   }
 })
+
+test('what is under way when all is closed has an answer, which is not tried to be bettered', async () => {
+  const net = new FakeNet(() => refusal(429, '1'), 100)
+  const polite = limitedFetch(net.fetch, { clock: net.clock })
+  const call = polite('http://a/')
+  await net.pass(50, 10)
+  polite.close()
+  await net.pass(2_000, 50)
+  assert.equal((await call).status, 429)
+  assert.equal(net.times.length, 1)
+})
