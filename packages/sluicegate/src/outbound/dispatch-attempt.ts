@@ -104,12 +104,12 @@ export class DispatchAttempt implements DispatchHandler {
 
   onResponseError(controller: DispatchController, error: unknown): void {
     const { state, owner } = this
-    if (state === 'undecided') {
+    if (state === 'undecided' && !owner.controller.aborted) {
       this.unread.push(() => this.onResponseError(controller, error))
       return
     }
     this.end()
-    if (state === 'passed on') owner.fail(error)
+    if (state === 'passed on' || state === 'undecided') owner.fail(error)
     if (state !== 'sent') return
     const fail = (thrown: unknown): void => owner.fail(thrown)
     const follow = (isAgain: boolean): void => (isAgain ? owner.again() : owner.fail(error))
@@ -126,7 +126,8 @@ export class DispatchAttempt implements DispatchHandler {
     this.state = 'undecided'
     controller.pause()
     const decide = (isSo: boolean): void => {
-      this.state = 'sent'
+      // Aborted meanwhile.
+      if (this.state === 'over') return
       this.decide(controller, isSo, pass)
       for (const each of this.unread.splice(0)) each()
       if (!this.owner.controller.isPaused) controller.resume()

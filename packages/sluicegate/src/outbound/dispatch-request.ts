@@ -28,7 +28,12 @@ function urlOf(origin: string | URL | undefined, path = '/', method = 'GET'): UR
   if (method === 'CONNECT' && !path.startsWith('/')) return new URL(`https://${path}`)
   // A client of one host knows it, and does not tell.
   if (origin === undefined) {
-    throw new PolicyError('CLIENT_INVALID', 'origin', origin, 'must be given with each request of a Client or Pool; an Agent is told it')
+    throw new PolicyError(
+      'CLIENT_INVALID',
+      'origin',
+      origin,
+      'must be given with each request of a Client or Pool of undici 7; an Agent is told it',
+    )
   }
   // Put together as undici does it: a path that begins with two slashes is no host.
   return path.startsWith('/') ? new URL(new URL(origin).origin + path) : new URL(path, origin)

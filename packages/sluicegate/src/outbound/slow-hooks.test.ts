@@ -85,6 +85,24 @@ test('it is the same for undici', async () => {
   }
 })
 
+test('who aborts while a hook takes its time hears of it at once', async () => {
+  const refusing: Answering = (_, response) => void response.writeHead(429, { 'Retry-After': '0' }).end('too many')
+  for (const word of [true, false]) {
+    let decide: ((word: boolean) => void) | undefined
+    const retry = (): Promise<boolean> => new Promise((resolve) => (decide = resolve))
+    await withLimitedAgent(refusing, { retry }, async ({ server, dispatcher, stats }) => {
+      const client = new AbortController()
+      const rejected = assert.rejects(request(server.url, { dispatcher, signal: client.signal }), /gone/)
+      await until(() => decide !== undefined)
+      client.abort(new Error('gone'))
+      await rejected
+      decide?.(word)
+      await settled()
+      assert.deepEqual([server.asked.length, stats().inFlight, stats().waiting], [1, 0, 0])
+    })
+  }
+})
+
 test('what comes before it is decided whose it is is kept, where a dispatcher does not pause', async () => {
   const agent = new MockAgent()
   agent.disableNetConnect()
