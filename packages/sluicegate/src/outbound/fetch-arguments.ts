@@ -24,8 +24,8 @@ export interface RequestLike extends InitLike {
  */
 export function copiedInit(init: unknown): InitLike {
   if (typeof init !== 'object' || init === null) return {}
-  const copy: Record<string, unknown> = {}
-  for (const name in init) copy[name] = init[name as keyof typeof init]
+  const copy: Record<string, unknown> = { ...init }
+  for (const name in init) if (!Object.hasOwn(copy, name)) copy[name] = init[name as keyof typeof init]
   if (copy.headers !== undefined) copy.headers = copiedHeaders(copy.headers)
   if (copy.body !== undefined) copy.body = copiedBody(copy.body)
   return copy
