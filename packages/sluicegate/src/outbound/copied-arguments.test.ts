@@ -182,6 +182,24 @@ test('options of undici can be used again as soon as it was called', async () =>
   })
 })
 
+test('headers of undici are sent in each form that it takes', async () => {
+  await noting(0, async (url, seen) => {
+    const agent = new Agent()
+    const dispatcher = agent.compose(limited())
+    const pairs = function* (): Iterable<[string, string]> {
+      yield ['x-order', '1']
+    }
+    const once = pairs()
+    const forms: unknown[] = [{ 'x-order': '1' }, ['x-order', '1'], new Map([['x-order', '1']]), new Headers({ 'x-order': '1' }), once]
+    for (const headers of forms) await (await request(url, { dispatcher, headers: headers as Record<string, string> })).body.text()
+    assert.deepEqual(
+      seen.map(({ order }) => order),
+      forms.map(() => '1'),
+    )
+    await agent.destroy()
+  })
+})
+
 test('a client that does not tell its origin to interceptors is refused, where a request tells it not either', async () => {
   await noting(0, async (url, seen) => {
     const client = new Client(url)

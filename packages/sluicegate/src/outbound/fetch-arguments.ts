@@ -55,6 +55,8 @@ export function copiedRequest(from: RequestLike, given: InitLike): readonly [own
 function copiedHeaders(headers: unknown): unknown {
   if (typeof headers !== 'object' || headers === null) return headers
   if (!(Symbol.iterator in headers)) return { ...headers }
-  if ('append' in headers) return new (headers.constructor as new (from: object) => object)(headers)
-  return [...(headers as Iterable<unknown>)].map((pair) => (Array.isArray(pair) ? [...pair] : pair))
+  if ('append' in headers || headers instanceof Map) return new (headers.constructor as new (from: object) => object)(headers)
+  const pairs = [...(headers as Iterable<unknown>)].map((pair) => (Array.isArray(pair) ? [...pair] : pair))
+  // An array of undici has names and values in turn, anything else that is iterable has pairs.
+  return Array.isArray(headers) ? pairs : { [Symbol.iterator]: () => pairs[Symbol.iterator]() }
 }
