@@ -25,11 +25,11 @@ const home = `http://127.0.0.1:${site.address().port}`
 
 // What the site asks for, before anything else.
 const robots = await (await fetch(`${home}/robots.txt`)).text()
-const delayMs = 1000 * Number(/^Crawl-delay: *([\d.]+)/m.exec(robots)?.[1] ?? 0)
+const delayMs = Math.ceil(1000 * Number(/^Crawl-delay: *([\d.]+)/m.exec(robots)?.[1] ?? 0))
 const closed = [...robots.matchAll(/^Disallow: *(\S+)/gm)].map(([, path]) => path)
 
 const polite = limitedFetch(fetch, {
-  policy: tokenBucket({ limit: 1, window: delayMs }), // one a delay, for each host
+  ...(delayMs > 0 && { policy: tokenBucket({ limit: 1, window: delayMs }) }), // one a delay, for each host
   concurrency: 4, // at once, for each host
   priority: ({ url }) => -url.pathname.length, // first what is near the root
 })

@@ -37,7 +37,10 @@ async function ask(prompt, { most }) {
   await new Promise((resolve) => setTimeout(resolve, reservation.waitMs))
   try {
     const response = await polite(url, { method: 'POST', body: prompt })
-    if (!response.ok) throw new Error(`the model says ${response.status}`)
+    if (!response.ok) {
+      await response.body?.cancel() // else its place is taken until bodyStallMs is over
+      throw new Error(`the model says ${response.status}`)
+    }
     const { text, usage } = await response.json()
     reservation.settle(usage.total_tokens) // what was reserved beyond that comes back, what it took beyond that is owed
     return text

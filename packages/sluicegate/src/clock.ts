@@ -104,6 +104,14 @@ export function manualClock(startMs = 0): ManualClock {
   return clock
 }
 
+/** The same clock with timers that do not keep the process alive; a custom clock's are its own. */
+export function unheldClock(clock: Clock): Clock {
+  if (clock.after !== undefined && clock.after !== afterRealMs) return clock
+  const unheld: Clock = { nowMs: () => clock.nowMs(), after: (ms, fn) => afterRealMs(ms, fn, false) }
+  tickers.set(unheld, tickerOf(clock))
+  return unheld
+}
+
 /** What a worker thread needs to read the same time as `clock` does here. */
 export function clockHandle(clock: Clock): ClockHandle {
   return handles.get(clock)?.() ?? { kind: 'custom' }
@@ -177,12 +185,15 @@ function coarseFrom(originMs: number): Clock {
   return clock
 }
 
-function afterRealMs(ms: number, fn: () => void): () => void {
+/** @param isHeld whether it keeps the process alive. */
+function afterRealMs(ms: number, fn: () => void, isHeld = true): () => void {
   let timer: ReturnType<typeof setTimeout>
   // A delay of 2^31 ms or more would fire at once, so a long one is slept in stretches.
   const sleep = (leftMs: number): void => {
     const stretchMs = Math.min(leftMs, MAX_TIMEOUT_MS)
     timer = setTimeout(() => (leftMs > stretchMs ? sleep(leftMs - stretchMs) : fn()), stretchMs)
+    // Elsewhere than in Node.js a timer may be a number.
+    if (!isHeld) (timer as { unref?: () => void }).unref?.()
   }
   sleep(ms)
   return () => clearTimeout(timer)

@@ -84,3 +84,45 @@ test('a host that tells more than it has is found out by its refusals', async ()
   const { share, lateShare, lateRefusals } = await course(BUCKET, 'draft-11', (remaining) => remaining * 3 + 100)
   assert.ok(share >= 0.9 && lateShare >= 0.9 && lateRefusals <= 0.01, `${share}, ${lateShare}, ${lateRefusals}`)
 })
+
+/** How many a second are sent to a host that answers like this, 10 ms away, after a minute. */
+async function perSecond(statusOf: (number: number, nowMs: number) => number, headers: Record<string, string> = {}): Promise<number> {
+  const net: FakeNet = new FakeNet((_, number) => new Response(null, { status: statusOf(number, net.clock.nowMs()), headers }), 10)
+  const polite = limitedFetch(net.fetch, { clock: net.clock, maxTotalMs: Number.POSITIVE_INFINITY, random: () => 0.5 })
+  let isOver = false
+  const caller = async (): Promise<void> => {
+    while (!isOver) await polite('http://a/')
+  }
+  const ends = Promise.allSettled(Array.from({ length: CALLERS }, caller))
+  await net.pass(60_000, 10)
+  const before = net.arrivals.length
+  await net.pass(20_000, 10)
+  const sent = net.arrivals.length - before
+  isOver = true
+  polite.close()
+  await net.pass(100, 10)
+  await ends
+  return sent / 20
+}
+
+test('scattered failures are no limit, a host that fails most of the time is spared, and one that says when to come back is believed', async () => {
+  const every = (failing: (number: number) => boolean) => (number: number) => (failing(number) ? 503 : 200)
+  assert.ok((await perSecond(every((number) => number % 25 === 0))) > 500)
+  assert.ok((await perSecond(every((number) => number % 3 !== 0))) < 5)
+  assert.ok(
+    (await perSecond(
+      every((number) => number % 25 === 0),
+      { 'Retry-After': '1' },
+    )) < 30,
+  )
+})
+
+test('a host that refuses with a bare 503 is found out by how many they are', async () => {
+  let clock = { nowMs: () => 0 }
+  const limiter = createLimiter(BUCKET, { clock: { nowMs: () => clock.nowMs() } })
+  const sent = await perSecond((_, nowMs) => {
+    clock = { nowMs: () => nowMs }
+    return limiter.take('client').allowed ? 200 : 503
+  })
+  assert.ok(sent > 35 && sent < 52, `${sent} a second of 40`)
+})

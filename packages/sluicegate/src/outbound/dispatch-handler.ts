@@ -38,7 +38,10 @@ export type Dispatch = (options: DispatchOptions, handler: DispatchHandler) => b
  * what is under way.
  */
 export class LastingController implements DispatchController {
-  private isPaused = false
+  /** By the caller. */
+  isPaused = false
+  /** Told when the caller pauses, and when it goes on. */
+  onPause: ((isPaused: boolean) => void) | undefined
   private own: AbortController
   private current: DispatchController | undefined
 
@@ -81,10 +84,12 @@ export class LastingController implements DispatchController {
   pause(): void {
     this.isPaused = true
     this.current?.pause()
+    this.onPause?.(true)
   }
 
   resume(): void {
     this.isPaused = false
+    this.onPause?.(false)
     this.current?.resume()
   }
 

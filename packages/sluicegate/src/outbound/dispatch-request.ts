@@ -1,9 +1,11 @@
+import { PolicyError } from '../errors.js'
 import { type HeaderSource, headerOf } from '../headers/header-source.js'
 import type { DispatchOptions } from './dispatch-handler.js'
 import type { OutboundOptions } from './outbound-options.js'
 import type { SentRequest } from './outbound-request.js'
+import { isRepeatable } from './sent-body.js'
 
-/** Looks at what undici is asked to dispatch. @throws {TypeError} when it goes nowhere. */
+/** Looks at what undici is asked to dispatch. @throws {TypeError} when it goes nowhere. @throws {PolicyError} `CLIENT_INVALID` */
 export function dispatchRequest(
   { origin, path, method, headers, body }: DispatchOptions,
   signal: AbortSignal,
@@ -14,19 +16,27 @@ export function dispatchRequest(
     url: urlOf(origin, path, method),
     method: method.toUpperCase(),
     header: (name) => headerOf(source, name),
-    isRepeatable: body === undefined || body === null || typeof body === 'string' || ArrayBuffer.isView(body),
+    isRepeatable: isRepeatable(body),
     signal,
     priority: 0,
   }
   return priorityOf === undefined ? request : { ...request, priority: priorityOf(request) }
 }
 
-/** A client that knows no other host does not tell which one it is. */
-function urlOf(origin: string | URL = 'http://client.invalid', path = '/', method = 'GET'): URL {
-  // Put together as undici does it: a path that begins with two slashes is no host.
-  if (path.startsWith('/')) return new URL(new URL(origin).origin + path)
+function urlOf(origin: string | URL | undefined, path = '/', method = 'GET'): URL {
   // Who is to be reached through a proxy, be it by its host and port alone.
-  return method === 'CONNECT' ? new URL(`https://${path}`) : new URL(path, origin)
+  if (method === 'CONNECT' && !path.startsWith('/')) return new URL(`https://${path}`)
+  // A client of one host knows it, and does not tell.
+  if (origin === undefined) {
+    throw new PolicyError(
+      'CLIENT_INVALID',
+      'origin',
+      origin,
+      'must be given with each request of a Client or Pool of undici 7; an Agent is told it',
+    )
+  }
+  // Put together as undici does it: a path that begins with two slashes is no host.
+  return path.startsWith('/') ? new URL(new URL(origin).origin + path) : new URL(path, origin)
 }
 
 /** Headers as undici takes them: an object, pairs, or names and values in turn. */

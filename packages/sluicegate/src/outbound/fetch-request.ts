@@ -1,25 +1,12 @@
+import { copiedInit, copiedInput, copiedRequest, type RequestLike } from './fetch-arguments.js'
+import { drop } from './held-response.js'
 import type { SentRequest } from './outbound-request.js'
+import { isRepeatable } from './sent-body.js'
 
 /** Fetch's own words for it, as numbers. */
 const PRIORITIES: Readonly<Record<string, number>> = { high: 1, auto: 0, low: -1 }
 /** Fetch lets them have no body. */
 const BODILESS = new Set(['GET', 'HEAD'])
-
-/** What is looked at of fetch's second argument, whichever fetch it is. */
-interface InitLike {
-  readonly method?: unknown
-  readonly body?: unknown
-  readonly headers?: unknown
-  readonly signal?: unknown
-  readonly priority?: unknown
-  readonly redirect?: unknown
-}
-
-/** What is looked at of a `Request`. */
-interface RequestLike extends InitLike {
-  readonly url: string
-  clone(): RequestLike
-}
 
 /** A call of fetch, looked at; and what to call it with, as often as need be. */
 export interface FetchCall {
@@ -33,7 +20,8 @@ export interface FetchCall {
 }
 
 /**
- * Looks at the arguments of fetch. Undefined when they go nowhere by HTTP, or nowhere at all: fetch itself will say so.
+ * Looks at the arguments of fetch, once, and remembers them as they are. Undefined when they go nowhere by HTTP, or nowhere at all: fetch
+ * itself will say so.
  *
  * @param priorityOf the caller's; without one what `init.priority` says.
  * @param mayRepeat whether there can be a second attempt.
@@ -44,22 +32,23 @@ export function fetchCall(
   priorityOf: ((request: SentRequest) => number) | undefined,
   mayRepeat: boolean,
 ): FetchCall | undefined {
-  const given = (init ?? {}) as InitLike
   const from = isRequest(input) ? input : undefined
   const url = urlOf(from?.url ?? input)
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) return undefined
+  const given = copiedInit(init)
   const method = String(given.method ?? from?.method ?? 'GET').toUpperCase()
   const hasOwnBody = from !== undefined && given.body == null && from.body !== null && !BODILESS.has(method)
   // Not every browser shows the body of a Request: then there may be one.
   const isCloned = hasOwnBody && from.body !== undefined
   const followsRedirects = !['manual', 'error'].includes(String(given.redirect ?? from?.redirect))
-  let headers: Headers | undefined
   const signal = (given.signal === undefined ? from?.signal : given.signal) as AbortSignal | null | undefined
+  const [own, beside] = from === undefined ? [copiedInput(input), init == null ? init : given] : copiedRequest(from, given)
+  let headers: Headers | undefined
   const request: SentRequest = {
     url,
     method,
     header: (name) => {
-      headers ??= headersOf(given.headers ?? from?.headers)
+      headers ??= headersOf(given.headers ?? (own as Partial<RequestLike>).headers)
       return headers.get(name) ?? undefined
     },
     isRepeatable: isCloned || (!hasOwnBody && isRepeatable(given.body)),
@@ -67,37 +56,49 @@ export function fetchCall(
     priority: PRIORITIES[String(given.priority)] ?? 0,
   }
   const ranked = priorityOf === undefined ? request : { ...request, priority: priorityOf(request) }
-  if (isCloned && mayRepeat) return new ClonedCall(ranked, followsRedirects, from, init)
-  return { request: ranked, followsRedirects, next: () => [input, init], done: () => undefined }
+  if (isCloned) return new ClonedCall(ranked, followsRedirects, { from, own: own as RequestLike, init: beside, mayRepeat })
+  return { request: ranked, followsRedirects, next: () => [own, beside], done: () => undefined }
+}
+
+/** What a {@link ClonedCall} sends. */
+interface Copied {
+  /** The caller's. */
+  readonly from: RequestLike
+  /** Its copy, or itself where there can be none. */
+  readonly own: RequestLike
+  readonly init: unknown
+  readonly mayRepeat: boolean
 }
 
 /** A body within a Request can be read once: a copy is kept until it is known whether it will be needed. */
 class ClonedCall implements FetchCall {
   readonly request: SentRequest
   readonly followsRedirects: boolean
-  private readonly init: unknown
-  private readonly own: RequestLike
+  private readonly copied: Copied
   private spare: RequestLike
+  private isSent = false
 
-  constructor(request: SentRequest, followsRedirects: boolean, from: RequestLike, init: unknown) {
+  constructor(request: SentRequest, followsRedirects: boolean, copied: Copied) {
     this.request = request
     this.followsRedirects = followsRedirects
-    this.own = from
-    this.init = init
-    this.spare = from
+    this.copied = copied
+    this.spare = copied.own
   }
 
   next(): readonly [input: unknown, init: unknown] {
+    const { from, own, init, mayRepeat } = this.copied
     const input = this.spare
-    this.spare = input.clone()
-    return [input, this.init]
+    if (mayRepeat) this.spare = input.clone()
+    // Once it is sent the caller's is used up, as by any fetch.
+    if (!this.isSent && from !== own) drop(from)
+    this.isSent = true
+    return [input, init]
   }
 
   done(): void {
+    const { from, mayRepeat } = this.copied
     // Never sent, it is still the caller's.
-    if (this.spare === this.own) return
-    const { cancel } = this.spare.body as { cancel(): Promise<void> }
-    cancel.call(this.spare.body).catch(() => undefined)
+    if (this.spare !== from && (mayRepeat || !this.isSent)) drop(this.spare)
   }
 }
 
@@ -121,18 +122,4 @@ function headersOf(headers: unknown): Headers {
   } catch {
     return new Headers()
   }
-}
-
-/** What fetch reads anew each time; a stream, or whatever else it takes as one, only once. */
-function isRepeatable(body: unknown): boolean {
-  return (
-    body === undefined ||
-    body === null ||
-    typeof body === 'string' ||
-    body instanceof ArrayBuffer ||
-    ArrayBuffer.isView(body) ||
-    body instanceof URLSearchParams ||
-    body instanceof Blob ||
-    body instanceof FormData
-  )
 }

@@ -25,9 +25,9 @@ export function heldResponse<Answer extends ResponseLike>(response: Answer, stal
   return response
 }
 
-/** Drops a response that nobody will read: its connection is free again. */
-export function drop(response: ResponseLike | undefined): void {
-  const body = response?.body
+/** Drops a body that nobody will read: its connection is free again. */
+export function drop(holder: { readonly body?: unknown } | undefined): void {
+  const body = holder?.body
   if (isStream(body) && !body.locked) body.cancel().catch(() => undefined)
 }
 

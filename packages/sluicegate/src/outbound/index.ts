@@ -1,5 +1,5 @@
 export { limited, type OutboundInterceptor } from './limited.js'
-export { type AnyFetch, limitedFetch } from './limited-fetch.js'
+export { type AnyFetch, type LimitedFetch, limitedFetch } from './limited-fetch.js'
 export { OutboundError, type OutboundErrorCode } from './outbound-error.js'
 export type { OutboundLimiter, OutboundOptions, RetryEvent, ThrottleEvent, WaitEvent } from './outbound-options.js'
 export type { OutboundRequest } from './outbound-request.js'

@@ -1,6 +1,7 @@
 import { type AttemptOwner, DispatchAttempt } from './dispatch-attempt.js'
 import { type Dispatch, type DispatchHandler, type DispatchOptions, LastingController } from './dispatch-handler.js'
 import { dispatchRequest } from './dispatch-request.js'
+import { copiedInit } from './fetch-arguments.js'
 import type { Lines } from './lines.js'
 import { OutboundCall } from './outbound-call.js'
 import type { OutboundSettings } from './outbound-settings.js'
@@ -21,18 +22,23 @@ export class LimitedDispatch implements AttemptOwner {
 
   constructor(dispatch: Dispatch, options: DispatchOptions, handler: DispatchHandler, lines: Lines, settings: OutboundSettings) {
     this.dispatch = dispatch
-    this.options = options
+    // Undici reads them when it is called, and a caller may use them again for the next.
+    this.options = copiedInit(options) as DispatchOptions
     this.handler = handler
     this.lines = lines
     this.settings = settings
     this.controller = new LastingController(this.own)
   }
 
+  get bodyStallMs(): number {
+    return this.settings.bodyStallMs
+  }
+
   start(): void {
-    // Before there is a connection, so that whoever called can abort while it waits: undici hands its signals on to the controller.
-    this.handler.onRequestStart?.(this.controller, this.context)
     const { signal } = this.own
     try {
+      // Before there is a connection, so that whoever called can abort while it waits: undici hands its signals on to the controller.
+      this.handler.onRequestStart?.(this.controller, this.context)
       if (signal.aborted) throw signal.reason
       this.call = new OutboundCall(this.lines, this.settings, dispatchRequest(this.options, signal, this.settings.given.priority))
       this.again()
@@ -45,8 +51,8 @@ export class LimitedDispatch implements AttemptOwner {
     void this.attempt()
   }
 
-  after(ms: number, fn: () => void): () => void {
-    return this.lines.after(ms, fn)
+  aside(ms: number, fn: () => void): () => void {
+    return this.lines.aside(ms, fn)
   }
 
   fail(error: unknown): void {

@@ -1,4 +1,5 @@
 import { holdsPermits } from '../empty-permit.js'
+import { PolicyError } from '../errors.js'
 import { fetchCall } from './fetch-request.js'
 import { drop, heldResponse, type ResponseLike } from './held-response.js'
 import { Lines } from './lines.js'
@@ -9,7 +10,13 @@ import { outboundSettings } from './outbound-settings.js'
 import type { OutboundControls } from './outbound-stats.js'
 
 /** Any fetch: the runtime's own, undici's, or one of your making. */
-export type AnyFetch = (input: never, init?: never) => Promise<ResponseLike>
+export type AnyFetch = (input: never, init: never) => Promise<ResponseLike>
+
+/** The same fetch, whose second argument may have a `priority`, which types of Node.js do not know. */
+export type LimitedFetch<Fetch extends AnyFetch> = Fetch & WithPriority<Fetch> & OutboundControls
+type WithPriority<Fetch> = Fetch extends (input: infer Input, init: infer Init) => infer Answer
+  ? (input: Input, init: NonNullable<Init> & { readonly priority?: 'high' | 'auto' | 'low' }) => Answer
+  : unknown
 
 /** Whether a response counts until its body is through. */
 function holdsPlaces({ concurrency, policy, policyFor, limiter }: OutboundOptions): boolean {
@@ -28,12 +35,13 @@ function holdsPlaces({ concurrency, policy, policyFor, limiter }: OutboundOption
  * const polite = limitedFetch(fetch, { policy: tokenBucket({ limit: 5, window: '1s' }), concurrency: 2 })
  * const pages = await Promise.all(urls.map((url) => polite(url)))
  */
-export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: OutboundOptions = {}): Fetch & OutboundControls {
+export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: OutboundOptions = {}): LimitedFetch<Fetch> {
+  if (typeof fetch !== 'function') throw new PolicyError('OPTION_INVALID', 'fetch', fetch, 'must be the function that sends')
   const settings = outboundSettings(options)
   const lines = new Lines(settings)
   const send = fetch as unknown as (input: unknown, init: unknown) => Promise<ResponseLike>
   const isHeld = holdsPlaces(options)
-  const after = (ms: number, fn: () => void): (() => void) => lines.after(ms, fn)
+  const after = (ms: number, fn: () => void): (() => void) => lines.aside(ms, fn)
 
   const limited = async (input: unknown, init?: unknown): Promise<ResponseLike> => {
     const call = fetchCall(input, init, options.priority, settings.attempts > 1)
@@ -46,12 +54,12 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outb
         try {
           response = await send(...call.next())
         } catch (error) {
-          if (attempts.failed(turn, error, call.followsRedirects ? undefined : false)) continue
+          if (await attempts.failed(turn, error, call.followsRedirects ? undefined : false)) continue
           throw error
         }
         let isAgain = false
         try {
-          isAgain = attempts.answered(turn, answerOf(response, call.request.url))
+          isAgain = await attempts.answered(turn, answerOf(response, call.request.url))
         } catch (error) {
           // Of a hook, or of `key`: the response reaches nobody.
           drop(response)
@@ -70,7 +78,7 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outb
       call.done()
     }
   }
-  return Object.assign(limited, controlsOf(lines)) as unknown as Fetch & OutboundControls
+  return Object.assign(limited, controlsOf(lines)) as unknown as LimitedFetch<Fetch>
 }
 
 function answerOf({ status, headers = {}, redirected, url }: ResponseLike, asked: URL): Answer {

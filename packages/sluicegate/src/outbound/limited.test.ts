@@ -191,7 +191,7 @@ test('a client of one host has one line, and a path with two slashes is a path',
     assert.equal(stats().keys, 1)
     const interceptor = limited({ policy: tokenBucket({ limit: 5, window: '1h' }) })
     const client = new Client(server.url)
-    await (await client.compose(interceptor).request({ path: '/y', method: 'GET' })).body.text()
+    await (await client.compose(interceptor).request({ origin: server.url, path: '/y', method: 'GET' })).body.text()
     assert.deepEqual([interceptor.stats().sent, interceptor.stats().keys], [1, 1])
     await client.close()
   })

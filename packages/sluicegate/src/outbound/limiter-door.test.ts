@@ -24,7 +24,7 @@ test('a fleet is asked for several tokens at once where they pass, or come faste
     const answers = { allowed, remaining, limit: 1, retryAfterMs: allowed ? 0 : 5, resetAfterMs: 0, policy: 'p', source: 'store' } as const
     for (const { answer } of open.splice(0)) answer(answers)
     await settled()
-    door.ask(100, false, asker)
+    door.ask(100, Number.POSITIVE_INFINITY, asker)
     return `${open.length} ${open[0]?.verb}`
   }
   assert.deepEqual(

@@ -1,5 +1,5 @@
 import type { Decision } from '../decision.js'
-import { isPermit } from '../empty-permit.js'
+import { holdsPermits, isPermit } from '../empty-permit.js'
 import { type After, keptPermit } from '../kept-permit.js'
 import type { OutboundLimiter } from './outbound-options.js'
 
@@ -35,10 +35,13 @@ export class LimiterDoor {
   notBeforeMs = Number.NEGATIVE_INFINITY
   /** When there may be a token, as far as it said. */
   expectedMs = Number.NEGATIVE_INFINITY
+  /** The same where it is no guess: places come back earlier, and an outage ends, and leases come. */
+  surelyMs = Number.NEGATIVE_INFINITY
   /** Its last word was that it cannot reach its store. */
   isOut = false
   private readonly limiter: OutboundLimiter
   private readonly key: string
+  private readonly hasPlaces: boolean
   private next: 'take' | 'wait'
   private readonly waits = new Set<AbortController>()
   private takes = 0
@@ -51,20 +54,21 @@ export class LimiterDoor {
     this.limiter = limiter
     this.key = key
     this.next = limiter.take === undefined ? 'wait' : 'take'
+    this.hasPlaces = limiter.policy !== undefined && holdsPermits(limiter.policy)
   }
 
   /**
    * Asks for up to so many tokens, those that it was asked for already among them. What comes of a wait after {@link stop} goes back.
    *
-   * @param isHasty nobody is there who could wait.
+   * @param patienceMs so long anybody waits for it: what is known to take longer is denied. 0: nobody is there who could wait.
    */
-  ask(tokens: number, isHasty: boolean, asker: Asker): void {
+  ask(tokens: number, patienceMs: number, asker: Asker): void {
     if (this.waits.size === 0) {
       while (this.next === 'take' && this.takes < Math.min(tokens, this.mostTakes) && asker.nowMs() >= this.notBeforeMs) this.take(asker)
     }
     if (this.next === 'take' || this.takes > 0) return
-    const mostWaits = isHasty ? 1 : this.mostWaits
-    while (this.waits.size < Math.min(tokens, mostWaits)) this.wait(isHasty, asker)
+    const mostWaits = patienceMs <= 0 ? 1 : this.mostWaits
+    while (this.waits.size < Math.min(tokens, mostWaits)) this.wait(patienceMs, asker)
   }
 
   /** Nobody wants it any more. */
@@ -121,7 +125,8 @@ export class LimiterDoor {
     )
   }
 
-  private wait(isHasty: boolean, asker: Asker): void {
+  private wait(maxWaitMs: number, asker: Asker): void {
+    const isHasty = maxWaitMs <= 0
     const wait = new AbortController()
     const { signal } = wait
     this.waits.add(wait)
@@ -131,7 +136,7 @@ export class LimiterDoor {
       if (isHasty) this.soon--
       this.waits.delete(wait)
     }
-    Promise.resolve(attempted(() => this.limiter.wait(this.key, isHasty ? { signal, maxWaitMs: 0 } : { signal }))).then(
+    Promise.resolve(attempted(() => this.limiter.wait(this.key, { signal, maxWaitMs }))).then(
       (decision) => {
         over()
         if (signal.aborted) {
@@ -167,6 +172,8 @@ export class LimiterDoor {
     this.denials++
     this.mostTakes = Math.ceil(this.mostTakes / 2)
     if (retryAfterMs !== Number.POSITIVE_INFINITY) this.expectedMs = nowMs + retryAfterMs
+    const isSure = source !== 'outage' && source !== 'lease' && !this.hasPlaces
+    this.surelyMs = isSure ? nowMs + retryAfterMs : Number.NEGATIVE_INFINITY
     const isSoon = source === 'lease' && retryAfterMs <= SOON_MS && this.denials <= MOST_LOOKS
     this.next = mayTake && (wait === undefined ? isSoon : this.isLeased) ? 'take' : 'wait'
     if (wait === 'patient' || (wait === undefined && isSoon)) {

@@ -1,13 +1,13 @@
 import type { Decision } from '../decision.js'
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import type { Alert } from '../waiting/alarm.js'
-import { DueHeap } from '../waiting/due-heap.js'
 import { type Asker, LimiterDoor, release } from './limiter-door.js'
 import type { LineDesk } from './line-desk.js'
-import { OutboundError, type OutboundErrorCode } from './outbound-error.js'
+import { LineErrors } from './line-errors.js'
 import type { OutboundLimiter } from './outbound-options.js'
 import type { Pace, Sent } from './pace.js'
 import { Turn } from './turn.js'
+import { WaitingList } from './waiting-list.js'
 import type { WaitingRequest } from './waiting-request.js'
 
 /** Timers go by whole microseconds. */
@@ -26,10 +26,9 @@ export class Line implements Alert, Asker {
   readonly pace: Pace
   private readonly desk: LineDesk
   private readonly door: LimiterDoor | undefined
-  private readonly first = new DueHeap<WaitingRequest>()
-  private readonly all = new Set<WaitingRequest>()
-  /** Of them those that do not wait. */
-  private readonly hasty = new Set<WaitingRequest>()
+  /** What those who wait are rejected with. */
+  readonly errors: LineErrors
+  private readonly list = new WaitingList()
   private placesTaken = 0
   private restedMs: number | undefined
 
@@ -38,14 +37,15 @@ export class Line implements Alert, Asker {
     this.pace = pace
     this.door = limiter && new LimiterDoor(limiter, key)
     this.desk = desk
+    this.errors = new LineErrors({ key, pace, door: this.door, nowMs: () => desk.nowMs() })
   }
 
   get size(): number {
-    return this.all.size
+    return this.list.size
   }
 
   get isIdle(): boolean {
-    return this.all.size === 0 && this.placesTaken === 0 && this.pace.inFlight === 0
+    return this.list.size === 0 && this.placesTaken === 0 && this.pace.inFlight === 0
   }
 
   /** Milliseconds until the next may go, but for what the limiter says; `Infinity` for when another is answered. */
@@ -57,12 +57,10 @@ export class Line implements Alert, Asker {
   /** Lets a request in, which gets its turn, or is rejected, sooner or later. */
   enter(waiting: WaitingRequest): void {
     this.wake()
-    this.all.add(waiting)
-    this.first.add(waiting)
-    if (waiting.isHasty) this.hasty.add(waiting)
+    const earliestMs = this.pace.earliestMs(this.desk.nowMs())
+    this.list.add(waiting)
     waiting.onEnd = () => this.drop(waiting)
-    if (waiting.deadlineMs < this.pace.blockedUntilMs)
-      waiting.reject(this.errorFor(waiting, 'WAIT_TOO_LONG', 'its turn would come too late'))
+    if (waiting.deadlineMs < earliestMs) waiting.reject(this.errors.tooEarly(waiting))
     this.advance()
     this.rejectHasty()
   }
@@ -72,16 +70,17 @@ export class Line implements Alert, Asker {
     this.door?.charge()
   }
 
-  /** Counts a request that came here without asking, by a redirect. */
-  visited(status: number, reading: RateLimitReading): void {
+  /** Counts a request that came here without asking, by a redirect. Returns what a hook says. */
+  visited(status: number, reading: RateLimitReading): unknown {
     this.wake()
     const nowMs = this.desk.nowMs()
     const sent = this.pace.sent(nowMs)
     this.placesTaken++
     this.charge()
-    const turn = this.turnOf(sent, undefined)
-    turn.answered(status, reading)
+    const turn = this.turnOf(sent, undefined, false)
+    const told = turn.answered(status, reading)
     turn.end()
+    return told
   }
 
   /** Forgets what the other side said and did: whoever waits goes on as to somebody new. */
@@ -91,49 +90,53 @@ export class Line implements Alert, Asker {
   }
 
   rejectAll(reason: (waiting: WaitingRequest) => unknown): void {
-    for (const waiting of [...this.all]) waiting.reject(reason(waiting))
-  }
-
-  errorFor(waiting: WaitingRequest, code: OutboundErrorCode, message: string, retryAfterMs = this.knownDelayMs()): OutboundError {
-    return new OutboundError(code, message, { key: this.key, host: waiting.request.url.host, retryAfterMs })
-  }
-
-  /** For one that has waited as long as it may. */
-  tooLate(waiting: WaitingRequest): OutboundError {
-    if (this.door?.isOut) return this.errorFor(waiting, 'OUTAGE', 'its limiter cannot reach its store, and nothing was left without it')
-    return this.errorFor(waiting, 'WAIT_TOO_LONG', 'its turn did not come in time')
+    this.list.rejectAll(reason)
   }
 
   ring(): void {
     this.advance()
   }
 
-  /** Lets go whoever may. */
+  /** Lets go whoever may. What a clock throws on the way is told to all who wait. */
   advance(): void {
-    let { first } = this.first
-    while (first !== undefined && this.mayGo()) {
-      if (this.door !== undefined) {
-        this.ask(this.door)
+    try {
+      this.letGo()
+    } catch (error) {
+      this.rejectAll(() => error)
+    }
+  }
+
+  private letGo(): void {
+    let { first } = this.list
+    for (; first !== undefined; { first } = this.list) {
+      const nowMs = this.desk.nowMs()
+      if (!this.mayGo(nowMs)) {
+        if (first.deadlineMs >= this.pace.earliestMs(nowMs)) break
+        first.reject(this.errors.tooEarly(first))
+      } else if (this.door !== undefined) {
+        this.ask(this.door, nowMs)
         return
-      }
-      this.grant(first, undefined)
-      first = this.first.first
+      } else this.grant(first, undefined)
     }
     this.door?.stop()
-    if (this.first.first !== undefined) return
+    if (first !== undefined) return
     this.desk.sleepOn(this)
     this.rest()
   }
 
   /** If not, it sees to being called again. */
-  private mayGo(): boolean {
+  private mayGo(nowMs: number): boolean {
     const { desk, pace } = this
-    const nowMs = desk.nowMs()
     const readyMs = pace.readyMs(nowMs)
-    if (readyMs <= nowMs + RESOLUTION_MS) return this.placesTaken < desk.concurrency
+    if (readyMs <= nowMs + RESOLUTION_MS) {
+      if (this.placesTaken < desk.concurrency) return true
+      // A place comes back when nobody reads a body any more: until then whoever waits for it keeps the process alive.
+      if (desk.bodyStallMs !== Number.POSITIVE_INFINITY) desk.wakeAt(this, nowMs + desk.bodyStallMs)
+      return false
+    }
     // What is only spread, or not known yet, is waited for.
     if (pace.blockedUntilMs - nowMs > desk.maxPauseMs) {
-      this.rejectAll((waiting) => this.errorFor(waiting, 'PAUSED', 'it wants to be left alone for longer than maxPauseMs'))
+      this.rejectAll((waiting) => this.errors.of(waiting, 'PAUSED', 'it wants to be left alone for longer than maxPauseMs'))
     } else if (readyMs !== Number.POSITIVE_INFINITY) desk.wakeAt(this, readyMs)
     return false
   }
@@ -145,10 +148,10 @@ export class Line implements Alert, Asker {
   }
 
   decided(decision: Decision | undefined): void {
-    const { first } = this.first
+    const { first } = this.list
     if (decision?.allowed === false) this.denied(decision)
     else if (decision !== undefined) {
-      if (first !== undefined && this.mayGo()) this.grant(first, decision)
+      if (first !== undefined && this.mayGo(this.desk.nowMs())) this.grant(first, decision)
       else this.door?.giveBack(decision)
     }
     this.advance()
@@ -163,36 +166,39 @@ export class Line implements Alert, Asker {
   /** Not now is no reason to give up: how long to wait is for each to say. */
   private denied({ retryAfterMs, policy }: Decision): void {
     if (retryAfterMs === Number.POSITIVE_INFINITY) {
-      this.rejectAll((waiting) => this.errorFor(waiting, 'DENIED', `never let through by the limiter (${policy})`, retryAfterMs))
-    } else this.rejectHasty()
+      this.rejectAll((waiting) => this.errors.of(waiting, 'DENIED', `never let through by the limiter (${policy})`, retryAfterMs))
+      return
+    }
+    this.rejectHasty()
+    const { surelyMs = Number.NEGATIVE_INFINITY } = this.door ?? {}
+    this.list.rejectBefore(surelyMs, (waiting) => this.errors.tooEarly(waiting))
   }
 
   /** Those that do not wait, unless an answer is on its way to them. */
   private rejectHasty(): void {
     if (this.door !== undefined && this.door.soon > 0) return
-    for (const waiting of [...this.hasty]) waiting.reject(this.tooLate(waiting))
+    this.list.rejectHasty((waiting) => this.errors.tooLate(waiting))
   }
 
-  private ask(door: LimiterDoor): void {
-    const { desk, pace, all } = this
-    const nowMs = desk.nowMs()
+  private ask(door: LimiterDoor, nowMs: number): void {
+    const { desk, pace, list } = this
     if (door.notBeforeMs > nowMs) {
       desk.wakeAt(this, door.notBeforeMs)
       return
     }
-    const most = Math.min(all.size, desk.concurrency - this.placesTaken, pace.room(nowMs))
-    door.ask(most, this.hasty.size === all.size, this)
+    const most = Math.min(list.size, desk.concurrency - this.placesTaken, pace.room(nowMs))
+    door.ask(most, list.patienceMs(nowMs), this)
   }
 
   private grant(waiting: WaitingRequest, decision: Decision | undefined): void {
     this.placesTaken++
     const sent = this.pace.sent(this.desk.nowMs())
-    this.desk.granted()
-    waiting.resolve(this.turnOf(sent, decision))
+    this.desk.granted(waiting.isAgain)
+    waiting.resolve(this.turnOf(sent, decision, waiting.isAgain))
   }
 
-  private turnOf(sent: Sent, decision: Decision | undefined): Turn {
-    const unkept = decision && this.door?.kept(decision, this.desk.after)
+  private turnOf(sent: Sent, decision: Decision | undefined, isAgain: boolean): Turn {
+    const unkept = decision && this.door?.kept(decision, this.desk.aside)
     return new Turn({
       answered: (status, reading) => this.answered(sent, status, reading),
       failed: () => {
@@ -207,39 +213,25 @@ export class Line implements Alert, Asker {
       },
       giveBack: () => {
         this.pace.unsent(sent)
-        this.desk.withdrawn()
+        this.desk.withdrawn(isAgain)
         if (decision !== undefined) this.door?.giveBack(decision)
       },
     })
   }
 
-  private answered(sent: Sent, status: number, reading: RateLimitReading): void {
+  private answered(sent: Sent, status: number, reading: RateLimitReading): unknown {
     const nowMs = this.desk.nowMs()
     const beforeMs = this.pace.blockedUntilMs
     const isNews = this.pace.answered({ status, reading, sent, nowMs })
     const untilMs = this.pace.blockedUntilMs
-    if (untilMs > beforeMs) {
-      for (const waiting of [...this.all]) {
-        if (waiting.deadlineMs < untilMs) waiting.reject(this.errorFor(waiting, 'WAIT_TOO_LONG', 'its turn would come too late'))
-      }
-    }
+    if (untilMs > beforeMs) this.list.rejectBefore(untilMs, (waiting) => this.errors.tooEarly(waiting))
     this.advance()
-    if (isNews) this.desk.throttled(this, status, reading.retryAfterMs)
-  }
-
-  /** Milliseconds until the next may go as far as that is known, also where it depends on others under way. */
-  knownDelayMs(): number {
-    const nowMs = this.desk.nowMs()
-    const readyMs = this.pace.readyMs(nowMs)
-    const paceMs = readyMs === Number.POSITIVE_INFINITY ? this.pace.blockedUntilMs : readyMs
-    return Math.max(0, Math.ceil(Math.max(paceMs, this.door?.expectedMs ?? paceMs) - nowMs))
+    return isNews ? this.desk.throttled(this, status, reading.retryAfterMs) : undefined
   }
 
   private drop(waiting: WaitingRequest): void {
-    this.all.delete(waiting)
-    this.hasty.delete(waiting)
-    this.first.remove(waiting)
-    if (this.all.size === 0) this.advance()
+    this.list.remove(waiting)
+    if (this.list.size === 0) this.advance()
   }
 
   private wake(): void {

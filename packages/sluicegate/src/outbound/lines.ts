@@ -1,7 +1,8 @@
 import { checkKey } from '../arguments.js'
+import { isPromise } from '../awaitable.js'
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import { AbortWatch } from '../waiting/abort-watch.js'
-import { Alarm, type Alert } from '../waiting/alarm.js'
+import { heardOut } from './heard-out.js'
 import { Line } from './line.js'
 import type { LineDesk } from './line-desk.js'
 import { OutboundError, type OutboundErrorCode } from './outbound-error.js'
@@ -10,6 +11,8 @@ import type { OutboundSettings } from './outbound-settings.js'
 import type { KeyStats, OutboundStats } from './outbound-stats.js'
 import { OwnLimits } from './own-limits.js'
 import { Pace } from './pace.js'
+import { Pauses } from './pauses.js'
+import { Timers } from './timers.js'
 import type { Turn } from './turn.js'
 import { WaitingRequest } from './waiting-request.js'
 
@@ -20,37 +23,37 @@ const LOOKED_AT = 16
 export class Lines {
   private readonly settings: OutboundSettings
   private readonly limits: OwnLimits
-  private readonly alarm: Alarm
+  private readonly timers: Timers
+  private readonly pauses: Pauses
   private readonly aborts = new AbortWatch()
   private readonly lines = new Map<string, Line>()
   /** The longest idle first. */
   private readonly idle = new Set<Line>()
   private readonly desk: LineDesk
-  /** What wakes those between two attempts to tell them that all is closed. */
-  private readonly sleepers = new Set<() => void>()
   private sent = 0
   private retried = 0
   private throttled = 0
   private order = 0
-  private isClosed = false
+  isClosed = false
 
   /** @throws {PolicyError} `POLICY_INVALID` */
   constructor(settings: OutboundSettings) {
     this.settings = settings
-    const { clock, concurrency, maxPauseMs, jitter, maxKeys, given } = settings
+    const { clock, concurrency, bodyStallMs, maxPauseMs, jitter, maxKeys, given } = settings
     const { policy, policyFor, limiter } = given
     this.limits = new OwnLimits({ policy, policyFor, limiter, maxKeys, clock })
-    this.alarm = new Alarm(clock, (error) => this.rejectAll(() => error))
+    this.timers = new Timers(clock, (error) => this.rejectAll(() => error))
+    this.pauses = new Pauses(this.timers, this.aborts)
     this.desk = {
       concurrency,
+      bodyStallMs,
       maxPauseMs: maxPauseMs * (1 + jitter),
       nowMs: () => this.nowMs(),
-      // A reading is whole microseconds: never before the time.
-      wakeAt: (line, ms) => this.alarm.set(line, Math.ceil(ms * 1000), 0),
-      sleepOn: (line) => this.alarm.clear(line),
-      after: (ms, fn) => this.after(ms, fn),
-      granted: () => this.sent++,
-      withdrawn: () => this.sent--,
+      wakeAt: (line, ms) => this.timers.wakeAt(line, ms),
+      sleepOn: (line) => this.timers.sleepOn(line),
+      aside: (ms, fn) => this.aside(ms, fn),
+      granted: (isAgain) => this.count(isAgain, 1),
+      withdrawn: (isAgain) => this.count(isAgain, -1),
       throttled: (line, status, retryAfterMs) => this.told(line, status, retryAfterMs),
       rested: (line) => this.idle.add(line),
     }
@@ -71,25 +74,29 @@ export class Lines {
    * @param againMs given for one that is sent again: so long it waits at most. It has been in the line before, which is never too full for it.
    */
   turn(key: string, request: SentRequest, order: number, againMs?: number): Promise<Turn> {
-    return new Promise((resolve, reject) => {
+    let told: unknown
+    let waiting: WaitingRequest | undefined
+    const turn = new Promise<Turn>((resolve, reject) => {
       const { signal } = request
       if (signal?.aborted) return reject(signal.reason)
       const { maxWaiting, given } = this.settings
       const maxWaitMs = Math.min(this.settings.maxWaitMs, againMs ?? Number.POSITIVE_INFINITY)
       const line = this.lineOf(key, request)
-      if (againMs === undefined && line.size >= maxWaiting) {
-        return reject(errorOf('QUEUE_FULL', `${maxWaiting} requests are waiting`, key, request, line.knownDelayMs()))
+      const isAgain = againMs !== undefined
+      if (!isAgain && line.size >= maxWaiting) {
+        return reject(errorOf('QUEUE_FULL', `${maxWaiting} requests are waiting`, key, request, line.errors.knownDelayMs()))
       }
-      const waiting = new WaitingRequest(request, { key, order, nowMs: this.nowMs(), maxWaitMs }, { resolve, reject })
+      waiting = new WaitingRequest(request, { key, order, nowMs: this.nowMs(), maxWaitMs, isAgain }, { resolve, reject })
       line.enter(waiting)
       if (waiting.isOver) return
       try {
         this.watch(line, waiting)
-        given.onWait?.({ key, url: request.url, method: request.method, waiting: line.size, delayMs: line.delayMs() })
+        told = given.onWait?.({ key, url: request.url, method: request.method, waiting: line.size, delayMs: line.delayMs() })
       } catch (error) {
         waiting.reject(error)
       }
     })
+    return isPromise(told) ? heardOut(told, turn, (error) => waiting?.reject(error)) : turn
   }
 
   /** Whether the turn after this is known to come too late for somebody who comes now. */
@@ -98,55 +105,37 @@ export class Lines {
     return line !== undefined && line.pace.blockedUntilMs - this.nowMs() > Math.min(this.settings.maxWaitMs, this.desk.maxPauseMs)
   }
 
+  /** Whether the key has a pace, to which whoever is sent again keeps. */
+  isSlowed(key: string): boolean {
+    const { perSecond = Number.POSITIVE_INFINITY, pauseMs = 0 } = this.statsOf(key) ?? {}
+    return pauseMs > 0 || perSecond !== Number.POSITIVE_INFINITY
+  }
+
   /** A redirect within the key: one more request than had its turn. */
   charge(key: string): void {
     this.lines.get(key)?.charge()
   }
 
-  /** A response that another key gave in place of the one that was asked. */
-  visited(key: string, request: SentRequest, status: number, reading: RateLimitReading): void {
+  /** A response that another key gave in place of the one that was asked. Returns what a hook says. */
+  visited(key: string, request: SentRequest, status: number, reading: RateLimitReading): unknown {
     try {
-      this.lineOf(key, request).visited(status, reading)
+      return this.lineOf(key, request).visited(status, reading)
     } catch (error) {
       // No room for what is known of it: the response is there all the same.
       if (!(error instanceof OutboundError)) throw error
+      return undefined
     }
   }
 
-  /** Calls `fn` in so many milliseconds, unless the returned function was called before. */
-  after(ms: number, fn: () => void): () => void {
-    const alert: Alert = { dueUs: 0, order: 0, place: -1, ring: fn }
-    this.alarm.set(alert, this.alarm.inUs(ms), 0)
-    return () => this.alarm.clear(alert)
+  /** Calls `fn` in so many milliseconds, unless the returned function was called before. Nobody waits for it. */
+  aside(ms: number, fn: () => void): () => void {
+    return this.timers.aside(ms, fn)
   }
 
   /** Resolves in so many milliseconds. Rejects when the signal of the request aborts, and with `CLOSED`. */
-  sleep(ms: number, key: string, request: SentRequest): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const { signal } = request
-      if (signal?.aborted) return reject(signal.reason)
-      if (this.isClosed) return reject(closedError(key, request))
-      const end = (settle: () => void) => () => {
-        this.sleepers.delete(close)
-        unset()
-        unwatch?.()
-        settle()
-      }
-      const close = end(() => reject(closedError(key, request)))
-      const unset = this.after(ms, end(resolve))
-      const unwatch =
-        signal &&
-        this.aborts.add(
-          signal,
-          end(() => reject(signal.reason)),
-        )
-      this.sleepers.add(close)
-    })
-  }
-
-  /** A request will be sent once more. */
-  repeats(): void {
-    this.retried++
+  pause(ms: number, key: string, request: SentRequest): Promise<void> {
+    const closed = (): OutboundError => closedError(key, request)
+    return this.isClosed ? Promise.reject(closed()) : this.pauses.pause(ms, request.signal, closed)
   }
 
   stats(): OutboundStats {
@@ -182,17 +171,17 @@ export class Lines {
   close(): void {
     this.isClosed = true
     for (const line of this.lines.values()) line.rejectAll(({ request }) => closedError(line.key, request))
-    for (const close of [...this.sleepers]) close()
+    this.pauses.close()
     this.limits.close()
   }
 
   private watch(line: Line, waiting: WaitingRequest): void {
     const { signal } = waiting.request
     const unwatch = signal && this.aborts.add(signal, () => waiting.reject(signal.reason))
-    const late = (): void => waiting.reject(line.tooLate(waiting))
+    const late = (): void => waiting.reject(line.errors.tooLate(waiting))
     const leftMs = waiting.deadlineMs - this.nowMs()
     const isTimed = !waiting.isHasty && leftMs !== Number.POSITIVE_INFINITY
-    const unset = isTimed ? this.after(Math.max(0, leftMs), late) : undefined
+    const unset = isTimed ? this.timers.after(Math.max(0, leftMs), late) : undefined
     const { onEnd } = waiting
     waiting.onEnd = () => {
       unwatch?.()
@@ -233,11 +222,16 @@ export class Lines {
     return this.lines.delete(found.key)
   }
 
-  private told(line: Line, status: number, retryAfterMs: number | undefined): void {
+  private count(isAgain: boolean, change: number): void {
+    this.sent += change
+    if (isAgain) this.retried += change
+  }
+
+  private told(line: Line, status: number, retryAfterMs: number | undefined): unknown {
     this.throttled++
     const nowMs = this.nowMs()
     const pauseMs = Math.max(0, line.pace.blockedUntilMs - nowMs)
-    this.settings.given.onThrottle?.({ key: line.key, status, retryAfterMs, pauseMs, perSecond: line.pace.perSecond(nowMs) })
+    return this.settings.given.onThrottle?.({ key: line.key, status, retryAfterMs, pauseMs, perSecond: line.pace.perSecond(nowMs) })
   }
 
   private rejectAll(reason: () => unknown): void {

@@ -46,4 +46,12 @@ test('options that cannot be are refused where they are given', () => {
   }
   assert.throws(() => limitedFetch(fetch, { policy: EVEN, limiter: createLimiter(EVEN) }), { option: 'limiter' })
   assert.throws(() => limitedFetch(fetch, { policy: { limit: 1 } as never }), { code: 'POLICY_INVALID' })
+  assert.throws(() => limitedFetch({ concurrency: 1 } as never), { code: 'OPTION_INVALID', option: 'fetch' })
+  assert.throws(() => limitedFetch(fetch, [] as never), { code: 'OPTION_INVALID', option: 'options' })
+})
+
+test('a fetch of any arguments can be limited, and be told a priority where its own types know none', async () => {
+  const own = limitedFetch(async (url: string, init: { readonly retries: number }) => new Response(url + init.retries))
+  assert.equal(await (await own('http://a/', { retries: 1 })).text(), 'http://a/1')
+  assert.equal(await (await own('http://a/', { retries: 1, priority: 'high' })).text(), 'http://a/1')
 })

@@ -1,3 +1,4 @@
+import type { Awaitable } from '../awaitable.js'
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import type { WaitOptions } from '../limiter.js'
@@ -88,11 +89,12 @@ export interface OutboundOptions {
   readonly recoverMs?: number
   /** Share of a told limit that may be spent at once; the rest is spread over the time until the reset. 0 to 1, default 0.5. */
   readonly freeShare?: number
-  /** Has the last word about sending again, within `attempts` and `maxTotalMs`. `isSafe` is what would be done without it. */
-  readonly retry?: (request: OutboundRequest, outcome: Outcome, isSafe: boolean) => boolean
-  readonly onWait?: (event: WaitEvent) => void
-  readonly onRetry?: (event: RetryEvent) => void
-  readonly onThrottle?: (event: ThrottleEvent) => void
+  /** Has the last word about sending again after a status of 400 or above, or an error, within `attempts` and `maxTotalMs`. `isSafe` is what would be done without it. */
+  readonly retry?: (request: OutboundRequest, outcome: Outcome, isSafe: boolean) => Awaitable<boolean>
+  /** A request is not sent before the promise resolves that a hook returns for it, and fails with what that rejects with. */
+  readonly onWait?: (event: WaitEvent) => unknown
+  readonly onRetry?: (event: RetryEvent) => unknown
+  readonly onThrottle?: (event: ThrottleEvent) => unknown
   /** Default `preciseClock()`. */
   readonly clock?: Clock
   /** From 0 to below 1, for the jitter; default `Math.random`. */

@@ -181,16 +181,17 @@ test('errors say when to come back as far as it is known: Infinity is never', as
   const policy = gcra({ limit: 1, window: '10s' })
   const polite = limitedFetch(net.fetch, { policy, maxWaiting: 1, maxWaitMs: 4_000, concurrency: 1, clock: net.clock })
   const first = await polite('http://a/')
-  const late = assert.rejects(polite('http://a/'), { code: 'WAIT_TOO_LONG' })
+  const late = assert.rejects(polite('http://a/'), { code: 'WAIT_TOO_LONG', retryAfterMs: 10_000 })
   await assert.rejects(polite('http://a/'), { code: 'QUEUE_FULL', retryAfterMs: 0 })
   await first.text()
-  await net.pass(4_000, 100)
   await late
-  const waiting = assert.rejects(polite('http://a/'), { code: 'CLOSED', retryAfterMs: Number.POSITIVE_INFINITY })
+  const patient = limitedFetch(net.fetch, { policy, clock: net.clock })
+  await patient('http://a/')
+  const waiting = assert.rejects(patient('http://a/'), { code: 'CLOSED', retryAfterMs: Number.POSITIVE_INFINITY })
   await settled()
-  polite.close()
+  patient.close()
   await waiting
-  await assert.rejects(polite('http://a/'), { code: 'CLOSED', retryAfterMs: Number.POSITIVE_INFINITY })
+  await assert.rejects(patient('http://a/'), { code: 'CLOSED', retryAfterMs: Number.POSITIVE_INFINITY })
   const hasty = limitedFetch(net.fetch, { policy, maxWaitMs: 0, clock: net.clock })
   await hasty('http://b/')
   await assert.rejects(hasty('http://b/'), { code: 'WAIT_TOO_LONG', retryAfterMs: 10_000 })
@@ -223,4 +224,26 @@ test('close() ends the wait between two attempts', async () => {
   polite.close()
   await rejected
   assert.equal(net.arrivals.length, 1)
+})
+
+test('who waits less than it takes hears of it at once, in the line of others, too', async () => {
+  const net = new FakeNet()
+  const limiter = createLimiter(gcra({ limit: 1, window: '10s' }), { clock: net.clock })
+  const polite = limitedFetch(net.fetch, { limiter, maxWaitMs: 12_000, clock: net.clock })
+  await polite('http://a/1')
+  const second = polite('http://a/2')
+  await settled()
+  await assert.rejects(limitedFetch(net.fetch, { limiter, maxWaitMs: 1_000, clock: net.clock })('http://a/3'), {
+    code: 'WAIT_TOO_LONG',
+    retryAfterMs: 20_000,
+  })
+  await net.pass(10_000, 100)
+  assert.equal((await second).status, 200)
+  const places = createLimiter(concurrency({ limit: 1, ttl: '1m' }), { clock: net.clock })
+  const held = limitedFetch(net.fetch, { limiter: places, maxWaitMs: 5_000, clock: net.clock })
+  const first = await held('http://b/1')
+  const next = held('http://b/2')
+  await net.pass(1_000, 100)
+  await first.text()
+  assert.equal((await next).status, 200)
 })

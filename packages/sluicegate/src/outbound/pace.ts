@@ -5,6 +5,12 @@ import { ToldBudget } from './told-budget.js'
 /** How many requests may be under way to someone who has not answered yet: one more with each answer, and as many again each second. */
 const FIRST_WINDOW = 10
 const WINDOW_MS = 1_000
+/** A 503 without `Retry-After` may be about anything: it counts once they are so large a share of the answers, of which the last count most. */
+const RATE_SHARE = 0.2
+const NEWEST_SHARE = 1 / 48
+/** Unless they are most of them, they slow nobody down below one request a second. */
+const MOST_SHARE = 0.5
+const LEAST_PER_MS = 1 / 1_000
 /** A timer that comes late is made up for within so much: otherwise each would cost a part of the rate. */
 const SLACK_MS = 25
 
@@ -61,6 +67,9 @@ export class Pace {
   private strikes = 0
   private isProbing = false
   private probes = 0
+  /** The share of them that said so, as far as it is known. */
+  private unavailable = 0
+  private hasAccepted = false
 
   constructor(settings: PaceSettings) {
     this.settings = settings
@@ -88,6 +97,11 @@ export class Pace {
     const { slotMs, inFlight } = this
     const evenlyMs = Math.max(this.told.readyMs(slotMs, inFlight, nowMs), slotMs + 1 / this.learned.perMs(nowMs))
     return Math.max(this.blockedUntilMs, evenlyMs, this.welcomeMs(nowMs))
+  }
+
+  /** Before this nobody goes, as far as it is sure: what is found out, and what those under way may have used up, can turn out better. */
+  earliestMs(nowMs: number): number {
+    return this.inFlight > 0 ? this.blockedUntilMs : Math.max(this.blockedUntilMs, this.told.readyMs(this.slotMs, 0, nowMs))
   }
 
   /** How many may go at this moment. */
@@ -129,6 +143,8 @@ export class Pace {
     this.refusedMs = Number.NEGATIVE_INFINITY
     this.strikes = 0
     this.isProbing = false
+    this.unavailable = 0
+    this.hasAccepted = false
   }
 
   /** Nobody wanted anything for so long. */
@@ -142,7 +158,11 @@ export class Pace {
     this.over(sent)
     this.told.hear(reading, this.inFlight, nowMs)
     const { retryAfterMs } = reading
+    const isUnclear = status === 503 && retryAfterMs === undefined
+    this.unavailable += ((isUnclear ? 1 : 0) - this.unavailable) * NEWEST_SHARE
+    if (isUnclear && !this.isAboutRate(sent, nowMs)) return false
     if (isRefusal(status)) return this.refused(retryAfterMs, sentMs, nowMs)
+    this.hasAccepted = true
     if (this.welcome !== undefined) this.welcome++
     this.learned.accept(nowMs)
     // One that was under way when another was refused does not tell whether it is over.
@@ -153,6 +173,12 @@ export class Pace {
     // Some refuse with other statuses.
     if (status >= 400 && retryAfterMs !== undefined) this.pause(retryAfterMs, nowMs)
     return false
+  }
+
+  /** Scattered failures of a host that has no limit would bring the rate down further and further. */
+  private isAboutRate({ isProbe }: Sent, nowMs: number): boolean {
+    if (isProbe || !this.hasAccepted || this.unavailable >= MOST_SHARE) return true
+    return this.unavailable >= RATE_SHARE && this.learned.perMs(nowMs) > LEAST_PER_MS
   }
 
   private refused(retryAfterMs: number | undefined, sentMs: number, nowMs: number): boolean {

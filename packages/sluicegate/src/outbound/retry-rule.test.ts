@@ -48,3 +48,15 @@ test('what came of a redirect, or may have, is no reason to repeat what it answe
     }
   }
 })
+
+test('a stream of HTTP/2 that was refused was never begun, of one that was reset nobody knows', () => {
+  const stream = (name: string): Error =>
+    Object.assign(new Error(`Stream closed with error code ${name}`), { code: 'ERR_HTTP2_STREAM_ERROR' })
+  for (const [name, post, get] of [
+    ['NGHTTP2_REFUSED_STREAM', true, true],
+    ['NGHTTP2_INTERNAL_ERROR', false, false],
+  ] as const) {
+    const outcome = { error: stream(name), isRedirected: false }
+    assert.deepEqual([isSafeToRepeat(request('POST'), outcome), isSafeToRepeat(request('GET'), outcome)], [post, get])
+  }
+})

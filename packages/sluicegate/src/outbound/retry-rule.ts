@@ -5,7 +5,7 @@ const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
 /** Nothing came of it, this time. */
 const PASSING_STATUSES = new Set([408, 429, 502, 503, 504])
 /** Nobody was reached, so nobody has seen the request. */
-const NOT_SENT = new Set(['EAI_AGAIN', 'ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT', 'ConnectionRefused'])
+const NOT_SENT = new Set(['EAI_AGAIN', 'ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT', 'ConnectionRefused', 'NGHTTP2_REFUSED_STREAM'])
 /** The same of a connection that was to be made; of one that was there it is told, too, when the network between fails. */
 const NOT_REACHED = new Set(['EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT'])
 /** The connection broke: the other side may have done what was asked. */
@@ -36,7 +36,7 @@ export interface Outcome {
  *   it was never applied.
  * - 503, 408, 502, 504, a connection that broke: only what is idempotent by its method, or by an `Idempotency-Key`. Of these a proxy may tell
  *   when the server behind it had begun, `Retry-After` or not.
- * - A connection that was never made: any method.
+ * - A connection that was never made, a stream of HTTP/2 that was refused: any method.
  * - After a redirect, or where there may have been one: only what is idempotent. Whoever redirects a POST may have done it.
  * - All else: no. In no case what has a body that can be read only once.
  *
@@ -66,12 +66,18 @@ function isNotSent({ code, isConnecting }: Fault): boolean {
 /** Mistakes of the caller have no code: sending them again would not mend them. */
 function faultsOf(error: unknown): Fault[] {
   const faults: Fault[] = []
-  let at = error as { code?: unknown; cause?: unknown; errors?: unknown } | undefined
+  let at = error as { code?: unknown; message?: unknown; cause?: unknown; errors?: unknown } | undefined
   // `fetch` says why in the cause.
   for (let depth = 0; depth < 4 && typeof at === 'object' && at !== null; depth++, at = at.cause as typeof at) {
     // Of a host with several addresses each was tried.
     const tried = Array.isArray(at.errors) && at.errors.length > 0 ? at.errors : [at]
-    if (typeof at.code === 'string') faults.push({ code: at.code, isConnecting: tried.every((each) => each?.syscall === 'connect') })
+    const code = at.code === 'ERR_HTTP2_STREAM_ERROR' ? streamCode(at) : at.code
+    if (typeof code === 'string') faults.push({ code, isConnecting: tried.every((each) => each?.syscall === 'connect') })
   }
   return faults
+}
+
+/** Node.js has one code for all that can befall a stream, and says which it is in words: a refused one was never begun (RFC 9113, section 8.7). */
+function streamCode({ message }: { readonly message?: unknown }): string | undefined {
+  return /NGHTTP2_\w+/.exec(String(message))?.[0]
 }

@@ -149,14 +149,15 @@ test('an abort between two attempts ends the call with the reason, in a pause of
   for (const answer of [() => refusal(429, '9'), broken('ECONNRESET')]) {
     const client = new AbortController()
     const net = answering(answer)
-    const polite = limitedFetch(net.fetch, { clock: net.clock, random: () => 0.9 })
+    let retries = 0
+    const polite = limitedFetch(net.fetch, { clock: net.clock, random: () => 0.9, onRetry: () => retries++ })
     const rejected = assert.rejects(polite('http://a/', { signal: client.signal }), /enough/)
     await net.pass(100, 10)
-    assert.equal(polite.stats().retried, 1)
+    assert.equal(retries, 1)
     client.abort(new Error('enough'))
     await rejected
     await net.pass(20_000, 100)
-    assert.equal(net.times.length, 1)
+    assert.deepEqual([net.times.length, polite.stats().sent, polite.stats().retried], [1, 1, 0])
   }
 })
 
@@ -215,4 +216,15 @@ test('a hook that throws fails its own request and nobody else', async () => {
     assert.equal((await second).status, 200)
     assert.deepEqual([polite.stats().inFlight, polite.stats().waiting], [0, 0])
   }
+})
+
+test('what is under way when all is closed has an answer, which is not tried to be bettered', async () => {
+  const net = new FakeNet(() => refusal(429, '1'), 100)
+  const polite = limitedFetch(net.fetch, { clock: net.clock })
+  const call = polite('http://a/')
+  await net.pass(50, 10)
+  polite.close()
+  await net.pass(2_000, 50)
+  assert.equal((await call).status, 429)
+  assert.equal(net.times.length, 1)
 })

@@ -121,3 +121,14 @@ test('forgetting a pause while the request runs that looks whether it is over le
   assert.equal(polite.statsOf('a')?.inFlight, 0)
   polite.close()
 })
+
+test('what is spread over longer than anybody waits is known at once, too', async () => {
+  const headers = { 'X-RateLimit-Limit': '100', 'X-RateLimit-Remaining': '2', 'X-RateLimit-Reset': '3600' }
+  const net = new FakeNet(() => new Response('ok', { headers }))
+  const polite = limitedFetch(net.fetch, { clock: net.clock, maxWaitMs: 5_000 })
+  const first = polite('http://a/1')
+  const second = polite('http://a/2')
+  await first
+  await second
+  await assert.rejects(polite('http://a/3'), { code: 'WAIT_TOO_LONG', retryAfterMs: 1_799_975 })
+})

@@ -2,7 +2,8 @@ import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 
 /** What a turn tells the line that gave it. */
 export interface TurnKeeper {
-  answered(status: number, reading: RateLimitReading): void
+  /** Returns what a hook says. */
+  answered(status: number, reading: RateLimitReading): unknown
   failed(): void
   left(): void
   giveBack(): void
@@ -18,11 +19,11 @@ export class Turn {
     this.keeper = keeper
   }
 
-  /** The response's status and headers are there. */
-  answered(status: number, reading: RateLimitReading): void {
-    if (!this.isUnderWay) return
+  /** The response's status and headers are there. Returns what a hook says. */
+  answered(status: number, reading: RateLimitReading): unknown {
+    if (!this.isUnderWay) return undefined
     this.isUnderWay = false
-    this.keeper.answered(status, reading)
+    return this.keeper.answered(status, reading)
   }
 
   /** Nothing was sent: what was taken for it goes back. */

@@ -1,3 +1,5 @@
+import { ignore } from '../awaitable.js'
+import { PolicyError } from '../errors.js'
 import type { Due } from '../waiting/due-heap.js'
 import type { SentRequest } from './outbound-request.js'
 import type { Turn } from './turn.js'
@@ -13,6 +15,8 @@ export class WaitingRequest implements Due {
   readonly deadlineMs: number
   /** It goes at once or not at all. */
   readonly isHasty: boolean
+  /** It was sent before. */
+  readonly isAgain: boolean
   /** Called once, when it has got its turn or none. */
   onEnd: (() => void) | undefined
   isOver = false
@@ -20,7 +24,7 @@ export class WaitingRequest implements Due {
 
   constructor(
     request: SentRequest,
-    at: { readonly key: string; readonly order: number; readonly nowMs: number; readonly maxWaitMs: number },
+    at: { readonly key: string; readonly order: number; readonly nowMs: number; readonly maxWaitMs: number; readonly isAgain: boolean },
     settle: { readonly resolve: (turn: Turn) => void; readonly reject: (reason: unknown) => void },
   ) {
     this.request = request
@@ -28,6 +32,7 @@ export class WaitingRequest implements Due {
     this.order = at.order
     this.deadlineMs = at.nowMs + at.maxWaitMs
     this.isHasty = at.maxWaitMs <= 0
+    this.isAgain = at.isAgain
     this.dueUs = -rankOf(request.priority)
     this.settle = settle
   }
@@ -48,7 +53,10 @@ export class WaitingRequest implements Due {
   }
 }
 
-/** What compares with nothing would put others out of order, too. */
+/** What compares with nothing would put others out of order, too. @throws {PolicyError} `OPTION_INVALID` */
 function rankOf(priority: unknown): number {
-  return typeof priority === 'number' && !Number.isNaN(priority) ? priority : 0
+  if (priority === undefined) return 0
+  if (typeof priority === 'number') return Number.isNaN(priority) ? 0 : priority
+  ignore(priority)
+  throw new PolicyError('OPTION_INVALID', 'priority', priority, 'must return a number')
 }
