@@ -11,14 +11,18 @@ const UNASKED: Readonly<Record<Runtime, Readonly<Record<string, string>>>> = {
   bun: {
     ...SERVERS,
     '/fleet/deadlines.': 'counts what a timer throws as a failure of the test',
+    '/outbound/copied-arguments.': 'has an undici of its own',
     '/outbound/dispatch-attempt.': 'has an undici of its own',
     '/outbound/held-response.': 'has no readers of bytes, and does not tell of what is collected',
     '/outbound/limited.': 'has an undici of its own',
     '/outbound/redirected-retries.': 'has other errors of connections',
+    '/outbound/slow-hooks.': 'has an undici of its own',
+    '/outbound/unread-bodies.': 'has an undici of its own',
     '/waiting/waiting.': 'does not tell which timers there are',
   },
   deno: {
     ...SERVERS,
+    '/edge-runtime.': 'evaluates no modules',
     '/express.': 'has a server of Node.js that keeps to other rules about bodies nobody reads',
     '/fastify': 'the same',
     '/koa.': 'the same',
@@ -30,10 +34,12 @@ const UNASKED: Readonly<Record<Runtime, Readonly<Record<string, string>>>> = {
     '/memory/runtime-refusal.': 'evaluates no modules',
     '/memory/worker-death.': 'lets a thread run on that was ended',
     '/moving-over/express-rate-limit/': 'has no second mock of a clock',
+    '/outbound/copied-arguments.': 'has other iterators of headers',
     '/outbound/held-response.': 'has no readers of bytes',
     '/outbound/limited.': 'has other rules of aborting in undici',
     '/outbound/loopback.': 'has other errors of connections',
     '/outbound/redirected-retries.': 'has other errors of connections',
+    '/outbound/unread-bodies.': 'evaluates no modules, and has other rules of aborting in undici',
   },
 }
 
