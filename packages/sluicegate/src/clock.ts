@@ -107,7 +107,7 @@ export function manualClock(startMs = 0): ManualClock {
 /** The same clock with timers that do not keep the process alive; a custom clock's are its own. */
 export function unheldClock(clock: Clock): Clock {
   if (clock.after !== undefined && clock.after !== afterRealMs) return clock
-  const unheld: Clock = { nowMs: () => clock.nowMs(), after: (ms, fn) => afterRealMs(ms, fn, false) }
+  const unheld: Clock = { nowMs: () => clock.nowMs(), after: afterUnheld }
   tickers.set(unheld, tickerOf(clock))
   return unheld
 }
@@ -183,6 +183,11 @@ function coarseFrom(originMs: number): Clock {
   tickers.set(clock, ticker)
   handles.set(clock, () => ({ kind: 'coarse', unixMs: originMs, monotonicMs: offsetOfThisThread() }))
   return clock
+}
+
+/** Calls `fn` once, `ms` of real time from now, unless the returned function is called; it keeps no process alive. */
+export function afterUnheld(ms: number, fn: () => void): () => void {
+  return afterRealMs(ms, fn, false)
 }
 
 /** @param isHeld whether it keeps the process alive. */

@@ -1,4 +1,5 @@
 import { type Awaitable, answersOf, chained, isPromise } from '../awaitable.js'
+import { afterUnheld } from '../clock.js'
 import { strictestOf } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
@@ -9,7 +10,6 @@ import type { RequestFacts } from '../keys/request-facts.js'
 import type { Key } from '../limiter.js'
 import { checkedChange } from './answer-change.js'
 import { Asked } from './asked.js'
-import { backgroundTimer } from './background-timer.js'
 import { countsOf } from './counted.js'
 import { type Denial, type DenialKind, denialOf } from './denial.js'
 import { type BodyMaker, bodyMaker, bodyOf } from './denial-body.js'
@@ -54,7 +54,7 @@ export class Gatekeeper<Request> {
       watch = ownWatch,
       nowMs = sinceStartMs,
       perRoute = false,
-      after = backgroundTimer,
+      after = afterUnheld,
     }: Partial<Surroundings> & { readonly after?: After } = {},
   ) {
     this.rules = limitRules(options, { watch, nowMs, perRoute })
