@@ -85,7 +85,12 @@ export const BOUNDARIES: readonly Boundary[] = [
   {
     why: 'the limiter in memory, its queues and what options put around it know no fleet, store, request or header',
     files: sourcesOf('packages/sluicegate/src/(memory|waiting|layers)'),
-    allows: (edge) => leadsTo(edge, /\/src\/((memory|waiting|layers|policy)\/)?[^/]*\.ts$/),
+    allows: (edge) => leadsTo(edge, /\/src\/((memory|waiting|layers|policy|queue)\/)?[^/]*\.ts$/),
+  },
+  {
+    why: 'a queue runs work over any limiter: it knows what every limiter offers, timers and heaps, and no memory, store or request',
+    files: sourcesOf('packages/sluicegate/src/queue'),
+    allows: (edge) => leadsTo(edge, /\/src\/((queue|waiting|policy)\/)?[^/]*\.ts$/),
   },
   {
     why: 'headers are data: they know policies and decisions, and no limiter, request or response',

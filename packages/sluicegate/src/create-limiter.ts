@@ -1,14 +1,16 @@
-import { type Clock, preciseClock } from './clock.js'
+import { type Clock, clockFromHandle, preciseClock } from './clock.js'
 import type { Decision } from './decision.js'
 import { PolicyError } from './errors.js'
 import { attachedLayers, layered, restoredLayers } from './layers/limiter-layers.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
 import { MOST_KEYS } from './memory/core-memory.js'
+import type { MemoryHandle } from './memory/memory-limiter.js'
 import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimiter } from './memory/memory-limiters.js'
 import type { Snapshot } from './memory/snapshot.js'
 import type { AnswerOf } from './permit.js'
 import { checkedPolicy } from './policy/checked-policy.js'
 import type { Policy } from './policy/policy.js'
+import { withQueue } from './queue/create-queue.js'
 
 const MOST_HOT_KEYS = 10_000
 const DEFAULT_MAX_WAITERS = 10_000
@@ -19,18 +21,19 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'onFull',
   'hotKeys',
   'maxWaiters',
+  'queue',
   'policyFor',
   'policies',
   'allow',
   'deny',
   'shadow',
 ])
-const ATTACH_OPTIONS: ReadonlySet<string> = new Set(['clock', 'hotKeys', 'maxWaiters', 'policyFor', 'allow', 'deny', 'shadow'])
+const ATTACH_OPTIONS: ReadonlySet<string> = new Set(['clock', 'hotKeys', 'maxWaiters', 'queue', 'policyFor', 'allow', 'deny', 'shadow'])
 
 const RESTORE_OPTIONS: ReadonlySet<string> = new Set([...ATTACH_OPTIONS, 'policies'])
 
 /** What {@link attachLimiter} takes beside the handle. */
-export type AttachOptions = Pick<LimiterOptions, 'clock' | 'hotKeys' | 'maxWaiters' | 'policyFor' | 'allow' | 'deny' | 'shadow'>
+export type AttachOptions = Pick<LimiterOptions, 'clock' | 'hotKeys' | 'maxWaiters' | 'queue' | 'policyFor' | 'allow' | 'deny' | 'shadow'>
 
 /** What {@link restoreLimiter} takes beside the snapshot. */
 export type RestoreOptions = AttachOptions & Pick<LimiterOptions, 'policies'>
@@ -52,7 +55,11 @@ export function createLimiter(policy: Policy, options: LimiterOptions = {}): Lim
   checkClock(clock)
   if (onFull !== 'evict' && onFull !== 'deny') throw new PolicyError('OPTION_INVALID', 'onFull', onFull, "must be 'evict' or 'deny'")
   const parts = { maxKeys, denyWhenFull: onFull === 'deny', clock, ...checkedSizes(options) }
-  return layered(own, (each) => newMemoryLimiter(each, parts), options)
+  return withQueue(
+    layered(own, (each) => newMemoryLimiter(each, parts), options),
+    options.queue,
+    clock,
+  )
 }
 
 /**
@@ -69,7 +76,9 @@ export function attachLimiter<Answer extends Decision = Decision>(handle: Limite
 export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}): Limiter {
   checkNames(options, ATTACH_OPTIONS)
   const parts = { clock: options.clock, ...checkedSizes(options) }
-  return attachedLayers(handle, (each) => attachedMemoryLimiter(each, parts, checkClock), options)
+  const limiter = attachedLayers(handle, (each) => attachedMemoryLimiter(each, parts, checkClock), options)
+  const clock = options.clock ?? clockFromHandle((handle as MemoryHandle).clock)
+  return withQueue(limiter, options.queue, clock)
 }
 
 /**
@@ -92,7 +101,11 @@ export function restoreLimiter(snapshot: Uint8Array, options: RestoreOptions = {
   checkClock(clock)
   const parts = { clock, ...checkedSizes(options) }
   const make = (policy: Policy, like: Snapshot): Limiter => newMemoryLimiter(policy, { ...parts, ...optionsIn(like) })
-  return restoredLayers(snapshot, (each) => restoredMemoryLimiter(each, parts), make, options)
+  return withQueue(
+    restoredLayers(snapshot, (each) => restoredMemoryLimiter(each, parts), make, options),
+    options.queue,
+    clock,
+  )
 }
 
 function checkedSizes({ hotKeys = 0, maxWaiters = DEFAULT_MAX_WAITERS }: LimiterOptions): { hotKeys: number; maxWaiters: number } {

@@ -20,4 +20,8 @@ export {
   slidingLog,
   slidingWindow,
 } from './policy/window-policy.js'
+export { createQueue } from './queue/create-queue.js'
+export { QueueError, type QueueErrorCode } from './queue/queue-error.js'
+export type { Overflow, OwnQueueOptions, QueueLimiter, QueueOptions, RunningJob, RunOptions, WrapOptions } from './queue/queue-options.js'
+export type { QueueStats, QueueVerbs, WorkQueue } from './queue/work-queue.js'
 export type { Reservation } from './reservation.js'

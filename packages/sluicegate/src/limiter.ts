@@ -5,6 +5,8 @@ import type { Decision } from './decision.js'
 import type { HotKeys } from './hot-keys.js'
 import type { Duration } from './policy/duration.js'
 import type { Policy } from './policy/policy.js'
+import type { QueueOptions } from './queue/queue-options.js'
+import type { QueueVerbs } from './queue/work-queue.js'
 import type { Reservation } from './reservation.js'
 
 /** What {@link createLimiter} takes beside the policy. */
@@ -27,6 +29,8 @@ export interface LimiterOptions {
   readonly hotKeys?: number
   /** How many callers may be in {@link Limiter.wait} at once, on this thread: 0 to 1,000,000, default 10,000. */
   readonly maxWaiters?: number
+  /** Bounds of the queue behind {@link Limiter.run} and {@link Limiter.wrap}; it belongs to this thread. */
+  readonly queue?: QueueOptions
   /**
    * Another policy for some keys: overrides and tiers. Asked at each call; undefined, or what the limiter was made with, is the limiter's
    * own policy, the only one that `update` changes. Return policies made beforehand: one made anew finds what counts for its equal, but
@@ -104,7 +108,7 @@ export interface LimiterHandle<Answer extends Decision = Decision> {
  * Every method throws {@link PolicyError} `KEY_INVALID` or `COST_INVALID` on misuse, {@link StoreError} `CLOSED` after
  * `close()`, and `CONTENTION` if other threads kept it from deciding within a bounded wait.
  */
-export interface Limiter<Answer extends Decision = Decision> {
+export interface Limiter<Answer extends Decision = Decision> extends QueueVerbs {
   /** The policy in force now, on any thread that shares this limiter. Of `allOf` it is made anew at each reading. */
   readonly policy: Policy
   /** Takes `cost` tokens if they are there. A denial changes nothing; a cost above the burst is denied with `retryAfterMs: Infinity`. */

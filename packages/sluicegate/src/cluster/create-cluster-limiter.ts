@@ -16,6 +16,7 @@ import type { AnswerOf } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
+import { withQueue } from '../queue/create-queue.js'
 import { ClusterAuthority } from './cluster-authority.js'
 import { ClusterVerbs } from './cluster-verbs.js'
 import { PrimaryLink } from './primary-link.js'
@@ -73,7 +74,7 @@ export function createClusterLimiter(policy: Policy, options: ClusterLimiterOpti
   }
   const limiter: ClusterLimiter = new ClusterLimiter(link, guard, own, partsFor)
   link.open((next, nextHorizonMs) => limiter.agree(next, nextHorizonMs))
-  return limiter
+  return withQueue(limiter, settings.queue, clock)
 }
 
 /** @param without what decides in an outage, if it did so before. */

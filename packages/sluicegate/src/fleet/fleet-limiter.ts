@@ -4,6 +4,7 @@ import type { HotKeys } from '../hot-keys.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
+import type { QueueVerbs } from '../queue/work-queue.js'
 import type { ShardLoads } from './shard-load.js'
 
 /** A permit whose place is kept in a store: {@link Permit}, with answers that come from there. */
@@ -72,7 +73,7 @@ export interface FleetStats {
  * is no error of `take`, `peek`, `wait` and `reserve`, which then decide as the option `outage` says; the other verbs reject with
  * `StoreError` `OUTAGE`.
  */
-export interface FleetLimiter<Answer extends Decision = Decision> {
+export interface FleetLimiter<Answer extends Decision = Decision> extends QueueVerbs {
   readonly policy: Policy
   take(key: Key, cost?: number): Awaitable<Answer>
   peek(key: Key, cost?: number): Awaitable<Decision>

@@ -1,4 +1,5 @@
 import { PolicyError } from '../errors.js'
+import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
 import type { OutageMode } from './outage.js'
 
 /** What every limiter takes that shares its budget with other processes. */
@@ -15,20 +16,31 @@ export interface FleetOptions {
   readonly hotKeys?: number
   /** How many callers may be in `wait` at once: 0 to 1,000,000, default 10,000. */
   readonly maxWaiters?: number
+  /** Bounds of the queue behind `run` and `wrap`; it belongs to this process. */
+  readonly queue?: QueueOptions
 }
 
-export const FLEET_OPTIONS: readonly (keyof FleetOptions)[] = ['outage', 'localShare', 'timeoutMs', 'maxKeys', 'hotKeys', 'maxWaiters']
+export const FLEET_OPTIONS: readonly (keyof FleetOptions)[] = [
+  'outage',
+  'localShare',
+  'timeoutMs',
+  'maxKeys',
+  'hotKeys',
+  'maxWaiters',
+  'queue',
+]
 
 const LEASE_OPTIONS: ReadonlySet<string> = new Set(['horizonMs'])
 
 /** @throws {PolicyError} `OPTION_INVALID` */
-export function checkFleetOptions({ outage, localShare, timeoutMs, maxKeys, hotKeys, maxWaiters }: FleetOptions): void {
+export function checkFleetOptions({ outage, localShare, timeoutMs, maxKeys, hotKeys, maxWaiters, queue }: FleetOptions): void {
   checkOneOf('outage', outage, ['local', 'open', 'closed'])
   checkWithin('localShare', localShare, Number.MIN_VALUE, 1)
   checkWithin('timeoutMs', timeoutMs, 1, 60_000)
   checkWhole('maxKeys', maxKeys, 1, 10_000_000)
   checkWhole('hotKeys', hotKeys, 0, 10_000)
   checkWhole('maxWaiters', maxWaiters, 0, 1_000_000)
+  if (queue !== undefined) checkedQueueOptions(queue)
 }
 
 /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */

@@ -10,6 +10,9 @@ import { surelyUs } from '../lease/leasing.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
+import { closeQueueOf, queueOf } from '../queue/create-queue.js'
+import type { RunningJob, RunOptions, WrapOptions } from '../queue/queue-options.js'
+import type { WorkQueue } from '../queue/work-queue.js'
 import { ownKey, type WaitRequest } from '../wait-request.js'
 import type { CallGuard } from './call-guard.js'
 import { FleetBooking } from './fleet-booking.js'
@@ -123,6 +126,21 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
     return this.changed(key, (verbs) => verbs.reset(key), 'dropped')
   }
 
+  get queue(): WorkQueue {
+    return queueOf(this)
+  }
+
+  run<Result>(key: Key, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>> {
+    return queueOf(this).run(key, fn, options)
+  }
+
+  wrap<This, Args extends unknown[], Result>(
+    fn: (this: This, ...args: Args) => Result,
+    options?: WrapOptions<Args>,
+  ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
+    return queueOf(this).wrap(fn, options)
+  }
+
   key(key: Key): FleetBoundKey {
     this.checkOpen()
     keysUnder(this.policy, key)
@@ -165,6 +183,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
   }
 
   close(): void {
+    closeQueueOf(this)
     this.isClosed = true
     this.waiting.close()
     this.parts.leases?.close()

@@ -14,6 +14,7 @@ import {
   tokenBucket,
   type WaitOptions,
 } from '../index.js'
+import { queueOf } from '../queue/create-queue.js'
 import { type LayerOptions, layered } from './limiter-layers.js'
 
 const TEN = tokenBucket({ limit: 10, window: '1s', name: 'ten' })
@@ -28,9 +29,15 @@ class Counter implements Limiter<Decision> {
   readonly policy: Policy
   readonly calls: string[] = []
   spent = 0
+  readonly run: Limiter['run'] = (key, fn, options) => this.queue.run(key, fn, options)
+  readonly wrap: Limiter['wrap'] = (fn, options) => this.queue.wrap(fn, options)
 
   constructor(policy: Policy) {
     this.policy = policy
+  }
+
+  get queue(): Limiter['queue'] {
+    return queueOf(this)
   }
 
   take(_key: unknown, cost = 1): Decision {

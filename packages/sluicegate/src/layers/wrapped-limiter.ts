@@ -2,6 +2,9 @@ import type { Decision } from '../decision.js'
 import type { HotKeys } from '../hot-keys.js'
 import type { Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
+import { closeQueueOf, queueOf } from '../queue/create-queue.js'
+import type { RunningJob, RunOptions, WrapOptions } from '../queue/queue-options.js'
+import type { WorkQueue } from '../queue/work-queue.js'
 import { checkedWaitRequest } from '../wait-request.js'
 
 /** A limiter around another one: what is about no key goes straight through. */
@@ -12,6 +15,11 @@ export abstract class WrappedLimiter<Answer extends Decision> {
     this.inner = inner
   }
 
+  abstract take(key: Key, cost?: number): Answer
+  abstract wait(key: Key, options?: WaitOptions): Promise<Answer>
+  abstract refund(key: Key, tokens: number): Decision
+  abstract penalize(key: Key, tokens: number): Decision
+
   get policy(): Policy {
     return this.inner.policy
   }
@@ -19,6 +27,21 @@ export abstract class WrappedLimiter<Answer extends Decision> {
   /** The policy in force for a key. */
   policyOf(key: Key): Policy {
     return this.inner instanceof WrappedLimiter ? this.inner.policyOf(key) : this.inner.policy
+  }
+
+  get queue(): WorkQueue {
+    return queueOf(this)
+  }
+
+  run<Result>(key: Key, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>> {
+    return queueOf(this).run(key, fn, options)
+  }
+
+  wrap<This, Args extends unknown[], Result>(
+    fn: (this: This, ...args: Args) => Result,
+    options?: WrapOptions<Args>,
+  ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
+    return queueOf(this).wrap(fn, options)
   }
 
   update(policy: Policy): void {
@@ -42,6 +65,7 @@ export abstract class WrappedLimiter<Answer extends Decision> {
   }
 
   close(): void {
+    closeQueueOf(this)
     this.inner.close()
   }
 

@@ -12,6 +12,9 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
+import { closeQueueOf, queueOf } from '../queue/create-queue.js'
+import type { RunningJob, RunOptions, WrapOptions } from '../queue/queue-options.js'
+import type { WorkQueue } from '../queue/work-queue.js'
 import { refusal } from '../refusal.js'
 import type { Reservation } from '../reservation.js'
 import { TopLists } from '../top-lists.js'
@@ -103,6 +106,21 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     return reservation
   }
 
+  get queue(): WorkQueue {
+    return queueOf(this)
+  }
+
+  run<Result>(key: Key, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>> {
+    return queueOf(this).run(key, fn, options)
+  }
+
+  wrap<This, Args extends unknown[], Result>(
+    fn: (this: This, ...args: Args) => Result,
+    options?: WrapOptions<Args>,
+  ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
+    return queueOf(this).wrap(fn, options)
+  }
+
   key(key: Key): BoundKey {
     const own = ownKey(key)
     const keys = keysFor(this.parts.length, own)
@@ -166,6 +184,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   }
 
   close(): void {
+    closeQueueOf(this)
     this.waiting.close()
     for (const part of this.parts) part.close()
   }

@@ -8,6 +8,9 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
 import type { Algorithm, Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
+import { closeQueueOf, queueOf } from '../queue/create-queue.js'
+import type { RunningJob, RunOptions, WrapOptions } from '../queue/queue-options.js'
+import type { WorkQueue } from '../queue/work-queue.js'
 import { refusal } from '../refusal.js'
 import type { Reservation } from '../reservation.js'
 import { TopLists } from '../top-lists.js'
@@ -90,6 +93,21 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
     return reservation
   }
 
+  get queue(): WorkQueue {
+    return queueOf(this)
+  }
+
+  run<Result>(key: Key, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>> {
+    return queueOf(this).run(key, fn, options)
+  }
+
+  wrap<This, Args extends unknown[], Result>(
+    fn: (this: This, ...args: Args) => Result,
+    options?: WrapOptions<Args>,
+  ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
+    return queueOf(this).wrap(fn, options)
+  }
+
   key(key: Key): BoundKey<Answer> {
     checkKey(key)
     this.opened.core.look()
@@ -161,6 +179,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
   }
 
   close(): void {
+    closeQueueOf(this)
     this.waiting.close()
     this.opened.close()
   }

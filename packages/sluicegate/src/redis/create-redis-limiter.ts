@@ -10,6 +10,7 @@ import { whyNotLeased } from '../lease/leasing.js'
 import type { AnswerOf } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
+import { withQueue } from '../queue/create-queue.js'
 import { ApartStore } from './apart-store.js'
 import { ApartVerbs } from './apart-verbs.js'
 import { GuardedStore } from './guarded-store.js'
@@ -91,7 +92,7 @@ export function limiterOver(
   const limiter: StoreLimiter = new StoreLimiter(
     partsOver(storePorts(new GuardedStore(store, clock, timeoutMs)), policy, settings, () => limiter),
   )
-  return limiter
+  return withQueue(limiter, options.queue, clock)
 }
 
 function storePorts(guard: GuardedStore): FleetPorts {

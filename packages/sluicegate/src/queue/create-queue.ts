@@ -1,0 +1,47 @@
+import { type Clock, preciseClock } from '../clock.js'
+import { LimiterQueue } from './limiter-queue.js'
+import { checkedQueueOptions, type OwnQueueOptions, type QueueLimiter, type QueueOptions } from './queue-options.js'
+import type { WorkQueue } from './work-queue.js'
+
+/**
+ * A queue of its own over any limiter: in memory, in Redis or of a cluster. Each limiter has one already, `limiter.queue`; make another where some work
+ * needs other bounds.
+ *
+ * @throws {PolicyError} `OPTION_UNKNOWN` or `OPTION_INVALID`
+ * @example
+ * const queue = createQueue(limiter, { concurrency: 2, maxQueued: 100, overflow: 'drop-oldest' })
+ * const page = await queue.run('example.org', () => fetch('https://example.org/'), { priority: 1 })
+ */
+export function createQueue(limiter: QueueLimiter, options: OwnQueueOptions = {}): WorkQueue {
+  const { clock = preciseClock(), ...others } = options
+  return new LimiterQueue(limiter, checkedQueueOptions(others), clock)
+}
+
+/** Of each limiter, made when it is first used: most limiters never queue anything. */
+const queues = new WeakMap<QueueLimiter, WorkQueue>()
+const settings = new WeakMap<QueueLimiter, OwnQueueOptions>()
+
+/** Says how the queue of a limiter is to be made, once one of its jobs or settings is asked for. Checks the options now. */
+export function withQueue<Limiter extends QueueLimiter>(
+  limiter: Limiter,
+  options: QueueOptions | undefined,
+  clock: Clock | undefined,
+): Limiter {
+  if (options !== undefined) checkedQueueOptions(options)
+  settings.set(limiter, clock === undefined ? { ...options } : { ...options, clock })
+  return limiter
+}
+
+/** The queue behind `run` and `wrap` of a limiter. */
+export function queueOf(limiter: QueueLimiter): WorkQueue {
+  const known = queues.get(limiter)
+  if (known !== undefined) return known
+  const queue = createQueue(limiter, settings.get(limiter))
+  queues.set(limiter, queue)
+  return queue
+}
+
+/** To be called when the limiter is closed. */
+export function closeQueueOf(limiter: QueueLimiter): void {
+  queues.get(limiter)?.close()
+}

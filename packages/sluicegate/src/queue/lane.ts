@@ -1,0 +1,251 @@
+import { ignore, isPromise } from '../awaitable.js'
+import type { Decision } from '../decision.js'
+import { isPermit } from '../empty-permit.js'
+import type { Key } from '../limiter.js'
+import { type Due, DueHeap } from '../waiting/due-heap.js'
+import type { Job, Rank } from './job.js'
+import { QueueError } from './queue-error.js'
+import type { QueueLimiter } from './queue-options.js'
+
+/** Takes of one key that may be under way at once, where the limiter answers later. */
+const MOST_TAKES = 16
+/** A leased limiter that denies for a moment is asked again by a take, which needs no call of the store, this often in a row. */
+const MOST_LOOKS = 8
+const SOON_MS = 1_000
+/** How soon a limiter that let nobody wait is asked again, at the latest. */
+const LATEST_RETRY_MS = 1_000
+
+/** What a lane needs of its queue. */
+export interface LaneHost {
+  readonly limiter: QueueLimiter
+  nowMs(): number
+  after(ms: number, fn: () => void): () => void
+  /** Whether one job more may start now. */
+  canStart(): boolean
+  /** Starts a job that waits; it leaves its lane. */
+  start(job: Job, decision: Decision): void
+  /** Rejects a job that waits; it leaves its lane. */
+  reject(job: Job, reason: unknown): void
+  /** A take that is under way keeps a place for the job that it lets start. */
+  keepPlaces(change: 1 | -1): void
+  /** To be called when the lane may be able to ask again. */
+  changed(lane: Lane): void
+}
+
+/**
+ * The waiting jobs of one key.
+ *
+ * A lane asks the limiter for one token at a time, by `take`, and after a denial by `wait`. A token is for no particular job: the job
+ * that is first when the token arrives gets it, so priorities count until the last moment. A token that no job can use goes back.
+ */
+export class Lane implements Due {
+  // In the queue's heap of lanes that can ask: the rank of the first job.
+  dueUs = 0
+  order = 0
+  place = -1
+  readonly key: Key
+  readonly name: string
+  readonly drops = new DueHeap<Rank>()
+  size = 0
+  /** Takes under way. */
+  takes = 0
+  private readonly turns = new DueHeap<Rank>()
+  /** How many jobs have each cost. */
+  private readonly costs = new Map<number, number>()
+  private readonly host: LaneHost
+  private mostTakes = 1
+  private looks = 0
+  /** Where a take would be denied, as the last decision left nothing. */
+  private isSpent = false
+  private waiting: { readonly controller: AbortController; readonly cost: number } | undefined
+  private cancelSleep: (() => void) | undefined
+
+  constructor(key: Key, name: string, host: LaneHost) {
+    this.key = key
+    this.name = name
+    this.host = host
+  }
+
+  get first(): Job | undefined {
+    return this.turns.first?.job
+  }
+
+  /** Whether the limiter can be asked for a token now. */
+  get canAsk(): boolean {
+    if (this.waiting !== undefined || this.cancelSleep !== undefined) return false
+    return this.takes < Math.min(this.size, this.costs.size > 1 ? 1 : this.mostTakes)
+  }
+
+  add(job: Job): void {
+    const { cost } = job.settings
+    this.size++
+    this.turns.add(job.turn)
+    if (job.laneDrop !== undefined) this.drops.add(job.laneDrop)
+    this.costs.set(cost, (this.costs.get(cost) ?? 0) + 1)
+    this.reconsider()
+  }
+
+  remove(job: Job): void {
+    const { cost } = job.settings
+    this.size--
+    this.turns.remove(job.turn)
+    if (job.laneDrop !== undefined) this.drops.remove(job.laneDrop)
+    const others = (this.costs.get(cost) as number) - 1
+    if (others > 0) this.costs.set(cost, others)
+    else this.costs.delete(cost)
+    this.reconsider()
+  }
+
+  /** Asks for a token for the first job. Only where {@link canAsk}. */
+  ask(): void {
+    const job = this.first as Job
+    if (this.isSpent) {
+      this.wait(job)
+      return
+    }
+    const { cost } = job.settings
+    try {
+      const answer = this.host.limiter.take(this.key, cost)
+      if (isPromise(answer)) this.takeLater(answer, cost)
+      else this.taken(answer, cost)
+    } catch (error) {
+      this.host.reject(job, error)
+    }
+  }
+
+  /** Asks for nothing any more; what comes nevertheless goes back. */
+  stop(): void {
+    this.waiting?.controller.abort()
+    this.waiting = undefined
+    this.cancelSleep?.()
+    this.cancelSleep = undefined
+  }
+
+  private takeLater(answer: Promise<Decision>, cost: number): void {
+    const over = (): void => {
+      this.takes--
+      this.host.keepPlaces(-1)
+    }
+    this.takes++
+    this.host.keepPlaces(1)
+    answer
+      .then(
+        (decision) => {
+          over()
+          this.taken(decision, cost)
+        },
+        (error) => {
+          over()
+          this.failed(error)
+        },
+      )
+      .then(() => this.host.changed(this))
+  }
+
+  private taken(decision: Decision, cost: number): void {
+    if (decision.allowed) this.looks = 0
+    this.mostTakes = decision.allowed ? Math.max(1, Math.min(MOST_TAKES, Math.floor(decision.remaining / cost))) : 1
+    this.answered(decision, cost)
+  }
+
+  private wait(job: Job): void {
+    const { cost } = job.settings
+    const controller = new AbortController()
+    const { signal } = controller
+    this.waiting = { controller, cost }
+    const maxWaitMs = Math.max(0, job.deadlineMs - this.host.nowMs())
+    this.host.limiter.wait(this.key, { cost, maxWaitMs, signal }).then(
+      (decision) => {
+        if (signal.aborted) {
+          if (decision.allowed) this.giveBack(decision, cost)
+          return
+        }
+        this.waiting = undefined
+        this.isSpent = decision.allowed && decision.remaining < cost
+        this.answered(decision, cost, true)
+        this.host.changed(this)
+      },
+      (error) => {
+        if (signal.aborted) return
+        this.waiting = undefined
+        this.failed(error)
+        this.host.changed(this)
+      },
+    )
+  }
+
+  /** @param hasWaited whether the limiter was asked by `wait`: a denial then says that it would take too long. */
+  private answered(decision: Decision, cost: number, hasWaited = false): void {
+    const job = this.first
+    const isFor = job?.settings.cost === cost
+    if (!decision.allowed) {
+      if (isFor) this.denied(job, decision, hasWaited)
+    } else if (isFor && this.host.canStart()) {
+      this.host.start(job, decision)
+    } else {
+      this.isSpent = false
+      this.giveBack(decision, cost)
+    }
+  }
+
+  private denied(job: Job, decision: Decision, hasWaited: boolean): void {
+    const { retryAfterMs, source } = decision
+    const leftMs = job.deadlineMs - this.host.nowMs()
+    const isLate = leftMs <= 0 || (hasWaited && leftMs < retryAfterMs)
+    if (isLate || retryAfterMs === Number.POSITIVE_INFINITY) {
+      this.host.reject(job, retryAfterMs === Number.POSITIVE_INFINITY ? refusalOf(job, decision) : tooLate(job, decision))
+      return
+    }
+    // Other takes that were under way heard the same.
+    if (this.waiting !== undefined || this.cancelSleep !== undefined) return
+    if (hasWaited) {
+      this.sleep(Math.min(LATEST_RETRY_MS, retryAfterMs))
+    } else if (source === 'lease' && retryAfterMs <= SOON_MS && this.looks < MOST_LOOKS) {
+      this.looks++
+      this.sleep(retryAfterMs)
+    } else {
+      this.looks = 0
+      this.wait(job)
+    }
+  }
+
+  private sleep(ms: number): void {
+    this.isSpent = false
+    this.cancelSleep = this.host.after(ms, () => {
+      this.cancelSleep = undefined
+      this.host.changed(this)
+    })
+  }
+
+  private failed(error: unknown): void {
+    if (this.first !== undefined) this.host.reject(this.first, error)
+  }
+
+  /** A wait is for one cost: when the first job has another, the limiter is asked anew. */
+  private reconsider(): void {
+    if (this.waiting !== undefined && this.waiting.cost !== this.first?.settings.cost) this.stop()
+  }
+
+  private giveBack(decision: Decision, cost: number): void {
+    try {
+      if (isPermit(decision)) ignore(decision.release())
+      else if (!decision.wouldDeny && decision.source !== 'outage') ignore(this.host.limiter.refund(this.key, cost))
+    } catch {
+      // The limiter is closed or out of reach: the token stays spent.
+    }
+  }
+}
+
+function refusalOf(job: Job, decision: Decision): QueueError {
+  const { cost } = job.settings
+  const { source, policy, limit } = decision
+  if (source === 'outage') return new QueueError('OUTAGE', `policy "${policy}" cannot reach its store`, job.key, decision)
+  if (cost > limit) return new QueueError('IMPOSSIBLE', `a cost of ${cost} can never pass policy "${policy}"`, job.key, decision)
+  return new QueueError('DENIED', `policy "${policy}" never admits this key at a cost of ${cost}`, job.key, decision)
+}
+
+/** A job that did not start in time. An outage is named as such. */
+export function tooLate(job: Job, decision?: Decision): QueueError {
+  if (decision?.source === 'outage') return new QueueError('OUTAGE', 'the limiter cannot reach its store in time', job.key, decision)
+  return new QueueError('WAIT_TOO_LONG', `not started within ${job.settings.maxWaitMs} ms`, job.key, decision)
+}

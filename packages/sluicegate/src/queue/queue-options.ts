@@ -1,0 +1,195 @@
+import { checkedCost, checkKey } from '../arguments.js'
+import type { Awaitable } from '../awaitable.js'
+import type { Clock } from '../clock.js'
+import type { Decision } from '../decision.js'
+import { PolicyError } from '../errors.js'
+import type { Key, WaitOptions } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
+
+/** What a full queue does with one job more. */
+export type Overflow = 'refuse-newest' | 'drop-oldest' | 'drop-lowest-priority'
+
+/** What a queue asks of a limiter: limiters in memory, in Redis and of a cluster have it all. */
+export interface QueueLimiter {
+  readonly policy: Policy
+  take(key: Key, cost?: number): Awaitable<Decision>
+  wait(key: Key, options?: WaitOptions): Promise<Decision>
+  refund(key: Key, tokens: number): Awaitable<Decision>
+  penalize(key: Key, tokens: number): Awaitable<Decision>
+}
+
+/** What a queue can be told when it is made. */
+export interface QueueOptions {
+  /** Jobs that run at once in this process, over all keys: an integer >= 1; default no bound. Across processes use the policy `concurrency`. */
+  readonly concurrency?: number
+  /** Jobs that may wait at once, over all keys: 0 to 1,000,000, default 10,000. With 0 a job runs at once or not at all. */
+  readonly maxQueued?: number
+  /** The same for each key; default `maxQueued`. */
+  readonly maxQueuedPerKey?: number
+  /**
+   * What happens to one job more:
+   * - `refuse-newest` (default) rejects it with `QUEUE_FULL`.
+   * - `drop-oldest` rejects the longest waiting job of the lowest priority with `DROPPED`; the newest is refused only where all others have a higher one.
+   * - `drop-lowest-priority` does the same, but never drops a job for one of the same priority.
+   */
+  readonly overflow?: Overflow
+  /** Default of {@link RunOptions.maxWaitMs} for every job. */
+  readonly maxWaitMs?: number
+  /** Default of {@link RunOptions.timeoutMs} for every job. */
+  readonly timeoutMs?: number
+  /** Start paused: jobs wait until `resume()`. Default false. */
+  readonly paused?: boolean
+}
+
+/** Options of one job. */
+export interface RunOptions {
+  /** Tokens that the job takes: an integer >= 1, default 1. If the real cost is known only afterwards, give an estimate and call `job.settle`. */
+  readonly cost?: number
+  /** Jobs with a higher number start first, default 0; of equal ones the first that came. */
+  readonly priority?: number
+  /** Removes a waiting job, and aborts `job.signal` of a running one. `run` rejects with the signal's reason. */
+  readonly signal?: AbortSignal
+  /** The job is rejected with `WAIT_TOO_LONG` if it has not started by then. Default no bound. */
+  readonly maxWaitMs?: number
+  /** The job is rejected with `TIMEOUT`, and `job.signal` aborts, if it runs longer. Default no bound. */
+  readonly timeoutMs?: number
+}
+
+/** Options of a wrapped function. */
+export interface WrapOptions<Args extends unknown[]> extends RunOptions {
+  /** The key of a call, or a function of its arguments. Default `'default'`: all calls share one budget. */
+  readonly key?: Key | ((...args: Args) => Key)
+}
+
+/** What a running job knows of itself. */
+export interface RunningJob {
+  /** Aborts when the caller's signal does, and when `timeoutMs` is over. */
+  readonly signal: AbortSignal
+  /** The decision that let it start. */
+  readonly decision: Decision
+  /**
+   * Corrects the cost once it is known: below the estimate the rest is refunded, above it the difference is charged. A second call does nothing.
+   *
+   * @param actualCost tokens, an integer >= 0.
+   */
+  settle(actualCost: number): Promise<void>
+}
+
+/** {@link QueueOptions}, checked and complete. */
+export interface QueueSettings {
+  readonly concurrency: number
+  readonly maxQueued: number
+  readonly maxQueuedPerKey: number
+  readonly overflow: Overflow
+  readonly maxWaitMs: number
+  readonly timeoutMs: number
+  readonly paused: boolean
+}
+
+/** {@link RunOptions}, checked and complete. */
+export interface RunSettings {
+  readonly cost: number
+  readonly priority: number
+  readonly signal: AbortSignal | undefined
+  readonly maxWaitMs: number
+  readonly timeoutMs: number
+}
+
+const DEFAULT_MAX_QUEUED = 10_000
+const MOST_QUEUED = 1_000_000
+const OVERFLOWS: readonly unknown[] = ['refuse-newest', 'drop-oldest', 'drop-lowest-priority'] satisfies Overflow[]
+const QUEUE_OPTIONS: readonly string[] = [
+  'concurrency',
+  'maxQueued',
+  'maxQueuedPerKey',
+  'overflow',
+  'maxWaitMs',
+  'timeoutMs',
+  'paused',
+] satisfies (keyof QueueOptions)[]
+const RUN_OPTIONS: readonly string[] = ['cost', 'priority', 'signal', 'maxWaitMs', 'timeoutMs'] satisfies (keyof RunOptions)[]
+const WRAP_OPTIONS: readonly string[] = [...RUN_OPTIONS, 'key']
+
+/** @throws {PolicyError} `OPTION_UNKNOWN` or `OPTION_INVALID` */
+export function checkedQueueOptions(options: QueueOptions): QueueSettings {
+  checkNames(options, QUEUE_OPTIONS, 'queue: { concurrency: 2 }')
+  const { concurrency = Number.POSITIVE_INFINITY, maxQueued = DEFAULT_MAX_QUEUED, overflow = 'refuse-newest', paused = false } = options
+  const { maxQueuedPerKey = maxQueued, maxWaitMs = Number.POSITIVE_INFINITY, timeoutMs = Number.POSITIVE_INFINITY } = options
+  if (concurrency !== Number.POSITIVE_INFINITY) checkWhole('concurrency', concurrency, 1, Number.MAX_SAFE_INTEGER)
+  checkWhole('maxQueued', maxQueued, 0, MOST_QUEUED)
+  checkWhole('maxQueuedPerKey', maxQueuedPerKey, 0, MOST_QUEUED)
+  if (!OVERFLOWS.includes(overflow)) throw new PolicyError('OPTION_INVALID', 'overflow', overflow, `must be one of ${OVERFLOWS.join(', ')}`)
+  if (typeof paused !== 'boolean') throw new PolicyError('OPTION_INVALID', 'paused', paused, 'must be true or false')
+  checkMs('maxWaitMs', maxWaitMs, 0)
+  checkMs('timeoutMs', timeoutMs, 1)
+  return { concurrency, maxQueued, maxQueuedPerKey, overflow, maxWaitMs, timeoutMs, paused }
+}
+
+/** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` or `COST_INVALID` */
+export function checkedRunOptions(options: RunOptions, defaults: QueueSettings): RunSettings {
+  checkNames(options, RUN_OPTIONS, '{ priority: 1 }')
+  const { cost = 1, priority = 0, signal, maxWaitMs = defaults.maxWaitMs, timeoutMs = defaults.timeoutMs } = options
+  if (typeof priority !== 'number' || !Number.isFinite(priority)) {
+    throw new PolicyError('OPTION_INVALID', 'priority', priority, 'must be a finite number; higher starts first')
+  }
+  if (signal !== undefined && (typeof signal?.aborted !== 'boolean' || typeof signal.addEventListener !== 'function')) {
+    throw new PolicyError('OPTION_INVALID', 'signal', signal, 'must be an AbortSignal')
+  }
+  checkMs('maxWaitMs', maxWaitMs, 0)
+  checkMs('timeoutMs', timeoutMs, 1)
+  return { cost: checkedCost(cost), priority, signal, maxWaitMs, timeoutMs }
+}
+
+/**
+ * The options of a wrapped function, apart from its key.
+ *
+ * @throws {PolicyError} as {@link checkedRunOptions}, when the function is wrapped
+ */
+export function checkedWrapOptions<Args extends unknown[]>(
+  { key = 'default', ...options }: WrapOptions<Args>,
+  defaults: QueueSettings,
+): { readonly options: RunOptions; readonly keyOf: (args: Args) => Key } {
+  checkNames(options, WRAP_OPTIONS, "{ key: 'user:42' }")
+  checkedRunOptions(options, defaults)
+  if (typeof key === 'function') return { options, keyOf: (args) => key(...args) }
+  checkKeys(key)
+  return { options, keyOf: () => key }
+}
+
+/** @throws {PolicyError} `KEY_INVALID` */
+export function checkKeys(key: Key): void {
+  if (Array.isArray(key)) for (const each of key) checkKey(each)
+  else checkKey(key)
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function checkFunction(fn: unknown): void {
+  if (typeof fn === 'function') return
+  const mend = fn instanceof Promise ? 'must be a function that starts the work: () => work(), and not work()' : 'must be a function'
+  throw new PolicyError('OPTION_INVALID', 'fn', fn, mend)
+}
+
+function checkNames(options: unknown, known: readonly string[], example: string): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new PolicyError('OPTION_INVALID', 'options', options, `must be an object such as ${example}`)
+  }
+  for (const [name, value] of Object.entries(options)) {
+    if (!known.includes(name)) throw new PolicyError('OPTION_UNKNOWN', name, value, `is not one of ${known.join(', ')}`)
+  }
+}
+
+function checkWhole(option: string, value: unknown, least: number, most: number): void {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return
+  throw new PolicyError('OPTION_INVALID', option, value, `must be an integer from ${least} to ${most}`)
+}
+
+function checkMs(option: string, value: unknown, least: number): void {
+  if (typeof value === 'number' && value >= least) return
+  throw new PolicyError('OPTION_INVALID', option, value, `must be milliseconds >= ${least}`)
+}
+
+/** Options of a queue that belongs to no limiter's own: its clock. */
+export interface OwnQueueOptions extends QueueOptions {
+  /** The clock of `maxWaitMs` and `timeoutMs`; default `preciseClock()`. Give the limiter's own where that is a manual one. */
+  readonly clock?: Clock
+}

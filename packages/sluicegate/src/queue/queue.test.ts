@@ -1,0 +1,449 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { manualClock } from '../clock.js'
+import { createLimiter } from '../create-limiter.js'
+import { PolicyError } from '../errors.js'
+import type { LimiterOptions } from '../limiter.js'
+import { concurrency } from '../policy/concurrency-policy.js'
+import type { Policy } from '../policy/policy.js'
+import { gcra, tokenBucket } from '../policy/rate-policy.js'
+import { fixedWindow, slidingLog, slidingWindow } from '../policy/window-policy.js'
+import { createQueue } from './create-queue.js'
+import { QueueError, type QueueErrorCode } from './queue-error.js'
+
+const START_MS = 1_760_000_000_000
+
+/** Lets everything happen that needs no more time. */
+async function settled(): Promise<void> {
+  for (let i = 0; i < 300; i++) await Promise.resolve()
+}
+
+function made(policy: Policy, options: LimiterOptions = {}) {
+  const clock = manualClock(START_MS)
+  const limiter = createLimiter(policy, { ...options, clock })
+  const started: string[] = []
+  /** A job that ends when it is let go. */
+  const jobs = new Map<string, () => void>()
+  const job = (name: string) => () => {
+    started.push(`${name}@${clock.nowMs() - START_MS}`)
+    return new Promise<string>((resolve) => jobs.set(name, () => resolve(name)))
+  }
+  /** A job that is done at once. */
+  const quick = (name: string) => () => {
+    started.push(`${name}@${clock.nowMs() - START_MS}`)
+    return name
+  }
+  const advance = async (ms: number): Promise<void> => {
+    clock.advance(ms)
+    await settled()
+  }
+  const finish = async (name: string): Promise<void> => {
+    jobs.get(name)?.()
+    await settled()
+  }
+  return { clock, limiter, started, job, quick, advance, finish }
+}
+
+function hasCode(code: QueueErrorCode): (error: unknown) => boolean {
+  return (error) => error instanceof QueueError && error.code === code
+}
+
+test('a job runs at once while tokens are there, and its promise is that of its function', async () => {
+  const { limiter, started, quick } = made(tokenBucket({ limit: 2, window: '1s' }))
+  assert.equal(await limiter.run('a', quick('first')), 'first')
+  assert.equal(await limiter.run('a', async () => 42), 42)
+  await assert.rejects(
+    limiter.run('b', () => {
+      throw new RangeError('mine')
+    }),
+    RangeError,
+  )
+  assert.deepEqual(started, ['first@0'])
+  assert.deepEqual(limiter.queue.stats(), { queued: 0, running: 0, keys: 0, completed: 2, failed: 1, rejected: 0 })
+})
+
+for (const policy of [
+  tokenBucket({ limit: 1, window: '1s' }),
+  gcra({ limit: 1, window: '1s', burst: 1 }),
+  fixedWindow({ limit: 1, window: '1s' }),
+  slidingLog({ limit: 1, window: '1s' }),
+]) {
+  test(`jobs start one by one as ${policy.algorithm} admits them, in the order of arrival`, async () => {
+    const { limiter, started, quick, advance } = made(policy)
+    const done = Promise.all(['a', 'b', 'c'].map((name) => limiter.run('key', quick(name))))
+    await settled()
+    for (let i = 0; i < 20; i++) await advance(100)
+    assert.deepEqual(await done, ['a', 'b', 'c'])
+    assert.deepEqual(started, ['a@0', 'b@1000', 'c@2000'])
+  })
+}
+
+test('an approximated sliding window never lets a job start before its time', async () => {
+  const { limiter, started, quick, advance } = made(slidingWindow({ limit: 2, window: '1s' }))
+  const done = Promise.all(['a', 'b', 'c', 'd'].map((name) => limiter.run('key', quick(name))))
+  for (let i = 0; i < 60; i++) await advance(50)
+  await done
+  const times = started.map((each) => Number(each.split('@')[1]))
+  assert.equal(times[1], 0)
+  assert.ok((times[2] as number) >= 1000, String(times))
+})
+
+test('the highest priority goes first, to the last moment', async () => {
+  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }))
+  const runs = [limiter.run('key', quick('now')), limiter.run('key', quick('low'), { priority: -1 }), limiter.run('key', quick('mid'))]
+  await advance(999)
+  runs.push(limiter.run('key', quick('high'), { priority: 5 }))
+  for (let i = 0; i < 4; i++) await advance(1000)
+  await Promise.all(runs)
+  assert.deepEqual(
+    started.map((each) => each.split('@')[0]),
+    ['now', 'high', 'mid', 'low'],
+  )
+})
+
+test('a job of higher priority and another cost overtakes one that was next, and no token is lost by it', async () => {
+  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 10, window: '1s' }))
+  const runs = [limiter.run('key', quick('all'), { cost: 10 }), limiter.run('key', quick('large'), { cost: 10 })]
+  await advance(300)
+  runs.push(limiter.run('key', quick('small'), { cost: 1, priority: 1 }))
+  await advance(1)
+  assert.deepEqual(started, ['all@0', 'small@300'])
+  await advance(799)
+  await Promise.all(runs)
+  assert.deepEqual(started.at(-1), 'large@1100')
+})
+
+test('no more jobs run at once than concurrency says, over all keys, by priority and then by arrival', async () => {
+  const { limiter, started, job, finish } = made(tokenBucket({ limit: 100, window: '1s' }), { queue: { concurrency: 2 } })
+  const runs = ['a', 'b', 'c', 'd'].map((name) => limiter.run(name, job(name), { priority: name === 'd' ? 1 : 0 }))
+  await settled()
+  assert.deepEqual(started, ['a@0', 'b@0'])
+  await finish('b')
+  assert.deepEqual(started, ['a@0', 'b@0', 'd@0'])
+  await finish('a')
+  await finish('d')
+  await finish('c')
+  assert.deepEqual(await Promise.all(runs), ['a', 'b', 'c', 'd'])
+})
+
+test('a token that comes while no place is free goes back, and is taken again once one is', async () => {
+  const { limiter, started, job, advance, finish } = made(gcra({ limit: 1, window: '1s', burst: 1 }), { queue: { concurrency: 1 } })
+  const runs = [limiter.run('key', job('a')), limiter.run('key', job('b'))]
+  await advance(5000)
+  assert.deepEqual(started, ['a@0'])
+  assert.equal(limiter.peek('key').allowed, true)
+  await finish('a')
+  assert.deepEqual(started, ['a@0', 'b@5000'])
+  assert.equal(limiter.take('key').allowed, false)
+  await finish('b')
+  await Promise.all(runs)
+})
+
+test('a key without tokens keeps no other key from running', async () => {
+  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1h' }), { queue: { concurrency: 1 } })
+  const runs = [limiter.run('busy', quick('busy')), limiter.run('busy', quick('later'), { priority: 9 })]
+  for (let i = 0; i < 100; i++) runs.push(limiter.run(`key ${i}`, quick(`key ${i}`)))
+  await settled()
+  assert.equal(started.length, 101)
+  await advance(3_600_000)
+  await Promise.all(runs)
+})
+
+test('under concurrency a job holds its permit while it runs, however long that takes', async () => {
+  const { limiter, started, job, advance, finish } = made(concurrency({ limit: 1, ttl: '10s' }))
+  const runs = [limiter.run('key', job('a')), limiter.run('key', job('b'))]
+  for (let i = 0; i < 10; i++) await advance(5000)
+  assert.deepEqual(started, ['a@0'])
+  await finish('a')
+  assert.deepEqual(started, ['a@0', 'b@50000'])
+  await finish('b')
+  assert.deepEqual(await Promise.all(runs), ['a', 'b'])
+  assert.equal(limiter.peek('key').remaining, 1)
+})
+
+test('a waiting job that is aborted leaves the queue with the reason of its signal, and its token is not spent', async () => {
+  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }))
+  const controller = new AbortController()
+  await limiter.run('key', quick('first'))
+  const aborted = limiter.run('key', quick('never'), { signal: controller.signal })
+  controller.abort(new Error('enough'))
+  await assert.rejects(aborted, /enough/)
+  await advance(1000)
+  assert.equal(limiter.take('key').allowed, true)
+  assert.deepEqual(started, ['first@0'])
+  await assert.rejects(limiter.run('key', quick('never'), { signal: AbortSignal.abort(new Error('before')) }), /before/)
+})
+
+test('a running job that is aborted rejects at once and holds its place until its function ends', async () => {
+  const { limiter, started, job, finish } = made(tokenBucket({ limit: 9, window: '1s' }), { queue: { concurrency: 1 } })
+  const controller = new AbortController()
+  const run = limiter.run('key', job('a'), { signal: controller.signal })
+  const next = limiter.run('key', job('b'))
+  controller.abort(new Error('enough'))
+  await assert.rejects(run, /enough/)
+  assert.deepEqual(started, ['a@0'])
+  await finish('a')
+  assert.deepEqual(started, ['a@0', 'b@0'])
+  await finish('b')
+  await next
+})
+
+test('a job that runs too long is rejected, hears of it by its signal, and frees its place', async () => {
+  const { limiter, started, job, advance, finish } = made(tokenBucket({ limit: 9, window: '1s' }), { queue: { concurrency: 1 } })
+  let heard: unknown
+  const late = limiter.run(
+    'key',
+    ({ signal }) =>
+      new Promise(() => {
+        signal.addEventListener('abort', () => {
+          heard = signal.reason
+        })
+      }),
+    { timeoutMs: 500 },
+  )
+  const rejected = assert.rejects(late, hasCode('TIMEOUT'))
+  const next = limiter.run('key', job('next'))
+  await advance(499)
+  assert.deepEqual(started, [])
+  await advance(1)
+  await rejected
+  assert.ok(heard instanceof QueueError)
+  assert.deepEqual(started, ['next@500'])
+  await finish('next')
+  await next
+  assert.deepEqual(limiter.queue.stats().failed, 1)
+})
+
+test('a job that does not start in time is rejected: at once where that is known', async () => {
+  const { limiter, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }))
+  await limiter.run('key', quick('first'))
+  await assert.rejects(limiter.run('key', quick('never'), { maxWaitMs: 999 }), hasCode('WAIT_TOO_LONG'))
+  await assert.rejects(limiter.run('key', quick('never'), { maxWaitMs: 0 }), hasCode('WAIT_TOO_LONG'))
+  const second = limiter.run('key', quick('second'))
+  const third = limiter.run('key', quick('third'), { maxWaitMs: 1500 })
+  const rejected = assert.rejects(third, hasCode('WAIT_TOO_LONG'))
+  await advance(1000)
+  await second
+  await advance(500)
+  await rejected
+})
+
+test('a job that does not wait runs at once or not at all, also where places are what is missing', async () => {
+  const { limiter, job, finish } = made(tokenBucket({ limit: 9, window: '1s' }), { queue: { concurrency: 1, maxQueued: 0 } })
+  const first = limiter.run('key', job('a'))
+  await assert.rejects(limiter.run('key', job('b')), hasCode('QUEUE_FULL'))
+  await assert.rejects(limiter.run('other', job('b'), { maxWaitMs: 0 }), hasCode('WAIT_TOO_LONG'))
+  await finish('a')
+  await first
+})
+
+test('a cost that can never pass and a key on the deny list are two different errors', async () => {
+  const { limiter, quick } = made(tokenBucket({ limit: 5, window: '1s' }), { deny: ['mallory'] })
+  await assert.rejects(limiter.run('key', quick('large'), { cost: 6 }), hasCode('IMPOSSIBLE'))
+  await assert.rejects(limiter.run('mallory', quick('never')), hasCode('DENIED'))
+  assert.equal(await limiter.run('key', quick('fits'), { cost: 5 }), 'fits')
+})
+
+test('a full queue refuses the newest job unless told otherwise', async () => {
+  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), { queue: { maxQueued: 2 } })
+  const runs = ['a', 'b', 'c'].map((name) => limiter.run('key', quick(name)))
+  await assert.rejects(limiter.run('key', quick('d'), { priority: 9 }), hasCode('QUEUE_FULL'))
+  for (let i = 0; i < 3; i++) await advance(1000)
+  await Promise.all(runs)
+  assert.deepEqual(started, ['a@0', 'b@1000', 'c@2000'])
+})
+
+test('drop-oldest drops the oldest job of the lowest priority, and refuses one that matters less than all others', async () => {
+  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), {
+    queue: { maxQueued: 2, overflow: 'drop-oldest' },
+  })
+  const first = limiter.run('key', quick('a'))
+  const dropped = assert.rejects(limiter.run('key', quick('b')), hasCode('DROPPED'))
+  const kept = [limiter.run('key', quick('c')), limiter.run('key', quick('d'))]
+  await dropped
+  await assert.rejects(limiter.run('key', quick('e'), { priority: -1 }), hasCode('QUEUE_FULL'))
+  for (let i = 0; i < 3; i++) await advance(1000)
+  await Promise.all([first, ...kept])
+  assert.deepEqual(started, ['a@0', 'c@1000', 'd@2000'])
+})
+
+test('drop-lowest-priority drops only what matters less than the newest', async () => {
+  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), {
+    queue: { maxQueued: 1, overflow: 'drop-lowest-priority' },
+  })
+  const first = limiter.run('key', quick('a'))
+  const second = assert.rejects(limiter.run('key', quick('b')), hasCode('DROPPED'))
+  await assert.rejects(limiter.run('key', quick('c')), hasCode('QUEUE_FULL'))
+  const last = limiter.run('key', quick('d'), { priority: 1 })
+  await second
+  await advance(1000)
+  await Promise.all([first, last])
+  assert.deepEqual(started, ['a@0', 'd@1000'])
+})
+
+test('one key cannot fill the queue of all', async () => {
+  const { limiter, started, quick } = made(tokenBucket({ limit: 1, window: '1h' }), { queue: { maxQueued: 100, maxQueuedPerKey: 3 } })
+  const runs: Promise<unknown>[] = []
+  for (let i = 0; i < 1000; i++) runs.push(limiter.run('mallory', quick(`mallory ${i}`)).catch((error: QueueError) => error.code))
+  await limiter.run('ada', quick('ada'))
+  assert.deepEqual(started, ['mallory 0@0', 'ada@0'])
+  assert.equal(limiter.queue.stats().queued, 3)
+  limiter.queue.clear()
+  const codes = await Promise.all(runs)
+  assert.equal(codes.filter((code) => code === 'QUEUE_FULL').length, 996)
+})
+
+test('a paused queue starts nothing, spends nothing, and goes on where it stopped', async () => {
+  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), { queue: { paused: true } })
+  const { queue } = limiter
+  const runs = ['a', 'b'].map((name) => limiter.run('key', quick(name)))
+  await advance(1000)
+  assert.deepEqual([started, queue.isPaused, queue.stats().queued], [[], true, 2])
+  assert.equal(limiter.peek('key').remaining, 1)
+  queue.resume()
+  await settled()
+  assert.deepEqual(started, ['a@1000'])
+  queue.pause()
+  await advance(5000)
+  assert.deepEqual([started, limiter.peek('key').remaining], [['a@1000'], 1])
+  queue.resume()
+  await Promise.all(runs)
+  assert.deepEqual(started, ['a@1000', 'b@6000'])
+})
+
+test('onEmpty waits for the last job to start, onIdle for it to end', async () => {
+  const { limiter, job, advance, finish } = made(tokenBucket({ limit: 1, window: '1s' }))
+  const { queue } = limiter
+  await Promise.all([queue.onEmpty(), queue.onIdle()])
+  const runs = [limiter.run('key', job('a')), limiter.run('key', job('b'))]
+  const heard: string[] = []
+  void queue.onEmpty().then(() => heard.push('empty'))
+  void queue.onIdle().then(() => heard.push('idle'))
+  await finish('a')
+  assert.deepEqual(heard, [])
+  await advance(1000)
+  assert.deepEqual(heard, ['empty'])
+  await finish('b')
+  assert.deepEqual(heard, ['empty', 'idle'])
+  await Promise.all(runs)
+})
+
+test('clear rejects what waits and nothing else', async () => {
+  const { limiter, job, finish } = made(tokenBucket({ limit: 1, window: '1s' }))
+  const running = limiter.run('key', job('a'))
+  const waiting = assert.rejects(limiter.run('key', job('b')), hasCode('CLEARED'))
+  assert.equal(limiter.queue.clear(), 1)
+  await waiting
+  await finish('a')
+  assert.equal(await running, 'a')
+})
+
+test('closing the limiter rejects what waits, and later jobs', async () => {
+  const { limiter, quick } = made(tokenBucket({ limit: 1, window: '1s' }))
+  await limiter.run('key', quick('a'))
+  const waiting = assert.rejects(limiter.run('key', quick('b')), hasCode('CLOSED'))
+  limiter.close()
+  await waiting
+  await assert.rejects(limiter.run('key', quick('c')), hasCode('CLOSED'))
+})
+
+test('wrap keeps this, arguments and result, and takes a key of them', async () => {
+  const { limiter } = made(tokenBucket({ limit: 1, window: '1s' }))
+  const service = {
+    base: 40,
+    add: limiter.wrap(
+      async function (this: { base: number }, a: number, _user: string) {
+        return this.base + a
+      },
+      { key: (_a, user) => user, maxWaitMs: 0 },
+    ),
+  }
+  assert.equal(await service.add(2, 'ada'), 42)
+  assert.equal(await service.add(3, 'bob'), 43)
+  await assert.rejects(service.add(2, 'ada'), hasCode('WAIT_TOO_LONG'))
+  const plain = limiter.wrap((name: string) => name.length)
+  assert.equal(await plain('four'), 4)
+})
+
+test('settle refunds what was not used and charges what was used beyond the estimate', async () => {
+  const { limiter } = made(tokenBucket({ limit: 100, window: '1s' }))
+  await limiter.run('key', (job) => job.settle(10), { cost: 40 })
+  assert.equal(limiter.peek('key').remaining, 90)
+  await limiter.run('key', (job) => job.settle(60), { cost: 40 })
+  assert.equal(limiter.peek('key').remaining, 30)
+  await limiter.run(
+    'key',
+    async (job) => {
+      await job.settle(0)
+      await job.settle(30)
+    },
+    { cost: 20 },
+  )
+  assert.equal(limiter.peek('key').remaining, 30)
+  await assert.rejects(
+    limiter.run('key', (job) => job.settle(-1)),
+    (error) => error instanceof PolicyError && error.code === 'COST_INVALID',
+  )
+})
+
+test('a shadow lets every job start, and a token that was not charged is not refunded', async () => {
+  const { limiter, quick } = made(tokenBucket({ limit: 1, window: '1s' }), { shadow: true })
+  assert.deepEqual(await Promise.all(['a', 'b', 'c'].map((name) => limiter.run('key', quick(name)))), ['a', 'b', 'c'])
+  await limiter.run('key', (job) => job.settle(0))
+  assert.equal(limiter.peek('key').wouldDeny, true)
+})
+
+test('misuse rejects and says what to do', async () => {
+  const { limiter, quick } = made(tokenBucket({ limit: 1, window: '1s' }))
+  const rejects = (run: Promise<unknown>, code: string, message: RegExp): Promise<void> =>
+    assert.rejects(run, (error) => error instanceof PolicyError && error.code === code && message.test(error.message))
+  await rejects(limiter.run('', quick('a')), 'KEY_INVALID', /key/)
+  await rejects(limiter.run('key', 5 as never), 'OPTION_INVALID', /fn: must be a function/)
+  await rejects(limiter.run('key', Promise.resolve() as never), 'OPTION_INVALID', /\(\) => work\(\)/)
+  await rejects(limiter.run('key', quick('a'), { cost: 0 }), 'COST_INVALID', /cost/)
+  await rejects(limiter.run('key', quick('a'), { priority: Number.NaN }), 'OPTION_INVALID', /higher starts first/)
+  await rejects(limiter.run('key', quick('a'), { timeout: 5 } as never), 'OPTION_UNKNOWN', /timeoutMs/)
+  assert.throws(() => createLimiter(tokenBucket({ limit: 1, window: 1 }), { queue: { concurrency: 0 } }), PolicyError)
+  assert.throws(() => createQueue(limiter, { overflow: 'leak' as never }), /drop-oldest/)
+})
+
+test('a job may add jobs, pause the queue and close it', async () => {
+  const { limiter } = made(tokenBucket({ limit: 100, window: '1s' }), { queue: { concurrency: 1 } })
+  const names: string[] = []
+  await limiter.run('key', async () => {
+    names.push('outer')
+    void limiter.run('key', () => names.push('inner'))
+    limiter.queue.pause()
+  })
+  assert.deepEqual(names, ['outer'])
+  limiter.queue.resume()
+  await limiter.queue.onIdle()
+  assert.deepEqual(names, ['outer', 'inner'])
+})
+
+test('a queue of its own over a limiter has bounds of its own, and leaves the limiter open when it is closed', async () => {
+  const { clock, limiter, quick } = made(tokenBucket({ limit: 1, window: '1s' }))
+  const queue = createQueue(limiter, { clock, maxQueued: 0 })
+  assert.equal(await queue.run('key', quick('a')), 'a')
+  await assert.rejects(queue.run('key', quick('b')), hasCode('QUEUE_FULL'))
+  queue.close()
+  assert.equal(limiter.take('other').allowed, true)
+  await assert.rejects(queue.run('key', quick('c')), hasCode('CLOSED'))
+})
+
+test('ten thousand jobs of a thousand keys leave nothing behind', async () => {
+  const { limiter, advance } = made(tokenBucket({ limit: 5, window: '1s' }), { queue: { concurrency: 50 } })
+  let ran = 0
+  const runs: Promise<unknown>[] = []
+  for (let i = 0; i < 10_000; i++) {
+    runs.push(
+      limiter.run(`key ${i % 1000}`, async () => {
+        ran++
+      }),
+    )
+  }
+  for (let i = 0; i < 10; i++) await advance(200)
+  await Promise.all(runs)
+  assert.equal(ran, 10_000)
+  assert.deepEqual(limiter.queue.stats(), { queued: 0, running: 0, keys: 0, completed: 10_000, failed: 0, rejected: 0 })
+})

@@ -1,0 +1,54 @@
+import type { Key } from '../limiter.js'
+import type { RunningJob, RunOptions, WrapOptions } from './queue-options.js'
+
+/** How a queue stands, and counters since it was made. */
+export interface QueueStats {
+  /** Jobs that wait. */
+  readonly queued: number
+  /** Jobs that run. */
+  readonly running: number
+  /** Keys with waiting jobs. */
+  readonly keys: number
+  /** Jobs whose function succeeded. */
+  readonly completed: number
+  /** Jobs whose function failed, or ran longer than `timeoutMs`. */
+  readonly failed: number
+  /** Jobs that never started: refused, dropped, too late, aborted, cleared or closed. */
+  readonly rejected: number
+}
+
+/** Work that starts as a limiter admits it, see {@link createQueue}. */
+export interface WorkQueue {
+  /**
+   * Runs `fn` as soon as the limiter admits `cost` tokens for `key` and a place is free; resolves with what it returns and rejects with what it throws.
+   *
+   * Rejects with {@link QueueError} when the job does not start or does not end in time, with the signal's reason on abort, and with
+   * `PolicyError` on misuse.
+   */
+  run<Result>(key: Key, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>>
+  /** The same function, each call of which goes through {@link run}. */
+  wrap<This, Args extends unknown[], Result>(
+    fn: (this: This, ...args: Args) => Result,
+    options?: WrapOptions<Args>,
+  ): (this: This, ...args: Args) => Promise<Awaited<Result>>
+  /** Starts no more jobs until {@link resume}; running ones go on. */
+  pause(): void
+  resume(): void
+  readonly isPaused: boolean
+  /** Rejects all waiting jobs with `CLEARED`, and returns how many they were. */
+  clear(): number
+  /** Resolves when no job waits: at once if none does. */
+  onEmpty(): Promise<void>
+  /** Resolves when no job waits and none runs: at once if so. */
+  onIdle(): Promise<void>
+  stats(): QueueStats
+  /** Rejects waiting jobs, and all later ones, with `CLOSED`. Running jobs go on. The limiter stays open. */
+  close(): void
+  [Symbol.dispose](): void
+}
+
+/** What a limiter offers of its queue. */
+export interface QueueVerbs extends Pick<WorkQueue, 'run' | 'wrap'> {
+  /** The queue behind `run` and `wrap`, with the bounds that the option `queue` gives. */
+  readonly queue: WorkQueue
+}
