@@ -1,6 +1,7 @@
 import { isIPv6, Server as NetServer } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from 'sluicegate'
+import { after } from './after.js'
 import type { ClientBounds, Config, StopTimes } from './config/config.js'
 import { dashboardRoutes } from './dashboard/routes.js'
 import { Sampler } from './dashboard/sampler.js'
@@ -73,10 +74,11 @@ export async function startService(config: Config, { clock, clients, sampleMs = 
     stream.end()
     await after(drainMs)
     // Node's own close for HTTP would close connections at once that seem to rest.
-    const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
+    const closed = new Promise<void>((resolve) => server.once('close', resolve))
+    await connections.closeInQuiet(() => NetServer.prototype.close.call(server))
     await nextTurn()
     connections.closeResting()
-    await Promise.race([connections.allAnswered(), after(finishMs)])
+    await Promise.race([closed, after(finishMs)])
     server.closeAllConnections()
     await closed
     server.close()
@@ -91,8 +93,4 @@ export async function startService(config: Config, { clock, clients, sampleMs = 
       return stopped
     },
   }
-}
-
-function after(ms: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, ms).unref())
 }

@@ -32,6 +32,7 @@ export class Connection implements ValveOwner {
   /** What is told last, when all is answered that was asked before; after it nothing is read. */
   #farewell: Problem | undefined
   #isEnding = false
+  #hasAsked = false
   #unreadSinceMs: number | undefined
 
   constructor(socket: Socket, host: string, owner: ConnectionOwner) {
@@ -39,6 +40,11 @@ export class Connection implements ValveOwner {
     this.host = host
     this.#owner = owner
     this.#valve = new InputValve(socket, this)
+  }
+
+  /** Whether it has not asked for anything yet. */
+  get isNew(): boolean {
+    return !this.#hasAsked
   }
 
   /** Whether a request is being answered, or waits for that. */
@@ -95,6 +101,7 @@ export class Connection implements ValveOwner {
 
   #start(response: ServerResponse): void {
     this.#current = response
+    this.#hasAsked = true
     response.once('close', () => this.#next())
     if (this.refusal === undefined) return this.#owner.answer(this, response)
     response.shouldKeepAlive = false

@@ -1,5 +1,6 @@
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { after } from '../../after.js'
 import type { ClientBounds } from '../../config/config.js'
 import { Connection, type ConnectionOwner } from './connection.js'
 import { hostOf } from './host-of.js'
@@ -9,6 +10,13 @@ import { Problem } from './problem.js'
 const MAX_HELD_BYTES = 67_108_864
 /** How long a connection without a place may take to ask for its refusal. */
 const REFUSAL_MS = 1_000
+
+/** For how long no new connection has come when the port is closed, */
+const QUIET_MS = 20
+/** and how long it is waited for at most, */
+const LONGEST_HOLD_MS = 250
+/** and how long the last new connections may then take to ask for something. */
+const FIRST_REQUEST_MS = 500
 
 /** Why connections were closed before their clients did. */
 export type CutReason = 'refused' | 'evicted' | 'unread' | 'held'
@@ -33,7 +41,9 @@ export class Connections implements ConnectionOwner {
   readonly #sweeping: NodeJS.Timeout
   #heldBytes = 0
   #isLeaving = false
-  #whenAnswered: (() => void)[] = []
+  /** Requests that wait for their answer while answers are held; undefined when none are. */
+  #heldAnswers: ServerResponse[] | undefined
+  #lastAddedMs = Number.NEGATIVE_INFINITY
 
   constructor(bounds: ClientBounds, handle: RequestListener) {
     this.#bounds = bounds
@@ -62,6 +72,7 @@ export class Connections implements ConnectionOwner {
 
   /** Takes a new connection in: where there is no place, in that of one that rests, or to be refused. */
   add(socket: Socket): void {
+    this.#lastAddedMs = performance.now()
     const host = hostOf(socket.remoteAddress ?? '')
     const connection = new Connection(socket, host, this)
     const places = this.#hosts.get(host) ?? { count: 0, resting: new Set() }
@@ -89,11 +100,12 @@ export class Connections implements ConnectionOwner {
     this.#hosts.get(connection.host)?.resting.delete(connection)
     this.#answering.add(connection)
     if (this.#isLeaving) connection.closeAfterAnswer()
-    this.#handle(response.req, response)
+    if (this.#heldAnswers === undefined) this.#handle(response.req, response)
+    else this.#heldAnswers.push(response)
   }
 
   rest(connection: Connection): void {
-    this.#answered(connection)
+    this.#answering.delete(connection)
     if (connection.refusal !== undefined) return
     this.#resting.add(connection)
     this.#hosts.get(connection.host)?.resting.add(connection)
@@ -110,14 +122,29 @@ export class Connections implements ConnectionOwner {
     for (const connection of this.#answering) connection.closeAfterAnswer()
   }
 
-  /** Closes those of which nothing is being answered, nor waits for that. */
-  closeResting(): void {
-    for (const connection of this.#bySocket.values()) if (!connection.isBusy) connection.socket.destroy()
+  /**
+   * Calls `close` when no new connection has come for a moment. A port that is closed resets connections that the system has taken and the process
+   * has not, and a client that asks all the time opens one after each answer: answers are held until the port is closed.
+   */
+  async closeInQuiet(close: () => void): Promise<void> {
+    const untilMs = performance.now() + LONGEST_HOLD_MS
+    this.#heldAnswers = []
+    for (let nowMs = performance.now(); nowMs < untilMs && nowMs - this.#lastAddedMs < QUIET_MS; nowMs = performance.now()) {
+      await after(QUIET_MS / 4)
+    }
+    close()
+    const held = this.#heldAnswers
+    this.#heldAnswers = undefined
+    for (const response of held) if (!response.destroyed) this.#handle(response.req, response)
   }
 
-  /** Resolves when nothing is being answered. */
-  async allAnswered(): Promise<void> {
-    while (this.#answering.size > 0) await new Promise<void>((resolve) => this.#whenAnswered.push(resolve))
+  /** Closes those of which nothing is being answered, nor waits for that. Those that are new have a moment for their first request. */
+  closeResting(): void {
+    const close = (isToClose: (connection: Connection) => boolean): void => {
+      for (const connection of this.#bySocket.values()) if (!connection.isBusy && isToClose(connection)) connection.socket.destroy()
+    }
+    close(({ isNew }) => !isNew)
+    setTimeout(() => close(() => true), FIRST_REQUEST_MS).unref()
   }
 
   close(): void {
@@ -144,17 +171,12 @@ export class Connections implements ConnectionOwner {
     if (!this.#bySocket.delete(connection.socket)) return
     connection.drop()
     this.#resting.delete(connection)
-    this.#answered(connection)
+    this.#answering.delete(connection)
     if (this.#refused.delete(connection)) return
     const host = this.#hosts.get(connection.host)
     if (host === undefined) return
     host.resting.delete(connection)
     if (--host.count === 0) this.#hosts.delete(connection.host)
-  }
-
-  #answered(connection: Connection): void {
-    if (!this.#answering.delete(connection) || this.#answering.size > 0) return
-    for (const resolve of this.#whenAnswered.splice(0)) resolve()
   }
 
   #sweep(nowMs: number): void {

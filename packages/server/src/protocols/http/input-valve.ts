@@ -4,7 +4,7 @@ const HEADERS_END = Buffer.from('\r\n\r\n')
 /** What is parsed at once at most. A request takes 16 bytes or more, so that one slice never holds more than 64, whatever ends its headers. */
 const MAX_SLICE_BYTES = 1_024
 /** After that many slices the other connections have their turn. */
-const SLICES_PER_TURN = 16
+const SLICES_PER_TURN = 4
 const NOTHING = Buffer.alloc(0)
 
 /** What decides about a connection's input. */
