@@ -31,9 +31,10 @@ export async function serve(file: Config, flags: ServeFlags): Promise<void> {
   const service = await startService(config).catch((error: NodeJS.ErrnoException) => {
     throw explained(error, listen)
   })
-  announce(service, config)
+  // Before it is said to anybody that the service is there.
   process.on('SIGTERM', () => void end(service, 'SIGTERM', stop))
   process.on('SIGINT', () => void end(service, 'SIGINT', { ...stop, drainMs: 0 }))
+  announce(service, config)
 }
 
 let ending = false

@@ -45,7 +45,7 @@ async function refusesConnections({ url }: Service): Promise<boolean> {
 test('while it stops, /readyz says so, and a request in flight is finished', async (t) => {
   const service = await runService(t)
   const { finish } = await requestInFlight(service.url)
-  const stopped = service.stop()
+  const stopped = service.stop({ drainMs: 500, finishMs: 10_000 })
   const ready = await fetch(`${service.url}/readyz`)
   assert.deepEqual([ready.status, await ready.text(), ready.headers.get('connection')], [503, 'stopping\n', 'close'])
   const { status, body } = parseResponse(await finish())

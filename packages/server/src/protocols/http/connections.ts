@@ -11,11 +11,12 @@ const MAX_HELD_BYTES = 67_108_864
 /** How long a connection without a place may take to ask for its refusal. */
 const REFUSAL_MS = 1_000
 
-/** For how long no new connection has come when the port is closed, */
-const QUIET_MS = 20
-/** and how long it is waited for at most, */
-const LONGEST_HOLD_MS = 250
-/** and how long the last new connections may then take to ask for something. */
+/** No new connection has come in so many turns, each of so many milliseconds, when the port is closed; */
+const QUIET_TURNS = 4
+const TURN_MS = 5
+/** so long it is waited for at most; */
+const LONGEST_HOLD_MS = 500
+/** so long the last new connections may then take to ask for something. */
 const FIRST_REQUEST_MS = 500
 
 /** Why connections were closed before their clients did. */
@@ -43,7 +44,8 @@ export class Connections implements ConnectionOwner {
   #isLeaving = false
   /** Requests that wait for their answer while answers are held; undefined when none are. */
   #heldAnswers: ServerResponse[] | undefined
-  #lastAddedMs = Number.NEGATIVE_INFINITY
+  /** Connections that ever were. */
+  #added = 0
 
   constructor(bounds: ClientBounds, handle: RequestListener) {
     this.#bounds = bounds
@@ -72,7 +74,7 @@ export class Connections implements ConnectionOwner {
 
   /** Takes a new connection in: where there is no place, in that of one that rests, or to be refused. */
   add(socket: Socket): void {
-    this.#lastAddedMs = performance.now()
+    this.#added++
     const host = hostOf(socket.remoteAddress ?? '')
     const connection = new Connection(socket, host, this)
     const places = this.#hosts.get(host) ?? { count: 0, resting: new Set() }
@@ -129,8 +131,11 @@ export class Connections implements ConnectionOwner {
   async closeInQuiet(close: () => void): Promise<void> {
     const untilMs = performance.now() + LONGEST_HOLD_MS
     this.#heldAnswers = []
-    for (let nowMs = performance.now(); nowMs < untilMs && nowMs - this.#lastAddedMs < QUIET_MS; nowMs = performance.now()) {
-      await after(QUIET_MS / 4)
+    // Turns and not time: a process that had to wait for a processor has not looked who is there.
+    for (let quietTurns = 0; quietTurns < QUIET_TURNS && performance.now() < untilMs; ) {
+      const before = this.#added
+      await after(TURN_MS)
+      quietTurns = this.#added === before ? quietTurns + 1 : 0
     }
     close()
     const held = this.#heldAnswers
