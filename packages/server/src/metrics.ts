@@ -21,7 +21,7 @@ export interface Traffic {
 /** The exposition of everything that the engine counted, and of the process. */
 export interface Metrics {
   readonly contentType: string
-  /** Prometheus text format 0.0.4. Who asks while it is being rendered gets the same text. */
+  /** Prometheus text format 0.0.4. Whoever asks in the same turn of the event loop gets the same text, as it costs milliseconds. */
   render(): Promise<string>
 }
 
@@ -106,7 +106,9 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
   let rendering: Promise<string> | undefined
   const render = (): Promise<string> => {
     rendering ??= registry.metrics().finally(() => {
-      rendering = undefined
+      setImmediate(() => {
+        rendering = undefined
+      })
     })
     return rendering
   }

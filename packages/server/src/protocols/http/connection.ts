@@ -113,8 +113,9 @@ export class Connection implements ValveOwner {
     this.#unreadSinceMs = undefined
     if (!this.socket.writable) return this.drop()
     const next = this.#waiting.shift()
-    if (next !== undefined) return this.#start(next)
-    if (this.#farewell !== undefined) return this.#end(this.#farewell)
+    if (next !== undefined) this.#start(next)
+    else if (this.#farewell !== undefined) return this.#end(this.#farewell)
+    // Also where there is a next one: its body may be what is held.
     this.#valve.open()
     if (this.#current === undefined) this.#owner.rest(this)
   }
