@@ -171,7 +171,8 @@ test('where there is no place and no connection rests, a newcomer is refused wit
   const { url, connections } = await runService(t, undefined, { clients: { maxConnections: 10, maxConnectionsPerAddress: 4 } })
   const busy = await connected(t, url, 4)
   // Bodies that are still to come.
-  for (const socket of busy) socket.write('POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{')
+  for (const socket of busy)
+    socket.write('POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{')
   while (connections.inFlight < 4) await sleep(1)
   const [newcomer] = (await connected(t, url, 1)) as [Socket]
   const answer = readToEnd(newcomer)

@@ -98,7 +98,8 @@ function integerOf(values: Values, option: 'port' | 'max-connections', min: numb
 function drainOf({ drain }: Values): number | undefined {
   if (drain === undefined) return undefined
   const ms = timeSpanMs(/^[\d.]+$/.test(drain) ? `${drain}s` : drain)
-  if (ms === undefined || ms > MAX_DRAIN_MS) throw new UsageError(`--drain must be a time of at most 1h, for example 10s, 500ms or 0, not "${drain}"`)
+  if (ms === undefined || ms > MAX_DRAIN_MS)
+    throw new UsageError(`--drain must be a time of at most 1h, for example 10s, 500ms or 0, not "${drain}"`)
   return ms
 }
 

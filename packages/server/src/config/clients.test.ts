@@ -41,7 +41,11 @@ for (const [what, section, reason] of [
   ['a time that is too long', 'stop: { finish: 2h }', /stop\.finish: must be a time .*, not "2h"$/],
   ['no connections', 'clients: { max-connections: 0 }', /clients\.max-connections: must be an integer from 1 to 1000000, not 0$/],
   ['a time-out of nothing', 'clients: { read-timeout: 0s }', /clients\.read-timeout: must be a time with a unit from 100ms to 1h/],
-  ['headers that may take longer than the request', 'clients: { headers-timeout: 20s }', /clients\.request-timeout: must be at least headers-timeout/],
+  [
+    'headers that may take longer than the request',
+    'clients: { headers-timeout: 20s }',
+    /clients\.request-timeout: must be at least headers-timeout/,
+  ],
   ['a bound that is none', 'clients: { max-conections: 5 }', /clients\.max-conections: unknown option; did you mean "max-connections"\?$/],
   ['a bound given twice', 'clients: { idle-timeout: 5s, idle-timeout: 6s }', /unique/],
 ] as const) {

@@ -10,8 +10,7 @@ export function readClients(section: Section): ClientBounds {
   const connections = connectionBounds(section.integer('max-connections', 1, MAX_CONNECTIONS) ?? DEFAULT_CLIENTS.maxConnections)
   const bounds = {
     ...connections,
-    maxConnectionsPerAddress:
-      section.integer('max-connections-per-address', 1, MAX_CONNECTIONS) ?? connections.maxConnectionsPerAddress,
+    maxConnectionsPerAddress: section.integer('max-connections-per-address', 1, MAX_CONNECTIONS) ?? connections.maxConnectionsPerAddress,
     headersMs: section.duration('headers-timeout', 100, HOUR_MS) ?? DEFAULT_CLIENTS.headersMs,
     requestMs: section.duration('request-timeout', 100, HOUR_MS) ?? DEFAULT_CLIENTS.requestMs,
     readMs: section.duration('read-timeout', 100, HOUR_MS) ?? DEFAULT_CLIENTS.readMs,

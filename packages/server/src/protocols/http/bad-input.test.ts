@@ -82,7 +82,12 @@ const CASES: readonly [what: string, bytes: string | Buffer, status: number, det
     400,
     /Content-Type is given more than once/,
   ],
-  ['two lengths of one body', request('POST /v1/take', ['Content-Length: 5'], '{"policy":"burst"}'), 400, /the length of the body is not clear/],
+  [
+    'two lengths of one body',
+    request('POST /v1/take', ['Content-Length: 5'], '{"policy":"burst"}'),
+    400,
+    /the length of the body is not clear/,
+  ],
   ['a length that is no number', request('POST /v1/take', ['Content-Length: 5x']), 400, /the length of the body is not clear/],
   [
     'a length beside chunks',
@@ -90,7 +95,12 @@ const CASES: readonly [what: string, bytes: string | Buffer, status: number, det
     400,
     /the length of the body is not clear/,
   ],
-  ['a length after chunks', request('POST /v1/take', ['Transfer-Encoding: chunked', 'Content-Length: 5']), 400, /the length of the body is not clear/],
+  [
+    'a length after chunks',
+    request('POST /v1/take', ['Transfer-Encoding: chunked', 'Content-Length: 5']),
+    400,
+    /the length of the body is not clear/,
+  ],
   ['chunks that are not last', request('POST /v1/take', ['Transfer-Encoding: chunked, gzip']), 400, /the length of the body is not clear/],
   ['no HTTP at all', 'hello\r\n\r\n', 400, /not an HTTP\/1\.1 request/],
 ]

@@ -8,5 +8,6 @@ import { Problem } from './problem.js'
  */
 export function refuseOtherSites({ headers }: IncomingMessage): void {
   // Node joins several fields of that name.
-  if (String(headers['sec-fetch-site']).includes('cross-site')) throw new Problem(403, 'CROSS_SITE', 'pages of other sites may not take tokens')
+  if (String(headers['sec-fetch-site']).includes('cross-site'))
+    throw new Problem(403, 'CROSS_SITE', 'pages of other sites may not take tokens')
 }

@@ -20,7 +20,8 @@ export function readyzRoute(isReady: () => boolean): Route {
 export function metricsRoute(metrics: Metrics): Route {
   let open = 0
   return read(async (_, response) => {
-    if (open >= MAX_METRICS_AT_ONCE) throw new Problem(503, 'BUSY', `${MAX_METRICS_AT_ONCE} clients read the metrics already: come back later`)
+    if (open >= MAX_METRICS_AT_ONCE)
+      throw new Problem(503, 'BUSY', `${MAX_METRICS_AT_ONCE} clients read the metrics already: come back later`)
     open++
     response.once('close', () => open--)
     reply(response, 200, metrics.contentType, await metrics.render())
