@@ -103,7 +103,10 @@ export class Connection implements ValveOwner {
     this.#current = response
     this.#hasAsked = true
     response.once('close', () => this.#next())
-    if (this.refusal === undefined) return this.#owner.answer(this, response)
+    if (this.refusal === undefined) {
+      this.#owner.answer(this, response)
+      return
+    }
     response.shouldKeepAlive = false
     replyProblem(response, this.refusal)
   }
@@ -111,13 +114,16 @@ export class Connection implements ValveOwner {
   #next(): void {
     this.#current = undefined
     this.#unreadSinceMs = undefined
-    if (!this.socket.writable) return this.drop()
+    if (!this.socket.writable) {
+      this.drop()
+      return
+    }
     const next = this.#waiting.shift()
     if (next !== undefined) this.#start(next)
-    else if (this.#farewell !== undefined) return this.#end(this.#farewell)
+    else if (this.#farewell !== undefined) this.#end(this.#farewell)
     // Also where there is a next one: its body may be what is held.
     this.#valve.open()
-    if (this.#current === undefined) this.#owner.rest(this)
+    if (this.#current === undefined && !this.#isEnding) this.#owner.rest(this)
   }
 
   #end(problem: Problem): void {
