@@ -21,7 +21,7 @@ export interface Traffic {
 /** The exposition of everything that the engine counted, and of the process. */
 export interface Metrics {
   readonly contentType: string
-  /** Prometheus text format 0.0.4. Whoever asks in the same turn of the event loop gets the same text, as it costs milliseconds. */
+  /** Prometheus text format 0.0.4. It costs milliseconds. */
   render(): Promise<string>
 }
 
@@ -103,16 +103,7 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
   add('counter', 'sluicegate_connections_cut_total', 'Connections that a bound closed, by the reason.', () =>
     Object.entries(traffic.cuts).map(([reason, value]) => ({ labels: { reason }, value })),
   )
-  let rendering: Promise<string> | undefined
-  const render = (): Promise<string> => {
-    rendering ??= registry.metrics().finally(() => {
-      setImmediate(() => {
-        rendering = undefined
-      })
-    })
-    return rendering
-  }
-  return { contentType: registry.contentType, render }
+  return { contentType: registry.contentType, render: () => registry.metrics() }
 }
 
 function outcomes({ name, counts }: Gate): Sample[] {

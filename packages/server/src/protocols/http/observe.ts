@@ -18,14 +18,28 @@ export function readyzRoute(isReady: () => boolean): Route {
 
 /** `/metrics`: for Prometheus. With a thousand policies it is a megabyte, which many clients at once could leave unread. */
 export function metricsRoute(metrics: Metrics): Route {
+  const text = oncePerTurn(() => metrics.render())
   let open = 0
   return read(async (_, response) => {
     if (open >= MAX_METRICS_AT_ONCE)
       throw new Problem(503, 'BUSY', `${MAX_METRICS_AT_ONCE} clients read the metrics already: come back later`)
     open++
     response.once('close', () => open--)
-    reply(response, 200, metrics.contentType, await metrics.render())
+    reply(response, 200, metrics.contentType, await text())
   })
+}
+
+/** One text for all who ask in the same turn of the event loop: rendered for each of them, it would hold up everybody else. */
+function oncePerTurn(render: () => Promise<string>): () => Promise<string> {
+  let rendering: Promise<string> | undefined
+  return () => {
+    rendering ??= render().finally(() => {
+      setImmediate(() => {
+        rendering = undefined
+      })
+    })
+    return rendering
+  }
 }
 
 function read(handler: Handler): Route {
