@@ -1,23 +1,15 @@
 import assert from 'node:assert/strict'
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { basename } from 'node:path'
+import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { TWO_POLICIES } from './testing/running-service.js'
+import { announcement, configFile, sluicegate } from './testing/sluicegate-process.js'
 import { VERSION } from './version.js'
 
 const EXAMPLE = fileURLToPath(new URL('../../../examples/sluicegate.yaml', import.meta.url))
-const MAIN = fileURLToPath(new URL('main.js', import.meta.url))
-
-function sluicegate(t: TestContext, ...args: string[]): ChildProcessWithoutNullStreams {
-  const child = spawn(process.execPath, [MAIN, ...args])
-  t.after(() => child.kill('SIGKILL'))
-  return child
-}
 
 async function finished(child: ChildProcessWithoutNullStreams): Promise<{ code: number | null; out: string; err: string }> {
   let out = ''
@@ -26,27 +18,6 @@ async function finished(child: ChildProcessWithoutNullStreams): Promise<{ code: 
   child.stderr.on('data', (chunk) => (err += chunk))
   const [code] = await once(child, 'close')
   return { code, out, err }
-}
-
-/** Waits until the service has said where it listens, and returns all that it has said. */
-function announcement(child: ChildProcessWithoutNullStreams): Promise<{ url: string; text: string }> {
-  return new Promise((resolve, reject) => {
-    let text = ''
-    child.stdout.on('data', (chunk) => {
-      text += chunk
-      const url = /listens on (\S+)/.exec(text)?.[1]
-      if (url !== undefined && /Watch:.*\n/.test(text)) resolve({ url, text })
-    })
-    child.once('close', () => reject(new Error(`it ended: ${text}`)))
-  })
-}
-
-function configFile(t: TestContext, yaml: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))
-  t.after(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'gate.yaml')
-  writeFileSync(file, yaml)
-  return file
 }
 
 test('serve tells its address, its policies and a command to try, and the command works', async (t) => {
@@ -66,16 +37,6 @@ test('serve tells each of several policies at once', async (t) => {
   const { text } = await announcement(sluicegate(t, 'serve', '--config', file))
   assert.match(text, / {2}api {6}all-of, 2 policies\n {4}rate {3}gcra, 5 per 1s, burst 5\n {4}quota {2}fixed-window, 9 per day in UTC\n/)
 })
-
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} ends the service with 0`, async (t) => {
-    const child = sluicegate(t, 'serve', '--config', configFile(t, TWO_POLICIES))
-    const { url } = await announcement(child)
-    await fetch(`${url}/livez`)
-    child.kill(signal)
-    assert.equal((await finished(child)).code, 0)
-  })
-}
 
 test('--port and --host win over the file', async (t) => {
   const file = configFile(t, TWO_POLICIES.replace('port: 0', 'host: 192.0.2.1, port: 1'))
@@ -124,6 +85,8 @@ const MISUSE: readonly [args: string[], message: RegExp][] = [
   [['serve', '--confg', 'a.yaml'], /no option --confg; did you mean "config"\?/],
   [['serve', '--config', 'a.yaml', 'more'], /"more" is one word too many/],
   [['serve', '--config', EXAMPLE, '--port', '70000'], /--port must be from 0 to 65535, not "70000"/],
+  [['serve', '--config', EXAMPLE, '--drain', 'soon'], /--drain must be a time of at most 1h, for example 10s, 500ms or 0, not "soon"/],
+  [['serve', '--config', EXAMPLE, '--max-connections', '0'], /--max-connections must be from 1 to 1000000, not "0"/],
 ]
 
 for (const [args, message] of MISUSE) {

@@ -1,16 +1,25 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util'
+import { MAX_CONNECTIONS, MAX_DRAIN_MS } from './config/clients.js'
 import { ConfigError } from './config/fault.js'
 import { readConfig } from './config/read-config.js'
 import { didYouMean } from './config/spelling.js'
+import { timeSpanMs } from './config/time-span.js'
 import { serve } from './serve.js'
 import { UsageError } from './usage-error.js'
 import { VERSION } from './version.js'
 
 const HELP = `Sluicegate ${VERSION}: rate limit decisions as a service
 
-  sluicegate serve --config FILE [--host HOST] [--port PORT]
-      Serves the policies of FILE over HTTP. --host and --port win over the file.
+  sluicegate serve --config FILE [options]
+      Serves the policies of FILE over HTTP. Options win over the file:
+        --host HOST            address to listen on (default 127.0.0.1)
+        --port PORT            port to listen on, 0 for a free one (default 8080)
+        --drain TIME           on SIGTERM answer for this long while /readyz says 503, for example
+                               10s, 500ms or 0; a number alone is seconds (default 5s)
+        --max-connections N    connections at once (default 10000), half of them from one address
+      SIGTERM drains, then finishes what is in flight and exits with 0. SIGINT (Ctrl-C) does not drain.
+      A second signal stops at once.
   sluicegate check --config FILE
       Says what is wrong in FILE, with line and column, and serves nothing.
   sluicegate --help | --version
@@ -20,13 +29,21 @@ const OPTIONS = {
   config: { type: 'string', short: 'c' },
   host: { type: 'string' },
   port: { type: 'string' },
+  drain: { type: 'string' },
+  'max-connections': { type: 'string' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const
 type Values = ReturnType<typeof parse>['values']
 
 const COMMANDS: Readonly<Record<string, (values: Values) => void | Promise<void>>> = {
-  serve: (values) => serve(readConfig(fileOf(values)), { host: values.host, port: portOf(values) }),
+  serve: (values) =>
+    serve(readConfig(fileOf(values)), {
+      host: values.host,
+      port: integerOf(values, 'port', 0, 65_535),
+      drainMs: drainOf(values),
+      maxConnections: integerOf(values, 'max-connections', 1, MAX_CONNECTIONS),
+    }),
   check(values) {
     const file = fileOf(values)
     const { policies } = readConfig(file)
@@ -70,10 +87,20 @@ function fileOf({ config }: Values): string {
   return config
 }
 
-function portOf({ port }: Values): number | undefined {
-  if (port === undefined) return undefined
-  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new UsageError(`--port must be from 0 to 65535, not "${port}"`)
-  return Number(port)
+function integerOf(values: Values, option: 'port' | 'max-connections', min: number, max: number): number | undefined {
+  const text = values[option]
+  if (text === undefined) return undefined
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (!(number >= min && number <= max)) throw new UsageError(`--${option} must be from ${min} to ${max}, not "${text}"`)
+  return number
+}
+
+function drainOf({ drain }: Values): number | undefined {
+  if (drain === undefined) return undefined
+  const ms = timeSpanMs(/^[\d.]+$/.test(drain) ? `${drain}s` : drain)
+  if (ms === undefined || ms > MAX_DRAIN_MS)
+    throw new UsageError(`--drain must be a time of at most 1h, for example 10s, 500ms or 0, not "${drain}"`)
+  return ms
 }
 
 function fail(message: string, exitCode: number): void {

@@ -6,11 +6,13 @@ import { LATENCY_BOUNDS_S } from './latency.js'
 import { createMetrics } from './metrics.js'
 import { readExposition, seriesValue } from './testing/exposition.js'
 
+const NO_TRAFFIC = { open: 0, inFlight: 0, cuts: {} }
+
 function setUp(name = 'burst') {
   const policy = tokenBucket({ name, limit: 2, window: '1m' })
   const engine = new Engine([{ policy, maxKeys: 100, onFull: 'evict' }], { clock: manualClock(0) })
   const gate = engine.gate(name) ?? assert.fail()
-  const metrics = createMetrics(engine, '1.2.3')
+  const metrics = createMetrics(engine, NO_TRAFFIC, '1.2.3')
   return { engine, gate, metrics, read: async () => readExposition(await metrics.render()) }
 }
 
@@ -82,7 +84,7 @@ test('denials of several policies at once are told by the part that each answere
   const policy = allOf(parts, { name: 'both' })
   const engine = new Engine([{ policy, maxKeys: 100, onFull: 'evict' }], { clock: manualClock(0) })
   for (let i = 0; i < 5; i++) engine.gate('both')?.take('alice', 1)
-  const samples = readExposition(await createMetrics(engine, '1.2.3').render())
+  const samples = readExposition(await createMetrics(engine, NO_TRAFFIC, '1.2.3').render())
   const denials = (part: string): number => seriesValue(samples, 'sluicegate_part_denials_total', { policy: 'both', part })
   assert.deepEqual([denials('burst'), denials('log')], [0, 3])
   assert.equal(seriesValue(samples, 'sluicegate_decisions_total', { policy: 'both', outcome: 'denied' }), 3)

@@ -10,10 +10,18 @@ interface Sample {
   readonly metricName?: string
 }
 
+/** What of the connections is shown. */
+export interface Traffic {
+  readonly open: number
+  readonly inFlight: number
+  /** Connections closed before their clients did, by the reason. */
+  readonly cuts: Readonly<Record<string, number>>
+}
+
 /** The exposition of everything that the engine counted, and of the process. */
 export interface Metrics {
   readonly contentType: string
-  /** Prometheus text format 0.0.4. */
+  /** Prometheus text format 0.0.4. It costs milliseconds. */
   render(): Promise<string>
 }
 
@@ -21,7 +29,7 @@ export interface Metrics {
  * Metrics of `engine`, read when they are asked for: a decision pays for a plain addition, never for a label. Keys are
  * remote text without bound and appear nowhere.
  */
-export function createMetrics(engine: Engine, version: string): Metrics {
+export function createMetrics(engine: Engine, traffic: Traffic, version: string): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   // Gauges with a counter's name: Prometheus' own check refuses them.
@@ -87,6 +95,13 @@ export function createMetrics(engine: Engine, version: string): Metrics {
     'sluicegate_memory_bytes',
     'Fixed size of the table of keys.',
     eachGate((gate) => gate.stats().memoryBytes),
+  )
+  add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: traffic.open }])
+  add('gauge', 'sluicegate_requests_in_flight', 'Requests that are being answered: at most one of a connection.', () => [
+    { labels: {}, value: traffic.inFlight },
+  ])
+  add('counter', 'sluicegate_connections_cut_total', 'Connections that a bound closed, by the reason.', () =>
+    Object.entries(traffic.cuts).map(([reason, value]) => ({ labels: { reason }, value })),
   )
   return { contentType: registry.contentType, render: () => registry.metrics() }
 }

@@ -1,30 +1,50 @@
-import type { Config, Listen } from './config/config.js'
+import { connectionBounds } from './config/clients.js'
+import type { ClientBounds, Config, Listen, StopTimes } from './config/config.js'
+import { timeSpanText } from './config/time-span.js'
 import { describePolicy } from './policy-text.js'
 import { type Service, startService } from './service.js'
 import { UsageError } from './usage-error.js'
 import { VERSION } from './version.js'
 
+/** What the command line says of it; each wins over the file. */
+export interface ServeFlags {
+  readonly host: string | undefined
+  readonly port: number | undefined
+  readonly drainMs: number | undefined
+  readonly maxConnections: number | undefined
+}
+
 /**
  * Serves until SIGTERM or SIGINT, then ends the process: 0 after requests in flight were finished, 1 on a second signal.
  *
+ * SIGTERM comes from whoever runs the fleet, whose balancer has to see `/readyz` change first: the service drains. SIGINT comes from a
+ * person at a terminal, who waits for it: the service finishes what is in flight and is gone.
+ *
  * @throws {UsageError} when it cannot listen there.
  */
-export async function serve(config: Config, { host, port }: { host: string | undefined; port: number | undefined }): Promise<void> {
-  const listen: Listen = { host: host ?? config.listen.host, port: port ?? config.listen.port }
-  const service = await startService({ ...config, listen }).catch((error: NodeJS.ErrnoException) => {
+export async function serve(file: Config, flags: ServeFlags): Promise<void> {
+  const { maxConnections, drainMs } = flags
+  const listen: Listen = { host: flags.host ?? file.listen.host, port: flags.port ?? file.listen.port }
+  const stop: StopTimes = { ...file.stop, ...(drainMs !== undefined && { drainMs }) }
+  const clients: ClientBounds = maxConnections === undefined ? file.clients : { ...file.clients, ...connectionBounds(maxConnections) }
+  const config: Config = { ...file, listen, stop, clients }
+  const service = await startService(config).catch((error: NodeJS.ErrnoException) => {
     throw explained(error, listen)
   })
+  // Before it is said to anybody that the service is there.
+  process.on('SIGTERM', () => void end(service, 'SIGTERM', stop))
+  process.on('SIGINT', () => void end(service, 'SIGINT', { ...stop, drainMs: 0 }))
   announce(service, config)
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(service, signal))
 }
 
 let ending = false
 
-async function end(service: Service, signal: string): Promise<void> {
+async function end(service: Service, signal: string, times: StopTimes): Promise<void> {
   if (ending) process.exit(1)
   ending = true
-  console.log(`${signal}: finishing what is in flight (again to stop at once)`)
-  await service.stop()
+  const drain = times.drainMs > 0 ? `answering for ${timeSpanText(times.drainMs)} more while /readyz says 503, then ` : ''
+  console.log(`${signal}: ${drain}finishing what is in flight (again to stop at once)`)
+  await service.stop(times)
   process.exit(0)
 }
 

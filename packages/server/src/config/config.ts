@@ -3,6 +3,8 @@ import type { Policy } from 'sluicegate'
 /** A whole configuration file, checked. */
 export interface Config {
   readonly listen: Listen
+  readonly clients: ClientBounds
+  readonly stop: StopTimes
   readonly policies: readonly PolicyConfig[]
   readonly dashboard: DashboardConfig
 }
@@ -12,6 +14,29 @@ export interface Listen {
   readonly host: string
   /** 0 lets the system choose a free port. */
   readonly port: number
+}
+
+/** What clients may ask of the service at most. */
+export interface ClientBounds {
+  readonly maxConnections: number
+  /** Of one IPv4 address, or of one /64 of IPv6. */
+  readonly maxConnectionsPerAddress: number
+  /** How long a request's headers may take to arrive. */
+  readonly headersMs: number
+  /** How long a whole request may take to arrive. */
+  readonly requestMs: number
+  /** How long a client may leave an answer unread. */
+  readonly readMs: number
+  /** How long a connection is kept between two requests. */
+  readonly idleMs: number
+}
+
+/** How the service stops. */
+export interface StopTimes {
+  /** How long it still answers on SIGTERM, the port open, so that whoever balances the load can see `/readyz` change. */
+  readonly drainMs: number
+  /** How long what is in flight then may take. */
+  readonly finishMs: number
 }
 
 /** One named policy and the table that holds its keys. */
@@ -37,4 +62,15 @@ export const KEY_DISPLAYS: readonly KeyDisplay[] = ['masked', 'shown', 'off']
 
 /** Loopback only, unless the file or the command line says otherwise: the service asks nobody who they are. */
 export const DEFAULT_LISTEN: Listen = { host: '127.0.0.1', port: 8080 }
+export const DEFAULT_CLIENTS: ClientBounds = {
+  maxConnections: 10_000,
+  maxConnectionsPerAddress: 5_000,
+  headersMs: 10_000,
+  requestMs: 15_000,
+  readMs: 10_000,
+  // Longer than a proxy's own (nginx: 60 s), so that the proxy closes first.
+  idleMs: 75_000,
+}
+/** Long enough for a probe every second or two to see it, and well below the 30 s after which Kubernetes ends a process. */
+export const DEFAULT_STOP: StopTimes = { drainMs: 5_000, finishMs: 10_000 }
 export const DEFAULT_DASHBOARD: DashboardConfig = { keys: 'masked' }

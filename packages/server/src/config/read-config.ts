@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
+import { readClients, readStop } from './clients.js'
 import { type Config, DEFAULT_DASHBOARD, DEFAULT_LISTEN, KEY_DISPLAYS } from './config.js'
 import { ConfigError, type Fault } from './fault.js'
 import { readPolicies } from './policies.js'
@@ -47,6 +48,8 @@ function readDocument(source: Source): Config {
       host: listen.text('host', '127.0.0.1') ?? DEFAULT_LISTEN.host,
       port: listen.integer('port', 0, 65_535) ?? DEFAULT_LISTEN.port,
     },
+    clients: readClients(root.section('clients')),
+    stop: readStop(root.section('stop')),
     policies: readPolicies(root),
     dashboard: { keys: dashboard.oneOf('keys', KEY_DISPLAYS) ?? DEFAULT_DASHBOARD.keys },
   }

@@ -1,6 +1,7 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, type LineCounter, type Node, type YAMLMap } from 'yaml'
 import type { Fault } from './fault.js'
 import { didYouMean } from './spelling.js'
+import { timeSpanMs, timeSpanText } from './time-span.js'
 
 /** The parsed file, and where the faults found in it are collected. */
 export interface Source {
@@ -93,6 +94,17 @@ export class Section {
 
   text(option: string, example: string): string | undefined {
     return this.#value(option, (value) => typeof value === 'string' && value !== '', `a text, for example ${example}`)
+  }
+
+  /** Milliseconds of a text with a unit. */
+  duration(option: string, minMs: number, maxMs: number): number | undefined {
+    const fits = (value: unknown): boolean => {
+      const ms = typeof value === 'string' ? timeSpanMs(value) : undefined
+      return ms !== undefined && ms >= minMs && ms <= maxMs
+    }
+    const wanted = `a time with a unit from ${timeSpanText(minMs)} to ${timeSpanText(maxMs)}, for example 5s`
+    const text = this.#value<string>(option, fits, wanted)
+    return text === undefined ? undefined : timeSpanMs(text)
   }
 
   oneOf<Choice extends string | number>(option: string, choices: readonly Choice[]): Choice | undefined {

@@ -37,7 +37,9 @@ export function dashboardRoutes(sampler: Sampler, stream: Stream): [path: string
 }
 
 function file(type: string, content: string): Route {
-  const handler: Handler = (_, response) => reply(response, 200, type, content, GUARDED)
+  // As bytes, which any number of clients may leave unread: a text would be copied for each of them.
+  const bytes = Buffer.from(content)
+  const handler: Handler = (_, response) => reply(response, 200, type, bytes, GUARDED)
   return { GET: handler, HEAD: handler }
 }
 

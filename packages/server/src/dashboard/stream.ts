@@ -5,8 +5,8 @@ import { Problem } from '../protocols/http/problem.js'
 const MAX_READERS = 32
 /** Unsent bytes at which a reader misses the next message: it is too slow, and the one after will say as much. */
 const MAX_BACKLOG_BYTES = 262_144
-/** Messages missed in a row after which a reader is let go: one that never reads must not keep its place for ever. */
-const MAX_MISSED = 30
+/** Messages in a row before each of which something was still unread: one that never reads must not keep its place for ever. */
+const MAX_BEHIND = 30
 
 /**
  * The pages that are open, as server-sent events.
@@ -14,8 +14,9 @@ const MAX_MISSED = 30
  * Source: WHATWG HTML, section 9.2, "Server-sent events".
  */
 export class Stream {
-  /** How many messages each has missed in a row. */
+  /** How many messages in a row each was behind at. */
   readonly #readers = new Map<ServerResponse, number>()
+  #hasEnded = false
 
   /** Whether anybody reads. */
   get isRead(): boolean {
@@ -24,6 +25,7 @@ export class Stream {
 
   /** Adds a page; `first` is sent to it alone, as the event `history`. */
   add(response: ServerResponse, headers: Readonly<Record<string, string>>, first: unknown): void {
+    if (this.#hasEnded) throw new Problem(503, 'BUSY', 'the service is stopping', [['Retry-After', '1']])
     if (this.#readers.size >= MAX_READERS) throw new Problem(503, 'BUSY', `${MAX_READERS} pages are open already: close one`)
     response.writeHead(200, headers)
     response.write(`retry: 2000\nevent: history\ndata: ${JSON.stringify(first)}\n\n`)
@@ -35,16 +37,17 @@ export class Stream {
   send(message: unknown): void {
     // JSON has no raw line breaks, so one line holds it.
     const event = `data: ${JSON.stringify(message)}\n\n`
-    for (const [reader, missed] of this.#readers) {
-      const isSlow = reader.writableLength >= MAX_BACKLOG_BYTES
-      if (!isSlow) reader.write(event)
-      this.#readers.set(reader, isSlow ? missed + 1 : 0)
-      if (isSlow && missed >= MAX_MISSED) reader.destroy()
+    for (const [reader, behind] of this.#readers) {
+      const unreadBytes = reader.writableLength
+      if (unreadBytes < MAX_BACKLOG_BYTES) reader.write(event)
+      this.#readers.set(reader, unreadBytes > 0 ? behind + 1 : 0)
+      if (unreadBytes > 0 && behind >= MAX_BEHIND) reader.destroy()
     }
   }
 
-  /** Ends all streams; the pages will try to come back. */
+  /** Ends all streams for good; the pages will try to come back. */
   end(): void {
+    this.#hasEnded = true
     for (const reader of this.#readers.keys()) reader.end()
   }
 }

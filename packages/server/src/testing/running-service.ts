@@ -13,6 +13,6 @@ policies:
 /** A service on a free loopback port for the length of a test. */
 export async function runService(t: TestContext, yaml: string = TWO_POLICIES, options: ServiceOptions = {}): Promise<Service> {
   const service = await startService(parseConfig(yaml), options)
-  t.after(() => service.stop(0))
+  t.after(() => service.stop({ drainMs: 0, finishMs: 0 }))
   return service
 }

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { until } from 'sluicegate-testkit'
 import { concurrency, createLimiter, manualClock } from '../index.js'
 import { ask, pipeline } from '../testing/adapters/http-client.js'
@@ -9,6 +12,9 @@ import { type PlainRequest, plainFacts } from '../testing/plain-request.js'
 import { Gatekeeper } from './gatekeeper.js'
 import { settleAtEnd } from './node-exchange.js'
 import type { Pass } from './outcome.js'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 /** Serves by Node alone. */
 async function serving(t: TestContext, handle: (request: IncomingMessage, response: ServerResponse) => void): Promise<number> {
@@ -88,4 +94,25 @@ test('a place is kept while a response is open, and comes back with its end', as
   open?.end()
   await answer
   await until('it has ended', () => slots.peek('ada').remaining === 1)
+})
+
+test('of connections that were reset nothing is kept, however many responses waited on them', async (t) => {
+  const settled = new Set<number>()
+  const responses: WeakRef<ServerResponse>[] = []
+  const port = await serving(t, (request, response) => {
+    const i = responses.push(new WeakRef(response))
+    settleAtEnd(request, response, () => void settled.add(i))
+  })
+  const requests = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(500)
+  for (let connections = 1; connections <= 10; connections++) {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined)
+    socket.write(requests)
+    await until('all are read', () => responses.length === 500 * connections)
+    socket.resetAndDestroy()
+    await until('all are settled', () => settled.size === responses.length)
+  }
+  await until('the responses are forgotten', () => {
+    collectGarbage()
+    return responses.every((response) => response.deref() === undefined)
+  })
 })

@@ -1,6 +1,8 @@
 import uPlot from 'uplot'
+import { amount } from './figures.js'
 
 const HEIGHT = 170
+const AXIS_FONT = '11px system-ui, sans-serif'
 /** Two minutes of seconds. */
 const LENGTH = 120
 
@@ -50,7 +52,7 @@ export class Chart {
       stroke: colour('quiet'),
       grid: { stroke: colour('line'), width: 1 },
       ticks: { show: false },
-      font: '11px system-ui, sans-serif',
+      font: AXIS_FONT,
     }
     const line = { width: 2, points: { show: false }, spanGaps: false }
     const options: uPlot.Options = {
@@ -58,11 +60,12 @@ export class Chart {
       height: HEIGHT,
       legend: { show: false },
       cursor: { show: false },
-      padding: [8, 4, 0, 0],
+      // The last label of time may stand under the right edge, half of it beyond.
+      padding: [8, Math.ceil(widthOf(clockTime(0)) / 2), 0, 0],
       scales: { x: { time: true, range: lastMinutes }, y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
       axes: [
         { ...axis, size: 26, gap: 7, space: 80, values: (_, ticks) => ticks.map(clockTime) },
-        { ...axis, size: 46, space: 34, values: (_, ticks) => ticks.map(compact) },
+        { ...axis, size: 46, space: 34, values: (_, ticks) => ticks.map(amount) },
       ],
       series: [
         {},
@@ -80,13 +83,16 @@ function lastMinutes(_: uPlot, __: number, max: number | null): [number, number]
   return [end - LENGTH, end]
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false })
-const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+// With `hour12: false` midnight is 24:00:00 in some languages.
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
 
 function clockTime(atS: number): string {
   return clock.format(atS * 1000)
 }
 
-function compact(value: number): string {
-  return short.format(value)
+function widthOf(label: string): number {
+  const context = document.createElement('canvas').getContext('2d')
+  if (context === null) return 0
+  context.font = AXIS_FONT
+  return context.measureText(label).width
 }

@@ -64,6 +64,44 @@ const CASES: readonly [what: string, bytes: string | Buffer, status: number, det
   ['a path named __proto__', request('GET /__proto__'), 404, /nothing at this path/],
   ['no Host', 'GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n', 400, /Host header is missing/],
   ['an odd expectation', request('GET /nowhere', ['Expect: wonders']), 404, /nothing at this path/],
+  ['two Host fields', `GET /livez HTTP/1.1\r\nHost: a\r\nhOST: b\r\nConnection: close\r\n\r\n`, 400, /Host is given more than once/],
+  ['the same Host twice', request(`GET /v1/take?${GOOD}`, ['Host: localhost']), 400, /Host is given more than once/],
+  ['two Host fields in HTTP/1.0', 'GET /livez HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n', 400, /Host is given more than once/],
+  ['a Host that is none', 'GET /livez HTTP/1.1\r\nHost: a/b\r\nConnection: close\r\n\r\n', 400, /Host must be a name/],
+  ['two keys in JSON', json('{"policy":"burst","key":"a","cost":1,"key":"b"}'), 400, /"key" is given more than once/],
+  ['two keys in JSON, one in escapes', json('{"policy":"burst","key":"a","k\\u0065y":"b"}'), 400, /"key" is given more than once/],
+  ['two equal policies in JSON', json('{"policy":"burst","policy":"burst","key":"a"}'), 400, /"policy" is given more than once/],
+  ['two costs in JSON', json('{"cost":1,"policy":"burst","key":"a","cost":2}'), 400, /"cost" is given more than once/],
+  ['__proto__ twice in JSON', json('{"__proto__":1,"__proto__":1}'), 400, /"__proto__" is given more than once/],
+  ['a repeated policy', get(`${GOOD}&policy=spaced`), 400, /"policy" is given more than once/],
+  ['a repeated key in percent-encoding', get(`${GOOD}&k%65y=b`), 400, /"key" is given more than once/],
+  ['a repeated cost', get(`${GOOD}&cost=1&cost=1`), 400, /"cost" is given more than once/],
+  [
+    'two types of one body',
+    request('POST /v1/take', ['Content-Type: application/json', 'Content-Type: text/plain'], '{"policy":"burst","key":"a"}'),
+    400,
+    /Content-Type is given more than once/,
+  ],
+  [
+    'two lengths of one body',
+    request('POST /v1/take', ['Content-Length: 5'], '{"policy":"burst"}'),
+    400,
+    /the length of the body is not clear/,
+  ],
+  ['a length that is no number', request('POST /v1/take', ['Content-Length: 5x']), 400, /the length of the body is not clear/],
+  [
+    'a length beside chunks',
+    request('POST /v1/take', ['Content-Length: 5', 'Transfer-Encoding: chunked']),
+    400,
+    /the length of the body is not clear/,
+  ],
+  [
+    'a length after chunks',
+    request('POST /v1/take', ['Transfer-Encoding: chunked', 'Content-Length: 5']),
+    400,
+    /the length of the body is not clear/,
+  ],
+  ['chunks that are not last', request('POST /v1/take', ['Transfer-Encoding: chunked, gzip']), 400, /the length of the body is not clear/],
   ['no HTTP at all', 'hello\r\n\r\n', 400, /not an HTTP\/1\.1 request/],
 ]
 
@@ -92,6 +130,21 @@ for (const [method, path, allow] of [
     assert.equal(response.headers.get('allow'), allow)
   })
 }
+
+for (const host of ['', 'localhost', 'localhost:8080', '127.0.0.1:', '[::1]:8080', 'a_b.example', 'xn--bcher-kva.example']) {
+  test(`"${host}" is a Host`, async (t) => {
+    const { url } = await runService(t)
+    assert.equal((await rawExchange(url, `GET /livez HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).status, 200)
+  })
+}
+
+test('names inside values are no members', async (t) => {
+  const { url } = await runService(t)
+  for (const key of ['","key":"b', '{"key":1}', 'key', ':', '\\\\', '"']) {
+    const response = await rawExchange(url, json(JSON.stringify({ policy: 'burst', key, cost: 1 }, null, 1)))
+    assert.equal(response.status, 200, response.body)
+  }
+})
 
 function problemOf({ status, headers, body }: RawResponse): { detail: string } {
   assert.equal(headers.get('content-type'), 'application/problem+json')

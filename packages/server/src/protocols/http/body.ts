@@ -1,5 +1,8 @@
 import type { IncomingMessage } from 'node:http'
+import { isGivenTwice } from './given-twice.js'
 import { Problem } from './problem.js'
+import { quoted } from './query.js'
+import { repeatedMember } from './repeated-member.js'
 
 /** Holds the longest key, each of its 1,024 units escaped as six bytes, with room to spare. */
 const MAX_BODY_BYTES = 16_384
@@ -12,7 +15,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 /**
  * The members of the JSON object in a request's body.
  *
- * @throws {Problem} when it is of another type, too large, or no JSON object. What was not read then is left unread.
+ * @throws {Problem} when it is of another type, too large, no JSON object, or has a member twice. What was not read then is left unread.
  */
 export async function readJsonBody(request: IncomingMessage): Promise<Map<string, unknown>> {
   if (!JSON_CONTENT.test(request.headers['content-type'] ?? '')) {
@@ -20,17 +23,24 @@ export async function readJsonBody(request: IncomingMessage): Promise<Map<string
       ['Accept-Post', 'application/json'],
     ])
   }
+  if (isGivenTwice(request.rawHeaders, 'content-type')) {
+    throw new Problem(400, 'REQUEST_INVALID', 'Content-Type is given more than once: give it once')
+  }
   if (Number(request.headers['content-length']) > MAX_BODY_BYTES) throw tooLarge()
   const bytes = await readAll(request)
+  let text: string
   let value: unknown
   try {
-    value = JSON.parse(utf8.decode(bytes))
+    text = utf8.decode(bytes)
+    value = JSON.parse(text)
   } catch {
     throw new Problem(400, 'BODY_INVALID', 'the body is not JSON in UTF-8')
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new Problem(400, 'BODY_INVALID', 'the body must be an object such as {"policy":"per-user","key":"alice","cost":1}')
   }
+  const repeated = repeatedMember(text)
+  if (repeated !== undefined) throw new Problem(400, 'PARAMETER_REPEATED', `${quoted(repeated)} is given more than once: give it once`)
   // A map has no prototype whose members could pass for the client's.
   return new Map(Object.entries(value))
 }

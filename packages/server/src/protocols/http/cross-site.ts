@@ -7,5 +7,7 @@ import { Problem } from './problem.js'
  * @throws {Problem} for a request that a browser marked so.
  */
 export function refuseOtherSites({ headers }: IncomingMessage): void {
-  if (headers['sec-fetch-site'] === 'cross-site') throw new Problem(403, 'CROSS_SITE', 'pages of other sites may not take tokens')
+  // Node joins several fields of that name.
+  if (String(headers['sec-fetch-site']).includes('cross-site'))
+    throw new Problem(403, 'CROSS_SITE', 'pages of other sites may not take tokens')
 }

@@ -10,7 +10,7 @@ for (const [what, bytes] of [
   ['body', 'POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{'],
 ] as const) {
   test(`a client whose ${what} do not arrive in time is cut off with 408`, async (t) => {
-    const { url } = await runService(t, undefined, { patience: HASTY })
+    const { url } = await runService(t, undefined, { clients: HASTY })
     const socket = await connectTo(url)
     socket.write(bytes)
     const { status, headers, body } = parseResponse(await readToEnd(socket))
@@ -21,7 +21,7 @@ for (const [what, bytes] of [
 }
 
 test('a client that never says anything is cut off', async (t) => {
-  const { url } = await runService(t, undefined, { patience: HASTY })
+  const { url } = await runService(t, undefined, { clients: HASTY })
   assert.doesNotMatch(await readToEnd(await connectTo(url)), /200/)
 })
 

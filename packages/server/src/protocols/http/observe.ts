@@ -1,7 +1,9 @@
 import type { Metrics } from '../../metrics.js'
 import type { Handler, Route } from './handler.js'
+import { Problem } from './problem.js'
 import { reply } from './reply.js'
 
+const MAX_METRICS_AT_ONCE = 16
 const TEXT = 'text/plain; charset=utf-8'
 
 /** `/livez`: the process answers. */
@@ -14,9 +16,30 @@ export function readyzRoute(isReady: () => boolean): Route {
   return read((_, response) => (isReady() ? reply(response, 200, TEXT, 'ready\n') : reply(response, 503, TEXT, 'stopping\n')))
 }
 
-/** `/metrics`: for Prometheus. */
+/** `/metrics`: for Prometheus. With a thousand policies it is a megabyte, which many clients at once could leave unread. */
 export function metricsRoute(metrics: Metrics): Route {
-  return read(async (_, response) => reply(response, 200, metrics.contentType, await metrics.render()))
+  const text = oncePerTurn(() => metrics.render())
+  let open = 0
+  return read(async (_, response) => {
+    if (open >= MAX_METRICS_AT_ONCE)
+      throw new Problem(503, 'BUSY', `${MAX_METRICS_AT_ONCE} clients read the metrics already: come back later`)
+    open++
+    response.once('close', () => open--)
+    reply(response, 200, metrics.contentType, await text())
+  })
+}
+
+/** One text for all who ask in the same turn of the event loop: rendered for each of them, it would hold up everybody else. */
+function oncePerTurn(render: () => Promise<string>): () => Promise<string> {
+  let rendering: Promise<string> | undefined
+  return () => {
+    rendering ??= render().finally(() => {
+      setImmediate(() => {
+        rendering = undefined
+      })
+    })
+    return rendering
+  }
 }
 
 function read(handler: Handler): Route {

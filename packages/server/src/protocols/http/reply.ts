@@ -13,7 +13,13 @@ export const ALWAYS: readonly HeaderPair[] = [
 const ALWAYS_FLAT = ALWAYS.flat()
 
 /** Answers with a body. */
-export function reply(response: ServerResponse, status: number, type: string, body: string, headers: readonly HeaderPair[] = []): void {
+export function reply(
+  response: ServerResponse,
+  status: number,
+  type: string,
+  body: string | Buffer,
+  headers: readonly HeaderPair[] = [],
+): void {
   const list = headerList(headers)
   list.push('Content-Type', type, 'Content-Length', String(Buffer.byteLength(body)))
   response.writeHead(status, list)

@@ -1,10 +1,14 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { PolicyError, StoreError } from '../../engine.js'
 import { discardRest } from './body.js'
+import { isGivenTwice } from './given-twice.js'
 import type { Route } from './handler.js'
 import { Problem } from './problem.js'
 import { splitTarget } from './query.js'
 import { replyProblem } from './reply.js'
+
+/** A name, an IPv4 address or an IPv6 address in brackets, and a port (RFC 3986, section 3.2); it may be empty. */
+const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i
 
 /** Hands each request to the handler of its path and method; whatever a handler throws becomes a problem response. */
 export function router(routes: ReadonlyMap<string, Route>): RequestListener {
@@ -19,8 +23,7 @@ export function router(routes: ReadonlyMap<string, Route>): RequestListener {
 }
 
 function dispatch(routes: ReadonlyMap<string, Route>, request: IncomingMessage, response: ServerResponse): void | Promise<void> {
-  if (request.headers.host === undefined && request.httpVersion === '1.1')
-    throw new Problem(400, 'REQUEST_INVALID', 'the Host header is missing')
+  checkHost(request)
   const { path, query } = splitTarget(request.url ?? '/')
   const route = routes.get(path)
   if (route === undefined)
@@ -33,6 +36,20 @@ function dispatch(routes: ReadonlyMap<string, Route>, request: IncomingMessage, 
   }
   if (method !== 'POST' && announcesBody(request)) response.shouldKeepAlive = false
   return handler(request, response, query)
+}
+
+/**
+ * Two parts of a chain may go by two different fields of several.
+ *
+ * Source: RFC 9112, section 3.2.
+ */
+function checkHost({ rawHeaders, headers: { host }, httpVersion }: IncomingMessage): void {
+  if (host === undefined) {
+    if (httpVersion === '1.1') throw new Problem(400, 'REQUEST_INVALID', 'the Host header is missing')
+    return
+  }
+  if (isGivenTwice(rawHeaders, 'host')) throw new Problem(400, 'REQUEST_INVALID', 'Host is given more than once: give it once')
+  if (!HOST.test(host)) throw new Problem(400, 'REQUEST_INVALID', 'Host must be a name or an address, and a port where it needs one')
 }
 
 /**

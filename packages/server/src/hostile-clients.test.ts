@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { manualClock } from 'sluicegate'
+import { connectTo, parseResponse, readToEnd } from './testing/raw-http.js'
+import { runService, TWO_POLICIES } from './testing/running-service.js'
+import { type ServiceProcess, serveProcess } from './testing/sluicegate-process.js'
+
+const MB = 1_048_576
+/** A service that nobody attacks has 65 MB. */
+const MAX_RSS_BYTES = 300 * MB
+const ATTACKERS = 100
+const NEIGHBOUR_ASKS = 40
+const ROUNDS = 3
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+const pipelined = (path: string, bytes: number): string => get(path).repeat(Math.ceil(bytes / get(path).length))
+
+function connected(t: TestContext, url: string, count: number): Promise<Socket[]> {
+  const connect = async (): Promise<Socket> => {
+    const socket = await connectTo(url)
+    socket.on('error', () => {})
+    t.after(() => socket.destroy())
+    return socket
+  }
+  return Promise.all(Array.from({ length: count }, connect))
+}
+
+/** Sends without end, and reads nothing. */
+function pour(socket: Socket, path: string): void {
+  const batch = pipelined(path, 65_536)
+  const write = (): void => {
+    for (let i = 0; i < 4 && !socket.destroyed && socket.write(batch); i++);
+  }
+  socket.on('drain', write)
+  socket.pause()
+  write()
+}
+
+/** A client that is no attacker is answered each time, and the service's memory stays bounded meanwhile. */
+async function neighbourIsServed(service: ServiceProcess, asks: number = NEIGHBOUR_ASKS): Promise<void> {
+  for (let i = 0; i < asks; i++) {
+    assert.equal((await fetch(`${service.url}/v1/take?policy=burst&key=neighbour-${i}`)).status, 200)
+    const rss = service.rssBytes()
+    assert.ok(rss < MAX_RSS_BYTES, `${Math.round(rss / MB)} MB`)
+  }
+}
+
+for (const path of ['/v1/take?policy=burst&key=a', '/page.js', '/metrics', '/nowhere']) {
+  test(`clients that pipeline ${path} and reset leave nothing behind, and others are served meanwhile`, async (t) => {
+    const service = await serveProcess(t, TWO_POLICIES)
+    let rounds = 0
+    const attack = async (): Promise<void> => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const [socket] = await connected(t, service.url, 1)
+        await new Promise((resolve) => socket?.write(pipelined(path, 196_608), resolve))
+        socket?.resetAndDestroy()
+        rounds++
+      }
+    }
+    await Promise.all([neighbourIsServed(service), ...Array.from({ length: ATTACKERS }, attack)])
+    assert.equal(rounds, ROUNDS * ATTACKERS)
+    while ((await service.metric('sluicegate_connections')) > 5) await sleep(10)
+    assert.ok((await service.metric('sluicegate_requests_in_flight')) <= 1)
+    await neighbourIsServed(service, 1)
+  })
+}
+
+for (const path of ['/v1/take?policy=burst&key=a', '/page.js', '/metrics', '/events', '/nowhere']) {
+  test(`clients that pipeline ${path} and never read fill no memory, and others are served meanwhile`, async (t) => {
+    const service = await serveProcess(t, TWO_POLICIES)
+    const attackers = await connected(t, service.url, ATTACKERS)
+    for (const socket of attackers) pour(socket, path)
+    await neighbourIsServed(service)
+  })
+}
+
+test('who leaves an answer unread is cut off in the end', async (t) => {
+  const { url, connections } = await runService(t, undefined, { clients: { readMs: 200 } })
+  const attackers = await connected(t, url, 3)
+  for (const socket of attackers) pour(socket, '/page.js')
+  while (connections.open > 0) await sleep(5)
+  assert.deepEqual(connections.cuts, { refused: 0, evicted: 0, unread: 3, held: 0 })
+  assert.equal(connections.inFlight, 0)
+})
+
+test('of the requests of a connection one is answered at a time, and no more is read than the next chunk', async (t) => {
+  const { url, connections } = await runService(t)
+  const attackers = await connected(t, url, 20)
+  for (const socket of attackers) pour(socket, '/page.js')
+  for (let i = 0; i < 50; i++) {
+    await (await fetch(`${url}/livez`)).text()
+    assert.ok(connections.inFlight <= attackers.length + 1)
+    assert.ok(connections.heldBytes <= (attackers.length + 1) * 65_536, `${connections.heldBytes} bytes are held`)
+  }
+  assert.ok(connections.heldBytes > 0)
+  for (const socket of attackers) socket.resetAndDestroy()
+  // What is left is the neighbour's own.
+  while (connections.open >= attackers.length) await sleep(5)
+  assert.equal(connections.heldBytes, 0)
+})
+
+test('10,000 requests in one go are all answered, in turn, also where the client sends nothing more', async (t) => {
+  const { url } = await runService(t, TWO_POLICIES.replaceAll('100', '10000'), { clock: manualClock(0) })
+  const socket = await connectTo(url)
+  const answers = readToEnd(socket)
+  socket.end(get('/v1/take?policy=burst&key=a').repeat(10_000))
+  const remaining = Array.from((await answers).matchAll(/"remaining":(\d+)/g), ([, tokens]) => Number(tokens))
+  assert.deepEqual(
+    remaining,
+    Array.from({ length: 10_000 }, (_, i) => 9_999 - i),
+  )
+})
+
+test('posts with bodies in one go are all answered, however they are cut', async (t) => {
+  const { url } = await runService(t)
+  const body = JSON.stringify({ policy: 'burst', key: 'x'.repeat(900) })
+  const post = `POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  const bytes = post.repeat(20)
+  for (const step of [bytes.length, 1_000, 7]) {
+    const socket = await connectTo(url)
+    const answers = readToEnd(socket)
+    for (let at = 0; at < bytes.length; at += step) {
+      if (!socket.write(bytes.slice(at, at + step))) await new Promise((resolve) => socket.once('drain', resolve))
+    }
+    socket.end()
+    assert.equal((await answers).match(/"allowed"/g)?.length, 20, `${step} bytes at a time`)
+  }
+})
+
+test('what is no HTTP behind good requests is refused after their answers', async (t) => {
+  const { url } = await runService(t)
+  const socket = await connectTo(url)
+  socket.write(`${get('/metrics')}${get('/livez')}no HTTP at all\r\n\r\n`)
+  const statuses = Array.from((await readToEnd(socket)).matchAll(/HTTP\/1\.1 (\d+)/g), ([, status]) => status)
+  assert.deepEqual(statuses, ['200', '200', '400'])
+})
+
+test('1,000 idle connections and 500 that send their headers byte by byte hold up nobody', async (t) => {
+  const service = await serveProcess(t, TWO_POLICIES)
+  const idle = await connected(t, service.url, 1_000)
+  const slow = await connected(t, service.url, 500)
+  let sent = 0
+  const trickle = setInterval(() => {
+    for (const socket of slow) socket.write('GET /livez HTTP/1.1\r\nHost: '[sent] ?? 'x')
+    sent++
+  }, 20)
+  t.after(() => clearInterval(trickle))
+  await neighbourIsServed(service)
+  assert.equal(await service.metric('sluicegate_connections_cut_total', { reason: 'refused' }), 0)
+  assert.equal(idle.length, 1_000)
+})
+
+test('where there is no place, the connection that has rested for the longest makes room', async (t) => {
+  const { url, connections } = await runService(t, undefined, { clients: { maxConnections: 10, maxConnectionsPerAddress: 10 } })
+  const sockets = await connected(t, url, 10)
+  const [first, second] = sockets as [Socket, Socket]
+  // The first one has done something since.
+  first.write(get('/livez'))
+  await new Promise((resolve) => first.once('data', resolve))
+  const secondEnds = readToEnd(second)
+  const [newcomer] = (await connected(t, url, 1)) as [Socket]
+  newcomer.write(get('/livez'))
+  assert.match(String(await new Promise((resolve) => newcomer.once('data', resolve))), /^HTTP\/1\.1 200/)
+  assert.equal(await secondEnds, '')
+  assert.equal(connections.cuts.evicted, 1)
+  assert.equal(connections.open, 10)
+})
+
+test('where there is no place and no connection rests, a newcomer is refused with 503 and Retry-After', async (t) => {
+  const { url, connections } = await runService(t, undefined, { clients: { maxConnections: 10, maxConnectionsPerAddress: 4 } })
+  const busy = await connected(t, url, 4)
+  // Bodies that are still to come.
+  for (const socket of busy)
+    socket.write('POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{')
+  while (connections.inFlight < 4) await sleep(1)
+  const [newcomer] = (await connected(t, url, 1)) as [Socket]
+  const answer = readToEnd(newcomer)
+  newcomer.write(get('/livez'))
+  const { status, headers, body } = parseResponse(await answer)
+  assert.deepEqual([status, headers.get('retry-after'), headers.get('connection')], [503, '1', 'close'])
+  assert.equal(JSON.parse(body).code, 'BUSY')
+  assert.equal(connections.cuts.refused, 1)
+  // One that asks nothing is let go as well.
+  const [silent] = (await connected(t, url, 1)) as [Socket]
+  assert.equal(await readToEnd(silent), '')
+  busy[0]?.destroy()
+  while (connections.inFlight === 4) await sleep(1)
+  const [next] = (await connected(t, url, 1)) as [Socket]
+  next.write(get('/livez'))
+  assert.match(String(await new Promise((resolve) => next.once('data', resolve))), /^HTTP\/1\.1 200/)
+})

@@ -1,0 +1,133 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { InputValve, type ValveOwner } from './input-valve.js'
+import type { Problem } from './problem.js'
+import { replyProblem } from './reply.js'
+import { endWithProblem } from './written-problem.js'
+
+/** What a connection tells whoever keeps all of them. */
+export interface ConnectionOwner {
+  answer(connection: Connection, response: ServerResponse): void
+  /** Between two requests. */
+  rest(connection: Connection): void
+  holds(connection: Connection, deltaBytes: number): void
+}
+
+/**
+ * The requests of one connection, answered one at a time: the next one is parsed when the client's system has taken the answer before it. So
+ * a connection never has more than one answer in memory, and what it has is gone with its socket. Node tells nothing of responses that
+ * wait behind others when their socket is closed.
+ */
+export class Connection implements ValveOwner {
+  readonly socket: Socket
+  /** Who is at the other end, as far as places are counted. */
+  readonly host: string
+  /** Why this connection gets no answers; undefined for one that has a place. */
+  refusal: Problem | undefined
+  readonly #owner: ConnectionOwner
+  readonly #valve: InputValve
+  #current: ServerResponse | undefined
+  /** What came in one slice with the request before; hardly ever anything. */
+  #waiting: ServerResponse[] = []
+  /** What is told last, when all is answered that was asked before; after it nothing is read. */
+  #farewell: Problem | undefined
+  #isEnding = false
+  #hasAsked = false
+  #unreadSinceMs: number | undefined
+
+  constructor(socket: Socket, host: string, owner: ConnectionOwner) {
+    this.socket = socket
+    this.host = host
+    this.#owner = owner
+    this.#valve = new InputValve(socket, this)
+  }
+
+  /** Whether it has not asked for anything yet. */
+  get isNew(): boolean {
+    return !this.#hasAsked
+  }
+
+  /** Whether a request is being answered, or waits for that. */
+  get isBusy(): boolean {
+    return this.#current !== undefined || this.#isEnding || this.hasMore
+  }
+
+  /** Whether requests have been read that are not being answered yet. */
+  get hasMore(): boolean {
+    return this.#waiting.length > 0 || this.#valve.isHolding
+  }
+
+  add(response: ServerResponse): void {
+    if (this.#current === undefined) this.#start(response)
+    else this.#waiting.push(response)
+  }
+
+  mayRead(): boolean {
+    // Of a request that is being answered the body is still to come.
+    const isFree = this.#current === undefined || !this.#current.req.complete
+    return isFree && this.#waiting.length === 0 && this.#farewell === undefined && !this.socket.destroyed
+  }
+
+  holds(deltaBytes: number): void {
+    this.#owner.holds(this, deltaBytes)
+  }
+
+  /** Makes the answer that is not begun yet, if there is one, the last of the connection. */
+  closeAfterAnswer(): void {
+    if (this.#current?.headersSent === false && !this.hasMore) this.#current.shouldKeepAlive = false
+  }
+
+  /** Tells why no more is read, when what was asked before is answered, and hangs up. */
+  endWith(problem: Problem): void {
+    if (this.#farewell !== undefined) return
+    this.#farewell = problem
+    // A request whose own body is what is wrong will get no other answer.
+    if (this.#current === undefined || (!this.#current.req.complete && !this.#current.headersSent)) this.#end(problem)
+  }
+
+  /** Whether the client has left an answer unread for `limitMs`, each time it is asked again. */
+  leftUnread(nowMs: number, limitMs: number): boolean {
+    const isUnread = this.#isEnding || (this.#current?.writableEnded === true && !this.#current.writableFinished)
+    if (!isUnread) this.#unreadSinceMs = undefined
+    else this.#unreadSinceMs ??= nowMs
+    return this.#unreadSinceMs !== undefined && nowMs - this.#unreadSinceMs >= limitMs
+  }
+
+  /** Forgets what was not begun. */
+  drop(): void {
+    this.#waiting = []
+    this.#valve.drop()
+  }
+
+  #start(response: ServerResponse): void {
+    this.#current = response
+    this.#hasAsked = true
+    response.once('close', () => this.#next())
+    if (this.refusal === undefined) {
+      this.#owner.answer(this, response)
+      return
+    }
+    response.shouldKeepAlive = false
+    replyProblem(response, this.refusal)
+  }
+
+  #next(): void {
+    this.#current = undefined
+    this.#unreadSinceMs = undefined
+    if (!this.socket.writable) {
+      this.drop()
+      return
+    }
+    const next = this.#waiting.shift()
+    if (next !== undefined) this.#start(next)
+    else if (this.#farewell !== undefined) this.#end(this.#farewell)
+    // Also where there is a next one: its body may be what is held.
+    this.#valve.open()
+    if (this.#current === undefined && !this.#isEnding) this.#owner.rest(this)
+  }
+
+  #end(problem: Problem): void {
+    this.#isEnding = true
+    endWithProblem(this.socket, problem)
+  }
+}

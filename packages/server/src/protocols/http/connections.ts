@@ -1,0 +1,198 @@
+import type { RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { after } from '../../after.js'
+import type { ClientBounds } from '../../config/config.js'
+import { Connection, type ConnectionOwner } from './connection.js'
+import { hostOf } from './host-of.js'
+import { Problem } from './problem.js'
+
+/** Unparsed input of all connections together. More is no traffic, and whoever adds to it is cut off. */
+const MAX_HELD_BYTES = 67_108_864
+/** How long a connection without a place may take to ask for its refusal. */
+const REFUSAL_MS = 1_000
+
+/** No new connection has come in so many turns, each of so many milliseconds, when the port is closed; */
+const QUIET_TURNS = 4
+const TURN_MS = 5
+/** so long it is waited for at most; */
+const LONGEST_HOLD_MS = 500
+/** so long the last new connections may then take to ask for something. */
+const FIRST_REQUEST_MS = 500
+
+/** Why connections were closed before their clients did. */
+export type CutReason = 'refused' | 'evicted' | 'unread' | 'held'
+
+/** The connections of one host, the one that has rested for the longest first. */
+interface Host {
+  count: number
+  readonly resting: Set<Connection>
+}
+
+/** All connections of a server: who has a place, who has to make room, and who is cut off. */
+export class Connections implements ConnectionOwner {
+  readonly cuts: Record<CutReason, number> = { refused: 0, evicted: 0, unread: 0, held: 0 }
+  readonly #bounds: ClientBounds
+  readonly #handle: RequestListener
+  readonly #bySocket = new Map<Socket, Connection>()
+  readonly #hosts = new Map<string, Host>()
+  /** Those with a place between two requests, or before the first one; the one that has rested for the longest first. */
+  readonly #resting = new Set<Connection>()
+  readonly #answering = new Set<Connection>()
+  readonly #refused = new Map<Connection, number>()
+  readonly #sweeping: NodeJS.Timeout
+  #heldBytes = 0
+  #isLeaving = false
+  /** Requests that wait for their answer while answers are held; undefined when none are. */
+  #heldAnswers: ServerResponse[] | undefined
+  /** Connections that ever were. */
+  #added = 0
+
+  constructor(bounds: ClientBounds, handle: RequestListener) {
+    this.#bounds = bounds
+    this.#handle = handle
+    this.#sweeping = setInterval(() => this.#sweep(performance.now()), Math.min(1_000, bounds.readMs / 2)).unref()
+  }
+
+  /** Connections that are open. */
+  get open(): number {
+    return this.#bySocket.size
+  }
+
+  /** Requests that are being answered: never more than one of a connection. */
+  get inFlight(): number {
+    return this.#answering.size
+  }
+
+  /** Bytes read from sockets that wait to be parsed. */
+  get heldBytes(): number {
+    return this.#heldBytes
+  }
+
+  of(socket: Socket): Connection | undefined {
+    return this.#bySocket.get(socket)
+  }
+
+  /** Takes a new connection in: where there is no place, in that of one that rests, or to be refused. */
+  add(socket: Socket): void {
+    this.#added++
+    const host = hostOf(socket.remoteAddress ?? '')
+    const connection = new Connection(socket, host, this)
+    const places = this.#hosts.get(host) ?? { count: 0, resting: new Set() }
+    this.#bySocket.set(socket, connection)
+    socket.once('close', () => this.#forget(connection))
+    const isRefused =
+      !this.#hasRoom(places.count, this.#bounds.maxConnectionsPerAddress, places.resting) ||
+      !this.#hasRoom(this.#bySocket.size - this.#refused.size - 1, this.#bounds.maxConnections, this.#resting)
+    if (isRefused) {
+      this.#refuse(connection)
+      return
+    }
+    places.count++
+    this.#hosts.set(host, places)
+    this.rest(connection)
+  }
+
+  /** A listener for `request`. */
+  readonly take: RequestListener = (request, response) => {
+    this.#bySocket.get(request.socket)?.add(response)
+  }
+
+  answer(connection: Connection, response: ServerResponse): void {
+    this.#resting.delete(connection)
+    this.#hosts.get(connection.host)?.resting.delete(connection)
+    this.#answering.add(connection)
+    if (this.#isLeaving) connection.closeAfterAnswer()
+    if (this.#heldAnswers === undefined) this.#handle(response.req, response)
+    else this.#heldAnswers.push(response)
+  }
+
+  rest(connection: Connection): void {
+    this.#answering.delete(connection)
+    if (connection.refusal !== undefined) return
+    this.#resting.add(connection)
+    this.#hosts.get(connection.host)?.resting.add(connection)
+  }
+
+  holds({ socket }: Connection, deltaBytes: number): void {
+    this.#heldBytes += deltaBytes
+    if (deltaBytes > 0 && this.#heldBytes > MAX_HELD_BYTES) this.#cut(socket, 'held')
+  }
+
+  /** From now on each answer is the last of its connection. */
+  leave(): void {
+    this.#isLeaving = true
+    for (const connection of this.#answering) connection.closeAfterAnswer()
+  }
+
+  /**
+   * Calls `close` when no new connection has come for a moment. A port that is closed resets connections that the system has taken and the process
+   * has not, and a client that asks all the time opens one after each answer: answers are held until the port is closed.
+   */
+  async closeInQuiet(close: () => void): Promise<void> {
+    const untilMs = performance.now() + LONGEST_HOLD_MS
+    this.#heldAnswers = []
+    // Turns and not time: a process that had to wait for a processor has not looked who is there.
+    for (let quietTurns = 0; quietTurns < QUIET_TURNS && performance.now() < untilMs; ) {
+      const before = this.#added
+      await after(TURN_MS)
+      quietTurns = this.#added === before ? quietTurns + 1 : 0
+    }
+    close()
+    const held = this.#heldAnswers
+    this.#heldAnswers = undefined
+    for (const response of held) if (!response.destroyed) this.#handle(response.req, response)
+  }
+
+  /** Closes those of which nothing is being answered, nor waits for that. Those that are new have a moment for their first request. */
+  closeResting(): void {
+    const close = (isToClose: (connection: Connection) => boolean): void => {
+      for (const connection of this.#bySocket.values()) if (!connection.isBusy && isToClose(connection)) connection.socket.destroy()
+    }
+    close(({ isNew }) => !isNew)
+    setTimeout(() => close(() => true), FIRST_REQUEST_MS).unref()
+  }
+
+  close(): void {
+    clearInterval(this.#sweeping)
+  }
+
+  #hasRoom(taken: number, places: number, resting: ReadonlySet<Connection>): boolean {
+    if (taken < places) return true
+    const [oldest] = resting
+    if (oldest === undefined) return false
+    this.#forget(oldest)
+    this.#cut(oldest.socket, 'evicted')
+    return true
+  }
+
+  #refuse(connection: Connection): void {
+    const detail = 'there are too many connections and none of them rests: come back later, or use one connection for several requests'
+    connection.refusal = new Problem(503, 'BUSY', detail, [['Retry-After', '1']])
+    this.#refused.set(connection, performance.now())
+    this.cuts.refused++
+  }
+
+  #forget(connection: Connection): void {
+    if (!this.#bySocket.delete(connection.socket)) return
+    connection.drop()
+    this.#resting.delete(connection)
+    this.#answering.delete(connection)
+    if (this.#refused.delete(connection)) return
+    const host = this.#hosts.get(connection.host)
+    if (host === undefined) return
+    host.resting.delete(connection)
+    if (--host.count === 0) this.#hosts.delete(connection.host)
+  }
+
+  #sweep(nowMs: number): void {
+    for (const [connection, sinceMs] of this.#refused) if (nowMs - sinceMs >= REFUSAL_MS) connection.socket.destroy()
+    for (const connection of this.#bySocket.values()) {
+      if (connection.leftUnread(nowMs, this.#bounds.readMs)) this.#cut(connection.socket, 'unread')
+    }
+  }
+
+  #cut(socket: Socket, reason: CutReason): void {
+    this.cuts[reason]++
+    socket.destroy()
+  }
+}

@@ -1,0 +1,120 @@
+import type { Socket } from 'node:net'
+
+const HEADERS_END = Buffer.from('\r\n\r\n')
+/** What is parsed at once at most. A request takes 16 bytes or more, so that one slice never holds more than 64, whatever ends its headers. */
+const MAX_SLICE_BYTES = 1_024
+/** After that many slices the other connections have their turn. */
+const SLICES_PER_TURN = 4
+const NOTHING = Buffer.alloc(0)
+
+/** What decides about a connection's input. */
+export interface ValveOwner {
+  /** Whether the next request may be parsed. */
+  mayRead(): boolean
+  /** Bytes more (or fewer) that have been read from the socket and wait to be parsed. */
+  holds(deltaBytes: number): void
+}
+
+/**
+ * Stands between a socket and Node's HTTP parser. The parser takes all requests of a chunk at once, 3,600 of them in 64 KiB, each of which costs some
+ * kilobytes until it is answered. Behind the valve it gets one request, and the next one when the owner says so; until then nothing more is read
+ * from the socket, and TCP tells the client to wait.
+ */
+export class InputValve {
+  readonly #owner: ValveOwner
+  readonly #push: Socket['push']
+  readonly #read: Socket['_read']
+  #held: Buffer = NOTHING
+  #countedBytes = 0
+  /** The client's end of the stream is held back as well, since Node would close the connection before the answers are out. */
+  #hasEnded = false
+  #isReadWanted = false
+  #isDeferred = false
+  #slicesLeft = SLICES_PER_TURN
+
+  constructor(socket: Socket, owner: ValveOwner) {
+    this.#owner = owner
+    this.#push = socket.push.bind(socket)
+    this.#read = socket._read.bind(socket)
+    socket.push = (chunk: Buffer | null) => this.#take(chunk)
+    socket._read = (size) => this.#want(size)
+    // Without a listener of its own for 'data' Node parses what the handle reads, past `push`.
+    socket.on('data', ignore)
+  }
+
+  /** Whether requests, or parts of one, wait to be parsed. */
+  get isHolding(): boolean {
+    return this.#held.length > 0
+  }
+
+  /** Lets through what the owner admits now. */
+  open(): void {
+    if ((this.isHolding || this.#hasEnded) && !this.#isDeferred) this.#feed()
+  }
+
+  /** Forgets what a socket that is gone has left. */
+  drop(): void {
+    this.#held = NOTHING
+    this.#count()
+  }
+
+  /** What the socket has read. Returns whether it is to read on. */
+  #take(chunk: Buffer | null): boolean {
+    if (chunk === null) this.#hasEnded = true
+    else this.#held = this.isHolding ? Buffer.concat([this.#held, chunk]) : chunk
+    if (this.#isDeferred) return false
+    this.#slicesLeft = SLICES_PER_TURN
+    return this.#feed()
+  }
+
+  #feed(): boolean {
+    let goesOn = false
+    while (this.isHolding && this.#owner.mayRead()) {
+      if (this.#slicesLeft-- <= 0) {
+        this.#defer()
+        break
+      }
+      goesOn = this.#push(this.#nextSlice())
+    }
+    this.#count()
+    if (this.isHolding) return false
+    if (this.#hasEnded && this.#owner.mayRead()) {
+      this.#hasEnded = false
+      return this.#push(null)
+    }
+    if (this.#isReadWanted) this.#want(MAX_SLICE_BYTES)
+    return goesOn
+  }
+
+  #nextSlice(): Buffer {
+    const held = this.#held
+    const end = held.indexOf(HEADERS_END)
+    const length = Math.min(held.length, MAX_SLICE_BYTES, end < 0 ? held.length : end + HEADERS_END.length)
+    this.#held = length === held.length ? NOTHING : held.subarray(length)
+    return length === held.length ? held : held.subarray(0, length)
+  }
+
+  /** A stream that asks for more while something is held would fill memory. */
+  #want(size: number): void {
+    this.#isReadWanted = this.isHolding
+    if (!this.isHolding) this.#read(size)
+  }
+
+  #defer(): void {
+    this.#isDeferred = true
+    setImmediate(() => {
+      this.#isDeferred = false
+      this.#slicesLeft = SLICES_PER_TURN
+      this.open()
+    })
+  }
+
+  #count(): void {
+    const delta = this.#held.length - this.#countedBytes
+    if (delta === 0) return
+    this.#countedBytes += delta
+    this.#owner.holds(delta)
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,18 @@
+import type { Socket } from 'node:net'
+import { PROBLEM_MEDIA_TYPE } from 'sluicegate/http'
+import type { Problem } from './problem.js'
+import { ALWAYS } from './reply.js'
+
+/** Answers by hand, where Node has made no response, and hangs up when the answer is on its way. */
+export function endWithProblem(socket: Socket, problem: Problem): void {
+  const body = problem.toJson()
+  const { title } = JSON.parse(body) as { title: string }
+  const headers = [
+    ...ALWAYS,
+    ['Connection', 'close'],
+    ['Content-Type', PROBLEM_MEDIA_TYPE],
+    ['Content-Length', String(Buffer.byteLength(body))],
+  ]
+  const head = [`HTTP/1.1 ${problem.status} ${title}`, ...headers.map((pair) => pair.join(': '))]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
+}

@@ -1,0 +1,74 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { readExposition, seriesValue } from './exposition.js'
+
+const MAIN = fileURLToPath(new URL('../main.js', import.meta.url))
+
+/** The command line in a process of its own, which ends with the test. */
+export function sluicegate(t: TestContext, ...args: string[]): ChildProcessWithoutNullStreams {
+  const child = spawn(process.execPath, [MAIN, ...args])
+  t.after(() => child.kill('SIGKILL'))
+  return child
+}
+
+/** Waits until the service has said where it listens, and returns all that it has said. */
+export function announcement(child: ChildProcessWithoutNullStreams): Promise<{ url: string; text: string }> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    child.stdout.on('data', (chunk) => {
+      text += chunk
+      const url = /listens on (\S+)/.exec(text)?.[1]
+      if (url !== undefined && /Watch:.*\n/.test(text)) resolve({ url, text })
+    })
+    child.once('close', () => reject(new Error(`it ended: ${text}`)))
+  })
+}
+
+/** A file for the length of a test. */
+export function configFile(t: TestContext, yaml: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'gate.yaml')
+  writeFileSync(file, yaml)
+  return file
+}
+
+/** A service in a process of its own, whose memory can be looked at. */
+export interface ServiceProcess {
+  readonly url: string
+  readonly child: ChildProcessWithoutNullStreams
+  /** Resident memory now. */
+  rssBytes(): number
+  /** What `/metrics` says. */
+  metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>
+  /** Sends a signal, and resolves with the exit code. */
+  end(signal: NodeJS.Signals): Promise<number | null>
+}
+
+export async function serveProcess(t: TestContext, yaml: string, ...flags: string[]): Promise<ServiceProcess> {
+  const child = sluicegate(t, 'serve', '--config', configFile(t, yaml), ...flags)
+  const { url } = await announcement(child)
+  const ended = once(child, 'close')
+  return {
+    url,
+    child,
+    rssBytes() {
+      const [, kB] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
+      return Number(kB) * 1_024
+    },
+    async metric(name, labels = {}) {
+      const exposition = await (await fetch(`${url}/metrics`)).text()
+      return seriesValue(readExposition(exposition), name, labels)
+    },
+    async end(signal) {
+      child.kill(signal)
+      const [code] = await ended
+      return code
+    },
+  }
+}
