@@ -198,6 +198,11 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
     return refusal(this.peek(key, cost)) as Answer
   }
 
+  bookedPolicy(): Policy | undefined {
+    const { policy } = this.terms
+    return policy.algorithm === 'concurrency' ? undefined : policy
+  }
+
   /** A count that moves whenever something comes back that `key` may gain by, in any thread. */
   countOf(key: string): () => number {
     this.hash(key)

@@ -1,20 +1,29 @@
 import type { Decision } from '../decision.js'
 import { nameOf } from '../key-name.js'
+import type { Key } from '../limiter.js'
 import type { Alarm, Alert } from './alarm.js'
 import type { Booking, BookingDesk } from './booking.js'
+import type { BoundedBookings } from './bounded-bookings.js'
 import { Chain, type Place } from './chain.js'
 import type { Waiter } from './waiter.js'
 
+/** What booked waiters need: who answers them, where their bookings go back, and the alarm that calls them up. */
+export interface BookedWaitersParts<Answer extends Decision> {
+  readonly desk: BookingDesk<Answer>
+  readonly bookings: BoundedBookings<Answer>
+  readonly alarm: Alarm
+  /** Called when a booking of a key was given back. */
+  readonly onGivenBack: (key: Key) => void
+}
+
 /** Those who wait for the time that they are booked for. */
 export class BookedWaiters<Answer extends Decision> {
-  private readonly desk: BookingDesk<Answer>
-  private readonly alarm: Alarm
+  private readonly parts: BookedWaitersParts<Answer>
   /** The runs of each key, in the order of arrival. */
   private readonly lines = new Map<string, Chain<Run<Answer>>>()
 
-  constructor(desk: BookingDesk<Answer>, alarm: Alarm) {
-    this.desk = desk
-    this.alarm = alarm
+  constructor(parts: BookedWaitersParts<Answer>) {
+    this.parts = parts
   }
 
   /** Answers the waiter when its time has come: at once, or by the alarm. */
@@ -45,7 +54,7 @@ export class BookedWaiters<Answer extends Decision> {
       line.remove(place)
       if (line.first === undefined) this.lines.delete(name)
     }
-    const run = new Run<Answer>(this.desk, this.alarm, cost, onEmpty)
+    const run = new Run<Answer>(this.parts, cost, onEmpty)
     const place = line.add(run)
     return run
   }
@@ -62,15 +71,13 @@ class Run<Answer extends Decision> implements Alert {
   private readonly waiters = new Chain<Waiter<Answer>>()
   /** As many as waiters, soonest first. */
   private readonly bookings = new Chain<Booking<Answer>>()
-  private readonly desk: BookingDesk<Answer>
-  private readonly alarm: Alarm
+  private readonly parts: BookedWaitersParts<Answer>
   private readonly cost: number
   private readonly onEmpty: () => void
   private isGone = false
 
-  constructor(desk: BookingDesk<Answer>, alarm: Alarm, cost: number, onEmpty: () => void) {
-    this.desk = desk
-    this.alarm = alarm
+  constructor(parts: BookedWaitersParts<Answer>, cost: number, onEmpty: () => void) {
+    this.parts = parts
     this.cost = cost
     this.onEmpty = onEmpty
   }
@@ -108,8 +115,9 @@ class Run<Answer extends Decision> implements Alert {
     this.waiters.remove(place)
     waiter.called()
     try {
-      const answer = this.desk.answer(booking)
-      if (!answer.allowed) this.desk.giveBack(booking, this.cost)
+      const { desk } = this.parts
+      const answer = desk.answer(booking)
+      if (!answer.allowed) desk.giveBack(booking, this.cost)
       waiter.resolve(answer)
     } catch (error) {
       waiter.reject(error)
@@ -122,20 +130,22 @@ class Run<Answer extends Decision> implements Alert {
     this.bookings.remove(latest)
     this.setAlert()
     try {
-      this.desk.giveBack(latest.item, this.cost)
+      this.parts.bookings.giveUp(latest.item, this.cost)
+      this.parts.onGivenBack(latest.item.key)
     } catch {
       // The store could not: it stays charged, and wears off. The caller hears of its own abort.
     }
   }
 
   private setAlert(): void {
+    const { alarm } = this.parts
     const { first } = this.bookings
     if (first === undefined) {
-      this.alarm.clear(this)
+      alarm.clear(this)
       if (!this.isGone) this.onEmpty()
       this.isGone = true
     } else if (first.item.atUs !== this.dueUs || this.place < 0) {
-      this.alarm.set(this, first.item.atUs, this.waiters.first?.item.order ?? 0)
+      alarm.set(this, first.item.atUs, this.waiters.first?.item.order ?? 0)
     }
   }
 }
