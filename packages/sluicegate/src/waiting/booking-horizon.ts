@@ -3,6 +3,11 @@ import type { Policy } from '../policy/policy.js'
 /** Days, months and years of a calendar are never shorter than this share of the longest. */
 const SHORTEST_CALENDAR = 0.9
 
+/** Whether waiters book ahead under a policy: permits are released any time, and takes under several policies are made together. */
+export function isBookedAhead({ algorithm }: Policy): boolean {
+  return algorithm !== 'concurrency' && algorithm !== 'all-of'
+}
+
 /**
  * How far ahead waiters book: as far as one request alone may have to wait, and no further. All others stand in line without a booking. So
  * whatever is booked and given up, a key is open again after that time at the latest.
@@ -28,7 +33,7 @@ export class BookingHorizon {
   aheadUs(nowUs: number): number {
     const { algorithm, burst } = this.policy
     const { windowUs, limit } = this
-    if (algorithm === 'sliding-window') return 2 * windowUs - (nowUs % windowUs)
+    if (algorithm === 'sliding-window') return Math.ceil(2 * windowUs - (nowUs % windowUs))
     // A log counts in ticks, a rate in units: both round up.
     const slackUs = algorithm === 'fixed-window' ? 0 : windowUs / 64
     const bursts = algorithm === 'token-bucket' || algorithm === 'gcra' ? Math.max(1, burst / limit) : 1
