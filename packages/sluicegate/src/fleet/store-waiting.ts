@@ -6,8 +6,10 @@ import { nameOf } from '../key-name.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { checkedWaitRequest, type WaitRequest } from '../wait-request.js'
 import { AbortWatch } from '../waiting/abort-watch.js'
+import { AwaitedTimes } from './awaited-times.js'
 import { BookingLimits } from './booking-limits.js'
 import type { Booked } from './fleet-verbs.js'
+import { QuestionsUnderway } from './questions-underway.js'
 import { Sleepers } from './sleepers.js'
 import type { WaitingDesk } from './waiting-desk.js'
 import { type LineDenial, WaitingLine } from './waiting-line.js'
@@ -47,6 +49,8 @@ export class StoreWaiting<Answer extends Decision> {
   /** Those who stand in line for a key, in the order of arrival. */
   private readonly lines = new Map<string, WaitingLine>()
   private readonly limits: BookingLimits
+  private readonly underway = new QuestionsUnderway()
+  private readonly awaited = new AwaitedTimes()
   private arrivals = 0
   private readonly aborts = new AbortWatch()
   private waiters = 0
@@ -101,9 +105,11 @@ export class StoreWaiting<Answer extends Decision> {
   /** What is booked, or the last word. */
   private async booking(wait: Wait): Promise<Asked<Answer>> {
     const { request, untilMs } = wait
-    const line = this.lines.get(nameOf(request.key))
+    const name = nameOf(request.key)
+    const line = this.lines.get(name)
     if (line === undefined) {
-      const asked = await this.asked(wait)
+      if (!this.underway.mayFollow(name, request.cost)) return this.inLine(wait)
+      const asked = await this.askedWithoutLine(name, wait)
       return asked.denied === undefined ? asked : this.inLine(wait, asked.denied)
     }
     if (!this.isTooLate(line, request.cost, untilMs)) return this.inLine(wait)
@@ -147,6 +153,17 @@ export class StoreWaiting<Answer extends Decision> {
     }
   }
 
+  private async askedWithoutLine(name: string, wait: Wait): Promise<Asked<Answer>> {
+    this.underway.begin(name, wait.request.cost)
+    try {
+      return await this.asked(wait)
+    } finally {
+      this.underway.end(name)
+      // After those who were denied have joined it.
+      if (!this.underway.has(name)) setImmediate(() => this.released(wait.request.key))
+    }
+  }
+
   private async inLine(wait: Wait, denied?: LineDenial): Promise<Asked<Answer>> {
     const { request, arrival } = wait
     const name = nameOf(request.key)
@@ -170,7 +187,7 @@ export class StoreWaiting<Answer extends Decision> {
     const { key, signal } = request
     let pauseMs = FIRST_ASK_MS
     let denied = first
-    while (line.first?.own !== own && this.leftMs(untilMs) > 0) {
+    while ((line.first?.own !== own || this.underway.has(nameOf(key))) && this.leftMs(untilMs) > 0) {
       await this.sleepers.sleep(this.leftMs(untilMs), signal, own)
       denied = undefined
     }
@@ -203,7 +220,13 @@ export class StoreWaiting<Answer extends Decision> {
     const booked = await this.sleepers.unlessAborted(booking, signal, (late) => {
       if (late.allowed) this.giveBack(late, sentMs)
     })
-    if (booked.allowed) return { booked: { ...booked, sentMs } }
+    if (booked.allowed) {
+      // Something came back in front of others who have booked: it is not for those who came after them.
+      const latestMs = this.awaited.latestMs(nameOf(key))
+      if (sentMs + booked.waitUs / 1000 >= latestMs || untilMs < latestMs) return { booked: { ...booked, sentMs } }
+      this.desk.giveBack(booked)
+      return { denied: { atMs: latestMs } }
+    }
     const againMs = booked.decision.retryAfterMs
     const stillMs = this.leftMs(untilMs)
     const isFinal = againMs === Number.POSITIVE_INFINITY || stillMs <= 0 || (againMs > stillMs && booked.permit === undefined)
@@ -214,11 +237,14 @@ export class StoreWaiting<Answer extends Decision> {
   /** Sleeps until what was booked may be spent; nothing when it came too late for that, and is to be booked anew. */
   private async kept(booked: Booked & { readonly sentMs: number }, { request }: Wait): Promise<Answer | undefined> {
     const { signal } = request
+    const served = this.awaited.add(nameOf(request.key), booked.sentMs + booked.waitUs / 1000)
     try {
       if (booked.waitUs > 0) await this.sleepers.sleep(booked.waitUs / 1000, signal)
     } catch (reason) {
       this.giveBack(booked, booked.sentMs)
       throw reason
+    } finally {
+      served()
     }
     const answer = await this.desk.answer(booked, this.sleepers.nowMs() - booked.sentMs)
     if (signal?.aborted) {

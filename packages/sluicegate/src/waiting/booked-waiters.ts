@@ -26,6 +26,16 @@ export class BookedWaiters<Answer extends Decision> {
     this.parts = parts
   }
 
+  /**
+   * When those are answered whom a newcomer with this booking would overtake, as what comes back in front of them may be booked anew; nothing
+   * when there are none, or when it may: with the same cost it lends them its time, and it cannot wait as long as they.
+   */
+  overtakenUs(waiter: Waiter<Answer>, booking: Booking<Answer>): number | undefined {
+    const last = this.lines.get(nameOf(booking.key))?.last?.item
+    if (last === undefined || last.latestUs <= booking.atUs || last.latestUs > waiter.deadlineUs) return undefined
+    return last.takesIn(waiter, booking) ? undefined : last.latestUs
+  }
+
   /** Answers the waiter when its time has come: at once, or by the alarm. */
   add(waiter: Waiter<Answer>, booking: Booking<Answer>): void {
     const name = nameOf(booking.key)
@@ -86,6 +96,10 @@ class Run<Answer extends Decision> implements Alert {
   takesIn(waiter: Waiter<Answer>, { cost, atUs }: Booking<Answer>): boolean {
     const latestUs = this.bookings.last?.item.atUs ?? atUs
     return cost === this.cost && (latestUs <= atUs || latestUs <= waiter.deadlineUs)
+  }
+
+  get latestUs(): number {
+    return this.bookings.last?.item.atUs ?? Number.NEGATIVE_INFINITY
   }
 
   add(waiter: Waiter<Answer>, booking: Booking<Answer>): void {

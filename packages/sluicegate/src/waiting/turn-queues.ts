@@ -45,6 +45,13 @@ export class TurnQueues<Answer extends Decision> {
     return this.parts.bookings.allPassedUs(queue.denied, queue.tokens + cost) > deadlineUs
   }
 
+  /** Queues a waiter that would overtake others whose last is answered at `overtakenUs`: it asks then. */
+  addBehind(waiter: Waiter<Answer>, overtakenUs: number): void {
+    this.add(waiter)
+    const queue = this.queues.get(nameOf(waiter.request.key))
+    if (queue?.waiters.first?.item === waiter) this.parts.alarm.set(queue, overtakenUs, waiter.order)
+  }
+
   /** Queues a waiter; the first of a queue with the booking that it was denied. */
   add(waiter: Waiter<Answer>, denied?: Booking<Answer>): void {
     const { key, cost } = waiter.request
@@ -143,6 +150,12 @@ export class TurnQueues<Answer extends Decision> {
           // Someone who heard of this call ended this wait, or let it pass, within it.
           if (booking.allowed) desk.giveBack(booking, cost)
         } else if (booking.allowed) {
+          const overtakenUs = booked.overtakenUs(waiter, booking)
+          if (overtakenUs !== undefined) {
+            desk.giveBack(booking, cost)
+            alarm.set(queue, overtakenUs, waiter.order)
+            break
+          }
           waiter.leave()
           booked.add(waiter, booking)
         } else if (waiter.isDeniedBy(booking)) {

@@ -132,7 +132,11 @@ export class Waiting<Answer extends Decision> {
       return
     }
     const booking = this.bookings.book(key, cost, isFull ? 0 : maxWaitMs)
-    if (booking.allowed) this.booked.add(waiter, booking)
+    const overtakenUs = booking.allowed && !isFull ? this.booked.overtakenUs(waiter, booking) : undefined
+    if (overtakenUs !== undefined) {
+      this.desk.giveBack(booking, cost)
+      this.turns.addBehind(waiter, overtakenUs)
+    } else if (booking.allowed) this.booked.add(waiter, booking)
     else if (isFull || waiter.isDeniedBy(booking)) waiter.resolve(booking.decision)
     else this.turns.add(waiter, booking)
   }
