@@ -9,6 +9,7 @@ givenUpWaits(
     return {
       limiter,
       witness: served.limiter,
+      isApart: true,
       settle: () => turns(40),
       advance: async (ms) => {
         clock.advance(ms)

@@ -1,11 +1,9 @@
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { isPermit } from '../empty-permit.js'
 import { isOutage, StoreError } from '../errors.js'
 import { nameOf } from '../key-name.js'
 import type { Key, WaitOptions } from '../limiter.js'
-import { checkedWaitRequest, type WaitRequest } from '../wait-request.js'
-import { AbortWatch } from '../waiting/abort-watch.js'
+import { checkedWaitRequest } from '../wait-request.js'
 import { AwaitedTimes } from './awaited-times.js'
 import { BookingLimits } from './booking-limits.js'
 import type { Booked } from './fleet-verbs.js'
@@ -13,21 +11,11 @@ import { QuestionsUnderway } from './questions-underway.js'
 import { Sleepers } from './sleepers.js'
 import type { WaitingDesk } from './waiting-desk.js'
 import { type LineDenial, WaitingLine } from './waiting-line.js'
+import { type Wait, WaitingMeanwhile } from './waiting-meanwhile.js'
 
 /** How often a place that may come back any time is asked for, at first and at the longest. */
 const FIRST_ASK_MS = 20
 const LAST_ASK_MS = 1_000
-/** How often those who wait without the store look whether it is back, at first and at the longest. */
-const FIRST_LOOK_MS = 100
-const LAST_LOOK_MS = 5_000
-
-/** One caller of `wait`. */
-interface Wait {
-  readonly request: WaitRequest
-  /** The reading from which on it waits no longer. */
-  readonly untilMs: number
-  readonly arrival: number
-}
 
 /** What came of asking the store: one of these. */
 interface Asked<Answer extends Decision> {
@@ -52,12 +40,13 @@ export class StoreWaiting<Answer extends Decision> {
   private readonly underway = new QuestionsUnderway()
   private readonly awaited = new AwaitedTimes()
   private arrivals = 0
-  private readonly aborts = new AbortWatch()
+  private readonly meanwhile: WaitingMeanwhile<Answer>
   private waiters = 0
 
   constructor(desk: WaitingDesk<Answer>, clock: Clock, maxWaiters: number) {
     this.desk = desk
     this.sleepers = new Sleepers(clock)
+    this.meanwhile = new WaitingMeanwhile(desk, this.sleepers, (wait) => this.turn(wait))
     this.limits = new BookingLimits(() => desk.policyNow())
     this.maxWaiters = maxWaiters
   }
@@ -72,7 +61,7 @@ export class StoreWaiting<Answer extends Decision> {
     try {
       return await this.turn(wait)
     } catch (error) {
-      if (isOutage(error)) return await this.without(wait)
+      if (isOutage(error)) return await this.meanwhile.wait(wait)
       throw error
     } finally {
       this.waiters--
@@ -115,42 +104,6 @@ export class StoreWaiting<Answer extends Decision> {
     if (!this.isTooLate(line, request.cost, untilMs)) return this.inLine(wait)
     // As things stand its time is over before its turn comes: it is told so now.
     return { answer: await this.desk.deny(request.key, request.cost) }
-  }
-
-  /** What is decided without the store, or by it, should it be back before: then its whole budget is there again, and not a share. */
-  private async without(wait: Wait): Promise<Answer> {
-    const { request, untilMs } = wait
-    const given = request.signal
-    given?.throwIfAborted()
-    const over = new AbortController()
-    const unwatch = given && this.aborts.add(given, () => over.abort(given.reason))
-    const watched = { ...request, signal: over.signal }
-    let isOver = false
-    const local = this.desk.waitWithout({ ...watched, maxWaitMs: this.leftMs(untilMs) }).then((answer) => {
-      // Both at once: a place that nobody is told of is free.
-      if (isOver && isPermit(answer)) void answer.release()
-      return answer
-    })
-    const store = this.onceBack({ ...wait, request: watched })
-    store.catch(() => undefined)
-    try {
-      return await Promise.race([local, store])
-    } finally {
-      isOver = true
-      unwatch?.()
-      over.abort()
-    }
-  }
-
-  private async onceBack(wait: Wait): Promise<Answer> {
-    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(LAST_LOOK_MS, pauseMs * 1.5)) {
-      await this.sleepers.sleep(pauseMs, wait.request.signal)
-      try {
-        return await this.turn(wait)
-      } catch (error) {
-        if (!isOutage(error)) throw error
-      }
-    }
   }
 
   private async askedWithoutLine(name: string, wait: Wait): Promise<Asked<Answer>> {
