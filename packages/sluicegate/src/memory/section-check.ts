@@ -11,6 +11,7 @@ import { inhabitantsOf } from './table-check.js'
 
 /** As `create` in assembly/index.ts writes it. */
 const LONG_AGO = -(1n << 62n)
+const WORD_BYTES = 8
 const MOST_US = BigInt(Number.MAX_SAFE_INTEGER)
 const DEAF: CoreHost = { policyChanged() {}, calendarWindowStart: () => 0, calendarWindowEnd: () => 0 }
 
@@ -46,9 +47,12 @@ export function checkSection(memory: WebAssembly.Memory, { address, end, algorit
   const { current, spare } = placed.areas
   const isRoom = current.bytes >= open.lines * ENTRIES_PER_LINE * placed.numbers.stride
   const isPlaced = [current, spare].every(
-    ({ address: at, bytes }) => bytes === 0 || (at >= tableEnd && at + bytes <= memory.buffer.byteLength),
+    ({ address: at, bytes }) =>
+      bytes === 0 || (at % WORD_BYTES === 0 && bytes % WORD_BYTES === 0 && at >= tableEnd && at + bytes <= memory.buffer.byteLength),
   )
-  if (!isRoom || !isPlaced) throw invalidSnapshot('has keys without what belongs to them')
+  const areApart = current.address + current.bytes <= spare.address || spare.address + spare.bytes <= current.address
+  if (!isRoom || !isPlaced || !(areApart || current.bytes === 0 || spare.bytes === 0))
+    throw invalidSnapshot('has keys without what belongs to them')
   if (!isBlockOf(open, block, policy, placed.numbers)) throw invalidSnapshot('has a policy whose numbers do not fit it')
   const epoch = open.epoch()
   const table = { memory, address: layout.at('TABLE'), end: tableEnd, epoch, numbers: placed.numbers, companions: current.address }
