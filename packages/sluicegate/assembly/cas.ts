@@ -4,12 +4,13 @@ import { backOff } from "./back-off"
 import { valueIn } from "./carry"
 import { forget } from "./claim"
 import { isAncient } from "./concurrency"
-import { CONCURRENCY } from "./forms"
+import { CONCURRENCY, WIDE } from "./forms"
 import { closeGates, isGated } from "./gates"
 import { CAS_RETRIES, CONTENTIONS, STATE } from "./memory-map"
 import { forgetNothing, forgottenDebt, moveIn } from "./move-in"
 import { changePermit, changePermits } from "./permits"
 import { burst, capacity, debtAt, epoch, form, isOrdinary, mostAheadUs, refresh, sinceBase, stride, unitsPerToken, valueAt } from "./policy"
+import { resetWithPrevious } from "./previous-count"
 import { replace, stageIn } from "./replace"
 import { base } from "./section"
 import { debt, isAhead, isChange, stepped, stillStands } from "./standing"
@@ -160,7 +161,10 @@ function changeResident(verb: i32, fingerprint: u64, entry: usize, tokens: i64, 
       // First as the policy in force writes it, so that all of its words are of one policy.
       return carryOver(entry) ? AGAIN : givenUp()
     }
-    if (verb == RESET) return forget(entry, state) ? 0 : RETRY
+    // Permits are more words than can be emptied together. Any other key stays where it is: one that is unknown counts from the latest time
+    // by which any key was forgotten, which may lie ahead of a clock that stepped back.
+    if (verb == RESET && form == CONCURRENCY) return forget(entry, state) ? 0 : RETRY
+    if (verb == RESET && form == WIDE) return resetWithPrevious(entry, state) ? 0 : RETRY
   }
   const value = valueIn(state, lag, entry, ofBlock)
   const us = sinceBase(nowUs)

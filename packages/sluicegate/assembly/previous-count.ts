@@ -1,10 +1,10 @@
 import { load, swap } from "./atomics"
 import { companionsOf } from "./companions"
 import { STATE } from "./memory-map"
-import { baseUs, countBits, era, windowUs } from "./policy"
+import { baseUs, countBits, epoch, era, windowUs } from "./policy"
 import { bothSwapped } from "./replace"
 import { settled } from "./several"
-import { valueOf } from "./words"
+import { valueOf, withValue } from "./words"
 
 // The wide form's second word, which holds the count of the window before:
 //
@@ -58,6 +58,16 @@ export function carriedWithPrevious(entry: usize, state: u64, next: u64, most: i
   if (isSealed(value) || countBefore(word, number + baseUs / windowUs, <u64>countBits, era) <= most) return swap(entry + STATE, state, next)
   const smaller = (word >> <u64>countBits << <u64>countBits) | <u64>most
   return bothSwapped(entry + STATE, state, next, address, word, smaller)
+}
+
+/**
+ * Swaps a state for one that has spent nothing, and the previous count for a word that holds none and is another one than before: a copy
+ * that is under way then fails, and cannot bring a count of before back. False: one of them is another by now.
+ */
+export function resetWithPrevious(entry: usize, state: u64): bool {
+  const address = companionsOf(entry)
+  const word = settled(address)
+  return bothSwapped(entry + STATE, state, withValue(state, epoch, 0), address, word, noCount((word >> <u64>countBits) + 1))
 }
 
 /** What stands above the count: a number since the Unix epoch, so that a move of the time base changes nothing. */

@@ -3,7 +3,7 @@ import { earliestUs } from "./log-waits"
 import { baseUs, capacity, countBits, slots, tickUs, windowTicks } from "./policy"
 import { ageOf, costSoFar, costUpTo, header, headerOf, headerWith, held, onePerToken, place, placeBefore, readRing, whole } from "./ring"
 import { settled } from "./several"
-import { CANCEL, DEEPEST_DEBT_BURSTS, PEEK, PENALIZE, REFUND, RESERVE, TAKE } from "./verbs"
+import { CANCEL, DEEPEST_DEBT_BURSTS, PEEK, PENALIZE, REFUND, RESERVE, RESET, TAKE } from "./verbs"
 import { waitFor } from "./waits"
 
 // Sliding log: time of the newest request, in ticks since the time base | cost of all requests so far, modulo its width; the
@@ -148,6 +148,7 @@ export function stepped(verb: i32, entry: usize, word: u64, us: i64, amount: i64
     const allowed = onePerToken() ? capacity : DEEPEST_DEBT_BURSTS * capacity - used
     return allowed > 0 ? penalized(min<i64>(amount, allowed)) : word
   }
+  if (verb == RESET) return emptied()
   if (verb == REFUND && used > 0) return dropped(min<i64>(amount, used))
   if (verb == CANCEL && used > 0 && lastTick == tickOf(bound - baseUs)) return dropped(min<i64>(amount, costOfLastTick()))
   return word
@@ -178,6 +179,16 @@ function copyFirst(how: i32): void {
 function turnHeader(place: i64, held: i64, costSoFar: i64, whole: bool): void {
   alsoNeeded = HEADER
   nextHeader = headerWith(place, held, costSoFar, whole, true)
+}
+
+/** Nothing counts, and no time is known any more. */
+function emptied(): u64 {
+  turnHeader(0, 0, 0, true)
+  used = 0
+  total = 0
+  newestAge = 0
+  lastTick = 0
+  return 0
 }
 
 function penalized(cost: i64): u64 {

@@ -26,8 +26,9 @@ import { outages } from './outage-events.js'
 import type { ShardLoads } from './shard-load.js'
 import { StoreOrOutage } from './store-or-outage.js'
 import { StorePermit } from './store-permit.js'
-import { StoreWaiting, type WaitingDesk } from './store-waiting.js'
+import { StoreWaiting } from './store-waiting.js'
 import { ToldDecisions } from './told-decisions.js'
+import type { WaitingDesk } from './waiting-desk.js'
 
 /** What a limiter over a store is made of, all of one policy. */
 export interface StoreLimiterParts {
@@ -81,7 +82,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
     const tokens = checkedCost(cost)
     const { leases, policy } = this.parts
     if (leases === undefined) keysUnder(policy, key)
-    if (this.waiting.isQueued(key)) return this.refused(key, tokens)
+    if (this.waiting.isQueued(key)) return this.deny(key, tokens).then((decision) => this.decisions.tell(key, tokens, decision))
     const answer = leases === undefined ? this.calls.take(key, tokens) : leases.take(key, tokens)
     return answer instanceof Promise ? this.toldLater(key, tokens, answer) : this.decisions.tell(key, tokens, answer)
   }
@@ -196,7 +197,6 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
   }
 
   // What waiting asks for.
-
   book(key: Key, cost: number, mostMs: number): Promise<Booked> {
     return this.parts.verbs.book(key, cost, mostMs * 1000)
   }
@@ -210,20 +210,23 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
 
   giveBack(booked: Booked): void {
     const { store, verbs } = this.parts
-    store.unwanted.collect(booked.key, booked.order, () => verbs.discard(booked))
+    store.unwanted.collect(booked.key, booked.order, () => verbs.discard(booked).then(() => this.waiting.released(booked.key)))
   }
 
   refuse(decision: Decision): Decision {
     return this.parts.verbs.refuse(decision)
   }
 
-  waitWithout(request: WaitRequest): Promise<Decision> {
-    return this.calls.waitWithout(request)
+  async deny(key: Key, cost: number): Promise<Decision> {
+    return this.refuse(await this.calls.peek(key, cost))
   }
 
-  private async refused(key: Key, cost: number): Promise<Decision> {
-    const { verbs } = this.parts
-    return this.decisions.tell(key, cost, verbs.refuse(await this.calls.peek(key, cost)))
+  policyNow(): Policy {
+    return this.parts.policy
+  }
+
+  waitWithout(request: WaitRequest): Promise<Decision> {
+    return this.calls.waitWithout(request)
   }
 
   private async changed(key: Key, verb: (verbs: FleetVerbs) => Promise<Decision>, held?: HeldThen | 'kept'): Promise<Decision> {

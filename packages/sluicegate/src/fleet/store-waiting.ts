@@ -1,52 +1,53 @@
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { isPermit } from '../empty-permit.js'
 import { isOutage, StoreError } from '../errors.js'
 import { nameOf } from '../key-name.js'
 import type { Key, WaitOptions } from '../limiter.js'
-import { checkedWaitRequest, type WaitRequest } from '../wait-request.js'
-import { AbortWatch } from '../waiting/abort-watch.js'
+import { checkedWaitRequest } from '../wait-request.js'
+import { AwaitedTimes } from './awaited-times.js'
+import { BookingLimits } from './booking-limits.js'
 import type { Booked } from './fleet-verbs.js'
+import { QuestionsUnderway } from './questions-underway.js'
 import { Sleepers } from './sleepers.js'
+import type { WaitingDesk } from './waiting-desk.js'
+import { type LineDenial, WaitingLine } from './waiting-line.js'
+import { type Wait, WaitingMeanwhile } from './waiting-meanwhile.js'
 
 /** How often a place that may come back any time is asked for, at first and at the longest. */
 const FIRST_ASK_MS = 20
 const LAST_ASK_MS = 1_000
-/** How often those who wait without the store look whether it is back, at first and at the longest. */
-const FIRST_LOOK_MS = 100
-const LAST_LOOK_MS = 5_000
 
-/** What waiting needs of a limiter. */
-export interface WaitingDesk<Answer extends Decision> {
-  /** Charges `cost` at the earliest time, within `mostMs`. Rejects with `OUTAGE`. */
-  book(key: Key, cost: number, mostMs: number): Promise<Booked>
-  /** What the taker of a booking is told, so long after it was asked for; undefined when it came too late, and is to be booked again. */
-  answer(booked: Booked, sinceMs: number): Promise<Answer | undefined>
-  /** Soon, together with what others do not want. */
-  giveBack(booked: Booked): void
-  /** A denial. */
-  refuse(decision: Decision): Answer
-  /** Waits for what is decided while the store cannot be reached. */
-  waitWithout(request: WaitRequest): Promise<Answer>
+/** What came of asking the store: one of these. */
+interface Asked<Answer extends Decision> {
+  readonly booked?: Booked & { readonly sentMs: number }
+  /** The last word. */
+  readonly answer?: Answer
+  readonly denied?: LineDenial
 }
 
 /**
- * Those who wait on a store. A waiter books when it comes, so that the store keeps the order, over the whole fleet, and all that is left
- * to do is to sleep. What cannot be booked ahead (a permit, several policies, a blocked key) is asked for again and again by the first of
- * those who stand in line for the key in this process.
+ * Those who wait on a store. A waiter books as soon as its tokens are near enough ({@link BookingLimits}), so that the store keeps the order,
+ * over the whole fleet, and all that is left to do is to sleep. Until then it stands in the line of its key in this process, as does whoever
+ * waits for what cannot be booked ahead (a permit, several policies, a blocked key); the first of a line asks again and again.
  */
 export class StoreWaiting<Answer extends Decision> {
   private readonly desk: WaitingDesk<Answer>
   private readonly sleepers: Sleepers
   private readonly maxWaiters: number
   /** Those who stand in line for a key, in the order of arrival. */
-  private readonly lines = new Map<string, Set<symbol>>()
-  private readonly aborts = new AbortWatch()
+  private readonly lines = new Map<string, WaitingLine>()
+  private readonly limits: BookingLimits
+  private readonly underway = new QuestionsUnderway()
+  private readonly awaited = new AwaitedTimes()
+  private arrivals = 0
+  private readonly meanwhile: WaitingMeanwhile<Answer>
   private waiters = 0
 
   constructor(desk: WaitingDesk<Answer>, clock: Clock, maxWaiters: number) {
     this.desk = desk
     this.sleepers = new Sleepers(clock)
+    this.meanwhile = new WaitingMeanwhile(desk, this.sleepers, (wait) => this.turn(wait))
+    this.limits = new BookingLimits(() => desk.policyNow())
     this.maxWaiters = maxWaiters
   }
 
@@ -55,11 +56,12 @@ export class StoreWaiting<Answer extends Decision> {
     const request = checkedWaitRequest(key, options)
     request.signal?.throwIfAborted()
     const untilMs = this.sleepers.nowMs() + (this.waiters < this.maxWaiters ? request.maxWaitMs : 0)
+    const wait = { request, untilMs, arrival: this.arrivals++ }
     this.waiters++
     try {
-      return await this.turn(request, untilMs)
+      return await this.turn(wait)
     } catch (error) {
-      if (isOutage(error)) return await this.without(request, untilMs)
+      if (isOutage(error)) return await this.meanwhile.wait(wait)
       throw error
     } finally {
       this.waiters--
@@ -81,119 +83,136 @@ export class StoreWaiting<Answer extends Decision> {
     this.sleepers.close(new StoreError('CLOSED', 'this limiter was closed'))
   }
 
-  private async turn(request: WaitRequest, untilMs: number): Promise<Answer> {
+  private async turn(wait: Wait): Promise<Answer> {
+    for (;;) {
+      const { booked, answer } = await this.booking(wait)
+      const final = booked === undefined ? answer : await this.kept(booked, wait)
+      if (final !== undefined) return final
+    }
+  }
+
+  /** What is booked, or the last word. */
+  private async booking(wait: Wait): Promise<Asked<Answer>> {
+    const { request, untilMs } = wait
     const name = nameOf(request.key)
-    if (this.lines.has(name)) return this.inLine(name, request, untilMs)
-    const first = await this.tried(request, untilMs)
-    return first.answer ?? this.inLine(name, request, untilMs, first.againMs)
+    const line = this.lines.get(name)
+    if (line === undefined) {
+      if (!this.underway.mayFollow(name, request.cost)) return this.inLine(wait)
+      const asked = await this.askedWithoutLine(name, wait)
+      return asked.denied === undefined ? asked : this.inLine(wait, asked.denied)
+    }
+    if (!this.isTooLate(line, request.cost, untilMs)) return this.inLine(wait)
+    // As things stand its time is over before its turn comes: it is told so now.
+    return { answer: await this.desk.deny(request.key, request.cost) }
   }
 
-  /** What is decided without the store, or by it, should it be back before: then its whole budget is there again, and not a share. */
-  private async without(request: WaitRequest, untilMs: number): Promise<Answer> {
-    const given = request.signal
-    given?.throwIfAborted()
-    const over = new AbortController()
-    const unwatch = given && this.aborts.add(given, () => over.abort(given.reason))
-    const watched = { ...request, signal: over.signal }
-    let isOver = false
-    const local = this.desk.waitWithout({ ...watched, maxWaitMs: this.leftMs(untilMs) }).then((answer) => {
-      // Both at once: a place that nobody is told of is free.
-      if (isOver && isPermit(answer)) void answer.release()
-      return answer
-    })
-    const store = this.onceBack(watched, untilMs)
-    store.catch(() => undefined)
+  private async askedWithoutLine(name: string, wait: Wait): Promise<Asked<Answer>> {
+    this.underway.begin(name, wait.request.cost)
     try {
-      return await Promise.race([local, store])
+      return await this.asked(wait)
     } finally {
-      isOver = true
-      unwatch?.()
-      over.abort()
+      this.underway.end(name)
+      // After those who were denied have joined it.
+      if (!this.underway.has(name)) setImmediate(() => this.released(wait.request.key))
     }
   }
 
-  private async onceBack(request: WaitRequest, untilMs: number): Promise<Answer> {
-    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(LAST_LOOK_MS, pauseMs * 1.5)) {
-      await this.sleepers.sleep(pauseMs, request.signal)
-      try {
-        return await this.turn(request, untilMs)
-      } catch (error) {
-        if (!isOutage(error)) throw error
-      }
-    }
-  }
-
-  private async inLine(name: string, request: WaitRequest, untilMs: number, firstAskMs = 0): Promise<Answer> {
-    const line = this.lines.get(name) ?? new Set()
+  private async inLine(wait: Wait, denied?: LineDenial): Promise<Asked<Answer>> {
+    const { request, arrival } = wait
+    const name = nameOf(request.key)
+    const line = this.lines.get(name) ?? new WaitingLine()
+    this.lines.set(name, line)
     const own = Symbol()
-    this.lines.set(name, line.add(own))
+    const place = line.add({ own, request, arrival })
     try {
-      return await this.asking(line, own, request, untilMs, firstAskMs)
+      return await this.asking(line, own, wait, denied)
     } finally {
-      const wasFirst = firstOf(line) === own
-      line.delete(own)
-      if (line.size === 0) this.lines.delete(name)
+      const wasFirst = line.first === place.item
+      line.remove(place)
+      if (line.first === undefined) this.lines.delete(name)
       else if (wasFirst) this.wakeFirst(line)
     }
   }
 
   /** Whoever is not the first sleeps until he is, or his time is over, and asks at once then. */
-  private async asking(line: Set<symbol>, own: symbol, request: WaitRequest, untilMs: number, firstAskMs: number): Promise<Answer> {
-    const { signal } = request
+  private async asking(line: WaitingLine, own: symbol, wait: Wait, first?: LineDenial): Promise<Asked<Answer>> {
+    const { request, untilMs } = wait
+    const { key, signal } = request
     let pauseMs = FIRST_ASK_MS
-    let againMs = firstAskMs
-    while (firstOf(line) !== own && this.leftMs(untilMs) > 0) {
+    let denied = first
+    while ((line.first?.own !== own || this.underway.has(nameOf(key))) && this.leftMs(untilMs) > 0) {
       await this.sleepers.sleep(this.leftMs(untilMs), signal, own)
-      againMs = 0
+      denied = undefined
     }
     for (;;) {
+      if (line.first?.own === own) line.denied = denied
+      const againMs = denied === undefined ? 0 : this.limits.askAgainMs(key, denied.atMs, this.sleepers.nowMs())
       const sleepMs = Math.min(againMs, pauseMs, this.leftMs(untilMs))
       if (sleepMs > 0) await this.sleepers.sleep(sleepMs, signal, own)
-      const { answer, againMs: next } = await this.tried(request, untilMs)
-      if (answer !== undefined) return answer
-      againMs = next
+      const asked = await this.asked(wait)
+      if (asked.denied === undefined) return asked
+      denied = asked.denied
       pauseMs = Math.min(LAST_ASK_MS, pauseMs * 1.5)
     }
   }
 
-  private wakeFirst(line: ReadonlySet<symbol>): void {
-    const first = firstOf(line)
-    if (first !== undefined) this.sleepers.wake(first)
+  /** Whether whoever comes last is known to come too late. */
+  private isTooLate({ denied, tokens }: WaitingLine, cost: number, untilMs: number): boolean {
+    return denied !== undefined && untilMs < Number.POSITIVE_INFINITY && this.limits.allPassedMs(denied.atMs, tokens + cost) > untilMs
   }
 
-  /** An answer, or the milliseconds after which to ask again. */
-  private async tried(request: WaitRequest, untilMs: number): Promise<{ readonly answer?: Answer; readonly againMs: number }> {
+  private wakeFirst(line: WaitingLine): void {
+    if (line.first !== undefined) this.sleepers.wake(line.first.own)
+  }
+
+  private async asked({ request, untilMs }: Wait): Promise<Asked<Answer>> {
     const { key, cost, signal } = request
     const sentMs = this.sleepers.nowMs()
-    const booking = this.desk.book(key, cost, this.leftMs(untilMs))
+    const leftMs = this.leftMs(untilMs)
+    const booking = this.desk.book(key, cost, this.limits.mostMs(key, leftMs, sentMs))
     const booked = await this.sleepers.unlessAborted(booking, signal, (late) => {
-      if (late.allowed) this.desk.giveBack(late)
+      if (late.allowed) this.giveBack(late, sentMs)
     })
-    if (!booked.allowed) {
-      const againMs = booked.decision.retryAfterMs
-      const leftMs = this.leftMs(untilMs)
-      const isFinal = againMs === Number.POSITIVE_INFINITY || leftMs <= 0 || (againMs > leftMs && booked.permit === undefined)
-      return isFinal ? { answer: this.desk.refuse(booked.decision), againMs: 0 } : { againMs }
+    if (booked.allowed) {
+      // Something came back in front of others who have booked: it is not for those who came after them.
+      const latestMs = this.awaited.latestMs(nameOf(key))
+      if (sentMs + booked.waitUs / 1000 >= latestMs || untilMs < latestMs) return { booked: { ...booked, sentMs } }
+      this.desk.giveBack(booked)
+      return { denied: { atMs: latestMs } }
     }
+    const againMs = booked.decision.retryAfterMs
+    const stillMs = this.leftMs(untilMs)
+    const isFinal = againMs === Number.POSITIVE_INFINITY || stillMs <= 0 || (againMs > stillMs && booked.permit === undefined)
+    if (isFinal) return { answer: this.desk.refuse(booked.decision) }
+    return { denied: { atMs: this.sleepers.nowMs() + againMs } }
+  }
+
+  /** Sleeps until what was booked may be spent; nothing when it came too late for that, and is to be booked anew. */
+  private async kept(booked: Booked & { readonly sentMs: number }, { request }: Wait): Promise<Answer | undefined> {
+    const { signal } = request
+    const served = this.awaited.add(nameOf(request.key), booked.sentMs + booked.waitUs / 1000)
     try {
       if (booked.waitUs > 0) await this.sleepers.sleep(booked.waitUs / 1000, signal)
     } catch (reason) {
-      this.desk.giveBack(booked)
+      this.giveBack(booked, booked.sentMs)
       throw reason
+    } finally {
+      served()
     }
-    const answer = await this.desk.answer(booked, this.sleepers.nowMs() - sentMs)
+    const answer = await this.desk.answer(booked, this.sleepers.nowMs() - booked.sentMs)
     if (signal?.aborted) {
-      if (answer?.allowed) this.desk.giveBack(booked)
+      if (answer?.allowed) this.giveBack(booked, booked.sentMs)
       throw signal.reason
     }
-    return answer === undefined ? { againMs: 0 } : { answer, againMs: 0 }
+    return answer
+  }
+
+  private giveBack(booked: Booked, sentMs: number): void {
+    this.desk.giveBack(booked)
+    this.limits.gaveUp(booked.key, this.sleepers.nowMs(), sentMs + booked.waitUs / 1000)
   }
 
   private leftMs(untilMs: number): number {
     return Math.max(0, untilMs - this.sleepers.nowMs())
   }
-}
-
-function firstOf(line: ReadonlySet<symbol>): symbol | undefined {
-  return line.values().next().value
 }

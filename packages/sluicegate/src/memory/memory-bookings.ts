@@ -129,6 +129,7 @@ export class MemoryBookings extends MemoryDecisions {
       atUs: decision.allowed ? nowUs : atUs,
       // Only of permits nobody knows when they come back.
       maybeSooner: terms.policy.algorithm === 'concurrency',
+      isBlocked: wouldWaitUs === undefined,
       decision,
       debt: 0,
     }

@@ -15,6 +15,7 @@ import { refusal } from '../refusal.js'
 import type { Reservation } from '../reservation.js'
 import { TopLists } from '../top-lists.js'
 import type { BookingDesk } from '../waiting/booking.js'
+import { isBookedAhead } from '../waiting/booking-horizon.js'
 import { releaseCount } from '../waiting/release-watch.js'
 import { reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
@@ -215,6 +216,10 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
 
   refuse(key: Key, cost: number): Answer {
     return refusal(this.peek(key, cost)) as Answer
+  }
+
+  bookedPolicy(): Policy | undefined {
+    return isBookedAhead(this.terms.policy) ? this.terms.policy : undefined
   }
 
   /** A count that moves whenever something comes back that `key` may gain by, in any thread. */

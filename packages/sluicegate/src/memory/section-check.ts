@@ -1,12 +1,18 @@
 import type { Algorithm, Policy } from '../policy/policy.js'
 import { numbersOf } from '../policy/policy-numbers.js'
+import { isBlockOf } from './block-check.js'
 import type { CoreHost } from './core.js'
 import { ENTRIES_PER_LINE } from './core-memory.js'
 import { OpenCore } from './open-core.js'
 import { placedIn, publishedPolicy } from './policy-block.js'
 import { type SectionOptions, SectionWords } from './section-words.js'
 import { invalidSnapshot } from './snapshot.js'
+import { inhabitantsOf } from './table-check.js'
 
+/** As `create` in assembly/index.ts writes it. */
+const LONG_AGO = -(1n << 62n)
+const WORD_BYTES = 8
+const MOST_US = BigInt(Number.MAX_SAFE_INTEGER)
 const DEAF: CoreHost = { policyChanged() {}, calendarWindowStart: () => 0, calendarWindowEnd: () => 0 }
 
 /** What a snapshot says of a section. */
@@ -20,14 +26,15 @@ interface DescribedSection {
 
 /**
  * Looks over one section of a memory that was restored and that nobody uses yet: its table, the policy in force and what that needs have to
- * lie within the memory. What stands in the keys is the checksum's affair. What only running threads know begins afresh.
+ * lie within the memory, and every word by which the core finds its way has to be one that a core could have left: a checksum tells damage,
+ * not who computed it. How much each key has spent is taken as it is. What only running threads know begins afresh.
  *
  * @throws {PolicyError} `SNAPSHOT_INVALID`
  */
 export function checkSection(memory: WebAssembly.Memory, { address, end, algorithm, options }: DescribedSection): void {
   const open = new OpenCore(memory, address, DEAF)
   const layout = new SectionWords(open)
-  const tableEnd = layout.at('DESCRIPTORS') < end && open.lines > 0 ? layout.tableEnd(open.lines) : Number.POSITIVE_INFINITY
+  const tableEnd = layout.at('DESCRIPTORS') < end && layout.hasLines() ? layout.tableEnd(open.lines) : Number.POSITIVE_INFINITY
   if (tableEnd > end) throw invalidSnapshot('has no table')
   const block = blockInForce(open, layout)
   forgetThreads(memory, layout, block)
@@ -40,9 +47,27 @@ export function checkSection(memory: WebAssembly.Memory, { address, end, algorit
   const { current, spare } = placed.areas
   const isRoom = current.bytes >= open.lines * ENTRIES_PER_LINE * placed.numbers.stride
   const isPlaced = [current, spare].every(
-    ({ address: at, bytes }) => bytes === 0 || (at >= tableEnd && at + bytes <= memory.buffer.byteLength),
+    ({ address: at, bytes }) =>
+      bytes === 0 || (at % WORD_BYTES === 0 && bytes % WORD_BYTES === 0 && at >= tableEnd && at + bytes <= memory.buffer.byteLength),
   )
-  if (!isRoom || !isPlaced) throw invalidSnapshot('has keys without what belongs to them')
+  const areApart = current.address + current.bytes <= spare.address || spare.address + spare.bytes <= current.address
+  if (!isRoom || !isPlaced || !(areApart || current.bytes === 0 || spare.bytes === 0))
+    throw invalidSnapshot('has keys without what belongs to them')
+  if (!isBlockOf(open, block, policy, placed.numbers)) throw invalidSnapshot('has a policy whose numbers do not fit it')
+  const epoch = open.epoch()
+  const table = { memory, address: layout.at('TABLE'), end: tableEnd, epoch, numbers: placed.numbers, companions: current.address }
+  const inhabitants = areTimes(memory, layout) ? inhabitantsOf(table) : undefined
+  if (inhabitants === undefined) throw invalidSnapshot('has keys that no limiter could have left')
+  layout.noteTable(inhabitants, epoch)
+}
+
+/** Whether the times that stand for all keys are times, or none. */
+function areTimes(memory: WebAssembly.Memory, layout: SectionWords): boolean {
+  const words = new BigInt64Array(memory.buffer)
+  return ['BLOCKED_UNTIL', 'TAKEOVER_HIGH'].every((name) => {
+    const us = words[layout.at(name) / 8] as bigint
+    return us === LONG_AGO || (us <= MOST_US && us >= -MOST_US)
+  })
 }
 
 /** The block of the policy in force, which says itself that it is the one. */

@@ -71,11 +71,24 @@ export class SectionWords {
     return this.at('TABLE') + lines * this.open.constant('LINE_SIZE')
   }
 
+  /** Whether a number of lines is written down: a whole word, of which others read the low half. */
+  hasLines(): boolean {
+    const { lines, memory } = this.open
+    return lines > 0 && new BigUint64Array(memory.buffer)[this.at('LINES') / 8] === BigInt(lines)
+  }
+
   /** The options that the section was made with. */
   get options(): SectionOptions {
     const words = new BigUint64Array(this.open.memory.buffer)
     const maxKeys = Number(Atomics.load(words, this.at('MAX_KEYS') / 8))
     return { denyWhenFull: Atomics.load(words, this.at('DENY_WHEN_FULL') / 8) !== 0n, ...(maxKeys > 0 ? { maxKeys } : {}) }
+  }
+
+  /** Writes down what is known of a whole table, all of which is of one epoch, in a memory that nobody shares yet. */
+  noteTable(keys: number, epoch: number): void {
+    const words = new BigUint64Array(this.open.memory.buffer)
+    words[this.at('KEYS') / 8] = BigInt(keys)
+    words[this.at('SWEPT') / 8] = BigInt(epoch)
   }
 
   /** Writes down the number of keys that the section was made for, in a memory that nobody shares yet. */

@@ -13,7 +13,7 @@ const NAME = 'p'
 /** Nothing flows back by itself while a test runs. */
 const OLD = tokenBucket({ limit: 1, window: '10d', burst: 10, name: NAME })
 const NEW = tokenBucket({ limit: 2, window: '10d', burst: 20, name: NAME })
-const WAITS = 60
+const WAITS = 20
 
 let redis: OwnRedis
 before(async () => {

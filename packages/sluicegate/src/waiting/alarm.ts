@@ -31,6 +31,11 @@ export class Alarm {
     this.after = clock.after?.bind(clock) ?? (preciseClock().after as NonNullable<Clock['after']>)
   }
 
+  /** The clock's reading, whole microseconds. */
+  nowUs(): number {
+    return this.ticker.read()
+  }
+
   /** Milliseconds until then, none when it is past. */
   leftMs(untilUs: number): number {
     return untilUs === Number.POSITIVE_INFINITY ? untilUs : Math.max(0, (untilUs - this.ticker.read()) / 1000)

@@ -1,20 +1,39 @@
 import type { Decision } from '../decision.js'
 import { nameOf } from '../key-name.js'
+import type { Key } from '../limiter.js'
 import type { Alarm, Alert } from './alarm.js'
 import type { Booking, BookingDesk } from './booking.js'
+import type { BoundedBookings } from './bounded-bookings.js'
 import { Chain, type Place } from './chain.js'
 import type { Waiter } from './waiter.js'
 
+/** What booked waiters need: who answers them, where their bookings go back, and the alarm that calls them up. */
+export interface BookedWaitersParts<Answer extends Decision> {
+  readonly desk: BookingDesk<Answer>
+  readonly bookings: BoundedBookings<Answer>
+  readonly alarm: Alarm
+  /** Called when a booking of a key was given back. */
+  readonly onGivenBack: (key: Key) => void
+}
+
 /** Those who wait for the time that they are booked for. */
 export class BookedWaiters<Answer extends Decision> {
-  private readonly desk: BookingDesk<Answer>
-  private readonly alarm: Alarm
+  private readonly parts: BookedWaitersParts<Answer>
   /** The runs of each key, in the order of arrival. */
   private readonly lines = new Map<string, Chain<Run<Answer>>>()
 
-  constructor(desk: BookingDesk<Answer>, alarm: Alarm) {
-    this.desk = desk
-    this.alarm = alarm
+  constructor(parts: BookedWaitersParts<Answer>) {
+    this.parts = parts
+  }
+
+  /**
+   * When those are answered whom a newcomer with this booking would overtake, as what comes back in front of them may be booked anew; nothing
+   * when there are none, or when it may: with the same cost it lends them its time, and it cannot wait as long as they.
+   */
+  overtakenUs(waiter: Waiter<Answer>, booking: Booking<Answer>): number | undefined {
+    const last = this.lines.get(nameOf(booking.key))?.last?.item
+    if (last === undefined || last.latestUs <= booking.atUs || last.latestUs > waiter.deadlineUs) return undefined
+    return last.takesIn(waiter, booking) ? undefined : last.latestUs
   }
 
   /** Answers the waiter when its time has come: at once, or by the alarm. */
@@ -45,7 +64,7 @@ export class BookedWaiters<Answer extends Decision> {
       line.remove(place)
       if (line.first === undefined) this.lines.delete(name)
     }
-    const run = new Run<Answer>(this.desk, this.alarm, cost, onEmpty)
+    const run = new Run<Answer>(this.parts, cost, onEmpty)
     const place = line.add(run)
     return run
   }
@@ -62,15 +81,13 @@ class Run<Answer extends Decision> implements Alert {
   private readonly waiters = new Chain<Waiter<Answer>>()
   /** As many as waiters, soonest first. */
   private readonly bookings = new Chain<Booking<Answer>>()
-  private readonly desk: BookingDesk<Answer>
-  private readonly alarm: Alarm
+  private readonly parts: BookedWaitersParts<Answer>
   private readonly cost: number
   private readonly onEmpty: () => void
   private isGone = false
 
-  constructor(desk: BookingDesk<Answer>, alarm: Alarm, cost: number, onEmpty: () => void) {
-    this.desk = desk
-    this.alarm = alarm
+  constructor(parts: BookedWaitersParts<Answer>, cost: number, onEmpty: () => void) {
+    this.parts = parts
     this.cost = cost
     this.onEmpty = onEmpty
   }
@@ -79,6 +96,10 @@ class Run<Answer extends Decision> implements Alert {
   takesIn(waiter: Waiter<Answer>, { cost, atUs }: Booking<Answer>): boolean {
     const latestUs = this.bookings.last?.item.atUs ?? atUs
     return cost === this.cost && (latestUs <= atUs || latestUs <= waiter.deadlineUs)
+  }
+
+  get latestUs(): number {
+    return this.bookings.last?.item.atUs ?? Number.NEGATIVE_INFINITY
   }
 
   add(waiter: Waiter<Answer>, booking: Booking<Answer>): void {
@@ -108,8 +129,9 @@ class Run<Answer extends Decision> implements Alert {
     this.waiters.remove(place)
     waiter.called()
     try {
-      const answer = this.desk.answer(booking)
-      if (!answer.allowed) this.desk.giveBack(booking, this.cost)
+      const { desk } = this.parts
+      const answer = desk.answer(booking)
+      if (!answer.allowed) desk.giveBack(booking, this.cost)
       waiter.resolve(answer)
     } catch (error) {
       waiter.reject(error)
@@ -122,20 +144,22 @@ class Run<Answer extends Decision> implements Alert {
     this.bookings.remove(latest)
     this.setAlert()
     try {
-      this.desk.giveBack(latest.item, this.cost)
+      this.parts.bookings.giveUp(latest.item, this.cost)
+      this.parts.onGivenBack(latest.item.key)
     } catch {
       // The store could not: it stays charged, and wears off. The caller hears of its own abort.
     }
   }
 
   private setAlert(): void {
+    const { alarm } = this.parts
     const { first } = this.bookings
     if (first === undefined) {
-      this.alarm.clear(this)
+      alarm.clear(this)
       if (!this.isGone) this.onEmpty()
       this.isGone = true
     } else if (first.item.atUs !== this.dueUs || this.place < 0) {
-      this.alarm.set(this, first.item.atUs, this.waiters.first?.item.order ?? 0)
+      alarm.set(this, first.item.atUs, this.waiters.first?.item.order ?? 0)
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { Decision } from '../decision.js'
 import type { Key } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
 
 /** Tokens charged now, to be spent at `atUs`; or why none were. */
 export interface Booking<Answer extends Decision = Decision> {
@@ -13,6 +14,8 @@ export interface Booking<Answer extends Decision = Decision> {
   readonly atUs: number
   /** Not allowed: it may pass before `atUs`, because others may give back what they hold. */
   readonly maybeSooner: boolean
+  /** Not allowed: for another reason than what the key has spent, such as a block. */
+  readonly isBlocked?: boolean
   /** Allowed: the answer of a take that passed, with what is left right after. Not allowed: that of a denied take of the same cost. */
   readonly decision: Answer
 }
@@ -33,4 +36,6 @@ export interface BookingDesk<Answer extends Decision = Decision> {
   giveBack(booking: Booking<Answer>, tokens: number): Decision
   /** A denial, as of a take that may not overtake those who wait: `retryAfterMs` is at least 1, `Infinity` when it can never pass. */
   refuse(key: Key, cost: number): Answer
+  /** The policy by which waiters book ahead, undefined where nothing is booked ahead. Without this method they book however far ahead. */
+  bookedPolicy?(): Policy | undefined
 }

@@ -3,13 +3,15 @@ import { nameOf, partsOf } from '../key-name.js'
 import type { Key } from '../limiter.js'
 import type { Alarm, Alert } from './alarm.js'
 import type { BookedWaiters } from './booked-waiters.js'
-import type { BookingDesk } from './booking.js'
+import type { Booking, BookingDesk } from './booking.js'
+import type { BoundedBookings } from './bounded-bookings.js'
 import { Chain } from './chain.js'
 import type { Waiter } from './waiter.js'
 
 /** What turns need: the desk, the alarm, where a waiter goes that could book, and word of when the number that queue changes. */
 export interface TurnQueuesParts<Answer extends Decision> {
   readonly desk: BookingDesk<Answer>
+  readonly bookings: BoundedBookings<Answer>
   readonly alarm: Alarm
   readonly booked: BookedWaiters<Answer>
   readonly onSize: (size: number) => void
@@ -18,8 +20,8 @@ export interface TurnQueuesParts<Answer extends Decision> {
 }
 
 /**
- * Those who hold nothing yet, because their key cannot be booked ahead. One queue a key; its first asks again when something was
- * released and when the clock has reached what its last denial said.
+ * Those who hold nothing yet, because their key cannot be booked ahead, or not as far ahead. One queue a key; its first asks again when
+ * something was released and when the clock has reached what its last denial said.
  */
 export class TurnQueues<Answer extends Decision> {
   private readonly parts: TurnQueuesParts<Answer>
@@ -36,10 +38,25 @@ export class TurnQueues<Answer extends Decision> {
     return this.queues.has(nameOf(key))
   }
 
-  /** Queues a waiter, to ask at `nextUs` if it is the first. */
-  add(waiter: Waiter<Answer>, nextUs: number): void {
-    const { key } = waiter.request
+  /** Whether a waiter that would come last is known to come too late. */
+  isTooLate(key: Key, cost: number, deadlineUs: number): boolean {
+    const queue = this.queues.get(nameOf(key))
+    if (queue?.denied === undefined || deadlineUs === Number.POSITIVE_INFINITY) return false
+    return this.parts.bookings.allPassedUs(queue.denied, queue.tokens + cost) > deadlineUs
+  }
+
+  /** Queues a waiter that would overtake others whose last is answered at `overtakenUs`: it asks then. */
+  addBehind(waiter: Waiter<Answer>, overtakenUs: number): void {
+    this.add(waiter)
+    const queue = this.queues.get(nameOf(waiter.request.key))
+    if (queue?.waiters.first?.item === waiter) this.parts.alarm.set(queue, overtakenUs, waiter.order)
+  }
+
+  /** Queues a waiter; the first of a queue with the booking that it was denied. */
+  add(waiter: Waiter<Answer>, denied?: Booking<Answer>): void {
+    const { key, cost } = waiter.request
     const queue = this.queues.get(nameOf(key)) ?? this.newQueue(key)
+    queue.tokens += cost
     let isQueued = true
     const isFirst = queue.waiters.first === undefined
     const place = queue.waiters.add(waiter)
@@ -53,12 +70,14 @@ export class TurnQueues<Answer extends Decision> {
       const wasFirst = queue.waiters.first === place
       isQueued = false
       queue.waiters.remove(place)
+      queue.tokens -= cost
+      if (wasFirst) queue.denied = undefined
       alarm.clear(deadline)
       this.resize(-1)
       if (queue.waiters.first === undefined) this.drop(queue)
       else if (wasFirst) queue.soon()
     })
-    if (isFirst) alarm.set(queue, nextUs, waiter.order)
+    if (isFirst && denied !== undefined) this.askLater(queue, denied, waiter.order)
     // Last: who watches for releases from now on lets all ask once.
     this.resize(1)
   }
@@ -68,6 +87,11 @@ export class TurnQueues<Answer extends Decision> {
     const gaining = new Set<Queue<Answer>>()
     for (const part of partsOf(key)) for (const queue of this.byPart.get(part) ?? []) gaining.add(queue)
     askAll(gaining)
+  }
+
+  /** A booking of `key` was given back: the first asks once all are back that go back with it. */
+  gaveBack(key: Key): void {
+    this.queues.get(nameOf(key))?.soon()
   }
 
   /** Something was released, by whomever: all ask again who may gain by it and have not asked since. */
@@ -107,26 +131,37 @@ export class TurnQueues<Answer extends Decision> {
     this.parts.onSize(this.size)
   }
 
+  private askLater(queue: Queue<Answer>, denied: Booking<Answer>, order: number): void {
+    queue.denied = denied
+    this.parts.alarm.set(queue, this.parts.bookings.askAgainUs(denied), order)
+  }
+
   /** Lets one after another ask, until one has to wait on. */
   private ask(queue: Queue<Answer>): void {
-    const { desk, alarm, booked } = this.parts
+    const { desk, bookings, alarm, booked } = this.parts
     queue.isAsking = true
     for (let { first } = queue.waiters; first !== undefined; { first } = queue.waiters) {
       const waiter = first.item
       const { key, cost } = waiter.request
       queue.look()
       try {
-        const booking = desk.book(key, cost, alarm.leftMs(waiter.deadlineUs))
+        const booking = bookings.book(key, cost, alarm.leftMs(waiter.deadlineUs))
         if (queue.waiters.first !== first) {
           // Someone who heard of this call ended this wait, or let it pass, within it.
           if (booking.allowed) desk.giveBack(booking, cost)
         } else if (booking.allowed) {
+          const overtakenUs = booked.overtakenUs(waiter, booking)
+          if (overtakenUs !== undefined) {
+            desk.giveBack(booking, cost)
+            alarm.set(queue, overtakenUs, waiter.order)
+            break
+          }
           waiter.leave()
           booked.add(waiter, booking)
         } else if (waiter.isDeniedBy(booking)) {
           waiter.resolve(booking.decision)
         } else {
-          alarm.set(queue, Math.max(booking.atUs, booking.bookedUs + 1), waiter.order)
+          this.askLater(queue, booking, waiter.order)
           break
         }
       } catch (error) {
@@ -144,6 +179,10 @@ class Queue<Answer extends Decision> implements Alert {
   place = -1
   readonly key: Key
   readonly waiters = new Chain<Waiter<Answer>>()
+  /** What all of them want together. */
+  tokens = 0
+  /** What the first was denied when it asked last. */
+  denied: Booking<Answer> | undefined
   private readonly ask: (queue: Queue<Answer>) => void
   isAsking = false
   private isSoon = false

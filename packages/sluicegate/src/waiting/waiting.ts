@@ -7,6 +7,7 @@ import { AbortWatch } from './abort-watch.js'
 import { Alarm } from './alarm.js'
 import { BookedWaiters } from './booked-waiters.js'
 import type { BookingDesk } from './booking.js'
+import { BoundedBookings } from './bounded-bookings.js'
 import { ReleaseWatch, type ReleaseWords } from './release-watch.js'
 import { TurnQueues } from './turn-queues.js'
 import { Waiter } from './waiter.js'
@@ -33,9 +34,9 @@ export interface WaitingParts<Answer extends Decision> {
 /**
  * Those who wait, in one thread, first come first served for each key.
  *
- * A waiter books when it comes: its tokens are charged in the shared state for the time at which they are there, so nobody overtakes
- * it, in no thread, and all that is left to do is to sleep until then. What cannot be booked ahead, a permit above all, is asked for
- * again by the first of a queue.
+ * A waiter books as soon as its tokens are near enough ({@link BoundedBookings}): they are charged in the shared state for the time at which
+ * they are there, so nobody overtakes it, in no thread, and all that is left to do is to sleep until then. Until then it stands in the
+ * queue of its key, as does whoever waits for what cannot be booked ahead, a permit above all; the first of a queue asks again.
  *
  * However many wait, there is one timer, for the soonest, and none when nobody waits. It keeps the process alive, as any pending
  * sleep does.
@@ -46,6 +47,7 @@ export class Waiting<Answer extends Decision> {
   private readonly desk: BookingDesk<Answer>
   private readonly maxWaiters: number
   private readonly alarm: Alarm
+  private readonly bookings: BoundedBookings<Answer>
   private readonly booked: BookedWaiters<Answer>
   private readonly turns: TurnQueues<Answer>
   private readonly aborts = new AbortWatch()
@@ -60,12 +62,14 @@ export class Waiting<Answer extends Decision> {
     this.desk = desk
     this.maxWaiters = maxWaiters
     this.alarm = new Alarm(clock, (error) => this.rejectAll(error))
-    this.booked = new BookedWaiters(desk, this.alarm)
+    this.bookings = new BoundedBookings(desk, this.alarm)
+    const { alarm, bookings } = this
+    this.booked = new BookedWaiters({ desk, bookings, alarm, onGivenBack: (key) => this.turns.gaveBack(key) })
     const onSize = (size: number): void => {
       this.queued = size
       this.watch(size > 0)
     }
-    this.turns = new TurnQueues({ desk, alarm: this.alarm, booked: this.booked, onSize, countOf: releases?.countOf })
+    this.turns = new TurnQueues({ desk, bookings, alarm, booked: this.booked, onSize, countOf: releases?.countOf })
     this.releases = releases
   }
 
@@ -121,15 +125,20 @@ export class Waiting<Answer extends Decision> {
     const isFull = this.waiters >= this.maxWaiters
     if (this.turns.has(key)) {
       const refusal = this.desk.refuse(key, cost)
-      const isFinal = isFull || maxWaitMs === 0 || refusal.retryAfterMs === Number.POSITIVE_INFINITY
+      const isNever = isFull || maxWaitMs === 0 || refusal.retryAfterMs === Number.POSITIVE_INFINITY
+      const isFinal = isNever || this.turns.isTooLate(key, cost, waiter.deadlineUs)
       if (isFinal) waiter.resolve(refusal)
-      else this.turns.add(waiter, 0)
+      else this.turns.add(waiter)
       return
     }
-    const booking = this.desk.book(key, cost, isFull ? 0 : maxWaitMs)
-    if (booking.allowed) this.booked.add(waiter, booking)
+    const booking = this.bookings.book(key, cost, isFull ? 0 : maxWaitMs)
+    const overtakenUs = booking.allowed && !isFull ? this.booked.overtakenUs(waiter, booking) : undefined
+    if (overtakenUs !== undefined) {
+      this.desk.giveBack(booking, cost)
+      this.turns.addBehind(waiter, overtakenUs)
+    } else if (booking.allowed) this.booked.add(waiter, booking)
     else if (isFull || waiter.isDeniedBy(booking)) waiter.resolve(booking.decision)
-    else this.turns.add(waiter, booking.atUs)
+    else this.turns.add(waiter, booking)
   }
 
   private count(waiter: Waiter<Answer>): void {

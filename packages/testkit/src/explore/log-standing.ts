@@ -23,7 +23,7 @@ export class LogStanding implements Standing {
 
   step(call: Call): Step {
     const { nowUs, verb, amount } = call
-    if (verb === 'reset') return { after: undefined, value: 0 }
+    if (verb === 'reset') return { after: new LogStanding(this.policy, [], 0), value: 0 }
     const after = this.stepped(call)
     if (after === undefined) return denied(this, nowUs)
     if (verb === 'reserve') return { after, value: after.debtAt(nowUs), more: this.earliestUs(amount, nowUs) - nowUs }

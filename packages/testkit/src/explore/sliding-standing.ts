@@ -26,7 +26,6 @@ export class SlidingStanding implements Standing {
   step(call: Call): Step {
     const { nowUs, verb } = call
     const here = this.at(nowUs)
-    if (verb === 'reset' && this.policy.form === 'WIDE') return { after: undefined, value: 0 }
     const next = here.stepped(call)
     if (next === undefined) return denied(this, nowUs, here.untilFree(call.amount, nowUs))
     const more = verb === 'reserve' ? here.untilFree(call.amount, nowUs) : next.untilNew(nowUs)

@@ -1,0 +1,25 @@
+import { turns } from '../testing/channel-pair.js'
+import { fleet } from '../testing/cluster-fixture.js'
+import { givenUpWaits } from '../testing/given-up-waits.js'
+
+givenUpWaits(
+  'cluster',
+  (policy) => {
+    const { clock, served, limiter } = fleet(policy, { worker: { timeoutMs: 60_000, outage: 'closed' } })
+    return {
+      limiter,
+      witness: served.limiter,
+      isApart: true,
+      settle: () => turns(40),
+      advance: async (ms) => {
+        clock.advance(ms)
+        await turns(20)
+      },
+      stop: () => {
+        limiter.close()
+        served.close()
+      },
+    }
+  },
+  300,
+)

@@ -1,0 +1,42 @@
+import { after, before } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { givenUpWaits } from '../testing/given-up-waits.js'
+import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
+import { limiterOver } from './create-redis-limiter.js'
+import { RedisStore } from './redis-store.js'
+import { StoreKeys } from './store-keys.js'
+
+let redis: OwnRedis
+before(async () => {
+  redis = await ownRedis()
+})
+after(() => redis.stop())
+
+let made = 0
+for (const mode of ['exact', 'leased'] as const) {
+  givenUpWaits(
+    `Redis, ${mode}`,
+    (policy) => {
+      const store = new RedisStore(redis.runner, new StoreKeys(`given up ${++made}`))
+      const limiter = limiterOver(store, policy, { mode, outage: 'closed', timeoutMs: 60_000 })
+      const witness = limiterOver(store, policy, { mode: 'exact', outage: 'closed', timeoutMs: 60_000 })
+      // What waits is written and answered in order: a peek behind it comes last, and what goes back follows within two turns.
+      const settle = async (): Promise<void> => {
+        for (let i = 0; i < 3; i++) {
+          await witness.peek('another')
+          await sleep(1)
+        }
+      }
+      return {
+        limiter,
+        witness,
+        settle,
+        stop: () => {
+          limiter.close()
+          witness.close()
+        },
+      }
+    },
+    300,
+  )
+}

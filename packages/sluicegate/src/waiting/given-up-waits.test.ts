@@ -1,0 +1,25 @@
+import { attachLimiter, createLimiter, manualClock } from '../index.js'
+import { givenUpWaits } from '../testing/given-up-waits.js'
+
+async function turn(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve))
+}
+
+givenUpWaits(
+  'memory',
+  (policy) => {
+    const clock = manualClock(1_789_000_003_000)
+    const limiter = createLimiter(policy, { clock, maxKeys: 20 })
+    return {
+      limiter,
+      witness: attachLimiter(limiter.handle(), { clock }),
+      settle: turn,
+      advance: async (ms) => {
+        clock.advance(ms)
+        await turn()
+      },
+      stop: () => limiter.close(),
+    }
+  },
+  10_000,
+)
