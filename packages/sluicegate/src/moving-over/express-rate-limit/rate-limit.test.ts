@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import express, { type NextFunction, type Request, type Response } from 'express'
 import express4 from 'express4'
-import { createLimiter, type Limiter, manualClock, type Policy, StoreError } from '../../index.js'
+import { createLimiter, type Decision, fixedWindow, type Limiter, manualClock, type Policy, StoreError } from '../../index.js'
 import { ask, type ClientReply, openRequest } from '../../testing/adapters/http-client.js'
 import { listening } from '../../testing/adapters/listening.js'
-import defaultExport, { type RateLimitInfo, type RateLimitMiddleware, type RateLimitOptions, rateLimit } from './index.js'
+import defaultExport, { MemoryStore, type RateLimitInfo, type RateLimitMiddleware, type RateLimitOptions, rateLimit } from './index.js'
 
 const MINUTE = 60_000
 const clock = manualClock(10 * MINUTE)
@@ -201,6 +201,56 @@ test('what the limiter cannot decide is answered with 503, or passes where that 
   const open = await site(t, { create: broken, passOnStoreError: true, logger: { error: (error) => void logged.push(error) } })
   assert.deepEqual(await statuses(open, '/', '/', '/'), [200, 200, 200])
   assert.deepEqual(logged.map(String), Array(3).fill('StoreError: not there'))
+})
+
+test('a request that passes because the limiter could not decide is told nothing, or what this process knows', async (t) => {
+  // Of a store that is away, whose answer is a share of 5 of the 50 there are.
+  const spent = { spent: 1, limit: 50, remaining: 4, retryAfterMs: 0, resetAfterMs: 60_000 }
+  const take = (): Decision => ({ allowed: true, policy: 'share', source: 'outage', ...spent })
+  const create = (policy: Policy): Limiter => ({ ...here(policy), policy, take, peek: take }) as never
+  const told = async (options: RateLimitOptions): Promise<unknown> => {
+    const seen: unknown[] = []
+    const skip = (request: Request): boolean => {
+      request.res?.once('finish', () => seen.push((request as never as { rateLimit?: RateLimitInfo }).rateLimit))
+      return false
+    }
+    const { headers } = await (await site(t, { limit: 50, create, skip, ...options })).ask()
+    await until(() => seen.length === 1)
+    const [info] = seen as RateLimitInfo[]
+    return info === undefined ? headers['x-ratelimit-limit'] : [info.used, info.remaining, headers['x-ratelimit-remaining']]
+  }
+  assert.equal(await told({ passOnStoreError: true }), undefined)
+  assert.deepEqual(await told({}), [1, 4, '4'])
+})
+
+test('a limit of 0 denies every request, and the next window too', async (t) => {
+  const app = await site(t, { limit: 0 })
+  assert.deepEqual(await statuses(app, '/', '/'), [429, 429])
+  clock.set(Math.ceil((clock.nowMs() + 1) / MINUTE) * MINUTE)
+  const { status, headers } = await app.ask()
+  assert.deepEqual([status, headers['x-ratelimit-limit'], headers['retry-after']], [429, '0', '60'])
+  assert.equal(await usedBy(app), 1)
+  await app.limit.resetKey('127.0.0.1')
+  assert.deepEqual(await statuses(app, '/'), [429])
+})
+
+test('a store of this library counts for the middleware, and for nothing else', async (t) => {
+  const store = new MemoryStore({ prefix: 'a:', create: here })
+  const app = await site(t, { create: undefined, store } as never)
+  assert.deepEqual(await statuses(app, '/', '/', '/'), [200, 200, 429])
+  assert.equal((await store.get('127.0.0.1'))?.totalHits, 3)
+  await store.resetKey('127.0.0.1')
+  assert.deepEqual(await statuses(app, '/', '/', '/'), [200, 200, 429])
+  assert.throws(() => rateLimit({ store }), { option: 'store' })
+  assert.throws(() => rateLimit({ store: new MemoryStore(), create: here }), { option: 'create' })
+  assert.throws(() => rateLimit({ store: new MemoryStore({ limiter: here(fixedWindow({ limit: 2, window: '1m' })) }) }), {
+    option: 'store',
+  })
+  const own = new MemoryStore()
+  const fresh = await site(t, { create: undefined, store: own } as never)
+  assert.deepEqual(await statuses(fresh, '/', '/', '/'), [200, 200, 429])
+  await own.resetAll()
+  assert.deepEqual(await statuses(fresh, '/', '/', '/'), [200, 200, 429])
 })
 
 test('a limiter that takes its time decides the same', async (t) => {
