@@ -7,6 +7,8 @@ import { isBlocked, type KeyPast, pastInNextWindow } from './key-past.js'
 const DURATION_S = 10
 const BLOCK_S = { least: 1, most: 6 * DURATION_S }
 const KEYS = ['ada', 'bob', 'eve']
+/** Times all points, down to which penalties count here. */
+const DEEPEST = 11
 const ROUNDS = 8
 const CALLS = 40
 /** A window of theirs begins with a request in one of ours, and ends in the next one. */
@@ -125,6 +127,9 @@ class FlexibleHistory {
     if (isDenied) this.denials++
     // What is left of a denial is there still, and here only.
     if (!('denied' in ours) || b.remainingPoints === 0) assert.equal(b.remainingPoints, a.remainingPoints)
+    // What it is after a penalty or a reward is told as it is, up to the deepest debt.
+    const isCounted = (verb === 'penalty' || verb === 'reward') && !isBlocked(past, twins.nowMs) && past?.hasDenied !== true
+    if (isCounted && a.consumedPoints <= DEEPEST * points) assert.equal(b.consumedPoints, a.consumedPoints)
     // All of them are told as one more where no denial would show that a key is locked out.
     if (a.consumedPoints < points || (a.consumedPoints === points && this.blockDuration > 0))
       assert.equal(b.consumedPoints, a.consumedPoints)

@@ -48,7 +48,9 @@ export function redisPair(
   options: RedisOptions,
 ): readonly [FlexibleLimiter, RateLimiterRedis] {
   const { RateLimiterRedis: Theirs } = requireRival('rate-limiter-flexible') as Rival
-  const ours = new RateLimiterRedis({ ...options, storeClient: client as never, timeoutMs: 30_000 })
+  // An option that theirs needs, and ours takes.
+  const own = { ...options, storeClient: client as never, timeoutMs: 30_000, useRedisPackage: isNodeRedis }
+  const ours = new RateLimiterRedis(own)
   t.after(() => ours.close())
   return [new Theirs({ ...options, storeClient: client, useRedisPackage: isNodeRedis }), ours]
 }

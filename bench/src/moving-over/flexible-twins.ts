@@ -6,7 +6,7 @@ import { requireRival } from '../rivals.js'
 
 /** What both sides have. */
 export interface FlexibleLimiter {
-  consume(key: string, points?: number): Promise<RateLimiterRes>
+  consume(key: string, points?: number | `${number}`): Promise<RateLimiterRes>
   penalty(key: string, points?: number): Promise<RateLimiterRes>
   reward(key: string, points?: number): Promise<RateLimiterRes>
   block(key: string, seconds: number): Promise<RateLimiterRes>

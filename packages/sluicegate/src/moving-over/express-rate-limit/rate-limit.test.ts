@@ -217,10 +217,10 @@ test('a request that passes because the limiter could not decide is told nothing
     const { headers } = await (await site(t, { limit: 50, create, skip, ...options })).ask()
     await until(() => seen.length === 1)
     const [info] = seen as RateLimitInfo[]
-    return info === undefined ? headers['x-ratelimit-limit'] : [info.used, info.remaining, headers['x-ratelimit-remaining']]
+    return info === undefined ? headers['x-ratelimit-limit'] : [info.used, info.remaining]
   }
   assert.equal(await told({ passOnStoreError: true }), undefined)
-  assert.deepEqual(await told({}), [1, 4, '4'])
+  assert.deepEqual(await told({}), [1, 4])
 })
 
 test('a limit of 0 denies every request, and the next window too', async (t) => {
