@@ -29,7 +29,10 @@ interface Ioredis {
 /** The clients that both know. */
 export const RIVAL_CLIENTS: Readonly<Record<string, (port: number) => Promise<RivalClient>>> = {
   'node-redis': async (port) => {
-    const client = (requireRival('@redis/client') as NodeRedis).createClient({ socket: { host: '127.0.0.1', port }, disableOfflineQueue: true })
+    const client = (requireRival('@redis/client') as NodeRedis).createClient({
+      socket: { host: '127.0.0.1', port },
+      disableOfflineQueue: true,
+    })
     client.on('error', () => undefined)
     await client.connect()
     return { client, isNodeRedis: true, close: () => client.destroy() }

@@ -9,10 +9,15 @@ const RESET_FIELDS = ['x-ratelimit-reset', 'ratelimit-reset', 'ratelimit', 'retr
 const MOST_SECONDS_APART = 2
 
 /** Asks both sites the same in turn: statuses, bodies and headers have to be the same. Times may be apart by what passes meanwhile. */
-export async function assertSameReplies(theirs: RivalSite, ours: RivalSite, paths: readonly string[]): Promise<readonly number[]> {
+export async function assertSameReplies(
+  theirs: RivalSite,
+  ours: RivalSite,
+  paths: readonly string[],
+  sent: Readonly<Record<string, string>> = {},
+): Promise<readonly number[]> {
   const statuses = []
   for (const [i, path] of paths.entries()) {
-    const [expected, actual] = [await theirs.ask(path), await ours.ask(path)]
+    const [expected, actual] = [await theirs.ask(path, sent), await ours.ask(path, sent)]
     assert.deepEqual(timeless(actual), timeless(expected), `reply ${i + 1}, to ${path}`)
     for (const field of RESET_FIELDS) {
       const apart = Math.abs(secondsIn(actual, field) - secondsIn(expected, field))
