@@ -23,9 +23,13 @@ const ADDRESSES = [
 const STATUSES = [200, 200, 200, 201, 302, 400, 401, 404, 500, 503]
 const USERS = ['ada', 'bob', 'eve', '']
 
+/** What is denied and passes all the same may be told how often it was counted, which our middleware does not count. */
+function letPass(_: unknown, __: unknown, next: () => void): void {
+  next()
+}
+
 /** What each option may be; most are left out of most sites. */
 const CHOICES: Readonly<Record<string, readonly unknown[]>> = {
-  windowMs: [1_800_000, 7_200_000, 86_400_000],
   message: ['slow down', { error: 'slow down' }, async ({ path }: SiteRequest) => `not ${path}`, () => ''],
   statusCode: [503, 420, 200],
   legacyHeaders: [true, false],
@@ -43,17 +47,21 @@ const CHOICES: Readonly<Record<string, readonly unknown[]>> = {
   handler: [
     (_: SiteRequest, response: SiteResponse, __: unknown, { limit, windowMs }: { limit: number; windowMs: number }) =>
       response.status(418).send({ limit, windowMs }),
-    (_: unknown, __: unknown, next: () => void) => next(),
+    letPass,
   ],
   passOnStoreError: [true],
   validate: [false, true, { trustProxy: false }],
 }
 const SHARE = 0.2
+/** None ends while it is asked. */
+const WINDOWS_MS = [3_600_000, 7_200_000, 43_200_000, 86_400_000]
 
 /** Options and settings, drawn. @param forStore whether express-rate-limit itself is asked on both sides. */
 export function drawnSite(random: Random, forStore: boolean): DrawnSite {
-  const options: Record<string, unknown> = { [random.chance(0.2) ? 'max' : 'limit']: random.integer(0, 6) }
+  const windowMs = random.pick(WINDOWS_MS)
+  const options: Record<string, unknown> = { windowMs, [random.chance(0.2) ? 'max' : 'limit']: random.integer(0, 6) }
   for (const [name, values] of Object.entries(CHOICES)) if (random.chance(SHARE)) options[name] = random.pick(values)
+  if (!forStore && options.handler === letPass) delete options.handler
   const settings: Record<string, unknown> = random.chance(0.8) ? { 'trust proxy': random.pick([1, 1, true, 'loopback']) } : {}
   if (random.chance(0.4)) options.keyGenerator = ({ query }: SiteRequest) => query.user || 'nobody'
   else if (random.chance(0.5)) options.ipv6Subnet = random.pick([32, 48, 56, 60, 64, false, async () => 48])
