@@ -7,7 +7,7 @@ const REQUESTS = 10_000
 const MOST_SEED = 2 ** 31
 
 /** Seeds that have failed once, or were near it: replayed for ever. A seed that fails is in the error. */
-const SAVED = { requests: [1, 2, 3, 4], calls: [1, 2] }
+const SAVED = { requests: [1, 2, 1129], calls: [1, 2] }
 
 test(`our middleware and store answer ${REQUESTS} random requests as express-rate-limit does`, async (t) => {
   const seed = randomInt(MOST_SEED)
