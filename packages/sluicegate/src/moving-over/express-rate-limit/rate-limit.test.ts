@@ -1,56 +1,13 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { type TestContext, test } from 'node:test'
-import express, { type NextFunction, type Request, type Response } from 'express'
+import { test } from 'node:test'
+import express, { type Request, type Response } from 'express'
 import express4 from 'express4'
-import { createLimiter, type Decision, fixedWindow, type Limiter, manualClock, type Policy, StoreError } from '../../index.js'
-import { ask, type ClientReply, openRequest } from '../../testing/adapters/http-client.js'
+import { createLimiter, type Limiter, type Policy, StoreError } from '../../index.js'
+import { ask, openRequest } from '../../testing/adapters/http-client.js'
 import { listening } from '../../testing/adapters/listening.js'
-import defaultExport, { MemoryStore, type RateLimitInfo, type RateLimitMiddleware, type RateLimitOptions, rateLimit } from './index.js'
-
-const MINUTE = 60_000
-const clock = manualClock(10 * MINUTE)
-
-const here = (policy: Policy): Limiter => createLimiter(policy, { clock })
-
-interface Site {
-  readonly limit: RateLimitMiddleware
-  readonly port: number
-  /** Errors that the app was told of. */
-  readonly errors: unknown[]
-  ask(path?: string): Promise<ClientReply>
-}
-
-/** An app with this limit in front; `/status/:status` answers with that status, `/open` never ends. */
-async function site(t: TestContext, options: RateLimitOptions, framework = express): Promise<Site> {
-  const limit = rateLimit({ windowMs: MINUTE, limit: 2, create: here, ...options })
-  const errors: unknown[] = []
-  const app = framework()
-  app.use(limit)
-  app.get('/status/:status', (request, response) => void response.status(Number(request.params.status)).send('done'))
-  app.get('/open', (_request, response) => void response.write('begun'))
-  app.get('/', (_request, response) => void response.send('hello'))
-  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
-    errors.push(error)
-    response.status(500).send('error')
-  })
-  const { port, close } = await listening(createServer(app))
-  t.after(close)
-  return { limit, port, errors, ask: (path = '/') => ask(port, path) }
-}
-
-async function statuses({ ask }: Site, ...paths: readonly string[]): Promise<number[]> {
-  const found = []
-  for (const path of paths) found.push((await ask(path)).status)
-  return found
-}
-
-/** Waits for what happens when a response has ended. */
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise(setImmediate)
-}
-
-const usedBy = async ({ limit }: Site): Promise<number> => (await limit.getKey('127.0.0.1'))?.totalHits ?? 0
+import { clock, here, MINUTE, site, statuses, until, usedBy } from '../../testing/rate-limit-site.js'
+import defaultExport, { type RateLimitInfo, type RateLimitOptions, rateLimit } from './index.js'
 
 test('without options it is five a minute, told in the older headers', async (t) => {
   const app = express()
@@ -201,56 +158,6 @@ test('what the limiter cannot decide is answered with 503, or passes where that 
   const open = await site(t, { create: broken, passOnStoreError: true, logger: { error: (error) => void logged.push(error) } })
   assert.deepEqual(await statuses(open, '/', '/', '/'), [200, 200, 200])
   assert.deepEqual(logged.map(String), Array(3).fill('StoreError: not there'))
-})
-
-test('a request that passes because the limiter could not decide is told nothing, or what this process knows', async (t) => {
-  // Of a store that is away, whose answer is a share of 5 of the 50 there are.
-  const spent = { spent: 1, limit: 50, remaining: 4, retryAfterMs: 0, resetAfterMs: 60_000 }
-  const take = (): Decision => ({ allowed: true, policy: 'share', source: 'outage', ...spent })
-  const create = (policy: Policy): Limiter => ({ ...here(policy), policy, take, peek: take }) as never
-  const told = async (options: RateLimitOptions): Promise<unknown> => {
-    const seen: unknown[] = []
-    const skip = (request: Request): boolean => {
-      request.res?.once('finish', () => seen.push((request as never as { rateLimit?: RateLimitInfo }).rateLimit))
-      return false
-    }
-    const { headers } = await (await site(t, { limit: 50, create, skip, ...options })).ask()
-    await until(() => seen.length === 1)
-    const [info] = seen as RateLimitInfo[]
-    return info === undefined ? headers['x-ratelimit-limit'] : [info.used, info.remaining]
-  }
-  assert.equal(await told({ passOnStoreError: true }), undefined)
-  assert.deepEqual(await told({}), [1, 4])
-})
-
-test('a limit of 0 denies every request, and the next window too', async (t) => {
-  const app = await site(t, { limit: 0 })
-  assert.deepEqual(await statuses(app, '/', '/'), [429, 429])
-  clock.set(Math.ceil((clock.nowMs() + 1) / MINUTE) * MINUTE)
-  const { status, headers } = await app.ask()
-  assert.deepEqual([status, headers['x-ratelimit-limit'], headers['retry-after']], [429, '0', '60'])
-  assert.equal(await usedBy(app), 1)
-  await app.limit.resetKey('127.0.0.1')
-  assert.deepEqual(await statuses(app, '/'), [429])
-})
-
-test('a store of this library counts for the middleware, and for nothing else', async (t) => {
-  const store = new MemoryStore({ prefix: 'a:', create: here })
-  const app = await site(t, { create: undefined, store } as never)
-  assert.deepEqual(await statuses(app, '/', '/', '/'), [200, 200, 429])
-  assert.equal((await store.get('127.0.0.1'))?.totalHits, 3)
-  await store.resetKey('127.0.0.1')
-  assert.deepEqual(await statuses(app, '/', '/', '/'), [200, 200, 429])
-  assert.throws(() => rateLimit({ store }), { option: 'store' })
-  assert.throws(() => rateLimit({ store: new MemoryStore(), create: here }), { option: 'create' })
-  assert.throws(() => rateLimit({ store: new MemoryStore({ limiter: here(fixedWindow({ limit: 2, window: '1m' })) }) }), {
-    option: 'store',
-  })
-  const own = new MemoryStore()
-  const fresh = await site(t, { create: undefined, store: own } as never)
-  assert.deepEqual(await statuses(fresh, '/', '/', '/'), [200, 200, 429])
-  await own.resetAll()
-  assert.deepEqual(await statuses(fresh, '/', '/', '/'), [200, 200, 429])
 })
 
 test('a limiter that takes its time decides the same', async (t) => {
