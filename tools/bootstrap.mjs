@@ -12,6 +12,7 @@ import { chooseProof, chooseTests } from './setup/tests.mjs'
 
 /** A test that hangs becomes one that fails. */
 const LONGEST_TEST_MS = 600_000
+const LONGEST_LONG_TEST_MS = 3_600_000
 /** Many wait for servers and other processes. */
 const TEST_FILES_AT_ONCE = Math.max(2, availableParallelism() - 1)
 
@@ -25,17 +26,8 @@ const ON_SERVERS = {
 const TASKS = {
   build() {},
   start: (args) => serve('packages/server/dist/main.js', ['serve', ...withConfig(args)]),
-  async test(args) {
-    const { files, nodeOptions } = chooseTests(args)
-    requireRivals(files)
-    await run(process.execPath, [
-      '--test',
-      `--test-timeout=${LONGEST_TEST_MS}`,
-      `--test-concurrency=${TEST_FILES_AT_ONCE}`,
-      ...nodeOptions,
-      ...files,
-    ])
-  },
+  test: (args) => runTests(chooseTests(args), LONGEST_TEST_MS),
+  'test:long': (args) => runTests(chooseTests(args, { long: true }), LONGEST_LONG_TEST_MS),
   prove: ([name, ...args]) => run(process.execPath, [chooseProof(name), ...args]),
   bench: (args) => run(process.execPath, ['bench/dist/main.js', ...args]),
   'bench:redis': (args) => run(process.execPath, ['bench/dist/redis/main.js', ...args]),
@@ -43,6 +35,23 @@ const TASKS = {
   chaos: (args) => run(process.execPath, ['chaos/dist/main.js', ...args]),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
+}
+
+async function runTests({ files, nodeOptions }, longestMs) {
+  requireRivals(files)
+  await run(process.execPath, [
+    '--test',
+    `--test-timeout=${longestMs}`,
+    `--test-concurrency=${TEST_FILES_AT_ONCE}`,
+    ...nodeOptions,
+    ...files,
+  ])
+}
+
+/** Compiled files of a task, which need what their folders need. */
+function filesOf(task, args) {
+  if (task === 'test' || task === 'test:long') return chooseTests(args, { long: task === 'test:long' }).files
+  return ON_SERVERS[[task, ...args.slice(0, 1)].join(' ')] ?? ON_SERVERS[task] ?? []
 }
 
 function withConfig(args) {
@@ -54,9 +63,7 @@ try {
   const [task = 'build', ...args] = process.argv.slice(2)
   if (!Object.hasOwn(TASKS, task)) throw new Refusal(`no task "${task}"; there are ${Object.keys(TASKS).join(', ')}`)
   // Before minutes of set-up: whoever has to install something by hand wants to know at once.
-  requireCommands(
-    commandsFor(task === 'test' ? chooseTests(args).files : (ON_SERVERS[[task, ...args.slice(0, 1)].join(' ')] ?? ON_SERVERS[task] ?? [])),
-  )
+  requireCommands(commandsFor(filesOf(task, args)))
   installWhenStale()
   buildWhenStale({ toolsOnly: task === 'check' })
   await TASKS[task](args)

@@ -27,6 +27,17 @@ test('a folder or a file chooses the tests below it, sources or compiled', async
   assert.ok(chooseTests([]).files.length > files.length)
 })
 
+test('long tests are chosen by their own task alone', async () => {
+  const { chooseTests } = await setup('tests.mjs')
+  const isLong = (file: string): boolean => file.endsWith('.long.test.js')
+  assert.ok(!chooseTests([]).files.some(isLong))
+  const { files } = chooseTests([], { long: true })
+  assert.ok(files.length > 0 && files.every(isLong))
+  assert.ok(files.every((file: string) => chooseTests([file], { long: true }).files.length === 1))
+  assert.throws(() => chooseTests([files[0]]), /No test files below/)
+  assert.throws(() => chooseTests(['tools'], { long: true }), /No long tests below tools/)
+})
+
 test('options go to Node.js, and do not narrow the choice of tests', async () => {
   const { chooseTests } = await setup('tests.mjs')
   assert.deepEqual(chooseTests(['--test-only']), { ...chooseTests([]), nodeOptions: ['--test-only'] })
@@ -40,7 +51,10 @@ test('a choice without tests is refused, instead of passing with none', async ()
 test('an unknown task is one line and a failure', () => {
   const { status, stderr } = spawnSync(process.execPath, [BOOTSTRAP, 'tset'], { encoding: 'utf8' })
   assert.equal(status, 1)
-  assert.equal(stderr.trim(), 'no task "tset"; there are build, start, test, prove, bench, bench:redis, bench:edge, chaos, check')
+  assert.equal(
+    stderr.trim(),
+    'no task "tset"; there are build, start, test, test:long, prove, bench, bench:redis, bench:edge, chaos, check',
+  )
 })
 
 test('tests name the packages that they need, and no others', async () => {
@@ -100,4 +114,26 @@ test('anybody else is told in one line what is missing, why, and what to type', 
 test('a package that does not bring its program is one line, too', () => {
   using machine = bareMachine({ installs: false })
   assert.equal(machine.requires(0), 'Refusal: Installed, and yet not there: redis-server, of redis-server\n')
+})
+
+/** What continuous integration says last, and whether it passed, where `npm` does what a script says. */
+function integration(npm: string): { last: string | undefined; status: number | null } {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-ci-'))
+  writeFileSync(join(folder, 'npm'), `#!/bin/sh\n${npm}\n`)
+  chmodSync(join(folder, 'npm'), 0o755)
+  const run = fileURLToPath(new URL('../../.ci/run', import.meta.url))
+  const { stdout, status } = spawnSync('bash', [run], { encoding: 'utf8', env: { ...process.env, PATH: `${folder}:${process.env.PATH}` } })
+  rmSync(folder, { recursive: true, force: true })
+  return { last: stdout.trim().split('\n').at(-1), status }
+}
+
+test('continuous integration counts the tests and the long ones, and passes when all and the gate do', () => {
+  const summary = (pass: number, fail: number, others = 0): string => `printf '# pass ${pass}\\n# fail ${fail}\\n# skipped ${others}\\n'`
+  const runs = (tests: string, long: string, gate = 'true'): string =>
+    `case "$*" in test) ${tests};; "run test:long") ${long};; "run check") ${gate};; *) exit 9;; esac`
+  assert.deepEqual(integration(runs(`echo '# pass 7'; ${summary(12, 0)}`, summary(3, 0))), { last: '15 passed, 0 failed', status: 0 })
+  assert.deepEqual(integration(runs(summary(12, 0), `${summary(2, 1)}; exit 1`)), { last: '14 passed, 1 failed', status: 1 })
+  assert.deepEqual(integration(runs(summary(11, 0, 1), summary(3, 0))), { last: '14 passed, 1 failed', status: 1 })
+  assert.deepEqual(integration(runs(summary(12, 0), 'exit 1')), { last: '12 passed, 1 failed', status: 1 })
+  assert.deepEqual(integration(runs(summary(12, 0), summary(3, 0), 'exit 1')), { last: '15 passed, 0 failed', status: 1 })
 })

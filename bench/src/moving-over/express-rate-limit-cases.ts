@@ -23,7 +23,7 @@ export const OPTION_CASES: readonly OptionCase[] = [
     forStore: true,
     paths: ['/?limit=1', '/?limit=1', '/?limit=3', '/?limit=3', '/?limit=9'],
   },
-  { name: 'limit 0', options: { limit: 0 }, paths: FOUR, forStore: true },
+  { name: 'limit 0', options: { limit: 0, standardHeaders: 'draft-8' }, paths: FOUR },
   { name: 'what handlers find on the request', options: {}, paths: ['/?told=rateLimit', '/?told=rateLimit'] },
   { name: 'requestPropertyName', options: { requestPropertyName: 'count' }, paths: ['/?told=count', '/?told=count', '/?told=rateLimit'] },
   { name: 'no headers', options: { limit: 2, legacyHeaders: false }, paths: FOUR },

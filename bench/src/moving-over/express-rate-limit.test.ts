@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { attachLimiter, createLimiter, fixedWindow, type Limiter, manualClock, type Policy, StoreError, tokenBucket } from 'sluicegate'
-import { ipKeyGenerator, rateLimit, SluicegateStore } from 'sluicegate/express-rate-limit'
+import { rateLimit, SluicegateStore } from 'sluicegate/express-rate-limit'
 import { requireRival } from '../rivals.js'
 import { OPTION_CASES } from './express-rate-limit-cases.js'
 import { type Middleware, type RivalSite, type SiteRequest, siteBehind } from './rival-express.js'
@@ -11,7 +11,6 @@ const theirs = requireRival('express-rate-limit') as {
   readonly rateLimit: (
     options: object,
   ) => Middleware & { getKey(key: string): Promise<{ totalHits: number } | undefined>; resetKey(key: string): Promise<void> }
-  readonly ipKeyGenerator: typeof ipKeyGenerator
 }
 
 /** The beginning of a window of any length here: theirs begins with the first request. */
@@ -83,14 +82,6 @@ test('a key that may more than the limit passes through express-rate-limit as of
   const asked = async (user: string): Promise<number[]> => statuses(limited, ...Array<string>(9).fill(`/?user=${user}`))
   assert.deepEqual(await asked('vip'), [...Array(8).fill(200), 429])
   assert.deepEqual(await asked('ada'), [...Array(5).fill(200), ...Array(4).fill(429)])
-})
-
-test('the key of an address is that of express-rate-limit', () => {
-  for (const ip of ['203.0.113.7', '::ffff:203.0.113.7', '2001:db8:0:42ff::1', '2001:db8::1', 'somebody']) {
-    for (const subnet of [undefined, 32, 48, 56, 64, 0, false] as const) {
-      assert.equal(ipKeyGenerator(ip, subnet), theirs.ipKeyGenerator(ip, subnet), `${ip} ${subnet}`)
-    }
-  }
 })
 
 test('a limit that is not that of the limiter is logged, and fails each request', async (t) => {

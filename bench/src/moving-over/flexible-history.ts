@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
 import type { RateLimiterRes } from 'sluicegate/rate-limiter-flexible'
 import { Random } from 'sluicegate-testkit'
-import { type FlexibleLimiter, FlexibleTwins, type Outcome } from './flexible-twins.js'
+import { type FlexibleLimiter, FlexibleTwins, type Outcome, type Twins } from './flexible-twins.js'
 import { isBlocked, type KeyPast, pastInNextWindow } from './key-past.js'
 
+/** Of the limiters on one clock, in seconds. */
 const DURATION_S = 10
-const BLOCK_S = { least: 1, most: 6 * DURATION_S }
+/** Of a block at a denial, in units. */
+const BLOCK = { least: 1, most: 6 }
 const KEYS = ['ada', 'bob', 'eve']
+/** Times all points, down to which penalties count here. */
+const DEEPEST = 11
 const ROUNDS = 8
 const CALLS = 40
 /** A window of theirs begins with a request in one of ours, and ends in the next one. */
@@ -23,35 +27,60 @@ interface Call {
 
 const VERBS: readonly Call['verb'][] = ['consume', 'consume', 'consume', 'consume', 'penalty', 'reward', 'block', 'get', 'delete']
 
-/** Calls that both have to answer alike, drawn from a seed. @returns how many were denied. */
-export async function compareHistories(seed: number): Promise<number> {
+/** Options that both take. */
+export interface DrawnOptions {
+  readonly points: number
+  readonly duration: number
+  readonly blockDuration?: number
+}
+
+/** Where histories happen. */
+export interface HistoryPlace {
+  /** Of a window, in seconds; blocks are this and some times as long. */
+  readonly duration: number
+  readonly rounds: number
+  /** How many calls are drawn in a round. */
+  readonly calls: number
+  open(options: DrawnOptions): Promise<Twins>
+}
+
+/** In memory, on a clock that is set. */
+const MEMORY: HistoryPlace = { duration: DURATION_S, rounds: ROUNDS, calls: CALLS, open: async (options) => new FlexibleTwins(options) }
+
+/** Calls that both have to answer alike, drawn from a seed. @returns how many there were, and how many were denied. */
+export async function compareHistories(seed: number, place = MEMORY): Promise<{ readonly calls: number; readonly denials: number }> {
   const random = new Random(seed)
   const points = random.integer(1, 8)
-  const blockDuration = random.chance(0.5) ? random.integer(BLOCK_S.least, BLOCK_S.most) : 0
-  const twins = new FlexibleTwins({ points, duration: DURATION_S, ...(blockDuration > 0 && { blockDuration }) })
-  const history = new FlexibleHistory(twins, random, points, blockDuration)
+  const { duration, rounds } = place
+  const blockDuration = random.chance(0.5) ? random.integer(BLOCK.least, BLOCK.most * duration) : 0
+  // A second is too short for what is not on a clock that is set.
+  const blockS = duration > DURATION_S && blockDuration > 0 ? Math.max(blockDuration, duration) : blockDuration
+  const twins = await place.open({ points, duration, ...(blockS > 0 && { blockDuration: blockS }) })
+  const history = new FlexibleHistory(place, twins, random, points, blockS)
   try {
-    for (let round = 0; round < ROUNDS; round++) await history.round()
+    for (let round = 0; round < rounds; round++) await history.round()
   } catch (error) {
     throw new Error(`seed ${seed}, ${history.calls} calls: ${history.last}`, { cause: error })
   } finally {
-    twins.stop()
+    await twins.stop()
   }
-  return history.denials
+  return history
 }
 
 class FlexibleHistory {
   calls = 0
   denials = 0
   last = ''
-  private readonly twins: FlexibleTwins
+  private readonly place: HistoryPlace
+  private readonly twins: Twins
   private readonly random: Random
   private readonly points: number
   /** In seconds, 0 for none. */
   private readonly blockDuration: number
   private readonly past = new Map<string, KeyPast>()
 
-  constructor(twins: FlexibleTwins, random: Random, points: number, blockDuration: number) {
+  constructor(place: HistoryPlace, twins: Twins, random: Random, points: number, blockDuration: number) {
+    this.place = place
     this.twins = twins
     this.random = random
     this.points = points
@@ -61,9 +90,10 @@ class FlexibleHistory {
   /** Calls within one window. */
   async round(): Promise<void> {
     const { random, twins } = this
-    for (let i = 0; i < CALLS; i++) {
+    const { calls, duration } = this.place
+    for (let i = 0; i < calls; i++) {
       await this.call(this.drawn())
-      if (random.chance(0.3)) twins.advance(random.integer(0, Math.floor((DURATION_S * 1000 - twins.intoWindowMs - 1) / 4)))
+      if (random.chance(0.3)) twins.advance(random.integer(0, Math.floor((duration * 1000 - twins.intoWindowMs - 1) / 4)))
     }
     twins.leave(random.integer(WINDOWS_AHEAD.least, WINDOWS_AHEAD.most))
     for (const [key, past] of this.past) this.keep(key, pastInNextWindow(past, twins.nowMs))
@@ -71,9 +101,15 @@ class FlexibleHistory {
 
   private drawn(): Call {
     const { random, points } = this
+    const { duration } = this.place
     const key = random.pick(KEYS)
     const amount = random.integer(1, points)
-    return { verb: random.pick(VERBS), key, amount, seconds: random.integer(1, 2 * BLOCK_S.most) }
+    return {
+      verb: random.pick(VERBS),
+      key,
+      amount,
+      seconds: random.integer(duration > DURATION_S ? duration : 1, 2 * BLOCK.most * duration),
+    }
   }
 
   private async call(call: Call): Promise<void> {
@@ -125,6 +161,9 @@ class FlexibleHistory {
     if (isDenied) this.denials++
     // What is left of a denial is there still, and here only.
     if (!('denied' in ours) || b.remainingPoints === 0) assert.equal(b.remainingPoints, a.remainingPoints)
+    // What it is after a penalty or a reward is told as it is, up to the deepest debt.
+    const isCounted = (verb === 'penalty' || verb === 'reward') && !isBlocked(past, twins.nowMs) && past?.hasDenied !== true
+    if (isCounted && a.consumedPoints <= DEEPEST * points) assert.equal(b.consumedPoints, a.consumedPoints)
     // All of them are told as one more where no denial would show that a key is locked out.
     if (a.consumedPoints < points || (a.consumedPoints === points && this.blockDuration > 0))
       assert.equal(b.consumedPoints, a.consumedPoints)
@@ -133,7 +172,9 @@ class FlexibleHistory {
     // Theirs calls the points of a new block the first ones.
     if (verb === 'consume' && 'passed' in theirs) assert.equal(b.isFirstInDuration, a.isFirstInDuration)
     const blocks = isBlocked(past, twins.nowMs) || verb === 'block' || (isDenied && this.blockDuration > 0)
-    if (blocks || past?.isAligned || twins.intoWindowMs === 0) assert.equal(b.msBeforeNext, a.msBeforeNext)
+    if (blocks || past?.isAligned || twins.intoWindowMs === 0) {
+      assert.ok(Math.abs(b.msBeforeNext - a.msBeforeNext) <= twins.mostMsApart, `${b.msBeforeNext} ms, ${a.msBeforeNext} there`)
+    }
   }
 
   private note(theirs: Outcome, ours: Outcome, past: KeyPast | undefined, { verb, key, seconds }: Call): void {

@@ -29,7 +29,10 @@ interface Ioredis {
 /** The clients that both know. */
 export const RIVAL_CLIENTS: Readonly<Record<string, (port: number) => Promise<RivalClient>>> = {
   'node-redis': async (port) => {
-    const client = (requireRival('@redis/client') as NodeRedis).createClient({ socket: { host: '127.0.0.1', port } })
+    const client = (requireRival('@redis/client') as NodeRedis).createClient({
+      socket: { host: '127.0.0.1', port },
+      disableOfflineQueue: true,
+    })
     client.on('error', () => undefined)
     await client.connect()
     return { client, isNodeRedis: true, close: () => client.destroy() }
@@ -48,7 +51,9 @@ export function redisPair(
   options: RedisOptions,
 ): readonly [FlexibleLimiter, RateLimiterRedis] {
   const { RateLimiterRedis: Theirs } = requireRival('rate-limiter-flexible') as Rival
-  const ours = new RateLimiterRedis({ ...options, storeClient: client as never, timeoutMs: 30_000 })
+  // An option that theirs needs, and ours takes.
+  const own = { ...options, storeClient: client as never, timeoutMs: 30_000, useRedisPackage: isNodeRedis }
+  const ours = new RateLimiterRedis(own)
   t.after(() => ours.close())
   return [new Theirs({ ...options, storeClient: client, useRedisPackage: isNodeRedis }), ours]
 }

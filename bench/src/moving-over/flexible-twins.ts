@@ -6,7 +6,7 @@ import { requireRival } from '../rivals.js'
 
 /** What both sides have. */
 export interface FlexibleLimiter {
-  consume(key: string, points?: number): Promise<RateLimiterRes>
+  consume(key: string, points?: number | `${number}`): Promise<RateLimiterRes>
   penalty(key: string, points?: number): Promise<RateLimiterRes>
   reward(key: string, points?: number): Promise<RateLimiterRes>
   block(key: string, seconds: number): Promise<RateLimiterRes>
@@ -30,8 +30,23 @@ const rival = requireRival('rate-limiter-flexible') as Rival
 /** What a call came to: `denied` where it rejected with no error. */
 export type Outcome = { readonly passed: RateLimiterRes | boolean | null } | { readonly denied: RateLimiterRes }
 
+/** Both limiters, asked the same. */
+export interface Twins {
+  /** By how much lengths of time may be apart that both tell. */
+  readonly mostMsApart: number
+  readonly nowMs: number
+  /** Milliseconds since the window at hand began. */
+  readonly intoWindowMs: number
+  advance(ms: number): void
+  /** To the beginning of the window so many after this one. */
+  leave(windows: number): void
+  both(call: (limiter: FlexibleLimiter) => Promise<RateLimiterRes | boolean | null>): Promise<readonly [Outcome, Outcome]>
+  stop(): unknown
+}
+
 /** rate-limiter-flexible and what stands in for it here, on one clock. */
-export class FlexibleTwins {
+export class FlexibleTwins implements Twins {
+  readonly mostMsApart = 0
   readonly theirs: FlexibleLimiter
   readonly ours: FlexibleLimiter
   private readonly clock: ManualClock
@@ -51,7 +66,6 @@ export class FlexibleTwins {
     return this.clock.nowMs()
   }
 
-  /** Milliseconds since the window at hand began. */
   get intoWindowMs(): number {
     return this.nowMs % this.windowMs
   }
@@ -61,7 +75,6 @@ export class FlexibleTwins {
     this.clock.advance(ms)
   }
 
-  /** To the beginning of the window so many after this one. */
   leave(windows: number): void {
     this.advance(windows * this.windowMs - this.intoWindowMs)
   }

@@ -8,7 +8,7 @@ const SEEDS = 100
 
 test(`ours and rate-limiter-flexible answer ${SEEDS} random histories alike, within one window and from one to the next`, async () => {
   let denials = 0
-  for (let seed = 1; seed <= SEEDS; seed++) denials += await compareHistories(seed)
+  for (let seed = 1; seed <= SEEDS; seed++) denials += (await compareHistories(seed)).denials
   assert.ok(denials > 10 * SEEDS, `${denials} denials`)
 })
 

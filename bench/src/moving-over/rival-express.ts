@@ -23,6 +23,7 @@ type Handler = (request: SiteRequest, response: SiteResponse) => void
 interface App extends RequestListener {
   use(...handlers: readonly unknown[]): void
   get(path: string, handler: Handler): void
+  set(name: string, value: unknown): void
 }
 
 /** What came back to a request. */
@@ -36,15 +37,21 @@ export interface Reply {
 export interface RivalSite {
   /** Messages of errors that the app was told of. */
   readonly errors: readonly string[]
-  ask(path: string): Promise<Reply>
+  ask(path: string, headers?: Readonly<Record<string, string>>): Promise<Reply>
   close(): Promise<void>
 }
 
 /** The Express that express-rate-limit is installed with. `/?status=404` answers with that status, `/?told=rateLimit` with that property. */
 export async function siteBehind(...limits: readonly Middleware[]): Promise<RivalSite> {
+  return siteWith({}, ...limits)
+}
+
+/** The same with settings of Express. */
+export async function siteWith(settings: Readonly<Record<string, unknown>>, ...limits: readonly Middleware[]): Promise<RivalSite> {
   const express = requireRival('express') as () => App
   const errors: string[] = []
   const app = express()
+  for (const [name, value] of Object.entries(settings)) app.set(name, value)
   for (const limit of limits) app.use(limit)
   app.get('/', ({ query, ...request }, response) => {
     const { resetTime, ...told } = (request[query.told ?? ''] ?? {}) as { readonly resetTime?: Date }
@@ -59,8 +66,8 @@ export async function siteBehind(...limits: readonly Middleware[]): Promise<Riva
   const { port } = server.address() as AddressInfo
   return {
     errors,
-    ask: async (path) => {
-      const response = await fetch(`http://127.0.0.1:${port}${path}`)
+    ask: async (path, headers = {}) => {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers })
       return { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() }
     },
     close: () =>

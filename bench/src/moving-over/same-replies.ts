@@ -8,15 +8,26 @@ const RESET_FIELDS = ['x-ratelimit-reset', 'ratelimit-reset', 'ratelimit', 'retr
 /** Two sites are not asked at the same moment, and seconds are rounded. */
 const MOST_SECONDS_APART = 2
 
+/** How a site is asked, beside the path. */
+interface AskedHow {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly mostSecondsApart?: number
+}
+
 /** Asks both sites the same in turn: statuses, bodies and headers have to be the same. Times may be apart by what passes meanwhile. */
-export async function assertSameReplies(theirs: RivalSite, ours: RivalSite, paths: readonly string[]): Promise<readonly number[]> {
+export async function assertSameReplies(
+  theirs: RivalSite,
+  ours: RivalSite,
+  paths: readonly string[],
+  { headers = {}, mostSecondsApart = MOST_SECONDS_APART }: AskedHow = {},
+): Promise<readonly number[]> {
   const statuses = []
   for (const [i, path] of paths.entries()) {
-    const [expected, actual] = [await theirs.ask(path), await ours.ask(path)]
+    const [expected, actual] = [await theirs.ask(path, headers), await ours.ask(path, headers)]
     assert.deepEqual(timeless(actual), timeless(expected), `reply ${i + 1}, to ${path}`)
     for (const field of RESET_FIELDS) {
       const apart = Math.abs(secondsIn(actual, field) - secondsIn(expected, field))
-      assert.ok(apart <= MOST_SECONDS_APART, `${field}: ${actual.headers[field]} where theirs is ${expected.headers[field]}`)
+      assert.ok(apart <= mostSecondsApart, `${field}: ${actual.headers[field]} where theirs is ${expected.headers[field]}`)
     }
     statuses.push(actual.status)
   }

@@ -11,8 +11,9 @@ export function combined(parts: readonly Decision[]): Decision {
     if (part.resetAfterMs > resetAfterMs) resetAfterMs = part.resetAfterMs
     if (bindsMore(part, binding)) binding = part
   }
-  const { allowed, limit, remaining, retryAfterMs, policy, source } = binding
-  return { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }
+  const { allowed, limit, remaining, retryAfterMs, policy, source, spent } = binding
+  const whole: Decision = { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }
+  return spent === undefined ? whole : { ...whole, spent }
 }
 
 /** The one whose decision binds: of the denied ones that with the longest wait, of allowed ones that with the least left; the first among equals. */

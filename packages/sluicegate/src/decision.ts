@@ -18,6 +18,11 @@ export interface Decision {
   /** Name of the binding policy. */
   readonly policy: string
   readonly source: DecisionSource
+  /**
+   * Whole tokens spent, rounded up, only where the burst less `remaining` does not say it: of a key in debt they are more than the burst, and in
+   * an outage they are those of this process's share, 0 where nothing is counted.
+   */
+  readonly spent?: number
   /** Of `allOf`: the decision of each of its policies, in their order. */
   readonly parts?: readonly Decision[]
   /** From a shadow limiter: this would have been denied, or made to wait. */

@@ -6,9 +6,9 @@ import type { Decision } from '../decision.js'
  */
 export function isDecision(told: unknown): told is Decision {
   if (typeof told !== 'object' || told === null) return false
-  const { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, parts } = told as Partial<Decision>
+  const { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, spent = 0, parts } = told as Partial<Decision>
   if (typeof allowed !== 'boolean' || typeof policy !== 'string') return false
-  if (!isAmount(limit) || !isAmount(remaining) || !isAmount(retryAfterMs) || !isAmount(resetAfterMs)) return false
+  if (!isAmount(limit) || !isAmount(remaining) || !isAmount(retryAfterMs) || !isAmount(resetAfterMs) || !isAmount(spent)) return false
   return parts === undefined || (Array.isArray(parts) && parts.every(isDecision))
 }
 

@@ -22,6 +22,7 @@ test('open lets all pass that could pass, closed nothing; both say that it is an
     resetAfterMs: 0,
     policy: 'rate',
     source: 'outage',
+    spent: 0,
   })
   const denied = new Outage('closed', RATE, 0.1, clock).take('k', 1, 73.2)
   assert.deepEqual([denied.allowed, denied.retryAfterMs, denied.source], [false, 74, 'outage'])

@@ -148,7 +148,7 @@ export class Outage {
     const isPossible = cost <= burst
     const allowed = this.mode === 'open' && isPossible
     const retryAfterMs = allowed ? 0 : isPossible ? untilAsked(pausedMs) : Number.POSITIVE_INFINITY
-    return { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs: 0, policy: name, source: 'outage' }
+    return { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs: 0, policy: name, source: 'outage', spent: 0 }
   }
 
   /** Of permits one that is asked like the store's. */
@@ -160,16 +160,18 @@ export class Outage {
   /** As of the policy that was asked for, whatever share of it is at hand. */
   private asOutage(decision: Decision, cost: number, pausedMs: number): Decision {
     const { policy } = this
-    const { parts } = decision
-    if (parts === undefined) return partAsOutage(decision, policy, cost, pausedMs)
-    return combined(parts.map((part, i) => partAsOutage(part, partsOf(policy)[i] as Policy, cost, pausedMs)))
+    const { parts = [decision] } = decision
+    const shares = partsOf((this.local as Limiter).policy)
+    const told = parts.map((part, i) => partAsOutage(part, partsOf(policy)[i] as Policy, shares[i] as Policy, cost, pausedMs))
+    return decision.parts === undefined ? (told[0] as Decision) : combined(told)
   }
 }
 
 /** What is more than the share, and not more than the policy, is not impossible: the store may let it pass. */
-function partAsOutage(decision: Decision, { limit, burst }: Policy, cost: number, pausedMs: number): Decision {
+function partAsOutage(decision: Decision, { limit, burst }: Policy, share: Policy, cost: number, pausedMs: number): Decision {
   const isOnlyShare = decision.retryAfterMs === Number.POSITIVE_INFINITY && cost <= burst
-  return { ...decision, source: 'outage', limit, ...(isOnlyShare && { retryAfterMs: untilAsked(pausedMs) }) }
+  const { spent = share.burst - decision.remaining } = decision
+  return { ...decision, source: 'outage', limit, spent, ...(isOnlyShare && { retryAfterMs: untilAsked(pausedMs) }) }
 }
 
 function untilAsked(pausedMs: number): number {

@@ -29,7 +29,7 @@ export interface Quota {
 export function quotaOf({ algorithm, name, limit, windowMs, burst }: Policy, unit?: QuotaUnit): Quota {
   const isConcurrency = algorithm === 'concurrency'
   // Multiplied first: 7 tokens at 7 a minute are 60 s, and not the ceiling of 60.000000000000004.
-  const refillMs = isConcurrency ? windowMs : (burst * windowMs) / limit
+  const refillMs = isConcurrency || burst === limit ? windowMs : (burst * windowMs) / limit
   return {
     name,
     tokens: refillMs < 1000 && !isConcurrency ? Math.floor((limit * 1000) / windowMs) : burst,

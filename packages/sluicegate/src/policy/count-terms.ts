@@ -53,7 +53,8 @@ export class CountTerms implements Terms {
 
   private decision(allowed: boolean, debt: number, retryAfterMs: number, resetAfterMs: number): Decision {
     const { limit, name } = this.policy
-    return { allowed, limit, remaining: Math.max(0, limit - debt), retryAfterMs, resetAfterMs, policy: name, source: 'memory' }
+    if (debt > limit) return { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs, policy: name, source: 'memory', spent: debt }
+    return { allowed, limit, remaining: limit - debt, retryAfterMs, resetAfterMs, policy: name, source: 'memory' }
   }
 }
 

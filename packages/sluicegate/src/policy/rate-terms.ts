@@ -66,14 +66,28 @@ export class RateTerms implements Terms {
 
   private decision(allowed: boolean, debt: number, retryAfterMs: number): Decision {
     const room = this.capacity - debt
+    if (room < 0) return this.inDebt(allowed, debt, retryAfterMs)
     return {
       allowed,
       limit: this.limit,
-      remaining: room > 0 ? (room / this.unitsPerToken) | 0 : 0,
+      remaining: (room / this.unitsPerToken) | 0,
       retryAfterMs,
       resetAfterMs: Math.ceil(debt / this.unitsPerMs),
       policy: this.name,
       source: 'memory',
+    }
+  }
+
+  private inDebt(allowed: boolean, debt: number, retryAfterMs: number): Decision {
+    return {
+      allowed,
+      limit: this.limit,
+      remaining: 0,
+      retryAfterMs,
+      resetAfterMs: Math.ceil(debt / this.unitsPerMs),
+      policy: this.name,
+      source: 'memory',
+      spent: this.burst + Math.ceil((debt - this.capacity) / this.unitsPerToken),
     }
   }
 }

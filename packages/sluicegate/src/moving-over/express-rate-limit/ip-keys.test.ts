@@ -10,15 +10,16 @@ import { ipKeyGenerator } from './ip-key-generator.js'
 test('an address is its own key, one of IPv6 that of its network', () => {
   assert.equal(ipKeyGenerator('203.0.113.7'), '203.0.113.7')
   assert.equal(ipKeyGenerator('::ffff:203.0.113.7'), '203.0.113.7')
-  assert.equal(ipKeyGenerator('203.0.113.7:4711'), '203.0.113.7')
+  assert.equal(ipKeyGenerator('203.0.113.7:4711'), '203.0.113.7:4711')
   assert.equal(ipKeyGenerator('2001:db8:0:42ff::1'), '2001:db8:0:4200::/56')
   assert.equal(ipKeyGenerator('2001:db8:0:42ff::1', 64), '2001:db8:0:42ff::/64')
   assert.equal(ipKeyGenerator('2001:db8:0:42ff::1', false), '2001:db8:0:42ff::1')
   assert.equal(ipKeyGenerator('2001:db8:0:42ff::1', 0), '2001:db8:0:42ff::1')
   assert.equal(ipKeyGenerator('somebody'), 'somebody')
   assert.equal(ipKeyGenerator(undefined as never), undefined)
-  for (const bits of [16, 129, 56.5, '64']) {
-    assert.throws(() => ipKeyGenerator('203.0.113.7', bits as number), { code: 'OPTION_INVALID', option: 'ipv6Subnet' })
+  assert.equal(ipKeyGenerator('203.0.113.7', 16), '203.0.113.7')
+  for (const bits of [-1, 129, 56.5, 'many']) {
+    assert.throws(() => ipKeyGenerator('2001:db8::1', bits as number), { code: 'OPTION_INVALID', option: 'ipv6Subnet' })
   }
 })
 
@@ -54,10 +55,45 @@ test('where a proxy names no address the socket has to do', async () => {
   assert.equal(await keyOf({ trust: 1, forwarded: 'unknown' }), '127.0.0.1')
 })
 
-test('who believes everybody is refused, with or without the header', async () => {
-  assert.equal(await keyOf({ trust: true, forwarded: '6.6.6.6' }), 'TRUST_INVALID')
-  assert.equal(await keyOf({ trust: true }), 'TRUST_INVALID')
-  assert.equal(await keyOf({ trust: true, forwarded: '6.6.6.6', options: { keyGenerator: () => 'own' } }), 'own')
+/** Codes of the warnings that are about this while `use` runs. */
+async function warningsOf(about: RegExp, use: () => Promise<void>): Promise<unknown[]> {
+  const warned: unknown[] = []
+  const listen = ({ code, message }: Error & { code?: string }): unknown => about.test(message) && warned.push(code)
+  process.on('warning', listen)
+  await use()
+  // They come in a turn of their own.
+  await new Promise(setImmediate)
+  process.off('warning', listen)
+  return warned
+}
+
+test('what validate turns off is not warned of', async () => {
+  const forwarded = '6.6.6.6'
+  const whole: RateLimitOptions = { keyGenerator: ({ ip }) => ip }
+  const warned = await warningsOf(/trust proxy|ipKeyGenerator/, async () => {
+    for (const validate of [false, { trustProxy: false }, { default: false }]) {
+      assert.equal(await keyOf({ trust: true, forwarded, options: { validate } }), forwarded)
+    }
+    assert.equal(await keyOf({ trust: false, forwarded, options: { validate: { xForwardedForHeader: false } } }), '127.0.0.1')
+    const options = { ...whole, validate: { keyGeneratorIpFallback: false } }
+    assert.equal(await keyOf({ trust: 1, forwarded: '2001:db8::1', options }), '2001:db8::1')
+  })
+  assert.deepEqual(warned, [])
+})
+
+test('an app that believes everybody is warned once, and its requests are counted by what Express says', async () => {
+  const warned = await warningsOf(/trust proxy/, async () => {
+    assert.equal(await keyOf({ trust: true, options: { keyGenerator: () => 'own' } }), 'own')
+    for (const forwarded of ['6.6.6.6', '7.7.7.7']) assert.equal(await keyOf({ trust: true, forwarded }), forwarded)
+    assert.equal(await keyOf({ trust: true }), '127.0.0.1')
+  })
+  assert.deepEqual(warned, ['SLUICEGATE_PROXY_ANYBODY'])
+})
+
+test('an address is one key in all its spellings, also where the whole of it counts', async () => {
+  for (const forwarded of ['2001:DB8:0:0::1', '[2001:db8::1]:4711', '2001:db8::1']) {
+    assert.equal(await keyOf({ trust: 1, forwarded, options: { ipv6Subnet: false } }), '2001:db8::1')
+  }
 })
 
 test('who trusts no proxy, though one may be there, is warned once', async () => {

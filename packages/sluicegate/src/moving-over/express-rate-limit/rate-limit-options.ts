@@ -2,6 +2,7 @@ import type { NextFunction, Request, Response } from 'express'
 import type { Awaitable } from '../../awaitable.js'
 import type { MakeLimiter } from '../made-limiter.js'
 import type { Ipv6Subnet } from './request-ip-key.js'
+import type { SluicegateStore } from './sluicegate-store.js'
 
 /** A function of the request, as express-rate-limit calls it. */
 export type OfRequest<Value> = (request: Request, response: Response) => Awaitable<Value>
@@ -18,7 +19,7 @@ export interface Logger {
 export interface RateLimitOptions {
   /** Milliseconds, default 60,000. Windows are aligned to UTC. */
   readonly windowMs?: number
-  /** Default 5. */
+  /** Default 5; 0 denies every request. */
   readonly limit?: number
   /** The older name of `limit`. */
   readonly max?: number
@@ -54,11 +55,17 @@ export interface RateLimitOptions {
   readonly handler?: DenialHandler
   /** Let requests pass that the limiter cannot decide. */
   readonly passOnStoreError?: boolean
+  /** Default `console`. */
   readonly logger?: Logger
-  /** Accepted, and without effect: nothing is looked for at run time that it could turn off. */
-  readonly validate?: unknown
-  /** In the place of `store`: who makes the limiter, for a fleet `(policy) => createRedisLimiter(policy, { client })`. */
+  /**
+   * `false`, or `{ trustProxy: false }` and the like: leave out the warnings that express-rate-limit has too, `trustProxy`,
+   * `xForwardedForHeader` and `keyGeneratorIpFallback`; any other has no effect.
+   */
+  readonly validate?: boolean | Readonly<Record<string, boolean>>
+  /** Who makes the limiter, for a fleet `(policy) => createRedisLimiter(policy, { client })`. */
   readonly create?: MakeLimiter
+  /** Or a store of this library, `new MemoryStore()`; any other store is for express-rate-limit itself. */
+  readonly store?: SluicegateStore
 }
 
 export type StandardHeaders = 'draft-6' | 'draft-7' | 'draft-8'

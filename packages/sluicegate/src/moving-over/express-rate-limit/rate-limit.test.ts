@@ -1,56 +1,13 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { type TestContext, test } from 'node:test'
-import express, { type NextFunction, type Request, type Response } from 'express'
+import { test } from 'node:test'
+import express, { type Request, type Response } from 'express'
 import express4 from 'express4'
-import { createLimiter, type Limiter, manualClock, type Policy, StoreError } from '../../index.js'
-import { ask, type ClientReply, openRequest } from '../../testing/adapters/http-client.js'
+import { createLimiter, type Limiter, type Policy, StoreError } from '../../index.js'
+import { ask, openRequest } from '../../testing/adapters/http-client.js'
 import { listening } from '../../testing/adapters/listening.js'
-import defaultExport, { type RateLimitInfo, type RateLimitMiddleware, type RateLimitOptions, rateLimit } from './index.js'
-
-const MINUTE = 60_000
-const clock = manualClock(10 * MINUTE)
-
-const here = (policy: Policy): Limiter => createLimiter(policy, { clock })
-
-interface Site {
-  readonly limit: RateLimitMiddleware
-  readonly port: number
-  /** Errors that the app was told of. */
-  readonly errors: unknown[]
-  ask(path?: string): Promise<ClientReply>
-}
-
-/** An app with this limit in front; `/status/:status` answers with that status, `/open` never ends. */
-async function site(t: TestContext, options: RateLimitOptions, framework = express): Promise<Site> {
-  const limit = rateLimit({ windowMs: MINUTE, limit: 2, create: here, ...options })
-  const errors: unknown[] = []
-  const app = framework()
-  app.use(limit)
-  app.get('/status/:status', (request, response) => void response.status(Number(request.params.status)).send('done'))
-  app.get('/open', (_request, response) => void response.write('begun'))
-  app.get('/', (_request, response) => void response.send('hello'))
-  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
-    errors.push(error)
-    response.status(500).send('error')
-  })
-  const { port, close } = await listening(createServer(app))
-  t.after(close)
-  return { limit, port, errors, ask: (path = '/') => ask(port, path) }
-}
-
-async function statuses({ ask }: Site, ...paths: readonly string[]): Promise<number[]> {
-  const found = []
-  for (const path of paths) found.push((await ask(path)).status)
-  return found
-}
-
-/** Waits for what happens when a response has ended. */
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise(setImmediate)
-}
-
-const usedBy = async ({ limit }: Site): Promise<number> => (await limit.getKey('127.0.0.1'))?.totalHits ?? 0
+import { clock, here, MINUTE, site, statuses, until, usedBy } from '../../testing/rate-limit-site.js'
+import defaultExport, { type RateLimitInfo, type RateLimitOptions, rateLimit } from './index.js'
 
 test('without options it is five a minute, told in the older headers', async (t) => {
   const app = express()

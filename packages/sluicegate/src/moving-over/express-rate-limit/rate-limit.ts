@@ -1,14 +1,12 @@
 import type { NextFunction, Request, Response } from 'express'
 import { type Awaitable, chained, isPromise } from '../../awaitable.js'
-import { createLimiter } from '../../create-limiter.js'
 import type { Asked } from '../../edge/asked.js'
 import { faultOf, followLater, isGone } from '../../edge/node-exchange.js'
 import { PolicyError } from '../../errors.js'
 import { fittedKey } from '../../keys/fitted-key.js'
-import { fixedWindow } from '../../policy/window-policy.js'
-import { madeLimiter } from '../made-limiter.js'
 import { addressCheck } from './address-check.js'
 import { DecidedHits } from './decided-hits.js'
+import { decidingLimiter } from './deciding-limiter.js'
 import type { HitCount } from './hits.js'
 import { answerOutage } from './outage-answer.js'
 import type { RateLimitOptions, UsedOptions } from './rate-limit-options.js'
@@ -16,6 +14,7 @@ import { requestRule, requestWatch } from './request-rule.js'
 import { settleAtEnd } from './settled-request.js'
 import { ToldLimit } from './told-limit.js'
 import { usedOptions } from './used-options.js'
+import { validates } from './validates.js'
 
 /** Middleware of Express, with what express-rate-limit puts beside it. */
 export interface RateLimitMiddleware {
@@ -37,13 +36,13 @@ export interface RateLimitMiddleware {
  */
 export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
   const used = usedOptions(options)
-  const { limit, windowMs, identifier, skip, keyGenerator } = used
-  const { create = (policy) => createLimiter(policy) } = options
-  const limiter = madeLimiter(create, fixedWindow({ limit, window: windowMs, name: identifier }))
+  const { skip, keyGenerator } = used
+  const limiter = decidingLimiter(options, used)
   const rule = requestRule(limiter, used)
   const hits = new DecidedHits(limiter)
   const told = new ToldLimit(used, hits)
-  const checkAddress = options.keyGenerator === undefined ? undefined : addressCheck()
+  const looksAtKeys = options.keyGenerator !== undefined && validates(options.validate, 'keyGeneratorIpFallback')
+  const checkAddress = looksAtKeys ? addressCheck() : undefined
 
   const ask = (request: Request, response: Response): Awaitable<Asked | undefined> =>
     chained(skip(request, response), (isSkipped) => {
@@ -60,7 +59,8 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
       answerOutage(asked, response)
       return false
     }
-    if (asked !== undefined) told.tell(asked, request, response)
+    // Nobody knows how often a request was counted that passes because the limiter could not decide.
+    if (asked !== undefined && !(used.passOnStoreError && asked.decision.source === 'outage')) told.tell(asked, request, response)
     if (asked?.denies === true) {
       deny(told, used, request, response, next).catch((error) => next(faultOf(error)))
       return false

@@ -3,6 +3,7 @@ import { createLimiter } from '../../create-limiter.js'
 import { holdsPermits } from '../../empty-permit.js'
 import { PolicyError } from '../../errors.js'
 import { fittedKey } from '../../keys/fitted-key.js'
+import type { Policy } from '../../policy/policy.js'
 import { checkOptions } from '../../policy/policy-options.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 import { type MakeLimiter, madeLimiter } from '../made-limiter.js'
@@ -55,7 +56,8 @@ export class SluicegateStore {
   private hits: Hits | undefined
   /** Undefined where other processes count as well. */
   private place: CountingPlace | undefined
-  private windowMs = 0
+  /** Makes what counts, also anew. */
+  private make: (() => Hits) | undefined
   /** What was wrong when express-rate-limit told its options. */
   private misuse: unknown
 
@@ -87,16 +89,34 @@ export class SluicegateStore {
    * @throws {PolicyError} on options that this store cannot honour. They are logged there, and each request fails with the same error.
    */
   init(settings: StoreSettings): void {
-    try {
-      if (this.hits !== undefined)
-        throw new PolicyError('OPTION_INVALID', 'store', this, 'counts for another rateLimit(): make one for each')
-      this.windowMs = settings.windowMs
-      const hits = this.given === undefined ? this.counting() : deciding(this.given, settings)
-      this.place = joinedPlace(hits.limiter)
-      this.hits = hits
-    } catch (error) {
-      this.misuse = error
-      throw error
+    const { given } = this
+    this.start(given === undefined ? () => this.counting(settings.windowMs) : () => deciding(given, settings))
+  }
+
+  /**
+   * For the middleware of this library, whose limiter decides under this policy, made as the options of the store say.
+   *
+   * @internal
+   * @throws {PolicyError} `OPTION_INVALID` where the store has a limiter of its own, or another middleware.
+   */
+  decideBy(policy: Policy): LimiterVerbs {
+    if (this.given !== undefined) {
+      throw new PolicyError('OPTION_INVALID', 'store', this, 'has a limiter: here say create: () => limiter, of the same limit and window')
+    }
+    this.start(() => new DecidedHits(this.made(policy)))
+    const asked = (): LimiterVerbs => this.ready().limiter
+    return {
+      get policy() {
+        return asked().policy
+      },
+      policyOf: (key) => asked().policyOf?.(this.named(key as string)) ?? asked().policy,
+      take: (key, cost) => asked().take(this.named(key as string), cost),
+      peek: (key, cost) => asked().peek(this.named(key as string), cost),
+      refund: (key, tokens) => asked().refund(this.named(key as string), tokens),
+      penalize: (key, tokens) => asked().penalize(this.named(key as string), tokens),
+      block: (key, duration) => asked().block(this.named(key as string), duration),
+      reset: (key) => asked().reset(this.named(key as string)),
+      close: () => asked().close(),
     }
   }
 
@@ -131,7 +151,7 @@ export class SluicegateStore {
         'is for a store that made its limiter itself: reset keys by resetKey()',
       )
     }
-    this.hits = this.counting()
+    this.hits = (this.make as () => Hits)()
     this.place = joinedPlace(this.hits.limiter)
     limiter.close()
   }
@@ -147,11 +167,29 @@ export class SluicegateStore {
     throw new PolicyError('OPTION_INVALID', 'store', this, 'does not know its window yet: give it to rateLimit({ store }) first')
   }
 
-  private counting(): Hits {
-    const { create = (policy) => createLimiter(policy) } = this
+  private start(make: () => Hits): void {
+    try {
+      if (this.hits !== undefined)
+        throw new PolicyError('OPTION_INVALID', 'store', this, 'counts for another rateLimit(): make one for each')
+      const hits = make()
+      this.place = joinedPlace(hits.limiter)
+      this.hits = hits
+      this.make = make
+    } catch (error) {
+      this.misuse = error
+      throw error
+    }
+  }
+
+  private counting(windowMs: number): Hits {
     // Of a limiter of its own nobody is told the name.
-    const limiter = madeLimiter(create, countingPolicy(this.windowMs, this.isOwn ? '' : this.ownPrefix))
+    const limiter = this.made(countingPolicy(windowMs, this.isOwn ? '' : this.ownPrefix))
     return new CountedHits(limiter, isHere(limiter))
+  }
+
+  private made(policy: Policy): LimiterVerbs {
+    const { create = (asked) => createLimiter(asked) } = this
+    return madeLimiter(create, policy)
   }
 
   private named(key: string): string {

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import { PolicyError } from '../../errors.js'
 import { checkedTokenCount, checkedWindowMs, checkOptions } from '../../policy/policy-options.js'
 import { checkedPolicyName } from '../policy-name.js'
-import type { OfRequest, RateLimitOptions, StandardHeaders, UsedOptions } from './rate-limit-options.js'
+import type { Logger, OfRequest, RateLimitOptions, StandardHeaders, UsedOptions } from './rate-limit-options.js'
 import { requestIpKey } from './request-ip-key.js'
 
 const OPTIONS = [
@@ -28,12 +28,11 @@ const OPTIONS = [
   'logger',
   'validate',
   'create',
+  'store',
 ] satisfies (keyof RateLimitOptions)[]
 
 /** What express-rate-limit or its relatives take and this does not, with what to write instead. */
 const INSTEAD: Readonly<Record<string, string>> = {
-  store:
-    'is not taken here: say create: (policy) => createRedisLimiter(policy, { client }), or keep express-rate-limit with SluicegateStore',
   onLimitReached: 'is no option any more: say handler',
   draft_polli_ratelimit_headers: "is no option any more: say standardHeaders: 'draft-6'",
   delayAfter: 'is of express-slow-down: requests that are to wait are for limiter.wait()',
@@ -74,6 +73,7 @@ export function usedOptions(options: RateLimitOptions): UsedOptions {
     passOnStoreError = false,
     logger = console,
   } = options
+  checkLogger(logger)
   for (const name of FUNCTIONS) {
     const value: unknown = options[name]
     if (value !== undefined && typeof value !== 'function') {
@@ -131,8 +131,13 @@ function checkedLimit(limit: unknown): number {
       'must be a number: give keys another policy by createLimiter(policy, { policyFor }), or keep express-rate-limit with SluicegateStore'
     throw new PolicyError('LIMIT_INVALID', 'limit', limit, mend)
   }
-  if (limit === 0) throw new PolicyError('LIMIT_INVALID', 'limit', limit, 'would deny all: answer such requests without a limit')
-  return checkedTokenCount('limit', limit, MOST_LIMIT)
+  return limit === 0 ? 0 : checkedTokenCount('limit', limit, MOST_LIMIT)
+}
+
+/** Looked at when the middleware is made: what fails while an error is told of would end the process. */
+function checkLogger(logger: unknown): void {
+  if (typeof logger === 'object' && typeof (logger as Logger | null)?.error === 'function') return
+  throw new PolicyError('OPTION_INVALID', 'logger', logger, 'must be an object with a method error, such as console')
 }
 
 function checkedWindow(windowMs: unknown): number {
@@ -168,8 +173,8 @@ function checkedRetryAfter(retryAfter: unknown): number | OfRequest<number> | un
   throw new PolicyError('OPTION_INVALID', 'retryAfter', retryAfter, 'must be a number of seconds >= 0 or a function of the request')
 }
 
-function keyGeneratorOf({ keyGenerator, ipv6Subnet }: RateLimitOptions): UsedOptions['keyGenerator'] {
-  if (keyGenerator === undefined) return requestIpKey(ipv6Subnet ?? 56)
+function keyGeneratorOf({ keyGenerator, ipv6Subnet, validate }: RateLimitOptions): UsedOptions['keyGenerator'] {
+  if (keyGenerator === undefined) return requestIpKey(ipv6Subnet ?? 56, validate)
   if (ipv6Subnet === undefined) return keyGenerator
   const mend = 'has no effect beside keyGenerator: call ipKeyGenerator(request.ip, ipv6Subnet) there'
   throw new PolicyError('OPTION_INVALID', 'ipv6Subnet', ipv6Subnet, mend)

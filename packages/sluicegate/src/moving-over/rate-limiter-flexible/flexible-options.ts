@@ -39,10 +39,12 @@ const INSTEAD: Readonly<Record<string, string>> = {
   rejectIfRedisNotReady: 'is not needed: no call takes longer than timeoutMs, 100 unless you say otherwise',
   redis: 'is called storeClient',
   storeType: CLIENT,
-  useRedisPackage: CLIENT,
   useRedis3AndLowerPackage: 'is not supported: take a client of @redis/client or redis from 5 on, or of ioredis',
   customIncrTtlLuaScript: 'cannot be: the scripts are those of the policy',
 }
+
+/** What asks for nothing here, whatever it says: clients are told apart. */
+const IGNORED: readonly string[] = ['useRedisPackage']
 
 /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
 export function checkOptionNames(options: object, known: readonly string[]): void {
@@ -50,7 +52,7 @@ export function checkOptionNames(options: object, known: readonly string[]): voi
     throw new PolicyError('OPTION_INVALID', 'options', options, 'must be an object such as { points: 5, duration: 60 }')
   }
   for (const [name, value] of Object.entries(options)) {
-    if (value === undefined || known.includes(name)) continue
+    if (value === undefined || known.includes(name) || IGNORED.includes(name)) continue
     // What is turned off asks for nothing.
     if (!Object.hasOwn(INSTEAD, name)) throw new PolicyError('OPTION_UNKNOWN', name, value, `is not one of ${known.join(', ')}`)
     if (value) throw new PolicyError('OPTION_INVALID', name, value, INSTEAD[name] as string)
@@ -91,9 +93,15 @@ export function checkKeyPrefix(keyPrefix: unknown): void {
   if (typeof keyPrefix !== 'string') throw new PolicyError('OPTION_INVALID', 'keyPrefix', keyPrefix, 'must be a string')
 }
 
+/** Points of a call: an integer from 1 on, or its digits, as they come out of a request or of the environment. */
+export type Points = number | `${number}`
+
+const DIGITS = /^[1-9][0-9]{0,15}$/
+
 /** Points of a call. @throws {PolicyError} `COST_INVALID` */
-export function checkPoints(points: unknown): void {
-  if (Number.isInteger(points) && (points as number) >= 1) return
+export function checkedPoints(points: unknown): number {
+  const many = typeof points === 'string' && DIGITS.test(points) ? Number(points) : points
+  if (Number.isInteger(many) && (many as number) >= 1) return many as number
   throw new PolicyError('COST_INVALID', 'points', points, 'must be an integer >= 1')
 }
 

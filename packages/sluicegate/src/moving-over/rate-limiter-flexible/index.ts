@@ -1,7 +1,9 @@
 export type { LimiterVerbs } from '../limiter-verbs.js'
+export { type BlackAndWhiteOptions, RLWrapperBlackAndWhite } from './black-and-white.js'
 // The second names are those of rate-limiter-flexible.
 export type { FlexibleOptions, FlexibleOptions as IRateLimiterOptions } from './flexible-options.js'
 export { RateLimiterMemory, type RateLimiterMemoryOptions } from './rate-limiter-memory.js'
+export { RateLimiterQueue, RateLimiterQueueError, type RateLimiterQueueOptions } from './rate-limiter-queue.js'
 export {
   RateLimiterRedis,
   type RateLimiterRedisOptions,

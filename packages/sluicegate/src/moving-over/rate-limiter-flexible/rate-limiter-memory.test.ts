@@ -123,9 +123,10 @@ test('of several blocks the longest wins, penalties change nothing of it, and de
   assert.equal((await denied(limiter, 'ada')).msBeforeNext, 1)
   clock.advance(1)
   assert.equal((await limiter.consume('ada')).remainingPoints, 4)
-  await limiter.block('ada', 0)
+  assert.deepEqual(await limiter.block('ada', 0), new RateLimiterRes(0, -1, 6, false))
   clock.advance(86_400_000 * 365)
-  assert.ok((await denied(limiter, 'ada')).msBeforeNext > 86_400_000 * 365 * 90, 'for as good as ever')
+  assert.equal((await denied(limiter, 'ada')).msBeforeNext, -1, 'for as good as ever')
+  assert.equal((await limiter.get('ada'))?.msBeforeNext, -1)
   assert.equal(await limiter.delete('ada'), true)
   assert.equal(await limiter.delete('ada'), false)
   assert.equal((await limiter.consume('ada')).remainingPoints, 4)
@@ -194,7 +195,9 @@ test('misuse of a call rejects with an error', async () => {
     [limiter.consume('ada', 1.5), 'points'],
     [limiter.consume('ada', 1, { customDuration: 5 }), 'customDuration'],
     [limiter.penalty('ada', -1), 'points'],
-    [limiter.reward('ada', '1' as never), 'points'],
+    [limiter.reward('ada', 'one' as never), 'points'],
+    [limiter.consume('ada', '0' as never), 'points'],
+    [limiter.consume('ada', '1.5' as never), 'points'],
     [limiter.reward('ada', 1, { nothing: true }), 'nothing'],
     [limiter.block('ada', -1), 'secDuration'],
     [limiter.block('ada', '1m' as never), 'secDuration'],

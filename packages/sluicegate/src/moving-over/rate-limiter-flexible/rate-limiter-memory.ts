@@ -4,7 +4,9 @@ import { checkedOptions, FLEXIBLE_OPTIONS, type FlexibleOptions, flexiblePolicy 
 import { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'
 
 /** Options of {@link RateLimiterMemory}: those of rate-limiter-flexible, and some of `createLimiter`. */
-export interface RateLimiterMemoryOptions extends FlexibleOptions, Pick<LimiterOptions, 'maxKeys' | 'clock' | 'onFull' | 'hotKeys'> {}
+export interface RateLimiterMemoryOptions
+  extends FlexibleOptions,
+    Pick<LimiterOptions, 'maxKeys' | 'clock' | 'onFull' | 'hotKeys' | 'maxWaiters'> {}
 
 const OPTIONS = [
   ...FLEXIBLE_OPTIONS,
@@ -12,6 +14,7 @@ const OPTIONS = [
   'clock',
   'onFull',
   'hotKeys',
+  'maxWaiters',
 ] as const satisfies readonly (keyof RateLimiterMemoryOptions)[]
 
 /**

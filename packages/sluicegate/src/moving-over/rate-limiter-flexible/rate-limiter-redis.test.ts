@@ -163,7 +163,7 @@ test('what is turned off is taken', (t) => {
     execEvenly: false,
     insuranceLimiter: null,
     inMemoryBlockOnConsumed: 0,
-    useRedisPackage: false,
+    useRedisPackage: true,
     customIncrTtlLuaScript: undefined,
   }
   const limiter = limiterOf({ ...(off as object), lease: undefined as never, hotKeys: undefined as never })
@@ -175,5 +175,4 @@ test('a client that is none is refused', () => {
   for (const none of [{}, undefined, 'redis://']) {
     assert.throws(() => limiterOf({ storeClient: none as never }), { code: 'CLIENT_INVALID', option: 'storeClient' })
   }
-  assert.throws(() => limiterOf({ useRedisPackage: true } as object), { option: 'useRedisPackage' })
 })

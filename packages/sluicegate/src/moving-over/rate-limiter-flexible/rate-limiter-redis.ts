@@ -9,7 +9,7 @@ import { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'
 /** Options of {@link RateLimiterRedis}: those of rate-limiter-flexible, and those of `createRedisLimiter`. */
 export interface RateLimiterRedisOptions
   extends FlexibleOptions,
-    Pick<RedisLimiterOptions, 'prefix' | 'lease' | 'outage' | 'localShare' | 'timeoutMs' | 'maxKeys' | 'hotKeys'> {
+    Pick<RedisLimiterOptions, 'prefix' | 'lease' | 'outage' | 'localShare' | 'timeoutMs' | 'maxKeys' | 'hotKeys' | 'maxWaiters'> {
   /** A client of node-redis, ioredis or valkey-glide: made, connected and closed by you. */
   readonly storeClient: RedisLimiterOptions['client']
   /** Default `exact`: each call is one to the server. `leased` fetches points ahead, and what it tells of them is what this process knows. */
@@ -27,6 +27,7 @@ const OPTIONS = [
   'timeoutMs',
   'maxKeys',
   'hotKeys',
+  'maxWaiters',
 ] as const satisfies readonly (keyof RateLimiterRedisOptions)[]
 
 /**

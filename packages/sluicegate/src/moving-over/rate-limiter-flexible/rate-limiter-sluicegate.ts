@@ -3,7 +3,15 @@ import { holdsPermits } from '../../empty-permit.js'
 import { PolicyError } from '../../errors.js'
 import { fittedKey } from '../../keys/fitted-key.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
-import { checkCallOptions, checkedBlockMs, checkedLockMs, checkKeyPrefix, checkOptionNames, checkPoints } from './flexible-options.js'
+import {
+  checkCallOptions,
+  checkedBlockMs,
+  checkedLockMs,
+  checkedPoints,
+  checkKeyPrefix,
+  checkOptionNames,
+  type Points,
+} from './flexible-options.js'
 import { isBlocked, KeyBlocks } from './key-blocks.js'
 import type { RateLimiterRes } from './rate-limiter-res.js'
 import { ToldPoints } from './told-points.js'
@@ -114,38 +122,38 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
   }
 
   /** Consumes points if they are there. @returns {Promise} that rejects with a {@link RateLimiterRes} where they are not. */
-  async consume(key: string | number, pointsToConsume = 1, options?: CallOptions): Promise<RateLimiterRes> {
+  async consume(key: string | number, pointsToConsume: Points = 1, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
-    checkPoints(pointsToConsume)
+    const points = checkedPoints(pointsToConsume)
     const named = this.getKey(key)
-    const taken = this.limiter.take(named, pointsToConsume)
+    const taken = this.limiter.take(named, points)
     // Not awaited where it is there: of several callers at once those who come after the first denial are to find the block.
     const decision = isPromise(taken) ? await taken : taken
-    if (decision.allowed) return this.told.consumed(named, decision, pointsToConsume)
-    const denial = await this.blocks.afterDenial(decision, named, pointsToConsume)
-    return Promise.reject(this.told.denied(named, denial, pointsToConsume))
+    if (decision.allowed) return this.told.consumed(named, decision, points)
+    const denial = await this.blocks.afterDenial(decision, named, points)
+    return Promise.reject(this.told.denied(named, denial, points))
   }
 
   /** Consumes points whether they are there or not, down to a debt of ten times all of them; nothing of a key that is blocked. */
-  async penalty(key: string | number, points = 1, options?: CallOptions): Promise<RateLimiterRes> {
+  async penalty(key: string | number, points: Points = 1, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
-    checkPoints(points)
+    const many = checkedPoints(points)
     const named = this.getKey(key)
     const standing = await this.limiter.peek(named)
     // It would outlive the block, with which all points are new.
     if (isBlocked(standing)) return this.told.standing(named, standing)
-    return this.told.standing(named, await this.limiter.penalize(named, points), points)
+    return this.told.changed(named, await this.limiter.penalize(named, many), many)
   }
 
   /** Gives back points, at most as many as were consumed. */
-  async reward(key: string | number, points = 1, options?: CallOptions): Promise<RateLimiterRes> {
+  async reward(key: string | number, points: Points = 1, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
-    checkPoints(points)
+    const many = checkedPoints(points)
     const named = this.getKey(key)
-    return this.told.standing(named, await this.limiter.refund(named, points))
+    return this.told.changed(named, await this.limiter.refund(named, many))
   }
 
-  /** Denies the key everything for so many seconds, 0 for a hundred years; then all points are new. The longest block wins. */
+  /** Denies the key everything for so many seconds, 0 for ever, which is a hundred years; then all points are new. The longest block wins. */
   async block(key: string | number, secDuration: number, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
     const ms = checkedLockMs(secDuration)
