@@ -16,6 +16,7 @@ interface Step {
 const STEPS: readonly Step[] = [
   { name: 'generated sources', faults: () => faultsOfCommand(process.execPath, ['tools/dist/generate.js']) },
   { name: 'types', faults: () => faultsOfTool('tsc', '-b') },
+  { name: 'CommonJS form', faults: () => faultsOfCommand(process.execPath, ['tools/dist/write-commonjs.js']) },
   { name: 'lint and format', faults: () => faultsOfTool('biome', 'ci', '--colors=off') },
   { name: 'import boundaries', faults: checkBoundaries },
   { name: 'dead code', faults: () => faultsOfTool('knip') },

@@ -1,5 +1,6 @@
 import { PolicyError } from './errors.js'
 import { manualOver } from './manual-clock.js'
+import { onceInProcess } from './once-in-process.js'
 
 /**
  * Where a limiter gets its time. Readings are milliseconds since the Unix epoch, fractions allowed; the limiter rounds
@@ -36,8 +37,8 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1
 /** Comparisons of two clocks, of which the quickest counts. The first of a thread runs cold, and any may be interrupted. */
 const COMPARISONS = 16
 const LEAST_UPTIME_MS = 1
-const handles = new WeakMap<Clock, () => ClockHandle>()
-const tickers = new WeakMap<Clock, Ticker>()
+const handles = /* @__PURE__ */ onceInProcess('clock handles', () => new WeakMap<Clock, () => ClockHandle>())
+const tickers = /* @__PURE__ */ onceInProcess('clock tickers', () => new WeakMap<Clock, Ticker>())
 
 /** How a limiter reads its clock: in whole microseconds, and without a call while a reading still holds. */
 export interface Ticker {

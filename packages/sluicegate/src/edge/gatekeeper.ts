@@ -8,6 +8,7 @@ import { HeaderWriter } from '../headers/header-writer.js'
 import type { After } from '../kept-permit.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Key } from '../limiter.js'
+import { onceInProcess } from '../once-in-process.js'
 import { checkedChange } from './answer-change.js'
 import { Asked } from './asked.js'
 import { countsOf } from './counted.js'
@@ -22,7 +23,7 @@ import { type Answer, type Outcome, PASS } from './outcome.js'
 import { settleOf } from './settling.js'
 import { type Question, SeveralTakes } from './several-takes.js'
 
-const ownWatch = new MisuseWatch()
+const ownWatch = /* @__PURE__ */ onceInProcess('misuse watch', () => new MisuseWatch())
 const { performance } = globalThis
 const sinceStartMs = (): number => performance.now()
 

@@ -1,9 +1,11 @@
+import { onceInProcess } from '../once-in-process.js'
+
 /** A process that was stopped finds all answers late that came meanwhile: that says nothing of the store, unless it goes on for so many leases. */
 const LATE_LEASES = 10
 const LATE_IN_A_ROW = 3
 
 /** Whether this process was told. */
-let isTold = false
+const warned = /* @__PURE__ */ onceInProcess('warned of late answers', () => ({ isTold: false }))
 
 type Warn = (message: string) => void
 
@@ -39,7 +41,7 @@ export class LateAnswers {
 }
 
 function warnOnce(message: string): void {
-  if (isTold) return
-  isTold = true
+  if (warned.isTold) return
+  warned.isTold = true
   globalThis.process?.emitWarning?.(message, { type: 'SluicegateWarning', code: 'SLUICEGATE_SLOW_STORE' })
 }

@@ -1,4 +1,5 @@
 import { PolicyError } from '../errors.js'
+import { onceInProcess } from '../once-in-process.js'
 import { type GlideClient, glideRunner, isGlide } from './runners/glide.js'
 import { type IoredisClient, ioredisRunner, isIoredis } from './runners/ioredis.js'
 import { isNodeRedis, type NodeRedisClient, nodeRedisRunner } from './runners/node-redis.js'
@@ -8,7 +9,7 @@ import type { ScriptRunner } from './script-runner.js'
 export type RedisClient = NodeRedisClient | IoredisClient | GlideClient
 
 /** One for each client, however many limiters use it. */
-const runners = new WeakMap<object, ScriptRunner>()
+const runners = /* @__PURE__ */ onceInProcess('script runners', () => new WeakMap<object, ScriptRunner>())
 
 /**
  * The runner for a client.

@@ -3,12 +3,13 @@ import { type Awaitable, chained } from '../../awaitable.js'
 import { warnOnce } from '../../edge/warning.js'
 import { PolicyError } from '../../errors.js'
 import { identifiedAddress } from '../../keys/node-identifier.js'
+import { onceInProcess } from '../../once-in-process.js'
 import { ipKeyGenerator, subnetBits } from './ip-key-generator.js'
 
 /** Bits of IPv6 that tell clients apart, false for all, or a function of the request. */
 export type Ipv6Subnet = number | false | ((request: Request, response: Response) => Awaitable<number | false>)
 
-const warn = warnOnce()
+const warn = /* @__PURE__ */ onceInProcess('warnings: keys of addresses', () => warnOnce())
 
 /**
  * The key where no `keyGenerator` is given: `request.ip`, which Express finds by its setting `trust proxy`. Where that is no address, the

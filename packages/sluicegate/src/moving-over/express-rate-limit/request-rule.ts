@@ -3,11 +3,12 @@ import type { LimitRule } from '../../edge/limit-rule.js'
 import { limitRules } from '../../edge/limit-rules.js'
 import { MisuseWatch } from '../../edge/misuse-watch.js'
 import type { OutageOption } from '../../edge/outage-choice.js'
+import { onceInProcess } from '../../once-in-process.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 import type { UsedOptions } from './rate-limit-options.js'
 
 /** Told of each request that is asked about. */
-export const requestWatch = new MisuseWatch()
+export const requestWatch = /* @__PURE__ */ onceInProcess('misuse watch of moved routes', () => new MisuseWatch())
 const { performance } = globalThis
 
 /** What asks a limiter about requests, as all middleware here does it. */
