@@ -2,6 +2,7 @@ import { checkBoundaries } from './check-boundaries.js'
 import { checkDocs } from './check-docs.js'
 import { checkFileSizes } from './check-file-sizes.js'
 import { checkLockfiles } from './check-lockfiles.js'
+import { checkModuleState } from './check-module-state.js'
 import { checkPackages } from './check-packages.js'
 import { faultsOfCommand, faultsOfTool } from './faults-of-command.js'
 
@@ -19,6 +20,7 @@ const STEPS: readonly Step[] = [
   { name: 'CommonJS form', faults: () => faultsOfCommand(process.execPath, ['tools/dist/write-commonjs.js']) },
   { name: 'lint and format', faults: () => faultsOfTool('biome', 'ci', '--colors=off') },
   { name: 'import boundaries', faults: checkBoundaries },
+  { name: 'module state', faults: checkModuleState },
   { name: 'dead code', faults: () => faultsOfTool('knip') },
   { name: 'packages', faults: checkPackages },
   { name: 'bundle size', faults: () => faultsOfTool('size-limit') },

@@ -16,23 +16,30 @@ export function commonJsDeclaration(file: string, text: string): string {
  * @param names where its CommonJS declaration stands.
  */
 export function callableDeclaration(file: string, text: string, names: string): string {
-  const exported = exportedNames(file, text).filter((name) => name !== 'default')
-  return `import names = require('${names}')
-declare function required(...options: Parameters<typeof names.default>): ReturnType<typeof names.default>
+  const exported = exportedNames(file, text).filter(({ name }) => name !== 'default')
+  const list = exported.map(({ name, typeOnly }) => `${typeOnly ? 'type ' : ''}${name}`).join(', ')
+  return `import names, { ${list} } from '${names}'
+declare function required(...options: Parameters<typeof names>): ReturnType<typeof names>
 declare namespace required {
-${exported.map((name) => `  export import ${name} = names.${name}`).join('\n')}
-  export { required as default }
+  export { ${list}, required as default }
 }
 export = required
 `
 }
 
-function exportedNames(file: string, text: string): string[] {
+/** A name that a module exports; of a type alone nothing is there at run time. */
+interface Exported {
+  readonly name: string
+  readonly typeOnly: boolean
+}
+
+function exportedNames(file: string, text: string): Exported[] {
   const { statements } = ts.createSourceFile(file, text, ts.ScriptTarget.Latest)
   return statements.flatMap((statement) => {
     if (!ts.isExportDeclaration(statement) || statement.exportClause === undefined || !ts.isNamedExports(statement.exportClause)) {
       throw new Error(`${file}: exports of a module with a CommonJS form of its own have to be named, and come from elsewhere`)
     }
-    return statement.exportClause.elements.map(({ name }) => name.text)
+    const { elements } = statement.exportClause
+    return elements.map(({ name, isTypeOnly }) => ({ name: name.text, typeOnly: isTypeOnly || statement.isTypeOnly }))
   })
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileSizeFaults } from './check-file-sizes.js'
 import { lockfileFaults } from './check-lockfiles.js'
+import { moduleState } from './check-module-state.js'
 import { missingPlatforms } from './lockfile-platforms.js'
 import { examplesIn } from './markdown-examples.js'
 import { linkedFiles } from './markdown-links.js'
@@ -84,4 +85,23 @@ test('links to files are found from the folder of their document, and not in cod
     '![e](plots/e.svg)',
   ]
   assert.deepEqual(linkedFiles('docs/x.md', markdown.join('\n')), ['docs/a.md', 'b/', 'docs/plots/e.svg'])
+})
+
+test('what a module keeps to itself is found, and constants are not', () => {
+  const kept = [
+    'let last = 0',
+    'const told = new Set<string>()',
+    'const seen = new WeakMap()',
+    "const OWN = Symbol('own')",
+    'const watch = new Watch()',
+  ]
+  const constant = [
+    "const NAMES = new Set(['a'])",
+    "const OWN = Symbol.for('own')",
+    "const told = onceInProcess('told', () => new Set())",
+    'const MOST = 3',
+  ]
+  for (const line of kept) assert.equal(moduleState('a.ts', line).length, 1, line)
+  for (const line of constant) assert.deepEqual(moduleState('a.ts', line), [], line)
+  assert.deepEqual(moduleState('a.ts', 'function fn() { let last = 0; const told = new Set() }'), [])
 })
