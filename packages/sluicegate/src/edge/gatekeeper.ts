@@ -1,5 +1,5 @@
 import { type Awaitable, answersOf, chained, isPromise } from '../awaitable.js'
-import { afterUnheld } from '../clock.js'
+import { afterUnheld, preciseClock } from '../clock.js'
 import { strictestOf } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
@@ -24,8 +24,6 @@ import { settleOf } from './settling.js'
 import { type Question, SeveralTakes } from './several-takes.js'
 
 const ownWatch = /* @__PURE__ */ onceInProcess('misuse watch', () => new MisuseWatch())
-const { performance } = globalThis
-const sinceStartMs = (): number => performance.now()
 
 /**
  * Decides about requests: what all adapters share. Options are read once. Answers at once as far as keys, costs and limiters do.
@@ -53,7 +51,7 @@ export class Gatekeeper<Request> {
     options: GatekeeperOptions<Request>,
     {
       watch = ownWatch,
-      nowMs = sinceStartMs,
+      nowMs = preciseClock().nowMs,
       perRoute = false,
       after = afterUnheld,
     }: Partial<Surroundings> & { readonly after?: After } = {},
