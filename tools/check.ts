@@ -18,6 +18,7 @@ const STEPS: readonly Step[] = [
   { name: 'generated sources', faults: () => faultsOfCommand(process.execPath, ['tools/dist/generate.js']) },
   { name: 'types', faults: () => faultsOfTool('tsc', '-b') },
   { name: 'CommonJS form', faults: () => faultsOfCommand(process.execPath, ['tools/dist/write-commonjs.js']) },
+  { name: 'packed guides', faults: () => faultsOfCommand(process.execPath, ['tools/dist/write-packed-docs.js']) },
   { name: 'lint and format', faults: () => faultsOfTool('biome', 'ci', '--colors=off') },
   { name: 'import boundaries', faults: checkBoundaries },
   { name: 'module state', faults: checkModuleState },

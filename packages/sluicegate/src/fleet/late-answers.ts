@@ -35,7 +35,7 @@ export class LateAnswers {
     if (this.inARow < LATE_IN_A_ROW || nowUs - this.sinceUs < LATE_LEASES * leaseUs) return
     this.inARow = 0
     this.warn(
-      `answers take longer than a lease of ${leaseUs / 1000} ms, so that nothing they give can be spent: ${this.mend}; see docs/outages.md`,
+      `answers take longer than a lease of ${leaseUs / 1000} ms, so that nothing they give can be spent: ${this.mend}; see node_modules/sluicegate/docs/outages.md`,
     )
   }
 }

@@ -28,10 +28,24 @@ function newRunner(client: unknown): ScriptRunner {
   if (isGlide(client)) return glideRunner(client)
   if (isIoredis(client)) return ioredisRunner(client)
   if (isNodeRedis(client)) return nodeRedisRunner(client)
+  if (isTooOld(client)) {
+    throw new PolicyError(
+      'CLIENT_INVALID',
+      'client',
+      client,
+      'must be newer: this is node-redis 3 or older, or ioredis 4.18 or older; npm install redis@5, or ioredis@5',
+    )
+  }
   throw new PolicyError(
     'CLIENT_INVALID',
     'client',
     client,
-    'must be a client of @redis/client or redis (5 or later), ioredis (5 or later) or @valkey/valkey-glide (2 or later), made and connected by you',
+    'must be a client of redis (4.7 or later) or @redis/client, ioredis (4.31 or later) or @valkey/valkey-glide (2 or later), made and connected by you',
   )
+}
+
+/** Clients that look nearly like those that are known: of callbacks, or without what commands are made of. */
+function isTooOld(client: unknown): boolean {
+  const { send_command: send, internal_send_command: inner, sendCommand, call } = Object(client) as { readonly [name: string]: unknown }
+  return typeof send === 'function' && (typeof inner === 'function' || (typeof sendCommand === 'function' && typeof call === 'function'))
 }
