@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
+import { linkedFiles } from './markdown-links.js'
 
 // The library as a user has it: packed, unpacked into a folder of its own, its peers beside it.
 
@@ -149,3 +150,45 @@ function compile(folder: string, args: readonly string[]): void {
   const { status, stdout } = spawnSync(process.execPath, [TSC, ...args], { cwd: folder, encoding: 'utf8' })
   assert.equal(status, 0, stdout)
 }
+
+for (const name of ['sluicegate', 'sluicegate-server']) {
+  test(`every link in the pages of ${name} leads to something that is installed`, () => {
+    if (name !== 'sluicegate') unpack(name)
+    const folder = join(MODULES, name)
+    const pages = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => /\.md$/.test(file))
+    const links = pages.flatMap((page) => linkedFiles(page, readFileSync(join(folder, page), 'utf8')).map((target) => ({ page, target })))
+    assert.ok(links.length > 0)
+    assert.deepEqual(
+      links.filter(({ target }) => !existsSync(join(folder, target))),
+      [],
+    )
+  })
+}
+
+test('what messages name is installed, with the headings that they name', () => {
+  const code = readdirSync(join(LIBRARY, 'dist'), { recursive: true, encoding: 'utf8' }).filter((file) => /\.c?js$/.test(file))
+  const texts = code.map((file) => readFileSync(join(LIBRARY, 'dist', file), 'utf8')).join('\n')
+  const named = new Set(
+    [...texts.matchAll(/node_modules\/sluicegate\/(docs\/[\w-]+\.md)(?:#([\w-]+))?/g)].map(([, page, anchor]) => `${page}#${anchor ?? ''}`),
+  )
+  assert.ok(named.size >= 3)
+  for (const each of named) {
+    const [page = '', anchor = ''] = each.split('#')
+    const headings = readFileSync(join(LIBRARY, page), 'utf8').match(/^#+ .*$/gm) ?? []
+    const anchors = headings.map((heading) =>
+      heading
+        .replace(/^#+ /, '')
+        .toLowerCase()
+        .replace(/[^\w -]/g, '')
+        .replaceAll(' ', '-'),
+    )
+    assert.ok(anchor === '' || anchors.includes(anchor), each)
+  }
+})
+
+test('each code of a warning has its heading in what is installed', () => {
+  const headings = readFileSync(join(LIBRARY, 'docs/warnings.md'), 'utf8')
+  const declared = readFileSync(join(LIBRARY, 'dist/edge/warning.d.ts'), 'utf8').match(/SLUICEGATE_\w+/g) ?? []
+  assert.ok(declared.length > 0)
+  for (const code of declared) assert.ok(headings.includes(`## ${code}\n`), code)
+})
