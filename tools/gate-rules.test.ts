@@ -6,6 +6,7 @@ import { moduleState } from './check-module-state.js'
 import { missingPlatforms } from './lockfile-platforms.js'
 import { examplesIn } from './markdown-examples.js'
 import { linkedFiles } from './markdown-links.js'
+import { linksWithin } from './packed-docs.js'
 
 test('a file of 250 lines is short enough, one of 251 is not', () => {
   const sizes = [1, 120, 250].map((lines) => [`${lines}.ts`, lines] as const)
@@ -104,4 +105,14 @@ test('what a module keeps to itself is found, and constants are not', () => {
   for (const line of kept) assert.equal(moduleState('a.ts', line).length, 1, line)
   for (const line of constant) assert.deepEqual(moduleState('a.ts', line), [], line)
   assert.deepEqual(moduleState('a.ts', 'function fn() { let last = 0; const told = new Set() }'), [])
+})
+
+test('links of a packed page lead to what is packed, and of others the words stay', () => {
+  const page = '[a](a.md#part) [b](../b.md) [web](https://example.com) [here](#here) ![plot](plots/x.svg) [tiers](../examples/tiers.mjs)'
+  const packed = linksWithin('guide.md', page, (file) => file === 'a.md')
+  assert.equal(packed, '[a](a.md#part) b [web](https://example.com) [here](#here)  [tiers](examples/tiers.mjs)')
+  assert.equal(
+    linksWithin('policies/gcra.md', '[x](../../examples/take.mjs)', () => false),
+    '[x](../examples/take.mjs)',
+  )
 })
