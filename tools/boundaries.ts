@@ -48,7 +48,7 @@ const frameworkOf = (file: string): string | undefined =>
 const stoodInFor = (file: string): string | undefined => file.match(/^packages\/sluicegate\/src\/moving-over\/([^/]+)\//)?.[1]
 
 /** Modules of the library that hold plain data. */
-const PLAIN_DATA = 'policy/[^/]*|decision|combined-decision|errors'
+const PLAIN_DATA = 'policy/[^/]*|decision|combined-decision|errors|once-in-process'
 
 /** The architecture in the form of imports: every edge of every file has to be allowed by each boundary that covers the file. */
 export const BOUNDARIES: readonly Boundary[] = [
@@ -67,7 +67,7 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) => {
       if (!isRelative(edge) || edge.typeOnly) return true
       return (
-        leadsTo(edge, /\/src\/(edge\/[^/]*|headers\/[^/]*|keys\/[^/]*|awaitable|errors)\.ts$/) ||
+        leadsTo(edge, /\/src\/(edge\/[^/]*|headers\/[^/]*|keys\/[^/]*|awaitable|errors|once-in-process)\.ts$/) ||
         (adapterOf(edge.target) !== undefined && adapterOf(edge.target) === adapterOf(edge.from))
       )
     },

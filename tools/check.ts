@@ -2,6 +2,7 @@ import { checkBoundaries } from './check-boundaries.js'
 import { checkDocs } from './check-docs.js'
 import { checkFileSizes } from './check-file-sizes.js'
 import { checkLockfiles } from './check-lockfiles.js'
+import { checkModuleState } from './check-module-state.js'
 import { checkPackages } from './check-packages.js'
 import { faultsOfCommand, faultsOfTool } from './faults-of-command.js'
 
@@ -16,8 +17,11 @@ interface Step {
 const STEPS: readonly Step[] = [
   { name: 'generated sources', faults: () => faultsOfCommand(process.execPath, ['tools/dist/generate.js']) },
   { name: 'types', faults: () => faultsOfTool('tsc', '-b') },
+  { name: 'CommonJS form', faults: () => faultsOfCommand(process.execPath, ['tools/dist/write-commonjs.js']) },
+  { name: 'packed guides', faults: () => faultsOfCommand(process.execPath, ['tools/dist/write-packed-docs.js']) },
   { name: 'lint and format', faults: () => faultsOfTool('biome', 'ci', '--colors=off') },
   { name: 'import boundaries', faults: checkBoundaries },
+  { name: 'module state', faults: checkModuleState },
   { name: 'dead code', faults: () => faultsOfTool('knip') },
   { name: 'packages', faults: checkPackages },
   { name: 'bundle size', faults: () => faultsOfTool('size-limit') },

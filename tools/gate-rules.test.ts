@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fileSizeFaults, fileSizeWarnings } from './check-file-sizes.js'
 import { lockfileFaults } from './check-lockfiles.js'
+import { moduleState } from './check-module-state.js'
 import { missingPlatforms } from './lockfile-platforms.js'
 import { examplesIn } from './markdown-examples.js'
 import { linkedFiles } from './markdown-links.js'
+import { linksWithin } from './packed-docs.js'
 
 test('a file of 401 lines is warned about and is no fault', () => {
   const sizes = [1, 120, 400, 2, 401].map((lines) => [`${lines}.ts`, lines] as const)
@@ -84,4 +86,33 @@ test('links to files are found from the folder of their document, and not in cod
     '![e](plots/e.svg)',
   ]
   assert.deepEqual(linkedFiles('docs/x.md', markdown.join('\n')), ['docs/a.md', 'b/', 'docs/plots/e.svg'])
+})
+
+test('what a module keeps to itself is found, and constants are not', () => {
+  const kept = [
+    'let last = 0',
+    'const told = new Set<string>()',
+    'const seen = new WeakMap()',
+    "const OWN = Symbol('own')",
+    'const watch = new Watch()',
+  ]
+  const constant = [
+    "const NAMES = new Set(['a'])",
+    "const OWN = Symbol.for('own')",
+    "const told = onceInProcess('told', () => new Set())",
+    'const MOST = 3',
+  ]
+  for (const line of kept) assert.equal(moduleState('a.ts', line).length, 1, line)
+  for (const line of constant) assert.deepEqual(moduleState('a.ts', line), [], line)
+  assert.deepEqual(moduleState('a.ts', 'function fn() { let last = 0; const told = new Set() }'), [])
+})
+
+test('links of a packed page lead to what is packed, and of others the words stay', () => {
+  const page = '[a](a.md#part) [b](../b.md) [web](https://example.com) [here](#here) ![plot](plots/x.svg) [tiers](../examples/tiers.mjs)'
+  const packed = linksWithin('guide.md', page, (file) => file === 'a.md')
+  assert.equal(packed, '[a](a.md#part) b [web](https://example.com) [here](#here)  [tiers](examples/tiers.mjs)')
+  assert.equal(
+    linksWithin('policies/gcra.md', '[x](../../examples/take.mjs)', () => false),
+    '[x](../examples/take.mjs)',
+  )
 })

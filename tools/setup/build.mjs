@@ -14,11 +14,15 @@ export function buildWhenStale({ toolsOnly = false } = {}) {
   const tools = fingerprint(['tools'])
   whenStale('tools', tools, ['tools/dist'], () => step('Building the tools', process.execPath, [TSC, '-b', 'tools']))
   if (toolsOnly) return
-  const outputs = ['packages/sluicegate/dist', 'packages/server/dist', 'packages/testkit/dist']
+  const outputs = ['packages/sluicegate/dist', 'packages/sluicegate/dist/commonjs', 'packages/server/dist', 'packages/testkit/dist']
   whenStale('packages', fingerprint(FOLDERS) + tools, outputs, () => {
     step('Generating sources', process.execPath, ['tools/dist/generate.js'])
     step('Building the packages', process.execPath, [TSC, '-b'])
+    step('Writing the CommonJS form', process.execPath, ['tools/dist/write-commonjs.js'])
   })
+  whenStale('docs', fingerprint(['docs', 'examples']) + tools, ['packages/sluicegate/docs', 'packages/server/docs'], () =>
+    step('Copying the guides', process.execPath, ['tools/dist/write-packed-docs.js']),
+  )
 }
 
 function whenStale(name, wanted, outputs, build) {

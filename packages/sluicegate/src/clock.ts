@@ -1,5 +1,7 @@
 import { PolicyError } from './errors.js'
 import { manualOver } from './manual-clock.js'
+import { isTimeMocked } from './mocked-time.js'
+import { onceInProcess } from './once-in-process.js'
 
 /**
  * Where a limiter gets its time. Readings are milliseconds since the Unix epoch, fractions allowed; the limiter rounds
@@ -30,14 +32,12 @@ export interface ManualClock extends Clock {
   set(ms: number): void
 }
 
-/** Looking the global up at each reading would cost 5 ns. */
-const { performance } = globalThis
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 /** Comparisons of two clocks, of which the quickest counts. The first of a thread runs cold, and any may be interrupted. */
 const COMPARISONS = 16
 const LEAST_UPTIME_MS = 1
-const handles = new WeakMap<Clock, () => ClockHandle>()
-const tickers = new WeakMap<Clock, Ticker>()
+const handles = /* @__PURE__ */ onceInProcess('clock handles', () => new WeakMap<Clock, () => ClockHandle>())
+const tickers = /* @__PURE__ */ onceInProcess('clock tickers', () => new WeakMap<Clock, Ticker>())
 
 /** How a limiter reads its clock: in whole microseconds, and without a call while a reading still holds. */
 export interface Ticker {
@@ -72,12 +72,13 @@ function wholeUs(ms: unknown): number {
 }
 
 /**
- * One reading of the monotonic clock a call, anchored once to Unix time: 30 to 40 ns. The default.
+ * One reading of the monotonic clock a call, anchored once to Unix time: 30 to 40 ns. The default. Made under a test's fake timers it
+ * follows them.
  *
  * @example createLimiter(policy, { clock: preciseClock() })
  */
 export function preciseClock(): Clock {
-  return preciseFrom(anchor())
+  return isTimeMocked() ? mockedClock() : preciseFrom(anchor())
 }
 
 /**
@@ -88,7 +89,7 @@ export function preciseClock(): Clock {
  * @example createLimiter(policy, { clock: coarseClock() })
  */
 export function coarseClock(): Clock {
-  return coarseFrom(anchor())
+  return isTimeMocked() ? mockedClock() : coarseFrom(anchor())
 }
 
 /**
@@ -158,7 +159,14 @@ function offsetOfThisThread(): number {
   return Math.abs(offsetMs) < LEAST_UPTIME_MS ? performance.timeOrigin : offsetMs
 }
 
+/** The time of a test's fake timers: `Date`, as not all of them move `performance`. Another thread has none of it. */
+function mockedClock(): Clock {
+  return { nowMs: () => Date.now(), after: afterRealMs }
+}
+
 function preciseFrom(originMs: number): Clock {
+  // Looking the global up at each reading would cost 5 ns.
+  const { performance } = globalThis
   const clock: Clock = { nowMs: () => originMs + performance.now(), after: afterRealMs }
   const originUs = originMs * 1000
   tickers.set(clock, { us: Number.NaN, read: () => Math.round(originUs + performance.now() * 1000) })
@@ -167,6 +175,7 @@ function preciseFrom(originMs: number): Clock {
 }
 
 function coarseFrom(originMs: number): Clock {
+  const { performance } = globalThis
   const originUs = originMs * 1000
   const forget = (): void => {
     ticker.us = Number.NaN

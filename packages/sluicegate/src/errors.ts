@@ -1,3 +1,5 @@
+import { onceInProcess } from './once-in-process.js'
+
 /** What a {@link PolicyError} can be about. Each code is explained in `docs/errors.md`. */
 export type PolicyErrorCode =
   | 'ALGORITHM_CHANGE'
@@ -31,7 +33,7 @@ export type StoreErrorCode = 'CLOSED' | 'CONTENTION' | 'OUTAGE' | 'TABLE_FULL'
  * @example
  * try { tokenBucket({ limit: 0, window: '1s' }) } catch (error) { error.code } // 'LIMIT_INVALID'
  */
-export class PolicyError extends TypeError {
+class PolicyError extends TypeError {
   override readonly name = 'PolicyError'
   readonly code: PolicyErrorCode
   /** The option or argument at fault, for example `limit`. */
@@ -47,8 +49,14 @@ export class PolicyError extends TypeError {
   }
 }
 
+/** Of one identity in both forms of the package, so that `instanceof` agrees. */
+const OncePolicyError: typeof PolicyError = /* @__PURE__ */ onceInProcess('PolicyError', () => PolicyError)
+type OncePolicyError = PolicyError
+
+export { OncePolicyError as PolicyError }
+
 /** The store could not decide: an outage, which is never the same thing as a denial. */
-export class StoreError extends Error {
+class StoreError extends Error {
   override readonly name = 'StoreError'
   readonly code: StoreErrorCode
 
@@ -57,6 +65,12 @@ export class StoreError extends Error {
     this.code = code
   }
 }
+
+/** Of one identity in both forms of the package, so that `instanceof` agrees. */
+const OnceStoreError: typeof StoreError = /* @__PURE__ */ onceInProcess('StoreError', () => StoreError)
+type OnceStoreError = StoreError
+
+export { OnceStoreError as StoreError }
 
 /** Short and safe for messages: long strings are cut, nothing is ever called on the value. */
 function show(value: unknown): string {
@@ -70,5 +84,5 @@ function show(value: unknown): string {
 
 /** Whether the authority could not be asked, or nothing came back in time. */
 export function isOutage(error: unknown): boolean {
-  return error instanceof StoreError && error.code === 'OUTAGE'
+  return error instanceof OnceStoreError && error.code === 'OUTAGE'
 }

@@ -52,7 +52,7 @@ declare module 'fastify' {
 const HOOKS = ['onRequest', 'preValidation', 'preHandler']
 
 /** Where the config of a route says who asks about its own limit: of several plugins one does. */
-const OWN = Symbol('sluicegate')
+const OWN: unique symbol = Symbol.for('sluicegate: limit of a route')
 
 /** A limit of a route's own. */
 interface OwnLimit {

@@ -54,7 +54,8 @@ export interface FetchLimit<FetchRequest extends Request = Request> {
 }
 
 /**
- * Limits requests wherever there are `Request` and `Response`: middleware of Next.js, servers of Bun and Deno, edge functions.
+ * Limits requests wherever there are `Request` and `Response`: servers of Bun and Deno, Next.js on its Node.js runtime. Edge
+ * functions have no shared memory: give a limiter that asks elsewhere (docs/frameworks.md).
  *
  * @throws {PolicyError} on an option that is wrong.
  * @example

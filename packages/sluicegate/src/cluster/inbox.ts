@@ -1,4 +1,5 @@
 import { PolicyError } from '../errors.js'
+import { onceInProcess } from '../once-in-process.js'
 import { isKind, type Kind } from './message.js'
 import type { ParentChannel, WorkerProcess } from './worker-process.js'
 
@@ -17,7 +18,7 @@ export interface Reception {
 /** What says that the other process is not there any more. */
 type EndEvent = 'disconnect' | 'exit'
 
-const inboxes = new WeakMap<object, Inbox>()
+const inboxes = /* @__PURE__ */ onceInProcess('inboxes', () => new WeakMap<object, Inbox>())
 
 /**
  * What comes in at one end of a channel, by the policy that it is about: one listener for all, however many they are. Other messages are

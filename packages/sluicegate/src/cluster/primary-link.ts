@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.js'
 import { StoreError } from '../errors.js'
+import { onceInProcess } from '../once-in-process.js'
 import { Alarm, type Alert } from '../waiting/alarm.js'
 import { type Receiver, receiveFromPrimary } from './inbox.js'
 import { ANSWER, ASK, MOST_AT_ONCE, type Request, TERMS } from './message.js'
@@ -11,7 +12,7 @@ const LATEST_MS = 60_000
 const CLOSING_MS = 5_000
 
 /** Of all links of this process: what was asked by one that was closed is never taken for a question of the one that follows it. */
-let lastId = 0
+const ids = /* @__PURE__ */ onceInProcess('ids of questions', () => ({ last: 0 }))
 
 /** Somebody who waits for an answer, and until when. */
 interface Asker {
@@ -61,7 +62,7 @@ export class PrimaryLink {
 
   /** For one request; what comes of it is known by it. */
   newId(): number {
-    return ++lastId
+    return ++ids.last
   }
 
   /** What the primary answers, after the id. Rejects with `StoreError`, `OUTAGE` when there is no channel. */

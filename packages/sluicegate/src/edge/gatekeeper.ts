@@ -1,5 +1,5 @@
 import { type Awaitable, answersOf, chained, isPromise } from '../awaitable.js'
-import { afterUnheld } from '../clock.js'
+import { afterUnheld, preciseClock } from '../clock.js'
 import { strictestOf } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
@@ -8,6 +8,7 @@ import { HeaderWriter } from '../headers/header-writer.js'
 import type { After } from '../kept-permit.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Key } from '../limiter.js'
+import { onceInProcess } from '../once-in-process.js'
 import { checkedChange } from './answer-change.js'
 import { Asked } from './asked.js'
 import { countsOf } from './counted.js'
@@ -22,9 +23,7 @@ import { type Answer, type Outcome, PASS } from './outcome.js'
 import { settleOf } from './settling.js'
 import { type Question, SeveralTakes } from './several-takes.js'
 
-const ownWatch = new MisuseWatch()
-const { performance } = globalThis
-const sinceStartMs = (): number => performance.now()
+const ownWatch = /* @__PURE__ */ onceInProcess('misuse watch', () => new MisuseWatch())
 
 /**
  * Decides about requests: what all adapters share. Options are read once. Answers at once as far as keys, costs and limiters do.
@@ -52,7 +51,7 @@ export class Gatekeeper<Request> {
     options: GatekeeperOptions<Request>,
     {
       watch = ownWatch,
-      nowMs = sinceStartMs,
+      nowMs = preciseClock().nowMs,
       perRoute = false,
       after = afterUnheld,
     }: Partial<Surroundings> & { readonly after?: After } = {},

@@ -1,15 +1,16 @@
+import { onceInProcess } from '../once-in-process.js'
 import type { NodeRequest, NodeResponse, NodeSocket } from './node-exchange.js'
 import { type Settle, settleQuietly } from './settling.js'
 
 /** Where a response says who is to be told of its end: for requests by the thousand a WeakMap costs more than all else here. */
-const SETTLES = Symbol('sluicegate')
+const SETTLES: unique symbol = Symbol.for('sluicegate: end of a response')
 
 interface WatchedResponse extends NodeResponse {
   [SETTLES]?: Settle[] | undefined
 }
 
 /** What is to be done when a connection is closed on which responses wait behind others. */
-const queueOf = new WeakMap<NodeSocket, Set<() => void>>()
+const queueOf = /* @__PURE__ */ onceInProcess('queued responses', () => new WeakMap<NodeSocket, Set<() => void>>())
 
 /**
  * Settles once the response has ended. The listeners are shared by all that wait for one response, or for one connection: how many these are is

@@ -18,7 +18,7 @@ export function warnOnce(emit: Warn = emitWarning): Warn {
   return (code, message) => {
     if (told.has(code)) return
     told.add(code)
-    emit(code, `${message}; see docs/warnings.md#${code.toLowerCase()}`)
+    emit(code, `${message}; see node_modules/sluicegate/docs/warnings.md#${code.toLowerCase()}`)
   }
 }
 

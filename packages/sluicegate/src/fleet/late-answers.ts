@@ -1,9 +1,11 @@
+import { onceInProcess } from '../once-in-process.js'
+
 /** A process that was stopped finds all answers late that came meanwhile: that says nothing of the store, unless it goes on for so many leases. */
 const LATE_LEASES = 10
 const LATE_IN_A_ROW = 3
 
 /** Whether this process was told. */
-let isTold = false
+const warned = /* @__PURE__ */ onceInProcess('warned of late answers', () => ({ isTold: false }))
 
 type Warn = (message: string) => void
 
@@ -33,13 +35,13 @@ export class LateAnswers {
     if (this.inARow < LATE_IN_A_ROW || nowUs - this.sinceUs < LATE_LEASES * leaseUs) return
     this.inARow = 0
     this.warn(
-      `answers take longer than a lease of ${leaseUs / 1000} ms, so that nothing they give can be spent: ${this.mend}; see docs/outages.md`,
+      `answers take longer than a lease of ${leaseUs / 1000} ms, so that nothing they give can be spent: ${this.mend}; see node_modules/sluicegate/docs/outages.md`,
     )
   }
 }
 
 function warnOnce(message: string): void {
-  if (isTold) return
-  isTold = true
+  if (warned.isTold) return
+  warned.isTold = true
   globalThis.process?.emitWarning?.(message, { type: 'SluicegateWarning', code: 'SLUICEGATE_SLOW_STORE' })
 }

@@ -59,7 +59,7 @@ export class HeaderWriter {
   /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` */
   constructor(options: HeaderOptions = {}) {
     checkHeaderOptions(options)
-    const { version = 'draft-11', reset = 'epoch-seconds', unit, partitionKey = false, nowMs = Date.now } = options
+    const { version = 'draft-11', reset = 'epoch-seconds', unit, partitionKey = false, nowMs = () => Date.now() } = options
     this.format = formatOf(version, reset)
     this.unit = unit
     if (this.format === draft11 && partitionKey !== false) this.secret = sipSecret(partitionKey === true ? undefined : partitionKey)

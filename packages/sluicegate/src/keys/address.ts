@@ -38,7 +38,7 @@ export interface AddressReader<Request = unknown> extends KeyReader<Request> {
 }
 
 const OPTIONS = ['trustedHops', 'trustedNetworks', 'header', 'ipv6Subnet', 'ipv4Subnet', 'onFallback', 'otherwise']
-const GUIDE = 'see docs/keys.md'
+const GUIDE = 'see node_modules/sluicegate/docs/keys.md'
 
 /**
  * The client's address as the key: `203.0.113.7`, `2001:db8:0:4200::/56`. Headers count only as far as proxies of your own wrote

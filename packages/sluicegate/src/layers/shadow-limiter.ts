@@ -11,11 +11,22 @@ export interface ShadowHandle<Answer extends Decision = Decision> extends Limite
   readonly shadow?: boolean
 }
 
+/** By this both forms of the package know those of the other. */
+const SHADOW: unique symbol = Symbol.for('sluicegate: shadow limiter')
+
+/** Whether a limiter is in the shadow by itself. */
+export function isShadowLimiter<Answer extends Decision>(limiter: object | undefined): limiter is ShadowLimiter<Answer> {
+  return limiter !== undefined && SHADOW in limiter
+}
+
 /**
  * Decides and counts as the limiter within, and lets everything pass: what would have been denied says `wouldDeny: true`, and is
  * not counted, as a denial never is. Denials are still published and still make hot keys.
  */
 export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
+  /** @internal */
+  readonly [SHADOW] = true
+
   /** Who decides, and says no: for those who hide it themselves. */
   get within(): Limiter<Answer> {
     return this.inner

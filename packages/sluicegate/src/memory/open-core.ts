@@ -1,4 +1,5 @@
 import type { LimiterStats } from '../limiter.js'
+import { onceInProcess } from '../once-in-process.js'
 import type { ReleaseWords } from '../waiting/release-watch.js'
 import { type Core, type CoreHost, closedCore } from './core.js'
 import { ENTRIES_PER_LINE, grownBy } from './core-memory.js'
@@ -12,7 +13,7 @@ const REASONS: readonly Reason[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', '
 /** The half of the epoch word that counts. */
 const EPOCH_HALF = 4
 
-let compiled: WebAssembly.Module | undefined
+const shared = /* @__PURE__ */ onceInProcess('core', (): { module?: WebAssembly.Module } => ({}))
 
 /** One thread's core over a section of a shared memory. */
 export class OpenCore {
@@ -23,8 +24,8 @@ export class OpenCore {
 
   /** Call `core.create` or `core.attach` when the host is ready for callbacks. */
   constructor(memory: WebAssembly.Memory, section: number, host: CoreHost) {
-    compiled ??= neededOfRuntime('WebAssembly', compile)
-    this.exports = new WebAssembly.Instance(compiled, { env: { memory }, host: { ...withAddresses(host), pause } }).exports
+    shared.module ??= neededOfRuntime('WebAssembly', compile)
+    this.exports = new WebAssembly.Instance(shared.module, { env: { memory }, host: { ...withAddresses(host), pause } }).exports
     // A plain object: an exports object is slow to look up in.
     const core = { ...this.exports } as unknown as Core
     this.core = { ...core, policyBlock: () => core.policyBlock() >>> 0, propose: () => core.propose() >>> 0 }

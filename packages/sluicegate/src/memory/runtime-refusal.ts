@@ -11,7 +11,7 @@ export function neededOfRuntime<Value>(what: string, make: () => Value): Value {
     return make()
   } catch (error) {
     if (error instanceof RangeError) throw error
-    const mend = 'is refused by this runtime: give a limiter that asks elsewhere, see docs/frameworks.md#elsewhere'
+    const mend = 'is refused by this runtime: give a limiter that asks elsewhere, see node_modules/sluicegate/docs/frameworks.md#elsewhere'
     throw new PolicyError('RUNTIME_UNSUPPORTED', what, error instanceof Error ? error.name : String(error), mend)
   }
 }

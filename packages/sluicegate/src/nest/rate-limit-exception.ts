@@ -1,8 +1,9 @@
 import { HttpException } from '@nestjs/common'
 import type { Answer } from '../edge/outcome.js'
+import { onceInProcess } from '../once-in-process.js'
 
 /** A request that does not pass. Its headers are set already; `getResponse()` is the body, as an object if it is one of JSON. */
-export class RateLimitException extends HttpException {
+class RateLimitException extends HttpException {
   readonly answer: Answer
 
   constructor(answer: Answer) {
@@ -10,6 +11,12 @@ export class RateLimitException extends HttpException {
     this.answer = answer
   }
 }
+
+/** Of one identity in both forms of the package, so that `instanceof` agrees. */
+const OnceRateLimitException: typeof RateLimitException = /* @__PURE__ */ onceInProcess('RateLimitException', () => RateLimitException)
+type OnceRateLimitException = RateLimitException
+
+export { OnceRateLimitException as RateLimitException }
 
 function contentOf({ headers, body }: Answer): string | Record<string, unknown> {
   const type = headers.findLast(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? ''

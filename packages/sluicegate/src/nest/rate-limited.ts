@@ -1,16 +1,17 @@
 import { checkGatekeeperOptions } from '../edge/checked-options.js'
 import { type LimitArgument, ownOptions } from '../edge/limit-argument.js'
 import { PolicyError } from '../errors.js'
+import { onceInProcess } from '../once-in-process.js'
 import type { NestRequest } from './nest-request.js'
 
 /** What was said of a class or a method: its limit, or false for none. */
 type Said = LimitArgument<never> | false
 
 /** Kept beside, so that nothing depends on reflect-metadata, and legacy and standard decorators are alike. */
-const said = new WeakMap<object, Said>()
+const said = /* @__PURE__ */ onceInProcess('Nest limits', () => new WeakMap<object, Said>())
 
 /** Noted there as well, where it is: decorators that put another function in the place of a method copy what was said of the first. */
-const SAID = Symbol('sluicegate: rate limit')
+const SAID: unique symbol = Symbol.for('sluicegate: rate limit')
 
 /** What is used of reflect-metadata. */
 interface Metadata {

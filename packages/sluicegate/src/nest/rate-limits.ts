@@ -2,11 +2,12 @@ import { Gatekeeper } from '../edge/gatekeeper.js'
 import { type LimitArgument, namesLimit, optionsOf } from '../edge/limit-argument.js'
 import type { Surroundings } from '../edge/limit-rules.js'
 import { RouteKeepers } from '../edge/route-keepers.js'
+import { onceInProcess } from '../once-in-process.js'
 import type { NestRequest } from './nest-request.js'
 import { limitSaidOf } from './rate-limited.js'
 
 /** The limits of an app, shared by all guards that a module makes: Nest makes one for each controller that names the class. */
-export class RateLimits<Request = NestRequest> {
+class RateLimits<Request = NestRequest> {
   private readonly ofAll: Gatekeeper<Request> | undefined
   private readonly ofRoutes: RouteKeepers<Request>
   /** Where a request says that its limit was asked. */
@@ -33,3 +34,9 @@ export class RateLimits<Request = NestRequest> {
     return own.limit === false ? undefined : this.ofRoutes.of(own.target, own.limit as LimitArgument<Request>)
   }
 }
+
+/** Of one identity in both forms of the package, so that `instanceof` agrees. */
+const OnceRateLimits: typeof RateLimits = /* @__PURE__ */ onceInProcess('RateLimits', () => RateLimits)
+type OnceRateLimits<Request = NestRequest> = RateLimits<Request>
+
+export { OnceRateLimits as RateLimits }

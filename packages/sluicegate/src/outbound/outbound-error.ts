@@ -1,3 +1,5 @@
+import { onceInProcess } from '../once-in-process.js'
+
 /**
  * Why a request was not sent. Each code is explained in `docs/outbound.md`.
  *
@@ -19,7 +21,7 @@ export interface OutboundErrorFacts {
 }
 
 /** A request that was not sent, or not sent again. What the other side answers is never an error, nor is what `fetch` itself rejects with. */
-export class OutboundError extends Error {
+class OutboundError extends Error {
   override readonly name = 'OutboundError'
   readonly code: OutboundErrorCode
   /** Whose turn it waited for. */
@@ -37,3 +39,9 @@ export class OutboundError extends Error {
     this.retryAfterMs = retryAfterMs
   }
 }
+
+/** Of one identity in both forms of the package, so that `instanceof` agrees. */
+const OnceOutboundError: typeof OutboundError = /* @__PURE__ */ onceInProcess('OutboundError', () => OutboundError)
+type OnceOutboundError = OutboundError
+
+export { OnceOutboundError as OutboundError }

@@ -1,5 +1,6 @@
 import type { KeyFault } from '../fleet/key-fault.js'
 import type { Recall } from '../fleet/recall.js'
+import { onceInProcess } from '../once-in-process.js'
 import { hashSlot } from './hash-slot.js'
 import type { ScriptRunner } from './script-runner.js'
 import { faultOf } from './server-fault.js'
@@ -11,7 +12,7 @@ export interface Script {
 }
 
 /** Scripts that are on their way in full, by hash and server: whoever finds one unknown meanwhile waits for that. */
-const underway = new WeakMap<ScriptRunner, Map<string, Promise<void>>>()
+const underway = /* @__PURE__ */ onceInProcess('scripts under way', () => new WeakMap<ScriptRunner, Map<string, Promise<void>>>())
 
 /**
  * Runs a script: by its hash, and only when the server says that it does not know it, once in full. So scripts need no loading: a server

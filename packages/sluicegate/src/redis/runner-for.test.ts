@@ -39,13 +39,19 @@ for (const [name, client] of WRONG) {
     )
     assert.throws(
       () => createRedisLimiter(tokenBucket({ limit: 1, window: '1s' }), { client: client as never }),
-      /^PolicyError: client: must be a/,
+      /^PolicyError: client: must be (a client|newer)/,
     )
   })
 }
 
 test('the message names the clients that would do', () => {
   const message =
-    /@redis\/client or redis \(5 or later\), ioredis \(5 or later\) or @valkey\/valkey-glide \(2 or later\).*\(got a string|\(got "redis/
+    /redis \(4\.7 or later\) or @redis\/client, ioredis \(4\.31 or later\) or @valkey\/valkey-glide \(2 or later\).*\(got a string|\(got "redis/
   assert.throws(() => runnerFor('redis://127.0.0.1:6379'), message)
+})
+
+test('a client of an older version is refused by what to install', () => {
+  assert.throws(() => runnerFor(new CallbackClient()), /must be newer: this is node-redis 3 or older.*npm install redis@5/)
+  const ioredis418 = { sendCommand() {}, call() {}, send_command() {}, status: 'ready' }
+  assert.throws(() => runnerFor(ioredis418), /must be newer:.*ioredis 4\.18 or older.*ioredis@5/)
 })

@@ -1,4 +1,5 @@
 import { PolicyError } from '../errors.js'
+import { onceInProcess } from '../once-in-process.js'
 import { type GlideClient, glideRunner, isGlide } from './runners/glide.js'
 import { type IoredisClient, ioredisRunner, isIoredis } from './runners/ioredis.js'
 import { isNodeRedis, type NodeRedisClient, nodeRedisRunner } from './runners/node-redis.js'
@@ -8,7 +9,7 @@ import type { ScriptRunner } from './script-runner.js'
 export type RedisClient = NodeRedisClient | IoredisClient | GlideClient
 
 /** One for each client, however many limiters use it. */
-const runners = new WeakMap<object, ScriptRunner>()
+const runners = /* @__PURE__ */ onceInProcess('script runners', () => new WeakMap<object, ScriptRunner>())
 
 /**
  * The runner for a client.
@@ -27,10 +28,24 @@ function newRunner(client: unknown): ScriptRunner {
   if (isGlide(client)) return glideRunner(client)
   if (isIoredis(client)) return ioredisRunner(client)
   if (isNodeRedis(client)) return nodeRedisRunner(client)
+  if (isTooOld(client)) {
+    throw new PolicyError(
+      'CLIENT_INVALID',
+      'client',
+      client,
+      'must be newer: this is node-redis 3 or older, or ioredis 4.18 or older; npm install redis@5, or ioredis@5',
+    )
+  }
   throw new PolicyError(
     'CLIENT_INVALID',
     'client',
     client,
-    'must be a client of @redis/client or redis (5 or later), ioredis (5 or later) or @valkey/valkey-glide (2 or later), made and connected by you',
+    'must be a client of redis (4.7 or later) or @redis/client, ioredis (4.31 or later) or @valkey/valkey-glide (2 or later), made and connected by you',
   )
+}
+
+/** Clients that look nearly like those that are known: of callbacks, or without what commands are made of. */
+function isTooOld(client: unknown): boolean {
+  const { send_command: send, internal_send_command: inner, sendCommand, call } = Object(client) as { readonly [name: string]: unknown }
+  return typeof send === 'function' && (typeof inner === 'function' || (typeof sendCommand === 'function' && typeof call === 'function'))
 }

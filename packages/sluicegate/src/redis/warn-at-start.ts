@@ -1,3 +1,4 @@
+import { onceInProcess } from '../once-in-process.js'
 import type { ScriptRunner } from './script-runner.js'
 
 /** Since 6.2 there are `SET ... PXAT`, by which every key gets its end, and streams that are trimmed by their times. */
@@ -9,9 +10,9 @@ export type ServerWarning = 'SLUICEGATE_EVICTION' | 'SLUICEGATE_OLD_SERVER' | 'S
 type Warn = (message: string, code: ServerWarning) => void
 
 /** Whose servers were looked at, so that further limiters on a client ask nothing. */
-const asked = new WeakSet<ScriptRunner>()
+const asked = /* @__PURE__ */ onceInProcess('servers asked', () => new WeakSet<ScriptRunner>())
 /** Servers and codes that were told. */
-const told = new Set<string>()
+const told = /* @__PURE__ */ onceInProcess('servers told of', () => new Set<string>())
 
 /** Looks at each server once and says what is wrong with it. What a server does not want to tell is no fault. */
 export async function warnAtStart(runner: ScriptRunner, warn: Warn = emitWarning): Promise<void> {

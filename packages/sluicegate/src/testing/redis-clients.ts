@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { createClient, createClientPool, createCluster, createSentinel } from '@redis/client'
 import { GlideClient, GlideClusterClient, Logger } from '@valkey/valkey-glide'
 import { Cluster, Redis } from 'ioredis'
@@ -27,6 +28,11 @@ export interface ClientKind {
   /** @param roots the server, nodes of a cluster, or sentinels. */
   open(roots: readonly Address[], user?: User): Promise<OpenClient>
 }
+
+const require = createRequire(import.meta.url)
+/** Older versions, which look alike where they are used here. */
+const redis4: Pick<typeof import('@redis/client'), 'createClient' | 'createCluster'> = require('redis4')
+const ioredis4: Pick<typeof import('ioredis'), 'Redis' | 'Cluster'> = { Redis: require('ioredis4'), Cluster: require('ioredis4').Cluster }
 
 // What it has to say of the faults that tests make.
 Logger.setLoggerConfig('off')
@@ -60,6 +66,23 @@ export const SERVER_CLIENTS: readonly ClientKind[] = [
     library: 'valkey-glide',
     open: async (addresses, user) => openGlide(await GlideClient.createClient(glideOptions(addresses, user))),
   },
+  {
+    name: 'node-redis 4',
+    library: 'node-redis',
+    open: ([server], user) => openNodeRedis(redis4.createClient({ url: urlOf(server), ...user })),
+  },
+  {
+    name: 'ioredis 4',
+    library: 'ioredis',
+    open: ([server], user) => openIoredis(new ioredis4.Redis({ ...addressesIn([server as Address])[0], ...user })),
+  },
+  {
+    name: 'ioredis 4 with autopipelining and a key prefix',
+    library: 'ioredis',
+    keyPrefix: PREFIX,
+    open: ([server], user) =>
+      openIoredis(new ioredis4.Redis({ ...addressesIn([server as Address])[0], ...user, ...AUTO, keyPrefix: PREFIX })),
+  },
 ]
 
 export const CLUSTER_CLIENTS: readonly ClientKind[] = [
@@ -84,6 +107,17 @@ export const CLUSTER_CLIENTS: readonly ClientKind[] = [
     library: 'valkey-glide',
     open: async (roots, user) => openGlide(await GlideClusterClient.createClient(glideOptions(roots, user))),
   },
+  {
+    name: 'node-redis 4 on a cluster',
+    library: 'node-redis',
+    open: (roots, user) =>
+      openNodeRedis(redis4.createCluster({ rootNodes: roots.map((root) => ({ url: urlOf(root) })), defaults: { ...user } })),
+  },
+  {
+    name: 'ioredis 4 on a cluster',
+    library: 'ioredis',
+    open: (roots, user) => openIoredis(new ioredis4.Cluster(addressesIn(roots), { redisOptions: { ...user } })),
+  },
 ]
 
 /** Those who ask sentinels for the primary that is called so. */
@@ -99,19 +133,26 @@ export function sentinelClients(name: string): readonly ClientKind[] {
       library: 'ioredis',
       open: (roots) => openIoredis(new Redis({ name, sentinels: addressesIn(roots) })),
     },
+    {
+      name: 'ioredis 4 with sentinels',
+      library: 'ioredis',
+      open: (roots) => openIoredis(new ioredis4.Redis({ name, sentinels: addressesIn(roots) })),
+    },
   ]
 }
 
 interface NodeRedis {
   on(event: 'error', listener: () => void): unknown
   connect(): Promise<unknown>
-  destroy(): unknown
+  /** From version 5 on; before, `disconnect`. */
+  destroy?(): unknown
+  disconnect?(): unknown
 }
 
 async function openNodeRedis(client: NodeRedis & RedisClient): Promise<OpenClient> {
   client.on('error', () => undefined)
   await client.connect()
-  return { client, [Symbol.asyncDispose]: async () => void (await client.destroy()) }
+  return { client, [Symbol.asyncDispose]: async () => void (await (client.destroy ?? client.disconnect)?.call(client)) }
 }
 
 async function openIoredis(client: Redis | Cluster): Promise<OpenClient> {

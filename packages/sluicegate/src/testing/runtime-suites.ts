@@ -22,6 +22,7 @@ const UNASKED: Readonly<Record<Runtime, Readonly<Record<string, string>>>> = {
   },
   deno: {
     ...SERVERS,
+    '/both-forms.': 'finds CommonJS where a package imports itself by a name that was required',
     '/edge-runtime.': 'evaluates no modules',
     '/express.': 'has a server of Node.js that keeps to other rules about bodies nobody reads',
     '/fastify': 'the same',

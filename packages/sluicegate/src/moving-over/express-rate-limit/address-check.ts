@@ -2,11 +2,12 @@ import type { Request } from 'express'
 import { warnOnce } from '../../edge/warning.js'
 import { isIpv4 } from '../../keys/ip-address.js'
 import { identifiedAddress } from '../../keys/node-identifier.js'
+import { onceInProcess } from '../../once-in-process.js'
 
 /** How many keys are looked at that may be addresses. */
 const LOOKED_AT = 1_000
 
-const warn = warnOnce()
+const warn = /* @__PURE__ */ onceInProcess('warnings: checks of addresses', () => warnOnce())
 
 /** Looks at keys that a `keyGenerator` gave, and warns of whole IPv6 addresses: whoever has one has as many as they like. */
 export function addressCheck(): (key: unknown, request: Request) => void {

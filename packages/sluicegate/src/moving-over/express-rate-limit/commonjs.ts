@@ -5,8 +5,7 @@ import type { RateLimitOptions } from './rate-limit-options.js'
 import { SluicegateStore } from './sluicegate-store.js'
 import { DAY, HOUR, MINUTE, SECOND } from './time-constants.js'
 
-/** As of express-rate-limit: the middleware itself, with all else beside it. */
-export const required = Object.assign((options?: RateLimitOptions) => rateLimit(options), {
+const required = Object.assign((options?: RateLimitOptions) => rateLimit(options), {
   rateLimit,
   default: rateLimit,
   ipKeyGenerator,
@@ -18,3 +17,6 @@ export const required = Object.assign((options?: RateLimitOptions) => rateLimit(
   HOUR,
   DAY,
 })
+
+/** What require() answers with, as of express-rate-limit: the middleware itself, with all else beside it. */
+export default required

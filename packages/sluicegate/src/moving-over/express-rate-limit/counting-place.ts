@@ -1,3 +1,4 @@
+import { onceInProcess } from '../../once-in-process.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 
 /** Where stores count: the memory of limiters that share one, or a limiter itself. */
@@ -10,7 +11,7 @@ interface MemoryHandle {
 }
 
 /** How many stores of this thread count in each place. */
-const stores = new WeakMap<CountingPlace, number>()
+const stores = /* @__PURE__ */ onceInProcess('counting places', () => new WeakMap<CountingPlace, number>())
 
 /** Whether a limiter is in the memory of this process: what is in a store or another process has no snapshot. */
 export function isHere(limiter: LimiterVerbs): boolean {

@@ -1,7 +1,5 @@
 export type { LimiterVerbs } from '../limiter-verbs.js'
 export type { MakeLimiter } from '../made-limiter.js'
-/** @internal What require() answers with. Compilers before TypeScript 5.6 cannot read such a name, and none needs it. */
-export { required as 'module.exports' } from './commonjs.js'
 export { countingPolicy } from './counting-policy.js'
 // The second names are those of express-rate-limit: who imports them changes no more than the package's.
 export type { HitCount, HitCount as ClientRateLimitInfo, HitCount as IncrementResponse } from './hits.js'

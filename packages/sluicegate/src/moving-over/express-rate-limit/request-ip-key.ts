@@ -4,13 +4,14 @@ import { warnOnce } from '../../edge/warning.js'
 import { parsedAddress } from '../../keys/ip-address.js'
 import { ipText } from '../../keys/ip-text.js'
 import { identifiedAddress } from '../../keys/node-identifier.js'
+import { onceInProcess } from '../../once-in-process.js'
 import { checkedSubnetOption, ipKeyGenerator } from './ip-key-generator.js'
 import { validates } from './validates.js'
 
 /** Bits of IPv6 that tell clients apart, false for all, or a function of the request. */
 export type Ipv6Subnet = number | false | ((request: Request, response: Response) => Awaitable<number | false>)
 
-const warn = warnOnce()
+const warn = /* @__PURE__ */ onceInProcess('warnings: keys of addresses', () => warnOnce())
 
 /**
  * The key where no `keyGenerator` is given: `request.ip`, which Express finds by its setting `trust proxy`, without a port. Where that is no

@@ -1,5 +1,7 @@
+import { onceInProcess } from '../../once-in-process.js'
+
 /** What rate-limiter-flexible resolves with, and what it rejects with when it denies: no error. */
-export class RateLimiterRes {
+class RateLimiterRes {
   /** Points that may still be consumed in this window. */
   readonly remainingPoints: number
   /** Milliseconds until the window is new; of a denial until the same would pass, or, where it never does, the rest of the window or block. */
@@ -28,3 +30,9 @@ export class RateLimiterRes {
     return JSON.stringify(this)
   }
 }
+
+/** Of one identity in both forms of the package, so that `instanceof` agrees. */
+const OnceRateLimiterRes: typeof RateLimiterRes = /* @__PURE__ */ onceInProcess('RateLimiterRes', () => RateLimiterRes)
+type OnceRateLimiterRes = RateLimiterRes
+
+export { OnceRateLimiterRes as RateLimiterRes }

@@ -17,7 +17,8 @@ interface Command {
   readonly promise: Promise<unknown>
   resolve: (reply: unknown) => void
   reject: (error: Error) => void
-  toWritable(socket: Socket): string | Uint8Array
+  /** @param socket from version 5 on. */
+  toWritable(socket?: Socket): string | Uint8Array
 }
 
 /** One that is guarded: whether it may go out as itself, whether it went out as a PING instead, and what its end leads to. */
@@ -44,7 +45,9 @@ const PING = '*1\r\n$4\r\nPING\r\n'
 
 export function isIoredis(client: unknown): client is IoredisClient {
   const { sendCommand, call, status } = Object(client) as { readonly [method in keyof IoredisClient]?: unknown }
-  return typeof sendCommand === 'function' && typeof call === 'function' && typeof status === 'string'
+  // The last since 4.19.
+  const isKnown = 'autoPipelineQueueSize' in Object(client)
+  return typeof sendCommand === 'function' && typeof call === 'function' && typeof status === 'string' && isKnown
 }
 
 /**
@@ -57,7 +60,8 @@ export function ioredisRunner(client: IoredisClient): ScriptRunner {
   const { keyPrefix } = client.options as { readonly keyPrefix?: string }
   const options = { replyEncoding: 'utf8', keyPrefix }
   const sendTo = (target: IoredisClient, words: readonly string[], recall?: Recall): Promise<unknown> => {
-    const command = new Command(words[0] as string, words.slice(1), options)
+    // By names in small letters alone version 4 finds the keys of a command.
+    const command = new Command((words[0] as string).toLowerCase(), words.slice(1), options)
     command.recall = recall
     const sent = target.sendCommand(command as never)
     // The promise that counts is the command's own.
@@ -86,10 +90,10 @@ function sentOnce(Base: CommandClass): new (...args: ConstructorParameters<Comma
     maySend = true
     isLost = false
 
-    override toWritable(socket: Socket): string | Uint8Array {
+    override toWritable(socket?: Socket): string | Uint8Array {
       this.isLost = !this.maySend || this.recall?.aborted === true
       this.maySend = false
-      gather(socket)
+      if (socket !== undefined) gather(socket)
       return this.isLost ? PING : super.toWritable(socket)
     }
   }

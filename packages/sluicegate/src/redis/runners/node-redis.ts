@@ -50,7 +50,8 @@ export function nodeRedisRunner(client: NodeRedisClient): ScriptRunner {
  * the rest of a command.
  */
 function optionsFor(recall: Recall | undefined): object | undefined {
-  return recall === undefined ? undefined : { timeout: undefined, abortSignal: recall }
+  // Version 4 has another name for it.
+  return recall === undefined ? undefined : { timeout: undefined, abortSignal: recall, signal: recall }
 }
 
 /** With sentinels the client sends again what was in flight when a connection was lost, unless it is told that nobody waits for it. */
@@ -92,6 +93,7 @@ function clusterRunner(cluster: NodeRedisCluster): ScriptRunner {
     serverOf: (slot) => cluster.slots?.[slot]?.master?.address,
     send: (key, command, recall) => send(key, command, recall, 0),
     sendToAll: (command) =>
-      Promise.all(cluster.masters.map(async (node) => (await cluster.nodeClient(node as never)).sendCommand([...command]))),
+      // Version 4 names a primary once for each of its ranges of slots.
+      Promise.all([...new Set(cluster.masters)].map(async (node) => (await cluster.nodeClient(node as never)).sendCommand([...command]))),
   }
 }

@@ -1,0 +1,47 @@
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { posix } from 'node:path'
+
+/** Pages about the project instead of its use, which stay in the repository. */
+const OWN = /^(adr|plots)\/|^(proof|benchmarks.*|sliding-window-accuracy)\.md$/
+/** Of each package, what of the guides and examples it carries. */
+const PACKAGES: readonly { readonly folder: string; readonly carries: (file: string) => boolean }[] = [
+  { folder: 'packages/sluicegate', carries: (file) => !OWN.test(file) && file !== 'service.md' },
+  { folder: 'packages/server', carries: (file) => file === 'service.md' },
+]
+
+/** Copies into each package the pages that its messages and its README name, so that they are there where it is installed. */
+export function writePackedDocs(): string {
+  const counts = PACKAGES.map(({ folder, carries }) => {
+    rmSync(`${folder}/docs`, { recursive: true, force: true })
+    const files = readdirSync('docs', { recursive: true, encoding: 'utf8' }).filter((file) => /\.md$/.test(file) && carries(file))
+    for (const file of files) {
+      const target = `${folder}/docs/${file}`
+      mkdirSync(posix.dirname(target), { recursive: true })
+      writeFileSync(
+        target,
+        linksWithin(file, readFileSync(`docs/${file}`, 'utf8'), (page) => files.includes(page)),
+      )
+    }
+    if (folder === 'packages/sluicegate') copyExamples(`${folder}/docs/examples`)
+    return `${folder}/docs: ${files.length} pages`
+  })
+  return counts.join('\n')
+}
+
+function copyExamples(target: string): void {
+  mkdirSync(target, { recursive: true })
+  for (const file of readdirSync('examples')) if (/\.mjs$/.test(file)) cpSync(`examples/${file}`, `${target}/${file}`)
+}
+
+/** A page whose links lead to what is packed with it; of others the words stay. */
+export function linksWithin(file: string, markdown: string, isPacked: (page: string) => boolean): string {
+  const folder = posix.dirname(file)
+  return markdown.replace(/(!?)\[((?:[^\][]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g, (whole, image: string, words: string, target: string) => {
+    if (/^([a-z]+:|#)/.test(target)) return whole
+    const [path = ''] = target.split('#')
+    const example = /^(?:\.\.\/)+examples\/([^/]+\.mjs)$/.exec(path)?.[1]
+    if (example !== undefined) return `[${words}](${posix.relative(folder, `examples/${example}`)})`
+    if (isPacked(posix.join(folder, path))) return whole
+    return image === '!' ? '' : words
+  })
+}

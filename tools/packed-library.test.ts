@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { after, test } from 'node:test'
+import { linkedFiles } from './markdown-links.js'
+
+// The library as a user has it: packed, unpacked into a folder of its own, its peers beside it.
+
+const HOME = mkdtempSync(join(tmpdir(), 'sluicegate-packed-'))
+const MODULES = join(HOME, 'node_modules')
+const LIBRARY = join(MODULES, 'sluicegate')
+const TSC = resolve('node_modules/typescript/bin/tsc')
+/** What programs here import beside the library, and what that needs of types. */
+const PEERS = ['@nestjs', '@types', 'express', 'fastify', 'hono', 'koa', 'reflect-metadata', 'rxjs', 'undici', 'undici-types']
+
+unpack('sluicegate')
+after(() => rmSync(HOME, { recursive: true, force: true }))
+const manifest = JSON.parse(readFileSync(join(LIBRARY, 'package.json'), 'utf8'))
+const ENTRIES = Object.keys(manifest.exports)
+  .filter((entry) => entry !== './package.json')
+  .map((entry) => entry.replace('.', 'sluicegate'))
+
+function unpack(name: string): void {
+  const [{ filename }] = JSON.parse(
+    execFileSync('npm', ['pack', '--json', '-w', name, '--pack-destination', HOME], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }),
+  )
+  mkdirSync(join(MODULES, name), { recursive: true })
+  execFileSync('tar', ['xzf', join(HOME, filename), '-C', join(MODULES, name), '--strip-components=1'])
+  for (const peer of PEERS) if (!existsSync(join(MODULES, peer))) symlinkSync(resolve('node_modules', peer), join(MODULES, peer))
+}
+
+/** Runs a program with Node beside the library. */
+function ran(file: string, code: string, ...options: readonly string[]): string {
+  writeFileSync(join(HOME, file), code)
+  const { stdout, stderr, status } = spawnSync(process.execPath, [...options, file], { cwd: HOME, encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+  return stdout
+}
+
+test('every entry point can be required and imported from the package as it is installed', () => {
+  for (const [entry, { require }] of Object.entries(manifest.exports).filter(([, conditions]) => typeof conditions !== 'string') as [
+    string,
+    { require: { types: string } },
+  ][]) {
+    assert.ok(existsSync(join(LIBRARY, require.types)), `${entry} has no declaration for CommonJS`)
+  }
+  const required = `for (const entry of ${JSON.stringify(ENTRIES)}) console.log(entry, Object.keys(require(entry)).length > 0)`
+  const imported = `for (const entry of ${JSON.stringify(ENTRIES)}) console.log(entry, Object.keys(await import(entry)).length > 0)`
+  const all = ENTRIES.map((entry) => `${entry} true\n`).join('')
+  assert.equal(ran('required.cjs', required), all)
+  assert.equal(ran('imported.mjs', imported), all)
+})
+
+test('all but Nest, whose own package may be one of ES modules, can be required where that loads none', () => {
+  const plain = ENTRIES.filter((entry) => entry !== 'sluicegate/nest')
+  const required = `for (const entry of ${JSON.stringify(plain)}) require(entry)`
+  assert.equal(ran('plain.cjs', required, '--no-experimental-require-module'), '')
+})
+
+test('both forms in one process are one library', () => {
+  const code = `
+    import { createRequire } from 'node:module'
+    import { createLimiter, PolicyError, tokenBucket } from 'sluicegate'
+    const required = createRequire(import.meta.url)('sluicegate')
+    try { required.tokenBucket({ limit: 0, window: '1s' }) } catch (error) { console.log(error instanceof PolicyError) }
+    const limiter = required.createLimiter(tokenBucket({ limit: 1, window: '1h' }))
+    console.log(limiter.take('a').allowed, limiter.take('a').allowed, createLimiter !== required.createLimiter)`
+  assert.equal(ran('both.mjs', code), 'true\ntrue false true\n')
+})
+
+const PROGRAM = `
+import { createLimiter, type Limiter, PolicyError, tokenBucket } from 'sluicegate'
+import { serveLimiter } from 'sluicegate/cluster'
+import standIn, { MemoryStore, type Options, rateLimit as byStandIn } from 'sluicegate/express-rate-limit'
+import { rateLimit as byFetch } from 'sluicegate/fetch'
+import { readRateLimit } from 'sluicegate/http'
+import { header } from 'sluicegate/keys'
+import { limitedFetch } from 'sluicegate/outbound'
+import { RateLimiterMemory } from 'sluicegate/rate-limiter-flexible'
+import { createRedisLimiter } from 'sluicegate/redis'
+
+const limiter: Limiter = createLimiter(tokenBucket({ limit: 1, window: '1h' }))
+const options: Partial<Options> = { windowMs: 1000, limit: 2 }
+const made: unknown[] = [byFetch({ limiter, key: header('x-user') }), standIn(options), byStandIn(options), standIn.length, MemoryStore]
+made.push(new RateLimiterMemory({ points: 1, duration: 1 }), createRedisLimiter, limitedFetch, readRateLimit, serveLimiter)
+try {
+  tokenBucket({ limit: 0, window: '1s' })
+} catch (error) {
+  console.log(limiter.take('a').allowed, limiter.take('a').allowed, error instanceof PolicyError && error.code, made.includes(undefined))
+}
+`
+const ADAPTERS = `
+import { tokenBucket } from 'sluicegate'
+import { rateLimit as byExpress } from 'sluicegate/express'
+import { rateLimit as byFastify } from 'sluicegate/fastify'
+import { rateLimit as byHono } from 'sluicegate/hono'
+import { rateLimit as byKoa } from 'sluicegate/koa'
+
+const policy = tokenBucket({ limit: 1, window: '1h' })
+console.log([byExpress(policy), byFastify(policy), byHono(policy), byKoa(policy)].map((limit) => typeof limit).join())
+`
+
+for (const [type, ...settings] of [
+  ['commonjs', '--module', 'commonjs'],
+  // As TypeScript 5 and older resolve under `module: commonjs`.
+  ['commonjs', '--module', 'commonjs', '--moduleResolution', 'node10', '--ignoreDeprecations', '6.0'],
+  ['commonjs', '--module', 'node16'],
+  ['commonjs', '--module', 'nodenext'],
+  ['module', '--module', 'node16'],
+  ['module', '--module', 'nodenext'],
+  ['module', '--module', 'preserve', '--moduleResolution', 'bundler'],
+] as const) {
+  test(`TypeScript compiles ${settings.join(' ')} in a package of type ${type} against it, and Node runs that`, () => {
+    const folder = mkdtempSync(join(HOME, 'program-'))
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type }))
+    writeFileSync(join(folder, 'program.ts'), PROGRAM)
+    writeFileSync(join(folder, 'adapters.ts'), ADAPTERS)
+    const fixed = ['--strict', '--target', 'es2022', '--esModuleInterop', '--types', 'node', ...settings]
+    // The types of frameworks have faults of their own.
+    compile(folder, [...fixed, '--skipLibCheck', 'program.ts', 'adapters.ts'])
+    const run = (file: string): string => execFileSync(process.execPath, [file], { cwd: folder, encoding: 'utf8' })
+    assert.equal(run('program.js'), 'true false LIMIT_INVALID false\n')
+    assert.equal(run('adapters.js'), 'function,function,function,function\n')
+  })
+}
+
+test('its declarations for CommonJS hold where those of libraries are checked', () => {
+  const folder = mkdtempSync(join(HOME, 'checked-'))
+  writeFileSync(join(folder, 'program.ts'), PROGRAM)
+  compile(folder, [
+    '--strict',
+    '--noEmit',
+    '--target',
+    'es2022',
+    '--esModuleInterop',
+    '--types',
+    'node',
+    '--module',
+    'node16',
+    'program.ts',
+  ])
+})
+
+function compile(folder: string, args: readonly string[]): void {
+  const { status, stdout } = spawnSync(process.execPath, [TSC, ...args], { cwd: folder, encoding: 'utf8' })
+  assert.equal(status, 0, stdout)
+}
+
+for (const name of ['sluicegate', 'sluicegate-server']) {
+  test(`every link in the pages of ${name} leads to something that is installed`, () => {
+    if (name !== 'sluicegate') unpack(name)
+    const folder = join(MODULES, name)
+    const pages = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => /\.md$/.test(file))
+    const links = pages.flatMap((page) => linkedFiles(page, readFileSync(join(folder, page), 'utf8')).map((target) => ({ page, target })))
+    assert.ok(links.length > 0)
+    assert.deepEqual(
+      links.filter(({ target }) => !existsSync(join(folder, target))),
+      [],
+    )
+  })
+}
+
+test('what messages name is installed, with the headings that they name', () => {
+  const code = readdirSync(join(LIBRARY, 'dist'), { recursive: true, encoding: 'utf8' }).filter((file) => /\.c?js$/.test(file))
+  const texts = code.map((file) => readFileSync(join(LIBRARY, 'dist', file), 'utf8')).join('\n')
+  const named = new Set(
+    [...texts.matchAll(/node_modules\/sluicegate\/(docs\/[\w-]+\.md)(?:#([\w-]+))?/g)].map(([, page, anchor]) => `${page}#${anchor ?? ''}`),
+  )
+  assert.ok(named.size >= 3)
+  for (const each of named) {
+    const [page = '', anchor = ''] = each.split('#')
+    const headings = readFileSync(join(LIBRARY, page), 'utf8').match(/^#+ .*$/gm) ?? []
+    const anchors = headings.map((heading) =>
+      heading
+        .replace(/^#+ /, '')
+        .toLowerCase()
+        .replace(/[^\w -]/g, '')
+        .replaceAll(' ', '-'),
+    )
+    assert.ok(anchor === '' || anchors.includes(anchor), each)
+  }
+})
+
+test('each code of a warning has its heading in what is installed', () => {
+  const headings = readFileSync(join(LIBRARY, 'docs/warnings.md'), 'utf8')
+  const declared = readFileSync(join(LIBRARY, 'dist/edge/warning.d.ts'), 'utf8').match(/SLUICEGATE_\w+/g) ?? []
+  assert.ok(declared.length > 0)
+  for (const code of declared) assert.ok(headings.includes(`## ${code}\n`), code)
+})
