@@ -168,12 +168,25 @@ test('where there is no place, the connection that has rested for the longest ma
   assert.equal(connections.open, 10)
 })
 
-test('where there is no place and no connection rests, a newcomer is refused with 503 and Retry-After', async (t) => {
+test('a request whose body does not come makes room as well, and before a newcomer', async (t) => {
+  const { url, connections } = await runService(t, undefined, { clients: { maxConnections: 4, maxConnectionsPerAddress: 4 } })
+  const slow = await connected(t, url, 4)
+  const head = 'POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{'
+  for (const socket of slow) socket.write(head)
+  while (connections.inFlight < 4) await sleep(1)
+  const newcomers = (await connected(t, url, 2)) as [Socket, Socket]
+  while (connections.cuts.evicted < 2) await sleep(1)
+  for (const newcomer of newcomers) {
+    newcomer.write(get('/livez'))
+    assert.match(String(await new Promise((resolve) => newcomer.once('data', resolve))), /^HTTP\/1\.1 200/)
+  }
+  assert.equal(connections.cuts.refused, 0)
+})
+
+test('where there is no place and all connections are busy, a newcomer is refused with 503 and Retry-After', async (t) => {
   const { url, connections } = await runService(t, undefined, { clients: { maxConnections: 10, maxConnectionsPerAddress: 4 } })
   const busy = await connected(t, url, 4)
-  // Bodies that are still to come.
-  for (const socket of busy)
-    socket.write('POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{')
+  for (const socket of busy) socket.write(get('/events'))
   while (connections.inFlight < 4) await sleep(1)
   const [newcomer] = (await connected(t, url, 1)) as [Socket]
   const answer = readToEnd(newcomer)

@@ -22,6 +22,8 @@ export class Connection implements ValveOwner {
   readonly socket: Socket
   /** Who is at the other end, as far as places are counted. */
   readonly host: string
+  /** When it began to rest, or to ask, in the order of all that do. */
+  sinceTurn = 0
   /** Why this connection gets no answers; undefined for one that has a place. */
   refusal: Problem | undefined
   readonly #owner: ConnectionOwner
@@ -50,6 +52,11 @@ export class Connection implements ValveOwner {
   /** Whether a request is being answered, or waits for that. */
   get isBusy(): boolean {
     return this.#current !== undefined || this.#isEnding || this.hasMore
+  }
+
+  /** Whether a part of the request that is being answered is still to come. */
+  get owesBody(): boolean {
+    return this.#current?.req.complete === false
   }
 
   /** Whether requests have been read that are not being answered yet. */

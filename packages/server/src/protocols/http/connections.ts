@@ -41,6 +41,8 @@ export class Connections implements ConnectionOwner {
   readonly #refused = new Map<Connection, number>()
   readonly #sweeping: NodeJS.Timeout
   #heldBytes = 0
+  /** Requests begun and answered, by which connections are compared. */
+  #turns = 0
   #isLeaving = false
   /** Requests that wait for their answer while answers are held; undefined when none are. */
   #heldAnswers: ServerResponse[] | undefined
@@ -72,7 +74,7 @@ export class Connections implements ConnectionOwner {
     return this.#bySocket.get(socket)
   }
 
-  /** Takes a new connection in: where there is no place, in that of one that rests, or to be refused. */
+  /** Takes a new connection in: where there is no place, in that of another, or to be refused. */
   add(socket: Socket): void {
     this.#added++
     const host = hostOf(socket.remoteAddress ?? '')
@@ -81,7 +83,7 @@ export class Connections implements ConnectionOwner {
     this.#bySocket.set(socket, connection)
     socket.once('close', () => this.#forget(connection))
     const isRefused =
-      !this.#hasRoom(places.count, this.#bounds.maxConnectionsPerAddress, places.resting) ||
+      !this.#hasRoom(places.count, this.#bounds.maxConnectionsPerAddress, places.resting, host) ||
       !this.#hasRoom(this.#bySocket.size - this.#refused.size - 1, this.#bounds.maxConnections, this.#resting)
     if (isRefused) {
       this.#refuse(connection)
@@ -101,6 +103,7 @@ export class Connections implements ConnectionOwner {
     this.#resting.delete(connection)
     this.#hosts.get(connection.host)?.resting.delete(connection)
     this.#answering.add(connection)
+    connection.sinceTurn = ++this.#turns
     if (this.#isLeaving) connection.closeAfterAnswer()
     if (this.#heldAnswers === undefined) this.#handle(response.req, response)
     else this.#heldAnswers.push(response)
@@ -109,6 +112,7 @@ export class Connections implements ConnectionOwner {
   rest(connection: Connection): void {
     this.#answering.delete(connection)
     if (connection.refusal !== undefined) return
+    connection.sinceTurn = ++this.#turns
     this.#resting.add(connection)
     this.#hosts.get(connection.host)?.resting.add(connection)
   }
@@ -156,17 +160,25 @@ export class Connections implements ConnectionOwner {
     clearInterval(this.#sweeping)
   }
 
-  #hasRoom(taken: number, places: number, resting: ReadonlySet<Connection>): boolean {
+  /** Whether there is a place, or one can be made: that of the connection that has rested, or not sent the rest of its request, for the longest. */
+  #hasRoom(taken: number, places: number, resting: ReadonlySet<Connection>, host?: string): boolean {
     if (taken < places) return true
-    const [oldest] = resting
+    const [rested] = resting
+    const slow = this.#slowest(host)
+    const oldest = rested === undefined || (slow !== undefined && slow.sinceTurn < rested.sinceTurn) ? slow : rested
     if (oldest === undefined) return false
     this.#forget(oldest)
     this.#cut(oldest.socket, 'evicted')
     return true
   }
 
+  #slowest(host: string | undefined): Connection | undefined {
+    for (const connection of this.#answering) if (connection.owesBody && (host ?? connection.host) === connection.host) return connection
+    return undefined
+  }
+
   #refuse(connection: Connection): void {
-    const detail = 'there are too many connections and none of them rests: come back later, or use one connection for several requests'
+    const detail = 'there are too many connections, all of them busy: come back later, or use one connection for several requests'
     connection.refusal = new Problem(503, 'BUSY', detail, [['Retry-After', '1']])
     this.#refused.set(connection, performance.now())
     this.cuts.refused++
