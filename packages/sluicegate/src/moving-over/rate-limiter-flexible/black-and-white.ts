@@ -1,3 +1,4 @@
+import { isPromise } from '../../awaitable.js'
 import { PolicyError } from '../../errors.js'
 import type { Points } from './flexible-options.js'
 import { RateLimiterRes } from './rate-limiter-res.js'
@@ -109,6 +110,11 @@ function listOf(name: string, list: readonly Key[] | undefined, option: string, 
     throw new PolicyError('OPTION_INVALID', option, isListed, 'must be a function of a key')
   }
   const keys = new Set(list)
-  // As there, what a function says counts by its truth.
-  return (key) => keys.has(key) || (isListed !== undefined && Boolean(isListed(key)))
+  return (key) => {
+    if (isListed === undefined || keys.has(key)) return keys.has(key)
+    const answer: unknown = isListed(key)
+    // It would count as true, whatever comes of it: everybody would be on the list.
+    if (isPromise(answer)) throw new PolicyError('OPTION_INVALID', option, answer, 'must answer at once, and not by a promise')
+    return Boolean(answer)
+  }
 }

@@ -163,10 +163,9 @@ test('what is turned off is taken', (t) => {
     execEvenly: false,
     insuranceLimiter: null,
     inMemoryBlockOnConsumed: 0,
-    useRedisPackage: true,
     customIncrTtlLuaScript: undefined,
   }
-  const limiter = limiterOf({ ...(off as object), lease: undefined as never, hotKeys: undefined as never })
+  const limiter = limiterOf({ ...(off as object), useRedisPackage: true, lease: undefined as never, hotKeys: undefined as never })
   t.after(() => limiter.close())
   assert.equal(limiter.points, 5)
 })

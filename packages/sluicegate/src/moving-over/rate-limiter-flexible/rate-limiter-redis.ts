@@ -14,6 +14,8 @@ export interface RateLimiterRedisOptions
   readonly storeClient: RedisLimiterOptions['client']
   /** Default `exact`: each call is one to the server. `leased` fetches points ahead, and what it tells of them is what this process knows. */
   readonly mode?: RedisLimiterOptions['mode']
+  /** Of rate-limiter-flexible, and ignored: clients are told apart by themselves. */
+  readonly useRedisPackage?: boolean
 }
 
 const OPTIONS = [

@@ -57,3 +57,11 @@ test('options of lists that cannot be read are refused', () => {
   ]
   for (const [options, option] of cases) assert.throws(() => new RLWrapperBlackAndWhite(options as never), { name: 'PolicyError', option })
 })
+
+test('a list that answers later lets nobody pass', async () => {
+  const limiter = new RateLimiterMemory({ points: 5, duration: 60 })
+  for (const option of ['isWhiteListed', 'isBlackListed']) {
+    const wrapped = new RLWrapperBlackAndWhite({ limiter, [option]: async () => false } as never)
+    await assert.rejects(wrapped.consume('ada'), { name: 'PolicyError', option })
+  }
+})
