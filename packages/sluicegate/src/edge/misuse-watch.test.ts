@@ -44,7 +44,10 @@ test('headers of a proxy while no hop is trusted are warned about, once, with wh
   watched.keeper({ limiter: limited() })(...times(5, {}), ...times(20, FORWARDED))
   watched.keeper({ limiter: limited(), key: compose(address(), method()) })(...times(20, FORWARDED))
   assert.deepEqual(watched.codes(), [EXPECTED])
-  assert.match(watched.told[0] ?? '', /address\(\{ trustedHops: 1 \}\); see docs\/warnings\.md#sluicegate_proxy_untrusted$/)
+  assert.match(
+    watched.told[0] ?? '',
+    /address\(\{ trustedHops: 1 \}\); see node_modules\/sluicegate\/docs\/warnings\.md#sluicegate_proxy_untrusted$/,
+  )
 })
 
 test('a trusted proxy that never shows is warned about after a hundred requests without it', () => {

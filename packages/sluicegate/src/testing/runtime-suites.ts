@@ -34,6 +34,7 @@ const UNASKED: Readonly<Record<Runtime, Readonly<Record<string, string>>>> = {
     '/memory/conformance.': 'has timers that cannot be watched',
     '/memory/runtime-refusal.': 'evaluates no modules',
     '/memory/worker-death.': 'lets a thread run on that was ended',
+    '/mocked-time.': 'has no second mock of a clock',
     '/moving-over/express-rate-limit/': 'has no second mock of a clock',
     '/outbound/copied-arguments.': 'has other iterators of headers',
     '/outbound/held-response.': 'has no readers of bytes',
