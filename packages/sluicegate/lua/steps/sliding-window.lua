@@ -79,6 +79,10 @@ function sliding.state(part)
   return state, untilNew(part)
 end
 
+function sliding.whole(part)
+  return part.limit
+end
+
 function sliding.amountOf(_, tokens)
   return tokens
 end
@@ -128,9 +132,6 @@ function sliding.stepped(part, verb, amount, bound)
   if verb == 'take' then
     if sliding.passes(part, amount) then current = current + amount end
   elseif verb == 'refund' then current = math.max(current - amount, 0)
-  elseif verb == 'fill' then
-    local room = part.limit - usedAt(part, math.max(now, startUs(part)))
-    current = current + math.max(math.min(amount, room), 0)
   elseif verb == 'penalize' then current = math.max(current, math.min(current + amount, DEEPEST_DEBT_BURSTS * part.limit))
   elseif verb == 'reserve' then return reserved(part, amount, bound)
   elseif verb == 'cancel' then
@@ -139,6 +140,18 @@ function sliding.stepped(part, verb, amount, bound)
   local changed = current ~= part.current
   part.current = current
   return changed
+end
+
+local function roomOf(part)
+  return part.limit - usedAt(part, math.max(now, startUs(part)))
+end
+
+--- Over the same windows the record of the largest limit has counted all that passed: at each moment at which another dropped something it was
+--- full, and what both have counted differs by no more than the limits do, then and as it fades.
+function sliding.filled(part, amount, by, verb)
+  -- What is booked for a later window is not spent in this one.
+  local below = verb == 'lease' and math.min(roomOf(by), 0) or 0
+  part.current = part.current + math.max(math.min(amount, roomOf(part) - below), 0)
 end
 
 sliding.write = writeRecords
