@@ -133,13 +133,18 @@ function fixed.stepped(part, verb, amount, bound)
     if bound >= part.begin and bound < part.finish then count = math.max(count - amount, 0) end
   end
   local changed = count ~= part.count
-  part.count = count
+  part.count, part.returned = count, part.count - count
   return changed
 end
 
 --- Nothing is handed out beyond the limit of a fixed window.
 function fixed.filled(part, amount)
   part.count = math.max(part.count, math.min(part.count + amount, part.limit))
+end
+
+--- What comes back of these windows was counted under all numbers.
+function fixed.relieved(part, by)
+  if part.windows == by.windows and part.begin == by.begin then part.count = math.max(part.count - by.returned, 0) end
 end
 
 fixed.write = writeRecords

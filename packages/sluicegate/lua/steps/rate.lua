@@ -70,22 +70,33 @@ function rate.whole(part)
   return part.shallow / part.unitsPerToken
 end
 
---- What was spent under other numbers stays spent, and what may still be spent of it. At most the burst, and what is lent beyond it; a
---- penalty, or what is booked ahead, weighs no more than a burst.
-function rate.carried(part, other)
-  local debt = unitsOf(part, other.debt + other.lent, other.unitsPerToken) - part.lent
-  local most = other.debt <= other.shallow and beyondOf(part, other) or part.capacity
-  part.debt = math.max(-part.lent, math.min(debt, most))
-end
-
 --- Among the numbers in use the most tokens, and the highest rate.
-local function metBy(part)
+local function metBy(part, others)
   local tokens, fastest = rate.whole(part), part
-  for _, other in ipairs(part.others) do
+  for _, other in ipairs(others) do
     tokens = math.max(tokens, rate.whole(other))
     if other.unitsPerUs * fastest.unitsPerToken > fastest.unitsPerUs * other.unitsPerToken then fastest = other end
   end
   return tokens, fastest
+end
+
+--- What was spent under other numbers stays spent, and what may still be spent of it. At most the burst, and what is lent beyond it; a
+--- penalty, or what is booked ahead, weighs no more than a burst. Where these are the fastest numbers of all, what they gain on the others counts as
+--- spent under all, for as long as what those lent may be: until then no more flows than they reckoned with.
+function rate.carried(part, other)
+  local debt = unitsOf(part, other.debt + other.lent, other.unitsPerToken) - part.lent
+  local _, fastest = metBy(other, part.others)
+  local us, lent = 0, 0
+  for _, each in ipairs(part.others) do
+    lent = math.max(lent, unitsOf(part, each.lent, each.unitsPerToken))
+    local keptUs = (each.lent + math.min(math.max(each.debt - each.capacity, 0), each.lent)) / each.unitsPerUs
+    if each.debt > -each.lent and each.lent > 0 then us = math.max(us, math.ceil(keptUs)) end
+  end
+  local gained = part.unitsPerUs * us - unitsOf(part, fastest.unitsPerUs * us, fastest.unitsPerToken)
+  part.debt = math.max(-part.lent, math.min(debt, beyondOf(part, other), part.capacity + lent))
+  if gained <= 0 then return end
+  part.debt = part.debt + gained
+  for _, each in ipairs(part.others) do each.debt = each.debt + unitsOf(each, gained, part.unitsPerToken) end
 end
 
 --- The debt that leaves room for what may pass before a token is spent at the latest, so many microseconds from now.
@@ -98,7 +109,7 @@ end
 --- What is lent under slower numbers than those of others is kept for as long, while more flows.
 function rate.met(part)
   if part.lent == 0 then return end
-  local tokens, fastest = metBy(part)
+  local tokens, fastest = metBy(part, part.others)
   if fastest.unitsPerUs * part.unitsPerToken <= part.unitsPerUs * fastest.unitsPerToken then return end
   local debt = debtUntil(part, part.lent / part.unitsPerUs, tokens, fastest)
   if debt > part.debt and debt > 0 then part.debt = debt end
@@ -108,7 +119,7 @@ function rate.met(part)
 end
 
 function rate.filled(part, amount, by, verb)
-  local tokens, fastest = metBy(by)
+  local tokens, fastest = metBy(by, by.others)
   local waitUs = verb == 'lease' and ceilDiv(math.max(by.debt - by.capacity, 0), by.unitsPerUs) or 0
   local least = debtUntil(part, by.lent / by.unitsPerUs + waitUs, tokens, fastest)
   part.debt = math.min(math.max(part.debt, least) + amount, math.max(part.debt, math.min(beyondOf(part, by), deepest(part))))

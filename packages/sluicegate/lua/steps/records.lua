@@ -28,7 +28,7 @@
 -- amountOf  of so many tokens, and tokensOf of an amount
 -- filled    a part after an amount of its own passed under the numbers of another part, which is as that left it
 -- met       what the others mean for a part that is asked about, if anything
--- relieved  a part after a booking ahead of now was cancelled under the numbers of another, if that is to be known
+-- relieved  a part after something came back of a lease or a booking under the numbers of another: `by.returned`, if that is to be known
 
 local MOST_RECORDS = 4
 
