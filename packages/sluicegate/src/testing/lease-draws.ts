@@ -66,7 +66,8 @@ function drawn(random: Random, form: StoreForm['form'], horizonMs: number): Poli
     const burst = Math.ceil((limit * leaseMs) / window) + random.integer(2, 8)
     return random.pick([tokenBucket, gcra])({ limit, window, burst })
   }
-  const limit = random.integer(20, 26)
+  // In a sliding window several tokens come due within a horizon only where there are many.
+  const limit = form === 'sliding-window' ? random.pick([random.integer(20, 26), random.integer(80, 120)]) : random.integer(20, 26)
   const window = random.integer(20 * leaseMs, 24 * leaseMs)
   if (form === 'fixed-window') return fixedWindow({ limit, window })
   return form === 'sliding-window' ? slidingWindow({ limit, window }) : slidingLog({ limit, window })
