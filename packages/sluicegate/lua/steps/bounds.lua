@@ -5,3 +5,5 @@ local DEEPEST_DEBT_BURSTS = 11
 local FURTHEST_US = 3600000000
 --- Numbers of a policy count as in use for so long after they were last seen: as long as a deployment may take.
 local IN_USE_US = 3600000000
+--- No token is leased for longer: twice the longest horizon.
+local LONGEST_LEASE_US = 20000000

@@ -72,6 +72,10 @@ function fixed.state(part)
   return state, (part.count > 0 or isClosed(part)) and part.finish - now or 0
 end
 
+function fixed.whole(part)
+  return part.limit
+end
+
 function fixed.amountOf(_, tokens)
   return tokens
 end
@@ -123,15 +127,24 @@ function fixed.stepped(part, verb, amount, bound)
   if verb == 'take' then
     if fixed.passes(part, amount) then count = count + amount end
   elseif verb == 'refund' then count = math.max(count - amount, 0)
-  elseif verb == 'fill' then count = math.max(count, math.min(count + amount, part.limit))
   elseif verb == 'penalize' then count = math.max(count, math.min(count + amount, DEEPEST_DEBT_BURSTS * part.limit))
   elseif verb == 'reserve' then return reserved(part, amount, bound)
   elseif verb == 'cancel' then
     if bound >= part.begin and bound < part.finish then count = math.max(count - amount, 0) end
   end
   local changed = count ~= part.count
-  part.count = count
+  part.count, part.returned = count, part.count - count
   return changed
+end
+
+--- Nothing is handed out beyond the limit of a fixed window.
+function fixed.filled(part, amount)
+  part.count = math.max(part.count, math.min(part.count + amount, part.limit))
+end
+
+--- What comes back of these windows was counted under all numbers.
+function fixed.relieved(part, by)
+  if part.windows == by.windows and part.begin == by.begin then part.count = math.max(part.count - by.returned, 0) end
 end
 
 fixed.write = writeRecords

@@ -15,7 +15,8 @@ if numbers == ARGV[1] then
     local debt = before + (ready + later) * unitsPerToken
     beyond = debt % unitsPerUs
     us = now + (debt - beyond) / unitsPerUs
-    local endMs = math.ceil((us + 1) / 1000) + SLACK_MS
+    -- What is handed out may be spent until a lease is over.
+    local endMs = math.ceil((us + 1 + (shallow - capacity) / unitsPerUs) / 1000) + SLACK_MS
     redis.call('SET', KEYS[1], whole(us) .. ' ' .. whole(beyond) .. ';' .. numbers, 'PXAT', whole(endMs))
     return { now, ready, later, before, 0, 0, 0, 0, 0 }
   end

@@ -14,7 +14,7 @@ if not ARGV[3] then
       debt = debt + ARGV[2]
       beyond = debt % unitsPerUs
       us = now + (debt - beyond) / unitsPerUs
-      local endMs = math.ceil((us + 1) / 1000) + SLACK_MS
+      local endMs = math.ceil((us + 1 + (shallow - capacity) / unitsPerUs) / 1000) + SLACK_MS
       redis.call('SET', KEYS[1], whole(us) .. ' ' .. whole(beyond) .. ';' .. numbers, 'PXAT', whole(endMs))
       return debt
     end

@@ -3,7 +3,24 @@
 --
 -- state     "<microsecond> <units beyond it>"; and " ahead" when it owed more than `shallow`
 -- numbers   unitsPerToken, unitsPerUs, capacity, shallow (the most that a key owes unless it was penalized or booked ahead)
+--           Numbers with a capacity below `shallow` are those of a lease: what is handed out under them may be spent as much later as flows back
+--           between the two, `lent`. Until then a debt counts on below zero, down to -lent: it is paid, and the token perhaps not spent
 -- more      of `cancel` the debt that the booking left, its units, the time at which it was made; its bound is the time it was for
+
+-- Under several numbers (steps/records.lua) leases may be of different lengths, or none, and rates of different speeds. Let F be the most tokens
+-- of any numbers, `shallow`, R the highest rate, and of a token L the length of its lease and d how long it has to wait until it conforms. It is spent
+-- up to d + L after it was handed out. So when it is, all numbers are left room for F - R * (d + L) at most, less the token:
+--
+--   room' = max(min(room, F - R * (d + L)) - amount, min(room, 0, the room left under the numbers that let it pass))
+--
+-- Then in every interval of length t no more than F + R * t is spent, whatever the numbers. Take the budget S of steps/records.lua, as it is when
+-- the first token p of those that are spent within [x, y] is handed out, at a; the last, q, at b. S is at most F - R * (d_p + L_p) before p, as the room of
+-- all numbers is, gains at most R * (b - a), and is not less than the room left by q, which is -R * d_q at the least. So no more were handed out than
+-- F - R * (d_p + L_p) + R * (b - a) + R * d_q. As p is spent at x or later and q at y or sooner, x <= a + d_p + L_p and y >= b + d_q: that is at most
+-- F + R * (y - x). Under one kind of numbers alone all this changes nothing: there `F - R * L` is the capacity.
+-- Where F is not two tokens more than R * L, what is left is two tokens, and R * (L + d) + 2 takes the place of F.
+
+local LEAST_TOKENS = 2
 
 local rate = {}
 forms.rate = rate
@@ -15,6 +32,7 @@ end
 function rate.numbered(part)
   local unitsPerToken, unitsPerUs, capacity, shallow = string.match(part.numbers, '^(%d+) (%d+) (%d+) (%d+)$')
   part.unitsPerToken, part.unitsPerUs, part.capacity, part.shallow = tonumber(unitsPerToken), tonumber(unitsPerUs), tonumber(capacity), tonumber(shallow)
+  part.lent = part.shallow - part.capacity
 end
 
 function rate.renewed(part)
@@ -25,20 +43,92 @@ end
 function rate.restored(part, state)
   local us, beyond, ahead = string.match(state, '^(%d+) (%d+)(.*)$')
   local most = ahead == '' and part.shallow or deepest(part)
-  part.debt = math.max(0, (us - now) * part.unitsPerUs + beyond)
+  part.debt = math.max(-part.lent, (us - now) * part.unitsPerUs + beyond)
   if part.debt > most then
     part.mended = true
     part.debt = most
   end
 end
 
---- What was spent under other numbers stays spent, at most the burst.
+local function owed(part)
+  return math.max(part.debt, 0)
+end
+
+--- An amount in the units of other numbers, rounded up.
+local function unitsOf(part, amount, unitsPerToken)
+  if unitsPerToken == part.unitsPerToken then return amount end
+  local rest = amount % unitsPerToken
+  return (amount - rest) / unitsPerToken * part.unitsPerToken + mulDivUp(part.unitsPerToken, rest, unitsPerToken)
+end
+
+--- How far an amount beyond the capacity of other numbers is beyond that of these, at most.
+local function beyondOf(part, other)
+  return part.capacity + unitsOf(part, math.max(other.debt - other.capacity, 0), other.unitsPerToken)
+end
+
+function rate.whole(part)
+  return part.shallow / part.unitsPerToken
+end
+
+--- Among the numbers in use the most tokens, and the highest rate.
+local function metBy(part, others)
+  local tokens, fastest = rate.whole(part), part
+  for _, other in ipairs(others) do
+    tokens = math.max(tokens, rate.whole(other))
+    if other.unitsPerUs * fastest.unitsPerToken > fastest.unitsPerUs * other.unitsPerToken then fastest = other end
+  end
+  return tokens, fastest
+end
+
+--- What was spent under other numbers stays spent, and what may still be spent of it. At most the burst, and what is lent beyond it; a
+--- penalty, or what is booked ahead, weighs no more than a burst. Where these are the fastest numbers of all, what they gain on the others counts as
+--- spent under all, for as long as what those lent may be: until then no more flows than they reckoned with.
 function rate.carried(part, other)
-  local rest = other.debt % other.unitsPerToken
-  local tokens = (other.debt - rest) / other.unitsPerToken
-  part.debt = part.capacity
-  if tokens * part.unitsPerToken >= part.capacity then return end
-  part.debt = math.min(part.capacity, tokens * part.unitsPerToken + mulDivUp(part.unitsPerToken, rest, other.unitsPerToken))
+  local debt = unitsOf(part, other.debt + other.lent, other.unitsPerToken) - part.lent
+  local _, fastest = metBy(other, part.others)
+  local us, lent = 0, 0
+  for _, each in ipairs(part.others) do
+    lent = math.max(lent, unitsOf(part, each.lent, each.unitsPerToken))
+    local keptUs = (each.lent + math.min(math.max(each.debt - each.capacity, 0), each.lent)) / each.unitsPerUs
+    if each.debt > -each.lent and each.lent > 0 then us = math.max(us, math.ceil(keptUs)) end
+  end
+  local gained = part.unitsPerUs * us - unitsOf(part, fastest.unitsPerUs * us, fastest.unitsPerToken)
+  part.debt = math.max(-part.lent, math.min(debt, beyondOf(part, other), part.capacity + lent))
+  if gained <= 0 then return end
+  part.debt = part.debt + gained
+  for _, each in ipairs(part.others) do each.debt = each.debt + unitsOf(each, gained, part.unitsPerToken) end
+end
+
+--- The debt that leaves room for what may pass before a token is spent at the latest, so many microseconds from now.
+local function debtUntil(part, us, tokens, fastest)
+  local whole = tokens * part.unitsPerToken
+  local flow = unitsOf(part, fastest.unitsPerUs * us, fastest.unitsPerToken)
+  return part.capacity - whole + math.min(flow, math.max(whole - LEAST_TOKENS * part.unitsPerToken, 0))
+end
+
+--- What is lent under slower numbers than those of others is kept for as long, while more flows.
+function rate.met(part)
+  if part.lent == 0 then return end
+  local tokens, fastest = metBy(part, part.others)
+  if fastest.unitsPerUs * part.unitsPerToken <= part.unitsPerUs * fastest.unitsPerToken then return end
+  local debt = debtUntil(part, part.lent / part.unitsPerUs, tokens, fastest)
+  if debt > part.debt and debt > 0 then part.debt = debt end
+  -- A token ahead of its time is handed out only as far ahead as leaves room for another.
+  local room = (part.capacity - debt) / part.unitsPerToken - 1
+  part.furthestUs = math.floor(room / (fastest.unitsPerUs / fastest.unitsPerToken - part.unitsPerUs / part.unitsPerToken))
+end
+
+function rate.filled(part, amount, by, verb)
+  local tokens, fastest = metBy(by, by.others)
+  local waitUs = verb == 'lease' and ceilDiv(math.max(by.debt - by.capacity, 0), by.unitsPerUs) or 0
+  local least = debtUntil(part, by.lent / by.unitsPerUs + waitUs, tokens, fastest)
+  part.debt = math.min(math.max(part.debt, least) + amount, math.max(part.debt, math.min(beyondOf(part, by), deepest(part))))
+end
+
+--- What others have booked since is not known under these numbers: only what nobody has room for comes back.
+function rate.relieved(part, by)
+  local back = unitsOf(part, by.returned or 0, by.unitsPerToken)
+  part.debt = math.max(math.min(part.debt, part.capacity), part.debt - back)
 end
 
 function rate.state(part)
@@ -46,7 +136,7 @@ function rate.state(part)
   local us = (part.debt - beyond) / part.unitsPerUs
   local state = whole(now + us) .. ' ' .. whole(beyond)
   if part.debt > part.shallow then state = state .. ' ahead' end
-  return state, part.debt == 0 and 0 or us + 1
+  return state, part.debt <= -part.lent and 0 or us + 1 + part.lent / part.unitsPerUs
 end
 
 function rate.amountOf(part, tokens)
@@ -60,7 +150,6 @@ end
 local function step(verb, debt, amount, capacity, unitsPerToken, unitsPerUs, bound)
   if verb == 'take' then return debt + amount <= capacity and debt + amount or debt end
   if verb == 'refund' then return math.max(debt - amount, 0) end
-  if verb == 'fill' then return math.max(debt, math.min(debt + amount, capacity)) end
   if verb == 'penalize' then return math.max(debt, math.min(debt + amount, DEEPEST_DEBT_BURSTS * capacity)) end
   if verb == 'reserve' then
     if debt + amount > bound then return debt end
@@ -82,7 +171,7 @@ function rate.read(part)
 end
 
 function rate.passes(part, amount)
-  return part.debt + amount <= part.capacity
+  return owed(part) + amount <= part.capacity
 end
 
 --- What of a booking comes back: surely not what has flowed back by itself since its time. Before its time all or nothing, and nothing
@@ -102,26 +191,29 @@ function rate.stepped(part, verb, amount, bound)
     bound = math.min(part.capacity + bound * part.unitsPerUs, deepest(part))
   end
   if amount <= 0 then return false end
-  local debt = step(verb, part.debt, amount, part.capacity, part.unitsPerToken, part.unitsPerUs, bound)
-  local changed = debt ~= part.debt
-  part.debt = debt
-  return changed
+  local before = owed(part)
+  local debt = step(verb, before, amount, part.capacity, part.unitsPerToken, part.unitsPerUs, bound)
+  if debt == before then return false end
+  part.debt, part.returned = debt, before - debt
+  return true
 end
 
 rate.write = writeRecords
 
 --- Debt, microseconds until `amount` more would pass, microseconds until it is as good as new: of a rate the debt says it all.
 function rate.standing(part)
-  return part.debt, 0, 0
+  return owed(part), 0, 0
 end
 
 --- Tokens that conform now, and those that will within `horizonUs`, one after another; at most `want`, nothing below `least`. See scripts/lease.lua.
 function rate.leased(part, want, least, horizonUs)
-  local room = part.capacity - part.debt
+  local before = owed(part)
+  local room = part.capacity - before
+  horizonUs = math.min(horizonUs, math.max(part.furthestUs or horizonUs, 0))
   local ready = math.min(math.max(math.floor(room / part.unitsPerToken), 0), want)
   local later = math.floor((room + horizonUs * part.unitsPerUs) / part.unitsPerToken) - ready
   later = math.min(math.max(later, 0), want - ready)
   if ready + later < least then return 0, 0, 0, 0 end
-  part.debt = part.debt + (ready + later) * part.unitsPerToken
+  part.debt = before + (ready + later) * part.unitsPerToken
   return ready, later, 0, 0
 end

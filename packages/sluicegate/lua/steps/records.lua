@@ -1,7 +1,19 @@
 --- What rates and windows keep in a value: a record of what was spent under each of the numbers in use, as when one version of a policy
---- follows on another, process by process. What is spent counts under all of them, so that none lets more pass than if all had been its own;
---- of what passed under others as much as the limit has room for: to have let pass less than they did is no debt.
---- Numbers that are new to a key begin with what those say that were written last, carried over when the key is next touched.
+--- follows on another, process by process, or when some processes lease and others do not. What is spent counts under all of them.
+--- Numbers that are new to a key begin with what the largest of the others say, carried over when the key is next touched.
+--
+-- Room is how much more would pass under some numbers: capacity less debt, limit less count. It is negative where tokens were handed out or
+-- booked before they conform. What passes under some numbers takes as much room under all others, but for two things. It takes none that is not
+-- there: to have let pass less than others did is no debt. Yet it leaves no other numbers more room than there is below zero under its own:
+--
+--   room' = max(room - amount, min(room, 0, the room left under the numbers that let it pass))
+--
+-- So the numbers together let no more pass than the largest capacity, filled at the highest rate. Take a budget S that begins with the most room
+-- of any numbers, gains the highest rate and loses whatever passes. S is never less than the room under any numbers: under those that let an
+-- amount pass both lose it, and elsewhere room' is at most the larger of `room - amount` and the room left under those. As none lets an amount
+-- pass beyond its room, or before it has that room, S bounds what passes. Were others filled to zero alone, a key of which all tokens are lent
+-- ahead of their time would pass its whole rate under each of the numbers: nothing of it would count elsewhere.
+-- How long a token may be kept after it was handed out: steps/rate.lua.
 --
 -- value     records joined by "|", those written last first: "<state>;<numbers>", after the first "<state>;<numbers>;<until>", in microseconds;
 --           and "#<block>" while the key is blocked, also where nothing was spent
@@ -10,15 +22,19 @@
 -- numbered  reads `part.numbers`, as the record of another has them
 -- renewed   a part to which nothing has happened; of another beside the one that is asked about
 -- restored  a part as its state says
+-- whole     the most tokens that pass at once, by which records are compared
 -- carried   a part as follows from another, with other numbers: at most the limit is spent
 -- state     of a part, and the microseconds until it is as good as new
 -- amountOf  of so many tokens, and tokensOf of an amount
--- and a verb more, fill: what passed elsewhere, as much of it as there is room for
+-- filled    a part after an amount of its own passed under the numbers of another part, which is as that left it
+-- met       what the others mean for a part that is asked about, if anything
+-- relieved  a part after something came back of a lease or a booking under the numbers of another: `by.returned`, if that is to be known
 
 local MOST_RECORDS = 4
 
---- Each verb as it counts elsewhere. What is cancelled comes back only where it was booked.
-local COUNTED_AS = { take = 'fill', reserve = 'fill', lease = 'fill', penalize = 'penalize', refund = 'refund' }
+--- Verbs by which something passes, and those that count elsewhere as they do here.
+local PASSES = { take = true, reserve = true, lease = true }
+local COUNTS = { penalize = true, refund = true }
 
 local function otherPart(part, numbers, state, untilUs)
   local other = { form = part.form, numbers = numbers }
@@ -33,6 +49,15 @@ local function otherPart(part, numbers, state, untilUs)
     other.untilUs = tonumber(untilUs)
   end
   return other
+end
+
+--- The one that lets most pass at once; of equals the first.
+local function largestOf(parts)
+  local largest = parts[1]
+  for _, other in ipairs(parts) do
+    if other.form.whole(other) > largest.form.whole(largest) then largest = other end
+  end
+  return largest
 end
 
 local function readRecords(part)
@@ -53,29 +78,45 @@ local function readRecords(part)
   part.others = others
   if not isKnown then
     part.mended = true
-    form.carried(part, others[1])
+    form.carried(part, largestOf(others))
   end
+  if others[1] and form.met then form.met(part) end
 end
 
 --- Counts an amount under the numbers of others, too.
 local function countElsewhere(part, verb, amount)
-  local as = COUNTED_AS[verb]
-  if not as or not part.others then return end
+  if not part.others then return end
   for _, other in ipairs(part.others) do
-    part.form.stepped(other, as, part.form.amountOf(other, part.form.tokensOf(part, amount)))
+    local own = part.form.amountOf(other, part.form.tokensOf(part, amount))
+    if PASSES[verb] then part.form.filled(other, own, part, verb)
+    elseif COUNTS[verb] then part.form.stepped(other, verb, own)
+    elseif verb == 'cancel' and part.form.relieved then part.form.relieved(other, part) end
   end
+end
+
+--- The others that are kept: of too many the largest and those written last. Who comes back without a record begins as the largest says, so that
+--- nothing but the largest has to be kept for the budget's sake.
+local function keptOthers(part)
+  local kept = {}
+  for _, other in ipairs(part.others or {}) do
+    if other.untilUs > now then kept[#kept + 1] = other end
+  end
+  if #kept >= MOST_RECORDS then
+    local largest = largestOf(kept)
+    for i = #kept, 1, -1 do
+      if #kept >= MOST_RECORDS and kept[i] ~= largest then table.remove(kept, i) end
+    end
+  end
+  return kept
 end
 
 local function writeRecords(part)
   local state, lifeUs = part.form.state(part)
-  local value, count = state .. ';' .. part.numbers, 1
-  for _, other in ipairs(part.others or {}) do
-    if other.untilUs > now and count < MOST_RECORDS then
-      local otherState, otherUs = part.form.state(other)
-      value = value .. '|' .. otherState .. ';' .. other.numbers .. ';' .. whole(other.untilUs)
-      lifeUs = math.max(lifeUs, otherUs)
-      count = count + 1
-    end
+  local value = state .. ';' .. part.numbers
+  for _, other in ipairs(keptOthers(part)) do
+    local otherState, otherUs = part.form.state(other)
+    value = value .. '|' .. otherState .. ';' .. other.numbers .. ';' .. whole(other.untilUs)
+    lifeUs = math.max(lifeUs, otherUs)
   end
   part.mended = false
   if lifeUs == 0 then value, part.others = '', nil end

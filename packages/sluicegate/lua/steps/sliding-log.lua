@@ -43,9 +43,9 @@ local function longestUs(part)
   return math.max(part.windowUs, part.kept and part.kept.windowUs or 0)
 end
 
---- What is older counts no more, whoever asks.
+--- What is older counts no more, whoever asks: others may lease for longer, and the log is open to them sooner.
 local function oldestUs(part)
-  return math.max(opensUs(part) - longestUs(part) + 1, part.keptSinceUs, 0)
+  return math.max(math.max(now, part.lastUs - LONGEST_LEASE_US) - longestUs(part) + 1, part.keptSinceUs, 0)
 end
 
 --- The first time of which entries still count.
@@ -69,7 +69,7 @@ local function readKept(part, windowUs, limit, kept)
     -- What had ended under the numbers of before does not come back.
     local keptUs = math.max(windowUs, kept and kept.windowUs or 0)
     part.mended = true
-    part.keptSinceUs = opensUs(part) - keptUs + 1
+    part.keptSinceUs = math.max(now, part.lastUs - LONGEST_LEASE_US) - keptUs + 1
     kept = {
       windowUs = keptUs,
       limit = math.max(limit, kept and kept.limit or 0),

@@ -28,6 +28,12 @@ local function usedAt(part, us)
   return part.current + mulDivUp(part.previous, (part.number + 1) * part.windowUs - us, part.windowUs)
 end
 
+--- Room at a time from the beginning of the window on, a fraction of a token counted as one.
+local function roomFrom(part, us)
+  local faded = mulDiv(part.previous, (part.number + 1) * part.windowUs - math.max(us, startUs(part)), part.windowUs)
+  return part.limit - part.current - faded
+end
+
 local function numberNow(part)
   return (now - now % part.windowUs) / part.windowUs
 end
@@ -79,6 +85,10 @@ function sliding.state(part)
   return state, untilNew(part)
 end
 
+function sliding.whole(part)
+  return part.limit
+end
+
 function sliding.amountOf(_, tokens)
   return tokens
 end
@@ -128,17 +138,27 @@ function sliding.stepped(part, verb, amount, bound)
   if verb == 'take' then
     if sliding.passes(part, amount) then current = current + amount end
   elseif verb == 'refund' then current = math.max(current - amount, 0)
-  elseif verb == 'fill' then
-    local room = part.limit - usedAt(part, math.max(now, startUs(part)))
-    current = current + math.max(math.min(amount, room), 0)
   elseif verb == 'penalize' then current = math.max(current, math.min(current + amount, DEEPEST_DEBT_BURSTS * part.limit))
   elseif verb == 'reserve' then return reserved(part, amount, bound)
   elseif verb == 'cancel' then
     if bound >= startUs(part) and bound < startUs(part) + part.windowUs then current = math.max(current - amount, 0) end
   end
   local changed = current ~= part.current
-  part.current = current
+  part.current, part.returned = current, part.current - current
   return changed
+end
+
+--- Over the same windows the record of the largest limit has counted all that passed. At each moment at which another record dropped something it
+--- was full, to the fraction of a token, so that what both have counted differs by no more than their limits do, then and as it fades.
+function sliding.filled(part, amount, by, verb)
+  -- What is booked for a later window is not spent in this one.
+  local below = verb == 'lease' and math.min(by.limit - usedAt(by, now), 0) or 0
+  part.current = part.current + math.max(math.min(amount, roomFrom(part, now) - below), 0)
+end
+
+--- What comes back of these windows was counted under all numbers.
+function sliding.relieved(part, by)
+  if part.windowUs == by.windowUs and part.number == by.number then part.current = math.max(part.current - by.returned, 0) end
 end
 
 sliding.write = writeRecords

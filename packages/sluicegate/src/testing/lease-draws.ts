@@ -4,13 +4,16 @@ import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
 import { type StoreForm, storePoliciesOf } from '../redis/store-form.js'
 
-/** A policy that is leased, with the length of its leases. */
+/** A policy that is leased, with the length of its leases; 0 where it is taken from exactly. */
 export interface LeasedPolicy {
   readonly policy: Policy
   readonly form: StoreForm
   readonly horizonMs: number
   readonly leaseUs: number
 }
+
+/** So many histories of ten have a single version. */
+const SINGLE = 0.4
 
 const HORIZONS_MS = [1, 2, 5, 20, 50]
 const MOST_TRIES = 100
@@ -21,11 +24,37 @@ export function randomLeasedPolicy(random: Random, forms: readonly StoreForm['fo
     const horizonMs = random.pick(HORIZONS_MS)
     const policy = drawn(random, random.pick(forms), horizonMs)
     if (whyNotLeased(policy, horizonMs) !== undefined) continue
-    const leaseUs = leaseUsOf(horizonMs)
-    const form = storePoliciesOf(policy, () => leaseUs).forms[0] as StoreForm
-    return { policy, form, horizonMs, leaseUs }
+    return versionOf(policy, horizonMs)
   }
   throw new Error('no policy that can be leased')
+}
+
+/** One to three versions of a policy, of which the first is leased: another burst, limit or horizon, or one that is taken from exactly. */
+export function randomVersions(random: Random, forms: readonly StoreForm['form'][]): readonly [LeasedPolicy, ...LeasedPolicy[]] {
+  const first = randomLeasedPolicy(random, forms)
+  if (random.chance(SINGLE)) return [first]
+  return [first, ...Array.from({ length: random.integer(1, 2) }, () => changed(random, first))]
+}
+
+function changed(random: Random, { policy, horizonMs }: LeasedPolicy): LeasedPolicy {
+  const { algorithm, limit, windowMs: window, burst } = policy
+  const horizon = random.chance(0.3) ? random.pick(HORIZONS_MS) : horizonMs
+  const exactly = random.chance(0.25) ? 0 : horizon
+  const more = random.pick([0, 0, -1, 1, 3, random.integer(1, 12)])
+  if (algorithm === 'token-bucket' || algorithm === 'gcra') {
+    const make = algorithm === 'gcra' ? gcra : tokenBucket
+    const next = Math.max(1, limit + random.pick([0, 0, 0, 1, -1, Math.ceil(limit / 2), -Math.ceil(limit / 2)]))
+    return versionOf(make({ limit: next, window, burst: Math.max(1, burst + more) }), exactly)
+  }
+  const make = { 'fixed-window': fixedWindow, 'sliding-window': slidingWindow, 'sliding-log': slidingLog }[algorithm as 'fixed-window']
+  return versionOf(make({ limit: limit + more, window }), exactly)
+}
+
+/** What cannot be leased runs exact by itself. */
+function versionOf(policy: Policy, horizonMs: number): LeasedPolicy {
+  const leaseUs = horizonMs > 0 && whyNotLeased(policy, horizonMs) === undefined ? leaseUsOf(horizonMs) : 0
+  const form = storePoliciesOf(policy, () => leaseUs).forms[0] as StoreForm
+  return { policy, form, horizonMs, leaseUs }
 }
 
 function drawn(random: Random, form: StoreForm['form'], horizonMs: number): Policy {
@@ -37,7 +66,8 @@ function drawn(random: Random, form: StoreForm['form'], horizonMs: number): Poli
     const burst = Math.ceil((limit * leaseMs) / window) + random.integer(2, 8)
     return random.pick([tokenBucket, gcra])({ limit, window, burst })
   }
-  const limit = random.integer(20, 26)
+  // In a sliding window several tokens come due within a horizon only where there are many.
+  const limit = form === 'sliding-window' ? random.pick([random.integer(20, 26), random.integer(80, 120)]) : random.integer(20, 26)
   const window = random.integer(20 * leaseMs, 24 * leaseMs)
   if (form === 'fixed-window') return fixedWindow({ limit, window })
   return form === 'sliding-window' ? slidingWindow({ limit, window }) : slidingLog({ limit, window })

@@ -1,7 +1,8 @@
-import { type Excess, firstOver, specOf } from 'sluicegate-testkit'
+import { type Excess, firstOver } from 'sluicegate-testkit'
 import type { StoreForm } from '../redis/store-form.js'
 import { leaseHistory } from './lease-history.js'
 import type { LeaseRules } from './lease-rules.js'
+import { boundOf, namesOf } from './version-bound.js'
 
 export const LEASED_FORMS = ['rate', 'fixed-window', 'sliding-window', 'sliding-log'] as const satisfies readonly StoreForm['form'][]
 
@@ -22,12 +23,11 @@ export function firstLeaseExcess(seeds: Iterable<number>, rules: LeaseRules, for
   let charged = 0
   for (const seed of seeds) {
     const history = leaseHistory(seed, rules, forms)
-    const { policy } = history.leased
     histories++
     charged += history.charged
     for (const { cost } of history.admissions) admitted += cost
-    const excess = firstOver(specOf(policy), history.admissions)
-    if (excess !== undefined) return { histories, admitted, charged, excess: { ...excess, seed, policy: policy.name } }
+    const excess = firstOver(boundOf(history.versions), history.admissions)
+    if (excess !== undefined) return { histories, admitted, charged, excess: { ...excess, seed, policy: namesOf(history.versions) } }
   }
   return { histories, admitted, charged, excess: undefined }
 }

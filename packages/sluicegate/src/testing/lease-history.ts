@@ -3,15 +3,14 @@ import type { Decision } from '../decision.js'
 import type { Asked } from '../lease/asked.js'
 import type { Grant } from '../lease/authority.js'
 import { goodForUs } from '../lease/leasing.js'
-import { type GrantOf, grantsOf } from '../redis/store-authority.js'
+import { grantsOf } from '../redis/store-authority.js'
 import type { StoreForm } from '../redis/store-form.js'
 import { type Due, DueHeap } from '../waiting/due-heap.js'
-import { type LeasedPolicy, randomLeasedPolicy } from './lease-draws.js'
+import { type LeasedPolicy, randomVersions } from './lease-draws.js'
 import { LeasePace } from './lease-pace.js'
 import { LeaseProcess } from './lease-process.js'
+import { LeaseRecords } from './lease-records.js'
 import type { LeaseHistory, LeaseRules } from './lease-rules.js'
-import type { LeaseStep } from './lease-step.js'
-import { leaseStepOf } from './lease-step-of.js'
 
 interface Event extends Due {
   run(): void
@@ -32,9 +31,9 @@ export function leaseHistory(seed: number, rules: LeaseRules, forms: readonly St
 class Fleet {
   private readonly random: Random
   private readonly rules: LeaseRules
+  private readonly versions: readonly [LeasedPolicy, ...LeasedPolicy[]]
   private readonly leased: LeasedPolicy
-  private readonly step: LeaseStep
-  private readonly grantOf: GrantOf
+  private readonly records: LeaseRecords
   private readonly processes: LeaseProcess[]
   private readonly events = new DueHeap<Event>()
   private readonly admissions: Admission[] = []
@@ -47,12 +46,12 @@ class Fleet {
   constructor(random: Random, rules: LeaseRules, forms: readonly StoreForm['form'][]) {
     this.random = random
     this.rules = rules
-    this.leased = randomLeasedPolicy(random, forms)
-    const { form, horizonMs, leaseUs } = this.leased
-    this.step = leaseStepOf(form, rules.numbersOf(form, leaseUs))
-    this.grantOf = grantsOf(form, leaseUs)
+    this.versions = randomVersions(random, forms)
+    this.leased = this.versions[0]
+    this.records = new LeaseRecords(this.leased.form.form, rules.records, rules.numbersOf)
     this.nowUs = random.integer(1, 20_000_000)
-    this.processes = Array.from({ length: random.integer(1, random.pick([2, 4, 8])) }, () => new LeaseProcess(random, horizonMs * 1000))
+    const most = random.pick(this.versions.length > 1 ? [4, 8] : [2, 4, 8])
+    this.processes = Array.from({ length: random.integer(1, most) }, () => new LeaseProcess(random, random.pick(this.versions)))
     this.pace = new LeasePace(random, this.leased)
     this.mostCost = random.pick([1, 1, 3, 6])
   }
@@ -66,7 +65,7 @@ class Fleet {
       this.nowUs = first.dueUs
       first.run()
     }
-    return { leased: this.leased, admissions: this.admissions, charged: this.charged }
+    return { versions: this.versions, admissions: this.admissions, charged: this.charged }
   }
 
   /** Something that a process does by itself. */
@@ -78,14 +77,26 @@ class Fleet {
       process.stoppedUntilUs = this.nowUs + random.magnitude(1, 5 * this.leased.leaseUs)
       this.inUs(process.stoppedUntilUs - this.nowUs, () => this.spendAll(process))
     } else if (random.chance(0.02)) process.crash(this.nowUs)
+    else if (this.versions.length > 1 && random.chance(0.03)) this.deploy(process)
     else if (random.chance(0.1)) this.giveBack(process, random.chance(0.5))
     else for (let takes = random.integer(1, random.pick([1, 4, 12])); takes > 0; takes--) this.take(process)
+  }
+
+  /** Another version takes the place of a process, in a new one or by an update: nothing that is held or on its way is spent. */
+  private deploy(process: LeaseProcess): void {
+    this.giveBack(process, true)
+    process.version = this.random.pick(this.versions)
+    process.crash(this.nowUs)
   }
 
   /** As `LeasedTakes` does it. */
   private take(process: LeaseProcess): void {
     const { random } = this
     const cost = random.integer(1, this.mostCost)
+    if (process.version.leaseUs === 0) {
+      this.takeAtOnce(process, cost, this.pace.delayUs(), this.pace.delayUs())
+      return
+    }
     const atUs = process.clockUs(this.nowUs)
     process.lease.demand.ask(cost)
     if (!process.hoards && this.spent(process, cost)) return
@@ -107,7 +118,7 @@ class Fleet {
 
   /** What ended unspent, or all that is there, as `LeaseReturns` does it: the message may take its time, or be lost. */
   private giveBack(process: LeaseProcess, isAll: boolean): void {
-    if (this.nowUs < process.stoppedUntilUs || this.leased.form.form === 'rate') return
+    if (this.nowUs < process.stoppedUntilUs || this.leased.form.form === 'rate' || process.version.leaseUs === 0) return
     const { random, rules } = this
     const atUs = process.clockUs(this.nowUs)
     const before = isAll ? process.lease.readyAt(atUs) : 0
@@ -123,8 +134,9 @@ class Fleet {
 
   private send(process: LeaseProcess, leasedUs: number, tokens: number): void {
     if (this.random.chance(0.05)) return
+    const { form } = process.version
     this.inUs(this.pace.delayUs(), () => {
-      this.step.giveBack(this.nowUs, tokens, this.rules.leasedUs(leasedUs, this.nowUs))
+      this.records.giveBack(form, this.nowUs, tokens, this.rules.leasedUs(leasedUs, this.nowUs))
       this.arrives(process, this.pace.delayUs(), process.life, () => process.lease.reopen(process.clockUs(this.nowUs)))
     })
   }
@@ -135,19 +147,19 @@ class Fleet {
   }
 
   private ask(process: LeaseProcess): void {
-    const { random, leased, rules } = this
-    const { life } = process
+    const { random, rules } = this
+    const { life, version } = process
     const sentUs = process.clockUs(this.nowUs)
     const own = process.lease.want(sentUs)
     const asked: Asked = random.chance(0.5) ? own : { ...own, want: own.least + random.integer(0, 12) }
     process.isAsking = true
     this.inUs(this.pace.delayUs(), () => {
       if (random.chance(0.05)) return this.lost(process, life)
-      const horizonUs = leased.horizonMs * 1000
-      const lease = this.step.lease(this.nowUs, asked.want, asked.least, horizonUs)
+      const horizonUs = version.horizonMs * 1000
+      const lease = this.records.lease(version.form, this.nowUs, asked.want, asked.least, horizonUs)
       this.charged += lease.ready + lease.later
       if (random.chance(0.05)) return this.lost(process, life)
-      const grant = rules.grantOf(this.grantOf(lease, horizonUs, asked.least), leased.leaseUs)
+      const grant = rules.grantOf(grantsOf(version.form, version.leaseUs)(lease, horizonUs, asked.least), version.leaseUs)
       this.arrives(process, this.pace.delayUs(), life, () => this.arrived(process, asked, grant))
     })
   }
@@ -193,22 +205,27 @@ class Fleet {
   private follow(more: number): void {
     const process = this.random.pick(this.processes)
     for (let takes = 0; takes < MOST_AT_ONCE && this.takeAtOnce(process, 1, 0, 0); takes++);
-    const untilUs = this.step.untilFreeUs(this.nowUs, 1)
+    const untilUs = this.records.untilFreeUs(process.version.form, this.nowUs, 1)
     if (more > 0) this.inUs(Math.max(1, untilUs), () => this.follow(more - 1))
   }
 
   /** Whether it passed at the authority, as far as that is known at once. */
   private takeAtOnce(process: LeaseProcess, cost: number, thereUs: number, backUs: number): boolean {
-    const { policy, leaseUs } = this.leased
     const { life } = process
+    const { policy, leaseUs, form } = process.version
     if (this.nowUs < process.stoppedUntilUs) return false
     const sentUs = process.clockUs(this.nowUs)
     let isAllowed = false
     const asked = (): void => {
-      const { allowed, untilNewUs } = this.step.take(this.nowUs, cost)
+      const { allowed, untilNewUs } = this.records.take(form, this.nowUs, cost)
       isAllowed = allowed
       if (!allowed) return
       this.charged += cost
+      // Who takes exactly goes by the time of the authority.
+      if (leaseUs === 0) {
+        this.admissions.push({ atUs: this.nowUs, cost })
+        return
+      }
       this.arrives(process, backUs, life, () => {
         const decision = { resetAfterMs: Math.ceil(untilNewUs / 1000) } as Decision
         const isLate = process.clockUs(this.nowUs) - sentUs > goodForUs(policy, decision, leaseUs)

@@ -1,5 +1,6 @@
 import type { Random } from 'sluicegate-testkit'
 import { KeyLease } from '../lease/key-lease.js'
+import type { LeasedPolicy } from './lease-draws.js'
 
 /** The fastest and the slowest clock, against that of the authority: one part in two thousand. */
 const MOST_DRIFT = 1000
@@ -23,14 +24,15 @@ export class LeaseProcess {
   readonly hoards: boolean
   private readonly offsetUs: number
   private readonly drift: number
-  private readonly horizonUs: number
+  /** The version of the policy that it goes by. */
+  version: LeasedPolicy
 
-  constructor(random: Random, horizonUs: number) {
-    this.horizonUs = horizonUs
+  constructor(random: Random, version: LeasedPolicy) {
+    this.version = version
     this.offsetUs = random.integer(0, MOST_OFFSET_US)
     this.drift = random.chance(0.5) ? random.pick([-MOST_DRIFT, 0, MOST_DRIFT]) : random.integer(-MOST_DRIFT, MOST_DRIFT)
     this.hoards = random.chance(0.5)
-    this.lease = new KeyLease(this.clockUs(0), horizonUs)
+    this.lease = new KeyLease(this.clockUs(0), version.horizonMs * 1000)
   }
 
   /** What its clock says at a time of the authority. */
@@ -49,6 +51,6 @@ export class LeaseProcess {
     this.life++
     this.isAsking = false
     this.waiting = []
-    this.lease = new KeyLease(this.clockUs(nowUs), this.horizonUs)
+    this.lease = new KeyLease(this.clockUs(nowUs), this.version.horizonMs * 1000)
   }
 }

@@ -3,10 +3,13 @@ import type { Grant } from '../lease/authority.js'
 import { CLOCK_DRIFT } from '../lease/leasing.js'
 import type { StoreForm } from '../redis/store-form.js'
 import type { LeasedPolicy } from './lease-draws.js'
+import { wholeNumbersOf } from './lease-records.js'
+import { type RecordRules, SOUND_RECORDS } from './lease-step.js'
 
 /** What a history came to. */
 export interface LeaseHistory {
-  readonly leased: LeasedPolicy
+  /** The versions of the policy that were in use. */
+  readonly versions: readonly LeasedPolicy[]
   readonly admissions: readonly Admission[]
   /** Tokens that the authority handed out, one way or the other. */
   readonly charged: number
@@ -15,8 +18,9 @@ export interface LeaseHistory {
 /** What a history of leases goes by. */
 export interface LeaseRules {
   readonly name: string
-  /** The numbers of the authority. */
-  numbersOf(form: StoreForm, leaseUs: number): number[]
+  /** The numbers of a version at the authority, and how it counts what passes under other numbers. */
+  numbersOf(form: StoreForm): number[]
+  readonly records: RecordRules
   /** A grant as a process takes it in, and the times from which its ends and its beginnings count. */
   grantOf(grant: Grant, leaseUs: number): Grant
   endsFromUs(sentUs: number, arrivedUs: number): number
@@ -33,7 +37,8 @@ export interface LeaseRules {
 /** Those of the library. */
 export const SOUND: LeaseRules = {
   name: 'sound',
-  numbersOf: (form) => form.numbersAt(0).split(' ').map(Number),
+  numbersOf: wholeNumbersOf,
+  records: SOUND_RECORDS,
   grantOf: (grant) => grant,
   endsFromUs: (sentUs) => sentUs,
   beginsFromUs: (_sentUs, arrivedUs) => arrivedUs,
@@ -118,6 +123,24 @@ export const FAULTY: readonly (LeaseRules & { readonly forms: readonly StoreForm
     name: 'what comes back from one window makes room in the next',
     forms: ['fixed-window', 'sliding-window'],
     leasedUs: (_leasedUs, nowUs) => nowUs,
+  },
+  {
+    ...SOUND,
+    name: 'a record without room drops what others lend ahead',
+    forms: ['rate', 'sliding-window'],
+    records: { ...SOUND_RECORDS, fillsBeyond: false },
+  },
+  {
+    ...SOUND,
+    name: 'tokens of a longer lease count as if they were spent at once',
+    forms: ['rate'],
+    records: { ...SOUND_RECORDS, countsLent: false },
+  },
+  {
+    ...SOUND,
+    name: 'a third version begins as the one written last, and not as the largest',
+    forms: ['rate', 'fixed-window', 'sliding-window'],
+    records: { ...SOUND_RECORDS, beginsWithLargest: false },
   },
   {
     ...SOUND,

@@ -13,7 +13,7 @@ import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { type GrantOf, grantsOf } from '../redis/store-authority.js'
 import { type StoreForm, storePoliciesOf } from '../redis/store-form.js'
-import type { LeaseStep } from './lease-step.js'
+import { type LeaseStep, SOUND_RECORDS } from './lease-step.js'
 import { leaseStepOf } from './lease-step-of.js'
 
 const BLOCK_US = 3_600_000_000
@@ -177,7 +177,7 @@ export class ManualAuthority {
     let step = this.steps.get(name)
     if (step === undefined) {
       const form = this.forms[part] as StoreForm
-      step = leaseStepOf(form, form.numbersAt(0).split(' ').map(Number))
+      step = leaseStepOf(form, form.numbersAt(0).split(' ').map(Number), SOUND_RECORDS)
       this.steps.set(name, step)
     }
     return step

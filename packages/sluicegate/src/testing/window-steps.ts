@@ -1,4 +1,4 @@
-import { type Handed, LeaseStep, NOTHING } from './lease-step.js'
+import { type Handed, LeaseStep, NOTHING, type RecordRules } from './lease-step.js'
 
 /** Twin of `lua/steps/fixed-window.lua`. */
 export class FixedStep extends LeaseStep {
@@ -13,7 +13,27 @@ export class FixedStep extends LeaseStep {
     this.windowUs = windowUs
   }
 
-  protected read(nowUs: number): void {
+  get whole(): number {
+    return this.limit
+  }
+
+  isOver(): boolean {
+    return this.count === 0
+  }
+
+  carried(other: FixedStep): void {
+    this.count = Math.min(other.count, this.limit)
+  }
+
+  override relieved(tokens: number): void {
+    this.count = Math.max(this.count - tokens, 0)
+  }
+
+  filled(tokens: number): void {
+    this.count = Math.max(this.count, Math.min(this.count + tokens, this.limit))
+  }
+
+  read(nowUs: number): void {
     const begin = nowUs - (nowUs % this.windowUs)
     if (begin > this.begin) this.count = 0
     this.begin = begin
@@ -56,14 +76,41 @@ export class SlidingStep extends LeaseStep {
   private number = 0
   private previous = 0
   private current = 0
+  private atUs = 0
+  private readonly rules: RecordRules
 
-  constructor([limit = 0, windowUs = 0]: readonly number[]) {
+  constructor([limit = 0, windowUs = 0]: readonly number[], rules: RecordRules) {
     super()
     this.limit = limit
     this.windowUs = windowUs
+    this.rules = rules
   }
 
-  protected read(nowUs: number): void {
+  get whole(): number {
+    return this.limit
+  }
+
+  isOver(): boolean {
+    return this.previous + this.current === 0
+  }
+
+  carried(other: SlidingStep): void {
+    this.previous = Math.min(other.previous, this.limit)
+    this.current = Math.min(other.current, this.limit)
+  }
+
+  override relieved(tokens: number): void {
+    this.current = Math.max(this.current - tokens, 0)
+  }
+
+  filled(tokens: number, by: SlidingStep, _others: readonly LeaseStep[], isLease: boolean): void {
+    const below = isLease && this.rules.fillsBeyond ? Math.min(by.limit - by.debtAt(this.atUs), 0) : 0
+    const faded = Math.floor((this.previous * (this.endUs - this.atUs)) / this.windowUs)
+    this.current += Math.max(Math.min(tokens, this.limit - this.current - faded - below), 0)
+  }
+
+  read(nowUs: number): void {
+    this.atUs = nowUs
     const number = Math.floor(nowUs / this.windowUs)
     if (this.number >= number) return
     this.previous = this.number === number - 1 ? this.current : 0
@@ -114,71 +161,5 @@ export class SlidingStep extends LeaseStep {
     if (room < 0) return endUs
     if (fading <= room) return fromUs
     return Math.max(fromUs, endUs - Math.floor((this.windowUs * room) / fading))
-  }
-}
-
-/** Twin of `lua/steps/sliding-log.lua`. */
-export class LogStep extends LeaseStep {
-  private readonly limit: number
-  private readonly windowUs: number
-  private readonly leaseUs: number
-  private lastUs = 0
-  private entries: { readonly us: number; readonly cost: number }[] = []
-
-  constructor([limit = 0, windowUs = 0, leaseUs = 0]: readonly number[]) {
-    super()
-    this.limit = limit
-    this.windowUs = windowUs
-    this.leaseUs = leaseUs
-  }
-
-  protected read(nowUs: number): void {
-    this.entries = this.entries.filter(({ us }) => us > nowUs - this.windowUs)
-  }
-
-  protected debtAt(): number {
-    return this.entries.reduce((sum, { cost }) => sum + cost, 0)
-  }
-
-  protected leased(nowUs: number, want: number, least: number): Handed {
-    const ready = Math.min(Math.max(this.limit - this.debtAt(), 0), want)
-    if (ready < least) return NOTHING
-    this.lastUs = nowUs + this.leaseUs
-    this.entries.push({ us: this.lastUs, cost: ready })
-    return { ready, later: 0, laterUs: 0, endUs: this.leaseUs }
-  }
-
-  protected taken(nowUs: number, cost: number): boolean {
-    if (this.debtAt() + cost > this.limit) return false
-    this.lastUs = nowUs + this.leaseUs
-    this.entries.push({ us: this.lastUs, cost })
-    return true
-  }
-
-  protected returned(tokens: number, leasedUs: number): void {
-    const us = leasedUs + this.leaseUs
-    // The newest time stays, whatever comes back of it.
-    if (us !== this.lastUs) return
-    let left = tokens
-    for (let entry = this.entries.at(-1); entry?.us === us && left > 0; entry = this.entries.at(-1)) {
-      this.entries.pop()
-      if (entry.cost > left) this.entries.push({ us, cost: entry.cost - left })
-      left -= Math.min(left, entry.cost)
-    }
-  }
-
-  protected untilNewUs(nowUs: number): number {
-    const newest = this.entries.at(-1)
-    return newest === undefined ? 0 : newest.us + this.windowUs - nowUs
-  }
-
-  protected freeUs(nowUs: number, cost: number): number {
-    let over = this.debtAt() + cost - this.limit
-    for (const entry of this.entries) {
-      if (over <= 0) break
-      over -= entry.cost
-      if (over <= 0) return entry.us + this.windowUs - nowUs
-    }
-    return 0
   }
 }

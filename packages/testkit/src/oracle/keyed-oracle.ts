@@ -8,6 +8,12 @@ interface Kept<State> {
   readonly blockedUntilUs: bigint | undefined
 }
 
+/** A fraction of tokens. */
+export interface Tokens {
+  readonly units: bigint
+  readonly perToken: bigint
+}
+
 const NEW = { state: undefined, blockedUntilUs: undefined }
 
 /**
@@ -31,9 +37,13 @@ export abstract class KeyedOracle<State> implements Oracle {
   protected abstract taken(state: State | undefined, cost: bigint, nowUs: bigint): State
   protected abstract refunded(state: State, tokens: bigint, nowUs: bigint): State | undefined
   protected abstract penalized(state: State | undefined, tokens: bigint, nowUs: bigint): State | undefined
-  /** What passed under other numbers, as much of it as there is room for; of some all of it. */
-  protected filled(state: State | undefined, tokens: bigint, nowUs: bigint): State | undefined {
+  /** What passed under other numbers, as much of it as there is room for, or as they are beyond their limit; of some all of it. */
+  protected filled(state: State | undefined, tokens: bigint, nowUs: bigint, _beyond: Tokens): State | undefined {
     return this.penalized(state, tokens, nowUs)
+  }
+  /** How far a key is beyond its limit because tokens are booked ahead. */
+  protected beyond(_state: State | undefined, _nowUs: bigint): Tokens {
+    return { units: 0n, perToken: 1n }
   }
   /** What part of a booking that may be spent at `atUs` comes back. */
   protected abstract givenBack(state: State, booking: OracleBooking, tokens: bigint, nowUs: bigint): State | undefined
@@ -96,9 +106,10 @@ export abstract class KeyedOracle<State> implements Oracle {
     return this.peek(key, 1, nowMs)
   }
 
-  /** Counts what passed under other numbers of a policy. */
-  fill(key: OracleKey, tokens: number, nowMs: number): void {
-    this.setState(key, this.filled(this.stateOf(key), BigInt(tokens), toUs(nowMs)))
+  /** Counts what passed under other numbers of a policy: under those of `by`, as they are now. */
+  fill(key: OracleKey, tokens: number, nowMs: number, by: KeyedOracle<unknown>): void {
+    const nowUs = toUs(nowMs)
+    this.setState(key, this.filled(this.stateOf(key), BigInt(tokens), nowUs, by.beyond(by.stateOf(key), nowUs)))
   }
 
   /** The longest block wins, 0 lifts it; the shortest is one microsecond. */

@@ -1,5 +1,5 @@
 import { type ExactEmission, exactEmission, type RateSpec } from './emission.js'
-import { KeyedOracle } from './keyed-oracle.js'
+import { KeyedOracle, type Tokens } from './keyed-oracle.js'
 import type { OracleBooking } from './oracle.js'
 import type { PolicySpec } from './policy-spec.js'
 import { ceilDiv, max, min } from './whole.js'
@@ -8,6 +8,8 @@ import { ceilDiv, max, min } from './whole.js'
 type Arrival = bigint
 
 const MAX_PENALTY_BURSTS = 10n
+/** So far ahead a store books at least. */
+const FURTHEST_US = 3_600_000_000n
 
 /**
  * What a token bucket or GCRA limiter must answer: one theoretical arrival time a key, and the declared rounding of the emission
@@ -62,10 +64,17 @@ export class RateOracle extends KeyedOracle<Arrival> {
     return this.#arrival(nowUs, max(debt, min(capacity * (MAX_PENALTY_BURSTS + 1n), debt + tokens * perToken)))
   }
 
-  protected override filled(arrival: Arrival | undefined, tokens: bigint, nowUs: bigint): Arrival {
-    const { perToken, capacity } = this.#emission
+  protected override filled(arrival: Arrival | undefined, tokens: bigint, nowUs: bigint, beyond: Tokens): Arrival {
+    const { q, perToken, capacity } = this.#emission
     const debt = this.#debt(arrival, nowUs)
-    return this.#arrival(nowUs, max(debt, min(capacity, debt + tokens * perToken)))
+    const deepest = max(capacity * (MAX_PENALTY_BURSTS + 1n), capacity + FURTHEST_US * q)
+    const most = min(deepest, capacity + ceilDiv(beyond.units * perToken, beyond.perToken))
+    return this.#arrival(nowUs, max(debt, min(most, debt + tokens * perToken)))
+  }
+
+  protected override beyond(arrival: Arrival | undefined, nowUs: bigint): Tokens {
+    const { perToken, capacity } = this.#emission
+    return { units: max(0n, this.#debt(arrival, nowUs) - capacity), perToken }
   }
 
   /** No debt from now on. A later step back finds the key paid up at this moment, not before it. */

@@ -76,7 +76,9 @@ export class SlidingWindowOracle extends KeyedOracle<Counts> {
 
   protected override filled(state: Counts | undefined, tokens: bigint, nowUs: bigint): Counts {
     const counts = this.#standing(state, nowUs)
-    const room = this.#limit() - this.#usedIn(counts, max(nowUs, this.#startUs(counts)))
+    const leftUs = this.#endUs(counts) - max(nowUs, this.#startUs(counts))
+    // Full to the fraction of a token.
+    const room = this.#limit() - counts.current - floorDiv(counts.previous * leftUs, this.#windowUs())
     return { ...counts, current: counts.current + max(0n, min(tokens, room)) }
   }
 

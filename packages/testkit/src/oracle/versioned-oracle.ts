@@ -10,6 +10,8 @@ import { max, toUs } from './whole.js'
 interface Version {
   readonly numbers: string
   readonly oracle: Oracle
+  /** The most tokens that pass at once. */
+  readonly whole: number
   /** Until when it is kept beside others; undefined of the one written last. */
   untilMs: number | undefined
 }
@@ -110,7 +112,7 @@ class VersionedOracle implements Oracle {
     const versions = isOver ? [] : all
     const others = versions.filter((version) => version.numbers !== numbers)
     const known = versions.find((version) => version.numbers === numbers)
-    const own = known ?? { numbers, oracle: this.#carried(versions[0], nowMs), untilMs: undefined }
+    const own = known ?? { numbers, whole: wholeOf(this.#spec), oracle: this.#carried(largestOf(versions), nowMs), untilMs: undefined }
     if (known !== undefined) own.oracle.update(this.#spec, nowMs)
     const untilMs = others.map((other) => other.untilMs ?? nowMs + Math.max(IN_USE_MS, lifeMs(other.oracle, key, nowMs)))
     this.#block(own.oracle, key, nowMs)
@@ -118,11 +120,11 @@ class VersionedOracle implements Oracle {
     const answer = ask(own.oracle)
     const isChanged = own.oracle.standing(key) !== before && verb !== 'peek'
     const weight = 'burst' in this.#spec ? Math.min(tokens, PENALTY_BURSTS * this.#spec.burst + 1) : tokens
-    if (isChanged) for (const { oracle } of others) countElsewhere(oracle, verb, key, weight, nowMs)
+    if (isChanged) for (const { oracle } of others) countElsewhere(oracle, own.oracle, verb, key, weight, nowMs)
     if (!isChanged && (known !== undefined || all.length === 0)) return answer
     for (const [i, other] of others.entries()) other.untilMs = untilMs[i]
     own.untilMs = undefined
-    const kept = [own, ...others.filter((other) => (other.untilMs as number) > nowMs).slice(0, MOST_VERSIONS - 1)]
+    const kept = [own, ...keptOf(others.filter((other) => (other.untilMs as number) > nowMs))]
     this.#keys.set(String(key), kept.every(({ oracle }) => lifeMs(oracle, key, nowMs) === 0) ? [] : kept)
     return answer
   }
@@ -141,11 +143,28 @@ class VersionedOracle implements Oracle {
   }
 }
 
-function countElsewhere(oracle: Oracle, verb: Verb, key: OracleKey, tokens: number, nowMs: number): void {
+function countElsewhere(oracle: Oracle, by: Oracle, verb: Verb, key: OracleKey, tokens: number, nowMs: number): void {
   if (verb === 'cancel') return
   if (verb === 'refund') oracle.refund(key, tokens, nowMs)
-  else if (verb !== 'penalize' && oracle instanceof KeyedOracle) oracle.fill(key, tokens, nowMs)
+  else if (verb !== 'penalize' && oracle instanceof KeyedOracle && by instanceof KeyedOracle) oracle.fill(key, tokens, nowMs, by)
   else oracle.penalize(key, tokens, nowMs)
+}
+
+/** The largest limit, and of equals the one written last. */
+function largestOf(versions: readonly Version[]): Version | undefined {
+  return versions.reduce<Version | undefined>((largest, version) => (largest && largest.whole >= version.whole ? largest : version), undefined)
+}
+
+/** Of too many others the largest, and those written last. */
+function keptOf(others: readonly Version[]): readonly Version[] {
+  if (others.length < MOST_VERSIONS) return others
+  const largest = largestOf(others)
+  const rest = others.filter((other) => other !== largest).slice(0, MOST_VERSIONS - 2)
+  return others.filter((other) => other === largest || rest.includes(other))
+}
+
+function wholeOf(spec: SinglePolicySpec): number {
+  return 'burst' in spec ? spec.burst : spec.limit
 }
 
 /** Until a key is as good as new but for its block. */

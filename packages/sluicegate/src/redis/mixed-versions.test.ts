@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { createClient } from '@redis/client'
+import { Random, type RateSpec } from 'sluicegate-testkit'
+import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
+import { positionBudget, rateBudget, type Spent, surelyOver } from '../testing/sure-excess.js'
+import { createRedisLimiter, type FleetLimiter, type RedisClient, type RedisLimiterOptions } from './index.js'
+
+// Several versions of a policy saturate one key of a real server, as while a fleet is deployed: together they pass no more than the largest burst
+// and the highest rate, or the largest limit, over every interval.
+
+const FOR_MS = 700
+const HORIZON_MS = 10
+const SEEDS = [1, 2, 3, 4]
+/** Of what the budget is, so much has to pass at least: a mix shuts nobody out. */
+const LEAST_SHARE = 0.5
+
+type Options = Pick<RedisLimiterOptions, 'mode' | 'lease'>
+type Version = readonly [policy: Policy, options?: Options]
+
+const OTHER_HORIZON: Options = { lease: { horizonMs: 15 } }
+const EXACT: Options = { mode: 'exact' }
+
+const RATES = [tokenBucket, gcra] as const
+const WINDOWS = [fixedWindow, slidingWindow, slidingLog] as const
+
+let redis: OwnRedis
+const clients: (ReturnType<typeof createClient> & RedisClient)[] = []
+
+before(async () => {
+  redis = await ownRedis()
+  for (let i = 0; i < 3; i++) {
+    const client = createClient({ url: redis.server.url })
+    await client.connect()
+    clients.push(client as ReturnType<typeof createClient> & RedisClient)
+  }
+})
+
+after(async () => {
+  for (const client of clients) client.destroy()
+  await redis.stop()
+})
+
+/** Mixes by name, for a maker of policies with a burst, or a limit, and a rate. */
+function mixesOf(make: (burst: number, rate?: number) => Policy): Readonly<Record<string, readonly Version[]>> {
+  return {
+    'two bursts': [[make(200)], [make(210)]],
+    'two limits': [[make(200)], [make(200, 180)]],
+    'three versions': [[make(200)], [make(220)], [make(150, 260)]],
+    'exact and leased': [[make(200)], [make(200), EXACT]],
+    'two horizons': [[make(200)], [make(200), OTHER_HORIZON]],
+  }
+}
+
+for (const make of RATES) {
+  for (const [mix, versions] of Object.entries(mixesOf((burst, limit = 400) => make({ limit, window: '1s', burst, name: 'api' })))) {
+    test(`I1: ${make.name}, ${mix}, saturated on a real server, passes the largest burst and the highest rate`, async (t) => {
+      const { spent, lengthUs, counts } = await saturated(`${make.name} ${mix}`, versions)
+      const budgetOf = rateBudget(boundOf(versions))
+      t.diagnostic(`${counts} of ${Math.floor(budgetOf(lengthUs))}`)
+      assert.equal(surelyOver(spent, budgetOf), undefined)
+      assert.ok(spent.length > LEAST_SHARE * budgetOf(lengthUs), `${spent.length} passed`)
+    })
+  }
+}
+
+for (const make of WINDOWS) {
+  const window = 650
+  for (const [mix, versions] of Object.entries(mixesOf((burst, limit = burst) => make({ limit, window, name: 'api' })))) {
+    test(`I1: ${make.name}, ${mix}, saturated on a real server, passes the largest limit`, async (t) => {
+      const { spent, counts } = await saturated(`${make.name} ${mix}`, versions, 2 * window)
+      const limit = Math.max(...versions.map(([policy]) => policy.limit))
+      // Of aligned windows what holds in every position.
+      const most = { fixedWindow: 2 * limit, slidingWindow: 2 * limit - 1, slidingLog: limit }[make.name as 'fixedWindow']
+      t.diagnostic(`${counts}`)
+      assert.equal(surelyOver(spent, positionBudget(most, window)), undefined)
+      assert.ok(spent.length >= LEAST_SHARE * limit)
+    })
+  }
+}
+
+for (const seed of SEEDS) {
+  test(`I1: a rolling deployment at random, seed ${seed}: versions change in the middle, by update or by a new limiter`, async (t) => {
+    const random = new Random(seed)
+    const make = random.pick(RATES)
+    const versions = Array.from({ length: 3 }, (): Version => {
+      const [burst, limit] = [random.integer(100, 300), random.integer(100, 400)]
+      const options = random.pick([{}, {}, EXACT, OTHER_HORIZON])
+      return [make({ limit, window: '1s', burst, name: 'api' }), options]
+    })
+    const { spent, lengthUs, counts } = await saturated(`seed ${seed}`, versions, FOR_MS, random)
+    const budgetOf = rateBudget(boundOf(versions))
+    t.diagnostic(`${versions.map(([policy, options]) => `${policy.limit}/${policy.burst} ${JSON.stringify(options)}`)}: ${counts}`)
+    assert.equal(surelyOver(spent, budgetOf), undefined)
+    assert.ok(spent.length > 100 && lengthUs > 0)
+  })
+}
+
+function boundOf(versions: readonly Version[]): RateSpec {
+  const policies = versions.map(([policy]) => policy)
+  const [limit, burst] = [Math.max(...policies.map((policy) => policy.limit)), Math.max(...policies.map((policy) => policy.burst))]
+  return { limit, windowMs: 1000, burst }
+}
+
+/** Each version by a limiter and a connection of its own; with `random` each goes over to the next one in the middle. */
+async function saturated(prefix: string, versions: readonly Version[], forMs = FOR_MS, random?: Random) {
+  const spent: Spent[] = []
+  const beginUs = machineUs()
+  const untilUs = beginUs + forMs * 1000
+  const limiterOf = (i: number): FleetLimiter => {
+    const [policy, options] = versions[i % versions.length] as Version
+    const client = clients[i % clients.length] as (typeof clients)[number]
+    const settings = { lease: { horizonMs: HORIZON_MS }, ...options }
+    return createRedisLimiter(policy, { client, prefix, outage: 'closed', timeoutMs: 60_000, ...settings })
+  }
+  const counts = versions.map(() => 0)
+  const caller = async (_: Version, i: number): Promise<void> => {
+    let limiter = limiterOf(i)
+    const changeUs = random === undefined ? Number.POSITIVE_INFINITY : beginUs + random.integer(1, forMs) * 1000
+    let isChanged = false
+    while (machineUs() < untilUs) {
+      if (!isChanged && machineUs() > changeUs) {
+        isChanged = true
+        if (random?.chance(0.5)) limiter.update((versions[(i + 1) % versions.length] as Version)[0])
+        else {
+          limiter.close()
+          limiter = limiterOf(i + 1)
+        }
+      }
+      for (let takes = 0; takes < 16; takes++) {
+        const fromUs = machineUs()
+        if (!(await limiter.take('k')).allowed) continue
+        spent.push({ fromUs, toUs: machineUs() })
+        counts[i] = (counts[i] ?? 0) + 1
+      }
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    limiter.close()
+  }
+  await Promise.all(versions.map(caller))
+  return { spent, lengthUs: machineUs() - beginUs, counts }
+}
+
+function machineUs(): number {
+  return Number(process.hrtime.bigint() / 1000n)
+}

@@ -1,0 +1,112 @@
+import type { StoreLease } from '../redis/store.js'
+import type { StoreForm } from '../redis/store-form.js'
+import { type LeaseStep, type RecordRules, SOUND_RECORDS, type StepTake } from './lease-step.js'
+import { leaseStepOf } from './lease-step-of.js'
+import { LogStep } from './log-step.js'
+
+/** Of the numbers of one version of a policy. */
+interface LeaseRecord {
+  readonly numbers: string
+  readonly step: LeaseStep
+}
+
+/** One key at the authority under the numbers of several versions of a policy. Twin of `lua/steps/records.lua`, within an hour, for four versions. */
+export class LeaseRecords {
+  private readonly form: StoreForm['form']
+  private readonly rules: RecordRules
+  private readonly numbersOf: (form: StoreForm) => readonly number[]
+  /** Those written last first. */
+  private records: readonly LeaseRecord[] = []
+  /** Whether the numbers that are asked about were not known. */
+  private isNew = false
+
+  /** @param numbersOf of a version; of others in a mutant. */
+  constructor(form: StoreForm['form'], rules = SOUND_RECORDS, numbersOf = wholeNumbersOf) {
+    this.form = form
+    this.rules = rules
+    this.numbersOf = numbersOf
+  }
+
+  lease(form: StoreForm, nowUs: number, want: number, least: number, horizonUs: number): StoreLease {
+    return this.asked(form, nowUs, true, (step) => {
+      const lease = step.lease(nowUs, want, least, horizonUs)
+      return { answer: lease, passed: lease.ready + lease.later }
+    })
+  }
+
+  take(form: StoreForm, nowUs: number, cost: number): StepTake {
+    return this.asked(form, nowUs, false, (step) => {
+      const take = step.take(nowUs, cost)
+      return { answer: take, passed: take.allowed ? cost : 0 }
+    })
+  }
+
+  giveBack(form: StoreForm, nowUs: number, tokens: number, leasedUs: number): void {
+    this.asked(form, nowUs, false, (step) => {
+      const back = step.giveBack(nowUs, tokens, leasedUs)
+      for (const other of this.records) if (other.step !== step) other.step.relieved(back)
+      // A log keeps its newest time.
+      if (back > 0 && this.form !== 'sliding-log' && this.records.every((record) => record.step.isOver())) this.records = []
+      return { answer: undefined, passed: 0 }
+    })
+  }
+
+  untilFreeUs(form: StoreForm, nowUs: number, cost: number): number {
+    return this.asked(form, nowUs, false, (step) => ({ answer: step.untilFreeUs(nowUs, cost), passed: 0 }))
+  }
+
+  private asked<Answer>(
+    form: StoreForm,
+    nowUs: number,
+    isLease: boolean,
+    ask: (step: LeaseStep) => { readonly answer: Answer; readonly passed: number },
+  ): Answer {
+    const own = this.recordOf(form, nowUs)
+    const { step } = own
+    const others = this.records.filter((record) => record !== own).map((record) => record.step)
+    const forget = step.met(others)
+    if (this.isNew) this.write(own)
+    const met = this.records.filter((record) => record !== own).map((record) => record.step)
+    const { answer, passed } = ask(step)
+    for (const other of passed > 0 ? met : []) other.filled(passed, step, met, isLease)
+    if (passed > 0) this.write(own)
+    else if (!this.isNew) forget()
+    return answer
+  }
+
+  /** Where all is as good as new nothing stays. */
+  private write(own: LeaseRecord): void {
+    const isOver = this.records.every(({ step }) => step.isOver())
+    this.records = isOver ? [own] : [own, ...this.records.filter((record) => record !== own)]
+  }
+
+  private recordOf(form: StoreForm, nowUs: number): LeaseRecord {
+    const numbers = this.numbersOf(form)
+    const name = this.form === 'sliding-log' ? '' : numbers.join(' ')
+    for (const { step } of this.records) step.read(nowUs)
+    const known = this.records.find((record) => record.numbers === name)
+    if (known?.step instanceof LogStep) known.step.numbers = numbers
+    this.isNew = known === undefined
+    if (known !== undefined) {
+      known.step.read(nowUs)
+      return known
+    }
+    const own = { numbers: name, step: leaseStepOf(form, numbers, this.rules) }
+    own.step.read(nowUs)
+    const from = this.rules.beginsWithLargest ? largestOf(this.records) : this.records[0]
+    if (from !== undefined) own.step.carried(from.step, this.records.map(({ step }) => step))
+    this.records = [own, ...this.records]
+    return own
+  }
+}
+
+function largestOf(records: readonly LeaseRecord[]): LeaseRecord | undefined {
+  return records.reduce<LeaseRecord | undefined>(
+    (largest, record) => (largest && largest.step.whole >= record.step.whole ? largest : record),
+    undefined,
+  )
+}
+
+export function wholeNumbersOf(form: StoreForm): number[] {
+  return form.numbersAt(0).split(' ').map(Number)
+}
