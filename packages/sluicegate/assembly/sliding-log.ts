@@ -148,7 +148,11 @@ export function stepped(verb: i32, entry: usize, word: u64, us: i64, amount: i64
     const allowed = onePerToken() ? capacity : DEEPEST_DEBT_BURSTS * capacity - used
     return allowed > 0 ? penalized(min<i64>(amount, allowed)) : word
   }
-  if (verb == RESET) return emptied()
+  if (verb == RESET) {
+    turnHeader(0, 0, 0, true)
+    used = total = newestAge = lastTick = 0
+    return 0
+  }
   if (verb == REFUND && used > 0) return dropped(min<i64>(amount, used))
   if (verb == CANCEL && used > 0 && lastTick == tickOf(bound - baseUs)) return dropped(min<i64>(amount, costOfLastTick()))
   return word
@@ -179,16 +183,6 @@ function copyFirst(how: i32): void {
 function turnHeader(place: i64, held: i64, costSoFar: i64, whole: bool): void {
   alsoNeeded = HEADER
   nextHeader = headerWith(place, held, costSoFar, whole, true)
-}
-
-/** Nothing counts, and no time is known any more. */
-function emptied(): u64 {
-  turnHeader(0, 0, 0, true)
-  used = 0
-  total = 0
-  newestAge = 0
-  lastTick = 0
-  return 0
 }
 
 function penalized(cost: i64): u64 {
