@@ -8,7 +8,8 @@ import type { Policy } from '../policy/policy.js'
 import { preparedKeyList, travelledKeyList } from './key-list.js'
 import { type ListedHandle, ListedLimiter } from './listed-limiter.js'
 import { type ShadowHandle, ShadowLimiter } from './shadow-limiter.js'
-import { areTiers, checkTier, contentOf, MOST_TIERS, type TieredHandle, TieredLimiter } from './tiered-limiter.js'
+import { contentOf, MOST_TIERS } from './tier-table.js'
+import { areTiers, checkTier, type TieredHandle, TieredLimiter } from './tiered-limiter.js'
 import { type Tier, untieredSnapshot } from './tiered-snapshot.js'
 
 // What the options add around a plain limiter, from the outside in: shadow, lists, tiers. Without such an option it stays plain.

@@ -2,13 +2,14 @@ import { checkedTop, checkKey } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import { holdsPermits } from '../empty-permit.js'
 import { PolicyError } from '../errors.js'
-import type { HotKey, HotKeys } from '../hot-keys.js'
+import { type HotKeys, merged } from '../hot-keys.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import type { Reservation } from '../reservation.js'
 import { sumOfStats } from './sum-of-stats.js'
+import { TierTable } from './tier-table.js'
 import { type Tier, tieredSnapshot } from './tiered-snapshot.js'
 import { WrappedLimiter } from './wrapped-limiter.js'
 
@@ -30,8 +31,6 @@ export interface TieredLimiterParts<Answer extends Decision> {
   readonly make?: ((policy: Policy) => Limiter<Answer>) | undefined
 }
 
-export const MOST_TIERS = 1_000
-
 /** Whether a handle may say this of its tiers; their own handles are looked at where they are attached. */
 export function areTiers(tiers: unknown, ownAs: unknown): boolean {
   // Spread, because `every` passes over holes.
@@ -41,16 +40,14 @@ export function areTiers(tiers: unknown, ownAs: unknown): boolean {
 /** Several policies, each with a limiter of its own: every call goes to that of the key's policy. */
 export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
   private readonly parts: TieredLimiterParts<Answer>
-  private readonly tiers: Tier<Limiter<Answer>>[] = []
-  /** By what they say, so that an equal policy finds the same limiter, and by themselves, because that is faster. */
-  private readonly byContent = new Map<string, Limiter<Answer>>()
-  private readonly byIdentity = new WeakMap<Policy, Limiter<Answer>>()
+  private readonly table: TierTable<Limiter<Answer>>
 
   constructor(parts: TieredLimiterParts<Answer>) {
     super(parts.own)
     this.parts = parts
-    for (const policy of parts.ownAs) this.byContent.set(contentOf(policy), parts.own)
-    for (const tier of parts.tiers) this.add(tier)
+    this.table = new TierTable({ option: 'policyFor', make: (policy) => this.made(policy) })
+    for (const policy of parts.ownAs) this.table.name(policy, parts.own)
+    for (const tier of parts.tiers) this.table.add(tier)
   }
 
   override policyOf(key: Key): Policy {
@@ -111,7 +108,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
       const mend = 'must name beforehand what policyFor returns, or other threads would count apart'
       throw new PolicyError('OPTION_INVALID', 'policies', undefined, mend)
     }
-    const tiers = this.tiers.map(({ policy, counted }) => ({ policy, counted: counted.handle() }))
+    const tiers = this.table.tiers.map(({ policy, counted }) => ({ policy, counted: counted.handle() }))
     const handle: TieredHandle<Answer> = { ...own, ownAs: this.parts.ownAs, tiers }
     return handle
   }
@@ -129,7 +126,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   override snapshot(): Uint8Array {
-    const tiers = this.tiers.map(({ policy, counted }) => ({ policy, counted: counted.snapshot() }))
+    const tiers = this.table.tiers.map(({ policy, counted }) => ({ policy, counted: counted.snapshot() }))
     return tieredSnapshot({ own: this.inner.snapshot(), ownAs: this.parts.ownAs, tiers })
   }
 
@@ -138,7 +135,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   private limiters(): readonly Limiter<Answer>[] {
-    return [this.inner, ...this.tiers.map(({ counted }) => counted)]
+    return [this.inner, ...this.table.tiers.map(({ counted }) => counted)]
   }
 
   private limiterOf(key: Key): Limiter<Answer> {
@@ -147,36 +144,15 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
       throw new PolicyError('KEY_INVALID', 'key', key, 'must be one string with policyFor: keys of several policies would share no budget')
     }
     checkKey(key)
-    const policy = this.parts.policyFor(key as string)
-    return policy === undefined ? this.inner : (this.byIdentity.get(policy) ?? this.limiterFor(policy))
-  }
-
-  private limiterFor(policy: Policy): Limiter<Answer> {
-    const checked = checkedPolicy(policy, 'policyFor')
-    const limiter = this.byContent.get(contentOf(checked)) ?? this.made(checked)
-    // What is not frozen may say something else tomorrow.
-    if (Object.isFrozen(policy)) this.byIdentity.set(policy, limiter)
-    return limiter
+    const { policyFor, make } = this.parts
+    const policy = policyFor(key as string)
+    return policy === undefined ? this.inner : this.table.of(policy, make === undefined)
   }
 
   private made(policy: Policy): Limiter<Answer> {
     const own = this.policy // throws when closed
-    const { make } = this.parts
-    if (make === undefined) {
-      throw new PolicyError('POLICY_INVALID', 'policyFor', policy, 'must return undefined or a policy that the option policies names')
-    }
-    if (this.tiers.length >= MOST_TIERS) {
-      throw new PolicyError('POLICY_INVALID', 'policyFor', policy, `must return at most ${MOST_TIERS} different policies`)
-    }
     checkTier(policy, own, 'policyFor')
-    const counted = make(policy)
-    this.add({ policy, counted })
-    return counted
-  }
-
-  private add(tier: Tier<Limiter<Answer>>): void {
-    this.tiers.push(tier)
-    this.byContent.set(contentOf(tier.policy), tier.counted)
+    return (this.parts.make as (policy: Policy) => Limiter<Answer>)(policy)
   }
 }
 
@@ -197,19 +173,4 @@ function isPolicy(policy: unknown): boolean {
   } catch {
     return false
   }
-}
-
-/** The same text for policies that say the same. */
-export function contentOf(policy: Policy): string {
-  return JSON.stringify(checkedPolicy(policy))
-}
-
-/** The highest first. A key comes twice when its policy changed meanwhile. */
-function merged(lists: readonly HotKey[]): HotKey[] {
-  const counts = new Map<string, HotKey>()
-  for (const { key, count, overcount } of lists) {
-    const other = counts.get(key)
-    counts.set(key, { key, count: count + (other?.count ?? 0), overcount: overcount + (other?.overcount ?? 0) })
-  }
-  return [...counts.values()].sort((a, b) => b.count - a.count)
 }
