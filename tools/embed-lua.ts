@@ -17,6 +17,7 @@ export async function embedLua(): Promise<string> {
   const scripts: Record<string, string> = {}
   for (const form of FORMS) scripts[form] = await composed([...unrolled(form, 'take'), ...SHARED, form, 'verbs'], 'decide')
   for (const form of LEASED) scripts[`lease ${form}`] = await composed([...unrolled(form, 'lease'), ...SHARED, form], 'lease')
+  scripts.overrides = withoutComments(await readFile(`${LUA}/scripts/overrides.lua`, 'utf8'))
   scripts['all-of'] = await composed([...SHARED, ...FORMS, 'verbs'], 'decide-all')
   const entries = Object.entries(scripts).map(([name, source]) => {
     const sha1 = createHash('sha1').update(source).digest('hex')

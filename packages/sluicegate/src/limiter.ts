@@ -39,6 +39,8 @@ export interface LimiterOptions {
    * Without it each is made when it is first returned, also at most 1,000, and the limiter stays in its thread.
    */
   readonly policies?: readonly Policy[]
+  /** Keep policies of single keys, which can be set, read and taken away at any time: see `limiter.overrides`. */
+  readonly overrides?: boolean
   /** Keys that always pass and are not counted. Of several keys in one call all have to be on it. */
   readonly allow?: KeyList
   /** Keys that never pass; they are denied with `retryAfterMs: Infinity`. A key on both lists is denied, and so is a call with any key on it. */

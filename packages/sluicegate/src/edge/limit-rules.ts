@@ -1,7 +1,7 @@
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import { checkUnit } from '../headers/header-options.js'
-import { ShadowLimiter } from '../layers/shadow-limiter.js'
+import { WITHIN } from '../layers/shadow-limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { checkOptions } from '../policy/policy-options.js'
@@ -93,14 +93,14 @@ function limitRule<Request>(
   { watch, nowMs, perRoute = false }: Surroundings,
 ): LimitRule<Request> {
   // Of a limiter that is in the shadow by itself the one within: what it hides, the kind of a denial, is told to `onDenied` as of any other.
-  const isShadow = given instanceof ShadowLimiter
-  const limiter: EdgeLimiter = isShadow ? given.within : (given ?? createLimiter(policy as Policy))
+  const within = given?.[WITHIN]
+  const limiter: EdgeLimiter = within ?? given ?? createLimiter(policy as Policy)
   if (!perRoute) watch.making(limiter.policy)
   return new LimitRule({
     limiter,
     keyOf: keyFinder(key),
     cost,
-    shadow: shadow || isShadow,
+    shadow: shadow || within !== undefined,
     unit,
     problem,
     nowMs: refunds(limiter.policy, all.counts) ? nowMs : undefined,

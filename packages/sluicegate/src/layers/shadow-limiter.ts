@@ -6,6 +6,9 @@ import type { Duration } from '../policy/duration.js'
 import type { Reservation } from '../reservation.js'
 import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
 
+/** Where a limiter in the shadow, also one of a fleet, has the one that decides and says no: for callers that hide the denial themselves. */
+export const WITHIN: unique symbol = Symbol.for('sluicegate.within')
+
 /** What the handle of a {@link ShadowLimiter} carries beside that of its inner limiter. */
 export interface ShadowHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
   readonly shadow?: boolean
@@ -16,8 +19,7 @@ export interface ShadowHandle<Answer extends Decision = Decision> extends Limite
  * not counted, as a denial never is. Denials are still published and still make hot keys.
  */
 export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
-  /** Who decides, and says no: for those who hide it themselves. */
-  get within(): Limiter<Answer> {
+  get [WITHIN](): Limiter<Answer> {
     return this.inner
   }
 

@@ -1,3 +1,4 @@
+import { holdsPermits } from '../empty-permit.js'
 import { PolicyError } from '../errors.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
@@ -74,4 +75,14 @@ export class TierTable<Counted> {
 /** The same text for policies that say the same. */
 export function contentOf(policy: Policy): string {
   return JSON.stringify(checkedPolicy(policy))
+}
+
+/**
+ * Refuses a tier whose takes answer otherwise than those of the limiter's own policy.
+ *
+ * @throws {PolicyError} `POLICY_INVALID`
+ */
+export function checkTier(policy: Policy, own: Policy, option: string): void {
+  if (holdsPermits(policy) === holdsPermits(own)) return
+  throw new PolicyError('POLICY_INVALID', option, policy, 'must answer with permits if and only if the own policy of the limiter does')
 }

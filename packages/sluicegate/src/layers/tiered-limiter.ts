@@ -1,6 +1,5 @@
 import { checkedTop, checkKey } from '../arguments.js'
 import type { Decision } from '../decision.js'
-import { holdsPermits } from '../empty-permit.js'
 import { PolicyError } from '../errors.js'
 import { type HotKeys, merged } from '../hot-keys.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
@@ -8,8 +7,10 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import type { Reservation } from '../reservation.js'
+import type { OverrideMap } from './override-map.js'
+import { OverrideTiers } from './override-tiers.js'
 import { sumOfStats } from './sum-of-stats.js'
-import { TierTable } from './tier-table.js'
+import { checkTier, TierTable } from './tier-table.js'
 import { type Tier, tieredSnapshot } from './tiered-snapshot.js'
 import { WrappedLimiter } from './wrapped-limiter.js'
 
@@ -26,9 +27,11 @@ export interface TieredLimiterParts<Answer extends Decision> {
   readonly own: Limiter<Answer>
   readonly ownAs: readonly Policy[]
   readonly tiers: readonly Tier<Limiter<Answer>>[]
-  readonly policyFor: (key: string) => Policy | undefined
+  readonly policyFor: ((key: string) => Policy | undefined) | undefined
   /** Makes the limiter of a policy that is not yet among the tiers; without it there are no others. */
   readonly make?: ((policy: Policy) => Limiter<Answer>) | undefined
+  /** Policies of single keys, which come first, and what makes their limiters. */
+  readonly overridden?: { readonly map: OverrideMap; readonly make: (policy: Policy) => Limiter<Answer> } | undefined
 }
 
 /** Whether a handle may say this of its tiers; their own handles are looked at where they are attached. */
@@ -41,6 +44,7 @@ export function areTiers(tiers: unknown, ownAs: unknown): boolean {
 export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
   private readonly parts: TieredLimiterParts<Answer>
   private readonly table: TierTable<Limiter<Answer>>
+  private readonly overrides: OverrideTiers<Limiter<Answer>> | undefined
 
   constructor(parts: TieredLimiterParts<Answer>) {
     super(parts.own)
@@ -48,6 +52,16 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     this.table = new TierTable({ option: 'policyFor', make: (policy) => this.made(policy) })
     for (const policy of parts.ownAs) this.table.name(policy, parts.own)
     for (const tier of parts.tiers) this.table.add(tier)
+    const { overridden } = parts
+    if (overridden === undefined) return
+    this.overrides = new OverrideTiers({
+      make: ({ policy }) => {
+        checkTier(policy, this.policy, 'overrides') // throws when closed
+        return overridden.make(policy)
+      },
+      close: (limiter) => limiter.close(),
+      isUsed: (content) => overridden.map.isUsed(content),
+    })
   }
 
   override policyOf(key: Key): Policy {
@@ -101,9 +115,15 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     return { key, take: (cost) => boundNow().take(cost), peek: (cost) => boundNow().peek(cost) }
   }
 
-  /** @throws {PolicyError} `OPTION_INVALID` when tiers are made as they come: those of one thread would be unknown to the others. */
+  /**
+   * @throws {PolicyError} `OPTION_INVALID` with overrides, and when tiers are made as they come: those of one thread would be unknown to the
+   * others.
+   */
   override handle(): LimiterHandle<Answer> {
     const own = this.inner.handle()
+    if (this.parts.overridden !== undefined) {
+      throw new PolicyError('OPTION_INVALID', 'overrides', true, 'are of one thread: let policyFor ask what all threads share')
+    }
     if (this.parts.make !== undefined) {
       const mend = 'must name beforehand what policyFor returns, or other threads would count apart'
       throw new PolicyError('OPTION_INVALID', 'policies', undefined, mend)
@@ -135,17 +155,24 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   private limiters(): readonly Limiter<Answer>[] {
-    return [this.inner, ...this.table.tiers.map(({ counted }) => counted)]
+    return [this.inner, ...this.table.tiers.map(({ counted }) => counted), ...(this.overrides?.all ?? [])]
   }
 
   private limiterOf(key: Key): Limiter<Answer> {
     if (Array.isArray(key)) {
       // A team's budget would be one for each policy of its members.
-      throw new PolicyError('KEY_INVALID', 'key', key, 'must be one string with policyFor: keys of several policies would share no budget')
+      throw new PolicyError(
+        'KEY_INVALID',
+        'key',
+        key,
+        'must be one string with policyFor or overrides: keys of several policies would share no budget',
+      )
     }
     checkKey(key)
-    const { policyFor, make } = this.parts
-    const policy = policyFor(key as string)
+    const { policyFor, make, overridden } = this.parts
+    const override = overridden?.map.of(key as string)
+    if (override !== undefined) return (this.overrides as OverrideTiers<Limiter<Answer>>).of(override)
+    const policy = policyFor?.(key as string)
     return policy === undefined ? this.inner : this.table.of(policy, make === undefined)
   }
 
@@ -154,16 +181,6 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     checkTier(policy, own, 'policyFor')
     return (this.parts.make as (policy: Policy) => Limiter<Answer>)(policy)
   }
-}
-
-/**
- * Refuses a tier whose takes answer otherwise than those of the limiter's own policy.
- *
- * @throws {PolicyError} `POLICY_INVALID`
- */
-export function checkTier(policy: Policy, own: Policy, option: string): void {
-  if (holdsPermits(policy) === holdsPermits(own)) return
-  throw new PolicyError('POLICY_INVALID', option, policy, 'must answer with permits if and only if the own policy of the limiter does')
 }
 
 function isPolicy(policy: unknown): boolean {
