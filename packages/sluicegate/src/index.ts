@@ -5,7 +5,7 @@ export type { ContentionEvent, DenialEvent, EvictionEvent } from './diagnostics.
 export { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from './errors.js'
 export type { HotKey, HotKeys } from './hot-keys.js'
 export type { BoundKey, Key, KeyList, Limiter, LimiterHandle, LimiterOptions, LimiterStats, WaitOptions } from './limiter.js'
-export type { Overrides, WithOverrides } from './overrides.js'
+export type { LocalOverrides, Overrides, WithOverrides } from './overrides.js'
 export type { AnswerOf, Permit } from './permit.js'
 export { allOf } from './policy/all-of.js'
 export type { Calendar, CalendarUnit } from './policy/calendar.js'

@@ -21,9 +21,17 @@ export interface Overrides {
   list(): Awaitable<ReadonlyMap<string, Policy>>
 }
 
-/** A limiter with overrides: one that was made with the option `overrides`. */
+/** {@link Overrides} in this process, which answer at once. */
+export interface LocalOverrides extends Overrides {
+  set(key: string, policy: Policy): void
+  get(key: string): Policy | undefined
+  delete(key: string): boolean
+  list(): ReadonlyMap<string, Policy>
+}
+
+/** What is made with the option `overrides` and keeps them itself. */
 export interface WithOverrides {
-  readonly overrides: Overrides
+  readonly overrides: LocalOverrides
 }
 
 /** {@link Overrides} that are kept elsewhere. Each verb rejects with `StoreError` `OUTAGE` where that is not reached. */

@@ -1,6 +1,6 @@
 import { checkKey } from '../arguments.js'
 import { PolicyError } from '../errors.js'
-import type { Overrides } from '../overrides.js'
+import type { LocalOverrides } from '../overrides.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { checkTier, contentOf, MOST_TIERS } from './tier-table.js'
@@ -15,7 +15,7 @@ export interface Override {
 }
 
 /** Overrides by key, in this process. Keys of equal policies share one object. */
-export class OverrideMap implements Overrides {
+export class OverrideMap implements LocalOverrides {
   /** Grows with each change. */
   version = 0
   private readonly own: () => Policy

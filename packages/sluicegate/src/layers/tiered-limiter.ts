@@ -44,7 +44,7 @@ export function areTiers(tiers: unknown, ownAs: unknown): boolean {
 export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
   private readonly parts: TieredLimiterParts<Answer>
   private readonly table: TierTable<Limiter<Answer>>
-  private readonly overrides: OverrideTiers<Limiter<Answer>> | undefined
+  private readonly overridden: OverrideTiers<Limiter<Answer>> | undefined
 
   constructor(parts: TieredLimiterParts<Answer>) {
     super(parts.own)
@@ -54,7 +54,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     for (const tier of parts.tiers) this.table.add(tier)
     const { overridden } = parts
     if (overridden === undefined) return
-    this.overrides = new OverrideTiers({
+    this.overridden = new OverrideTiers({
       make: ({ policy }) => {
         checkTier(policy, this.policy, 'overrides') // throws when closed
         return overridden.make(policy)
@@ -155,7 +155,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   private limiters(): readonly Limiter<Answer>[] {
-    return [this.inner, ...this.table.tiers.map(({ counted }) => counted), ...(this.overrides?.all ?? [])]
+    return [this.inner, ...this.table.tiers.map(({ counted }) => counted), ...(this.overridden?.all ?? [])]
   }
 
   private limiterOf(key: Key): Limiter<Answer> {
@@ -171,7 +171,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     checkKey(key)
     const { policyFor, make, overridden } = this.parts
     const override = overridden?.map.of(key as string)
-    if (override !== undefined) return (this.overrides as OverrideTiers<Limiter<Answer>>).of(override)
+    if (override !== undefined) return (this.overridden as OverrideTiers<Limiter<Answer>>).of(override)
     const policy = policyFor?.(key as string)
     return policy === undefined ? this.inner : this.table.of(policy, make === undefined)
   }

@@ -3,7 +3,7 @@ import type { KeptOverrides, OverrideStore } from '../fleet/layers/override-cach
 import type { Policy } from '../policy/policy.js'
 import { runScript } from './run-script.js'
 import type { ScriptRunner } from './script-runner.js'
-import { SCRIPTS } from './scripts.gen.js'
+import { OVERRIDES_SCRIPT } from './scripts.gen.js'
 import type { StoreKeys } from './store-keys.js'
 
 /** The overrides of a limiter in Redis, one hash that has no expiry; `lua/scripts/overrides.lua` says what is in it. */
@@ -33,7 +33,7 @@ export class RedisOverrides implements OverrideStore {
   }
 
   private run<Answer>(args: readonly string[], read: (reply: unknown) => Answer): Promise<Answer> {
-    return runScript(this.runner, SCRIPTS.overrides, [this.name], args, read)
+    return runScript(this.runner, OVERRIDES_SCRIPT, [this.name], args, read)
   }
 }
 

@@ -1,0 +1,4 @@
+import { createLimiter } from '../create-limiter.js'
+import { layerSuite } from '../testing/layer-suite.js'
+
+layerSuite({ name: 'memory', make: createLimiter })
