@@ -10,12 +10,22 @@ import type { EdgeLimiter } from './edge-limiter.js'
 import type { KeySource } from './key-source.js'
 import type { OutageOption } from './outage-choice.js'
 
+/** Says which policy is for a request. It throws, or rejects with, what is an error of the request. */
+export type PolicyChoice<Request> = (request: Request, facts: RequestFacts) => Awaitable<Policy>
+
+/** Makes the limiter of a policy, once for all policies that say the same. */
+export type LimiterMaker = (policy: Policy) => EdgeLimiter
+
 /** One limit. */
 export interface LimitOptions<Request> {
-  /** A policy, for which a limiter in this process is made. */
-  readonly policy?: Policy
-  /** Or a limiter, of this process or of a fleet. */
-  readonly limiter?: EdgeLimiter
+  /**
+   * A policy, for which a limiter in this process is made. Or a function that says which policy is for a request, such as that of its user's
+   * plan: policies that say the same have one limiter and one budget for each key, however often they are made anew, and there may be 1,000
+   * different ones. Make them of your own data, not of what clients send.
+   */
+  readonly policy?: Policy | PolicyChoice<Request>
+  /** Or a limiter, of this process or of a fleet. Or, beside `policy`, what makes the limiter of a policy: `(policy) => createRedisLimiter(policy, { client })`. */
+  readonly limiter?: EdgeLimiter | LimiterMaker
   /** Who is limited; default the address of the socket. Several for `allOf`. */
   readonly key?: KeySource<Request>
   /** Tokens that a request takes, default 1; 0 lets it pass uncounted. */

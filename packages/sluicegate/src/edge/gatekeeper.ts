@@ -15,7 +15,7 @@ import { type Denial, type DenialKind, denialOf } from './denial.js'
 import { type BodyMaker, bodyMaker, bodyOf } from './denial-body.js'
 import { statusesOf } from './denial-status.js'
 import type { GatekeeperOptions } from './gatekeeper-options.js'
-import type { LimitRule, Weighed } from './limit-rule.js'
+import type { LimitRule, Weighed, Weigher } from './limit-rule.js'
 import { limitRules, readersOf, type Surroundings } from './limit-rules.js'
 import { MisuseWatch } from './misuse-watch.js'
 import { type Answer, type Outcome, PASS } from './outcome.js'
@@ -32,8 +32,8 @@ const sinceStartMs = (): number => performance.now()
  * Of several limits a denial by one costs those of this process nothing, and what was taken of others goes back: see {@link SeveralTakes}.
  */
 export class Gatekeeper<Request> {
-  private readonly rules: readonly LimitRule<Request>[]
-  private readonly only: LimitRule<Request> | undefined
+  private readonly rules: readonly Weigher<Request>[]
+  private readonly only: Weigher<Request> | undefined
   private readonly writer: HeaderWriter
   private readonly bodyFor: BodyMaker<Request>
   private readonly statuses: Readonly<Record<DenialKind, number>>

@@ -35,8 +35,17 @@ export interface LimitRuleParts<Request> {
 /** What is done with the key and the cost of a request. */
 export type Weighed<Request, Result> = (rule: LimitRule<Request>, key: Key, cost: number, request: Request) => Awaitable<Result>
 
+/** Finds the rule, the key and the cost of a request. */
+export interface Weigher<Request> {
+  /**
+   * Goes on with all three. What costs nothing needs no key, and comes to `free`. One after the other: were two under way and one failed,
+   * nobody would hear of the other.
+   */
+  weigh<Result>(facts: RequestFacts, request: Request, next: Weighed<Request, Result>, free: Result): Awaitable<Result>
+}
+
 /** Asks one limiter about requests. */
-export class LimitRule<Request> implements AskedRule {
+export class LimitRule<Request> implements AskedRule, Weigher<Request> {
   readonly limiter: EdgeLimiter
   readonly shadow: boolean
   readonly unit: QuotaUnit | undefined
@@ -63,10 +72,6 @@ export class LimitRule<Request> implements AskedRule {
     this.isPlain = !shadow && unit === undefined && nowMs === undefined && inOutage === undefined && !holdsPermits(policy)
   }
 
-  /**
-   * Finds what a request costs and then whose it is, and goes on with both; what costs nothing needs no key, and comes to `free`. One after
-   * the other: were both under way and one failed, nobody would hear of the other.
-   */
   weigh<Result>(facts: RequestFacts, request: Request, next: Weighed<Request, Result>, free: Result): Awaitable<Result> {
     const { cost } = this.parts
     if (typeof cost === 'number') return this.identify(cost, facts, request, next, free)

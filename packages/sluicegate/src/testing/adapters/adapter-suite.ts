@@ -4,6 +4,7 @@ import { endingCases } from './ending-cases.js'
 import type { Harness, Limits, RunningApp } from './harness.js'
 import { optionCases } from './option-cases.js'
 import { outageCases } from './outage-cases.js'
+import { policyCases } from './policy-cases.js'
 import { Site } from './site.js'
 
 /** Everything that an adapter has to do in its framework, over real sockets. */
@@ -16,6 +17,7 @@ export function adapterSuite<Request>(harness: Harness<Request>): void {
   }
   answerCases(harness, start)
   optionCases(harness, start)
+  policyCases(harness, start)
   endingCases(harness, start)
   outageCases(harness, start)
 }
