@@ -23,16 +23,20 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'policyFor',
   'policies',
   'overrides',
+  'banAfter',
   'allow',
   'deny',
   'shadow',
 ])
-const ATTACH_OPTIONS: ReadonlySet<string> = new Set(['clock', 'hotKeys', 'maxWaiters', 'policyFor', 'allow', 'deny', 'shadow'])
+const ATTACH_OPTIONS: ReadonlySet<string> = new Set(['clock', 'hotKeys', 'maxWaiters', 'policyFor', 'banAfter', 'allow', 'deny', 'shadow'])
 
 const RESTORE_OPTIONS: ReadonlySet<string> = new Set([...ATTACH_OPTIONS, 'policies', 'overrides'])
 
 /** What {@link attachLimiter} takes beside the handle. */
-export type AttachOptions = Pick<LimiterOptions, 'clock' | 'hotKeys' | 'maxWaiters' | 'policyFor' | 'allow' | 'deny' | 'shadow'>
+export type AttachOptions = Pick<
+  LimiterOptions,
+  'clock' | 'hotKeys' | 'maxWaiters' | 'policyFor' | 'banAfter' | 'allow' | 'deny' | 'shadow'
+>
 
 /** What {@link restoreLimiter} takes beside the snapshot. */
 export type RestoreOptions = AttachOptions & Pick<LimiterOptions, 'policies' | 'overrides'>

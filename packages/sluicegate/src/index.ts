@@ -1,3 +1,4 @@
+export type { BanEvent, BanOptions } from './ban-options.js'
 export { type Clock, coarseClock, type ManualClock, manualClock, preciseClock } from './clock.js'
 export { type AttachOptions, attachLimiter, createLimiter, type RestoreOptions, restoreLimiter } from './create-limiter.js'
 export type { Decision, DecisionSource } from './decision.js'

@@ -3,7 +3,7 @@ import type { LayerOptions } from '../layers/limiter-layers.js'
 import type { OutageMode } from './outage.js'
 
 /** What every limiter takes that shares its budget with other processes. */
-export interface FleetOptions extends Omit<LayerOptions, 'overrides'> {
+export interface FleetOptions extends Omit<LayerOptions, 'overrides' | 'clock'> {
   /** Who decides while the store cannot be reached: a share of the budget here (`local`, the default), `open` lets all pass, `closed` none. */
   readonly outage?: OutageMode
   /** The share of the budget that each process may spend by itself in an outage, above 0 to 1; default 0.1. */
@@ -36,6 +36,7 @@ export const FLEET_OPTIONS: readonly (keyof FleetOptions)[] = [
   'deny',
   'shadow',
   'overrides',
+  'banAfter',
 ]
 
 const OVERRIDES_OPTIONS: ReadonlySet<string> = new Set(['staleMs'])

@@ -1,3 +1,5 @@
+import { checkedBan } from '../ban-options.js'
+import { preciseClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
 import type { Key, KeyList, Limiter, LimiterHandle, LimiterOptions } from '../limiter.js'
@@ -5,6 +7,8 @@ import { invalidHandle } from '../memory/invalid-handle.js'
 import type { Snapshot } from '../memory/snapshot.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
+import { BanCounter } from './ban-counter.js'
+import { BanningLimiter } from './banning-limiter.js'
 import { preparedKeyList, travelledKeyList } from './key-list.js'
 import { type ListedHandle, ListedLimiter } from './listed-limiter.js'
 import { OverrideMap } from './override-map.js'
@@ -16,12 +20,12 @@ import { type Tier, untieredSnapshot } from './tiered-snapshot.js'
 // What the options add around a plain limiter, from the outside in: shadow, lists, tiers. Without such an option it stays plain.
 
 /** The options of a limiter that are about its layers. */
-export type LayerOptions = Pick<LimiterOptions, 'policyFor' | 'policies' | 'overrides' | 'allow' | 'deny' | 'shadow'>
+export type LayerOptions = Pick<LimiterOptions, 'policyFor' | 'policies' | 'overrides' | 'banAfter' | 'allow' | 'deny' | 'shadow' | 'clock'>
 
-interface Outer {
-  readonly shadow: boolean | undefined
-  readonly allow: KeyList | undefined
-  readonly deny: KeyList | undefined
+interface Outer extends Pick<LayerOptions, 'banAfter' | 'clock'> {
+  readonly shadow?: boolean | undefined
+  readonly allow?: KeyList | undefined
+  readonly deny?: KeyList | undefined
 }
 
 /**
@@ -30,7 +34,7 @@ interface Outer {
  * @throws {PolicyError} before anything is made.
  */
 export function layered(own: Policy, make: (policy: Policy) => Limiter, options: LayerOptions): Limiter {
-  const outer = outerLayers({ shadow: options.shadow, allow: options.allow, deny: options.deny })
+  const outer = outerLayers(options)
   const policies = checkedPolicies(options, own)
   const { policyFor } = options
   const keepsOverrides = isKept(options.overrides)
@@ -50,6 +54,7 @@ export function layered(own: Policy, make: (policy: Policy) => Limiter, options:
 export function attachedLayers(handle: LimiterHandle, attach: (handle: LimiterHandle) => Limiter, options: LayerOptions): Limiter {
   const { shadow, allow, deny, tiers, ownAs = [] }: Partial<ShadowHandle & ListedHandle & TieredHandle> = handle ?? {}
   const outer = outerLayers({
+    ...options,
     shadow: options.shadow ?? shadow,
     allow: travelledKeyList(options.allow, allow, 'allow'),
     deny: travelledKeyList(options.deny, deny, 'deny'),
@@ -86,7 +91,7 @@ export function restoredLayers(
   make: (policy: Policy, like: Snapshot) => Limiter,
   options: LayerOptions,
 ): Limiter {
-  const outer = outerLayers({ shadow: options.shadow, allow: options.allow, deny: options.deny })
+  const outer = outerLayers(options)
   const { policyFor } = options
   checkPolicyFor(policyFor)
   const keepsOverrides = isKept(options.overrides)
@@ -146,13 +151,15 @@ function isKept(overrides: unknown): boolean {
 }
 
 /** Lists and shadow, checked now, to be put around a limiter later. */
-function outerLayers({ shadow, allow, deny }: Outer): (inner: Limiter) => Limiter {
+function outerLayers({ shadow, allow, deny, banAfter, clock = preciseClock() }: Outer): (inner: Limiter) => Limiter {
   checkShadow(shadow)
+  const ban = checkedBan(banAfter)
   const isListed = allow !== undefined || deny !== undefined
   const lists = { allow: preparedKeyList(allow, 'allow'), deny: preparedKeyList(deny, 'deny') }
-  return (inner) => {
-    const policyOf = inner instanceof TieredLimiter ? (key: Key) => inner.policyOf(key) : () => inner.policy
-    const keys = inner instanceof TieredLimiter ? undefined : inner.policy.policies?.length
+  return (tiered) => {
+    const inner = ban === undefined ? tiered : new BanningLimiter(tiered, new BanCounter(ban, clock))
+    const policyOf = tiered instanceof TieredLimiter ? (key: Key) => tiered.policyOf(key) : () => inner.policy
+    const keys = tiered instanceof TieredLimiter || ban !== undefined ? undefined : inner.policy.policies?.length
     const listed = isListed ? new ListedLimiter({ inner, policyOf, keys, ...lists }) : inner
     return shadow ? new ShadowLimiter(listed) : listed
   }

@@ -95,7 +95,7 @@ export function layersOver(
     const guard = new CallGuard(ONE_PLACE, clock, options.timeoutMs ?? 100)
     return new OverrideCache(kept, guard, clock, staleMs, now)
   }
-  return layeredFleet(own, { make, makeOverride: ({ policy }) => make(policy), overridesOf }, options)
+  return layeredFleet(own, { make, makeOverride: ({ policy }) => make(policy), overridesOf, clock }, options)
 }
 
 /** Where overrides are kept. */
