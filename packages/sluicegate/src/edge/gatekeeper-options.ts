@@ -1,4 +1,5 @@
 import type { Awaitable } from '../awaitable.js'
+import type { BanOptions } from '../ban-options.js'
 import type { HeaderOptions, HeaderVersion } from '../headers/header-options.js'
 import type { HeaderPair } from '../headers/header-pair.js'
 import type { QuotaUnit } from '../headers/quota.js'
@@ -9,6 +10,7 @@ import type { Body, BodyOption } from './denial-body.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 import type { KeySource } from './key-source.js'
 import type { OutageOption } from './outage-choice.js'
+import type { SlowDownOptions } from './slow-down.js'
 
 /** Says which policy is for a request. It throws, or rejects with, what is an error of the request. */
 export type PolicyChoice<Request> = (request: Request, facts: RequestFacts) => Awaitable<Policy>
@@ -36,6 +38,10 @@ export interface LimitOptions<Request> {
   readonly unit?: QuotaUnit
   /** What being denied by this limit is; default `quota-exceeded`. */
   readonly problem?: ProblemKind
+  /** Delay requests of a key that has used more than so much, before it is denied: `{ after: 50, delay: (over) => over * 100 }`. */
+  readonly slowDown?: SlowDownOptions<Request>
+  /** Block a key that is denied again and again: an option of the limiter that is made for `policy`. A limiter of your own has it itself. */
+  readonly banAfter?: BanOptions
 }
 
 /**

@@ -17,10 +17,12 @@ import { statusesOf } from './denial-status.js'
 import type { GatekeeperOptions } from './gatekeeper-options.js'
 import type { LimitRule, Weighed, Weigher } from './limit-rule.js'
 import { limitRules, readersOf, type Surroundings } from './limit-rules.js'
+import { longestDelay } from './longest-delay.js'
 import { MisuseWatch } from './misuse-watch.js'
-import { type Answer, type Outcome, PASS } from './outcome.js'
+import { type Answer, type Outcome, PASS, type Pass } from './outcome.js'
 import { settleOf } from './settling.js'
 import { type Question, SeveralTakes } from './several-takes.js'
+import { afterDelay } from './slow-down.js'
 
 const ownWatch = new MisuseWatch()
 const { performance } = globalThis
@@ -46,6 +48,7 @@ export class Gatekeeper<Request> {
   /** Renews what is held as long as responses take. */
   private readonly after: After
   private readonly takeOnly: Weighed<Request, Outcome>
+  private readonly delays: boolean
 
   /** @throws {PolicyError} on an unknown option, or one that is wrong. */
   constructor(
@@ -67,6 +70,7 @@ export class Gatekeeper<Request> {
     this.skip = checkedFunction('skip', options.skip)
     this.onDenied = checkedFunction('onDenied', options.onDenied)
     this.after = after
+    this.delays = (options.limits ?? [options]).some(({ slowDown }) => slowDown !== undefined)
     this.watch = watch
     this.checksProxy = watch.proxyCheck(readersOf(options))
     this.takeOnly = (rule, key, cost, request) => this.take(rule, key, cost, request)
@@ -96,7 +100,13 @@ export class Gatekeeper<Request> {
     }
     if (this.checksProxy !== undefined && !this.checksProxy(facts)) this.checksProxy = undefined
     const { only } = this
-    return only === undefined ? this.askSeveral(facts, request) : only.weigh(facts, request, this.takeOnly, PASS)
+    const outcome = only === undefined ? this.askSeveral(facts, request) : only.weigh(facts, request, this.takeOnly, PASS)
+    return this.delays ? chained(outcome, (found) => this.delayed(found, facts)) : outcome
+  }
+
+  private delayed(outcome: Outcome, facts: RequestFacts): Awaitable<Outcome> {
+    if (!outcome.passes || outcome.delay === undefined) return outcome
+    return afterDelay(outcome.delay, outcome, facts, this.after)
   }
 
   private take(rule: LimitRule<Request>, key: Key, cost: number, request: Request): Awaitable<Outcome> {
@@ -150,7 +160,21 @@ export class Gatekeeper<Request> {
     if (denying.length > 0) return this.deny(denialOf(denying, false), headers, request)
     const open = asked.filter(({ isOpen }) => isOpen)
     const settle = open.length === 0 ? undefined : settleOf(open, (status) => this.counts(status, request), this.after)
-    return { passes: true, headers, decision: strictestOf(asked)?.decision, settle }
+    const pass: Pass = { passes: true, headers, decision: strictestOf(asked)?.decision, settle }
+    return this.delays ? this.slowed(pass, asked, request) : pass
+  }
+
+  /** The same with the longest of its delays; denied where there is no place for one more. */
+  private slowed(pass: Pass, asked: readonly Asked[], request: Request): Awaitable<Outcome> {
+    try {
+      const delay = longestDelay(asked, request)
+      if (delay === undefined) return pass
+      if (!(delay instanceof Asked)) return { ...pass, delay }
+      for (const each of asked) each.undo()
+      return this.deny(denialOf([delay], false), this.writer.writeAll([delay]), request)
+    } catch (error) {
+      return failed(asked, error)
+    }
   }
 
   private deny(denial: Denial, headers: readonly HeaderPair[], request: Request): Awaitable<Answer> {

@@ -13,6 +13,7 @@ import type { EdgeLimiter } from './edge-limiter.js'
 import type { KeyFinder } from './key-source.js'
 import type { Tally } from './misuse-watch.js'
 import { checkedChoice, type OutageChoice } from './outage-choice.js'
+import type { SlowDown } from './slow-down.js'
 import { isDecision } from './told-decision.js'
 
 /** How long to stay away when the limiter could not say it. */
@@ -30,6 +31,7 @@ export interface LimitRuleParts<Request> {
   readonly nowMs: (() => number) | undefined
   readonly inOutage: OutageChoice<Request> | undefined
   readonly tally: Tally
+  readonly slowDown: SlowDown<Request> | undefined
 }
 
 /** What is done with the key and the cost of a request. */
@@ -50,6 +52,7 @@ export class LimitRule<Request> implements AskedRule, Weigher<Request> {
   readonly shadow: boolean
   readonly unit: QuotaUnit | undefined
   readonly problem: ProblemKind | undefined
+  readonly slowDown: SlowDown<Request> | undefined
   private readonly parts: LimitRuleParts<Request>
   /** Whether of what is allowed nothing ever comes back, and nothing is hidden or chosen: all there is to know of it is the decision. */
   private readonly isPlain: boolean
@@ -60,16 +63,18 @@ export class LimitRule<Request> implements AskedRule, Weigher<Request> {
   private foresees = true
 
   constructor(parts: LimitRuleParts<Request>) {
-    const { limiter, shadow, unit, problem, nowMs, inOutage, tally } = parts
+    const { limiter, shadow, unit, problem, nowMs, inOutage, tally, slowDown } = parts
     const { policy } = limiter
     this.parts = parts
     this.limiter = limiter
     this.shadow = shadow
     this.unit = unit
     this.problem = problem
+    this.slowDown = slowDown
     this.tally = tally
     this.policy = policy
-    this.isPlain = !shadow && unit === undefined && nowMs === undefined && inOutage === undefined && !holdsPermits(policy)
+    const isPlain = !shadow && unit === undefined && nowMs === undefined && inOutage === undefined && slowDown === undefined
+    this.isPlain = isPlain && !holdsPermits(policy)
   }
 
   weigh<Result>(facts: RequestFacts, request: Request, next: Weighed<Request, Result>, free: Result): Awaitable<Result> {

@@ -1,3 +1,4 @@
+import { checkedBan } from '../ban-options.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import { checkUnit } from '../headers/header-options.js'
@@ -13,6 +14,7 @@ import { LimitRule, type Weigher } from './limit-rule.js'
 import type { MisuseWatch } from './misuse-watch.js'
 import { checkOptionNames, EXAMPLE, LIMIT_OPTIONS } from './option-names.js'
 import { outageChoice } from './outage-choice.js'
+import { SlowDown } from './slow-down.js'
 
 const MOST_LIMITS = 8
 const PROBLEMS = ['quota-exceeded', 'temporary-reduced-capacity', 'abnormal-usage-detected']
@@ -108,7 +110,7 @@ function namesOf(policy: Policy | undefined): readonly string[] {
 }
 
 function checkLimit<Request>(limit: LimitOptions<Request>, counts: Counts<Request> | undefined): void {
-  const { policy, limiter, key, cost = 1, shadow = false, unit, problem } = limit
+  const { policy, limiter, key, cost = 1, shadow = false, unit, problem, slowDown, banAfter } = limit
   if (typeof limiter === 'function') {
     if (policy === undefined)
       throw new PolicyError('OPTION_INVALID', 'policy', policy, 'must be given beside a function that makes its limiter')
@@ -127,6 +129,10 @@ function checkLimit<Request>(limit: LimitOptions<Request>, counts: Counts<Reques
   if (problem !== undefined && !PROBLEMS.includes(problem)) {
     throw new PolicyError('OPTION_INVALID', 'problem', problem, `must be one of ${PROBLEMS.join(', ')}`)
   }
+  if (slowDown !== undefined) new SlowDown(slowDown)
+  if (checkedBan(banAfter) !== undefined && limiter !== undefined) {
+    throw new PolicyError('OPTION_INVALID', 'banAfter', banAfter, 'is for the limiter: createLimiter(policy, { banAfter })')
+  }
   checkUnit(unit)
   keyFinder(key)
   checkCounts(policyIn(limit), counts)
@@ -143,10 +149,10 @@ function limitRule<Request>(
   all: GatekeeperOptions<Request>,
   { watch, nowMs, perRoute = false }: Surroundings,
 ): LimitRule<Request> {
-  const { policy, limiter: given, key, cost = 1, shadow = false, unit, problem } = limit as PlainLimit<Request>
+  const { policy, limiter: given, key, cost = 1, shadow = false, unit, problem, slowDown, banAfter } = limit as PlainLimit<Request>
   // Of a limiter that is in the shadow by itself the one within: what it hides, the kind of a denial, is told to `onDenied` as of any other.
   const within = given?.[WITHIN]
-  const limiter: EdgeLimiter = within ?? given ?? createLimiter(policy as Policy)
+  const limiter: EdgeLimiter = within ?? given ?? createLimiter(policy as Policy, banAfter && { banAfter })
   if (!perRoute) watch.making(limiter.policy)
   return new LimitRule({
     limiter,
@@ -158,6 +164,7 @@ function limitRule<Request>(
     nowMs: refunds(limiter.policy, all.counts) ? nowMs : undefined,
     inOutage: outageChoice(all.onOutage),
     tally: watch.tallyOf(limiter),
+    slowDown: slowDown && new SlowDown(slowDown),
   })
 }
 

@@ -1,4 +1,6 @@
 // What the options of all adapters are made of, and what their functions are told and return: each adapter exports it.
+
+export type { BanEvent, BanOptions } from '../ban-options.js'
 export type { HeaderOptions, HeaderVersion } from '../headers/header-options.js'
 export type { HeaderPair } from '../headers/header-pair.js'
 export type { QuotaUnit } from '../headers/quota.js'
@@ -11,3 +13,4 @@ export type { AnswerChange, Counts, LimiterMaker, LimitOptions, PolicyChoice } f
 export type { GivenKey, KeySource, SingleKeySource } from './key-source.js'
 export type { LimitArgument } from './limit-argument.js'
 export type { OutageChoice, OutageDecision, OutageOption } from './outage-choice.js'
+export type { SlowDownOptions } from './slow-down.js'

@@ -1,4 +1,5 @@
 import { createLimiter } from '../create-limiter.js'
 import { layerSuite } from '../testing/layer-suite.js'
+import { listAndShadowSuite } from '../testing/list-and-shadow-suite.js'
 
-layerSuite({ name: 'memory', make: createLimiter })
+for (const suite of [layerSuite, listAndShadowSuite]) suite({ name: 'memory', make: createLimiter })

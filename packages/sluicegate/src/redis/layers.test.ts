@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { RedisProcess } from 'sluicegate-testkit'
 import { fixedWindow, type Policy } from '../index.js'
 import { layerSuite, passed } from '../testing/layer-suite.js'
+import { listAndShadowSuite } from '../testing/list-and-shadow-suite.js'
 import { type OpenClient, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
@@ -23,19 +24,20 @@ after(async () => {
 for (const kind of KINDS) {
   let limiters = 0
   for (const mode of ['exact', 'leased'] as const) {
-    layerSuite({
-      name: `Redis, ${mode}, ${kind.name}`,
-      make: (policy, options) =>
-        createRedisLimiter(policy, {
-          client: (opened.get(kind.name) as OpenClient).client,
-          prefix: `${kind.name} ${++limiters}`,
-          // Of permits there are no leases.
-          ...(policy.algorithm !== 'concurrency' && { mode }),
-          outage: 'closed',
-          timeoutMs: 60_000,
-          ...options,
-        }),
-    })
+    for (const suite of [layerSuite, listAndShadowSuite])
+      suite({
+        name: `Redis, ${mode}, ${kind.name}`,
+        make: (policy, options) =>
+          createRedisLimiter(policy, {
+            client: (opened.get(kind.name) as OpenClient).client,
+            prefix: `${kind.name} ${++limiters}`,
+            // Of permits there are no leases.
+            ...(policy.algorithm !== 'concurrency' && { mode }),
+            outage: 'closed',
+            timeoutMs: 60_000,
+            ...options,
+          }),
+      })
   }
 }
 

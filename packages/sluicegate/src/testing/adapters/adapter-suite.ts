@@ -1,5 +1,6 @@
 import type { TestContext } from 'node:test'
 import { answerCases } from './answer-cases.js'
+import { delayCases } from './delay-cases.js'
 import { endingCases } from './ending-cases.js'
 import type { Harness, Limits, RunningApp } from './harness.js'
 import { optionCases } from './option-cases.js'
@@ -20,6 +21,7 @@ export function adapterSuite<Request>(harness: Harness<Request>): void {
   policyCases(harness, start)
   endingCases(harness, start)
   outageCases(harness, start)
+  delayCases(harness, start)
 }
 
 /** An app that ends with its test. */
