@@ -1,5 +1,5 @@
 import { type Awaitable, answersOf, chained, isPromise } from '../awaitable.js'
-import { afterUnheld } from '../clock.js'
+import { afterHeld, afterUnheld } from '../clock.js'
 import { strictestOf } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
@@ -47,18 +47,15 @@ export class Gatekeeper<Request> {
   private checksProxy: ((facts: RequestFacts) => boolean) | undefined
   /** Renews what is held as long as responses take. */
   private readonly after: After
+  /** Times delays, for which requests wait. */
+  private readonly afterDelay: After
   private readonly takeOnly: Weighed<Request, Outcome>
   private readonly delays: boolean
 
   /** @throws {PolicyError} on an unknown option, or one that is wrong. */
   constructor(
     options: GatekeeperOptions<Request>,
-    {
-      watch = ownWatch,
-      nowMs = sinceStartMs,
-      perRoute = false,
-      after = afterUnheld,
-    }: Partial<Surroundings> & { readonly after?: After } = {},
+    { watch = ownWatch, nowMs = sinceStartMs, perRoute = false, after }: Partial<Surroundings> & { readonly after?: After } = {},
   ) {
     this.rules = limitRules(options, { watch, nowMs, perRoute })
     this.only = this.rules.length === 1 ? this.rules[0] : undefined
@@ -69,7 +66,8 @@ export class Gatekeeper<Request> {
     this.counts = countsOf(options.counts)
     this.skip = checkedFunction('skip', options.skip)
     this.onDenied = checkedFunction('onDenied', options.onDenied)
-    this.after = after
+    this.after = after ?? afterUnheld
+    this.afterDelay = after ?? afterHeld
     this.delays = (options.limits ?? [options]).some(({ slowDown }) => slowDown !== undefined)
     this.watch = watch
     this.checksProxy = watch.proxyCheck(readersOf(options))
@@ -106,7 +104,7 @@ export class Gatekeeper<Request> {
 
   private delayed(outcome: Outcome, facts: RequestFacts): Awaitable<Outcome> {
     if (!outcome.passes || outcome.delay === undefined) return outcome
-    return afterDelay(outcome.delay, outcome, facts, this.after)
+    return afterDelay(outcome.delay, outcome, facts, this.afterDelay)
   }
 
   private take(rule: LimitRule<Request>, key: Key, cost: number, request: Request): Awaitable<Outcome> {
