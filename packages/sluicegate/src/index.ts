@@ -23,3 +23,5 @@ export {
   slidingWindow,
 } from './policy/window-policy.js'
 export type { Reservation } from './reservation.js'
+export type { SlowDownOptions } from './slow-down.js'
+export { type SlowedTakes, slowDown } from './slowed-takes.js'

@@ -6,9 +6,9 @@ import { type After, keptPermit } from '../kept-permit.js'
 import { passing } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
+import type { SlowDown } from '../slow-down.js'
 import type { ProblemKind } from './denial.js'
 import type { EdgeLimiter } from './edge-limiter.js'
-import type { SlowDown } from './slow-down.js'
 
 /** What of a rule the answer has to know. */
 export interface AskedRule {

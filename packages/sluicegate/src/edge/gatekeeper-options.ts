@@ -5,12 +5,12 @@ import type { HeaderPair } from '../headers/header-pair.js'
 import type { QuotaUnit } from '../headers/quota.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Policy } from '../policy/policy.js'
+import type { SlowDownOptions } from '../slow-down.js'
 import type { Denial, DenialKind, ProblemKind } from './denial.js'
 import type { Body, BodyOption } from './denial-body.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 import type { KeySource } from './key-source.js'
 import type { OutageOption } from './outage-choice.js'
-import type { SlowDownOptions } from './slow-down.js'
 
 /** Says which policy is for a request. It throws, or rejects with, what is an error of the request. */
 export type PolicyChoice<Request> = (request: Request, facts: RequestFacts) => Awaitable<Policy>

@@ -8,6 +8,7 @@ import { HeaderWriter } from '../headers/header-writer.js'
 import type { After } from '../kept-permit.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Key } from '../limiter.js'
+import { afterDelay } from '../slow-down.js'
 import { checkedChange } from './answer-change.js'
 import { Asked } from './asked.js'
 import { countsOf } from './counted.js'
@@ -22,7 +23,6 @@ import { MisuseWatch } from './misuse-watch.js'
 import { type Answer, type Outcome, PASS, type Pass } from './outcome.js'
 import { settleOf } from './settling.js'
 import { type Question, SeveralTakes } from './several-takes.js'
-import { afterDelay } from './slow-down.js'
 
 const ownWatch = new MisuseWatch()
 const { performance } = globalThis

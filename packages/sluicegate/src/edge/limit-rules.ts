@@ -6,6 +6,7 @@ import { WITHIN } from '../layers/shadow-limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { checkOptions } from '../policy/policy-options.js'
+import { SlowDown } from '../slow-down.js'
 import { ChosenRules } from './chosen-rules.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 import type { Counts, GatekeeperOptions, LimiterMaker, LimitOptions } from './gatekeeper-options.js'
@@ -14,7 +15,6 @@ import { LimitRule, type Weigher } from './limit-rule.js'
 import type { MisuseWatch } from './misuse-watch.js'
 import { checkOptionNames, EXAMPLE, LIMIT_OPTIONS } from './option-names.js'
 import { outageChoice } from './outage-choice.js'
-import { SlowDown } from './slow-down.js'
 
 const MOST_LIMITS = 8
 const PROBLEMS = ['quota-exceeded', 'temporary-reduced-capacity', 'abnormal-usage-detected']

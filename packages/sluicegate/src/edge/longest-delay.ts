@@ -1,6 +1,6 @@
 import { nameOf } from '../key-name.js'
+import type { Delay, SlowDown } from '../slow-down.js'
 import { Asked } from './asked.js'
-import type { Delay, SlowDown } from './slow-down.js'
 
 /**
  * The longest delay that limits ask for one request that they let pass, with a place among the delayed of that limit; undefined for none. Where

@@ -1,8 +1,8 @@
 import { bindsMore } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
 import type { HeaderPair } from '../headers/header-pair.js'
+import type { Delay } from '../slow-down.js'
 import type { Settle } from './settling.js'
-import type { Delay } from './slow-down.js'
 
 /** The request goes on. */
 export interface Pass {

@@ -1,11 +1,10 @@
-import { ignore, isPromise } from '../awaitable.js'
-import type { Decision } from '../decision.js'
-import { PolicyError } from '../errors.js'
-import type { After } from '../kept-permit.js'
-import type { RequestFacts } from '../keys/request-facts.js'
-import { type Duration, toMs } from '../policy/duration.js'
-import type { Policy } from '../policy/policy.js'
-import { checkOptions } from '../policy/policy-options.js'
+import { ignore, isPromise } from './awaitable.js'
+import type { Decision } from './decision.js'
+import { PolicyError } from './errors.js'
+import type { After } from './kept-permit.js'
+import { type Duration, toMs } from './policy/duration.js'
+import type { Policy } from './policy/policy.js'
+import { checkOptions } from './policy/policy-options.js'
 
 /** When requests are delayed before they go on, and for how long. What the limit denies is denied as ever. */
 export interface SlowDownOptions<Request> {
@@ -91,8 +90,13 @@ export class SlowDown<Request> {
   }
 }
 
+/** Who waits for a delay, and may go away before. */
+interface Awaiting {
+  whenGone?(tell: () => void): void
+}
+
 /** Goes on with `value` when the delay is over, or at once when the client has gone: then nothing waits any more. */
-export function afterDelay<Value>({ ms, leave }: Delay, value: Value, facts: RequestFacts, after: After): Promise<Value> {
+export function afterDelay<Value>({ ms, leave }: Delay, value: Value, waits: Awaiting, after: After): Promise<Value> {
   return new Promise((resolve) => {
     let isOver = false
     const end = (): void => {
@@ -103,7 +107,7 @@ export function afterDelay<Value>({ ms, leave }: Delay, value: Value, facts: Req
       resolve(value)
     }
     const cancel = after(ms, end)
-    facts.whenGone?.(end)
+    waits.whenGone?.(end)
   })
 }
 
