@@ -18,13 +18,20 @@ export async function embedLua(): Promise<string> {
   for (const form of FORMS) scripts[form] = await composed([...unrolled(form, 'take'), ...SHARED, form, 'verbs'], 'decide')
   for (const form of LEASED) scripts[`lease ${form}`] = await composed([...unrolled(form, 'lease'), ...SHARED, form], 'lease')
   scripts['all-of'] = await composed([...SHARED, ...FORMS, 'verbs'], 'decide-all')
-  const entries = Object.entries(scripts).map(([name, source]) => {
-    const sha1 = createHash('sha1').update(source).digest('hex')
-    return `  '${name}': { sha1: '${sha1}', source: ${JSON.stringify(source)} },\n`
-  })
-  const text = `// Composed from lua/ by tools/embed-lua.\nexport const SCRIPTS = {\n${entries.join('')}} as const\n\n/** What a policy is to the scripts. */\nexport type FormName = ${FORMS.map((form) => `'${form}'`).join(' | ')}\n`
+  const entries = Object.entries(scripts).map(([name, source]) => `  '${name}': ${embedded(source)},\n`)
+  const overrides = embedded(withoutComments(await readFile(`${LUA}/scripts/overrides.lua`, 'utf8')))
+  const text = [
+    `// Composed from lua/ by tools/embed-lua.\nexport const SCRIPTS = {\n${entries.join('')}} as const\n\n`,
+    `/** What a policy is to the scripts. */\nexport type FormName = ${FORMS.map((form) => `'${form}'`).join(' | ')}\n\n`,
+    `/** Which knows no policy. */\nexport const OVERRIDES_SCRIPT = ${overrides} as const\n`,
+  ].join('')
   if ((await readFile(GENERATED, 'utf8').catch(() => '')) !== text) await writeFile(GENERATED, text)
-  return `${GENERATED}: ${entries.length} scripts`
+  return `${GENERATED}: ${entries.length + 1} scripts`
+}
+
+function embedded(source: string): string {
+  const sha1 = createHash('sha1').update(source).digest('hex')
+  return `{ sha1: '${sha1}', source: ${JSON.stringify(source)} }`
 }
 
 function unrolled(form: string, what: 'take' | 'lease'): readonly string[] {

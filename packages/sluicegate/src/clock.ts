@@ -199,6 +199,11 @@ export function afterUnheld(ms: number, fn: () => void): () => void {
   return afterRealMs(ms, fn, false)
 }
 
+/** The same, of somebody who waits for it: it keeps the process alive. */
+export function afterHeld(ms: number, fn: () => void): () => void {
+  return afterRealMs(ms, fn)
+}
+
 /** @param isHeld whether it keeps the process alive. */
 function afterRealMs(ms: number, fn: () => void, isHeld = true): () => void {
   let timer: ReturnType<typeof setTimeout>

@@ -7,6 +7,7 @@ import { MOST_KEYS } from './memory/core-memory.js'
 import type { MemoryHandle } from './memory/memory-limiter.js'
 import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimiter } from './memory/memory-limiters.js'
 import type { Snapshot } from './memory/snapshot.js'
+import type { WithOverrides } from './overrides.js'
 import type { AnswerOf } from './permit.js'
 import { checkedPolicy } from './policy/checked-policy.js'
 import type { Policy } from './policy/policy.js'
@@ -24,19 +25,24 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'queue',
   'policyFor',
   'policies',
+  'overrides',
+  'banAfter',
   'allow',
   'deny',
   'shadow',
 ])
-const ATTACH_OPTIONS: ReadonlySet<string> = new Set(['clock', 'hotKeys', 'maxWaiters', 'queue', 'policyFor', 'allow', 'deny', 'shadow'])
+const ATTACH_OPTIONS: ReadonlySet<string> = new Set(['clock', 'hotKeys', 'maxWaiters', 'queue', 'policyFor', 'banAfter', 'allow', 'deny', 'shadow'])
 
-const RESTORE_OPTIONS: ReadonlySet<string> = new Set([...ATTACH_OPTIONS, 'policies'])
+const RESTORE_OPTIONS: ReadonlySet<string> = new Set([...ATTACH_OPTIONS, 'policies', 'overrides'])
 
 /** What {@link attachLimiter} takes beside the handle. */
-export type AttachOptions = Pick<LimiterOptions, 'clock' | 'hotKeys' | 'maxWaiters' | 'queue' | 'policyFor' | 'allow' | 'deny' | 'shadow'>
+export type AttachOptions = Pick<
+  LimiterOptions,
+  'clock' | 'hotKeys' | 'maxWaiters' | 'queue' | 'policyFor' | 'banAfter' | 'allow' | 'deny' | 'shadow'
+>
 
 /** What {@link restoreLimiter} takes beside the snapshot. */
-export type RestoreOptions = AttachOptions & Pick<LimiterOptions, 'policies'>
+export type RestoreOptions = AttachOptions & Pick<LimiterOptions, 'policies' | 'overrides'>
 
 /**
  * A limiter in shared memory: exact, and shared with worker threads through {@link Limiter.handle}.
@@ -46,6 +52,10 @@ export type RestoreOptions = AttachOptions & Pick<LimiterOptions, 'policies'>
  * const limiter = createLimiter(tokenBucket({ limit: 100, window: '1m' }))
  * const { allowed, retryAfterMs } = limiter.take('user:42')
  */
+export function createLimiter<P extends Policy>(
+  policy: P,
+  options: LimiterOptions & { readonly overrides: true },
+): Limiter<AnswerOf<P>> & WithOverrides
 export function createLimiter<P extends Policy>(policy: P, options?: LimiterOptions): Limiter<AnswerOf<P>>
 export function createLimiter(policy: Policy, options: LimiterOptions = {}): Limiter {
   checkNames(options, OPTIONS)
@@ -94,6 +104,10 @@ export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}
  * writeFileSync('limits.bin', limiter.snapshot())
  * const limiter = restoreLimiter(readFileSync('limits.bin'))
  */
+export function restoreLimiter<Answer extends Decision = Decision>(
+  snapshot: Uint8Array,
+  options: RestoreOptions & { readonly overrides: true },
+): Limiter<Answer> & WithOverrides
 export function restoreLimiter<Answer extends Decision = Decision>(snapshot: Uint8Array, options?: RestoreOptions): Limiter<Answer>
 export function restoreLimiter(snapshot: Uint8Array, options: RestoreOptions = {}): Limiter {
   checkNames(options, RESTORE_OPTIONS)

@@ -1,3 +1,4 @@
+import type { BanEvent } from './ban-options.js'
 import type { Decision } from './decision.js'
 import type { Key } from './limiter.js'
 
@@ -43,6 +44,7 @@ export function channel<Event>(name: string): Channel<Event> {
 
 export const denials = channel<DenialEvent>('sluicegate:denial')
 export const evictions = channel<EvictionEvent>('sluicegate:eviction')
+export const bans = channel<BanEvent>('sluicegate:ban')
 export const contentions = channel<ContentionEvent>('sluicegate:contention')
 
 /** Looked up at run time, not imported: the library runs where there is no `node:diagnostics_channel`, silently. */

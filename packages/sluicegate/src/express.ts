@@ -51,7 +51,7 @@ export function rateLimit<ExpressRequest extends RequestLike = Request>(argument
     if (socket?.destroyed === true) return
     let outcome: Outcome | Promise<Outcome>
     try {
-      outcome = gatekeeper.decide(new ExpressFacts(request, socket), request)
+      outcome = gatekeeper.decide(new ExpressFacts(request, response, socket), request)
     } catch (error) {
       next(faultOf(error))
       return

@@ -119,8 +119,8 @@ export function rateLimit(argument: LimitArgument<FastifyRequest> | RateLimitOpt
 class FastifyFacts extends NodeFacts {
   private readonly request: FastifyRequest
 
-  constructor(request: FastifyRequest) {
-    super(request.raw)
+  constructor(request: FastifyRequest, reply: FastifyReply) {
+    super(request.raw, reply.raw)
     this.request = request
   }
 
@@ -176,7 +176,7 @@ function limit(keeper: Gatekeeper<FastifyRequest>, request: FastifyRequest, repl
   }
   let outcome: Outcome | Promise<Outcome>
   try {
-    outcome = keeper.decide(new FastifyFacts(request), request)
+    outcome = keeper.decide(new FastifyFacts(request, reply), request)
   } catch (error) {
     done(faultOf(error))
     return

@@ -77,7 +77,13 @@ export function rateLimit<FetchRequest extends Request = Request>(
   const limit = (request: FetchRequest, environment?: unknown): Awaitable<Response | undefined> => {
     if (seesTooLittle) throw new PolicyError('OPTION_INVALID', 'counts', options.counts, WRAP_INSTEAD)
     if (isAbandoned(request)) return unread()
-    return chained(decide(request, environment), (outcome) => (outcome.passes ? undefined : answerResponse(outcome)))
+    return chained(decide(request, environment), (outcome) => {
+      if (!outcome.passes) return answerResponse(outcome)
+      if (outcome.settle === undefined) return undefined
+      // Of a policy that was chosen for this request.
+      settleQuietly(outcome.settle, undefined)
+      throw new PolicyError('OPTION_INVALID', 'policy', options.policy, WRAP_INSTEAD)
+    })
   }
   const wrap: FetchLimit<FetchRequest>['wrap'] =
     (handler) =>

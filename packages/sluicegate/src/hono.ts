@@ -56,7 +56,7 @@ export function rateLimit<E extends Env = any, HonoContext extends Context<any> 
     const node = nodeExchange(context.env)
     if (isLost(raw, node)) return unread()
     const address = remoteAddress === undefined ? remoteAddressOf(context.env, raw) : remoteAddress(context)
-    const outcome = await gatekeeper.decide(new HonoFacts(context, address), context)
+    const outcome = await gatekeeper.decide(new HonoFacts(context, address, node), context)
     if (!outcome.passes) return answered(context, outcome)
     const { headers, settle } = outcome
     for (const [name, value] of headers) context.header(name, value)
@@ -79,10 +79,18 @@ export function rateLimit<E extends Env = any, HonoContext extends Context<any> 
 
 class HonoFacts extends FetchFacts {
   private readonly context: Context
+  private readonly node: NodeExchange | undefined
 
-  constructor(context: Context, remoteAddress: string | undefined) {
+  constructor(context: Context, remoteAddress: string | undefined, node: NodeExchange | undefined) {
     super(context.req.raw, remoteAddress)
     this.context = context
+    this.node = node
+  }
+
+  override whenGone(tell: () => void): void {
+    const { node } = this
+    if (node === undefined) super.whenGone(tell)
+    else settleAtEnd(node.incoming, node.outgoing, tell)
   }
 
   /**

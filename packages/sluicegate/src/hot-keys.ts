@@ -11,6 +11,16 @@ export interface HotKeys {
   readonly denials: readonly HotKey[]
 }
 
+/** Several top lists as one, the highest first. A key comes twice when its policy changed meanwhile. */
+export function merged(lists: readonly HotKey[]): HotKey[] {
+  const counts = new Map<string, HotKey>()
+  for (const { key, count, overcount } of lists) {
+    const other = counts.get(key)
+    counts.set(key, { key, count: count + (other?.count ?? 0), overcount: overcount + (other?.overcount ?? 0) })
+  }
+  return [...counts.values()].sort((a, b) => b.count - a.count)
+}
+
 interface Counter {
   key: string
   count: number

@@ -96,7 +96,7 @@ class KoaFacts extends NodeFacts {
   private readonly context: Context & { readonly _matchedRoute?: unknown }
 
   constructor(context: Context) {
-    super(context.req)
+    super(context.req, context.res)
     this.context = context
   }
 

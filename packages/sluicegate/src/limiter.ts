@@ -1,5 +1,6 @@
 // So that the declarations of users without it know Symbol.dispose.
 /// <reference lib="esnext.disposable" preserve="true" />
+import type { BanOptions } from './ban-options.js'
 import type { Clock } from './clock.js'
 import type { Decision } from './decision.js'
 import type { HotKeys } from './hot-keys.js'
@@ -43,6 +44,13 @@ export interface LimiterOptions {
    * Without it each is made when it is first returned, also at most 1,000, and the limiter stays in its thread.
    */
   readonly policies?: readonly Policy[]
+  /** Keep policies of single keys, which can be set, read and taken away at any time: see `limiter.overrides`. */
+  readonly overrides?: boolean
+  /**
+   * Block a key whose takes are denied again and again: `{ denials: 10, within: '1m', for: '15m', factor: 2 }`. Denials are counted in this thread;
+   * the block is for all. `reset` lifts it. Keys are then single strings.
+   */
+  readonly banAfter?: BanOptions
   /** Keys that always pass and are not counted. Of several keys in one call all have to be on it. */
   readonly allow?: KeyList
   /** Keys that never pass; they are denied with `retryAfterMs: Infinity`. A key on both lists is denied, and so is a call with any key on it. */

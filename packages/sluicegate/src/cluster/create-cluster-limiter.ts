@@ -9,16 +9,21 @@ import type { FleetLimiter } from '../fleet/fleet-limiter.js'
 import { checkFleetOptions, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../fleet/fleet-options.js'
 import { type FleetPorts, partsOver } from '../fleet/fleet-parts.js'
 import { LateAnswers } from '../fleet/late-answers.js'
+import { type FleetMaker, layeredFleet } from '../fleet/layers/fleet-layers.js'
+import { OverrideCache } from '../fleet/layers/override-cache.js'
 import { StoreLimiter, type StoreLimiterParts } from '../fleet/store-limiter.js'
 import { leaseUsOf } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
+import type { WithFleetOverrides } from '../overrides.js'
 import type { AnswerOf } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
 import { withQueue } from '../queue/create-queue.js'
 import { ClusterAuthority } from './cluster-authority.js'
+import { ClusterOverrides } from './cluster-overrides.js'
 import { ClusterVerbs } from './cluster-verbs.js'
+import { overrideChannel } from './message.js'
 import { PrimaryLink } from './primary-link.js'
 import type { ParentChannel } from './worker-process.js'
 
@@ -47,19 +52,34 @@ const ONE_PRIMARY = { serverOf: () => undefined, slotOf: () => undefined }
  * const limiter = createClusterLimiter(tokenBucket({ limit: 100, window: '1s', name: 'api' }))
  * const { allowed } = await limiter.take('user:42')
  */
+export function createClusterLimiter<P extends Policy>(
+  policy: P,
+  options: ClusterLimiterOptions & { readonly overrides: true | { readonly staleMs?: number } },
+): FleetLimiter<AnswerOf<P> & Decision> & WithFleetOverrides
 export function createClusterLimiter<P extends Policy>(policy: P, options?: ClusterLimiterOptions): FleetLimiter<AnswerOf<P> & Decision>
 export function createClusterLimiter(policy: Policy, options: ClusterLimiterOptions = {}): FleetLimiter {
   checkOptionNames(options, OPTIONS, '{ timeoutMs: 100 }')
   checkFleetOptions(options)
-  const { process: channel = globalThis.process, clock = preciseClock(), timeoutMs = 100, ...settings } = options
+  const { process: channel = globalThis.process, clock = preciseClock(), timeoutMs = 100 } = options
   if (typeof channel?.send !== 'function' || typeof channel.on !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'process', channel, 'has no channel: it must have been started by fork() or by node:cluster')
   }
   const own = checkedPolicy(policy)
+  const linkOf = (name: string): PrimaryLink => new PrimaryLink({ channel, name, clock })
+  const ownLink = linkOf(own.name)
+  const make: FleetMaker['make'] = (each) => limiterOver(each === own ? ownLink : linkOf(each.name), each, options, clock)
+  const overridesOf: FleetMaker['overridesOf'] = (staleMs, now) =>
+    new OverrideCache(new ClusterOverrides(ownLink), new CallGuard(ONE_PRIMARY, clock, timeoutMs), clock, staleMs, now)
+  const makeOverride: FleetMaker['makeOverride'] = ({ policy: each, content }) =>
+    limiterOver(linkOf(overrideChannel(own.name, content)), each, options, clock)
+  return layeredFleet(own, { make, makeOverride, overridesOf, clock }, options)
+}
+
+function limiterOver(link: PrimaryLink, policy: Policy, options: ClusterLimiterOptions, clock: Clock): FleetLimiter {
+  const { process: _, timeoutMs = 100, ...settings } = options
   const guard = new CallGuard(ONE_PRIMARY, clock, timeoutMs)
   const late = new LateAnswers("raise lease.horizonMs of serveLimiter, or use its mode 'exact'")
   let horizonMs = 0
-  const link = new PrimaryLink({ channel, name: own.name, clock })
   const ports: FleetPorts = {
     guard,
     late,
@@ -72,7 +92,7 @@ export function createClusterLimiter(policy: Policy, options: ClusterLimiterOpti
     horizonMs = nextHorizonMs
     return partsOver(ports, each, { ...settings, clock, horizonMs }, () => limiter, without)
   }
-  const limiter: ClusterLimiter = new ClusterLimiter(link, guard, own, partsFor)
+  const limiter: ClusterLimiter = new ClusterLimiter(link, guard, policy, partsFor)
   link.open((next, nextHorizonMs) => limiter.agree(next, nextHorizonMs))
   return withQueue(limiter, settings.queue, clock)
 }

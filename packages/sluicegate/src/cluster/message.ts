@@ -11,10 +11,12 @@ import { StoreError } from '../errors.js'
  * request  [id, verb, key, ...]; ids are of one worker, each used once. What a take or a booking holds goes by the id that asked for it
  *          hello; update policy; take, peek key cost; refund, penalize key tokens; charge key [tokens of each policy]; block key ms; reset key;
  *          lease key want horizonUs least part, which is 0 but of allOf; giveBack key id tokens, of a lease;
- *          book key cost mostUs; answer, cancel key id tokens; release, heartbeat key id
+ *          book key cost mostUs; answer, cancel key id tokens; release, heartbeat key id;
+ *          overrides version; setOverride key policy; deleteOverride key
  * answer   [id, ...numbers], or [id, code, message] of an error
  *          of book whether it was charged, the microseconds until it may be spent, and then as of the others a decision
- *          (decision-numbers.ts); of lease a grant (grant-numbers.ts); of release and heartbeat 1 or 0
+ *          (decision-numbers.ts); of lease a grant (grant-numbers.ts); of release and heartbeat 1 or 0;
+ *          of overrides their version, and where that is another one an array of keys with policies; of changes to them 1 where they were made
  */
 
 export const ASK = 'sluicegate:ask'
@@ -23,6 +25,11 @@ export const TERMS = 'sluicegate:terms'
 
 export type Kind = typeof ASK | typeof ANSWER | typeof TERMS
 export type Message = readonly [kind: Kind, policy: string, ...content: readonly unknown[]]
+
+/** What the limiter of an override is called on the channel: equal policies share it, and no policy has this name. */
+export function overrideChannel(name: string, content: string): string {
+  return `${name}\n${content}`
+}
 
 export function isKind(kind: unknown): kind is Kind {
   return kind === ASK || kind === ANSWER || kind === TERMS

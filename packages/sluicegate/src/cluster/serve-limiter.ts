@@ -2,8 +2,10 @@ import { preciseClock, tickerOf } from '../clock.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import { checkLease, checkOneOf, checkOptionNames } from '../fleet/fleet-options.js'
+import type { Override } from '../layers/override-map.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Limiter, LimiterOptions } from '../limiter.js'
+import type { WithOverrides } from '../overrides.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
@@ -11,7 +13,8 @@ import { MAX_WINDOW_MS } from '../policy/policy-options.js'
 import type { BookingDesk } from '../waiting/booking.js'
 import { receiveFromWorker } from './inbox.js'
 import { policyUnderLease } from './memory-lease.js'
-import { ANSWER, ASK, type Message, MOST_AT_ONCE, TERMS } from './message.js'
+import { ANSWER, ASK, type Message, MOST_AT_ONCE, overrideChannel, TERMS } from './message.js'
+import { ServedOverrides } from './served-overrides.js'
 import { type PrimaryLimiter, type ServedTerms, WorkerDesk } from './worker-desk.js'
 import type { PrimaryCluster, WorkerProcess } from './worker-process.js'
 
@@ -24,6 +27,8 @@ export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'onFull' 
    * this process. What cannot be leased runs exact by itself.
    */
   readonly mode?: 'leased' | 'exact'
+  /** Keep policies of single keys, for workers whose limiter has this option: see `served.overrides`. */
+  readonly overrides?: boolean
   readonly lease?: {
     /** How far ahead tokens are fetched, 1 to 10,000 ms, default 50. A leased token is good for twice that. */
     readonly horizonMs?: number
@@ -52,7 +57,15 @@ export interface ServedLimiter {
   [Symbol.dispose](): void
 }
 
-const OPTIONS: ReadonlySet<string> = new Set(['cluster', 'mode', 'lease', 'maxKeys', 'onFull', 'clock'] satisfies (keyof ServeOptions)[])
+const OPTIONS: ReadonlySet<string> = new Set([
+  'cluster',
+  'mode',
+  'lease',
+  'overrides',
+  'maxKeys',
+  'onFull',
+  'clock',
+] satisfies (keyof ServeOptions)[])
 
 /**
  * Keeps a policy's state in this process, for processes that it started: those of `node:cluster`, or any child with a channel. In them,
@@ -64,34 +77,50 @@ const OPTIONS: ReadonlySet<string> = new Set(['cluster', 'mode', 'lease', 'maxKe
  * const policy = tokenBucket({ limit: 100, window: '1s', name: 'api' })
  * if (cluster.isPrimary) serveLimiter(policy, { cluster })
  */
+export function serveLimiter(policy: Policy, options: ServeOptions & { readonly overrides: true }): ServedLimiter & WithOverrides
+export function serveLimiter(policy: Policy, options?: ServeOptions): ServedLimiter
 export function serveLimiter(policy: Policy, options: ServeOptions = {}): ServedLimiter {
   checkOptionNames(options, OPTIONS, '{ cluster }')
   checkOneOf('mode', options.mode, ['leased', 'exact'])
   checkLease(options.lease)
-  const { cluster, mode, lease, ...memory } = options
+  const { cluster, mode, lease, overrides, ...memory } = options
+  if (overrides !== undefined && typeof overrides !== 'boolean') {
+    throw new PolicyError('OPTION_INVALID', 'overrides', overrides, 'must be true or false')
+  }
   if (cluster !== undefined && typeof cluster?.on !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'cluster', cluster, 'must be the module node:cluster')
   }
-  const served = new Served(checkedPolicy(policy), mode === 'exact' ? 0 : (lease?.horizonMs ?? 50), memory)
+  const own = checkedPolicy(policy)
+  const longestMs = mode === 'exact' ? 0 : (lease?.horizonMs ?? 50)
+  const served = new Served(own, own.name, longestMs, memory)
+  if (overrides === true) {
+    const make = ({ policy: each, content }: Override): Served => new Served(each, overrideChannel(own.name, content), longestMs, memory)
+    served.overrides = new ServedOverrides(() => served.policy, make)
+  }
   if (cluster !== undefined) served.serveCluster(cluster)
   return served
 }
 
 class Served implements ServedLimiter, ServedTerms {
   policy: Policy
+  declare overrides?: ServedOverrides
   readonly limiter: PrimaryLimiter
   readonly nowUs: () => number
   private readonly longestMs: number
+  /** What it is called on the channel. */
+  private readonly name: string
   /** How to end serving each of them. */
   private readonly workers = new Map<WorkerProcess, () => void>()
   private readonly onClose: (() => void)[] = []
 
   constructor(
     policy: Policy,
+    name: string,
     longestMs: number,
     { clock = preciseClock(), ...memory }: Pick<ServeOptions, 'maxKeys' | 'onFull' | 'clock'>,
   ) {
     this.policy = policy
+    this.name = name
     this.longestMs = longestMs
     // Without layers around it a limiter is also its desk.
     this.limiter = createLimiter(this.kept(policy), { clock, ...memory }) as Limiter & BookingDesk
@@ -124,19 +153,21 @@ class Served implements ServedLimiter, ServedTerms {
     if (before !== undefined) return before
     const hello = (): void => this.sendTerms(worker)
     const desk = new WorkerDesk(this, hello)
-    const stop = receiveFromWorker(worker, this.policy.name, {
+    const stop = receiveFromWorker(worker, this.name, {
       receiver: (kind, [requests]) => {
         if (kind !== ASK || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return
-        send(worker, [ANSWER, this.policy.name, desk.answers(requests)])
+        send(worker, [ANSWER, this.name, desk.answers(requests)])
       },
       onEnd: () => {
         end()
         desk.leave()
       },
     })
+    const endOverrides = this.overrides?.serve(worker)
     const end = (): void => {
       this.workers.delete(worker)
       stop()
+      endOverrides?.()
     }
     this.workers.set(worker, end)
     hello()
@@ -154,6 +185,7 @@ class Served implements ServedLimiter, ServedTerms {
   close(): void {
     for (const end of [...this.workers.values(), ...this.onClose]) end()
     this.limiter.close()
+    this.overrides?.close()
   }
 
   [Symbol.dispose](): void {
@@ -161,7 +193,7 @@ class Served implements ServedLimiter, ServedTerms {
   }
 
   private sendTerms(worker: WorkerProcess): void {
-    send(worker, [TERMS, this.policy.name, this.policy, this.horizonMs])
+    send(worker, [TERMS, this.name, this.policy, this.horizonMs])
   }
 
   private horizonMsOf(policy: Policy): number {

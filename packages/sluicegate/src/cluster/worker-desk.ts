@@ -14,6 +14,13 @@ import { flowsBack, leasedFrom, type MemoryLease } from './memory-lease.js'
 /** A limiter in this process's memory: the true state. */
 export type PrimaryLimiter = Limiter & BookingDesk
 
+/** What a worker may ask about overrides; each answers with what goes into the message. */
+export interface OverridesDesk {
+  overrides(version: unknown, unused: unknown): readonly unknown[]
+  setOverride(key: unknown, policy: unknown): readonly unknown[]
+  deleteOverride(key: unknown, unused: unknown): readonly unknown[]
+}
+
 /** What is served now. */
 export interface ServedTerms {
   readonly limiter: PrimaryLimiter
@@ -21,6 +28,7 @@ export interface ServedTerms {
   /** 0 where nothing is leased. */
   readonly leaseUs: number
   readonly horizonUs: number
+  readonly overrides?: OverridesDesk
   nowUs(): number
   update(policy: unknown): void
 }
@@ -72,7 +80,7 @@ export class WorkerDesk {
     }
   }
 
-  private numbersOf(id: number, verb: unknown, args: readonly unknown[]): readonly number[] {
+  private numbersOf(id: number, verb: unknown, args: readonly unknown[]): readonly unknown[] {
     const { limiter } = this.terms
     const key = args[0] as Key
     const amount = args[1] as number
@@ -102,6 +110,10 @@ export class WorkerDesk {
         return [this.released(amount) ? 1 : 0]
       case 'heartbeat':
         return [this.renewed(amount) ? 1 : 0]
+      case 'overrides':
+      case 'setOverride':
+      case 'deleteOverride':
+        return this.overridesOf()[verb](args[0], args[1])
       case 'update':
         this.terms.update(args[0])
         return []
@@ -111,6 +123,12 @@ export class WorkerDesk {
       default:
         throw new PolicyError('OPTION_UNKNOWN', 'verb', verb, 'is none that this version knows')
     }
+  }
+
+  private overridesOf(): OverridesDesk {
+    const { overrides } = this.terms
+    if (overrides !== undefined) return overrides
+    throw new PolicyError('OPTION_INVALID', 'overrides', undefined, 'are not kept by serveLimiter: give it overrides: true as well')
   }
 
   private taken(id: number, key: Key, cost: number): readonly number[] {

@@ -6,6 +6,7 @@ import { type After, keptPermit } from '../kept-permit.js'
 import { passing } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
+import type { SlowDown } from '../slow-down.js'
 import type { ProblemKind } from './denial.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 
@@ -15,6 +16,7 @@ export interface AskedRule {
   readonly shadow: boolean
   readonly unit: QuotaUnit | undefined
   readonly problem: ProblemKind | undefined
+  readonly slowDown: SlowDown<never> | undefined
 }
 
 /** Until when a charge may come back, on the clock that tells how long requests take. */

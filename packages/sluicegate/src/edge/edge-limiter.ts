@@ -1,5 +1,6 @@
 import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision.js'
+import type { WITHIN } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 
@@ -9,6 +10,8 @@ import type { Policy } from '../policy/policy.js'
  */
 export interface EdgeLimiter {
   readonly policy: Policy
+  /** Of a limiter in the shadow the one that decides and says no. */
+  readonly [WITHIN]?: EdgeLimiter
   /** The policy in force for a key, where keys may have one of their own. */
   policyOf?(key: Key): Policy
   take(key: Key, cost?: number): Awaitable<Decision>

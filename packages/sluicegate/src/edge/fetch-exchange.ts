@@ -29,6 +29,12 @@ export class FetchFacts implements RequestFacts {
   header(name: string): string | undefined {
     return this.request.headers.get(name) ?? undefined
   }
+
+  whenGone(tell: () => void): void {
+    const signal = signalOf(this.request)
+    if (signal?.aborted) tell()
+    else signal?.addEventListener('abort', tell, { once: true })
+  }
 }
 
 /** What runtimes give to a handler beside its request, as far as it leads to an address. */

@@ -1,21 +1,33 @@
 import type { Awaitable } from '../awaitable.js'
+import type { BanOptions } from '../ban-options.js'
 import type { HeaderOptions, HeaderVersion } from '../headers/header-options.js'
 import type { HeaderPair } from '../headers/header-pair.js'
 import type { QuotaUnit } from '../headers/quota.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Policy } from '../policy/policy.js'
+import type { SlowDownOptions } from '../slow-down.js'
 import type { Denial, DenialKind, ProblemKind } from './denial.js'
 import type { Body, BodyOption } from './denial-body.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 import type { KeySource } from './key-source.js'
 import type { OutageOption } from './outage-choice.js'
 
+/** Says which policy is for a request. It throws, or rejects with, what is an error of the request. */
+export type PolicyChoice<Request> = (request: Request, facts: RequestFacts) => Awaitable<Policy>
+
+/** Makes the limiter of a policy, once for all policies that say the same. */
+export type LimiterMaker = (policy: Policy) => EdgeLimiter
+
 /** One limit. */
 export interface LimitOptions<Request> {
-  /** A policy, for which a limiter in this process is made. */
-  readonly policy?: Policy
-  /** Or a limiter, of this process or of a fleet. */
-  readonly limiter?: EdgeLimiter
+  /**
+   * A policy, for which a limiter in this process is made. Or a function that says which policy is for a request, such as that of its user's
+   * plan: policies that say the same have one limiter and one budget for each key, however often they are made anew, and there may be 1,000
+   * different ones. Make them of your own data, not of what clients send.
+   */
+  readonly policy?: Policy | PolicyChoice<Request>
+  /** Or a limiter, of this process or of a fleet. Or, beside `policy`, what makes the limiter of a policy: `(policy) => createRedisLimiter(policy, { client })`. */
+  readonly limiter?: EdgeLimiter | LimiterMaker
   /** Who is limited; default the address of the socket. Several for `allOf`. */
   readonly key?: KeySource<Request>
   /** Tokens that a request takes, default 1; 0 lets it pass uncounted. */
@@ -26,6 +38,10 @@ export interface LimitOptions<Request> {
   readonly unit?: QuotaUnit
   /** What being denied by this limit is; default `quota-exceeded`. */
   readonly problem?: ProblemKind
+  /** Delay requests of a key that has used more than so much, before it is denied: `{ after: 50, delay: (over) => over * 100 }`. */
+  readonly slowDown?: SlowDownOptions<Request>
+  /** Block a key that is denied again and again: an option of the limiter that is made for `policy`. A limiter of your own has it itself. */
+  readonly banAfter?: BanOptions
 }
 
 /**

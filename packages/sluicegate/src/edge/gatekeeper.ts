@@ -1,5 +1,5 @@
 import { type Awaitable, answersOf, chained, isPromise } from '../awaitable.js'
-import { afterUnheld, preciseClock } from '../clock.js'
+import { afterHeld, afterUnheld, preciseClock } from '../clock.js'
 import { strictestOf } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
@@ -9,6 +9,7 @@ import type { After } from '../kept-permit.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Key } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
+import { afterDelay } from '../slow-down.js'
 import { checkedChange } from './answer-change.js'
 import { Asked } from './asked.js'
 import { countsOf } from './counted.js'
@@ -16,10 +17,11 @@ import { type Denial, type DenialKind, denialOf } from './denial.js'
 import { type BodyMaker, bodyMaker, bodyOf } from './denial-body.js'
 import { statusesOf } from './denial-status.js'
 import type { GatekeeperOptions } from './gatekeeper-options.js'
-import type { LimitRule, Weighed } from './limit-rule.js'
+import type { LimitRule, Weighed, Weigher } from './limit-rule.js'
 import { limitRules, readersOf, type Surroundings } from './limit-rules.js'
+import { longestDelay } from './longest-delay.js'
 import { MisuseWatch } from './misuse-watch.js'
-import { type Answer, type Outcome, PASS } from './outcome.js'
+import { type Answer, type Outcome, PASS, type Pass } from './outcome.js'
 import { settleOf } from './settling.js'
 import { type Question, SeveralTakes } from './several-takes.js'
 
@@ -31,8 +33,8 @@ const ownWatch = /* @__PURE__ */ onceInProcess('misuse watch', () => new MisuseW
  * Of several limits a denial by one costs those of this process nothing, and what was taken of others goes back: see {@link SeveralTakes}.
  */
 export class Gatekeeper<Request> {
-  private readonly rules: readonly LimitRule<Request>[]
-  private readonly only: LimitRule<Request> | undefined
+  private readonly rules: readonly Weigher<Request>[]
+  private readonly only: Weigher<Request> | undefined
   private readonly writer: HeaderWriter
   private readonly bodyFor: BodyMaker<Request>
   private readonly statuses: Readonly<Record<DenialKind, number>>
@@ -44,17 +46,15 @@ export class Gatekeeper<Request> {
   private checksProxy: ((facts: RequestFacts) => boolean) | undefined
   /** Renews what is held as long as responses take. */
   private readonly after: After
+  /** Times delays, for which requests wait. */
+  private readonly afterDelay: After
   private readonly takeOnly: Weighed<Request, Outcome>
+  private readonly delays: boolean
 
   /** @throws {PolicyError} on an unknown option, or one that is wrong. */
   constructor(
     options: GatekeeperOptions<Request>,
-    {
-      watch = ownWatch,
-      nowMs = preciseClock().nowMs,
-      perRoute = false,
-      after = afterUnheld,
-    }: Partial<Surroundings> & { readonly after?: After } = {},
+    { watch = ownWatch, nowMs = preciseClock().nowMs, perRoute = false, after }: Partial<Surroundings> & { readonly after?: After } = {},
   ) {
     this.rules = limitRules(options, { watch, nowMs, perRoute })
     this.only = this.rules.length === 1 ? this.rules[0] : undefined
@@ -65,7 +65,9 @@ export class Gatekeeper<Request> {
     this.counts = countsOf(options.counts)
     this.skip = checkedFunction('skip', options.skip)
     this.onDenied = checkedFunction('onDenied', options.onDenied)
-    this.after = after
+    this.after = after ?? afterUnheld
+    this.afterDelay = after ?? afterHeld
+    this.delays = (options.limits ?? [options]).some(({ slowDown }) => slowDown !== undefined)
     this.watch = watch
     this.checksProxy = watch.proxyCheck(readersOf(options))
     this.takeOnly = (rule, key, cost, request) => this.take(rule, key, cost, request)
@@ -95,7 +97,13 @@ export class Gatekeeper<Request> {
     }
     if (this.checksProxy !== undefined && !this.checksProxy(facts)) this.checksProxy = undefined
     const { only } = this
-    return only === undefined ? this.askSeveral(facts, request) : only.weigh(facts, request, this.takeOnly, PASS)
+    const outcome = only === undefined ? this.askSeveral(facts, request) : only.weigh(facts, request, this.takeOnly, PASS)
+    return this.delays ? chained(outcome, (found) => this.delayed(found, facts)) : outcome
+  }
+
+  private delayed(outcome: Outcome, facts: RequestFacts): Awaitable<Outcome> {
+    if (!outcome.passes || outcome.delay === undefined) return outcome
+    return afterDelay(outcome.delay, outcome, facts, this.afterDelay)
   }
 
   private take(rule: LimitRule<Request>, key: Key, cost: number, request: Request): Awaitable<Outcome> {
@@ -149,7 +157,21 @@ export class Gatekeeper<Request> {
     if (denying.length > 0) return this.deny(denialOf(denying, false), headers, request)
     const open = asked.filter(({ isOpen }) => isOpen)
     const settle = open.length === 0 ? undefined : settleOf(open, (status) => this.counts(status, request), this.after)
-    return { passes: true, headers, decision: strictestOf(asked)?.decision, settle }
+    const pass: Pass = { passes: true, headers, decision: strictestOf(asked)?.decision, settle }
+    return this.delays ? this.slowed(pass, asked, request) : pass
+  }
+
+  /** The same with the longest of its delays; denied where there is no place for one more. */
+  private slowed(pass: Pass, asked: readonly Asked[], request: Request): Awaitable<Outcome> {
+    try {
+      const delay = longestDelay(asked, request)
+      if (delay === undefined) return pass
+      if (!(delay instanceof Asked)) return { ...pass, delay }
+      for (const each of asked) each.undo()
+      return this.deny(denialOf([delay], false), this.writer.writeAll([delay]), request)
+    } catch (error) {
+      return failed(asked, error)
+    }
   }
 
   private deny(denial: Denial, headers: readonly HeaderPair[], request: Request): Awaitable<Answer> {

@@ -8,7 +8,7 @@ import { checkOptionNames } from './option-names.js'
 export type LimitArgument<Request> = Policy | EdgeLimiter | GatekeeperOptions<Request>
 
 /** What of the options says how much is let through, and not how: nobody takes it over from others. */
-const OWN = ['policy', 'limiter', 'limits', 'cost', 'unit', 'problem'] as const
+const OWN = ['policy', 'limiter', 'limits', 'cost', 'unit', 'problem', 'slowDown', 'banAfter'] as const
 
 /** The options that an argument stands for. @throws {PolicyError} `OPTION_INVALID` on what is none of the three */
 export function optionsOf<Request>(argument: LimitArgument<Request>): GatekeeperOptions<Request> {

@@ -7,6 +7,7 @@ import type { QuotaUnit } from '../headers/quota.js'
 import type { RequestFacts } from '../keys/request-facts.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
+import type { SlowDown } from '../slow-down.js'
 import { Asked, type AskedRule, giveBack, type Refundable } from './asked.js'
 import type { ProblemKind } from './denial.js'
 import type { EdgeLimiter } from './edge-limiter.js'
@@ -30,17 +31,28 @@ export interface LimitRuleParts<Request> {
   readonly nowMs: (() => number) | undefined
   readonly inOutage: OutageChoice<Request> | undefined
   readonly tally: Tally
+  readonly slowDown: SlowDown<Request> | undefined
 }
 
 /** What is done with the key and the cost of a request. */
 export type Weighed<Request, Result> = (rule: LimitRule<Request>, key: Key, cost: number, request: Request) => Awaitable<Result>
 
+/** Finds the rule, the key and the cost of a request. */
+export interface Weigher<Request> {
+  /**
+   * Goes on with all three. What costs nothing needs no key, and comes to `free`. One after the other: were two under way and one failed,
+   * nobody would hear of the other.
+   */
+  weigh<Result>(facts: RequestFacts, request: Request, next: Weighed<Request, Result>, free: Result): Awaitable<Result>
+}
+
 /** Asks one limiter about requests. */
-export class LimitRule<Request> implements AskedRule {
+export class LimitRule<Request> implements AskedRule, Weigher<Request> {
   readonly limiter: EdgeLimiter
   readonly shadow: boolean
   readonly unit: QuotaUnit | undefined
   readonly problem: ProblemKind | undefined
+  readonly slowDown: SlowDown<Request> | undefined
   private readonly parts: LimitRuleParts<Request>
   /** Whether of what is allowed nothing ever comes back, and nothing is hidden or chosen: all there is to know of it is the decision. */
   private readonly isPlain: boolean
@@ -51,22 +63,20 @@ export class LimitRule<Request> implements AskedRule {
   private foresees = true
 
   constructor(parts: LimitRuleParts<Request>) {
-    const { limiter, shadow, unit, problem, nowMs, inOutage, tally } = parts
+    const { limiter, shadow, unit, problem, nowMs, inOutage, tally, slowDown } = parts
     const { policy } = limiter
     this.parts = parts
     this.limiter = limiter
     this.shadow = shadow
     this.unit = unit
     this.problem = problem
+    this.slowDown = slowDown
     this.tally = tally
     this.policy = policy
-    this.isPlain = !shadow && unit === undefined && nowMs === undefined && inOutage === undefined && !holdsPermits(policy)
+    const isPlain = !shadow && unit === undefined && nowMs === undefined && inOutage === undefined && slowDown === undefined
+    this.isPlain = isPlain && !holdsPermits(policy)
   }
 
-  /**
-   * Finds what a request costs and then whose it is, and goes on with both; what costs nothing needs no key, and comes to `free`. One after
-   * the other: were both under way and one failed, nobody would hear of the other.
-   */
   weigh<Result>(facts: RequestFacts, request: Request, next: Weighed<Request, Result>, free: Result): Awaitable<Result> {
     const { cost } = this.parts
     if (typeof cost === 'number') return this.identify(cost, facts, request, next, free)

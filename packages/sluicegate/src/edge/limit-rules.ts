@@ -1,14 +1,17 @@
+import { checkedBan } from '../ban-options.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import { checkUnit } from '../headers/header-options.js'
-import { isShadowLimiter } from '../layers/shadow-limiter.js'
+import { WITHIN } from '../layers/shadow-limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { checkOptions } from '../policy/policy-options.js'
+import { SlowDown } from '../slow-down.js'
+import { ChosenRules } from './chosen-rules.js'
 import type { EdgeLimiter } from './edge-limiter.js'
-import type { Counts, GatekeeperOptions, LimitOptions } from './gatekeeper-options.js'
+import type { Counts, GatekeeperOptions, LimiterMaker, LimitOptions } from './gatekeeper-options.js'
 import { keyFinder, readersIn, socketAddress } from './key-source.js'
-import { LimitRule } from './limit-rule.js'
+import { LimitRule, type Weigher } from './limit-rule.js'
 import type { MisuseWatch } from './misuse-watch.js'
 import { checkOptionNames, EXAMPLE, LIMIT_OPTIONS } from './option-names.js'
 import { outageChoice } from './outage-choice.js'
@@ -26,8 +29,38 @@ export interface Surroundings {
 }
 
 /** The limits of a gatekeeper, read. @throws {PolicyError} */
-export function limitRules<Request>(options: GatekeeperOptions<Request>, around: Surroundings): readonly LimitRule<Request>[] {
-  return checkedLimits(options).map((limit) => limitRule(limit, options, around))
+export function limitRules<Request>(options: GatekeeperOptions<Request>, around: Surroundings): readonly Weigher<Request>[] {
+  const limits = checkedLimits(options)
+  const names = limits.flatMap((limit) => namesOf(policyIn(limit)))
+  return limits.map((limit) => {
+    const { policy, limiter, ...rest } = limit
+    const make = typeof limiter === 'function' ? limiter : undefined
+    if (typeof policy !== 'function')
+      return limitRule(make === undefined ? limit : { ...rest, limiter: madeBy(make, policy) }, options, around)
+    return new ChosenRules(policy, (chosen) => {
+      checkName(namesOf(chosen), names)
+      const one = make === undefined ? { policy: chosen } : { limiter: madeBy(make, chosen) }
+      // Made while requests are served, but once for each policy.
+      return limitRule({ ...rest, ...one }, options, { ...around, perRoute: true })
+    })
+  })
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+function madeBy(make: LimiterMaker, policy: Policy | undefined): EdgeLimiter {
+  const limiter: unknown = make(checkedPolicy(policy))
+  if (isLimiter(limiter)) return limiter
+  throw new PolicyError(
+    'OPTION_INVALID',
+    'limiter',
+    limiter,
+    'the function gave no limiter: return one such as createLimiter(policy), at once',
+  )
+}
+
+function isLimiter(limiter: unknown): limiter is EdgeLimiter {
+  const { take, policy } = (limiter ?? {}) as Partial<EdgeLimiter>
+  return typeof take === 'function' && typeof policy?.algorithm === 'string'
 }
 
 /** What options say of each limit, looked at before anything is made of it. @throws {PolicyError} */
@@ -54,10 +87,15 @@ export function checkedLimits<Request>(options: GatekeeperOptions<Request>): rea
     checkLimit(whole, options.counts)
     return whole
   })
-  const policies = all.map(policyIn)
-  const names = policies.flatMap((policy) => (policy.policies ?? [policy]).map(({ name }) => name))
-  const twice = names.find((name, i) => names.indexOf(name) !== i)
-  if (twice === undefined) return all
+  const names = all.flatMap((limit) => namesOf(policyIn(limit)))
+  for (const [i, name] of names.entries()) checkName([name], names.slice(0, i))
+  return all
+}
+
+/** @throws {PolicyError} `NAME_INVALID` */
+function checkName(names: readonly string[], others: readonly string[]): void {
+  const twice = names.find((name) => others.includes(name))
+  if (twice === undefined) return
   throw new PolicyError(
     'NAME_INVALID',
     'name',
@@ -66,13 +104,22 @@ export function checkedLimits<Request>(options: GatekeeperOptions<Request>): rea
   )
 }
 
+/** Of a policy that is chosen for each request nothing is known yet. */
+function namesOf(policy: Policy | undefined): readonly string[] {
+  return policy === undefined ? [] : (policy.policies ?? [policy]).map(({ name }) => name)
+}
+
 function checkLimit<Request>(limit: LimitOptions<Request>, counts: Counts<Request> | undefined): void {
-  const { policy, limiter, key, cost = 1, shadow = false, unit, problem } = limit
-  if ((policy === undefined) === (limiter === undefined)) {
-    throw new PolicyError('OPTION_INVALID', 'policy', policy, 'or limiter must be given, and not both')
+  const { policy, limiter, key, cost = 1, shadow = false, unit, problem, slowDown, banAfter } = limit
+  if (typeof limiter === 'function') {
+    if (policy === undefined)
+      throw new PolicyError('OPTION_INVALID', 'policy', policy, 'must be given beside a function that makes its limiter')
+  } else if ((policy === undefined) === (limiter === undefined)) {
+    const mend = 'or limiter must be given, and not both, unless limiter is a function that makes the limiter of a policy'
+    throw new PolicyError('OPTION_INVALID', 'policy', policy, mend)
   }
-  if (policy !== undefined) checkedPolicy(policy)
-  if (limiter !== undefined && (typeof limiter?.take !== 'function' || typeof limiter.policy?.algorithm !== 'string')) {
+  if (policy !== undefined && typeof policy !== 'function') checkedPolicy(policy)
+  if (limiter !== undefined && typeof limiter !== 'function' && !isLimiter(limiter)) {
     throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')
   }
   if (typeof cost !== 'function' && !(Number.isInteger(cost) && cost >= 0)) {
@@ -82,40 +129,54 @@ function checkLimit<Request>(limit: LimitOptions<Request>, counts: Counts<Reques
   if (problem !== undefined && !PROBLEMS.includes(problem)) {
     throw new PolicyError('OPTION_INVALID', 'problem', problem, `must be one of ${PROBLEMS.join(', ')}`)
   }
+  if (slowDown !== undefined) new SlowDown(slowDown)
+  if (checkedBan(banAfter) !== undefined && limiter !== undefined) {
+    throw new PolicyError('OPTION_INVALID', 'banAfter', banAfter, 'is for the limiter: createLimiter(policy, { banAfter })')
+  }
   checkUnit(unit)
   keyFinder(key)
   checkCounts(policyIn(limit), counts)
 }
 
+/** One limit, of which nothing is to be chosen or made any more. */
+interface PlainLimit<Request> extends Omit<LimitOptions<Request>, 'policy' | 'limiter'> {
+  readonly policy?: Policy | undefined
+  readonly limiter?: EdgeLimiter | undefined
+}
+
 function limitRule<Request>(
-  { policy, limiter: given, key, cost = 1, shadow = false, unit, problem }: LimitOptions<Request>,
+  limit: LimitOptions<Request> | PlainLimit<Request>,
   all: GatekeeperOptions<Request>,
   { watch, nowMs, perRoute = false }: Surroundings,
 ): LimitRule<Request> {
+  const { policy, limiter: given, key, cost = 1, shadow = false, unit, problem, slowDown, banAfter } = limit as PlainLimit<Request>
   // Of a limiter that is in the shadow by itself the one within: what it hides, the kind of a denial, is told to `onDenied` as of any other.
-  const isShadow = isShadowLimiter(given)
-  const limiter: EdgeLimiter = isShadow ? given.within : (given ?? createLimiter(policy as Policy))
+  const within = given?.[WITHIN]
+  const limiter: EdgeLimiter = within ?? given ?? createLimiter(policy as Policy, banAfter && { banAfter })
   if (!perRoute) watch.making(limiter.policy)
   return new LimitRule({
     limiter,
     keyOf: keyFinder(key),
     cost,
-    shadow: shadow || isShadow,
+    shadow: shadow || within !== undefined,
     unit,
     problem,
     nowMs: refunds(limiter.policy, all.counts) ? nowMs : undefined,
     inOutage: outageChoice(all.onOutage),
     tally: watch.tallyOf(limiter),
+    slowDown: slowDown && new SlowDown(slowDown),
   })
 }
 
-function policyIn<Request>({ policy, limiter }: LimitOptions<Request>): Policy {
-  return limiter?.policy ?? (policy as Policy)
+/** The policy of a limit; undefined where it is chosen for each request. */
+export function policyIn<Request>({ policy, limiter }: LimitOptions<Request>): Policy | undefined {
+  if (limiter !== undefined && typeof limiter !== 'function') return limiter.policy
+  return typeof policy === 'function' ? undefined : policy
 }
 
 /** @throws {PolicyError} `OPTION_INVALID` */
-function checkCounts<Request>(policy: Policy, counts: Counts<Request> | undefined): void {
-  if (policy.algorithm !== 'all-of' || !refunds(policy, counts)) return
+function checkCounts<Request>(policy: Policy | undefined, counts: Counts<Request> | undefined): void {
+  if (policy === undefined || policy.algorithm !== 'all-of' || !refunds(policy, counts)) return
   // What comes back late would come back to a later window of the shorter policy.
   throw new PolicyError(
     'OPTION_INVALID',

@@ -42,10 +42,12 @@ export interface NodeResponse {
 export abstract class NodeFacts<Raw extends NodeRequest = NodeRequest> implements RequestFacts {
   readonly remoteAddress: string | undefined
   protected readonly raw: Raw
+  private readonly response: NodeResponse
 
   /** @param socket read once, by whoever has asked it something already. */
-  constructor(raw: Raw, socket: NodeRequest['socket'] = raw.socket) {
+  constructor(raw: Raw, response: NodeResponse, socket: NodeRequest['socket'] = raw.socket) {
     this.raw = raw
+    this.response = response
     // Read now: Node forgets the address of a socket that is closed before anybody asked for it.
     this.remoteAddress = socket?.remoteAddress
   }
@@ -69,6 +71,11 @@ export abstract class NodeFacts<Raw extends NodeRequest = NodeRequest> implement
     if (typeof value === 'string') return value
     // Node's headers are an object like any other: it has a `constructor` that nobody sent.
     return Array.isArray(value) ? value.join(', ') : undefined
+  }
+
+  whenGone(tell: () => void): void {
+    if (isGone(this.raw, this.response)) tell()
+    else whenEnded(this.raw, this.response, tell)
   }
 }
 

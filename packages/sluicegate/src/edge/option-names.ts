@@ -1,7 +1,7 @@
 import { checkOptions } from '../policy/policy-options.js'
 
 /** Those of one limit. */
-export const LIMIT_OPTIONS = ['policy', 'limiter', 'key', 'cost', 'shadow', 'unit', 'problem']
+export const LIMIT_OPTIONS = ['policy', 'limiter', 'key', 'cost', 'shadow', 'unit', 'problem', 'slowDown', 'banAfter']
 const OWN_OPTIONS = ['limits', 'skip', 'counts', 'headers', 'body', 'status', 'onDenied', 'onOutage']
 
 /** For messages. */

@@ -1,6 +1,7 @@
 import { bindsMore } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
 import type { HeaderPair } from '../headers/header-pair.js'
+import type { Delay } from '../slow-down.js'
 import type { Settle } from './settling.js'
 
 /** The request goes on. */
@@ -12,6 +13,8 @@ export interface Pass {
   readonly decision: Decision | undefined
   /** Where it is there, to be called once the response has ended: it gives back places, and what does not count after all. */
   readonly settle: Settle | undefined
+  /** Before it goes on; whoever was told of the outcome need not wait any more. */
+  readonly delay?: Delay
 }
 
 /** The request is answered here. */

@@ -1,9 +1,10 @@
 import { PolicyError } from '../errors.js'
 import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
+import type { LayerOptions } from '../layers/limiter-layers.js'
 import type { OutageMode } from './outage.js'
 
 /** What every limiter takes that shares its budget with other processes. */
-export interface FleetOptions {
+export interface FleetOptions extends Omit<LayerOptions, 'overrides' | 'clock'> {
   /** Who decides while the store cannot be reached: a share of the budget here (`local`, the default), `open` lets all pass, `closed` none. */
   readonly outage?: OutageMode
   /** The share of the budget that each process may spend by itself in an outage, above 0 to 1; default 0.1. */
@@ -18,6 +19,11 @@ export interface FleetOptions {
   readonly maxWaiters?: number
   /** Bounds of the queue behind `run` and `wrap`; it belongs to this process. */
   readonly queue?: QueueOptions
+  /**
+   * Keep policies of single keys where the state is, for all processes that have this option: see `limiter.overrides`. A change made elsewhere is
+   * known here after `staleMs` at most, 10 to 3,600,000, default 1,000.
+   */
+  readonly overrides?: boolean | { readonly staleMs?: number }
 }
 
 export const FLEET_OPTIONS: readonly (keyof FleetOptions)[] = [
@@ -28,7 +34,17 @@ export const FLEET_OPTIONS: readonly (keyof FleetOptions)[] = [
   'hotKeys',
   'maxWaiters',
   'queue',
+  'policyFor',
+  'policies',
+  'allow',
+  'deny',
+  'shadow',
+  'overrides',
+  'banAfter',
 ]
+
+const OVERRIDES_OPTIONS: ReadonlySet<string> = new Set(['staleMs'])
+const DEFAULT_STALE_MS = 1_000
 
 const LEASE_OPTIONS: ReadonlySet<string> = new Set(['horizonMs'])
 
@@ -52,6 +68,19 @@ export function checkOptionNames(options: unknown, known: ReadonlySet<string>, e
     const option = within === undefined ? name : `${within}.${name}`
     if (!known.has(name)) throw new PolicyError('OPTION_UNKNOWN', option, value, `is not one of ${[...known].join(', ')}`)
   }
+}
+
+/**
+ * After how long overrides have to be looked at again; undefined without them.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
+ */
+export function overridesStaleMs(overrides: FleetOptions['overrides']): number | undefined {
+  if (overrides === undefined || overrides === false) return undefined
+  if (overrides === true) return DEFAULT_STALE_MS
+  checkOptionNames(overrides, OVERRIDES_OPTIONS, '{ staleMs: 1000 }', 'overrides')
+  checkWithin('overrides.staleMs', overrides.staleMs, 10, 3_600_000)
+  return overrides.staleMs ?? DEFAULT_STALE_MS
 }
 
 /**

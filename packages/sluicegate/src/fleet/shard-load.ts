@@ -1,4 +1,4 @@
-import { type HotKey, SpaceSaving } from '../hot-keys.js'
+import { type HotKey, merged, SpaceSaving } from '../hot-keys.js'
 
 /** Calls to one server of the store. */
 export interface ServerLoad {
@@ -81,4 +81,23 @@ const SLOTS = 16_384
 
 function busiest<Load extends ServerLoad>(loads: readonly Load[], n: number): Load[] {
   return [...loads].sort((a, b) => b.calls - a.calls).slice(0, n)
+}
+
+/** The loads of several limiters as one, the `n` busiest servers and slots, and of each the `n` keys that cause it. */
+export function mergedLoads(all: readonly ShardLoads[], n: number): ShardLoads {
+  const calls = all.reduce((sum, one) => sum + one.calls, 0)
+  const together = <Load extends ServerLoad>(loads: readonly Load[], placeOf: (load: Load) => unknown): Load[] => {
+    const byPlace = new Map<unknown, Load>()
+    for (const load of loads) {
+      const place = placeOf(load)
+      const other = byPlace.get(place)
+      const sum = load.calls + (other?.calls ?? 0)
+      const keys = merged([...(other?.keys ?? []), ...load.keys])
+      byPlace.set(place, { ...load, calls: sum, share: calls === 0 ? 0 : sum / calls, keys })
+    }
+    return busiest([...byPlace.values()], n).map((load) => ({ ...load, keys: load.keys.slice(0, n) }))
+  }
+  const servers = all.flatMap((one) => one.servers)
+  const slots = all.flatMap((one) => one.slots)
+  return { calls, servers: together(servers, ({ server }) => server), slots: together(slots, ({ slot }) => slot) }
 }

@@ -1,4 +1,5 @@
 import type { Decision, DecisionSource } from '../decision.js'
+import { emptyPermit } from '../empty-permit.js'
 import type { FleetPermit } from './fleet-limiter.js'
 
 /** Asks the store about a permit; whether it still held something. */
@@ -14,10 +15,12 @@ export class StorePermit implements FleetPermit {
   readonly policy: string
   readonly source: DecisionSource
   declare readonly parts?: readonly Decision[]
+  declare readonly wouldDeny?: true
   #ask: AskAboutPermit | undefined
   #released: () => void = () => undefined
 
-  constructor({ allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }: Decision, ask?: AskAboutPermit) {
+  constructor(decision: Decision, ask?: AskAboutPermit) {
+    const { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts, wouldDeny } = decision
     this.allowed = allowed
     this.limit = limit
     this.remaining = remaining
@@ -26,7 +29,14 @@ export class StorePermit implements FleetPermit {
     this.policy = policy
     this.source = source
     if (parts !== undefined) this.parts = parts
+    if (wouldDeny !== undefined) this.wouldDeny = wouldDeny
     this.#ask = allowed ? ask : undefined
+  }
+
+  /** One that takes no place in the store: for its holder it is like any other, until it is released. */
+  static empty(decision: Decision): StorePermit {
+    const own = emptyPermit(decision)
+    return new StorePermit(decision, async (verb) => own[verb]())
   }
 
   /** Calls `released` once the place is free again. */

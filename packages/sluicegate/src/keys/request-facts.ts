@@ -10,4 +10,6 @@ export interface RequestFacts {
   readonly remoteAddress: string | undefined
   /** A header by its lower-case name; several lines of it joined by `, `. */
   header(name: string): string | undefined
+  /** Where it can be known: calls `tell` once the response has ended or its client has gone. */
+  whenGone?(tell: () => void): void
 }

@@ -1,6 +1,6 @@
-import { isKey, KEY_WORDS } from '../arguments.js'
+import { checkKey, isKey, KEY_WORDS } from '../arguments.js'
 import { PolicyError } from '../errors.js'
-import type { KeyList } from '../limiter.js'
+import type { Key, KeyList } from '../limiter.js'
 
 /** What is posted to another thread: a function cannot be. */
 export type PostedKeyList = ReadonlySet<string> | 'function'
@@ -9,6 +9,35 @@ export type PostedKeyList = ReadonlySet<string> | 'function'
 export interface PreparedKeyList {
   has(key: string): boolean
   readonly posted: PostedKeyList
+}
+
+/** Who always passes and who never does. */
+export interface KeyLists {
+  readonly allow: PreparedKeyList
+  readonly deny: PreparedKeyList
+  /** How many keys come in one call, where several do. */
+  readonly keys: number | undefined
+}
+
+/**
+ * On which list a key is. Of several keys one on the deny list is enough, and all have to be on the allow list.
+ *
+ * @throws {PolicyError} `KEY_INVALID`
+ */
+export function verdictOn(key: Key, { allow, deny, keys }: KeyLists): 'allow' | 'deny' | undefined {
+  if (typeof key === 'string' || !Array.isArray(key)) {
+    checkKey(key)
+    return deny.has(key as string) ? 'deny' : allow.has(key as string) ? 'allow' : undefined
+  }
+  // As many keys as there are policies, or the limiter within refuses them.
+  if (key.length !== keys) return undefined
+  key.forEach(checkKey)
+  return key.some(deny.has) ? 'deny' : key.every(allow.has) ? 'allow' : undefined
+}
+
+/** The key for which a call is denied by {@link verdictOn}. */
+export function culpritIn(key: Key, { deny }: KeyLists): string {
+  return typeof key === 'string' ? key : (key.find(deny.has) ?? '')
 }
 
 /** @throws {PolicyError} `OPTION_INVALID`, or `KEY_INVALID` for a key that no call takes. */

@@ -1,3 +1,5 @@
+import { checkedBan } from '../ban-options.js'
+import { preciseClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
 import type { Key, KeyList, Limiter, LimiterHandle, LimiterOptions } from '../limiter.js'
@@ -5,21 +7,25 @@ import { invalidHandle } from '../memory/invalid-handle.js'
 import type { Snapshot } from '../memory/snapshot.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
+import { BanCounter } from './ban-counter.js'
+import { BanningLimiter } from './banning-limiter.js'
 import { preparedKeyList, travelledKeyList } from './key-list.js'
 import { type ListedHandle, ListedLimiter } from './listed-limiter.js'
+import { OverrideMap } from './override-map.js'
 import { type ShadowHandle, ShadowLimiter } from './shadow-limiter.js'
-import { areTiers, checkTier, contentOf, MOST_TIERS, type TieredHandle, TieredLimiter } from './tiered-limiter.js'
+import { checkTier, contentOf, MOST_TIERS } from './tier-table.js'
+import { areTiers, type TieredHandle, TieredLimiter } from './tiered-limiter.js'
 import { type Tier, untieredSnapshot } from './tiered-snapshot.js'
 
 // What the options add around a plain limiter, from the outside in: shadow, lists, tiers. Without such an option it stays plain.
 
 /** The options of a limiter that are about its layers. */
-export type LayerOptions = Pick<LimiterOptions, 'policyFor' | 'policies' | 'allow' | 'deny' | 'shadow'>
+export type LayerOptions = Pick<LimiterOptions, 'policyFor' | 'policies' | 'overrides' | 'banAfter' | 'allow' | 'deny' | 'shadow' | 'clock'>
 
-interface Outer {
-  readonly shadow: boolean | undefined
-  readonly allow: KeyList | undefined
-  readonly deny: KeyList | undefined
+interface Outer extends Pick<LayerOptions, 'banAfter' | 'clock'> {
+  readonly shadow?: boolean | undefined
+  readonly allow?: KeyList | undefined
+  readonly deny?: KeyList | undefined
 }
 
 /**
@@ -28,11 +34,15 @@ interface Outer {
  * @throws {PolicyError} before anything is made.
  */
 export function layered(own: Policy, make: (policy: Policy) => Limiter, options: LayerOptions): Limiter {
-  const outer = outerLayers({ shadow: options.shadow, allow: options.allow, deny: options.deny })
+  const outer = outerLayers(options)
   const policies = checkedPolicies(options, own)
   const { policyFor } = options
-  if (policyFor === undefined) return outer(make(own))
-  return outer(tiersAround(make(own), { ownAs: [own], now: policies ?? [], make, later: policies === undefined, policyFor }))
+  const keepsOverrides = isKept(options.overrides)
+  if (policyFor === undefined && !keepsOverrides) return outer(make(own))
+  const plain = make(own)
+  const overrides = keepsOverrides ? new OverrideMap(() => plain.policy) : undefined
+  const plan = { ownAs: [own], now: policies ?? [], make, later: policies === undefined, policyFor, overrides, makeOverride: make }
+  return withOverrides(outer(tiersAround(plain, plan)), overrides)
 }
 
 /**
@@ -44,6 +54,7 @@ export function layered(own: Policy, make: (policy: Policy) => Limiter, options:
 export function attachedLayers(handle: LimiterHandle, attach: (handle: LimiterHandle) => Limiter, options: LayerOptions): Limiter {
   const { shadow, allow, deny, tiers, ownAs = [] }: Partial<ShadowHandle & ListedHandle & TieredHandle> = handle ?? {}
   const outer = outerLayers({
+    ...options,
     shadow: options.shadow ?? shadow,
     allow: travelledKeyList(options.allow, allow, 'allow'),
     deny: travelledKeyList(options.deny, deny, 'deny'),
@@ -80,16 +91,17 @@ export function restoredLayers(
   make: (policy: Policy, like: Snapshot) => Limiter,
   options: LayerOptions,
 ): Limiter {
-  const outer = outerLayers({ shadow: options.shadow, allow: options.allow, deny: options.deny })
+  const outer = outerLayers(options)
   const { policyFor } = options
   checkPolicyFor(policyFor)
+  const keepsOverrides = isKept(options.overrides)
   const parts = untieredSnapshot(snapshot)
-  if (policyFor === undefined && parts.tiers.length > 0) {
+  if (policyFor === undefined && !keepsOverrides && parts.tiers.length > 0) {
     throw new PolicyError('OPTION_INVALID', 'policyFor', policyFor, 'is missing: the snapshot is of a limiter that had it')
   }
   const own = restore(parts.own)
   const policies = checkedPolicies(options, own.policy)
-  if (policyFor === undefined) return outer(own)
+  if (policyFor === undefined && !keepsOverrides) return outer(own)
   const known = new Map(parts.tiers.map(({ policy, counted }) => [contentOf(policy), counted]))
   const again = (policy: Policy): Limiter => {
     const counted = known.get(contentOf(policy))
@@ -98,7 +110,9 @@ export function restoredLayers(
   // After an update the own policy may say what one of the others says.
   const ownAs = [own.policy, ...parts.ownAs].filter((policy) => !known.has(contentOf(policy)))
   const now = policies ?? parts.tiers.map(({ policy }) => policy)
-  return outer(tiersAround(own, { ownAs, now, make: again, later: policies === undefined, policyFor }))
+  const overrides = keepsOverrides ? new OverrideMap(() => own.policy) : undefined
+  const plan = { ownAs, now, make: again, later: policies === undefined, policyFor, overrides, makeOverride: again }
+  return withOverrides(outer(tiersAround(own, plan)), overrides)
 }
 
 interface TierPlan {
@@ -108,10 +122,13 @@ interface TierPlan {
   /** Whether others may be made when they are first asked for. */
   readonly later: boolean
   readonly make: (policy: Policy) => Limiter
-  readonly policyFor: (key: string) => Policy | undefined
+  readonly policyFor: ((key: string) => Policy | undefined) | undefined
+  readonly overrides: OverrideMap | undefined
+  readonly makeOverride: (policy: Policy) => Limiter
 }
 
-function tiersAround(own: Limiter, { ownAs, now, later, make, policyFor }: TierPlan): TieredLimiter<Decision> {
+function tiersAround(own: Limiter, plan: TierPlan): TieredLimiter<Decision> {
+  const { ownAs, now, later, make, policyFor, overrides, makeOverride } = plan
   const contents = new Set(ownAs.map(contentOf))
   const tiers: Tier<Limiter>[] = []
   for (const policy of now) {
@@ -119,26 +136,43 @@ function tiersAround(own: Limiter, { ownAs, now, later, make, policyFor }: TierP
     if (!contents.has(content)) tiers.push({ policy, counted: make(policy) })
     contents.add(content)
   }
-  return new TieredLimiter({ own, ownAs, tiers, policyFor, make: later ? make : undefined })
+  const overridden = overrides && { map: overrides, make: makeOverride }
+  return new TieredLimiter({ own, ownAs, tiers, policyFor, make: later ? make : undefined, overridden })
+}
+
+function withOverrides(limiter: Limiter, overrides: OverrideMap | undefined): Limiter {
+  return overrides === undefined ? limiter : Object.assign(limiter, { overrides })
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+function isKept(overrides: unknown): boolean {
+  if (overrides === undefined || typeof overrides === 'boolean') return overrides === true
+  throw new PolicyError('OPTION_INVALID', 'overrides', overrides, 'must be true or false')
 }
 
 /** Lists and shadow, checked now, to be put around a limiter later. */
-function outerLayers({ shadow, allow, deny }: Outer): (inner: Limiter) => Limiter {
-  if (shadow !== undefined && typeof shadow !== 'boolean') {
-    throw new PolicyError('OPTION_INVALID', 'shadow', shadow, 'must be true or false')
-  }
+function outerLayers({ shadow, allow, deny, banAfter, clock = preciseClock() }: Outer): (inner: Limiter) => Limiter {
+  checkShadow(shadow)
+  const ban = checkedBan(banAfter)
   const isListed = allow !== undefined || deny !== undefined
   const lists = { allow: preparedKeyList(allow, 'allow'), deny: preparedKeyList(deny, 'deny') }
-  return (inner) => {
-    const policyOf = inner instanceof TieredLimiter ? (key: Key) => inner.policyOf(key) : () => inner.policy
-    const keys = inner instanceof TieredLimiter ? undefined : inner.policy.policies?.length
+  return (tiered) => {
+    const inner = ban === undefined ? tiered : new BanningLimiter(tiered, new BanCounter(ban, clock))
+    const policyOf = tiered instanceof TieredLimiter ? (key: Key) => tiered.policyOf(key) : () => inner.policy
+    const keys = tiered instanceof TieredLimiter || ban !== undefined ? undefined : inner.policy.policies?.length
     const listed = isListed ? new ListedLimiter({ inner, policyOf, keys, ...lists }) : inner
     return shadow ? new ShadowLimiter(listed) : listed
   }
 }
 
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function checkShadow(shadow: unknown): void {
+  if (shadow === undefined || typeof shadow === 'boolean') return
+  throw new PolicyError('OPTION_INVALID', 'shadow', shadow, 'must be true or false')
+}
+
 /** What `policies` names, or undefined when it was not given. */
-function checkedPolicies({ policyFor, policies }: LayerOptions, own: Policy): readonly Policy[] | undefined {
+export function checkedPolicies({ policyFor, policies }: LayerOptions, own: Policy): readonly Policy[] | undefined {
   checkPolicyFor(policyFor)
   if (policies === undefined) return undefined
   if (policyFor === undefined)

@@ -1,4 +1,4 @@
-import { blockUs, checkedCost, checkedTokens, checkKey } from '../arguments.js'
+import { blockUs, checkedCost, checkedTokens } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import { denials } from '../diagnostics.js'
 import { emptyPermit, holdsPermits } from '../empty-permit.js'
@@ -7,7 +7,7 @@ import type { BoundKey, Key, Limiter, LimiterHandle, WaitOptions } from '../limi
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import type { Reservation } from '../reservation.js'
-import type { PostedKeyList, PreparedKeyList } from './key-list.js'
+import { culpritIn, type KeyLists, type PostedKeyList, verdictOn } from './key-list.js'
 import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
 
 /** What the handle of a {@link ListedLimiter} carries beside that of its inner limiter. */
@@ -17,14 +17,10 @@ export interface ListedHandle<Answer extends Decision = Decision> extends Limite
 }
 
 /** What a {@link ListedLimiter} is made of. */
-export interface ListedLimiterParts<Answer extends Decision> {
+export interface ListedLimiterParts<Answer extends Decision> extends KeyLists {
   readonly inner: Limiter<Answer>
-  readonly allow: PreparedKeyList
-  readonly deny: PreparedKeyList
   /** The policy that the limiter within has for a key. */
   readonly policyOf: (key: Key) => Policy
-  /** How many keys it takes in one call, where it takes several. */
-  readonly keys: number | undefined
 }
 
 /**
@@ -49,7 +45,7 @@ export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   async wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
-    if (this.verdictOn(key) === undefined) return this.inner.wait(key, options)
+    if (verdictOn(key, this.parts) === undefined) return this.inner.wait(key, options)
     return atOnce(key, options, (cost) => this.take(key, cost))
   }
 
@@ -103,36 +99,22 @@ export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   private taken(key: Key, cost: number): Answer | undefined {
     const decision = this.foreseen(key, cost)
     if (decision === undefined) return undefined
-    if (!decision.allowed && denials.hasSubscribers) denials.publish({ policy: decision.policy, key: this.culprit(key), cost, decision })
+    if (!decision.allowed && denials.hasSubscribers)
+      denials.publish({ policy: decision.policy, key: culpritIn(key, this.parts), cost, decision })
     return (holdsPermits(this.parts.policyOf(key)) ? emptyPermit(decision) : decision) as Answer
   }
 
   /** The decision on a key that is on a list. */
   private foreseen(key: Key, cost = 1): Decision | undefined {
-    const verdict = this.verdictOn(key)
+    const verdict = verdictOn(key, this.parts)
     if (verdict === undefined) return undefined
     checkedCost(cost)
     return listedDecision(this.parts.policyOf(key), verdict === 'allow')
   }
-
-  private verdictOn(key: Key): 'allow' | 'deny' | undefined {
-    const { allow, deny, keys } = this.parts
-    if (typeof key === 'string' || !Array.isArray(key)) {
-      checkKey(key)
-      return deny.has(key as string) ? 'deny' : allow.has(key as string) ? 'allow' : undefined
-    }
-    // As many keys as it has policies, or the limiter within refuses them.
-    if (key.length !== keys) return undefined
-    key.forEach(checkKey)
-    return key.some(deny.has) ? 'deny' : key.every(allow.has) ? 'allow' : undefined
-  }
-
-  private culprit(key: Key): string {
-    return typeof key === 'string' ? key : (key.find(this.parts.deny.has) ?? '')
-  }
 }
 
-function listedDecision(policy: Policy, allowed: boolean): Decision {
+/** The decision on a key that is on a list. */
+export function listedDecision(policy: Policy, allowed: boolean): Decision {
   const { name, limit, burst, policies } = policy
   if (policies !== undefined) {
     const parts = policies.map((part) => listedDecision(part, allowed))

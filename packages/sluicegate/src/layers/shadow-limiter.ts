@@ -6,17 +6,12 @@ import type { Duration } from '../policy/duration.js'
 import type { Reservation } from '../reservation.js'
 import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
 
+/** Where a limiter in the shadow, also one of a fleet, has the one that decides and says no: for callers that hide the denial themselves. */
+export const WITHIN: unique symbol = Symbol.for('sluicegate.within')
+
 /** What the handle of a {@link ShadowLimiter} carries beside that of its inner limiter. */
 export interface ShadowHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
   readonly shadow?: boolean
-}
-
-/** By this both forms of the package know those of the other. */
-const SHADOW: unique symbol = Symbol.for('sluicegate: shadow limiter')
-
-/** Whether a limiter is in the shadow by itself. */
-export function isShadowLimiter<Answer extends Decision>(limiter: object | undefined): limiter is ShadowLimiter<Answer> {
-  return limiter !== undefined && SHADOW in limiter
 }
 
 /**
@@ -24,11 +19,7 @@ export function isShadowLimiter<Answer extends Decision>(limiter: object | undef
  * not counted, as a denial never is. Denials are still published and still make hot keys.
  */
 export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
-  /** @internal */
-  readonly [SHADOW] = true
-
-  /** Who decides, and says no: for those who hide it themselves. */
-  get within(): Limiter<Answer> {
+  get [WITHIN](): Limiter<Answer> {
     return this.inner
   }
 

@@ -1,14 +1,16 @@
 import { checkedTop, checkKey } from '../arguments.js'
 import type { Decision } from '../decision.js'
-import { holdsPermits } from '../empty-permit.js'
 import { PolicyError } from '../errors.js'
-import type { HotKey, HotKeys } from '../hot-keys.js'
+import { type HotKeys, merged } from '../hot-keys.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import type { Reservation } from '../reservation.js'
+import type { OverrideMap } from './override-map.js'
+import { OverrideTiers } from './override-tiers.js'
 import { sumOfStats } from './sum-of-stats.js'
+import { checkTier, TierTable } from './tier-table.js'
 import { type Tier, tieredSnapshot } from './tiered-snapshot.js'
 import { WrappedLimiter } from './wrapped-limiter.js'
 
@@ -25,12 +27,12 @@ export interface TieredLimiterParts<Answer extends Decision> {
   readonly own: Limiter<Answer>
   readonly ownAs: readonly Policy[]
   readonly tiers: readonly Tier<Limiter<Answer>>[]
-  readonly policyFor: (key: string) => Policy | undefined
+  readonly policyFor: ((key: string) => Policy | undefined) | undefined
   /** Makes the limiter of a policy that is not yet among the tiers; without it there are no others. */
   readonly make?: ((policy: Policy) => Limiter<Answer>) | undefined
+  /** Policies of single keys, which come first, and what makes their limiters. */
+  readonly overridden?: { readonly map: OverrideMap; readonly make: (policy: Policy) => Limiter<Answer> } | undefined
 }
-
-export const MOST_TIERS = 1_000
 
 /** Whether a handle may say this of its tiers; their own handles are looked at where they are attached. */
 export function areTiers(tiers: unknown, ownAs: unknown): boolean {
@@ -41,16 +43,25 @@ export function areTiers(tiers: unknown, ownAs: unknown): boolean {
 /** Several policies, each with a limiter of its own: every call goes to that of the key's policy. */
 export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
   private readonly parts: TieredLimiterParts<Answer>
-  private readonly tiers: Tier<Limiter<Answer>>[] = []
-  /** By what they say, so that an equal policy finds the same limiter, and by themselves, because that is faster. */
-  private readonly byContent = new Map<string, Limiter<Answer>>()
-  private readonly byIdentity = new WeakMap<Policy, Limiter<Answer>>()
+  private readonly table: TierTable<Limiter<Answer>>
+  private readonly overridden: OverrideTiers<Limiter<Answer>> | undefined
 
   constructor(parts: TieredLimiterParts<Answer>) {
     super(parts.own)
     this.parts = parts
-    for (const policy of parts.ownAs) this.byContent.set(contentOf(policy), parts.own)
-    for (const tier of parts.tiers) this.add(tier)
+    this.table = new TierTable({ option: 'policyFor', make: (policy) => this.made(policy) })
+    for (const policy of parts.ownAs) this.table.name(policy, parts.own)
+    for (const tier of parts.tiers) this.table.add(tier)
+    const { overridden } = parts
+    if (overridden === undefined) return
+    this.overridden = new OverrideTiers({
+      make: ({ policy }) => {
+        checkTier(policy, this.policy, 'overrides') // throws when closed
+        return overridden.make(policy)
+      },
+      close: (limiter) => limiter.close(),
+      isUsed: (content) => overridden.map.isUsed(content),
+    })
   }
 
   override policyOf(key: Key): Policy {
@@ -104,14 +115,20 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     return { key, take: (cost) => boundNow().take(cost), peek: (cost) => boundNow().peek(cost) }
   }
 
-  /** @throws {PolicyError} `OPTION_INVALID` when tiers are made as they come: those of one thread would be unknown to the others. */
+  /**
+   * @throws {PolicyError} `OPTION_INVALID` with overrides, and when tiers are made as they come: those of one thread would be unknown to the
+   * others.
+   */
   override handle(): LimiterHandle<Answer> {
     const own = this.inner.handle()
+    if (this.parts.overridden !== undefined) {
+      throw new PolicyError('OPTION_INVALID', 'overrides', true, 'are of one thread: let policyFor ask what all threads share')
+    }
     if (this.parts.make !== undefined) {
       const mend = 'must name beforehand what policyFor returns, or other threads would count apart'
       throw new PolicyError('OPTION_INVALID', 'policies', undefined, mend)
     }
-    const tiers = this.tiers.map(({ policy, counted }) => ({ policy, counted: counted.handle() }))
+    const tiers = this.table.tiers.map(({ policy, counted }) => ({ policy, counted: counted.handle() }))
     const handle: TieredHandle<Answer> = { ...own, ownAs: this.parts.ownAs, tiers }
     return handle
   }
@@ -129,7 +146,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   override snapshot(): Uint8Array {
-    const tiers = this.tiers.map(({ policy, counted }) => ({ policy, counted: counted.snapshot() }))
+    const tiers = this.table.tiers.map(({ policy, counted }) => ({ policy, counted: counted.snapshot() }))
     return tieredSnapshot({ own: this.inner.snapshot(), ownAs: this.parts.ownAs, tiers })
   }
 
@@ -138,56 +155,32 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   private limiters(): readonly Limiter<Answer>[] {
-    return [this.inner, ...this.tiers.map(({ counted }) => counted)]
+    return [this.inner, ...this.table.tiers.map(({ counted }) => counted), ...(this.overridden?.all ?? [])]
   }
 
   private limiterOf(key: Key): Limiter<Answer> {
     if (Array.isArray(key)) {
       // A team's budget would be one for each policy of its members.
-      throw new PolicyError('KEY_INVALID', 'key', key, 'must be one string with policyFor: keys of several policies would share no budget')
+      throw new PolicyError(
+        'KEY_INVALID',
+        'key',
+        key,
+        'must be one string with policyFor or overrides: keys of several policies would share no budget',
+      )
     }
     checkKey(key)
-    const policy = this.parts.policyFor(key as string)
-    return policy === undefined ? this.inner : (this.byIdentity.get(policy) ?? this.limiterFor(policy))
-  }
-
-  private limiterFor(policy: Policy): Limiter<Answer> {
-    const checked = checkedPolicy(policy, 'policyFor')
-    const limiter = this.byContent.get(contentOf(checked)) ?? this.made(checked)
-    // What is not frozen may say something else tomorrow.
-    if (Object.isFrozen(policy)) this.byIdentity.set(policy, limiter)
-    return limiter
+    const { policyFor, make, overridden } = this.parts
+    const override = overridden?.map.of(key as string)
+    if (override !== undefined) return (this.overridden as OverrideTiers<Limiter<Answer>>).of(override)
+    const policy = policyFor?.(key as string)
+    return policy === undefined ? this.inner : this.table.of(policy, make === undefined)
   }
 
   private made(policy: Policy): Limiter<Answer> {
     const own = this.policy // throws when closed
-    const { make } = this.parts
-    if (make === undefined) {
-      throw new PolicyError('POLICY_INVALID', 'policyFor', policy, 'must return undefined or a policy that the option policies names')
-    }
-    if (this.tiers.length >= MOST_TIERS) {
-      throw new PolicyError('POLICY_INVALID', 'policyFor', policy, `must return at most ${MOST_TIERS} different policies`)
-    }
     checkTier(policy, own, 'policyFor')
-    const counted = make(policy)
-    this.add({ policy, counted })
-    return counted
+    return (this.parts.make as (policy: Policy) => Limiter<Answer>)(policy)
   }
-
-  private add(tier: Tier<Limiter<Answer>>): void {
-    this.tiers.push(tier)
-    this.byContent.set(contentOf(tier.policy), tier.counted)
-  }
-}
-
-/**
- * Refuses a tier whose takes answer otherwise than those of the limiter's own policy.
- *
- * @throws {PolicyError} `POLICY_INVALID`
- */
-export function checkTier(policy: Policy, own: Policy, option: string): void {
-  if (holdsPermits(policy) === holdsPermits(own)) return
-  throw new PolicyError('POLICY_INVALID', option, policy, 'must answer with permits if and only if the own policy of the limiter does')
 }
 
 function isPolicy(policy: unknown): boolean {
@@ -197,19 +190,4 @@ function isPolicy(policy: unknown): boolean {
   } catch {
     return false
   }
-}
-
-/** The same text for policies that say the same. */
-export function contentOf(policy: Policy): string {
-  return JSON.stringify(checkedPolicy(policy))
-}
-
-/** The highest first. A key comes twice when its policy changed meanwhile. */
-function merged(lists: readonly HotKey[]): HotKey[] {
-  const counts = new Map<string, HotKey>()
-  for (const { key, count, overcount } of lists) {
-    const other = counts.get(key)
-    counts.set(key, { key, count: count + (other?.count ?? 0), overcount: overcount + (other?.overcount ?? 0) })
-  }
-  return [...counts.values()].sort((a, b) => b.count - a.count)
 }

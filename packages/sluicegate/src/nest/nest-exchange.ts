@@ -32,7 +32,7 @@ export class NestExchange {
   }
 
   facts(): NodeFacts {
-    return new NestFacts(this.request, this.incoming)
+    return new NestFacts(this.request, this.response, this.incoming)
   }
 
   put(headers: readonly HeaderPair[]): void {
@@ -53,8 +53,8 @@ export class NestExchange {
 class NestFacts extends NodeFacts {
   private readonly incoming: PlatformRequest
 
-  constructor(request: NodeRequest, incoming: PlatformRequest) {
-    super(request)
+  constructor(request: NodeRequest, response: NodeResponse, incoming: PlatformRequest) {
+    super(request, response)
     this.incoming = incoming
   }
 

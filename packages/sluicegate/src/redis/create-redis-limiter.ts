@@ -1,12 +1,16 @@
 import { type Clock, preciseClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
+import { CallGuard } from '../fleet/call-guard.js'
 import type { FleetLimiter } from '../fleet/fleet-limiter.js'
 import { checkFleetOptions, checkLease, checkOneOf, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../fleet/fleet-options.js'
 import { type FleetPorts, partsOver } from '../fleet/fleet-parts.js'
 import { LateAnswers } from '../fleet/late-answers.js'
+import { type FleetMaker, layeredFleet } from '../fleet/layers/fleet-layers.js'
+import { OverrideCache, type OverrideStore } from '../fleet/layers/override-cache.js'
 import { StoreLimiter } from '../fleet/store-limiter.js'
 import { whyNotLeased } from '../lease/leasing.js'
+import type { WithFleetOverrides } from '../overrides.js'
 import type { AnswerOf } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
@@ -14,6 +18,7 @@ import { withQueue } from '../queue/create-queue.js'
 import { ApartStore } from './apart-store.js'
 import { ApartVerbs } from './apart-verbs.js'
 import { GuardedStore } from './guarded-store.js'
+import { RedisOverrides } from './redis-overrides.js'
 import { RedisStore } from './redis-store.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
 import type { Store } from './store.js'
@@ -63,14 +68,39 @@ const OPTIONS: ReadonlySet<string> = new Set([
  * const limiter = createRedisLimiter(tokenBucket({ limit: 100, window: '1s' }), { client: await createClient().connect() })
  * const { allowed } = await limiter.take('user:42')
  */
+export function createRedisLimiter<P extends Policy>(
+  policy: P,
+  options: RedisLimiterOptions & { readonly overrides: true | { readonly staleMs?: number } },
+): FleetLimiter<AnswerOf<P> & Decision> & WithFleetOverrides
 export function createRedisLimiter<P extends Policy>(policy: P, options: RedisLimiterOptions): FleetLimiter<AnswerOf<P> & Decision>
 export function createRedisLimiter(policy: Policy, options: RedisLimiterOptions): FleetLimiter {
   checkOptionNames(options, OPTIONS, '{ client }')
   const own = checkedPolicy(policy)
   const runner = runnerFor(options.client)
   void warnAtStart(runner)
-  return limiterOver(new RedisStore(runner, new StoreKeys(options.prefix ?? 'sluicegate', options.hashTag)), own, options)
+  const keys = new StoreKeys(options.prefix ?? 'sluicegate', options.hashTag)
+  const store = new RedisStore(runner, keys)
+  return layersOver(store, new RedisOverrides(runner, keys, own.name), own, options)
 }
+
+/** Over any store, in the layers that the options ask for. */
+export function layersOver(
+  store: Store,
+  kept: OverrideStore,
+  own: Policy,
+  options: Omit<RedisLimiterOptions, 'client'>,
+  clock: Clock = preciseClock(),
+): FleetLimiter {
+  const make = (policy: Policy): FleetLimiter => limiterOver(store, policy, options, clock)
+  const overridesOf: FleetMaker['overridesOf'] = (staleMs, now) => {
+    const guard = new CallGuard(ONE_PLACE, clock, options.timeoutMs ?? 100)
+    return new OverrideCache(kept, guard, clock, staleMs, now)
+  }
+  return layeredFleet(own, { make, makeOverride: ({ policy }) => make(policy), overridesOf, clock }, options)
+}
+
+/** Where overrides are kept. */
+const ONE_PLACE = { serverOf: () => undefined, slotOf: () => undefined }
 
 const LATE_MEND = "raise lease.horizonMs in the whole fleet, or use mode 'exact'"
 

@@ -3,6 +3,7 @@ export type { FleetBoundKey, FleetLimiter, FleetPermit, FleetReservation, FleetS
 export type { OutageMode } from '../fleet/outage.js'
 export type { OutageEvent } from '../fleet/outage-events.js'
 export type { ServerLoad, ShardLoads, SlotLoad } from '../fleet/shard-load.js'
+export type { FleetOverrides, WithFleetOverrides } from '../overrides.js'
 export { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
 export type { RedisClient } from './runner-for.js'
 export type { HashTag } from './store-keys.js'

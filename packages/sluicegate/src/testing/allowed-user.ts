@@ -4,8 +4,13 @@ import type { User } from './redis-clients.js'
 
 export const USER: User = { username: 'limiter', password: 'secret' }
 
+const GUIDE = readFileSync(new URL('../../../../docs/redis.md', import.meta.url), 'utf8')
+
 /** The commands that a limiter needs, as they are documented. */
-export const DOCUMENTED_COMMANDS = commandsIn(readFileSync(new URL('../../../../docs/redis.md', import.meta.url), 'utf8'))
+export const DOCUMENTED_COMMANDS = commandsIn(/ACL SETUSER limiter .*?-@all(.*?)```/s)
+
+/** Those that one with overrides needs beside. */
+export const DOCUMENTED_FOR_OVERRIDES = commandsIn(/need these as well:\n\n```(.*?)```/s)
 
 /** Lets {@link USER} do this and no more. */
 export async function allow(nodes: readonly RedisProcess[], commands: readonly string[], keys = 'sluicegate:*'): Promise<void> {
@@ -18,8 +23,8 @@ export function userUrl({ host, port }: RedisProcess): string {
   return `redis://${USER.username}:${USER.password}@${host}:${port}`
 }
 
-/** The commands of the ACL rule in a text. */
-function commandsIn(text: string): string[] {
-  const rule = /ACL SETUSER limiter .*?-@all(.*?)```/s.exec(text)?.[1] ?? ''
+/** The commands of an ACL rule in the guide. */
+function commandsIn(place: RegExp): string[] {
+  const rule = place.exec(GUIDE)?.[1] ?? ''
   return [...rule.matchAll(/\+([a-z]+)/g)].map(([, command]) => command as string)
 }

@@ -1,9 +1,11 @@
 import type { TestContext } from 'node:test'
 import { answerCases } from './answer-cases.js'
+import { delayCases } from './delay-cases.js'
 import { endingCases } from './ending-cases.js'
 import type { Harness, Limits, RunningApp } from './harness.js'
 import { optionCases } from './option-cases.js'
 import { outageCases } from './outage-cases.js'
+import { policyCases } from './policy-cases.js'
 import { Site } from './site.js'
 
 /** Everything that an adapter has to do in its framework, over real sockets. */
@@ -16,8 +18,10 @@ export function adapterSuite<Request>(harness: Harness<Request>): void {
   }
   answerCases(harness, start)
   optionCases(harness, start)
+  policyCases(harness, start)
   endingCases(harness, start)
   outageCases(harness, start)
+  delayCases(harness, start)
 }
 
 /** An app that ends with its test. */

@@ -1,0 +1,21 @@
+import { manualClock } from '../clock.js'
+import { banSuite } from '../testing/ban-suite.js'
+import { channelPair } from '../testing/channel-pair.js'
+import { START_MS } from '../testing/cluster-fixture.js'
+import { createClusterLimiter } from './create-cluster-limiter.js'
+import { serveLimiter } from './serve-limiter.js'
+
+banSuite({
+  name: 'node:cluster',
+  make: (policy, banAfter, more = {}) => {
+    const clock = manualClock(START_MS)
+    const pairs = [channelPair(), channelPair()]
+    // That of the state stands still: as with a server, only bans are timed by the clock of the test.
+    const served = serveLimiter(policy, { clock: manualClock(START_MS) })
+    for (const { worker } of pairs) served.serve(worker)
+    const [one, other] = pairs.map(({ parent }) =>
+      createClusterLimiter(policy, { process: parent, clock, outage: 'closed', banAfter, ...more }),
+    )
+    return { one, other, clock } as never
+  },
+})

@@ -1,0 +1,69 @@
+import { type Override, OverrideMap } from '../layers/override-map.js'
+import { OverrideTiers } from '../layers/override-tiers.js'
+import type { Policy } from '../policy/policy.js'
+import type { OverridesDesk } from './worker-desk.js'
+import type { WorkerProcess } from './worker-process.js'
+
+/** What is served under the policy of an override. */
+interface ServedOverride {
+  serve(worker: WorkerProcess): () => void
+  close(): void
+}
+
+/** Overrides in a primary: each of their policies is served to all workers. */
+export class ServedOverrides extends OverrideMap implements OverridesDesk {
+  private readonly tiers: OverrideTiers<ServedOverride>
+  private readonly workers = new Set<WorkerProcess>()
+
+  constructor(own: () => Policy, make: (override: Override) => ServedOverride) {
+    super(own)
+    // A worker that remembers those of a primary before it has none of these numbers.
+    this.version = Date.now() * 1000
+    this.tiers = new OverrideTiers({
+      make: (override) => this.made(make(override)),
+      close: (served) => served.close(),
+      isUsed: (content) => this.isUsed(content),
+    })
+  }
+
+  override set(key: string, policy: Policy): void {
+    super.set(key, policy)
+    // Served before any worker hears of it.
+    this.tiers.of(this.of(key) as Override)
+  }
+
+  /** Serves a worker, until the function that it answers with is called. */
+  serve(worker: WorkerProcess): () => void {
+    this.workers.add(worker)
+    for (const served of this.tiers.all) served.serve(worker)
+    return () => {
+      this.workers.delete(worker)
+      // Once more answers with how to end it.
+      for (const served of this.tiers.all) served.serve(worker)()
+    }
+  }
+
+  close(): void {
+    for (const served of this.tiers.all) served.close()
+  }
+
+  // What workers ask.
+
+  overrides(version: unknown): readonly unknown[] {
+    return version === this.version ? [this.version] : [this.version, [...this.list()]]
+  }
+
+  setOverride(key: unknown, policy: unknown): readonly unknown[] {
+    this.set(key as string, policy as Policy)
+    return [1]
+  }
+
+  deleteOverride(key: unknown): readonly unknown[] {
+    return [this.delete(key as string) ? 1 : 0]
+  }
+
+  private made(served: ServedOverride): ServedOverride {
+    for (const worker of this.workers) served.serve(worker)
+    return served
+  }
+}

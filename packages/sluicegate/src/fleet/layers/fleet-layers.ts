@@ -1,0 +1,48 @@
+import { checkedBan } from '../../ban-options.js'
+import type { Clock } from '../../clock.js'
+import type { Decision } from '../../decision.js'
+import { BanCounter } from '../../layers/ban-counter.js'
+import { preparedKeyList } from '../../layers/key-list.js'
+import { checkedPolicies, checkShadow } from '../../layers/limiter-layers.js'
+import type { Override } from '../../layers/override-map.js'
+import type { Policy } from '../../policy/policy.js'
+import type { FleetLimiter } from '../fleet-limiter.js'
+import { type FleetOptions, overridesStaleMs } from '../fleet-options.js'
+import { BanningFleetLimiter } from './banning-fleet-limiter.js'
+import { ListedFleetLimiter } from './listed-fleet-limiter.js'
+import type { OverrideCache } from './override-cache.js'
+import { ShadowFleetLimiter } from './shadow-fleet-limiter.js'
+import { TieredFleetLimiter } from './tiered-fleet-limiter.js'
+
+/** How a limiter of a fleet is made for each policy. */
+export interface FleetMaker {
+  readonly make: (policy: Policy) => FleetLimiter
+  readonly clock: Clock
+  readonly makeOverride: (override: Override) => FleetLimiter
+  /** @param own the policy in force. */
+  readonly overridesOf: (staleMs: number, own: () => Policy) => OverrideCache
+}
+
+/**
+ * A limiter of a fleet for the policy `own` in the layers that the options ask for: `layered` over a fleet.
+ *
+ * @throws {PolicyError} before anything is made.
+ */
+export function layeredFleet(own: Policy, maker: FleetMaker, options: FleetOptions): FleetLimiter {
+  const { policyFor, allow, deny, shadow } = options
+  checkShadow(shadow)
+  const staleMs = overridesStaleMs(options.overrides)
+  const policies = checkedPolicies({ ...options, overrides: staleMs !== undefined }, own)
+  const ban = checkedBan(options.banAfter)
+  const isListed = allow !== undefined || deny !== undefined
+  const lists = { allow: preparedKeyList(allow, 'allow'), deny: preparedKeyList(deny, 'deny') }
+  const plain = maker.make(own)
+  const overrides = staleMs === undefined ? undefined : maker.overridesOf(staleMs, () => plain.policy)
+  const isTiered = policyFor !== undefined || overrides !== undefined
+  const tiered = isTiered ? new TieredFleetLimiter({ ...maker, own: plain, ownAs: own, policyFor, policies, overrides }) : plain
+  const banning = ban === undefined ? tiered : new BanningFleetLimiter(tiered, new BanCounter(ban, maker.clock))
+  const keys = isTiered || ban !== undefined ? undefined : own.policies?.length
+  const listed = isListed ? new ListedFleetLimiter(banning, { ...lists, keys }) : banning
+  const whole: FleetLimiter<Decision> = shadow === true ? new ShadowFleetLimiter(listed) : listed
+  return overrides === undefined ? whole : Object.assign(whole, { overrides })
+}

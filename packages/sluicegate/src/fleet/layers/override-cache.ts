@@ -1,0 +1,152 @@
+import type { Clock } from '../../clock.js'
+import { PolicyError } from '../../errors.js'
+import { MOST_OVERRIDES, type Override, OverrideMap } from '../../layers/override-map.js'
+import type { FleetOverrides } from '../../overrides.js'
+import type { Policy } from '../../policy/policy.js'
+import type { CallGuard } from '../call-guard.js'
+
+/** All overrides of a limiter, as they were at one moment. */
+export interface KeptOverrides {
+  /** Another one with each change. */
+  readonly version: number
+  /** Policies by key; undefined when nothing has changed since the version that was asked about. What is no policy is not used. */
+  readonly policies: Iterable<readonly [key: string, policy: unknown]> | undefined
+}
+
+/** Where overrides of a limiter are kept for the fleet. Each call is one atomic step there; it rejects when nothing came back. */
+export interface OverrideStore {
+  /** All of them, unless they are still those of `version`. */
+  load(version: number): Promise<KeptOverrides>
+  /** False when there is no room for another key, of `most`. */
+  set(key: string, policy: Policy, most: number): Promise<boolean>
+  delete(key: string): Promise<boolean>
+}
+
+/** Nothing was loaded yet. */
+const NEVER_LOADED = -1
+
+/**
+ * The overrides of a fleet as one process knows them: all of them, so that keys without one cost nothing. They are looked at again, by their
+ * version, after half of `staleMs`, while takes go on by what is known; a take that finds them older than `staleMs` waits for that. While the store
+ * is not reached what was known last holds.
+ */
+export class OverrideCache implements FleetOverrides {
+  private readonly store: OverrideStore
+  private readonly guard: CallGuard
+  private readonly clock: Clock
+  private readonly staleMs: number
+  private readonly own: () => Policy
+  private known: OverrideMap
+  private version = NEVER_LOADED
+  /** When what is known was surely true. */
+  private freshMs = Number.NEGATIVE_INFINITY
+  /** Before that a store that did not answer is not asked again. */
+  private againMs = Number.NEGATIVE_INFINITY
+  private loading: Promise<void> | undefined
+
+  /** @param own the limiter's own policy, as it is now. */
+  constructor(store: OverrideStore, guard: CallGuard, clock: Clock, staleMs: number, own: () => Policy) {
+    this.store = store
+    this.guard = guard
+    this.clock = clock
+    this.staleMs = staleMs
+    this.own = own
+    this.known = new OverrideMap(own)
+  }
+
+  /** Undefined when what is known is fresh enough; else it is once this resolves, or the store is not reached. It never rejects. */
+  refreshed(): Promise<void> | undefined {
+    const nowMs = this.clock.nowMs()
+    const ageMs = nowMs - this.freshMs
+    if (ageMs < this.staleMs / 2) return undefined
+    if (this.loading === undefined) {
+      if (nowMs < this.againMs) return undefined
+      this.loading = this.load(nowMs)
+    }
+    return ageMs < this.staleMs ? undefined : this.loading
+  }
+
+  /** As it is known here. */
+  of(key: string): Override | undefined {
+    return this.known.of(key)
+  }
+
+  isUsed(content: string): boolean {
+    return this.known.isUsed(content)
+  }
+
+  async set(key: string, policy: Policy): Promise<void> {
+    this.known.checked(key, policy)
+    await this.latest()
+    const { policy: checked } = this.known.checked(key, policy)
+    const isSet = await this.asked(() => this.store.set(key, checked, MOST_OVERRIDES))
+    if (!isSet) throw new PolicyError('OPTION_INVALID', 'overrides', key, `are at most those of ${MOST_OVERRIDES} keys`)
+    await this.latest()
+  }
+
+  async get(key: string): Promise<Policy | undefined> {
+    this.known.get(key) // refuses what is no key
+    await this.latest()
+    return this.known.get(key)
+  }
+
+  async delete(key: string): Promise<boolean> {
+    this.known.get(key)
+    const was = await this.asked(() => this.store.delete(key))
+    await this.latest()
+    return was
+  }
+
+  async list(): Promise<ReadonlyMap<string, Policy>> {
+    await this.latest()
+    return this.known.list()
+  }
+
+  /** Loads what there is now. Rejects with `OUTAGE`. */
+  private async latest(): Promise<void> {
+    const nowMs = this.clock.nowMs()
+    this.take(await this.asked(() => this.store.load(this.version)), nowMs)
+  }
+
+  private async load(nowMs: number): Promise<void> {
+    try {
+      await this.latest()
+    } catch {
+      this.againMs = nowMs + this.staleMs / 2
+    } finally {
+      this.loading = undefined
+    }
+  }
+
+  private take({ version, policies }: KeptOverrides, sentMs: number): void {
+    this.freshMs = Math.max(this.freshMs, sentMs)
+    if (policies === undefined) return
+    this.version = version
+    const next = new OverrideMap(this.own)
+    for (const [key, policy] of policies) {
+      try {
+        next.set(key, policy as Policy)
+      } catch (error) {
+        if (!(error instanceof PolicyError)) throw error
+        warnOf(key, error)
+      }
+    }
+    this.known = next
+  }
+
+  private asked<Answer>(call: () => Promise<Answer>): Promise<Answer> {
+    return this.guard.guarded('', call)
+  }
+}
+
+let isWarned = false
+
+/** Once a process. */
+function warnOf(key: string, error: PolicyError): void {
+  if (isWarned) return
+  isWarned = true
+  globalThis.process?.emitWarning?.(`the override of ${JSON.stringify(key)} is not used: ${error.message}`, {
+    type: 'SluicegateWarning',
+    code: 'SLUICEGATE_OVERRIDE',
+  })
+}

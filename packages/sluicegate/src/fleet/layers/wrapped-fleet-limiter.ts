@@ -1,0 +1,53 @@
+import type { Decision } from '../../decision.js'
+import type { HotKeys } from '../../hot-keys.js'
+import type { Key } from '../../limiter.js'
+import type { Policy } from '../../policy/policy.js'
+import type { FleetLimiter, FleetStats } from '../fleet-limiter.js'
+import type { ShardLoads } from '../shard-load.js'
+
+/** A limiter of a fleet around another one: what is about no key goes straight through. */
+export abstract class WrappedFleetLimiter<Answer extends Decision> {
+  protected readonly inner: FleetLimiter<Answer>
+
+  constructor(inner: FleetLimiter<Answer>) {
+    this.inner = inner
+  }
+
+  get policy(): Policy {
+    return this.inner.policy
+  }
+
+  /** The policy in force for a key. */
+  policyOf(key: Key): Policy {
+    return policyIn(this.inner, key)
+  }
+
+  update(policy: Policy): void {
+    this.inner.update(policy)
+  }
+
+  stats(): FleetStats {
+    return this.inner.stats()
+  }
+
+  hotKeys(n?: number): HotKeys {
+    return this.inner.hotKeys(n)
+  }
+
+  shards(n?: number): ShardLoads {
+    return this.inner.shards(n)
+  }
+
+  close(): void {
+    this.inner.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+}
+
+/** The policy that a limiter has for a key. */
+export function policyIn(limiter: FleetLimiter<Decision>, key: Key): Policy {
+  return limiter instanceof WrappedFleetLimiter ? limiter.policyOf(key) : limiter.policy
+}

@@ -1,0 +1,82 @@
+import type { Decision } from '../decision.js'
+import { emptyPermit, isPermit } from '../empty-permit.js'
+import type { BoundKey, Key, Limiter, WaitOptions } from '../limiter.js'
+import type { Duration } from '../policy/duration.js'
+import type { Reservation } from '../reservation.js'
+import { type BanCounter, checkSingle } from './ban-counter.js'
+import { WrappedLimiter } from './wrapped-limiter.js'
+
+/** Blocks keys whose takes are denied too often. */
+export class BanningLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
+  private readonly counter: BanCounter
+
+  constructor(inner: Limiter<Answer>, counter: BanCounter) {
+    super(inner)
+    this.counter = counter
+  }
+
+  take(key: Key, cost = 1): Answer {
+    checkSingle(key)
+    return this.counted(key as string, cost, this.inner.take(key, cost))
+  }
+
+  peek(key: Key, cost?: number): Decision {
+    return this.inner.peek(key, cost)
+  }
+
+  wait(key: Key, options?: WaitOptions): Promise<Answer> {
+    return this.inner.wait(key, options)
+  }
+
+  reserve(key: Key, cost: number): Reservation {
+    return this.inner.reserve(key, cost)
+  }
+
+  refund(key: Key, tokens: number): Decision {
+    return this.inner.refund(key, tokens)
+  }
+
+  penalize(key: Key, tokens: number): Decision {
+    return this.inner.penalize(key, tokens)
+  }
+
+  block(key: Key, duration: Duration): Decision {
+    return this.inner.block(key, duration)
+  }
+
+  reset(key: Key): Decision {
+    const decision = this.inner.reset(key)
+    if (typeof key === 'string') this.counter.forget(key)
+    return decision
+  }
+
+  key(key: Key): BoundKey<Answer> {
+    checkSingle(key)
+    const bound = this.inner.key(key)
+    return {
+      key: bound.key,
+      take: (cost = 1) => this.counted(key as string, cost, bound.take(cost)),
+      peek: (cost) => bound.peek(cost),
+    }
+  }
+
+  override close(): void {
+    super.close()
+    this.counter.close()
+  }
+
+  private counted(key: string, cost: number, decision: Answer): Answer {
+    if (decision.allowed) return decision
+    const forMs = this.counter.denied(key, cost, decision, this.policyOf(key))
+    if (forMs === 0) return decision
+    this.inner.block(key, forMs)
+    const banned = bannedFor(decision, forMs)
+    return isPermit(decision) ? ({ ...banned, ...emptyPermit(banned) } as Answer) : banned
+  }
+}
+
+/** The denial as it is under a block that began just now. */
+export function bannedFor<Answer extends Decision>(decision: Answer, forMs: number): Answer {
+  const retryAfterMs = Math.max(decision.retryAfterMs, Math.ceil(forMs))
+  return { ...decision, retryAfterMs, resetAfterMs: Math.max(decision.resetAfterMs, retryAfterMs) }
+}

@@ -1,0 +1,95 @@
+import { checkKey } from '../arguments.js'
+import { PolicyError } from '../errors.js'
+import type { LocalOverrides } from '../overrides.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
+import type { Policy } from '../policy/policy.js'
+import { checkTier, contentOf, MOST_TIERS } from './tier-table.js'
+
+/** How many keys may have an override. */
+export const MOST_OVERRIDES = 10_000
+
+/** A policy with the text that is the same for all that say the same. */
+export interface Override {
+  readonly policy: Policy
+  readonly content: string
+}
+
+/** Overrides by key, in this process. Keys of equal policies share one object. */
+export class OverrideMap implements LocalOverrides {
+  /** Grows with each change. */
+  version = 0
+  private readonly own: () => Policy
+  private readonly byKey = new Map<string, Override>()
+  private readonly byContent = new Map<string, { readonly override: Override; keys: number }>()
+
+  /** @param own the limiter's own policy, as it is now. */
+  constructor(own: () => Policy) {
+    this.own = own
+  }
+
+  set(key: string, policy: Policy): void {
+    const { content, policy: checked } = this.checked(key, policy)
+    this.version++
+    this.drop(key)
+    const shared = this.byContent.get(content) ?? { override: { policy: checked, content }, keys: 0 }
+    shared.keys++
+    this.byContent.set(content, shared)
+    this.byKey.set(key, shared.override)
+  }
+
+  get(key: string): Policy | undefined {
+    checkKey(key)
+    return this.of(key)?.policy
+  }
+
+  delete(key: string): boolean {
+    checkKey(key)
+    const was = this.drop(key)
+    if (was) this.version++
+    return was
+  }
+
+  list(): ReadonlyMap<string, Policy> {
+    return new Map([...this.byKey].map(([key, { policy }]) => [key, policy]))
+  }
+
+  of(key: string): Override | undefined {
+    return this.byKey.get(key)
+  }
+
+  /** Whether some key has this policy for an override. */
+  isUsed(content: string): boolean {
+    return this.byContent.has(content)
+  }
+
+  /** What {@link set} would keep. @throws {PolicyError} as that does. */
+  checked(key: string, policy: Policy): Override {
+    checkKey(key)
+    const checked = checkedPolicy(policy)
+    checkTier(checked, this.own(), 'policy')
+    const content = contentOf(checked)
+    if (!this.byKey.has(key) && this.byKey.size >= MOST_OVERRIDES) throw tooMany(key, `${MOST_OVERRIDES} keys`)
+    const isNew = !this.byContent.has(content)
+    if (isNew && this.byContent.size >= MOST_TIERS && !this.isLastOf(key)) throw tooMany(key, `${MOST_TIERS} policies`)
+    return { policy: checked, content }
+  }
+
+  /** Whether what this key has for an override is no other's. */
+  private isLastOf(key: string): boolean {
+    const before = this.byKey.get(key)
+    return before !== undefined && this.byContent.get(before.content)?.keys === 1
+  }
+
+  private drop(key: string): boolean {
+    const before = this.byKey.get(key)
+    if (before === undefined) return false
+    this.byKey.delete(key)
+    const shared = this.byContent.get(before.content)
+    if (shared !== undefined && --shared.keys === 0) this.byContent.delete(before.content)
+    return true
+  }
+}
+
+function tooMany(key: string, most: string): PolicyError {
+  return new PolicyError('OPTION_INVALID', 'overrides', key, `are at most those of ${most}: use policyFor for more`)
+}

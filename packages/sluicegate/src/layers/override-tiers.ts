@@ -1,0 +1,52 @@
+import type { Override } from './override-map.js'
+import { MOST_TIERS } from './tier-table.js'
+
+/** What an {@link OverrideTiers} is made of. */
+export interface OverrideTiersParts<Counted> {
+  readonly make: (override: Override) => Counted
+  readonly close: (counted: Counted) => void
+  /** Whether some key has this policy for an override now. */
+  readonly isUsed: (content: string) => boolean
+}
+
+/**
+ * What counts for the policies of overrides. These come and go: what no key has any more stays, for keys that come back to it, until there is no
+ * room, and is closed then, the oldest first.
+ */
+export class OverrideTiers<Counted> {
+  private readonly parts: OverrideTiersParts<Counted>
+  private readonly byContent = new Map<string, Counted>()
+  private readonly byOverride = new WeakMap<Override, Counted>()
+
+  constructor(parts: OverrideTiersParts<Counted>) {
+    this.parts = parts
+  }
+
+  get all(): Iterable<Counted> {
+    return this.byContent.values()
+  }
+
+  of(override: Override): Counted {
+    const known = this.byOverride.get(override)
+    if (known !== undefined) return known
+    const counted = this.byContent.get(override.content) ?? this.made(override)
+    this.byOverride.set(override, counted)
+    return counted
+  }
+
+  private made(override: Override): Counted {
+    if (this.byContent.size >= MOST_TIERS) this.makeRoom()
+    const counted = this.parts.make(override)
+    this.byContent.set(override.content, counted)
+    return counted
+  }
+
+  private makeRoom(): void {
+    for (const [content, counted] of this.byContent) {
+      if (this.parts.isUsed(content)) continue
+      this.byContent.delete(content)
+      this.parts.close(counted)
+      return
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import { holdsPermits } from '../empty-permit.js'
+import { PolicyError } from '../errors.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
+import type { Policy } from '../policy/policy.js'
+import type { Tier } from './tiered-snapshot.js'
+
+/** How many policies one function may return. */
+export const MOST_TIERS = 1_000
+
+/** What a {@link TierTable} is made of. */
+export interface TierTableParts<Counted> {
+  /** Makes what counts for a policy that is not in the table yet; it throws where the policy is refused. */
+  readonly make: (policy: Policy) => Counted
+  /** The option whose function returns policies, for messages. */
+  readonly option: string
+}
+
+/**
+ * What counts for each of several policies: one for all policies that say the same, however often they are made anew, so that a fresh object
+ * for each call neither leaks nor begins with a fresh budget.
+ */
+export class TierTable<Counted> {
+  readonly tiers: Tier<Counted>[] = []
+  private readonly parts: TierTableParts<Counted>
+  /** By what they say, so that an equal policy finds the same, and by themselves, because that is faster. */
+  private readonly byContent = new Map<string, Counted>()
+  private readonly byIdentity = new WeakMap<Policy, Counted>()
+
+  constructor(parts: TierTableParts<Counted>) {
+    this.parts = parts
+  }
+
+  /** Names what counts for policies that say this, without counting it among the tiers. */
+  name(policy: Policy, counted: Counted): void {
+    this.byContent.set(contentOf(policy), counted)
+  }
+
+  add(tier: Tier<Counted>): void {
+    this.tiers.push(tier)
+    this.name(tier.policy, tier.counted)
+  }
+
+  /**
+   * What counts for a policy.
+   *
+   * @param isNamed whether only policies that are in the table already are allowed.
+   * @throws {PolicyError} `POLICY_INVALID`
+   */
+  of(policy: Policy, isNamed: boolean): Counted {
+    return this.byIdentity.get(policy) ?? this.found(policy, isNamed)
+  }
+
+  private found(policy: Policy, isNamed: boolean): Counted {
+    const checked = checkedPolicy(policy, this.parts.option)
+    const counted = this.byContent.get(contentOf(checked)) ?? this.made(checked, isNamed)
+    // What is not frozen may say something else tomorrow.
+    if (Object.isFrozen(policy)) this.byIdentity.set(policy, counted)
+    return counted
+  }
+
+  private made(policy: Policy, isNamed: boolean): Counted {
+    const { make, option } = this.parts
+    if (isNamed) {
+      throw new PolicyError('POLICY_INVALID', option, policy, 'must return undefined or a policy that the option policies names')
+    }
+    if (this.tiers.length >= MOST_TIERS) {
+      throw new PolicyError('POLICY_INVALID', option, policy, `must return at most ${MOST_TIERS} different policies`)
+    }
+    const counted = make(policy)
+    this.add({ policy, counted })
+    return counted
+  }
+}
+
+/** The same text for policies that say the same. */
+export function contentOf(policy: Policy): string {
+  return JSON.stringify(checkedPolicy(policy))
+}
+
+/**
+ * Refuses a tier whose takes answer otherwise than those of the limiter's own policy.
+ *
+ * @throws {PolicyError} `POLICY_INVALID`
+ */
+export function checkTier(policy: Policy, own: Policy, option: string): void {
+  if (holdsPermits(policy) === holdsPermits(own)) return
+  throw new PolicyError('POLICY_INVALID', option, policy, 'must answer with permits if and only if the own policy of the limiter does')
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { test } from 'node:test'
+import { attachLimiter, createLimiter, fixedWindow, manualClock } from '../index.js'
+import { banSuite } from '../testing/ban-suite.js'
+
+const ONE = fixedWindow({ limit: 1, window: '365d', name: 'one' })
+
+banSuite({
+  name: 'memory',
+  make: (policy, banAfter, more = {}) => {
+    const clock = manualClock(1_789_000_000_000)
+    const one = createLimiter(policy, { clock, banAfter, ...more })
+    return { one, other: one, clock }
+  },
+})
+
+test('the answers of a banned key are exact to the millisecond', () => {
+  const clock = manualClock(1_789_000_000_000)
+  const limiter = createLimiter(fixedWindow({ limit: 1, window: '1s' }), { clock, banAfter: { denials: 2, within: '1m', for: '15m' } })
+  limiter.take('k')
+  limiter.take('k')
+  assert.equal(limiter.take('k').retryAfterMs, 900_000)
+  clock.advance(899_999)
+  assert.deepEqual([limiter.take('k').allowed, limiter.take('k').retryAfterMs], [false, 1])
+  clock.advance(1)
+  assert.equal(limiter.take('k').allowed, true)
+})
+
+test('the channel tells of bans', () => {
+  const heard: unknown[] = []
+  const listen = (event: unknown): void => void heard.push(event)
+  subscribe('sluicegate:ban', listen)
+  const limiter = createLimiter(ONE, { banAfter: { denials: 1, within: '1m', for: '15m' } })
+  for (let i = 0; i < 5; i++) limiter.take('k')
+  unsubscribe('sluicegate:ban', listen)
+  assert.deepEqual(heard, [{ policy: 'one', key: 'k', forMs: 900_000, bans: 1 }])
+})
+
+test('a ban holds in all threads; who is given the option counts by itself', () => {
+  const banAfter = { denials: 1, within: '1m', for: '800d' } as const
+  assert.throws(() => createLimiter(ONE, { banAfter }), { code: 'DURATION_INVALID' })
+  const limiter = createLimiter(fixedWindow({ limit: 1, window: '1d' }), { banAfter: { ...banAfter, for: '366d' } })
+  const attached = attachLimiter(structuredClone(limiter.handle()))
+  attached.take('k')
+  assert.ok(attached.take('k').retryAfterMs <= 86_400_000)
+  limiter.take('k')
+  assert.ok(attached.take('k').retryAfterMs > 86_400_000)
+})
+
+test('keys by the hundred thousand that are denied take no more memory, and one that goes on is banned among them', () => {
+  const clock = manualClock(1_789_000_000_000)
+  let bans = 0
+  const limiter = createLimiter(fixedWindow({ limit: 1, window: '365d' }), {
+    clock,
+    maxKeys: 300_000,
+    banAfter: { denials: 5, within: '1m', for: '15m', onBan: () => bans++ },
+  })
+  for (let i = 0; i < 100_000; i++) {
+    limiter.take(`key ${i}`)
+    limiter.take(`key ${i}`)
+    if (i % 1000 < 6) limiter.take('abuser')
+  }
+  assert.equal(bans, 1)
+  assert.ok(limiter.take('abuser').retryAfterMs >= 900_000)
+})

@@ -1,0 +1,38 @@
+import { after, before } from 'node:test'
+import { RedisProcess } from 'sluicegate-testkit'
+import { manualClock } from '../clock.js'
+import { banSuite } from '../testing/ban-suite.js'
+import { type OpenClient, SERVER_CLIENTS } from '../testing/redis-clients.js'
+import { layersOver } from './create-redis-limiter.js'
+import { RedisOverrides } from './redis-overrides.js'
+import { RedisStore } from './redis-store.js'
+import { runnerFor } from './runner-for.js'
+import { StoreKeys } from './store-keys.js'
+
+const KINDS = SERVER_CLIENTS.filter(({ name }) => name === 'node-redis' || name === 'ioredis')
+
+let server: RedisProcess
+const opened = new Map<string, OpenClient>()
+before(async () => {
+  server = await RedisProcess.start()
+  for (const kind of KINDS) opened.set(kind.name, await kind.open([server]))
+})
+after(async () => {
+  for (const open of opened.values()) await open[Symbol.asyncDispose]()
+  await server.stop()
+})
+
+for (const { name } of KINDS) {
+  let pairs = 0
+  banSuite({
+    name: `Redis, ${name}`,
+    make: (policy, banAfter, more = {}) => {
+      const clock = manualClock(1_789_000_000_000)
+      const keys = new StoreKeys(`${name} ${++pairs}`)
+      const runner = runnerFor(opened.get(name)?.client)
+      const options = { mode: 'exact', banAfter, outage: 'closed', ...more } as const
+      const limiter = () => layersOver(new RedisStore(runner, keys), new RedisOverrides(runner, keys, policy.name), policy, options, clock)
+      return { one: limiter(), other: limiter(), clock }
+    },
+  })
+}

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { RedisProcess } from 'sluicegate-testkit'
+import { fixedWindow, type Policy } from '../index.js'
+import { layerSuite, passed } from '../testing/layer-suite.js'
+import { listAndShadowSuite } from '../testing/list-and-shadow-suite.js'
+import { type OpenClient, SERVER_CLIENTS } from '../testing/redis-clients.js'
+import { createRedisLimiter } from './create-redis-limiter.js'
+
+/** Those that most fleets have; the others run the same scripts by the same port. */
+const KINDS = SERVER_CLIENTS.filter(({ name }) => name === 'node-redis' || name === 'ioredis')
+
+let server: RedisProcess
+const opened = new Map<string, OpenClient>()
+before(async () => {
+  server = await RedisProcess.start()
+  for (const kind of KINDS) opened.set(kind.name, await kind.open([server]))
+})
+after(async () => {
+  for (const open of opened.values()) await open[Symbol.asyncDispose]()
+  await server.stop()
+})
+
+for (const kind of KINDS) {
+  let limiters = 0
+  for (const mode of ['exact', 'leased'] as const) {
+    for (const suite of [layerSuite, listAndShadowSuite])
+      suite({
+        name: `Redis, ${mode}, ${kind.name}`,
+        make: (policy, options) =>
+          createRedisLimiter(policy, {
+            client: (opened.get(kind.name) as OpenClient).client,
+            prefix: `${kind.name} ${++limiters}`,
+            // Of permits there are no leases.
+            ...(policy.algorithm !== 'concurrency' && { mode }),
+            outage: 'closed',
+            timeoutMs: 60_000,
+            ...options,
+          }),
+      })
+  }
+}
+
+test('policies of one name are versions of one policy: what a key spent under one counts under the other', async () => {
+  const plan = (limit: number): Policy => fixedWindow({ limit, window: '365d', name: 'plan' })
+  let limit = 30
+  using limiter = createRedisLimiter(plan(5), {
+    client: (opened.get('node-redis') as OpenClient).client,
+    mode: 'exact',
+    policyFor: () => plan(limit),
+  })
+  assert.equal(await passed(limiter, 'k', 40), 30)
+  limit = 50
+  assert.equal(await passed(limiter, 'k', 40), 20)
+  limit = 40
+  assert.equal(await passed(limiter, 'k', 5), 0)
+})

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { RedisCluster, RedisProcess } from 'sluicegate-testkit'
+import { manualClock } from '../clock.js'
+import { fixedWindow } from '../index.js'
+import { allow, DOCUMENTED_COMMANDS, DOCUMENTED_FOR_OVERRIDES, USER } from '../testing/allowed-user.js'
+import { overrideSuite, STALE_MS } from '../testing/override-suite.js'
+import { CLUSTER_CLIENTS, type OpenClient, SERVER_CLIENTS } from '../testing/redis-clients.js'
+import { createRedisLimiter, layersOver } from './create-redis-limiter.js'
+import { RedisOverrides } from './redis-overrides.js'
+import { RedisStore } from './redis-store.js'
+import { runnerFor } from './runner-for.js'
+import { OVERRIDES_SCRIPT } from './scripts.gen.js'
+import { StoreKeys } from './store-keys.js'
+
+const OWN = fixedWindow({ limit: 3, window: '365d', name: 'own' })
+const PRO = fixedWindow({ limit: 5, window: '365d', name: 'pro' })
+
+const PLAIN = SERVER_CLIENTS.filter(({ name }) => name === 'node-redis' || name === 'ioredis')
+
+let server: RedisProcess
+let cluster: RedisCluster
+const opened = new Map<string, OpenClient>()
+before(async () => {
+  server = await RedisProcess.start()
+  cluster = await RedisCluster.start({ replicas: 0 })
+  for (const kind of PLAIN) opened.set(kind.name, await kind.open([server]))
+})
+after(async () => {
+  for (const open of opened.values()) await open[Symbol.asyncDispose]()
+  await Promise.all([server.stop(), cluster.stop()])
+})
+
+for (const kind of PLAIN) {
+  let pairs = 0
+  for (const mode of ['exact', 'leased'] as const) {
+    overrideSuite({
+      name: `Redis, ${mode}, ${kind.name}`,
+      isLeased: mode === 'leased',
+      make: (policy, more = {}) => {
+        const clock = manualClock(1_789_000_000_000)
+        const keys = new StoreKeys(`${kind.name} ${mode} ${++pairs}`)
+        const options = { mode, overrides: { staleMs: STALE_MS }, ...more, outage: 'closed' } as const
+        const limiter = () => {
+          const runner = runnerFor(opened.get(kind.name)?.client)
+          return layersOver(new RedisStore(runner, keys), new RedisOverrides(runner, keys, policy.name), policy, options, clock) as never
+        }
+        return { one: limiter(), other: limiter(), clock }
+      },
+    })
+  }
+}
+
+for (const kind of [...SERVER_CLIENTS, ...CLUSTER_CLIENTS]) {
+  test(`overrides are kept by ${kind.name}`, async () => {
+    await using open = await kind.open(CLUSTER_CLIENTS.includes(kind) ? cluster.roots : [server])
+    const options = { client: open.client, prefix: kind.name, mode: 'exact', timeoutMs: 60_000, overrides: true } as const
+    using one = createRedisLimiter(OWN, options)
+    await one.overrides.set('acme', PRO)
+    assert.equal((await one.take('acme')).limit, 5)
+    using other = createRedisLimiter(OWN, options)
+    assert.deepEqual([(await other.take('acme')).limit, (await other.take('else')).limit], [5, 3])
+    assert.deepEqual([await other.overrides.get('acme'), await one.overrides.delete('acme')], [PRO, true])
+    assert.deepEqual(await one.overrides.list(), new Map())
+  })
+}
+
+test('the commands that are documented for overrides are those that they need', async () => {
+  const called = [...OVERRIDES_SCRIPT.source.matchAll(/redis\.call\('([A-Z]+)'/g)].map(([, command]) => (command as string).toLowerCase())
+  assert.deepEqual(new Set(called.filter((command) => !DOCUMENTED_COMMANDS.includes(command))), new Set(DOCUMENTED_FOR_OVERRIDES))
+  await allow([server], [...DOCUMENTED_COMMANDS, ...DOCUMENTED_FOR_OVERRIDES])
+  const [kind] = SERVER_CLIENTS
+  await using open = await (kind as (typeof SERVER_CLIENTS)[0]).open([server], USER)
+  using limiter = createRedisLimiter(OWN, { client: open.client, mode: 'exact', timeoutMs: 60_000, overrides: true })
+  await limiter.overrides.set('acme', PRO)
+  assert.equal((await limiter.take('acme')).limit, 5)
+  assert.equal(await limiter.overrides.delete('acme'), true)
+})
+
+test('a hash that was lost, and made anew by as many changes, is not taken for the one before', async () => {
+  await using open = await (SERVER_CLIENTS[0] as (typeof SERVER_CLIENTS)[0]).open([server])
+  const clock = manualClock(1_789_000_000_000)
+  const keys = new StoreKeys('lost')
+  const runner = runnerFor(open.client)
+  const make = () => {
+    const kept = new RedisOverrides(runner, keys, 'own')
+    return layersOver(new RedisStore(runner, keys), kept, OWN, { mode: 'exact', overrides: true }, clock) as unknown as ReturnType<
+      typeof createRedisLimiter
+    > & { readonly overrides: { set(key: string, policy: typeof PRO): Promise<void> } }
+  }
+  using one = make()
+  await one.overrides.set('acme', PRO)
+  assert.equal((await one.take('acme')).policy, 'pro')
+  await server.ask('DEL', 'lost:overrides:own')
+  using other = make()
+  await other.overrides.set('else', PRO)
+  clock.advance(1_000)
+  assert.deepEqual([(await one.take('acme')).policy, (await one.take('else')).policy], ['own', 'pro'])
+})

@@ -1,0 +1,81 @@
+import { type Awaitable, ignore } from './awaitable.js'
+import { afterHeld, type Clock } from './clock.js'
+import type { Decision } from './decision.js'
+import { emptyPermit, isPermit } from './empty-permit.js'
+import { PolicyError } from './errors.js'
+import { nameOf } from './key-name.js'
+import type { Key, WaitOptions } from './limiter.js'
+import type { Policy } from './policy/policy.js'
+import { afterDelay, SlowDown, type SlowDownOptions } from './slow-down.js'
+import { checkedWaitRequest } from './wait-request.js'
+import { AbortWatch } from './waiting/abort-watch.js'
+
+/** What is delayed: a limiter in this process or of a fleet. */
+interface DelayedLimiter<Answer extends Decision> {
+  readonly policy: Policy
+  policyOf?(key: Key): Policy
+  take(key: Key, cost?: number): Awaitable<Answer>
+  refund(key: Key, tokens: number): Awaitable<Decision>
+}
+
+/** Takes that resolve later the more of a key is in use. */
+export interface SlowedTakes<Answer extends Decision = Decision> {
+  /**
+   * Takes `cost` tokens and resolves once the delay is over; a denial resolves at once. Where as many takes are delayed as may be, it is denied
+   * with the delay as `retryAfterMs`, and costs nothing. Rejects when the signal aborts, with its reason; what was taken goes back.
+   */
+  take(key: Key, options?: Pick<WaitOptions, 'cost' | 'signal'>): Promise<Answer>
+}
+
+/**
+ * Delays takes of a limiter before it denies them, as the option `slowDown` of middleware does for requests.
+ *
+ * @param options `delay` is given the key in the place of a request.
+ * @throws {PolicyError} on an option that is wrong.
+ * @example
+ * const slowed = slowDown(limiter, { after: 50, delay: (over) => over * 100 })
+ * const { allowed } = await slowed.take('user:42')
+ */
+export function slowDown<Answer extends Decision>(
+  limiter: DelayedLimiter<Answer>,
+  options: SlowDownOptions<Key>,
+  { clock }: { readonly clock?: Clock } = {},
+): SlowedTakes<Answer> {
+  if (typeof limiter?.take !== 'function') {
+    throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')
+  }
+  const aborts = new AbortWatch()
+  const slow = new SlowDown<Key>(options)
+  const after = clock?.after === undefined ? afterHeld : (ms: number, fn: () => void) => clock.after?.(ms, fn) ?? (() => undefined)
+  return {
+    async take(key, waitOptions = {}) {
+      const { cost, signal } = checkedWaitRequest(key, waitOptions)
+      signal?.throwIfAborted()
+      const decision = await limiter.take(key, cost)
+      if (!decision.allowed) return decision
+      const giveBack = (): void => ignore(isPermit(decision) ? decision.release() : limiter.refund(key, cost))
+      try {
+        signal?.throwIfAborted()
+        const ms = slow.delayMs(decision, limiter.policyOf?.(key) ?? limiter.policy, key)
+        if (ms === 0) return decision
+        const leave = slow.enter(nameOf(key))
+        if (leave === undefined) {
+          giveBack()
+          const denied = { ...decision, allowed: false, retryAfterMs: Math.max(1, Math.ceil(ms)) }
+          return isPermit(decision) ? { ...denied, ...emptyPermit(denied) } : denied
+        }
+        let unwatch: (() => void) | undefined
+        const whenGone = (tell: () => void): void => {
+          unwatch = signal && aborts.add(signal, tell)
+        }
+        await afterDelay({ ms, leave }, undefined, { whenGone }, after)
+        unwatch?.()
+        signal?.throwIfAborted()
+        return decision
+      } catch (error) {
+        giveBack()
+        throw error
+      }
+    },
+  }
+}
