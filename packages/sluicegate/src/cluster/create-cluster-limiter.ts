@@ -19,7 +19,6 @@ import type { AnswerOf } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
-import { withQueue } from '../queue/create-queue.js'
 import { ClusterAuthority } from './cluster-authority.js'
 import { ClusterOverrides } from './cluster-overrides.js'
 import { ClusterVerbs } from './cluster-verbs.js'
@@ -94,7 +93,7 @@ function limiterOver(link: PrimaryLink, policy: Policy, options: ClusterLimiterO
   }
   const limiter: ClusterLimiter = new ClusterLimiter(link, guard, policy, partsFor)
   link.open((next, nextHorizonMs) => limiter.agree(next, nextHorizonMs))
-  return withQueue(limiter, settings.queue, clock)
+  return limiter
 }
 
 /** @param without what decides in an outage, if it did so before. */

@@ -14,7 +14,6 @@ import type { WithFleetOverrides } from '../overrides.js'
 import type { AnswerOf } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
-import { withQueue } from '../queue/create-queue.js'
 import { ApartStore } from './apart-store.js'
 import { ApartVerbs } from './apart-verbs.js'
 import { GuardedStore } from './guarded-store.js'
@@ -122,7 +121,7 @@ export function limiterOver(
   const limiter: StoreLimiter = new StoreLimiter(
     partsOver(storePorts(new GuardedStore(store, clock, timeoutMs)), policy, settings, () => limiter),
   )
-  return withQueue(limiter, options.queue, clock)
+  return limiter
 }
 
 function storePorts(guard: GuardedStore): FleetPorts {

@@ -6,6 +6,7 @@ import { preparedKeyList } from '../../layers/key-list.js'
 import { checkedPolicies, checkShadow } from '../../layers/limiter-layers.js'
 import type { Override } from '../../layers/override-map.js'
 import type { Policy } from '../../policy/policy.js'
+import { withQueue } from '../../queue/create-queue.js'
 import type { FleetLimiter } from '../fleet-limiter.js'
 import { type FleetOptions, overridesStaleMs } from '../fleet-options.js'
 import { BanningFleetLimiter } from './banning-fleet-limiter.js'
@@ -44,5 +45,6 @@ export function layeredFleet(own: Policy, maker: FleetMaker, options: FleetOptio
   const keys = isTiered || ban !== undefined ? undefined : own.policies?.length
   const listed = isListed ? new ListedFleetLimiter(banning, { ...lists, keys }) : banning
   const whole: FleetLimiter<Decision> = shadow === true ? new ShadowFleetLimiter(listed) : listed
-  return overrides === undefined ? whole : Object.assign(whole, { overrides })
+  const queued = withQueue(whole, options.queue, maker.clock)
+  return overrides === undefined ? queued : Object.assign(queued, { overrides })
 }

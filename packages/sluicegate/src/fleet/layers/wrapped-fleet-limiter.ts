@@ -1,7 +1,11 @@
+import type { Awaitable } from '../../awaitable.js'
 import type { Decision } from '../../decision.js'
 import type { HotKeys } from '../../hot-keys.js'
-import type { Key } from '../../limiter.js'
+import type { Key, WaitOptions } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
+import { closeQueueOf, queueOf } from '../../queue/create-queue.js'
+import type { RunningJob, RunOptions, WrapOptions } from '../../queue/queue-options.js'
+import type { WorkQueue } from '../../queue/work-queue.js'
 import type { FleetLimiter, FleetStats } from '../fleet-limiter.js'
 import type { ShardLoads } from '../shard-load.js'
 
@@ -11,6 +15,26 @@ export abstract class WrappedFleetLimiter<Answer extends Decision> {
 
   constructor(inner: FleetLimiter<Answer>) {
     this.inner = inner
+  }
+
+  abstract take(key: Key, cost?: number): Awaitable<Answer>
+  abstract wait(key: Key, options?: WaitOptions): Promise<Answer>
+  abstract refund(key: Key, tokens: number): Promise<Decision>
+  abstract penalize(key: Key, tokens: number): Promise<Decision>
+
+  get queue(): WorkQueue {
+    return queueOf(this)
+  }
+
+  run<Result>(key: Key, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>> {
+    return queueOf(this).run(key, fn, options)
+  }
+
+  wrap<This, Args extends unknown[], Result>(
+    fn: (this: This, ...args: Args) => Result,
+    options?: WrapOptions<Args>,
+  ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
+    return queueOf(this).wrap(fn, options)
   }
 
   get policy(): Policy {
@@ -39,6 +63,7 @@ export abstract class WrappedFleetLimiter<Answer extends Decision> {
   }
 
   close(): void {
+    closeQueueOf(this)
     this.inner.close()
   }
 
