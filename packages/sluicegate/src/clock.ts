@@ -2,6 +2,7 @@ import { PolicyError } from './errors.js'
 import { manualOver } from './manual-clock.js'
 import { isTimeMocked } from './mocked-time.js'
 import { onceInProcess } from './once-in-process.js'
+import { wallOver } from './wall-clock.js'
 
 /**
  * Where a limiter gets its time. Readings are milliseconds since the Unix epoch, fractions allowed; the limiter rounds
@@ -17,6 +18,7 @@ export interface Clock {
 /** What travels to a worker thread in a handle, so that both sides read one time. */
 export type ClockHandle =
   | { readonly kind: 'precise' | 'coarse'; readonly unixMs: number; readonly monotonicMs: number }
+  | { readonly kind: 'wall' }
   | { readonly kind: 'manual'; readonly shared: SharedArrayBuffer }
   | { readonly kind: 'custom' }
 
@@ -93,6 +95,17 @@ export function coarseClock(): Clock {
 }
 
 /**
+ * One reading of the wall clock a call, in whole milliseconds: the default under windows of the calendar. It follows each step of the wall
+ * clock: after a step forward the window of the new time is open at once; after a step back a key is closed until the window begins again
+ * that it was last used in, no longer than the step.
+ *
+ * @example createLimiter(fixedWindow({ limit: 1000, window: 'day' }), { clock: wallClock() })
+ */
+export function wallClock(): Clock {
+  return wallFrom(afterRealMs)
+}
+
+/**
  * A clock for tests, standing at `startMs` (default 0) until moved.
  *
  * @throws {PolicyError} `CLOCK_INVALID` when a time is not a finite number.
@@ -107,6 +120,7 @@ export function manualClock(startMs = 0): ManualClock {
 
 /** The same clock with timers that do not keep the process alive; a custom clock's are its own. */
 export function unheldClock(clock: Clock): Clock {
+  if (clockHandle(clock).kind === 'wall') return wallFrom(afterUnheld)
   if (clock.after !== undefined && clock.after !== afterRealMs) return clock
   const unheld: Clock = { nowMs: () => clock.nowMs(), after: afterUnheld }
   tickers.set(unheld, tickerOf(clock))
@@ -125,6 +139,8 @@ export function clockFromHandle(handle: ClockHandle): Clock | undefined {
       return preciseFrom(handle.unixMs - handle.monotonicMs + offsetOfThisThread())
     case 'coarse':
       return coarseFrom(handle.unixMs - handle.monotonicMs + offsetOfThisThread())
+    case 'wall':
+      return wallClock()
     case 'manual':
       return manualFrom(handle.shared, true)
     case 'custom':
@@ -216,6 +232,12 @@ function afterRealMs(ms: number, fn: () => void, isHeld = true): () => void {
   }
   sleep(ms)
   return () => clearTimeout(timer)
+}
+
+function wallFrom(after: (ms: number, fn: () => void) => () => void): Clock {
+  const clock = wallOver({ nowMs: () => Date.now(), after })
+  handles.set(clock, () => ({ kind: 'wall' }))
+  return clock
 }
 
 function manualFrom(shared: SharedArrayBuffer, isMovedElsewhere: boolean): ManualClock {

@@ -1,5 +1,6 @@
-import { type Clock, clockFromHandle, preciseClock } from './clock.js'
+import { type Clock, clockFromHandle } from './clock.js'
 import type { Decision } from './decision.js'
+import { defaultClock } from './default-clock.js'
 import { PolicyError } from './errors.js'
 import { attachedLayers, layered, restoredLayers } from './layers/limiter-layers.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
@@ -60,16 +61,13 @@ export function createLimiter<P extends Policy>(policy: P, options?: LimiterOpti
 export function createLimiter(policy: Policy, options: LimiterOptions = {}): Limiter {
   checkNames(options, OPTIONS)
   const own = checkedPolicy(policy)
-  const { maxKeys, clock = preciseClock(), onFull = 'evict' } = options
+  const { maxKeys, clock, onFull = 'evict' } = options
   if (maxKeys !== undefined) checkWhole('maxKeys', maxKeys, 1, MOST_KEYS)
-  checkClock(clock)
+  if (clock !== undefined) checkClock(clock)
   if (onFull !== 'evict' && onFull !== 'deny') throw new PolicyError('OPTION_INVALID', 'onFull', onFull, "must be 'evict' or 'deny'")
-  const parts = { maxKeys, denyWhenFull: onFull === 'deny', clock, ...checkedSizes(options) }
-  return withQueue(
-    layered(own, (each) => newMemoryLimiter(each, parts), options),
-    options.queue,
-    clock,
-  )
+  const parts = { maxKeys, denyWhenFull: onFull === 'deny', ...checkedSizes(options) }
+  const limiter = layered(own, (each) => newMemoryLimiter(each, { ...parts, clock: clock ?? defaultClock(each) }), options)
+  return withQueue(limiter, options.queue, clock ?? defaultClock(own))
 }
 
 /**
@@ -111,15 +109,13 @@ export function restoreLimiter<Answer extends Decision = Decision>(
 export function restoreLimiter<Answer extends Decision = Decision>(snapshot: Uint8Array, options?: RestoreOptions): Limiter<Answer>
 export function restoreLimiter(snapshot: Uint8Array, options: RestoreOptions = {}): Limiter {
   checkNames(options, RESTORE_OPTIONS)
-  const { clock = preciseClock() } = options
-  checkClock(clock)
-  const parts = { clock, ...checkedSizes(options) }
-  const make = (policy: Policy, like: Snapshot): Limiter => newMemoryLimiter(policy, { ...parts, ...optionsIn(like) })
-  return withQueue(
-    restoredLayers(snapshot, (each) => restoredMemoryLimiter(each, parts), make, options),
-    options.queue,
-    clock,
-  )
+  const { clock } = options
+  if (clock !== undefined) checkClock(clock)
+  const parts = checkedSizes(options)
+  const make = (policy: Policy, like: Snapshot): Limiter =>
+    newMemoryLimiter(policy, { ...parts, clock: clock ?? defaultClock(policy), ...optionsIn(like) })
+  const restore = (each: Snapshot): Limiter => restoredMemoryLimiter(each, parts, (policy) => clock ?? defaultClock(policy))
+  return withQueue(restoredLayers(snapshot, restore, make, options), options.queue, clock)
 }
 
 function checkedSizes({ hotKeys = 0, maxWaiters = DEFAULT_MAX_WAITERS }: LimiterOptions): { hotKeys: number; maxWaiters: number } {

@@ -1,5 +1,5 @@
 export type { BanEvent, BanOptions } from './ban-options.js'
-export { type Clock, coarseClock, type ManualClock, manualClock, preciseClock } from './clock.js'
+export { type Clock, coarseClock, type ManualClock, manualClock, preciseClock, wallClock } from './clock.js'
 export { type AttachOptions, attachLimiter, createLimiter, type RestoreOptions, restoreLimiter } from './create-limiter.js'
 export type { Decision, DecisionSource } from './decision.js'
 export type { ContentionEvent, DenialEvent, EvictionEvent } from './diagnostics.js'

@@ -19,7 +19,7 @@ export interface LimiterOptions {
    * to it.
    */
   readonly maxKeys?: number
-  /** Default `preciseClock()`. */
+  /** Default `preciseClock()`; under windows of the calendar `wallClock()`. */
   readonly clock?: Clock
   /**
    * When a newcomer finds no room: `evict` (default) forgets the key with the least debt among those that would pass now, and

@@ -1,5 +1,6 @@
-import { preciseClock, tickerOf } from '../clock.js'
+import { tickerOf } from '../clock.js'
 import { createLimiter } from '../create-limiter.js'
+import { defaultClock } from '../default-clock.js'
 import { PolicyError } from '../errors.js'
 import { checkLease, checkOneOf, checkOptionNames } from '../fleet/fleet-options.js'
 import type { Override } from '../layers/override-map.js'
@@ -117,7 +118,7 @@ class Served implements ServedLimiter, ServedTerms {
     policy: Policy,
     name: string,
     longestMs: number,
-    { clock = preciseClock(), ...memory }: Pick<ServeOptions, 'maxKeys' | 'onFull' | 'clock'>,
+    { clock = defaultClock(policy), ...memory }: Pick<ServeOptions, 'maxKeys' | 'onFull' | 'clock'>,
   ) {
     this.policy = policy
     this.name = name

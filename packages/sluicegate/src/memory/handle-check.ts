@@ -52,7 +52,7 @@ function isPlace(section: unknown, most: number): boolean {
 function isClock(clock: unknown): boolean {
   const { kind, unixMs, monotonicMs, shared } = Object(clock) as { readonly [field in ClockField]?: unknown }
   if (kind === 'precise' || kind === 'coarse') return isReading(unixMs) && isReading(monotonicMs)
-  return kind === 'custom' || (kind === 'manual' && shared instanceof SharedArrayBuffer && shared.byteLength === 8)
+  return kind === 'custom' || kind === 'wall' || (kind === 'manual' && shared instanceof SharedArrayBuffer && shared.byteLength === 8)
 }
 
 type ClockField = ClockHandle extends infer Handle ? (Handle extends unknown ? keyof Handle : never) : never

@@ -106,11 +106,13 @@ function attachedPart(
  */
 export function restoredMemoryLimiter(
   { description, contents }: Snapshot,
-  parts: Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'>,
+  sizes: Pick<MemoryLimiterParts, 'hotKeys' | 'maxWaiters'>,
+  clockFor: (policy: Policy) => Clock,
 ): Limiter {
   const checked = checkedDescription(description)
   const { allOf: name, secret, sections } = checked
-  const memory = restoredMemory(checked, contents)
+  const { memory, policies } = restoredMemory(checked, contents)
+  const parts = { ...sizes, clock: clockFor(name === undefined ? (policies[0] as Policy) : { ...(policies[0] as Policy), policies }) }
   const limiters = sections.map(({ address, algorithm }) => {
     const hotKeys = name === undefined ? parts.hotKeys : 0
     return limiterOver({ ...parts, hotKeys, secret, open: (host) => new OpenCore(memory, address, host) }, algorithm)
@@ -124,12 +126,18 @@ export function optionsIn({ description }: Snapshot): NewMemoryOptions {
   return { denyWhenFull, maxKeys }
 }
 
-function restoredMemory({ bytes, options, sections }: MemoryDescription, contents: Uint8Array): WebAssembly.Memory {
+interface RestoredMemory {
+  readonly memory: WebAssembly.Memory
+  /** Those in force, one a section. */
+  readonly policies: readonly Policy[]
+}
+
+function restoredMemory({ bytes, options, sections }: MemoryDescription, contents: Uint8Array): RestoredMemory {
   const algorithms = sections.map(({ algorithm }) => algorithm)
   const memory = roomFor(bytes, grows(algorithms))
   layPieces(contents, new Uint8Array(memory.buffer))
-  for (const [i, section] of sections.entries()) checkSection(memory, { ...section, options, end: sections[i + 1]?.address ?? bytes })
-  return memory
+  const policies = sections.map((section, i) => checkSection(memory, { ...section, options, end: sections[i + 1]?.address ?? bytes }))
+  return { memory, policies }
 }
 
 function roomFor(bytes: number, grows: boolean): WebAssembly.Memory {

@@ -29,9 +29,10 @@ interface DescribedSection {
  * lie within the memory, and every word by which the core finds its way has to be one that a core could have left: a checksum tells damage,
  * not who computed it. How much each key has spent is taken as it is. What only running threads know begins afresh.
  *
+ * @returns the policy in force there.
  * @throws {PolicyError} `SNAPSHOT_INVALID`
  */
-export function checkSection(memory: WebAssembly.Memory, { address, end, algorithm, options }: DescribedSection): void {
+export function checkSection(memory: WebAssembly.Memory, { address, end, algorithm, options }: DescribedSection): Policy {
   const open = new OpenCore(memory, address, DEAF)
   const layout = new SectionWords(open)
   const tableEnd = layout.at('DESCRIPTORS') < end && layout.hasLines() ? layout.tableEnd(open.lines) : Number.POSITIVE_INFINITY
@@ -59,6 +60,7 @@ export function checkSection(memory: WebAssembly.Memory, { address, end, algorit
   const inhabitants = areTimes(memory, layout) ? inhabitantsOf(table) : undefined
   if (inhabitants === undefined) throw invalidSnapshot('has keys that no limiter could have left')
   layout.noteTable(inhabitants, epoch)
+  return policy
 }
 
 /** Whether the times that stand for all keys are times, or none. */
