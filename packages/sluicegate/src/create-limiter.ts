@@ -5,6 +5,7 @@ import { attachedLayers, layered, restoredLayers } from './layers/limiter-layers
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
 import { MOST_KEYS } from './memory/core-memory.js'
 import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimiter } from './memory/memory-limiters.js'
+import { checkedNewcomers } from './memory/newcomers-option.js'
 import type { Snapshot } from './memory/snapshot.js'
 import type { AnswerOf } from './permit.js'
 import { checkedPolicy } from './policy/checked-policy.js'
@@ -15,8 +16,10 @@ const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000
 const OPTIONS: ReadonlySet<string> = new Set([
   'maxKeys',
+  'growTo',
   'clock',
   'onFull',
+  'newcomers',
   'hotKeys',
   'maxWaiters',
   'policyFor',
@@ -47,11 +50,13 @@ export function createLimiter<P extends Policy>(policy: P, options?: LimiterOpti
 export function createLimiter(policy: Policy, options: LimiterOptions = {}): Limiter {
   checkNames(options, OPTIONS)
   const own = checkedPolicy(policy)
-  const { maxKeys, clock = preciseClock(), onFull = 'evict' } = options
+  const { maxKeys, growTo, clock = preciseClock(), onFull = 'evict' } = options
   if (maxKeys !== undefined) checkWhole('maxKeys', maxKeys, 1, MOST_KEYS)
+  if (growTo !== undefined) checkWhole('growTo', growTo, maxKeys ?? 1, MOST_KEYS)
   checkClock(clock)
   if (onFull !== 'evict' && onFull !== 'deny') throw new PolicyError('OPTION_INVALID', 'onFull', onFull, "must be 'evict' or 'deny'")
-  const parts = { maxKeys, denyWhenFull: onFull === 'deny', clock, ...checkedSizes(options) }
+  const room = { maxKeys, growTo, newcomers: checkedNewcomers(options.newcomers), denyWhenFull: onFull === 'deny' }
+  const parts = { room, clock, ...checkedSizes(options) }
   return layered(own, (each) => newMemoryLimiter(each, parts), options)
 }
 
@@ -78,8 +83,8 @@ export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}
  *
  * Say `restoreLimiter<Permit>(bytes)` where takes answer with permits.
  *
- * @param options as of {@link createLimiter}; functions and lists do not travel in a snapshot. `maxKeys` and `onFull` are those that the
- * limiter was made with, also for policies that the snapshot does not know.
+ * @param options as of {@link createLimiter}; functions and lists do not travel in a snapshot. `maxKeys`, `growTo`, `onFull` and
+ * `newcomers` are those that the limiter was made with, also for policies that the snapshot does not know.
  * @throws {PolicyError} `SNAPSHOT_INVALID` when the bytes are damaged, of another version, or hold what no limiter holds.
  * @example
  * writeFileSync('limits.bin', limiter.snapshot())
@@ -91,7 +96,7 @@ export function restoreLimiter(snapshot: Uint8Array, options: RestoreOptions = {
   const { clock = preciseClock() } = options
   checkClock(clock)
   const parts = { clock, ...checkedSizes(options) }
-  const make = (policy: Policy, like: Snapshot): Limiter => newMemoryLimiter(policy, { ...parts, ...optionsIn(like) })
+  const make = (policy: Policy, like: Snapshot): Limiter => newMemoryLimiter(policy, { ...parts, room: optionsIn(like) })
   return restoredLayers(snapshot, (each) => restoredMemoryLimiter(each, parts), make, options)
 }
 

@@ -2,6 +2,7 @@ import type { Algorithm, Policy } from '../policy/policy.js'
 import { numbersOf } from '../policy/policy-numbers.js'
 import type { CoreHost } from './core.js'
 import { ENTRIES_PER_LINE } from './core-memory.js'
+import { checkGrowth } from './growth-check.js'
 import { OpenCore } from './open-core.js'
 import { placedIn, publishedPolicy } from './policy-block.js'
 import { type SectionOptions, SectionWords } from './section-words.js'
@@ -29,9 +30,10 @@ export function checkSection(memory: WebAssembly.Memory, { address, end, algorit
   const layout = new SectionWords(open)
   const tableEnd = layout.at('DESCRIPTORS') < end && open.lines > 0 ? layout.tableEnd(open.lines) : Number.POSITIVE_INFINITY
   if (tableEnd > end) throw invalidSnapshot('has no table')
+  checkGrowth(open, layout, tableEnd)
   const block = blockInForce(open, layout)
   forgetThreads(memory, layout, block)
-  layout.noteMaxKeys(options.maxKeys)
+  layout.noteOptions(options)
   const policy = policyIn(open)
   const placed = placedIn(open, block)
   if (policy?.algorithm !== algorithm || placed === undefined || numbersOf(policy).form !== placed.numbers.form) {
