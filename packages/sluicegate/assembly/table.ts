@@ -19,7 +19,7 @@ import { NEVER_USED, NOBODY, fingerprintOf, isBlock, isMark, isTicket, lagOf, ma
 /** Lines of the last part that a key may live in. At 69 % load 10^8 keys find room within 24. */
 const RANGE: i32 = 24
 /** Of a part before it, where a key without room goes on to the next: few, as each search there comes by all of them. */
-const EARLIER_RANGE: i32 = 12
+const EARLIER_RANGE: i32 = 10
 /** Up to here the range is the whole part. */
 const SMALL_PART: i32 = 64
 

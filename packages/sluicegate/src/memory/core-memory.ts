@@ -36,12 +36,13 @@ export interface SectionSize {
   readonly maxKeys: number
   /** What it grows to. Default: it does not. */
   readonly growTo?: number
+  /** Bytes of a key beside its entry. */
+  readonly stride: number
   /** Shared counters. Default none. */
   readonly counterCount?: number
 }
 
-/** A section at `address`; each key has `stride` bytes beside its entry. */
-export function sectionAt(address: number, { maxKeys, growTo = maxKeys, counterCount = 0 }: SectionSize, stride: number): Section {
+export function sectionAt(address: number, { maxKeys, growTo = maxKeys, stride, counterCount = 0 }: SectionSize): Section {
   const parts = partsOf(maxKeys, growTo).map(linesFor)
   const lines = parts.reduce((sum, part) => sum + part, 0)
   const counters = address + TABLE_OFFSET + lines * ENTRIES_PER_LINE * (ENTRY_BYTES + stride)

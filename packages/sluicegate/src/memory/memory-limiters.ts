@@ -1,7 +1,6 @@
 import { type Clock, clockFromHandle } from '../clock.js'
 import type { Limiter, LimiterHandle } from '../limiter.js'
 import type { Algorithm, Policy } from '../policy/policy.js'
-import { numbersOf } from '../policy/policy-numbers.js'
 import { createMemory, type Section, sectionAt } from './core-memory.js'
 import { randomSecret } from './fingerprint.js'
 import { checkedHandle, isFounded } from './handle-check.js'
@@ -12,7 +11,7 @@ import { checkedDescription, type MemoryDescription } from './memory-description
 import { type MemoryHandle, MemoryLimiter } from './memory-limiter.js'
 import { MemoryPermitLimiter } from './memory-permit-limiter.js'
 import { layPieces } from './memory-pieces.js'
-import { type MemorySize, memorySizeFor } from './memory-size.js'
+import { type MemorySize, memorySizesFor } from './memory-size.js'
 import { OpenCore } from './open-core.js'
 import { checkSection } from './section-check.js'
 import { type SectionOptions, SectionWords } from './section-words.js'
@@ -26,11 +25,9 @@ export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' 
 /** A limiter in a memory of its own. */
 export function newMemoryLimiter(policy: Policy, { room, ...parts }: NewMemory): Limiter {
   const { policies = [policy], name, algorithm } = policy
-  const sizes = policies.map((part) => memorySizeFor(part, room, policies.length))
+  const sizes = memorySizesFor(policies, room)
   const sections: Section[] = []
-  for (const [i, part] of policies.entries()) {
-    sections.push(sectionAt(sections.at(-1)?.end ?? 0, sizes[i] as MemorySize, numbersOf(part).stride))
-  }
+  for (const size of sizes) sections.push(sectionAt(sections.at(-1)?.end ?? 0, size))
   const memory = createMemory(sections.at(-1)?.end ?? 0, grows(policies.map((part) => part.algorithm)))
   const secret = randomSecret()
   const limiters = policies.map((part, i) => {
@@ -45,7 +42,12 @@ export function newMemoryLimiter(policy: Policy, { room, ...parts }: NewMemory):
   return algorithm === 'all-of' ? new MemoryAllOfLimiter({ ...parts, parts: limiters, name }) : (limiters[0] as Limiter)
 }
 
-function layOut(opened: OpenCore, { address, lines, parts, counters }: Section, { counterCount, overflow }: MemorySize, room: SectionOptions): void {
+function layOut(
+  opened: OpenCore,
+  { address, lines, parts, counters }: Section,
+  { counterCount, overflow }: MemorySize,
+  room: SectionOptions,
+): void {
   const { core } = opened
   core.create(address, lines, room.denyWhenFull)
   const [first = 0, second = 0] = parts

@@ -9,7 +9,9 @@ const DEFAULT_MOST_BYTES = 2 ** 30
 /** What a table grows to by default: so many times the keys that it begins with, or as many as fit so many bytes. */
 const DEFAULT_GROWTH = 16
 const DEFAULT_GROWN_BYTES = 2 ** 28
-/** Bytes a key, entries that stay empty included. */
+/** In one memory, some pages left for what is no table. */
+const MOST_BYTES = 2 ** 32 - 2 ** 23
+/** Entries that stay empty included. */
 const ENTRIES_PER_KEY = 1.45
 const ENTRY_BYTES = 16
 /** Keys without room that share a counter would be so many more than there are counters. */
@@ -25,16 +27,24 @@ export interface OverflowBudget {
 
 /** How much room a section is given, and what is kept for newcomers that find none. */
 export interface MemorySize extends SectionSize {
+  readonly growTo: number
   readonly overflow: OverflowBudget | undefined
 }
 
-/** The room for a policy's keys; `parts` is the number of policies in one memory. */
-export function memorySizeFor(policy: Policy, options: SectionOptions, parts: number): MemorySize {
+/** The room for the keys of policies that share a memory. */
+export function memorySizesFor(policies: readonly Policy[], options: SectionOptions): MemorySize[] {
+  const each = policies.map((policy) => sizeFor(policy, options, DEFAULT_GROWN_BYTES / policies.length))
+  // What is there by default may just fit: then the tables stay as they are.
+  const bytes = each.reduce((sum, size) => sum + size.growTo * bytesOf(size.stride), 0)
+  return bytes <= MOST_BYTES ? each : policies.map((policy) => sizeFor(policy, options, 0))
+}
+
+function sizeFor(policy: Policy, options: SectionOptions, mostGrownBytes: number): MemorySize {
   const { stride } = numbersOf(policy)
   const maxKeys = options.maxKeys ?? Math.min(defaultMaxKeys(stride), options.growTo ?? Number.POSITIVE_INFINITY)
-  const growTo = options.growTo ?? (options.maxKeys === undefined ? defaultGrowth(maxKeys, stride, parts) : maxKeys)
+  const growTo = options.growTo ?? (options.maxKeys === undefined ? defaultGrowth(maxKeys, stride, mostGrownBytes) : maxKeys)
   const overflow = policy.algorithm === 'concurrency' ? undefined : budgetFor(growTo, options)
-  return { maxKeys, growTo, overflow, counterCount: overflow === undefined ? 0 : Math.ceil(growTo / KEYS_PER_COUNTER) }
+  return { maxKeys, growTo, stride, overflow, counterCount: overflow === undefined ? 0 : Math.ceil(growTo / KEYS_PER_COUNTER) }
 }
 
 function budgetFor(keys: number, { newcomers, denyWhenFull }: SectionOptions): OverflowBudget | undefined {
@@ -45,10 +55,15 @@ function budgetFor(keys: number, { newcomers, denyWhenFull }: SectionOptions): O
 }
 
 function defaultMaxKeys(stride: number): number {
-  return stride === 0 ? DEFAULT_MAX_KEYS : Math.max(1, Math.min(DEFAULT_MAX_KEYS, Math.floor(DEFAULT_MOST_BYTES / (ENTRIES_PER_KEY * stride))))
+  return stride === 0
+    ? DEFAULT_MAX_KEYS
+    : Math.max(1, Math.min(DEFAULT_MAX_KEYS, Math.floor(DEFAULT_MOST_BYTES / (ENTRIES_PER_KEY * stride))))
 }
 
-function defaultGrowth(maxKeys: number, stride: number, parts: number): number {
-  const fit = Math.floor(DEFAULT_GROWN_BYTES / parts / (ENTRIES_PER_KEY * (ENTRY_BYTES + stride)))
-  return Math.max(maxKeys, Math.min(DEFAULT_GROWTH * maxKeys, fit))
+function defaultGrowth(maxKeys: number, stride: number, mostBytes: number): number {
+  return Math.max(maxKeys, Math.min(DEFAULT_GROWTH * maxKeys, Math.floor(mostBytes / bytesOf(stride))))
+}
+
+function bytesOf(stride: number): number {
+  return ENTRIES_PER_KEY * (ENTRY_BYTES + stride)
 }

@@ -7,7 +7,8 @@ import { placedIn } from './policy-block.js'
  * take addresses and no memory.
  */
 export function untouchedBytes(open: OpenCore): number {
-  const word = (name: string): number => Number(Atomics.load(new BigInt64Array(open.memory.buffer), (open.section + open.constant(name)) / 8))
+  const word = (name: string): number =>
+    Number(Atomics.load(new BigInt64Array(open.memory.buffer), (open.section + open.constant(name)) / 8))
   const counters = word('OVERFLOWS') === 0 ? word('OVERFLOW_COUNTER_COUNT') * COUNTER_BYTES : 0
   const [first, second, grown] = [word('FIRST_LINES'), word('SECOND_LINES'), word('GROWN')]
   if (first === 0 || grown === 2) return counters

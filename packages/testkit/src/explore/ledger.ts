@@ -28,7 +28,10 @@ export interface Ledger {
 export function emptyLedger(policy: ExploredPolicy, keys: number, overflow?: OverflowTerms): Ledger {
   return {
     overflow: emptyOverflow(overflow),
-    policy, keys: Array<undefined>(keys).fill(undefined), blockedUntil: Array<number>(keys).fill(NEVER) }
+    policy,
+    keys: Array<undefined>(keys).fill(undefined),
+    blockedUntil: Array<number>(keys).fill(NEVER),
+  }
 }
 
 /** How a key stands that counts from `sinceUs`. */

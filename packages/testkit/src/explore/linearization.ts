@@ -62,7 +62,15 @@ class Explaining {
 
   explains(ledger: Ledger, waiting: readonly Moment[], evictions: number, uncounted: number): Ledger | undefined {
     if (waiting.every(({ outcome }) => outcome.ended === Number.POSITIVE_INFINITY) && evictions === 0) return ledger
-    const here = JSON.stringify([ledger.keys, ledger.blockedUntil, ledger.policy, ledger.overflow, evictions, uncounted, waiting.map(({ id }) => id)])
+    const here = JSON.stringify([
+      ledger.keys,
+      ledger.blockedUntil,
+      ledger.policy,
+      ledger.overflow,
+      evictions,
+      uncounted,
+      waiting.map(({ id }) => id),
+    ])
     if (this.ends.has(here)) return undefined
     for (const moment of waiting) {
       if (!hasBegun(moment, waiting)) continue
