@@ -78,6 +78,12 @@ export function createMetrics(engine: Engine, version: string): Metrics {
   )
   add(
     'counter',
+    'sluicegate_overflows_total',
+    'Newcomers without room that passed on the budget that they share.',
+    eachGate((gate) => gate.stats().overflows),
+  )
+  add(
+    'counter',
     'sluicegate_cas_retries_total',
     'Swaps that lost a race and were tried again.',
     eachGate((gate) => gate.stats().casRetries),
@@ -85,7 +91,7 @@ export function createMetrics(engine: Engine, version: string): Metrics {
   add(
     'gauge',
     'sluicegate_memory_bytes',
-    'Fixed size of the table of keys.',
+    'Size of the table of keys, as far as it is in use.',
     eachGate((gate) => gate.stats().memoryBytes),
   )
   return { contentType: registry.contentType, render: () => registry.metrics() }

@@ -16,7 +16,7 @@ import { type PrimaryLimiter, type ServedTerms, WorkerDesk } from './worker-desk
 import type { PrimaryCluster, WorkerProcess } from './worker-process.js'
 
 /** What {@link serveLimiter} takes beside the policy. */
-export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'onFull' | 'clock'> {
+export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'> {
   /** The module `node:cluster`: all its workers are served, those to come too. */
   readonly cluster?: PrimaryCluster
   /**
@@ -52,7 +52,16 @@ export interface ServedLimiter {
   [Symbol.dispose](): void
 }
 
-const OPTIONS: ReadonlySet<string> = new Set(['cluster', 'mode', 'lease', 'maxKeys', 'onFull', 'clock'] satisfies (keyof ServeOptions)[])
+const OPTIONS: ReadonlySet<string> = new Set([
+  'cluster',
+  'mode',
+  'lease',
+  'maxKeys',
+  'growTo',
+  'onFull',
+  'newcomers',
+  'clock',
+] satisfies (keyof ServeOptions)[])
 
 /**
  * Keeps a policy's state in this process, for processes that it started: those of `node:cluster`, or any child with a channel. In them,
@@ -89,7 +98,7 @@ class Served implements ServedLimiter, ServedTerms {
   constructor(
     policy: Policy,
     longestMs: number,
-    { clock = preciseClock(), ...memory }: Pick<ServeOptions, 'maxKeys' | 'onFull' | 'clock'>,
+    { clock = preciseClock(), ...memory }: Pick<ServeOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'>,
   ) {
     this.policy = policy
     this.longestMs = longestMs

@@ -4,13 +4,17 @@ import { checkedOptions, FLEXIBLE_OPTIONS, type FlexibleOptions, flexiblePolicy 
 import { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'
 
 /** Options of {@link RateLimiterMemory}: those of rate-limiter-flexible, and some of `createLimiter`. */
-export interface RateLimiterMemoryOptions extends FlexibleOptions, Pick<LimiterOptions, 'maxKeys' | 'clock' | 'onFull' | 'hotKeys'> {}
+export interface RateLimiterMemoryOptions
+  extends FlexibleOptions,
+    Pick<LimiterOptions, 'maxKeys' | 'growTo' | 'clock' | 'onFull' | 'newcomers' | 'hotKeys'> {}
 
 const OPTIONS = [
   ...FLEXIBLE_OPTIONS,
   'maxKeys',
+  'growTo',
   'clock',
   'onFull',
+  'newcomers',
   'hotKeys',
 ] as const satisfies readonly (keyof RateLimiterMemoryOptions)[]
 
