@@ -47,6 +47,27 @@ for (const { name, cost, specOf, keyOf } of CREW_ALGORITHMS) {
   })
 }
 
+test(`I1: ${WORKERS} workers with new keys without room pass as often as their budget says, and no more`, async () => {
+  const policy = fixedWindow({ limit: 1000, window: '1d' })
+  const limiter = createLimiter(policy, {
+    clock: manualClock(START_MS),
+    maxKeys: 10,
+    onFull: 'deny',
+    newcomers: { limit: 300, window: '1d' },
+  })
+  for (let i = 0; i < 100; i++) limiter.take(`spent ${i}`, 1000)
+  assert.equal(limiter.stats().overflows, 0)
+  await crew.attach({ handle: limiter.handle() })
+  const keys = Array.from({ length: 100 }, (_, i) => `key ${i}`)
+  const passed = (await crew.ask({ kind: 'take', keys, rounds: 10, cost: 1 })) as number[][]
+  assert.equal(
+    passed.flat().reduce((sum, count) => sum + count, 0),
+    300,
+  )
+  const { overflows, contentions } = limiter.stats()
+  assert.deepEqual([overflows, contentions], [300, 0])
+})
+
 test('an update reaches the keys in every part of a grown table, also one that moves what they have beside their entries', () => {
   const window = '1h'
   for (const [policy, larger] of [
