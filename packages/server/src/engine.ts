@@ -115,8 +115,14 @@ export class Engine {
   /** @throws {PolicyError} when a policy or its options cannot be held. */
   constructor(policies: readonly PolicyConfig[], { clock, hotKeys = 0 }: EngineOptions = {}) {
     this.#gates = new Map(
-      policies.map(({ policy, maxKeys, onFull }) => {
-        const limiter = createLimiter(policy, { onFull, hotKeys, ...(maxKeys && { maxKeys }), ...(clock && { clock }) })
+      policies.map(({ policy, maxKeys, growTo, onFull }) => {
+        const limiter = createLimiter(policy, {
+          onFull,
+          hotKeys,
+          ...(maxKeys && { maxKeys }),
+          ...(growTo && { growTo }),
+          ...(clock && { clock }),
+        })
         return [policy.name, new Gate(policy, limiter, this.latency)]
       }),
     )

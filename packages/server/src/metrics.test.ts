@@ -76,6 +76,7 @@ test('keys, evictions, refusals and memory are told for each policy', async () =
   assert.equal(seriesValue(samples, 'sluicegate_peeks_total', labels), 1)
   assert.equal(seriesValue(samples, 'sluicegate_evictions_total', labels), 0)
   assert.equal(seriesValue(samples, 'sluicegate_refusals_total', labels), 0)
+  assert.equal(seriesValue(samples, 'sluicegate_overflows_total', labels), 0)
   assert.equal(seriesValue(samples, 'sluicegate_memory_bytes', labels), gate.stats().memoryBytes)
 })
 

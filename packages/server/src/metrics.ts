@@ -86,6 +86,12 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
   )
   add(
     'counter',
+    'sluicegate_overflows_total',
+    'Newcomers without room that passed on the budget that they share.',
+    eachGate((gate) => gate.stats().overflows),
+  )
+  add(
+    'counter',
     'sluicegate_cas_retries_total',
     'Swaps that lost a race and were tried again.',
     eachGate((gate) => gate.stats().casRetries),
@@ -93,7 +99,7 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
   add(
     'gauge',
     'sluicegate_memory_bytes',
-    'Fixed size of the table of keys.',
+    'Size of the table of keys, as far as it is in use.',
     eachGate((gate) => gate.stats().memoryBytes),
   )
   add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: traffic.open }])

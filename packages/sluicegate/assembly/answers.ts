@@ -13,9 +13,13 @@ export const CONTENDED: i32 = 3
 export const LATE: i32 = 4
 /** Answered after all, but a key that still owed something had to be forgotten for it. */
 export const EVICTED: i32 = 5
+/** Passed on a shared counter, because the key found no room. */
+export const OVERFLOWED: i32 = 6
 
 export let why: i32 = 0
-/** REFUSED and BLOCKED: microseconds to wait. LATE: the debt in units. EVICTED: the answer. */
+/**
+ * REFUSED and BLOCKED: microseconds to wait. LATE: the debt in units. EVICTED: the answer. OVERFLOWED: microseconds
+ * until the counter owes nothing. */
 export let detail: f64 = 0
 
 @inline export function unanswered(reason: i32, about: f64): f64 {

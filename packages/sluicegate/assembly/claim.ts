@@ -112,7 +112,7 @@ function alone(mine: usize, fingerprint: u64, home: i32): bool {
         if (beforeMine || !expel(entry, state)) return false
       }
     }
-    line = lineAfter(line, probe)
+    line = lineAfter(line, probe, fingerprint, home)
   }
   return true
 }

@@ -2,7 +2,10 @@ import { detail, why } from "./answers"
 import { add, load, store } from "./atomics"
 import { backOff } from "./back-off"
 import * as cas from "./cas"
-import { BLOCKED_UNTIL, CONTENTIONS, DENY_WHEN_FULL, EPOCH, LINES, TAKEOVER_HIGH } from "./memory-map"
+import {
+  BLOCKED_UNTIL, CONTENTIONS, DENY_WHEN_FULL, EPOCH, FIRST_LINES, LINES,
+  OVERFLOW_COUNTERS, OVERFLOW_COUNTER_COUNT, OVERFLOW_LIMIT, OVERFLOW_WINDOW_US, SECOND_LINES, TAKEOVER_HIGH,
+} from "./memory-map"
 import { forgottenDebt } from "./move-in"
 import { givenPermit as permitGiven, givenUntilUs as untilGiven } from "./permits"
 import { refresh } from "./policy"
@@ -17,14 +20,17 @@ import { CANCEL, PEEK, PENALIZE, REFUND, RESET } from "./verbs"
 import { waitUs as reservedIn } from "./waits"
 
 export {
-  BLOCKS, BLOCKED_UNTIL, BLOCK_BASE_US, BLOCK_CALENDAR, BLOCK_CAPACITY, BLOCK_COMPANIONS, BLOCK_COUNT, BLOCK_COUNT_BITS, BLOCK_DESCRIPTION,
-  BLOCK_EPOCH, BLOCK_ERA, BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_NUMBER_BITS, BLOCK_REBASE_AT_US, BLOCK_SINCE_US, BLOCK_SIZE, BLOCK_SLOTS,
-  BLOCK_SLOT_BYTES, BLOCK_STRIDE, BLOCK_TICK_US, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US, CAS_RETRIES, CONTENTIONS,
-  DENY_WHEN_FULL, DESCRIPTORS, DESCRIPTOR_COUNT, DESCRIPTOR_SIZE, ENTRY_SIZE, EPOCH, EVICTIONS, GATES, KEYS, LINES, LINE_SIZE, MAX_KEYS,
-  REFUSALS, RELEASED, RELEASED_BY_ALL, RELEASE_GROUPS, RELEASE_GROUP_COUNT, RELEASE_WATCHERS, STATE, SWEPT, TABLE, TAKEOVER_HIGH,
+  BLOCKED_UNTIL, BLOCKS, BLOCK_BASE_US, BLOCK_CALENDAR, BLOCK_CAPACITY, BLOCK_COMPANIONS, BLOCK_COUNT, BLOCK_COUNT_BITS,
+  BLOCK_DESCRIPTION, BLOCK_EPOCH, BLOCK_ERA, BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_NUMBER_BITS, BLOCK_REBASE_AT_US, BLOCK_SINCE_US,
+  BLOCK_SIZE, BLOCK_SLOTS, BLOCK_SLOT_BYTES, BLOCK_STRIDE, BLOCK_TICK_US, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US,
+  CAS_RETRIES, CONTENTIONS, DENY_WHEN_FULL, DESCRIPTORS, DESCRIPTOR_COUNT, DESCRIPTOR_SIZE, ENTRY_SIZE, EPOCH, EVICTIONS, FIRST_LINES,
+  GATES, GROWN, GROW_TO, KEYS, LINES, LINE_SIZE, MAX_KEYS, OVERFLOWS, OVERFLOW_BUDGET, OVERFLOW_COUNTERS, OVERFLOW_COUNTER_COUNT,
+  OVERFLOW_DENIED, OVERFLOW_LIMIT, OVERFLOW_WINDOW_US, REFUSALS, RELEASED, RELEASED_BY_ALL, RELEASE_GROUPS, RELEASE_GROUP_COUNT,
+  RELEASE_WATCHERS, SECOND_LINES, STATE, SWEPT, TABLE, TAKEOVER_HIGH,
 } from "./memory-map"
-export { BLOCKED, CONTENDED, EVICTED, LATE, REFUSED } from "./answers"
+export { BLOCKED, CONTENDED, EVICTED, LATE, OVERFLOWED, REFUSED } from "./answers"
 export { ARRIVAL, BUCKET, COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from "./forms"
+export { countOverflow } from "./overflow"
 export { isWhole, policyBlock } from "./policy"
 export { sweepAll } from "./sweep"
 export { GIVEN_UP, IN_FORCE, OVERTAKEN, prepare, propose } from "./update"
@@ -46,6 +52,21 @@ export function create(section: usize, lines: i32, denyWhenFull: bool): void {
   store(base + BLOCKED_UNTIL, <u64>LONG_AGO)
   store(base + TAKEOVER_HIGH, <u64>LONG_AGO)
   openTable()
+}
+
+/** Right after {@link create}: only the first lines are the table, until it needs more. */
+export function addParts(firstLines: i32, secondLines: i32): void {
+  store(base + FIRST_LINES, <u64>firstLines)
+  store(base + SECOND_LINES, <u64>secondLines)
+  openTable()
+}
+
+/** Right after {@link create}: what newcomers that find no room are counted by, see overflow.ts. */
+export function admitOverflow(counters: usize, count: i32, limit: f64, windowUs: f64): void {
+  store(base + OVERFLOW_COUNTERS, <u64>counters)
+  store(base + OVERFLOW_COUNTER_COUNT, <u64>count)
+  store(base + OVERFLOW_LIMIT, <u64>limit)
+  store(base + OVERFLOW_WINDOW_US, <u64>windowUs)
 }
 
 /** Opens a section that another thread has laid out. */

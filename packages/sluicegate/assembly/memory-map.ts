@@ -4,9 +4,13 @@ import { ENTRIES_PER_LINE } from "./build-flags"
 // JavaScript reads these offsets off the compiled module's exports.
 //
 //       0 ┌────────────────────────────────────────────┐
-//         │ line 0, read by every take, seldom written │  epoch | blocked until | lines | on full
+//         │ line 0, read by every take, seldom written │  epoch | blocked until | lines | on full | lines of the parts
 //      64 ├────────────────────────────────────────────┤
 //         │ line 1, written by newcomers and counters  │  takeover high | keys | evictions | refusals | retries | ...
+//     128 ├────────────────────────────────────────────┤
+//         │ newcomers without room                     │  overflows | grown | budget, then what bounds them
+//     256 ├────────────────────────────────────────────┤
+//         │ releases                                   │
 //    4096 ├────────────────────────────────────────────┤
 //         │ policy blocks, a ring of 64 x 512          │  numbers of the core, then those of JavaScript
 //   36864 ├────────────────────────────────────────────┤
@@ -17,18 +21,23 @@ import { ENTRIES_PER_LINE } from "./build-flags"
 //         │ table: lines of 64 bytes, 4 entries each   │  entry: identity word | state word
 //         ├────────────────────────────────────────────┤
 //         │ companions, where one word is not enough   │  by entry: a previous count, a ring, permits (the policy block
-//         └────────────────────────────────────────────┘  says where and how many bytes)
+//         ├────────────────────────────────────────────┤  says where and how many bytes)
+//         │ shared counters                            │  of newcomers without room, 8 bytes each
+//         └────────────────────────────────────────────┘
 
 /** Policy epoch in the high half, ticket of its block in the low half. */
 export const EPOCH: usize = 0
 /** Latest end of any block, in microseconds since the Unix epoch: no block is in force after it. */
 export const BLOCKED_UNTIL: usize = 8
-/** Number of table lines. */
+/** Number of table lines, in all parts. */
 export const LINES: usize = 16
 /** 1: deny a newcomer when nothing is idle; 0: forget the key with the least debt that would pass. */
 export const DENY_WHEN_FULL: usize = 24
 /** The option of that name, 0 when it was not given: JavaScript keeps it here for one who makes another section beside this one. */
 export const MAX_KEYS: usize = 32
+/** Lines of the first part of the table, 0 when there is no other; of the second; the rest are the third's. They never change. */
+export const FIRST_LINES: usize = 40
+export const SECOND_LINES: usize = 48
 
 /** Latest time at which an owner was judged idle and forgotten, microseconds since the Unix epoch. */
 export const TAKEOVER_HIGH: usize = 64
@@ -42,14 +51,31 @@ export const SWEPT: usize = 112
 /** Next ticket for a policy block. */
 export const TICKETS: usize = 120
 
+/** Requests of newcomers without room that passed on a shared counter. */
+export const OVERFLOWS: usize = 128
+/** The last part of the table that a key ever moved into, 0 to 2. It decides nothing. */
+export const GROWN: usize = 136
+/** What all newcomers without room have spent together, see overflow.ts. */
+export const OVERFLOW_BUDGET: usize = 144
+/** Address of the shared counters, and how many there are; 0 for none. Like the next three they never change. */
+export const OVERFLOW_COUNTERS: usize = 192
+export const OVERFLOW_COUNTER_COUNT: usize = 200
+/** Requests that may pass in a window, in microseconds; without a window as many as so many keys may make under the policy. */
+export const OVERFLOW_LIMIT: usize = 208
+export const OVERFLOW_WINDOW_US: usize = 216
+/** The option `growTo`, 0 when it was not given: kept like `MAX_KEYS`. */
+export const GROW_TO: usize = 224
+/** The option `newcomers: false`, likewise. */
+export const OVERFLOW_DENIED: usize = 232
+
 /** Changes by which something came back before its time, 32 bits: who waits in line watches it. */
-export const RELEASED: usize = 128
+export const RELEASED: usize = 256
 /** Those of all keys at once, 32 bits. */
-export const RELEASED_BY_ALL: usize = 132
+export const RELEASED_BY_ALL: usize = 260
 /** Threads that watch, 32 bits; one that died is never taken off. */
-export const RELEASE_WATCHERS: usize = 136
+export const RELEASE_WATCHERS: usize = 264
 /** Address of a page of more descriptors, 0 for none. */
-export const MORE_DESCRIPTORS: usize = 144
+export const MORE_DESCRIPTORS: usize = 272
 /** Those of each group of keys, 32 bits each. */
 export const RELEASE_GROUPS: usize = 2048
 export const RELEASE_GROUP_COUNT: u32 = 512

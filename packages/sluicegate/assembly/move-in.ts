@@ -1,14 +1,15 @@
-import { AGAIN, LATE, REFUSED, RETRY, unanswered } from "./answers"
+import { AGAIN, LATE, RETRY, unanswered } from "./answers"
 import { add, load, raise, swap } from "./atomics"
 import { EXPLORED } from "./build-flags"
 import { claimedIdentity, cleaned, expel, release, settle } from "./claim"
 import { CONCURRENCY } from "./forms"
-import { EVICTIONS, REFUSALS, STATE, TAKEOVER_HIGH } from "./memory-map"
+import { EVICTIONS, GROWN, STATE, TAKEOVER_HIGH } from "./memory-map"
+import { overflow, refused } from "./overflow"
 import { epoch, form, refresh, sinceBase, stride, unitsPerUs } from "./policy"
 import { staging } from "./replace"
 import { base } from "./section"
 import { debt, newValue, stepped } from "./standing"
-import { FREE, LIVE, MARKED, NOTHING, RESIDENT, RIVAL, choose, chosen, chosenDebt, roomAfterUs, seenState } from "./table"
+import { FREE, LIVE, MARKED, NOTHING, RESIDENT, RIVAL, choose, chosen, chosenDebt, partOf, roomAfterUs, seenState } from "./table"
 import { rebased } from "./update"
 import { ENTER, PENALIZE, RESERVE, TAKE } from "./verbs"
 import { boundOf, weight } from "./weight"
@@ -36,10 +37,7 @@ export function moveIn(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowU
 
   const kind = choose(fingerprint, home, nowUs)
   if (kind == RESIDENT) return AGAIN
-  if (kind == NOTHING) {
-    add(base + REFUSALS, 1)
-    return unanswered(REFUSED, <f64>roomAfterUs(home, nowUs, unitsPerUs))
-  }
+  if (kind == NOTHING) return withoutRoom(verb, fingerprint, home, tokens, nowUs)
   const entry = chosen
   const seen = seenState
   const owed = chosenDebt
@@ -53,6 +51,8 @@ export function moveIn(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowU
     // Before the mark: whoever misses the key in the table finds the time by which it was forgotten.
     raise(base + TAKEOVER_HIGH, nowUs)
   }
+  const part = partOf(entry)
+  if (part > 0) raise(base + GROWN, part)
   const mark = claimMark(fingerprint, load(entry), seen)
   if (!swap(entry + STATE, seen, mark)) return RETRY
   if (kind == LIVE) {
@@ -61,6 +61,11 @@ export function moveIn(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowU
   }
   if (!settle(entry, mark, fingerprint, home)) return RETRY
   return firstState(verb, fingerprint, entry, mark, tokens, nowUs, bound)
+}
+
+function withoutRoom(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
+  const roomUs = roomAfterUs(fingerprint, home, nowUs, unitsPerUs)
+  return verb == TAKE || verb == RESERVE ? overflow(fingerprint, tokens, nowUs, roomUs) : refused(roomUs)
 }
 
 function firstState(verb: i32, fingerprint: u64, entry: usize, mark: u64, tokens: i64, nowUs: i64, bound: i64): f64 {

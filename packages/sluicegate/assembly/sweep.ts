@@ -30,10 +30,7 @@ export function sweepShareOf(ofEpoch: u64): bool {
   const share = ofEpoch % SHARES
   const last = <i32>((lines * (share + 1)) / SHARES)
   for (let line = <i32>((lines * share) / SHARES); line < last; line++) {
-    const end = lineAddress(line) + LINE_SIZE
-    for (let entry = lineAddress(line); entry < end; entry += ENTRY_SIZE) {
-      if (!carryOver(entry)) return false
-    }
+    if (!carryOverLine(lineAddress(line))) return false
   }
   raise(base + SWEPT, <i64>ofEpoch)
   return true
@@ -41,8 +38,17 @@ export function sweepShareOf(ofEpoch: u64): bool {
 
 /** Carries the whole table over. True: every word of it was of one policy, the one in force or a later one, with no ticket or mark. */
 export function sweepAll(): bool {
-  const end = lineAddress(<i32>load(base + LINES))
-  for (let entry = lineAddress(0); entry < end; entry += ENTRY_SIZE) {
+  const lines = <i32>load(base + LINES)
+  for (let line = 0; line < lines; line++) {
+    if (!carryOverLine(lineAddress(line))) return false
+  }
+  return true
+}
+
+/** Entries of a line are used one after another: behind one that was never used is none that was. */
+function carryOverLine(line: usize): bool {
+  if (load(line + STATE) == NEVER_USED) return true
+  for (let entry = line; entry < line + LINE_SIZE; entry += ENTRY_SIZE) {
     if (!carryOver(entry)) return false
   }
   return true

@@ -7,6 +7,7 @@ import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
 import { MOST_KEYS } from './memory/core-memory.js'
 import type { MemoryHandle } from './memory/memory-limiter.js'
 import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimiter } from './memory/memory-limiters.js'
+import { checkedNewcomers } from './memory/newcomers-option.js'
 import type { Snapshot } from './memory/snapshot.js'
 import type { WithOverrides } from './overrides.js'
 import type { AnswerOf } from './permit.js'
@@ -19,8 +20,10 @@ const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000
 const OPTIONS: ReadonlySet<string> = new Set([
   'maxKeys',
+  'growTo',
   'clock',
   'onFull',
+  'newcomers',
   'hotKeys',
   'maxWaiters',
   'queue',
@@ -61,11 +64,13 @@ export function createLimiter<P extends Policy>(policy: P, options?: LimiterOpti
 export function createLimiter(policy: Policy, options: LimiterOptions = {}): Limiter {
   checkNames(options, OPTIONS)
   const own = checkedPolicy(policy)
-  const { maxKeys, clock, onFull = 'evict' } = options
+  const { maxKeys, growTo, clock, onFull = 'evict' } = options
   if (maxKeys !== undefined) checkWhole('maxKeys', maxKeys, 1, MOST_KEYS)
+  if (growTo !== undefined) checkWhole('growTo', growTo, maxKeys ?? 1, MOST_KEYS)
   if (clock !== undefined) checkClock(clock)
   if (onFull !== 'evict' && onFull !== 'deny') throw new PolicyError('OPTION_INVALID', 'onFull', onFull, "must be 'evict' or 'deny'")
-  const parts = { maxKeys, denyWhenFull: onFull === 'deny', ...checkedSizes(options) }
+  const room = { maxKeys, growTo, newcomers: checkedNewcomers(options.newcomers), denyWhenFull: onFull === 'deny' }
+  const parts = { room, ...checkedSizes(options) }
   const limiter = layered(own, (each) => newMemoryLimiter(each, { ...parts, clock: clock ?? defaultClock(each) }), options)
   return withQueue(limiter, options.queue, clock ?? defaultClock(own))
 }
@@ -95,8 +100,8 @@ export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}
  *
  * Say `restoreLimiter<Permit>(bytes)` where takes answer with permits.
  *
- * @param options as of {@link createLimiter}; functions and lists do not travel in a snapshot. `maxKeys` and `onFull` are those that the
- * limiter was made with, also for policies that the snapshot does not know.
+ * @param options as of {@link createLimiter}; functions and lists do not travel in a snapshot. `maxKeys`, `growTo`, `onFull` and
+ * `newcomers` are those that the limiter was made with, also for policies that the snapshot does not know.
  * @throws {PolicyError} `SNAPSHOT_INVALID` when the bytes are damaged, of another version, or hold what no limiter holds.
  * @example
  * writeFileSync('limits.bin', limiter.snapshot())
@@ -113,7 +118,7 @@ export function restoreLimiter(snapshot: Uint8Array, options: RestoreOptions = {
   if (clock !== undefined) checkClock(clock)
   const parts = checkedSizes(options)
   const make = (policy: Policy, like: Snapshot): Limiter =>
-    newMemoryLimiter(policy, { ...parts, clock: clock ?? defaultClock(policy), ...optionsIn(like) })
+    newMemoryLimiter(policy, { ...parts, clock: clock ?? defaultClock(policy), room: optionsIn(like) })
   const restore = (each: Snapshot): Limiter => restoredMemoryLimiter(each, parts, (policy) => clock ?? defaultClock(policy))
   return withQueue(restoredLayers(snapshot, restore, make, options), options.queue, clock)
 }

@@ -17,6 +17,13 @@ export interface EvictionEvent {
   readonly tokens: number
 }
 
+/** Published on `sluicegate:table-full`: a new key found no room. `allowed`: it passed on the share that is kept for such keys. */
+export interface TableFullEvent {
+  readonly policy: string
+  readonly key: string
+  readonly allowed: boolean
+}
+
 /** Published on `sluicegate:contention`: a call was given up because other threads kept it from deciding. */
 export interface ContentionEvent {
   readonly policy: string
@@ -45,6 +52,7 @@ export function channel<Event>(name: string): Channel<Event> {
 export const denials = channel<DenialEvent>('sluicegate:denial')
 export const evictions = channel<EvictionEvent>('sluicegate:eviction')
 export const bans = channel<BanEvent>('sluicegate:ban')
+export const tablesFull = channel<TableFullEvent>('sluicegate:table-full')
 export const contentions = channel<ContentionEvent>('sluicegate:contention')
 
 /** Looked up at run time, not imported: the library runs where there is no `node:diagnostics_channel`, silently. */

@@ -13,12 +13,17 @@ import type { Reservation } from './reservation.js'
 /** What {@link createLimiter} takes beside the policy. */
 export interface LimiterOptions {
   /**
-   * How many keys are tracked at once, at least: 1 to 100,000,000; default 100,000, or as many as fit 1 GiB where each is large. Memory
-   * is fixed and touched only as keys come: about 23 bytes a key, and per key 8 more for a sliding window above a limit of 65,535 or
-   * of under 220 ms, 8 for each of `limit` permits, and `slotBytes` for each of `limit` requests of a log. An `update` to more may add
-   * to it.
+   * How many keys always find room: 1 to 100,000,000; default 100,000, or as many as fit 1 GiB where each is large. About 23 bytes a key,
+   * and per key 8 more for a sliding window above a limit of 65,535 or of under 220 ms, 8 for each of `limit` permits, and `slotBytes` for
+   * each of `limit` requests of a log. An `update` to more may add to it.
    */
   readonly maxKeys?: number
+  /**
+   * How many keys the table grows to when it is full of keys that may not be forgotten: `maxKeys` to 100,000,000. Default: `maxKeys` when
+   * that is given, so that the table stays as it is; otherwise 1,600,000, or as many as fit 256 MiB where each is large. What it may grow
+   * to is laid out at once and takes memory only when the table has grown.
+   */
+  readonly growTo?: number
   /** Default `preciseClock()`; under windows of the calendar `wallClock()`. */
   readonly clock?: Clock
   /**
@@ -26,6 +31,12 @@ export interface LimiterOptions {
    * counts it; `deny` denies the newcomer. A key that is being denied is never forgotten, whichever is chosen.
    */
   readonly onFull?: 'evict' | 'deny'
+  /**
+   * What new keys may spend together while the table is full of keys that are being denied: so many requests in a window, all new keys
+   * taken together; no new key more than the policy allows it. Default: 1 % of what `growTo` keys may spend; with `onFull: 'deny'`, and
+   * for `concurrency`, nothing. `false`: nothing, every new key is denied then.
+   */
+  readonly newcomers?: { readonly limit: number; readonly window: Duration } | false
   /** Keep a top list of this many keys by demand and by denial, for {@link Limiter.hotKeys}: at most 10,000; default 0, none. */
   readonly hotKeys?: number
   /** How many callers may be in {@link Limiter.wait} at once, on this thread: 0 to 1,000,000, default 10,000. */
@@ -78,14 +89,16 @@ export interface LimiterStats {
   readonly keys: number
   /** Keys forgotten while they still had debt. Each is worth at most that debt in over-admission. */
   readonly evictions: number
-  /** Newcomers denied because nothing near them could be forgotten. */
+  /** Requests of new keys that were denied because nothing near them could be forgotten. */
   readonly refusals: number
+  /** Requests of new keys that found no room either, and passed on what the option `newcomers` allows. */
+  readonly overflows: number
   /** Swaps that lost against another thread and were tried again. */
   readonly casRetries: number
   /** Calls given up with `CONTENTION`. */
   readonly contentions: number
   /**
-   * Size of the shared memory, in bytes. It grows with an `update` to more slots than there is room for, and by a page when 64 threads have
+   * Size of the shared memory that is in use, in bytes. It grows with the table, up to `growTo` keys; with an `update` to more slots than there is room for, and by a page when 64 threads have
    * died in the middle of a change of several words, and again after each 127 more.
    */
   readonly memoryBytes: number

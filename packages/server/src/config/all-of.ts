@@ -6,7 +6,7 @@ import type { Section } from './section.js'
 
 /** As many as the library charges together. */
 const MAX_PARTS = 8
-const OF_THE_WHOLE: ReadonlySet<string> = new Set(['max-keys', 'on-full'])
+const OF_THE_WHOLE: ReadonlySet<string> = new Set(['max-keys', 'grow-to', 'on-full'])
 const OF_A_PART: ReadonlySet<string> = new Set([...RULE_OPTIONS, 'name'])
 /** In place of parts that are at fault, so that the name is judged all the same. */
 const STAND_IN = tokenBucket({ limit: 1, window: '1s' })

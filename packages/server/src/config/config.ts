@@ -44,6 +44,8 @@ export interface PolicyConfig {
   readonly policy: Policy
   /** Undefined: as many as the library thinks right for the policy. */
   readonly maxKeys: number | undefined
+  /** Undefined: `maxKeys`, or what the library thinks right. */
+  readonly growTo?: number | undefined
   readonly onFull: OnFull
 }
 

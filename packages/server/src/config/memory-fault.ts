@@ -17,7 +17,7 @@ export function memoryFault(config: PolicyConfig): string | undefined {
     // This machine has not got it: that is for whoever serves the file to find out.
     if (error instanceof RangeError) return undefined
     if (!(error instanceof PolicyError) || error.option !== 'maxKeys') throw error
-    return config.maxKeys === undefined
+    return (config.growTo ?? config.maxKeys) === undefined
       ? `is needed here: as many keys as usual take ${error.value}, and 4 GiB is the most`
       : `so many keys take ${error.value}, and 4 GiB is the most: lower it, or the limit of a sliding-log`
   }

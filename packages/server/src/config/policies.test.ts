@@ -47,6 +47,12 @@ test('several policies at once are a list, each with a name of its own or the on
   )
 })
 
+test('a table may grow to so many keys, and not to fewer than it begins with', () => {
+  const { maxKeys, growTo } = read(`${BUCKET}, max-keys: 7, grow-to: 700`)
+  assert.deepEqual([maxKeys, growTo], [7, 700])
+  assert.match(faultsOf(onePolicy(`${BUCKET}, max-keys: 7, grow-to: 6`))[0] ?? '', /grow-to: must be an integer from 7 to 100000000/)
+})
+
 test('the algorithm all-of may be written, since the list says it already', () => {
   assert.deepEqual(read(`algorithm: all-of, all-of: [{ ${BUCKET} }]`).policy, read(`all-of: [{ ${BUCKET} }]`).policy)
 })
@@ -136,6 +142,11 @@ const FAULTS: readonly [what: string, options: string, fault: RegExp][] = [
     'keys of one of several',
     `all-of: [{ ${BUCKET}, max-keys: 5 }]`,
     /all-of\[0\]\.max-keys: is for the whole policy: write it beside all-of$/,
+  ],
+  [
+    'more memory than there can be to grow to',
+    'algorithm: sliding-log, limit: 100000, window: 1m, grow-to: 1000000',
+    /policies\.api\.grow-to: so many keys take 1080\.\d GiB, and 4 GiB is the most/,
   ],
   [
     'two of one name',

@@ -26,11 +26,12 @@ function readPolicy(policies: Section, name: string): PolicyConfig | undefined {
   const rule = isAllOf(section) ? readAllOf(section, name, nameFault) : readRule(section, CHOICES, name, nameFault)
   if (rule === undefined) return undefined
   const maxKeys = section.integer('max-keys', 1, MAX_KEYS_LIMIT)
+  const growTo = section.integer('grow-to', maxKeys ?? 1, MAX_KEYS_LIMIT)
   const onFull = section.oneOf('on-full', ON_FULL) ?? 'evict'
   section.done(rule.belongs)
   if (rule.policy === undefined) return undefined
-  const config = { policy: rule.policy, maxKeys, onFull }
+  const config = { policy: rule.policy, maxKeys, growTo, onFull }
   const reason = memoryFault(config)
-  if (reason !== undefined) section.fault('max-keys', reason)
+  if (reason !== undefined) section.fault(growTo === undefined ? 'max-keys' : 'grow-to', reason)
   return config
 }

@@ -89,7 +89,7 @@ test('a misspelt name or choice is answered with the right one', () => {
   const [choice] = faults(one('algorithm: token_bucket, limit: 5, window: 1s'))
   assert.match(choice ?? '', /must be token-bucket, gcra, .* or all-of, not "token_bucket"; did you mean "token-bucket"\?/)
   const [far] = faults(one('algorithm: gcra, limit: 5, window: 1s, colour: 5'))
-  assert.match(far ?? '', /unknown option; there are algorithm, limit, window, burst, max-keys, on-full/)
+  assert.match(far ?? '', /unknown option; there are algorithm, limit, window, burst, max-keys, grow-to, on-full/)
 })
 
 const SINGLE_FAULTS: readonly [what: string, yaml: string, fault: RegExp][] = [

@@ -20,7 +20,7 @@ import { type PrimaryLimiter, type ServedTerms, WorkerDesk } from './worker-desk
 import type { PrimaryCluster, WorkerProcess } from './worker-process.js'
 
 /** What {@link serveLimiter} takes beside the policy. */
-export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'onFull' | 'clock'> {
+export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'> {
   /** The module `node:cluster`: all its workers are served, those to come too. */
   readonly cluster?: PrimaryCluster
   /**
@@ -64,7 +64,9 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'lease',
   'overrides',
   'maxKeys',
+  'growTo',
   'onFull',
+  'newcomers',
   'clock',
 ] satisfies (keyof ServeOptions)[])
 
@@ -118,7 +120,7 @@ class Served implements ServedLimiter, ServedTerms {
     policy: Policy,
     name: string,
     longestMs: number,
-    { clock = defaultClock(policy), ...memory }: Pick<ServeOptions, 'maxKeys' | 'onFull' | 'clock'>,
+    { clock = defaultClock(policy), ...memory }: Pick<ServeOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'>,
   ) {
     this.policy = policy
     this.name = name

@@ -1,7 +1,7 @@
 import { type Awaitable, isPromise } from '../awaitable.js'
 import type { After } from '../kept-permit.js'
+import { warnProcess } from '../process-warning.js'
 import type { Asked } from './asked.js'
-import { warnProcess } from './process-warning.js'
 
 /** What an outcome has to be told when the response has ended. */
 export interface Settle {

@@ -1,4 +1,4 @@
-import { warnProcess } from './process-warning.js'
+import { warnProcess } from '../process-warning.js'
 
 /** Faults in how limits are put to use: each is told once in a process. Explained in `docs/warnings.md`. */
 export type EdgeWarning =

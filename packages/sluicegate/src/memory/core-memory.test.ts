@@ -6,7 +6,7 @@ import { OpenCore } from './open-core.js'
 const STRIDE = 24
 
 test('a section is laid out as the core reads it', () => {
-  const { address, lines, end } = sectionAt(512, 1000, STRIDE)
+  const { address, lines, end } = sectionAt(512, { maxKeys: 1000, stride: STRIDE })
   const core = new OpenCore(createMemory(end, false), address, {
     policyChanged: () => undefined,
     calendarWindowStart: () => 0,

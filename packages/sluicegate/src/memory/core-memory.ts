@@ -9,6 +9,10 @@ const ENTRY_BYTES = 16
 export const ENTRIES_PER_LINE = 4
 /** Table entries a key: at this load every key finds room in its range, and a million keys take 23.3 bytes each. */
 const ENTRIES_PER_KEY = 1.45
+const SECOND_PART = 3
+export const COUNTER_BYTES = 8
+/** For descriptors in place of those that threads died with. */
+const SPARE_PAGES = 16
 export const TABLE_OFFSET = 135_168
 /** The option `maxKeys` at most. */
 export const MOST_KEYS = 100_000_000
@@ -18,27 +22,53 @@ export const SECTION_ALIGNMENT = 512
 /** The place of one policy's keys in a memory. */
 export interface Section {
   readonly address: number
+  /** Lines of the table, and of its parts where it has several. */
   readonly lines: number
+  readonly parts: readonly number[]
+  /** Address of the counters that newcomers without room share. */
+  readonly counters: number
   /** Where the next one may begin. */
   readonly end: number
 }
 
-/** A section at `address` with room for `maxKeys`, each with `stride` bytes beside its entry. */
-export function sectionAt(address: number, maxKeys: number, stride: number): Section {
-  const lines = nextPrime(Math.max(2, Math.ceil((maxKeys * ENTRIES_PER_KEY) / ENTRIES_PER_LINE)))
-  const end = address + TABLE_OFFSET + lines * ENTRIES_PER_LINE * (ENTRY_BYTES + stride)
-  return { address, lines, end: Math.ceil(end / SECTION_ALIGNMENT) * SECTION_ALIGNMENT }
+/** How many keys a section has room for. */
+export interface SectionSize {
+  readonly maxKeys: number
+  /** What it grows to. Default: it does not. */
+  readonly growTo?: number
+  /** Bytes of a key beside its entry. */
+  readonly stride: number
+  /** Shared counters. Default none. */
+  readonly counterCount?: number
+}
+
+export function sectionAt(address: number, { maxKeys, growTo = maxKeys, stride, counterCount = 0 }: SectionSize): Section {
+  const parts = partsOf(maxKeys, growTo).map(linesFor)
+  const lines = parts.reduce((sum, part) => sum + part, 0)
+  const counters = address + TABLE_OFFSET + lines * ENTRIES_PER_LINE * (ENTRY_BYTES + stride)
+  const end = counters + counterCount * COUNTER_BYTES
+  return { address, lines, parts, counters, end: Math.ceil(end / SECTION_ALIGNMENT) * SECTION_ALIGNMENT }
+}
+
+/** Keys of the parts of a table: the second is three times the first, the third all that is left. */
+function partsOf(maxKeys: number, growTo: number): number[] {
+  const second = Math.min(growTo - maxKeys, SECOND_PART * maxKeys)
+  return [maxKeys, second, growTo - maxKeys - second].filter((keys) => keys > 0)
+}
+
+function linesFor(keys: number): number {
+  return nextPrime(Math.max(2, Math.ceil((keys * ENTRIES_PER_KEY) / ENTRIES_PER_LINE)))
 }
 
 /**
- * A fresh memory. `grows`: a change of policy may need more of it.
+ * A fresh memory. Until something is written to a page of it, the page takes no room but addresses. `grows`: a change of policy may need more.
  *
  * @throws {PolicyError} `RANGE_UNSUPPORTED` when it would not fit; `RUNTIME_UNSUPPORTED`
  */
 export function createMemory(bytes: number, grows: boolean): WebAssembly.Memory {
   const pages = Math.ceil(bytes / PAGE_BYTES)
   if (pages > MOST_PAGES) throw tooLarge(bytes)
-  const maximum = grows ? MOST_PAGES : pages
+  const maximum = grows ? MOST_PAGES : Math.min(pages + SPARE_PAGES, MOST_PAGES)
   return neededOfRuntime('shared memory', () => new WebAssembly.Memory({ initial: pages, maximum, shared: true }))
 }
 

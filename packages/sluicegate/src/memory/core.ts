@@ -14,6 +14,10 @@ export interface CoreHost {
  */
 export interface Core {
   create(section: number, lines: number, denyWhenFull: boolean): void
+  /** Right after it: only the first lines of the table are in use until it needs more. */
+  addParts(firstLines: number, secondLines: number): void
+  /** Right after it: shared counters, and the budget, of newcomers that find no room. */
+  admitOverflow(counters: number, count: number, limit: number, windowUs: number): void
   attach(section: number): void
   /** Of this thread's random numbers. */
   seed(low: number, high: number): void
@@ -51,6 +55,8 @@ export interface Core {
   /** A take that is written down in a descriptor. */
   stage(descriptor: number, low: number, high: number, nowUs: number, tokens: number): number
   commit(descriptor: number): boolean
+  /** A take among them passed though its key found no room. */
+  countOverflow(): void
   closeDescriptor(descriptor: number): void
   /** Lets other threads run, the longer the more attempts were lost to them. */
   yieldAfter(lost: number): void

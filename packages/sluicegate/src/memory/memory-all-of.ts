@@ -168,8 +168,9 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   }
 
   stats(): LimiterStats {
-    // One memory holds them all.
-    return { ...sumOfStats(this.parts), memoryBytes: this.first.stats().memoryBytes }
+    const sum = sumOfStats(this.parts)
+    // One memory holds them all: it was added up once for each.
+    return { ...sum, memoryBytes: sum.memoryBytes - (this.parts.length - 1) * this.first.memoryBytes }
   }
 
   hotKeys(n?: number): ReturnType<TopLists['top']> {

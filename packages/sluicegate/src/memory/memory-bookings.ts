@@ -14,6 +14,8 @@ export interface MemoryBooking<Answer extends Decision = Decision> extends Booki
   /** Of buckets and GCRA: the debt that it left, and the policy's numbers that this is counted in. */
   readonly debt: number
   readonly numbers: string
+  /** Passed though the key found no room. Only of a take that is written down in a descriptor. */
+  readonly isOverflow?: boolean
 }
 
 /** Where takes of several sections are written down, and the time that they are all read by. */
@@ -50,7 +52,8 @@ export class MemoryBookings extends MemoryDecisions {
   stageHashed(into: Descriptor, key: string, low: number, high: number, cost: number): MemoryBooking | number {
     const { nowUs } = into
     const answer = this.opened.core.stage(into.address, low, high, nowUs, cost)
-    const isLate = Number.isNaN(answer) && this.opened.reason() === 'LATE'
+    const reason = Number.isNaN(answer) ? this.opened.reason() : undefined
+    const isLate = reason === 'LATE'
     const { terms } = this
     const late = isLate ? terms.denied(this.opened.core.detailOfUnanswered(), cost) : undefined
     const laterUs = late && laterReading(this.ticker, nowUs, into.readings, late)
@@ -71,6 +74,7 @@ export class MemoryBookings extends MemoryDecisions {
       high,
       debt: Number.isNaN(answer) ? 0 : Math.max(0, answer),
       numbers: terms.numbers,
+      isOverflow: reason === 'OVERFLOWED',
     }
   }
 

@@ -1,7 +1,7 @@
 import { checkedCost } from '../arguments.js'
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { contentions, type EvictionEvent, evictions, tellDenial } from '../diagnostics.js'
+import { contentions, type EvictionEvent, evictions, type TableFullEvent, tablesFull, tellDenial } from '../diagnostics.js'
 import { StoreError } from '../errors.js'
 import { minuteWindow } from '../policy/calendar.js'
 import { CountTerms } from '../policy/count-terms.js'
@@ -9,6 +9,7 @@ import type { Policy } from '../policy/policy.js'
 import { RateTerms } from '../policy/rate-terms.js'
 import type { Terms } from '../policy/terms.js'
 import type { CoreHost } from './core.js'
+import { warnOfFullTable } from './full-table-warning.js'
 import { laterReading } from './later-reading.js'
 import type { OpenCore } from './open-core.js'
 import { calendarIn, PolicyChange, publishedPolicy } from './policy-block.js'
@@ -30,7 +31,7 @@ export class MemoryDecisions {
   protected readonly opened: OpenCore
   /** Set by the core's first callback, before the constructor ends. */
   protected terms!: Terms
-  private untold: EvictionEvent[] = []
+  private untold: (() => void)[] = []
 
   /** Founds the memory with `policy`, or joins one that another thread founded. */
   constructor({ open, clock }: MemoryLimiterParts, policy?: Policy) {
@@ -70,12 +71,12 @@ export class MemoryDecisions {
     return decision
   }
 
-  /** Tells of the keys that were forgotten for what was just asked: last, because who hears of it may call the core. */
+  /** Tells of the keys that were forgotten, or found no room, for what was just asked: last, because who hears of it may call the core. */
   tellEvictions(): void {
     const { untold } = this
     if (untold.length === 0) return
     this.untold = []
-    for (const event of untold) evictions.publish(event)
+    for (const tell of untold) tell()
   }
 
   /** Peek, for a key whose fingerprint is known. */
@@ -129,7 +130,9 @@ export class MemoryDecisions {
       case 'LATE':
         return this.takenLater(key, low, high, nowUs, cost)
       case 'REFUSED':
-        return this.terms.refused(cost, Math.ceil(detail / 1000))
+        return this.withoutRoom(key, this.terms.refused(cost, Math.ceil(detail / 1000)))
+      case 'OVERFLOWED':
+        return this.withoutRoom(key, this.terms.overflowed(Math.ceil(detail / 1000)))
       case 'CONTENDED':
         throw this.contended(key)
     }
@@ -153,6 +156,18 @@ export class MemoryDecisions {
   protected noteEviction(key: string): void {
     if (!evictions.hasSubscribers) return
     const tokens = this.opened.core.forgotten() / this.terms.unitsPerToken
-    this.untold.push({ policy: this.terms.policy.name, key, tokens })
+    const event: EvictionEvent = { policy: this.terms.policy.name, key, tokens }
+    this.untold.push(() => evictions.publish(event))
+  }
+
+  /** The answer for a new key without room; the process and those who listen are told. */
+  private withoutRoom(key: string, decision: Decision): Decision {
+    const policy = this.terms.policy.name
+    warnOfFullTable(policy, this.opened)
+    if (tablesFull.hasSubscribers) {
+      const event: TableFullEvent = { policy, key, allowed: decision.allowed }
+      this.untold.push(() => tablesFull.publish(event))
+    }
+    return decision
   }
 }

@@ -2,6 +2,7 @@ import { MOST_POLICIES } from '../policy/all-of.js'
 import type { Algorithm } from '../policy/policy.js'
 import { checkedName } from '../policy/policy-options.js'
 import { MOST_KEYS, PAGE_BYTES, SECTION_ALIGNMENT } from './core-memory.js'
+import { isNewcomers } from './newcomers-option.js'
 import type { SectionOptions } from './section-words.js'
 import { invalidSnapshot } from './snapshot.js'
 
@@ -41,8 +42,9 @@ export function checkedDescription(description: Readonly<Record<string, unknown>
 }
 
 function areOptions(options: unknown): boolean {
-  const { denyWhenFull, maxKeys } = Object(options) as Partial<SectionOptions>
-  return typeof denyWhenFull === 'boolean' && (maxKeys === undefined || isWhole(maxKeys, 1, MOST_KEYS))
+  const { denyWhenFull, maxKeys, growTo, newcomers } = Object(options) as Partial<SectionOptions>
+  const areKeys = (keys: unknown): boolean => keys === undefined || isWhole(keys, 1, MOST_KEYS)
+  return typeof denyWhenFull === 'boolean' && areKeys(maxKeys) && areKeys(growTo) && isNewcomers(newcomers)
 }
 
 function isPlace(address: unknown, least: number, bytes: number): boolean {

@@ -233,6 +233,11 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
     return { open: this.opened, algorithm: this.terms.policy.algorithm }
   }
 
+  /** Size of the whole memory, with what nobody has come to yet. */
+  get memoryBytes(): number {
+    return this.opened.memory.buffer.byteLength
+  }
+
   get secret(): readonly [number, number] {
     return [this.k0, this.k1]
   }

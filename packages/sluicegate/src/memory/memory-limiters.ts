@@ -1,7 +1,6 @@
 import { type Clock, clockFromHandle } from '../clock.js'
 import type { Limiter, LimiterHandle } from '../limiter.js'
 import type { Algorithm, Policy } from '../policy/policy.js'
-import { numbersOf } from '../policy/policy-numbers.js'
 import { createMemory, type Section, sectionAt } from './core-memory.js'
 import { randomSecret } from './fingerprint.js'
 import { checkedHandle, isFounded } from './handle-check.js'
@@ -12,45 +11,49 @@ import { checkedDescription, type MemoryDescription } from './memory-description
 import { type MemoryHandle, MemoryLimiter } from './memory-limiter.js'
 import { MemoryPermitLimiter } from './memory-permit-limiter.js'
 import { layPieces } from './memory-pieces.js'
+import { type MemorySize, memorySizesFor } from './memory-size.js'
 import { OpenCore } from './open-core.js'
 import { checkSection } from './section-check.js'
-import { SectionWords } from './section-words.js'
+import { type SectionOptions, SectionWords } from './section-words.js'
 import { invalidSnapshot, type Snapshot } from './snapshot.js'
 
-/** The options of a limiter that are about its memory. */
-interface NewMemoryOptions {
-  readonly maxKeys: number | undefined
-  readonly denyWhenFull: boolean
+/** What a new limiter in memory is given beside its policy. */
+export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'> {
+  readonly room: SectionOptions
 }
 
-/** What a new limiter in memory is given beside its policy. */
-export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'>, NewMemoryOptions {}
-
-const DEFAULT_MAX_KEYS = 100_000
-/** Where slots make keys large, so many bytes of them are the default's most. */
-const DEFAULT_MOST_BYTES = 2 ** 30
-
 /** A limiter in a memory of its own. */
-export function newMemoryLimiter(policy: Policy, { maxKeys, denyWhenFull, ...parts }: NewMemory): Limiter {
+export function newMemoryLimiter(policy: Policy, { room, ...parts }: NewMemory): Limiter {
   const { policies = [policy], name, algorithm } = policy
+  const sizes = memorySizesFor(policies, room)
   const sections: Section[] = []
-  for (const part of policies) {
-    const { stride } = numbersOf(part)
-    sections.push(sectionAt(sections.at(-1)?.end ?? 0, maxKeys ?? defaultMaxKeys(stride), stride))
-  }
+  for (const size of sizes) sections.push(sectionAt(sections.at(-1)?.end ?? 0, size))
   const memory = createMemory(sections.at(-1)?.end ?? 0, grows(policies.map((part) => part.algorithm)))
   const secret = randomSecret()
   const limiters = policies.map((part, i) => {
-    const { address, lines } = sections[i] as Section
+    const section = sections[i] as Section
     const open: MemoryLimiterParts['open'] = (host) => {
-      const opened = new OpenCore(memory, address, host)
-      opened.core.create(address, lines, denyWhenFull)
-      new SectionWords(opened).noteMaxKeys(maxKeys)
+      const opened = new OpenCore(memory, section.address, host)
+      layOut(opened, section, sizes[i] as MemorySize, room)
       return opened
     }
     return limiterOver({ ...parts, hotKeys: algorithm === 'all-of' ? 0 : parts.hotKeys, open, secret }, part.algorithm, part)
   })
   return algorithm === 'all-of' ? new MemoryAllOfLimiter({ ...parts, parts: limiters, name }) : (limiters[0] as Limiter)
+}
+
+function layOut(
+  opened: OpenCore,
+  { address, lines, parts, counters }: Section,
+  { counterCount, overflow }: MemorySize,
+  room: SectionOptions,
+): void {
+  const { core } = opened
+  core.create(address, lines, room.denyWhenFull)
+  const [first = 0, second = 0] = parts
+  if (second > 0) core.addParts(first, second)
+  if (overflow !== undefined) core.admitOverflow(counters, counterCount ?? 0, overflow.limit, overflow.windowUs)
+  new SectionWords(opened).noteOptions(room)
 }
 
 /** What a thread gives its own end of a limiter. */
@@ -121,9 +124,8 @@ export function restoredMemoryLimiter(
 }
 
 /** The options that the limiter of a snapshot was made with. */
-export function optionsIn({ description }: Snapshot): NewMemoryOptions {
-  const { denyWhenFull, maxKeys } = checkedDescription(description).options
-  return { denyWhenFull, maxKeys }
+export function optionsIn({ description }: Snapshot): SectionOptions {
+  return checkedDescription(description).options
 }
 
 interface RestoredMemory {
@@ -158,8 +160,4 @@ function limiterOver(parts: MemoryLimiterParts, algorithm: Algorithm, policy?: P
   return algorithm === 'concurrency'
     ? (new MemoryPermitLimiter(parts, policy) as unknown as MemoryLimiter)
     : new MemoryLimiter(parts, policy)
-}
-
-function defaultMaxKeys(stride: number): number {
-  return stride === 0 ? DEFAULT_MAX_KEYS : Math.max(1, Math.min(DEFAULT_MAX_KEYS, Math.floor(DEFAULT_MOST_BYTES / (1.45 * stride))))
 }

@@ -5,11 +5,12 @@ import { type Core, type CoreHost, closedCore } from './core.js'
 import { ENTRIES_PER_LINE, grownBy } from './core-memory.js'
 import { CORE_WASM_BASE64 } from './core-wasm.gen.js'
 import { neededOfRuntime } from './runtime-refusal.js'
+import { untouchedBytes } from './untouched-bytes.js'
 
 /** Why the core gave no debt. */
-export type Reason = 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE' | 'EVICTED'
+export type Reason = 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE' | 'EVICTED' | 'OVERFLOWED'
 
-const REASONS: readonly Reason[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED']
+const REASONS: readonly Reason[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED', 'OVERFLOWED']
 /** The half of the epoch word that counts. */
 const EPOCH_HALF = 4
 
@@ -52,9 +53,10 @@ export class OpenCore {
       keys: counter('KEYS'),
       evictions: counter('EVICTIONS'),
       refusals: counter('REFUSALS'),
+      overflows: counter('OVERFLOWS'),
       casRetries: counter('CAS_RETRIES'),
       contentions: counter('CONTENTIONS'),
-      memoryBytes: this.memory.buffer.byteLength,
+      memoryBytes: this.memory.buffer.byteLength - untouchedBytes(this),
     }
   }
 

@@ -3,6 +3,7 @@ import { numbersOf } from '../policy/policy-numbers.js'
 import { isBlockOf } from './block-check.js'
 import type { CoreHost } from './core.js'
 import { ENTRIES_PER_LINE } from './core-memory.js'
+import { checkGrowth } from './growth-check.js'
 import { OpenCore } from './open-core.js'
 import { placedIn, publishedPolicy } from './policy-block.js'
 import { type SectionOptions, SectionWords } from './section-words.js'
@@ -37,9 +38,10 @@ export function checkSection(memory: WebAssembly.Memory, { address, end, algorit
   const layout = new SectionWords(open)
   const tableEnd = layout.at('DESCRIPTORS') < end && layout.hasLines() ? layout.tableEnd(open.lines) : Number.POSITIVE_INFINITY
   if (tableEnd > end) throw invalidSnapshot('has no table')
+  checkGrowth(open, layout, tableEnd)
   const block = blockInForce(open, layout)
   forgetThreads(memory, layout, block)
-  layout.noteMaxKeys(options.maxKeys)
+  layout.noteOptions(options)
   const policy = policyIn(open)
   const placed = placedIn(open, block)
   if (policy?.algorithm !== algorithm || placed === undefined || numbersOf(policy).form !== placed.numbers.form) {

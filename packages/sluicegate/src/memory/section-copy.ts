@@ -117,8 +117,29 @@ export class SectionCopy {
   heads(): readonly Part[] {
     const { layout, open } = this
     const head = this.part(open.section, layout.at('RELEASED'))
-    new DataView(head.bytes.buffer).setBigUint64(open.constant('KEYS'), BigInt(this.keys), true)
-    return [head, this.part(this.block, this.block + layout.blockBytes), this.part(layout.at('GATES'), layout.at('DESCRIPTORS'))]
+    const words = new BigUint64Array(head.bytes.buffer)
+    words[open.constant('KEYS') / WORD_BYTES] = BigInt(this.keys)
+    words[open.constant('OVERFLOW_BUDGET') / WORD_BYTES] = this.wordAt(layout.at('OVERFLOW_BUDGET'))
+    return [
+      head,
+      this.part(this.block, this.block + layout.blockBytes),
+      this.part(layout.at('GATES'), layout.at('DESCRIPTORS')),
+      this.sharedCounters(),
+    ]
+  }
+
+  /** What newcomers without room were counted by. The budget changes with each of them: zero, so are they all. */
+  private sharedCounters(): Part {
+    const { address, count } = this.layout.sharedCounters
+    const isUsed = this.wordAt(this.layout.at('OVERFLOW_BUDGET')) !== 0n
+    const words = BigUint64Array.from({ length: isUsed ? count : 0 }, (_, i) => this.wordAt(address + i * WORD_BYTES))
+    return { address, bytes: new Uint8Array(words.buffer) }
+  }
+
+  /** A word that may be part of a swap over several words. */
+  private wordAt(address: number): bigint {
+    const word = Atomics.load(this.words, address / WORD_BYTES)
+    return kindOf(Number(word >> 32n)) === TICKET_KIND ? BigInt.asUintN(64, this.open.core.settledWord(address)) : word
   }
 
   private part(from: number, to: number): Part {

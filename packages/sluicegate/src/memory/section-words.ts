@@ -77,11 +77,25 @@ export class SectionWords {
     return lines > 0 && new BigUint64Array(memory.buffer)[this.at('LINES') / 8] === BigInt(lines)
   }
 
+  /** The counters that newcomers without room share. */
+  get sharedCounters(): { readonly address: number; readonly count: number } {
+    const words = new BigUint64Array(this.open.memory.buffer)
+    const word = (name: string): number => Number(words[this.at(name) / 8])
+    return { address: word('OVERFLOW_COUNTERS'), count: word('OVERFLOW_COUNTER_COUNT') }
+  }
+
   /** The options that the section was made with. */
   get options(): SectionOptions {
     const words = new BigUint64Array(this.open.memory.buffer)
-    const maxKeys = Number(Atomics.load(words, this.at('MAX_KEYS') / 8))
-    return { denyWhenFull: Atomics.load(words, this.at('DENY_WHEN_FULL') / 8) !== 0n, ...(maxKeys > 0 ? { maxKeys } : {}) }
+    const word = (name: string): number => Number(Atomics.load(words, this.at(name) / 8))
+    const [maxKeys, growTo, limit, windowUs] = [word('MAX_KEYS'), word('GROW_TO'), word('OVERFLOW_LIMIT'), word('OVERFLOW_WINDOW_US')]
+    return {
+      denyWhenFull: word('DENY_WHEN_FULL') !== 0,
+      ...(maxKeys > 0 ? { maxKeys } : {}),
+      ...(growTo > 0 ? { growTo } : {}),
+      ...(windowUs > 0 ? { newcomers: { limit, windowMs: windowUs / 1000 } } : {}),
+      ...(word('OVERFLOW_DENIED') !== 0 ? { newcomers: false } : {}),
+    }
   }
 
   /** Writes down what is known of a whole table, all of which is of one epoch, in a memory that nobody shares yet. */
@@ -91,15 +105,21 @@ export class SectionWords {
     words[this.at('SWEPT') / 8] = BigInt(epoch)
   }
 
-  /** Writes down the number of keys that the section was made for, in a memory that nobody shares yet. */
-  noteMaxKeys(maxKeys: number | undefined): void {
-    new BigUint64Array(this.open.memory.buffer)[this.at('MAX_KEYS') / 8] = BigInt(maxKeys ?? 0)
+  /** Writes down what the section was made with, in a memory that nobody shares yet. */
+  noteOptions({ maxKeys = 0, growTo = 0, newcomers }: SectionOptions): void {
+    const words = new BigUint64Array(this.open.memory.buffer)
+    words[this.at('MAX_KEYS') / 8] = BigInt(maxKeys)
+    words[this.at('GROW_TO') / 8] = BigInt(growTo)
+    words[this.at('OVERFLOW_DENIED') / 8] = newcomers === false ? 1n : 0n
   }
 }
 
 /** How a section was asked for; another one beside it is made likewise. */
 export interface SectionOptions {
   readonly denyWhenFull: boolean
-  /** Undefined: the default. */
-  readonly maxKeys?: number
+  /** Undefined, as the next two: the default. */
+  readonly maxKeys?: number | undefined
+  readonly growTo?: number | undefined
+  /** What newcomers without room may spend together. */
+  readonly newcomers?: false | { readonly limit: number; readonly windowMs: number } | undefined
 }

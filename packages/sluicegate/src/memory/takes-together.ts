@@ -79,6 +79,7 @@ export class TakesTogether {
         core.closeDescriptor(descriptor)
         return { isCharged: false, nowUs, bookings }
       } else if (core.commit(descriptor)) {
+        for (const [i, { isOverflow }] of bookings.entries()) if (isOverflow) this.parts[i]?.core.countOverflow()
         return { isCharged: true, nowUs, bookings }
       } else {
         // By the old reading it might be too late for what others charged meanwhile.

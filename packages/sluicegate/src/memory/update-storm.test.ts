@@ -50,7 +50,7 @@ test('a writer of a policy may pause for any number of changes and spoils none o
   const policyNamed = (name: string, limit: number): Policy => tokenBucket({ limit, window: '30d', burst: 5, name })
   const [first, second, third] = [policyNamed('a'.repeat(20), 1), policyNamed('b'.repeat(40), 2), policyNamed('c'.repeat(60), 7)]
   const host = { policyChanged: () => undefined, calendarWindowStart: () => 0, calendarWindowEnd: () => 0 }
-  const { address, lines, end } = sectionAt(0, 10, 0)
+  const { address, lines, end } = sectionAt(0, { maxKeys: 10, stride: 0 })
   const busy = new OpenCore(createMemory(end, false), address, host)
   busy.core.create(address, lines, false)
   new PolicyChange(busy, first).publish(1e12)

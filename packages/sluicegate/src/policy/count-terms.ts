@@ -43,6 +43,10 @@ export class CountTerms implements Terms {
     return this.decision(false, this.policy.limit, retryAfterMs, waitMs)
   }
 
+  overflowed(newMs: number): Decision {
+    return this.decision(true, this.policy.limit, 0, newMs)
+  }
+
   waitUs(): number {
     return this.times.waitUs()
   }

@@ -51,6 +51,10 @@ export class RateTerms implements Terms {
     return { ...this.decision(false, this.capacity, retryAfterMs), resetAfterMs: waitMs }
   }
 
+  overflowed(newMs: number): Decision {
+    return { ...this.decision(true, this.capacity, 0), resetAfterMs: newMs }
+  }
+
   waitUs(debt: number): number {
     return Math.max(0, Math.ceil((debt - this.capacity) / this.unitsPerUs))
   }

@@ -14,6 +14,8 @@ export interface Terms {
   foreseen(debt: number, cost: number, blockMs: number): Decision
   /** For a newcomer without room, who may try again after `waitMs`. */
   refused(cost: number, waitMs: number): Decision
+  /** For a newcomer without room that passed on a shared counter, which owes nothing after `newMs`. Nothing more is promised. */
+  overflowed(newMs: number): Decision
   /** Microseconds until what was reserved, and left this debt, may be spent. */
   waitUs(debt: number): number
   /** Microseconds after which a take of `cost` that was denied would pass. */

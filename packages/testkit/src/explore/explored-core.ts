@@ -1,6 +1,8 @@
 /** An instance of the core compiled for exploration. */
 export interface ExploredCore {
   create(section: number, lines: number, denyWhenFull: boolean): void
+  addParts(firstLines: number, secondLines: number): void
+  admitOverflow(counters: number, count: number, limit: number, windowUs: number): void
   attach(section: number): void
   look(): void
   policyBlock(): number

@@ -2,6 +2,7 @@ import type { Call } from './call.js'
 import { type ExploredPolicy, isRate } from './explored-policy.js'
 import { FixedStanding } from './fixed-standing.js'
 import { LogStanding } from './log-standing.js'
+import { emptyOverflow, type OverflowLedger, type OverflowTerms } from './overflow-ledger.js'
 import { PermitStanding } from './permit-standing.js'
 import { RateStanding } from './rate-standing.js'
 import { SlidingStanding } from './sliding-standing.js'
@@ -19,11 +20,18 @@ export interface Ledger {
   readonly keys: readonly (Standing | undefined)[]
   /** By key: the end of its block, in microseconds. */
   readonly blockedUntil: readonly number[]
+  /** Of newcomers without room; undefined when they are denied. */
+  readonly overflow?: OverflowLedger | undefined
 }
 
 /** A ledger that knows nobody. */
-export function emptyLedger(policy: ExploredPolicy, keys: number): Ledger {
-  return { policy, keys: Array<undefined>(keys).fill(undefined), blockedUntil: Array<number>(keys).fill(NEVER) }
+export function emptyLedger(policy: ExploredPolicy, keys: number, overflow?: OverflowTerms): Ledger {
+  return {
+    overflow: emptyOverflow(overflow),
+    policy,
+    keys: Array<undefined>(keys).fill(undefined),
+    blockedUntil: Array<number>(keys).fill(NEVER),
+  }
 }
 
 /** How a key stands that counts from `sinceUs`. */

@@ -1,5 +1,6 @@
 import type { Call, Outcome } from './call.js'
 import { blocked, blockLeft, type Ledger, NEVER, newStanding, updated, withKey } from './ledger.js'
+import { overflowed } from './overflow-ledger.js'
 import type { Standing } from './standing.js'
 
 // Is there an order in which the calls, one after another, give exactly the answers that they gave at once? One that keeps a call
@@ -61,7 +62,15 @@ class Explaining {
 
   explains(ledger: Ledger, waiting: readonly Moment[], evictions: number, uncounted: number): Ledger | undefined {
     if (waiting.every(({ outcome }) => outcome.ended === Number.POSITIVE_INFINITY) && evictions === 0) return ledger
-    const here = JSON.stringify([ledger.keys, ledger.blockedUntil, ledger.policy, evictions, uncounted, waiting.map(({ id }) => id)])
+    const here = JSON.stringify([
+      ledger.keys,
+      ledger.blockedUntil,
+      ledger.policy,
+      ledger.overflow,
+      evictions,
+      uncounted,
+      waiting.map(({ id }) => id),
+    ])
     if (this.ends.has(here)) return undefined
     for (const moment of waiting) {
       if (!hasBegun(moment, waiting)) continue
@@ -119,7 +128,15 @@ function meanings(history: History, ledger: Ledger, { outcome, kind }: Moment): 
   }
   if (why === 'BLOCKED') return [ledger]
   if (why === 'CONTENDED') return []
-  if (why === 'REFUSED' && !open) return history.mayRefuse && value >= 1 ? [ledger] : []
+  if (why === 'REFUSED' && !open) return history.mayRefuse && value >= 1 && withoutRoom(ledger, call) === undefined ? [ledger] : []
+  if (why === 'OVERFLOWED') {
+    const passed = withoutRoom(ledger, call)
+    return passed !== undefined && value === passed.newUs ? [{ ...ledger, overflow: passed.after }] : []
+  }
+  if (open && ledger.overflow !== undefined && call.verb === 'take') {
+    const passed = withoutRoom(ledger, call)
+    return [...ordinary(history, ledger, outcome, open), ...(passed === undefined ? [] : [{ ...ledger, overflow: passed.after }])]
+  }
   if (call.verb === 'update') return [updated(ledger, call)]
   if (call.verb === 'block') {
     const after = blocked(ledger, call)
@@ -129,6 +146,11 @@ function meanings(history: History, ledger: Ledger, { outcome, kind }: Moment): 
     return ordinary(history, ledger, { ...outcome, call: { ...call, verb: 'peek' } }, open)
   if (call.verb === 'takeBoth') return together(history, ledger, outcome, open)
   return ordinary(history, ledger, outcome, open)
+}
+
+/** What becomes of a take of a newcomer without room; undefined when it is denied. */
+function withoutRoom({ overflow, policy }: Ledger, call: Call): ReturnType<typeof overflowed> {
+  return overflow === undefined || call.verb !== 'take' ? undefined : overflowed(overflow, policy, call)
 }
 
 /** A call need not have opened a window before it counted; of two keys it may have opened either's. */

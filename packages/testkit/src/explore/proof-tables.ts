@@ -1,4 +1,5 @@
 import { FORM_MUTANTS } from './form-mutants.js'
+import { GROWTH_MUTANTS } from './growth-mutants.js'
 import type { Mutant } from './mutant.js'
 import { SEVERAL_MUTANTS } from './several-mutants.js'
 import { TABLE_MUTANTS } from './table-mutants.js'
@@ -31,6 +32,7 @@ export function proofTables(results: ProofResults): ReadonlyMap<string, string> 
     ['table-mutants', caught(TABLE_MUTANTS, results)],
     ['several-mutants', caught(SEVERAL_MUTANTS, results)],
     ['form-mutants', caught(FORM_MUTANTS, results)],
+    ['growth-mutants', caught(GROWTH_MUTANTS, results)],
   ])
 }
 

@@ -1,5 +1,6 @@
 import type { Call } from './call.js'
 import { type ExploredPolicy, PLAIN } from './explored-policy.js'
+import type { OverflowTerms } from './overflow-ledger.js'
 
 /** What the forms differ in, in which a question is asked. */
 type FormOfPolicy = Partial<Pick<ExploredPolicy, 'form' | 'slotBytes'>>
@@ -13,6 +14,10 @@ export interface Scenario {
   /** Table lines; a key's range is all of them, from its home on. */
   readonly lines: number
   readonly entriesPerLine: number
+  /** Lines of the first part of the table, and of the second; the rest are the third's. Undefined: the table has one part. */
+  readonly parts: readonly [number, number] | undefined
+  /** What newcomers without room are counted by; undefined: they are denied. */
+  readonly overflow: OverflowTerms | undefined
   readonly denyWhenFull: boolean
   /** By key: how far into the table its home lies, 0 to 1 exclusive. */
   readonly homes: readonly number[]
@@ -37,6 +42,8 @@ export function scenario(sketch: ScenarioSketch): Scenario {
     forms: RATES,
     lines: 1,
     entriesPerLine: 1,
+    parts: undefined,
+    overflow: undefined,
     denyWhenFull: false,
     before: [],
     mayRefuse: false,

@@ -1,4 +1,5 @@
 import { BOTH } from './both-scenarios.js'
+import { GROWTH, OVERFLOWS } from './growth-scenarios.js'
 import { HITS } from './hit-scenarios.js'
 import { LOGS } from './log-scenarios.js'
 import { CLAIMS, FORGETTING, TAKE_OVERS } from './newcomer-scenarios.js'
@@ -18,6 +19,8 @@ export const SCENARIOS: readonly Scenario[] = [
   ...WINDOWS,
   ...LOGS,
   ...PERMITS,
+  ...GROWTH,
+  ...OVERFLOWS,
 ]
 
 /** @throws {Error} when there is none of that name. */

@@ -188,8 +188,8 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
   ),
   mutant('a change of policy does not sweep', 'take | nine updates', [0, 0], {
     file: 'sweep.ts',
-    from: '      if (!carryOver(entry)) return false\n    }\n  }\n  raise(',
-    to: '    }\n  }\n  raise(',
+    from: '    if (!carryOverLine(lineAddress(line))) return false\n  }\n  raise(',
+    to: '  }\n  raise(',
   }),
   mutant('the sweep leaves marks alone', 'first take | nine updates', [1, 0], {
     file: 'sweep.ts',

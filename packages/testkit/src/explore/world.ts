@@ -14,12 +14,13 @@ const PAGE_BYTES = 65_536
 const PAGES = 5
 const SECTION = 0
 const FIRST_COMPANIONS = 3 * PAGE_BYTES
+const SHARED_COUNTERS = FIRST_COMPANIONS + PAGE_BYTES / 2
 const FIRST_STACK = 4 * PAGE_BYTES
 /** What the core writes for a time before all others. */
 const LONG_AGO_US = -(2 ** 62)
-const REASONS: readonly Exclude<Why, 'answered'>[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED']
+const REASONS: readonly Exclude<Why, 'answered'>[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED', 'OVERFLOWED']
 /** Behind the last counter of a section. */
-const COUNTERS_END = 192
+const COUNTERS_END = 320
 const AUDIT_STAMP = 1_000_000
 /** When the auditor looks once more, in windows after the last clock: what has to be over by then is. */
 const LATER_LOOKS = [0.25, 0.5, 0.75, 1, 2]
@@ -130,10 +131,12 @@ export class World {
   }
 
   private found(): void {
-    const { lines, denyWhenFull, policy, before } = this.scenario
+    const { lines, denyWhenFull, parts, overflow, policy, before } = this.scenario
     const { core } = this.founder
     core.grant(TO_THE_END)
     core.create(SECTION, lines, denyWhenFull)
+    if (parts !== undefined) core.addParts(...parts)
+    if (overflow !== undefined) core.admitOverflow(SHARED_COUNTERS, overflow.counters, overflow.limit, overflow.windowUs)
     const firstUs = Math.min(latestUs(this.scenario), ...before.map(({ nowUs }) => nowUs))
     const block = core.propose()
     this.blocks.write(block, policy, this.blocks.next(policy, undefined))
@@ -145,9 +148,9 @@ export class World {
 
   /** What the calls before the start mean, by the model; they have to have answered so. */
   private settledLedger(): Ledger {
-    const { before, policy, homes, mayRefuse } = this.scenario
+    const { before, policy, homes, mayRefuse, overflow } = this.scenario
     const outcomes = inOrder(this.outcomes(this.founder, before, -1), -before.length)
-    const empty = emptyLedger(policy, homes.length)
+    const empty = emptyLedger(policy, homes.length, overflow)
     const start = { before: empty, outcomes, takeoverHighUs: NEVER, evictions: this.table.evictions, uncounted: 0, mayRefuse }
     const settled = explanation(start)
     if (settled === undefined) throw new Error(`"${this.scenario.name}": furnishing the table went wrong`)
@@ -176,11 +179,12 @@ export class World {
 
   /** Byte ranges that a schedule may write. */
   private changing(keys: readonly ExploredKey[]): [number, number][] {
-    const { table } = this
+    const { table, scenario } = this
     const ranges: [number, number][] = [[0, COUNTERS_END], [table.from, table.to], [...table.descriptors]]
     if (table.companions !== undefined) ranges.push([...table.companions])
+    if (scenario.overflow !== undefined) ranges.push([SHARED_COUNTERS, SHARED_COUNTERS + scenario.overflow.counters * 8])
     if (this.updates) ranges.push(table.blocks)
-    if (hasVerb(this.scenario, 'block')) for (const key of keys) ranges.push(table.gateOf(key))
+    if (hasVerb(scenario, 'block')) for (const key of keys) ranges.push(table.gateOf(key))
     return ranges
   }
 }

@@ -6,13 +6,15 @@ import { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'
 /** Options of {@link RateLimiterMemory}: those of rate-limiter-flexible, and some of `createLimiter`. */
 export interface RateLimiterMemoryOptions
   extends FlexibleOptions,
-    Pick<LimiterOptions, 'maxKeys' | 'clock' | 'onFull' | 'hotKeys' | 'maxWaiters'> {}
+    Pick<LimiterOptions, 'maxKeys' | 'growTo' | 'clock' | 'onFull' | 'newcomers' | 'hotKeys' | 'maxWaiters'> {}
 
 const OPTIONS = [
   ...FLEXIBLE_OPTIONS,
   'maxKeys',
+  'growTo',
   'clock',
   'onFull',
+  'newcomers',
   'hotKeys',
   'maxWaiters',
 ] as const satisfies readonly (keyof RateLimiterMemoryOptions)[]

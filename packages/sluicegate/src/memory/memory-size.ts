@@ -1,0 +1,69 @@
+import type { Policy } from '../policy/policy.js'
+import { numbersOf } from '../policy/policy-numbers.js'
+import type { SectionSize } from './core-memory.js'
+import type { SectionOptions } from './section-words.js'
+
+const DEFAULT_MAX_KEYS = 100_000
+/** Where slots make keys large, so many bytes of them are the default's most. */
+const DEFAULT_MOST_BYTES = 2 ** 30
+/** What a table grows to by default: so many times the keys that it begins with, or as many as fit so many bytes. */
+const DEFAULT_GROWTH = 16
+const DEFAULT_GROWN_BYTES = 2 ** 28
+/** In one memory, some pages left for what is no table. */
+const MOST_BYTES = 2 ** 32 - 2 ** 23
+/** Entries that stay empty included. */
+const ENTRIES_PER_KEY = 1.45
+const ENTRY_BYTES = 16
+/** Keys without room that share a counter would be so many more than there are counters. */
+const KEYS_PER_COUNTER = 16
+/** Of all keys, so many hundredths: what newcomers without room may spend together by default. */
+const DEFAULT_SHARE = 0.01
+
+/** What newcomers without room may spend together. Without `windowUs` the limit is a number of keys, each with what the policy allows. */
+export interface OverflowBudget {
+  readonly limit: number
+  readonly windowUs: number
+}
+
+/** How much room a section is given, and what is kept for newcomers that find none. */
+export interface MemorySize extends SectionSize {
+  readonly growTo: number
+  readonly overflow: OverflowBudget | undefined
+}
+
+/** The room for the keys of policies that share a memory. */
+export function memorySizesFor(policies: readonly Policy[], options: SectionOptions): MemorySize[] {
+  const each = policies.map((policy) => sizeFor(policy, options, DEFAULT_GROWN_BYTES / policies.length))
+  // What is there by default may just fit: then the tables stay as they are.
+  const bytes = each.reduce((sum, size) => sum + size.growTo * bytesOf(size.stride), 0)
+  return bytes <= MOST_BYTES ? each : policies.map((policy) => sizeFor(policy, options, 0))
+}
+
+function sizeFor(policy: Policy, options: SectionOptions, mostGrownBytes: number): MemorySize {
+  const { stride } = numbersOf(policy)
+  const maxKeys = options.maxKeys ?? Math.min(defaultMaxKeys(stride), options.growTo ?? Number.POSITIVE_INFINITY)
+  const growTo = options.growTo ?? (options.maxKeys === undefined ? defaultGrowth(maxKeys, stride, mostGrownBytes) : maxKeys)
+  const overflow = policy.algorithm === 'concurrency' ? undefined : budgetFor(growTo, options)
+  return { maxKeys, growTo, stride, overflow, counterCount: overflow === undefined ? 0 : Math.ceil(growTo / KEYS_PER_COUNTER) }
+}
+
+function budgetFor(keys: number, { newcomers, denyWhenFull }: SectionOptions): OverflowBudget | undefined {
+  if (newcomers === false || (newcomers === undefined && denyWhenFull)) return undefined
+  if (newcomers !== undefined) return { limit: newcomers.limit, windowUs: Math.round(newcomers.windowMs * 1000) }
+  const limit = Math.floor(keys * DEFAULT_SHARE)
+  return limit === 0 ? undefined : { limit, windowUs: 0 }
+}
+
+function defaultMaxKeys(stride: number): number {
+  return stride === 0
+    ? DEFAULT_MAX_KEYS
+    : Math.max(1, Math.min(DEFAULT_MAX_KEYS, Math.floor(DEFAULT_MOST_BYTES / (ENTRIES_PER_KEY * stride))))
+}
+
+function defaultGrowth(maxKeys: number, stride: number, mostBytes: number): number {
+  return Math.max(maxKeys, Math.min(DEFAULT_GROWTH * maxKeys, Math.floor(mostBytes / bytesOf(stride))))
+}
+
+function bytesOf(stride: number): number {
+  return ENTRIES_PER_KEY * (ENTRY_BYTES + stride)
+}
