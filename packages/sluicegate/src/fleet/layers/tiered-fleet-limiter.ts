@@ -42,12 +42,18 @@ export class TieredFleetLimiter<Answer extends Decision> extends WrappedFleetLim
     const { overrides } = parts
     this.table = new TierTable({ option: 'policyFor', make: (policy) => this.made(policy) })
     this.table.name(parts.ownAs, parts.own)
-    for (const policy of parts.policies ?? []) this.table.of(policy, false)
     this.overridden = new OverrideTiers({
       make: (override) => this.madeOverride(override),
       close: (limiter) => limiter.close(),
       isUsed: (content) => overrides?.isUsed(content) ?? false,
     })
+    try {
+      for (const policy of parts.policies ?? []) this.table.of(policy, false)
+    } catch (error) {
+      // Nobody gets those that were made, and could close them.
+      this.close()
+      throw error
+    }
   }
 
   override policyOf(key: Key): Policy {
