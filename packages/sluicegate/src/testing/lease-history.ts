@@ -27,7 +27,6 @@ class Fleet {
   private readonly random: Random
   private readonly rules: LeaseRules
   private readonly versions: readonly [LeasedPolicy, ...LeasedPolicy[]]
-  private readonly leased: LeasedPolicy
   private readonly records: LeaseRecords
   private readonly processes: LeaseProcess[]
   private readonly time: Timeline
@@ -40,12 +39,11 @@ class Fleet {
     this.random = random
     this.rules = rules
     this.versions = randomVersions(random, forms)
-    this.leased = this.versions[0]
-    this.records = new LeaseRecords(this.leased.form.form, rules.records, rules.numbersOf)
+    this.records = new LeaseRecords(this.versions[0].form.form, rules.records, rules.numbersOf)
     this.time = new Timeline(random.integer(1, 20_000_000))
     const count = random.integer(1, random.pick(this.versions.length > 1 ? [4, 8] : [2, 4, 8]))
     this.processes = Array.from({ length: count }, () => new LeaseProcess(random, random.pick(this.versions)))
-    this.pace = new LeasePace(random, this.leased)
+    this.pace = new LeasePace(random, this.versions[0])
     this.mostCost = random.pick([1, 1, 3, 6])
   }
 
@@ -65,7 +63,7 @@ class Fleet {
     this.inUs(this.pace.gapUs(), () => this.turn(process))
     if (this.nowUs < process.stoppedUntilUs) return
     if (random.chance(0.05)) {
-      process.stoppedUntilUs = this.nowUs + random.magnitude(1, 5 * this.leased.leaseUs)
+      process.stoppedUntilUs = this.nowUs + random.magnitude(1, 5 * this.versions[0].leaseUs)
       this.inUs(process.stoppedUntilUs - this.nowUs, () => this.spendAll(process))
     } else if (random.chance(0.02)) process.crash(this.nowUs)
     else if (this.versions.length > 1 && random.chance(0.03)) this.deploy(process)
@@ -106,7 +104,7 @@ class Fleet {
 
   /** What ended unspent, or all that is there, as `LeaseReturns` does it: the message may take its time, or be lost. */
   private giveBack(process: LeaseProcess, isAll: boolean): void {
-    if (this.nowUs < process.stoppedUntilUs || this.leased.form.form === 'rate' || process.version.leaseUs === 0) return
+    if (this.nowUs < process.stoppedUntilUs || this.versions[0].form.form === 'rate' || process.version.leaseUs === 0) return
     const { random, rules } = this
     const atUs = process.clockUs(this.nowUs)
     const before = isAll ? process.lease.readyAt(atUs) : 0
@@ -199,10 +197,8 @@ class Fleet {
 
   /** Whether it passed at the authority, as far as that is known at once. */
   private takeAtOnce(process: LeaseProcess, cost: number, thereUs: number, backUs: number): boolean {
-    const {
-      life,
-      version: { policy, leaseUs, form },
-    } = process
+    const { life, version } = process
+    const { policy, leaseUs, form } = version
     if (this.nowUs < process.stoppedUntilUs) return false
     const sentUs = process.clockUs(this.nowUs)
     let isAllowed = false
@@ -239,7 +235,7 @@ class Fleet {
 
   /** Nobody hears of it but by the time that went by. */
   private lost(process: LeaseProcess, life: number): void {
-    this.inUs(this.leased.leaseUs, () => {
+    this.inUs(this.versions[0].leaseUs, () => {
       if (process.life !== life) return
       process.isAsking = false
       process.lease.failed(process.clockUs(this.nowUs))
