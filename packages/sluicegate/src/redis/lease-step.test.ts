@@ -71,7 +71,8 @@ async function compared(seed: number, formName: (typeof LEASED_FORMS)[number], g
       const { done, untilNewUs } = standings[0] as StoreStanding
       const taken = records.take(form, nowUs, cost)
       assert.deepEqual({ allowed: done, untilNewUs }, taken, about)
-      if (form.form !== 'rate' && !done) assert.equal((standings[0] as StoreStanding).untilFreeUs, records.untilFreeUs(form, nowUs, cost), about)
+      if (form.form !== 'rate' && !done)
+        assert.equal((standings[0] as StoreStanding).untilFreeUs, records.untilFreeUs(form, nowUs, cost), about)
     }
   }
 }

@@ -19,7 +19,7 @@ const HORIZONS_MS = [1, 2, 5, 20, 50]
 const MOST_TRIES = 100
 
 /** A small policy, so that its budget is often spent to the last token. */
-export function randomLeasedPolicy(random: Random, forms: readonly StoreForm['form'][]): LeasedPolicy {
+function randomLeasedPolicy(random: Random, forms: readonly StoreForm['form'][]): LeasedPolicy {
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const horizonMs = random.pick(HORIZONS_MS)
     const policy = drawn(random, random.pick(forms), horizonMs)

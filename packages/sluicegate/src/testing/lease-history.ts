@@ -5,24 +5,19 @@ import type { Grant } from '../lease/authority.js'
 import { goodForUs } from '../lease/leasing.js'
 import { grantsOf } from '../redis/store-authority.js'
 import type { StoreForm } from '../redis/store-form.js'
-import { type Due, DueHeap } from '../waiting/due-heap.js'
 import { type LeasedPolicy, randomVersions } from './lease-draws.js'
 import { LeasePace } from './lease-pace.js'
 import { LeaseProcess } from './lease-process.js'
 import { LeaseRecords } from './lease-records.js'
 import type { LeaseHistory, LeaseRules } from './lease-rules.js'
+import { Timeline } from './timeline.js'
 
-interface Event extends Due {
-  run(): void
-}
-
-const MOST_EVENTS = 120
-const MOST_AT_ONCE = 64
+const [MOST_EVENTS, MOST_AT_ONCE] = [120, 64]
 
 /**
- * A fleet on one key, in whole microseconds: one authority, and processes that lease from it and ask it at once, over a network that
- * delays and loses, until all is over. Who spends does so when it hurts most: at the last moment of what it holds, together with the
- * others, and then as each token conforms.
+ * A fleet on one key, in whole microseconds: one authority, and processes that lease from it and ask it at once, under one or several versions of a
+ * policy, over a network that delays and loses, until all is over. Who spends does so when it hurts most: at the last moment of what it holds,
+ * together with the others, and then as each token conforms.
  */
 export function leaseHistory(seed: number, rules: LeaseRules, forms: readonly StoreForm['form'][]): LeaseHistory {
   return new Fleet(new Random(seed), rules, forms).history()
@@ -32,39 +27,33 @@ class Fleet {
   private readonly random: Random
   private readonly rules: LeaseRules
   private readonly versions: readonly [LeasedPolicy, ...LeasedPolicy[]]
-  private readonly leased: LeasedPolicy
   private readonly records: LeaseRecords
   private readonly processes: LeaseProcess[]
-  private readonly events = new DueHeap<Event>()
+  private readonly time: Timeline
   private readonly admissions: Admission[] = []
   private readonly pace: LeasePace
   private readonly mostCost: number
-  private nowUs: number
-  private order = 0
   private charged = 0
 
   constructor(random: Random, rules: LeaseRules, forms: readonly StoreForm['form'][]) {
     this.random = random
     this.rules = rules
     this.versions = randomVersions(random, forms)
-    this.leased = this.versions[0]
-    this.records = new LeaseRecords(this.leased.form.form, rules.records, rules.numbersOf)
-    this.nowUs = random.integer(1, 20_000_000)
-    const most = random.pick(this.versions.length > 1 ? [4, 8] : [2, 4, 8])
-    this.processes = Array.from({ length: random.integer(1, most) }, () => new LeaseProcess(random, random.pick(this.versions)))
-    this.pace = new LeasePace(random, this.leased)
+    this.records = new LeaseRecords(this.versions[0].form.form, rules.records, rules.numbersOf)
+    this.time = new Timeline(random.integer(1, 20_000_000))
+    const count = random.integer(1, random.pick(this.versions.length > 1 ? [4, 8] : [2, 4, 8]))
+    this.processes = Array.from({ length: count }, () => new LeaseProcess(random, random.pick(this.versions)))
+    this.pace = new LeasePace(random, this.versions[0])
     this.mostCost = random.pick([1, 1, 3, 6])
+  }
+
+  private get nowUs(): number {
+    return this.time.nowUs
   }
 
   history(): LeaseHistory {
     for (const process of this.processes) this.inUs(this.pace.gapUs(), () => this.turn(process))
-    for (let i = 0; i < MOST_EVENTS; i++) {
-      const { first } = this.events
-      if (first === undefined) break
-      this.events.remove(first)
-      this.nowUs = first.dueUs
-      first.run()
-    }
+    this.time.run(MOST_EVENTS)
     return { versions: this.versions, admissions: this.admissions, charged: this.charged }
   }
 
@@ -74,7 +63,7 @@ class Fleet {
     this.inUs(this.pace.gapUs(), () => this.turn(process))
     if (this.nowUs < process.stoppedUntilUs) return
     if (random.chance(0.05)) {
-      process.stoppedUntilUs = this.nowUs + random.magnitude(1, 5 * this.leased.leaseUs)
+      process.stoppedUntilUs = this.nowUs + random.magnitude(1, 5 * this.versions[0].leaseUs)
       this.inUs(process.stoppedUntilUs - this.nowUs, () => this.spendAll(process))
     } else if (random.chance(0.02)) process.crash(this.nowUs)
     else if (this.versions.length > 1 && random.chance(0.03)) this.deploy(process)
@@ -93,15 +82,12 @@ class Fleet {
   private take(process: LeaseProcess): void {
     const { random } = this
     const cost = random.integer(1, this.mostCost)
-    if (process.version.leaseUs === 0) {
-      this.takeAtOnce(process, cost, this.pace.delayUs(), this.pace.delayUs())
-      return
-    }
+    const isExact = process.version.leaseUs === 0
     const atUs = process.clockUs(this.nowUs)
     process.lease.demand.ask(cost)
     if (!process.hoards && this.spent(process, cost)) return
-    if (process.lease.deniedUntil(atUs, cost) !== undefined) return
-    if (random.chance(0.2)) this.takeAtOnce(process, cost, this.pace.delayUs(), this.pace.delayUs())
+    if (!isExact && process.lease.deniedUntil(atUs, cost) !== undefined) return
+    if (isExact || random.chance(0.2)) this.takeAtOnce(process, cost, this.pace.delayUs(), this.pace.delayUs())
     else {
       process.lease.demand.join(cost, atUs)
       process.waiting.push(cost)
@@ -118,7 +104,7 @@ class Fleet {
 
   /** What ended unspent, or all that is there, as `LeaseReturns` does it: the message may take its time, or be lost. */
   private giveBack(process: LeaseProcess, isAll: boolean): void {
-    if (this.nowUs < process.stoppedUntilUs || this.leased.form.form === 'rate' || process.version.leaseUs === 0) return
+    if (this.nowUs < process.stoppedUntilUs || this.versions[0].form.form === 'rate' || process.version.leaseUs === 0) return
     const { random, rules } = this
     const atUs = process.clockUs(this.nowUs)
     const before = isAll ? process.lease.readyAt(atUs) : 0
@@ -211,8 +197,8 @@ class Fleet {
 
   /** Whether it passed at the authority, as far as that is known at once. */
   private takeAtOnce(process: LeaseProcess, cost: number, thereUs: number, backUs: number): boolean {
-    const { life } = process
-    const { policy, leaseUs, form } = process.version
+    const { life, version } = process
+    const { policy, leaseUs, form } = version
     if (this.nowUs < process.stoppedUntilUs) return false
     const sentUs = process.clockUs(this.nowUs)
     let isAllowed = false
@@ -222,10 +208,7 @@ class Fleet {
       if (!allowed) return
       this.charged += cost
       // Who takes exactly goes by the time of the authority.
-      if (leaseUs === 0) {
-        this.admissions.push({ atUs: this.nowUs, cost })
-        return
-      }
+      if (leaseUs === 0) return void this.admissions.push({ atUs: this.nowUs, cost })
       this.arrives(process, backUs, life, () => {
         const decision = { resetAfterMs: Math.ceil(untilNewUs / 1000) } as Decision
         const isLate = process.clockUs(this.nowUs) - sentUs > goodForUs(policy, decision, leaseUs)
@@ -252,7 +235,7 @@ class Fleet {
 
   /** Nobody hears of it but by the time that went by. */
   private lost(process: LeaseProcess, life: number): void {
-    this.inUs(this.leased.leaseUs, () => {
+    this.inUs(this.versions[0].leaseUs, () => {
       if (process.life !== life) return
       process.isAsking = false
       process.lease.failed(process.clockUs(this.nowUs))
@@ -261,6 +244,6 @@ class Fleet {
   }
 
   private inUs(us: number, run: () => void): void {
-    this.events.add({ dueUs: this.nowUs + us, order: this.order++, place: -1, run })
+    this.time.inUs(us, run)
   }
 }

@@ -94,7 +94,11 @@ export class LeaseRecords {
     const own = { numbers: name, step: leaseStepOf(form, numbers, this.rules) }
     own.step.read(nowUs)
     const from = this.rules.beginsWithLargest ? largestOf(this.records) : this.records[0]
-    if (from !== undefined) own.step.carried(from.step, this.records.map(({ step }) => step))
+    if (from !== undefined)
+      own.step.carried(
+        from.step,
+        this.records.map(({ step }) => step),
+      )
     this.records = [own, ...this.records]
     return own
   }

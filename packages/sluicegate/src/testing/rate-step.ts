@@ -50,7 +50,7 @@ export class RateStep extends LeaseStep {
     const lent = Math.max(0, ...others.map((each) => this.unitsOf(each.lent, each)))
     const most = Math.min(this.beyondOf(other), this.capacity + lent)
     const { fastest } = other.metBy(others)
-    const us = Math.max(0, ...others.map(({ keptUs }) => keptUs))
+    const us = Math.max(0, ...others.map((each) => each.keptUs))
     const gained = countsLent ? this.unitsPerUs * us - this.unitsOf(fastest.unitsPerUs * us, fastest) : 0
     this.debt = Math.max(-this.lent, Math.min(debt, most))
     if (gained <= 0) return

@@ -152,7 +152,10 @@ function countElsewhere(oracle: Oracle, by: Oracle, verb: Verb, key: OracleKey, 
 
 /** The largest limit, and of equals the one written last. */
 function largestOf(versions: readonly Version[]): Version | undefined {
-  return versions.reduce<Version | undefined>((largest, version) => (largest && largest.whole >= version.whole ? largest : version), undefined)
+  return versions.reduce<Version | undefined>(
+    (largest, version) => (largest && largest.whole >= version.whole ? largest : version),
+    undefined,
+  )
 }
 
 /** Of too many others the largest, and those written last. */

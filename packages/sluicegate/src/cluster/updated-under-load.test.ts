@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { gcra, type Policy, tokenBucket } from '../index.js'
+import { channelPair } from '../testing/channel-pair.js'
+import { rateBudget, type Spent, surelyOver } from '../testing/sure-excess.js'
+import { createClusterLimiter } from './create-cluster-limiter.js'
+import { serveLimiter } from './serve-limiter.js'
+
+const FOR_MS = 700
+const WORKERS = 3
+
+/** Another burst, another limit, both; and back. */
+const CHANGES: readonly (readonly (readonly [limit: number, burst: number])[])[] = [
+  [
+    [400, 200],
+    [400, 210],
+  ],
+  [
+    [400, 200],
+    [360, 200],
+    [400, 200],
+  ],
+  [
+    [400, 200],
+    [300, 150],
+  ],
+]
+
+for (const make of [tokenBucket, gcra]) {
+  for (const change of CHANGES) {
+    const [first] = change
+    test(`I1: ${make.name}: a primary that goes over from ${change.join(' to ')} while its workers hold leases lets them pass no more than the largest`, async (t) => {
+      const policies = change.map(([limit, burst]) => make({ limit, burst, window: '1s', name: 'api' }))
+      const { spent, lengthUs } = await saturated(policies)
+      const [limit, burst] = [Math.max(...change.map(([each]) => each)), Math.max(...change.map(([, each]) => each))]
+      const budgetOf = rateBudget({ limit, burst, windowMs: 1000 })
+      t.diagnostic(`${spent.length} of ${Math.floor(budgetOf(lengthUs))}`)
+      assert.equal(surelyOver(spent, budgetOf), undefined)
+      assert.ok(first !== undefined && spent.length > first[1] / 2)
+    })
+  }
+}
+
+/** Workers ask all the time, while the policies follow one on another. */
+async function saturated([first, ...others]: readonly Policy[]) {
+  using served = serveLimiter(first as Policy)
+  const limiters = Array.from({ length: WORKERS }, () => {
+    const pair = channelPair()
+    served.serve(pair.worker)
+    return createClusterLimiter(first as Policy, { process: pair.parent, outage: 'closed', timeoutMs: 60_000 })
+  })
+  const spent: Spent[] = []
+  const beginUs = machineUs()
+  const changes = [...others]
+  const changesMs = FOR_MS / (others.length + 1)
+  const caller = async (i: number): Promise<void> => {
+    for (let us = beginUs; us < beginUs + FOR_MS * 1000; us = machineUs()) {
+      if (us - beginUs > (others.length - changes.length + 1) * changesMs * 1000 && changes.length > 0)
+        served.update(changes.shift() as Policy)
+      for (let takes = 0; takes < 16; takes++) {
+        const fromUs = machineUs()
+        if ((await limiters[i]?.take('k'))?.allowed) spent.push({ fromUs, toUs: machineUs() })
+      }
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+  }
+  await Promise.all(limiters.map((_, i) => caller(i)))
+  for (const limiter of limiters) limiter.close()
+  return { spent, lengthUs: machineUs() - beginUs }
+}
+
+function machineUs(): number {
+  return Number(process.hrtime.bigint() / 1000n)
+}
