@@ -57,11 +57,6 @@ const CASES: readonly Case[] = [
   ],
   ['only the policy', { 'ratelimit-policy': '"a";q=9;w=1' }, { policies: [{ name: 'a', limit: 9, windowMs: 1_000 }] }],
   [
-    'names that are tokens',
-    { ratelimit: 'default;r=5;t=2' },
-    { remaining: 5, resetAfterMs: 2_000, policies: [{ name: 'default', remaining: 5, resetAfterMs: 2_000 }] },
-  ],
-  [
     'draft 7',
     { 'RateLimit-Policy': '10;w=1, 100;w=60;comment="x"', RateLimit: 'limit=10, remaining=4, reset=1' },
     {
@@ -154,6 +149,28 @@ const MALFORMED: readonly Readonly<Record<string, string | string[]>>[] = [
   { ratelimit: '"a";r=1;x=("y")' },
   { ratelimit: '@5;r=1' },
   { 'ratelimit-policy': '@5, %"a";q=5' },
+  // An item is malformed, and with it the field: draft 11, sections 3, 4 and 7.
+  { ratelimit: '"a";r=-1, "b";r=5' },
+  { ratelimit: '"b";r=5, "a"' },
+  { ratelimit: 'default;r=5;t=2' },
+  { ratelimit: '"a";r=5, default;r=4' },
+  { ratelimit: '"a";r=5.0' },
+  { ratelimit: '"a";r=5;t=-1' },
+  { ratelimit: '"a";r=5;t=1.5' },
+  { ratelimit: '"a";r=5;pk="abc"' },
+  { ratelimit: '"a";r=5;pk=abc' },
+  { ratelimit: '("x" "y");z, "a";r=5' },
+  { 'ratelimit-policy': '"a";q=100;w=0' },
+  { 'ratelimit-policy': '"a";q=100;w=60, "b";q=100;w=0' },
+  { 'ratelimit-policy': '"a";q=100;w=1.0' },
+  { 'ratelimit-policy': '"a";q=100;w' },
+  { 'ratelimit-policy': 'default;q=100' },
+  { 'ratelimit-policy': '"a";q=-1, "b";q=3' },
+  { 'ratelimit-policy': '"a";q=100;qu=requests' },
+  { 'ratelimit-policy': '"a";q=100;pk="x"' },
+  { 'ratelimit-policy': '100;w=0' },
+  { ratelimit: 'limit=10, remaining=-1, reset=5' },
+  { ratelimit: 'limit=10, remaining=4, reset=soon' },
   { ratelimit: 'limit=ten, remaining=?1' },
   { 'ratelimit-policy': '"a";w=60' },
   { 'ratelimit-policy': '?1;q=60' },
@@ -186,7 +203,7 @@ test('a malformed field does not keep the others from being read', () => {
 
 test('what a field says that rate limits have no use for keeps nothing else from being read', () => {
   const a = { name: 'a', remaining: 5 }
-  const told = ['"a";r=5;ext=@1795348830', '"a";ext=@-1;r=5 , @5', '"a";r=5;ext=%"f%c3%bc"', '("x" "y";z);z, "a";r=5', '"a";x=1;r=5;w=?1']
+  const told = ['"a";r=5;ext=@1795348830', '"a";ext=@-1;r=5', '"a";r=5;ext=%"f%c3%bc"', '"a";r=5;ext=token;q=-1', '"a";x=1.5;r=5;w=?1']
   for (const ratelimit of told) assert.deepEqual(readRateLimit({ ratelimit }), { remaining: 5, policies: [a] }, ratelimit)
   assert.deepEqual(readRateLimit({ ratelimit: '"a";r=5;pk=:AAA:' }).policies, [{ ...a, partitionKey: 'AAA' }])
   const many = Array.from({ length: 200 }, (_, i) => `;z${i}`).join('')
@@ -201,4 +218,34 @@ test('headers of several lines are one list', () => {
 test('names that objects inherit are no headers', () => {
   assert.deepEqual(readRateLimit(Object.create({ 'retry-after': '5' })), {})
   assert.deepEqual(readRateLimit(JSON.parse('{"__proto__": {"retry-after": "5"}, "constructor": "1"}')), {})
+})
+
+test('what a cached response says of limits is not believed, whatever the version', () => {
+  const told: readonly Record<string, string>[] = [
+    { ratelimit: '"a";r=0;t=60', 'ratelimit-policy': '"a";q=5;w=60' },
+    { ratelimit: 'limit=10, remaining=0, reset=60' },
+    { 'ratelimit-limit': '10', 'ratelimit-remaining': '0', 'ratelimit-reset': '60' },
+    { 'x-ratelimit-limit': '10', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(IN_A_MINUTE_S) },
+    { 'x-ratelimit-remaining-requests': '0', 'anthropic-ratelimit-tokens-remaining': '0' },
+  ]
+  for (const headers of told) {
+    for (const age of ['30', '1', '30, 0', '9'.repeat(40)]) assert.deepEqual(readRateLimit({ ...headers, Age: age }, { nowMs: NOW_MS }), {})
+    // No age, or none that can be read: it comes from the service.
+    const fresh = readRateLimit(headers, { nowMs: NOW_MS })
+    for (const age of ['0', '0, 30', '', '-1', '1.5', 'old'])
+      assert.deepEqual(readRateLimit({ ...headers, age }, { nowMs: NOW_MS }), fresh, age)
+    assert.equal(fresh.policies?.[0]?.remaining ?? fresh.remaining, 0)
+  }
+})
+
+test('Retry-After of a cached response counts from when that was made, and not at all once it is over', () => {
+  const read = (headers: Record<string, string>): number | undefined => readRateLimit(headers, { nowMs: NOW_MS }).retryAfterMs
+  const made = new Date(NOW_MS - 30_000).toUTCString()
+  const then = new Date(NOW_MS + 20_000).toUTCString()
+  assert.equal(read({ 'retry-after': '50', age: '30' }), 20_000)
+  assert.equal(read({ 'retry-after': '30', age: '30' }), undefined)
+  assert.equal(read({ 'retry-after': '5', age: '30' }), undefined)
+  assert.equal(read({ 'retry-after-ms': '30250', age: '30' }), 250)
+  assert.equal(read({ 'retry-after': then, date: made, age: '30' }), 20_000)
+  assert.equal(read({ 'retry-after': then, age: '30' }), 20_000)
 })
