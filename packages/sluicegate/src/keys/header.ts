@@ -1,5 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { checkOptions } from '../policy/policy-options.js'
+import { escapedPart } from './escaped-part.js'
 import { fittedKey } from './fitted-key.js'
 import { type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
 
@@ -19,7 +20,7 @@ export function header<Request = unknown>(name: string, options: ReaderOptions<R
     name: `header(${lowerCase})`,
     read(facts) {
       const value = facts.header(lowerCase)?.trim()
-      return value === undefined || value === '' ? undefined : fittedKey(prefix + value)
+      return value === undefined || value === '' ? undefined : fittedKey(escapedPart(prefix + value))
     },
   }
   return withOtherwise(reader, options.otherwise)

@@ -1,5 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { checkOptions } from '../policy/policy-options.js'
+import { escapedPart } from './escaped-part.js'
 import { fittedKey } from './fitted-key.js'
 import { type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
 
@@ -22,7 +23,7 @@ export function subject<Request = unknown>(read: (request: Request) => Subject, 
     name: 'subject()',
     read(_, request) {
       const found = textOf(read(request))
-      return found === undefined ? undefined : fittedKey(`subject:${found}`)
+      return found === undefined ? undefined : fittedKey(escapedPart(`subject:${found}`))
     },
   }
   return withOtherwise(reader, options.otherwise)
