@@ -10,7 +10,7 @@ import {
   unread,
 } from './edge/fetch-exchange.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
-import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
+import type { GatekeeperOptions, LimitingOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
 import { isGone, type NodeRequest, type NodeResponse, settleAtEnd } from './edge/node-exchange.js'
 import type { Answer, Pass } from './edge/outcome.js'
@@ -19,10 +19,12 @@ import { settleQuietly } from './edge/settling.js'
 
 export type * from './edge/option-types.js'
 
-interface ContextOptions<HonoContext> extends GatekeeperOptions<HonoContext> {
+interface AddressOption<HonoContext> {
   /** The address of the socket, where the runtime is none of Node, Bun and Deno: `(c) => getConnInfo(c).remote.address`. */
   readonly remoteAddress?: (context: HonoContext) => string | undefined
 }
+
+type ContextOptions<HonoContext> = LimitingOptions<HonoContext> & AddressOption<HonoContext>
 
 /** Options of {@link rateLimit}. */
 export type RateLimitOptions<E extends Env = Env> = ContextOptions<Context<E>>
@@ -46,9 +48,14 @@ interface NodeExchange {
  */
 // biome-ignore lint/suspicious/noExplicitAny: variables of whatever app it is for, as Hono's own createMiddleware has it
 export function rateLimit<E extends Env = any, HonoContext extends Context<any> = Context<E>>(
+  options: ContextOptions<HonoContext>,
+): MiddlewareHandler<E>
+// biome-ignore lint/suspicious/noExplicitAny: the same
+export function rateLimit<E extends Env = any, HonoContext extends Context<any> = Context<E>>(
   argument: LimitArgument<HonoContext> | ContextOptions<HonoContext>,
-): MiddlewareHandler<E> {
-  const { remoteAddress: given, ...options } = optionsOf(argument) as RateLimitOptions<E>
+): MiddlewareHandler<E>
+export function rateLimit<E extends Env>(argument: LimitArgument<Context<E>>): MiddlewareHandler<E> {
+  const { remoteAddress: given, ...options }: GatekeeperOptions<Context<E>> & AddressOption<Context<E>> = optionsOf(argument)
   const remoteAddress = addressTeller(given)
   const gatekeeper = new Gatekeeper<Context<E>>(options)
   return async (context, next) => {

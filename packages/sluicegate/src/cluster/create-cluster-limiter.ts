@@ -48,13 +48,13 @@ const ONE_PRIMARY = { serverOf: () => undefined, slotOf: () => undefined }
  */
 export function createClusterLimiter<P extends Policy>(policy: P, options?: ClusterLimiterOptions): FleetLimiter<AnswerOf<P> & Decision>
 export function createClusterLimiter(policy: Policy, options: ClusterLimiterOptions = {}): FleetLimiter {
-  checkOptionNames(options, OPTIONS, '{ timeoutMs: 100 }')
+  checkOptionNames(options, OPTIONS, '{ timeoutMs: 100 }', undefined, 'createClusterLimiter()')
   checkFleetOptions(options)
   const { process: channel = globalThis.process, clock = preciseClock(), timeoutMs = 100, ...settings } = options
   if (typeof channel?.send !== 'function' || typeof channel.on !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'process', channel, 'has no channel: it must have been started by fork() or by node:cluster')
   }
-  const own = checkedPolicy(policy)
+  const own = checkedPolicy(policy, 'policy', 'createClusterLimiter')
   const guard = new CallGuard(ONE_PRIMARY, clock, timeoutMs)
   const late = new LateAnswers("raise lease.horizonMs of serveLimiter, or use its mode 'exact'")
   let horizonMs = 0

@@ -5,7 +5,7 @@ import { checkLease, checkOneOf, checkOptionNames } from '../fleet/fleet-options
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Limiter, LimiterOptions } from '../limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
-import type { Policy } from '../policy/policy.js'
+import { changedPolicy, type Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'
 import type { BookingDesk } from '../waiting/booking.js'
@@ -65,14 +65,14 @@ const OPTIONS: ReadonlySet<string> = new Set(['cluster', 'mode', 'lease', 'maxKe
  * if (cluster.isPrimary) serveLimiter(policy, { cluster })
  */
 export function serveLimiter(policy: Policy, options: ServeOptions = {}): ServedLimiter {
-  checkOptionNames(options, OPTIONS, '{ cluster }')
+  checkOptionNames(options, OPTIONS, '{ cluster }', undefined, 'serveLimiter()')
   checkOneOf('mode', options.mode, ['leased', 'exact'])
   checkLease(options.lease)
   const { cluster, mode, lease, ...memory } = options
   if (cluster !== undefined && typeof cluster?.on !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'cluster', cluster, 'must be the module node:cluster')
   }
-  const served = new Served(checkedPolicy(policy), mode === 'exact' ? 0 : (lease?.horizonMs ?? 50), memory)
+  const served = new Served(checkedPolicy(policy, 'policy', 'serveLimiter'), mode === 'exact' ? 0 : (lease?.horizonMs ?? 50), memory)
   if (cluster !== undefined) served.serveCluster(cluster)
   return served
 }
@@ -144,7 +144,7 @@ class Served implements ServedLimiter, ServedTerms {
   }
 
   update(policy: unknown): void {
-    const next = { ...checkedPolicy(policy), name: this.policy.name }
+    const next = changedPolicy(checkedPolicy(policy), { name: this.policy.name })
     checkChange(this.policy, next)
     this.limiter.update(this.kept(next))
     this.policy = next

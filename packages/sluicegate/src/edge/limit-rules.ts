@@ -4,13 +4,12 @@ import { checkUnit } from '../headers/header-options.js'
 import { ShadowLimiter } from '../layers/shadow-limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
-import { checkOptions } from '../policy/policy-options.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 import type { Counts, GatekeeperOptions, LimitOptions } from './gatekeeper-options.js'
 import { keyFinder, readersIn, socketAddress } from './key-source.js'
 import { LimitRule } from './limit-rule.js'
 import type { MisuseWatch } from './misuse-watch.js'
-import { checkOptionNames, EXAMPLE, LIMIT_OPTIONS } from './option-names.js'
+import { checkLimitNames, checkOptionNames, EXAMPLE, LIMIT_OPTIONS } from './option-names.js'
 import { outageChoice } from './outage-choice.js'
 
 const MOST_LIMITS = 8
@@ -49,7 +48,7 @@ export function checkedLimits<Request>(options: GatekeeperOptions<Request>): rea
   }
   const { key, shadow } = options
   const all = limits.map((limit): LimitOptions<Request> => {
-    checkOptions(limit, LIMIT_OPTIONS, EXAMPLE)
+    checkLimitNames(limit)
     const whole = { ...(key !== undefined && { key }), ...(shadow !== undefined && { shadow }), ...limit }
     checkLimit(whole, options.counts)
     return whole
@@ -71,7 +70,7 @@ function checkLimit<Request>(limit: LimitOptions<Request>, counts: Counts<Reques
   if ((policy === undefined) === (limiter === undefined)) {
     throw new PolicyError('OPTION_INVALID', 'policy', policy, 'or limiter must be given, and not both')
   }
-  if (policy !== undefined) checkedPolicy(policy)
+  if (policy !== undefined) checkedPolicy(policy, 'policy', 'rateLimit')
   if (limiter !== undefined && (typeof limiter?.take !== 'function' || typeof limiter.policy?.algorithm !== 'string')) {
     throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')
   }

@@ -13,7 +13,7 @@ import { type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.
  * @throws {PolicyError} `OPTION_INVALID` when the name is none, `OPTION_UNKNOWN`
  */
 export function header<Request = unknown>(name: string, options: ReaderOptions<Request> = {}): KeyReader<Request> {
-  checkOptions(options, ['otherwise'], '{ otherwise: address() }')
+  checkOptions(options, ['otherwise'], '{ otherwise: address() }', 'header()')
   const lowerCase = checkedHeaderName('name', name)
   const prefix = `header:${lowerCase}:`
   const reader: KeyReader<Request> = {

@@ -1,5 +1,5 @@
-import { PolicyError } from '../errors.js'
 import { MAX_KEY_LENGTH } from '../arguments.js'
+import { PolicyError } from '../errors.js'
 import { fittedKey } from './fitted-key.js'
 import type { RequestFacts } from './request-facts.js'
 

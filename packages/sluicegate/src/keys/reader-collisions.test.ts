@@ -19,7 +19,23 @@ interface Asked {
   readonly whose: unknown
 }
 
-const PIECES = ['|', '\\', '\\|', ':', 'a', 'ada', 'x-user', 'header:', 'subject:', 'method:GET', 'route', 'route:', 'key:', 'sha256:', '203.0.113.7']
+const PIECES = [
+  '|',
+  '\\',
+  '\\|',
+  ':',
+  'a',
+  'ada',
+  'x-user',
+  'header:',
+  'subject:',
+  'method:GET',
+  'route',
+  'route:',
+  'key:',
+  'sha256:',
+  '203.0.113.7',
+]
 
 /** A value that a client made up; now and then a key that was seen, or one too long for a limiter. */
 function hostile(random: Random, seen: readonly string[]): string {

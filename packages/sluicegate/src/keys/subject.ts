@@ -17,7 +17,7 @@ export type Subject = string | number | bigint | null | undefined
  * subject((request: { user?: { id: string } }) => request.user?.id, { otherwise: address() })
  */
 export function subject<Request = unknown>(read: (request: Request) => Subject, options: ReaderOptions<Request> = {}): KeyReader<Request> {
-  checkOptions(options, ['otherwise'], '{ otherwise: address() }')
+  checkOptions(options, ['otherwise'], '{ otherwise: address() }', 'subject()')
   if (typeof read !== 'function') throw new PolicyError('OPTION_INVALID', 'read', read, 'must be a function of the request')
   const reader: KeyReader<Request> = {
     name: 'subject()',

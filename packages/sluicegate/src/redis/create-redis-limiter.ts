@@ -64,8 +64,8 @@ const OPTIONS: ReadonlySet<string> = new Set([
  */
 export function createRedisLimiter<P extends Policy>(policy: P, options: RedisLimiterOptions): FleetLimiter<AnswerOf<P> & Decision>
 export function createRedisLimiter(policy: Policy, options: RedisLimiterOptions): FleetLimiter {
-  checkOptionNames(options, OPTIONS, '{ client }')
-  const own = checkedPolicy(policy)
+  const own = checkedPolicy(policy, 'policy', 'createRedisLimiter')
+  checkOptionNames(options, OPTIONS, '{ client }', undefined, 'createRedisLimiter()')
   const runner = runnerFor(options.client)
   void warnAtStart(runner)
   return limiterOver(new RedisStore(runner, new StoreKeys(options.prefix ?? 'sluicegate', options.hashTag)), own, options)
