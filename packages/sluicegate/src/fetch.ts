@@ -1,4 +1,5 @@
 import { type Awaitable, chained } from './awaitable.js'
+import { checkAddressNeed, explained } from './edge/address-need.js'
 import {
   addressTeller,
   answerResponse,
@@ -73,11 +74,12 @@ export function rateLimit<FetchRequest extends Request>(
 ): FetchLimit<FetchRequest> {
   const { remoteAddress: given, ...options }: GatekeeperOptions<FetchRequest> & AddressOption<FetchRequest> = optionsOf(argument)
   const remoteAddress = addressTeller(given)
+  checkAddressNeed(options, remoteAddress !== undefined)
   const gatekeeper = new Gatekeeper<FetchRequest>(options)
   const seesTooLittle = needsResponse(options)
   const decide = (request: FetchRequest, environment: unknown) => {
     const address = remoteAddress === undefined ? remoteAddressOf(environment, request) : remoteAddress(request, environment)
-    return gatekeeper.decide(new FetchFacts(request, address), request)
+    return explained(address, () => gatekeeper.decide(new FetchFacts(request, address, environment), request))
   }
   const limit = (request: FetchRequest, environment?: unknown): Awaitable<Response | undefined> => {
     if (seesTooLittle) throw new PolicyError('OPTION_INVALID', 'counts', options.counts, WRAP_INSTEAD)

@@ -1,5 +1,6 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { checkAddressNeed, explained } from './edge/address-need.js'
 import {
   addressTeller,
   FetchFacts,
@@ -57,13 +58,14 @@ export function rateLimit<E extends Env = any, HonoContext extends Context<any> 
 export function rateLimit<E extends Env>(argument: LimitArgument<Context<E>>): MiddlewareHandler<E> {
   const { remoteAddress: given, ...options }: GatekeeperOptions<Context<E>> & AddressOption<Context<E>> = optionsOf(argument)
   const remoteAddress = addressTeller(given)
+  checkAddressNeed(options, remoteAddress !== undefined)
   const gatekeeper = new Gatekeeper<Context<E>>(options)
   return async (context, next) => {
     const { raw } = context.req
     const node = nodeExchange(context.env)
     if (isLost(raw, node)) return unread()
     const address = remoteAddress === undefined ? remoteAddressOf(context.env, raw) : remoteAddress(context)
-    const outcome = await gatekeeper.decide(new HonoFacts(context, address), context)
+    const outcome = await explained(address, () => gatekeeper.decide(new HonoFacts(context, address), context))
     if (!outcome.passes) return answered(context, outcome)
     const { headers, settle } = outcome
     for (const [name, value] of headers) context.header(name, value)
@@ -88,7 +90,7 @@ class HonoFacts extends FetchFacts {
   private readonly context: Context
 
   constructor(context: Context, remoteAddress: string | undefined) {
-    super(context.req.raw, remoteAddress)
+    super(context.req.raw, remoteAddress, context.env)
     this.context = context
   }
 

@@ -45,8 +45,8 @@ export function optionsOf<Request>(
 
 /** What a framework hands to its middleware or plugins stands here where the function itself was given to it, and not what it makes. */
 function mistakenFor(argument: object, takenBy: string): string | undefined {
-  if ('then' in argument) return 'must not be a promise: await it'
   if ('addHook' in argument && 'register' in argument) return `is the app: call it, app.register(${takenBy}(policy))`
+  if ('then' in argument) return 'must not be a promise: await it'
   const isRequest = ('headers' in argument && 'method' in argument && !('policy' in argument)) || ('req' in argument && 'res' in argument)
   return isRequest ? `is a request, as ${takenBy} itself was given for what it makes: call it, app.use(${takenBy}(policy))` : undefined
 }
