@@ -147,9 +147,6 @@ test('rateLimit itself in the place of what it makes says to call it', async () 
   const hono = new Hono().use(limitHono as never).onError((error, context) => context.text(error.message))
   assert.match(await (await hono.request('/')).text(), /call it, app\.use\(rateLimit\(policy\)\)/)
   assert.match(said(limitFetch, new Request('http://a/')), /call it/)
-  const instance = fastify()
-  instance.register(limitFastify as never, { policy } as never)
-  await assert.rejects(async () => {
-    await instance.ready()
-  }, /call it, app\.register\(rateLimit\(policy\)\)/)
+  // Fastify lets what its plugins throw end the process, with this text.
+  assert.match(said(limitFastify, fastify()), /call it, app\.register\(rateLimit\(policy\)\)/)
 })

@@ -8,6 +8,7 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'
+import { ShownLimiter } from '../shown.js'
 import type { BookingDesk } from '../waiting/booking.js'
 import { receiveFromWorker } from './inbox.js'
 import { policyUnderLease } from './memory-lease.js'
@@ -77,7 +78,7 @@ export function serveLimiter(policy: Policy, options: ServeOptions = {}): Served
   return served
 }
 
-class Served implements ServedLimiter, ServedTerms {
+class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms {
   policy: Policy
   readonly limiter: PrimaryLimiter
   readonly nowUs: () => number
@@ -91,6 +92,7 @@ class Served implements ServedLimiter, ServedTerms {
     longestMs: number,
     { clock = preciseClock(), ...memory }: Pick<ServeOptions, 'maxKeys' | 'onFull' | 'clock'>,
   ) {
+    super()
     this.policy = policy
     this.longestMs = longestMs
     // Without layers around it a limiter is also its desk.

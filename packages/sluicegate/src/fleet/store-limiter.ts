@@ -10,6 +10,7 @@ import { surelyUs } from '../lease/leasing.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
+import { ShownLimiter, shownAs } from '../shown.js'
 import { ownKey, type WaitRequest } from '../wait-request.js'
 import type { CallGuard } from './call-guard.js'
 import { FleetBooking } from './fleet-booking.js'
@@ -47,7 +48,7 @@ export interface StoreLimiterParts {
 }
 
 /** The limiter over a store: from a lease where it can, else by one call; without the store as the caller chose. */
-export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
+export class StoreLimiter extends ShownLimiter<Policy> implements FleetLimiter, WaitingDesk<Decision> {
   readonly calls: StoreOrOutage
   protected parts: StoreLimiterParts
   private readonly decisions: ToldDecisions
@@ -56,6 +57,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
   private isClosed = false
 
   constructor(parts: StoreLimiterParts) {
+    super()
     this.parts = parts
     this.calls = new StoreOrOutage(() => this.parts)
     this.decisions = new ToldDecisions(parts.hotKeys)
@@ -127,7 +129,8 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
     this.checkOpen()
     keysUnder(this.policy, key)
     const own = ownKey(key)
-    return { key: own, take: (cost) => this.take(own, cost), peek: (cost) => this.peek(own, cost) }
+    const bound: FleetBoundKey = { key: own, take: (cost) => this.take(own, cost), peek: (cost) => this.peek(own, cost) }
+    return shownAs(bound, 'FleetBoundKey', this.toJSON())
   }
 
   update(policy: Policy): void {

@@ -8,6 +8,7 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import type { Reservation } from '../reservation.js'
+import { shownAs } from '../shown.js'
 import { sumOfStats } from './sum-of-stats.js'
 import { type Tier, tieredSnapshot } from './tiered-snapshot.js'
 import { WrappedLimiter } from './wrapped-limiter.js'
@@ -101,7 +102,8 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
       }
       return bound
     }
-    return { key, take: (cost) => boundNow().take(cost), peek: (cost) => boundNow().peek(cost) }
+    const own: BoundKey<Answer> = { key, take: (cost) => boundNow().take(cost), peek: (cost) => boundNow().peek(cost) }
+    return shownAs(own, 'BoundKey', this.toJSON())
   }
 
   /** @throws {PolicyError} `OPTION_INVALID` when tiers are made as they come: those of one thread would be unknown to the others. */
@@ -113,7 +115,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     }
     const tiers = this.tiers.map(({ policy, counted }) => ({ policy, counted: counted.handle() }))
     const handle: TieredHandle<Answer> = { ...own, ownAs: this.parts.ownAs, tiers }
-    return handle
+    return shownAs(handle, 'LimiterHandle', {})
   }
 
   override stats(): LimiterStats {

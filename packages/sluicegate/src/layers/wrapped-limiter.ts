@@ -2,13 +2,15 @@ import type { Decision } from '../decision.js'
 import type { HotKeys } from '../hot-keys.js'
 import type { Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
+import { ShownLimiter } from '../shown.js'
 import { checkedWaitRequest } from '../wait-request.js'
 
 /** A limiter around another one: what is about no key goes straight through. */
-export abstract class WrappedLimiter<Answer extends Decision> {
+export abstract class WrappedLimiter<Answer extends Decision> extends ShownLimiter<Policy> {
   protected readonly inner: Limiter<Answer>
 
   constructor(inner: Limiter<Answer>) {
+    super()
     this.inner = inner
   }
 

@@ -14,6 +14,7 @@ import type { Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
 import { refusal } from '../refusal.js'
 import type { Reservation } from '../reservation.js'
+import { ShownLimiter, shownAs } from '../shown.js'
 import { TopLists } from '../top-lists.js'
 import { ownKey } from '../wait-request.js'
 import type { Booking, BookingDesk } from '../waiting/booking.js'
@@ -49,7 +50,7 @@ interface AllOfBooking extends Booking {
 }
 
 /** Several policies as one, in sections of one shared memory: charged together by one swap over several words, or not at all. */
-export class MemoryAllOfLimiter implements Limiter, BookingDesk {
+export class MemoryAllOfLimiter extends ShownLimiter<Policy> implements Limiter, BookingDesk {
   readonly parts: readonly MemoryLimiter[]
   private readonly clock: Clock
   private readonly together: TakesTogether
@@ -62,6 +63,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   private readonly whole = new WholePolicy()
 
   constructor({ parts, name, clock, hotKeys, maxWaiters }: AllOfParts) {
+    super()
     this.parts = parts
     this.name = new SharedName(name)
     this.clock = clock
@@ -110,7 +112,8 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     const hashes = this.together.hashesOf(keys)
     const peek = (cost: number): Decision =>
       combined(this.parts.map((part, i) => part.peekHashed(keys[i] as string, hashes[2 * i] as number, hashes[2 * i + 1] as number, cost)))
-    return { key: own, take: (cost = 1) => this.decided(own, cost, hashes), peek: (cost = 1) => peek(cost) }
+    const bound: BoundKey = { key: own, take: (cost = 1) => this.decided(own, cost, hashes), peek: (cost = 1) => peek(cost) }
+    return shownAs(bound, 'BoundKey', this.toJSON())
   }
 
   refund(key: Key, tokens: number): Decision {
@@ -146,7 +149,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   handle(): LimiterHandle {
     const parts = this.parts.map((part) => part.handle() as MemoryHandle)
     const handle: AllOfHandle = { sluicegate: 1, parts, name: this.name.shared, clock: clockHandle(this.clock) }
-    return handle
+    return shownAs(handle, 'LimiterHandle', { algorithm: 'all-of' })
   }
 
   stats(): LimiterStats {

@@ -10,6 +10,7 @@ import type { Algorithm, Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
 import { refusal } from '../refusal.js'
 import type { Reservation } from '../reservation.js'
+import { shownAs } from '../shown.js'
 import { TopLists } from '../top-lists.js'
 import type { BookingDesk } from '../waiting/booking.js'
 import { releaseCount } from '../waiting/release-watch.js'
@@ -34,8 +35,8 @@ export interface MemoryHandle<Answer extends Decision = Decision> extends Limite
 /** The limiter in shared memory: hashes keys, reads the clock, and turns the core's debts into decisions. */
 export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBookings implements Limiter<Answer>, BookingDesk<Answer> {
   private readonly clock: Clock
-  private readonly k0: number
-  private readonly k1: number
+  readonly #k0: number
+  readonly #k1: number
   /** Undefined when nobody asked for them. */
   private readonly lists: TopLists | undefined
   protected readonly waiting: Waiting<Answer>
@@ -46,7 +47,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
   constructor(parts: MemoryLimiterParts, policy?: Policy) {
     super(parts, policy)
     this.clock = parts.clock
-    ;[this.k0, this.k1] = parts.secret
+    ;[this.#k0, this.#k1] = parts.secret
     if (parts.hotKeys > 0) this.lists = new TopLists(parts.hotKeys)
     this.waiting = new Waiting<Answer>({
       desk: this,
@@ -68,13 +69,13 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
 
   take(key: Key, cost = 1): Answer {
     checkKey(key)
-    fingerprint(key, this.k0, this.k1)
+    fingerprint(key, this.#k0, this.#k1)
     return this.takeBound(key, low, high, cost)
   }
 
   peek(key: Key, cost = 1): Decision {
     checkKey(key)
-    fingerprint(key, this.k0, this.k1)
+    fingerprint(key, this.#k0, this.#k1)
     return this.peekHashed(key, low, high, cost)
   }
 
@@ -93,7 +94,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
   key(key: Key): BoundKey<Answer> {
     checkKey(key)
     this.opened.core.look()
-    fingerprint(key, this.k0, this.k1)
+    fingerprint(key, this.#k0, this.#k1)
     return new MemoryBoundKey<Answer>(this, key, low, high)
   }
 
@@ -141,8 +142,8 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
     const { memory, section } = this.opened
     const { algorithm } = this.terms.policy
     const clock = clockHandle(this.clock)
-    const handle: MemoryHandle<Answer> = { sluicegate: 1, memory, section, algorithm, secret: [this.k0, this.k1], clock }
-    return handle
+    const handle: MemoryHandle<Answer> = { sluicegate: 1, memory, section, algorithm, secret: [this.#k0, this.#k1], clock }
+    return shownAs(handle, 'LimiterHandle', { algorithm })
   }
 
   stats(): LimiterStats {
@@ -181,7 +182,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
 
   book(key: Key, cost: number, mostMs: number): MemoryBooking<Answer> {
     checkKey(key)
-    fingerprint(key, this.k0, this.k1)
+    fingerprint(key, this.#k0, this.#k1)
     const booking = this.bookHashed(key, low, high, cost, Math.min(mostMs * 1000, Number.MAX_SAFE_INTEGER))
     return booking as MemoryBooking<Answer>
   }
@@ -210,13 +211,13 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
   }
 
   get secret(): readonly [number, number] {
-    return [this.k0, this.k1]
+    return [this.#k0, this.#k1]
   }
 
   /** The key's hash, in `low` and `high` of fingerprint.ts. */
   hash(key: string): void {
     checkKey(key)
-    fingerprint(key, this.k0, this.k1)
+    fingerprint(key, this.#k0, this.#k1)
   }
 
   /** A change after which those who stand in line for the key ask again: something may have come back. */
@@ -236,7 +237,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
   private change(key: Key, verb: (nowUs: number) => number): Decision {
     checkKey(key)
     const nowUs = this.nowUs()
-    fingerprint(key, this.k0, this.k1)
+    fingerprint(key, this.#k0, this.#k1)
     this.answered(verb(nowUs), key)
     const decision = this.peekHashed(key, low, high, 1, nowUs)
     this.tellEvictions()
