@@ -20,9 +20,14 @@ export abstract class Shown {
   }
 }
 
-/** A limiter, which is logged as its policy. */
+/** A limiter, which is logged as its policy, and closed at the end of a `using` block. */
 export abstract class ShownLimiter<Policy extends object = object> extends Shown {
   abstract readonly policy: Policy
+  abstract close(): void
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
 
   /** The policy; undefined once the limiter is closed. */
   toJSON(): { readonly policy: Policy | undefined } {

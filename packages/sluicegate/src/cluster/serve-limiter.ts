@@ -158,10 +158,6 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     this.limiter.close()
   }
 
-  [Symbol.dispose](): void {
-    this.close()
-  }
-
   private sendTerms(worker: WorkerProcess): void {
     send(worker, [TERMS, this.policy.name, this.policy, this.horizonMs])
   }

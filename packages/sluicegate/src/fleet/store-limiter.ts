@@ -175,10 +175,6 @@ export class StoreLimiter extends ShownLimiter<Policy> implements FleetLimiter, 
     this.parts.outage.close()
   }
 
-  [Symbol.dispose](): void {
-    this.close()
-  }
-
   // What waiting asks for.
 
   book(key: Key, cost: number, mostMs: number): Promise<Booked> {

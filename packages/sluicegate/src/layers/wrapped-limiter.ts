@@ -46,10 +46,6 @@ export abstract class WrappedLimiter<Answer extends Decision> extends ShownLimit
   close(): void {
     this.inner.close()
   }
-
-  [Symbol.dispose](): void {
-    this.close()
-  }
 }
 
 /** A wait that need not wait: throws what such a wait rejects with. */

@@ -112,8 +112,8 @@ export class MemoryAllOfLimiter extends ShownLimiter<Policy> implements Limiter,
     const hashes = this.together.hashesOf(keys)
     const peek = (cost: number): Decision =>
       combined(this.parts.map((part, i) => part.peekHashed(keys[i] as string, hashes[2 * i] as number, hashes[2 * i + 1] as number, cost)))
-    const bound: BoundKey = { key: own, take: (cost = 1) => this.decided(own, cost, hashes), peek: (cost = 1) => peek(cost) }
-    return shownAs(bound, 'BoundKey', this.toJSON())
+    const take = (cost = 1): Decision => this.decided(own, cost, hashes)
+    return shownAs<BoundKey>({ key: own, take, peek: (cost = 1) => peek(cost) }, 'BoundKey', this.toJSON())
   }
 
   refund(key: Key, tokens: number): Decision {
@@ -148,8 +148,8 @@ export class MemoryAllOfLimiter extends ShownLimiter<Policy> implements Limiter,
 
   handle(): LimiterHandle {
     const parts = this.parts.map((part) => part.handle() as MemoryHandle)
-    const handle: AllOfHandle = { sluicegate: 1, parts, name: this.name.shared, clock: clockHandle(this.clock) }
-    return shownAs(handle, 'LimiterHandle', { algorithm: 'all-of' })
+    const handle = { sluicegate: 1, parts, name: this.name.shared, clock: clockHandle(this.clock) } satisfies AllOfHandle
+    return shownAs(handle as LimiterHandle, 'LimiterHandle', { algorithm: 'all-of' })
   }
 
   stats(): LimiterStats {
@@ -171,10 +171,6 @@ export class MemoryAllOfLimiter extends ShownLimiter<Policy> implements Limiter,
   close(): void {
     this.waiting.close()
     for (const part of this.parts) part.close()
-  }
-
-  [Symbol.dispose](): void {
-    this.close()
   }
 
   // What waiting and reserving ask for. Nothing is booked ahead: the parts would come due at different times.

@@ -166,10 +166,6 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
     this.opened.close()
   }
 
-  [Symbol.dispose](): void {
-    this.close()
-  }
-
   /** {@link take} for a key whose fingerprint is known. */
   takeBound(key: string, low: number, high: number, cost: number): Answer {
     if (this.waiting.isQueued(key)) return this.told(key, cost, this.refuse(key, cost))

@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js'
 import { unknownOption } from '../unknown-option.js'
 import { type Duration, formatMs, toMs } from './duration.js'
-import type { Algorithm } from './policy.js'
+import type { Algorithm, Policy } from './policy.js'
 
 // What the functions that make policies check alike.
 
@@ -62,6 +62,12 @@ export function checkedName(name: unknown, otherwise: string): string {
 
 export function defaultName(algorithm: Algorithm, limit: number, windowMs: number): string {
   return `${algorithm}-${limit}-${formatMs(windowMs)}`
+}
+
+/** Whether a policy goes by the name that its numbers give it. */
+export function hasDefaultName({ algorithm, limit, windowMs, calendar, name, policies }: Policy): boolean {
+  if (policies !== undefined) return name === `all-of-${policies.length}`
+  return name === (calendar === undefined ? defaultName(algorithm, limit, windowMs) : `${algorithm}-${limit}-${calendar.unit}`)
 }
 
 /** Equal up to what doubles lose on the way: 17417771096.719 ms is whole microseconds, though its product is not. */

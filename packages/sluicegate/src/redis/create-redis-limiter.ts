@@ -15,12 +15,13 @@ import { ApartVerbs } from './apart-verbs.js'
 import { GuardedStore } from './guarded-store.js'
 import { RedisStore } from './redis-store.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
+import { noteName } from './shared-names.js'
 import type { Store } from './store.js'
 import { StoreAuthority } from './store-authority.js'
 import { storePoliciesOf } from './store-form.js'
 import { type HashTag, StoreKeys } from './store-keys.js'
 import { StoreVerbs } from './store-verbs.js'
-import { warnAtStart } from './warn-at-start.js'
+import { warnAtStart, warnOfUnheardErrors } from './warn-at-start.js'
 
 /** What {@link createRedisLimiter} takes beside the policy. */
 export interface RedisLimiterOptions extends FleetOptions {
@@ -68,7 +69,11 @@ export function createRedisLimiter(policy: Policy, options: RedisLimiterOptions)
   checkOptionNames(options, OPTIONS, '{ client }', undefined, 'createRedisLimiter()')
   const runner = runnerFor(options.client)
   void warnAtStart(runner)
-  return limiterOver(new RedisStore(runner, new StoreKeys(options.prefix ?? 'sluicegate', options.hashTag)), own, options)
+  warnOfUnheardErrors(runner, options.client)
+  const prefix = options.prefix ?? 'sluicegate'
+  const limiter = limiterOver(new RedisStore(runner, new StoreKeys(prefix, options.hashTag)), own, options)
+  noteName(runner, prefix, limiter)
+  return limiter
 }
 
 const LATE_MEND = "raise lease.horizonMs in the whole fleet, or use mode 'exact'"

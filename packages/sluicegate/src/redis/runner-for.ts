@@ -16,7 +16,7 @@ const runners = new WeakMap<object, ScriptRunner>()
  * @throws {PolicyError} `CLIENT_INVALID`
  */
 export function runnerFor(client: unknown): ScriptRunner {
-  const known = runners.get(client as object)
+  const known = typeof client === 'object' && client !== null ? runners.get(client) : undefined
   if (known !== undefined) return known
   const runner = newRunner(client)
   runners.set(client as object, runner)
@@ -27,6 +27,14 @@ function newRunner(client: unknown): ScriptRunner {
   if (isGlide(client)) return glideRunner(client)
   if (isIoredis(client)) return ioredisRunner(client)
   if (isNodeRedis(client)) return nodeRedisRunner(client)
+  if (typeof (client as { readonly then?: unknown } | null | undefined)?.then === 'function') {
+    throw new PolicyError(
+      'CLIENT_INVALID',
+      'client',
+      client,
+      'is a promise of a client: await it, as in { client: await createClient().connect() }',
+    )
+  }
   throw new PolicyError(
     'CLIENT_INVALID',
     'client',
