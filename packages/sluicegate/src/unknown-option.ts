@@ -25,7 +25,7 @@ export function unknownOption({ option, value, known, of, mend }: UnknownOption)
 }
 
 /** Of some names the one that differs least, in at most two letters, but never in most of them; undefined where there is none. */
-export function nearest(name: string, known: readonly string[]): string | undefined {
+function nearest(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST) return undefined
   const own = name.toLowerCase()
   const ranked = known.map((each) => ({ each, wrong: distance(own, each.toLowerCase()) })).sort((a, b) => a.wrong - b.wrong)
