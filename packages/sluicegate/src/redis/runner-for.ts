@@ -32,7 +32,7 @@ function newRunner(client: unknown): ScriptRunner {
       'CLIENT_INVALID',
       'client',
       client,
-      'is a promise of a client: await it, as in { client: await createClient().connect() }',
+      'must be a client, and this is a promise of a client: await it, as in { client: await createClient().connect() }',
     )
   }
   throw new PolicyError(
