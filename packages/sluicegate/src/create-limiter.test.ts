@@ -11,6 +11,7 @@ import {
   type LimiterOptions,
   manualClock,
   type Permit,
+  type Policy,
   PolicyError,
   restoreLimiter,
   tokenBucket,
@@ -108,7 +109,7 @@ test('a policy of many digits keeps its name and numbers through update and atta
   const policy = tokenBucket({ limit: 999_983, window: 60_000.001, burst: 123_457, name: `!${'~'.repeat(119)}` })
   const limiter = createLimiter(policy, { clock: manualClock() })
   assert.deepEqual(attachLimiter(limiter.handle()).policy, policy)
-  limiter.update({ ...policy, name: ' ' })
+  limiter.update({ ...policy, name: ' ' } as Policy)
   assert.deepEqual(attachLimiter(limiter.handle()).policy, { ...policy, name: ' ' })
 })
 

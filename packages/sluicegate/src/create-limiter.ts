@@ -14,6 +14,7 @@ import type { AnswerOf } from './permit.js'
 import { checkedPolicy } from './policy/checked-policy.js'
 import type { Policy } from './policy/policy.js'
 import { withQueue } from './queue/create-queue.js'
+import { unknownOption } from './unknown-option.js'
 
 const MOST_HOT_KEYS = 10_000
 const DEFAULT_MAX_WAITERS = 10_000
@@ -62,8 +63,8 @@ export function createLimiter<P extends Policy>(
 ): Limiter<AnswerOf<P>> & WithOverrides
 export function createLimiter<P extends Policy>(policy: P, options?: LimiterOptions): Limiter<AnswerOf<P>>
 export function createLimiter(policy: Policy, options: LimiterOptions = {}): Limiter {
-  checkNames(options, OPTIONS)
-  const own = checkedPolicy(policy)
+  const own = checkedPolicy(policy, 'policy', 'createLimiter')
+  checkNames(options, OPTIONS, 'createLimiter()')
   const { maxKeys, growTo, clock, onFull = 'evict' } = options
   if (maxKeys !== undefined) checkWhole('maxKeys', maxKeys, 1, MOST_KEYS)
   if (growTo !== undefined) checkWhole('growTo', growTo, maxKeys ?? 1, MOST_KEYS)
@@ -87,7 +88,7 @@ export function createLimiter(policy: Policy, options: LimiterOptions = {}): Lim
  */
 export function attachLimiter<Answer extends Decision = Decision>(handle: LimiterHandle<Answer>, options?: AttachOptions): Limiter<Answer>
 export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}): Limiter {
-  checkNames(options, ATTACH_OPTIONS)
+  checkNames(options, ATTACH_OPTIONS, 'attachLimiter()')
   const parts = { clock: options.clock, ...checkedSizes(options) }
   const limiter = attachedLayers(handle, (each) => attachedMemoryLimiter(each, parts, checkClock), options)
   const clock = options.clock ?? clockFromHandle((handle as MemoryHandle).clock)
@@ -113,7 +114,7 @@ export function restoreLimiter<Answer extends Decision = Decision>(
 ): Limiter<Answer> & WithOverrides
 export function restoreLimiter<Answer extends Decision = Decision>(snapshot: Uint8Array, options?: RestoreOptions): Limiter<Answer>
 export function restoreLimiter(snapshot: Uint8Array, options: RestoreOptions = {}): Limiter {
-  checkNames(options, RESTORE_OPTIONS)
+  checkNames(options, RESTORE_OPTIONS, 'restoreLimiter()')
   const { clock } = options
   if (clock !== undefined) checkClock(clock)
   const parts = checkedSizes(options)
@@ -129,12 +130,12 @@ function checkedSizes({ hotKeys = 0, maxWaiters = DEFAULT_MAX_WAITERS }: Limiter
   return { hotKeys, maxWaiters }
 }
 
-function checkNames(options: unknown, known: ReadonlySet<string>): void {
+function checkNames(options: unknown, known: ReadonlySet<string>, of: string): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new PolicyError('OPTION_INVALID', 'options', options, 'must be an object such as { hotKeys: 10 }')
   }
   for (const [name, value] of Object.entries(options)) {
-    if (!known.has(name)) throw new PolicyError('OPTION_UNKNOWN', name, value, `is not one of ${[...known].join(', ')}`)
+    if (!known.has(name)) throw unknownOption({ option: name, value, known: [...known], of })
   }
 }
 

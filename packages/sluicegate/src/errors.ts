@@ -41,8 +41,14 @@ class PolicyError extends TypeError {
   /** What it was. */
   readonly value: unknown
 
-  constructor(code: PolicyErrorCode, option: string, value: unknown, mend: string, options?: { cause?: unknown }) {
-    super(`${option}: ${mend} (got ${show(value)})`, options)
+  /** What is wrong with it, and what to do. */
+  readonly mend: string
+
+  /** @param options `where`: what the option is of, where that is not plain, such as a route. */
+  constructor(code: PolicyErrorCode, option: string, value: unknown, mend: string, options: { cause?: unknown; where?: string } = {}) {
+    const { where, ...of } = options
+    super(`${where === undefined ? '' : `${where}: `}${option}: ${mend} (got ${show(value)})`, of)
+    this.mend = mend
     this.code = code
     this.option = option
     this.value = value

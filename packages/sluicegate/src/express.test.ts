@@ -106,7 +106,7 @@ for (const [name, framework] of [
         .hotKeys(9)
         .demand.map(({ key, count }) => `${key} ${count}`)
         .sort(),
-      ['route 1', 'route:/big,^\\/export 2', 'route:/login,/signin 2', 'route:^\\/re\\d+$ 1'],
+      ['route 1', 'route:/big,^\\\\/export 2', 'route:/login,/signin 2', 'route:^\\\\/re\\\\d+$ 1'],
     )
   })
 }

@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import { isPromise } from './awaitable.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
-import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
+import type { GatekeeperOptions, LimitingOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
 import {
   faultOf,
@@ -20,7 +20,7 @@ import { routePattern } from './edge/route-pattern.js'
 export type * from './edge/option-types.js'
 
 /** Options of {@link rateLimit}. */
-export type RateLimitOptions<ExpressRequest = Request> = GatekeeperOptions<ExpressRequest>
+export type RateLimitOptions<ExpressRequest = Request> = LimitingOptions<ExpressRequest>
 
 /** What is used of a request of Express, 4 or 5. */
 interface RequestLike extends NodeRequest {
@@ -43,7 +43,9 @@ export type RateLimitMiddleware = (request: RequestLike, response: NodeResponse,
  * app.use(rateLimit(tokenBucket({ limit: 100, window: '1m' })))
  * app.post('/login', rateLimit({ policy: tokenBucket({ limit: 5, window: '1h' }), counts: 'failures' }), login)
  */
-export function rateLimit<ExpressRequest extends RequestLike = Request>(argument: LimitArgument<ExpressRequest>): RateLimitMiddleware {
+export function rateLimit<ExpressRequest extends RequestLike = Request>(options: RateLimitOptions<ExpressRequest>): RateLimitMiddleware
+export function rateLimit<ExpressRequest extends RequestLike = Request>(argument: LimitArgument<ExpressRequest>): RateLimitMiddleware
+export function rateLimit<ExpressRequest extends RequestLike>(argument: LimitArgument<ExpressRequest>): RateLimitMiddleware {
   const gatekeeper = new Gatekeeper(optionsOf(argument) as GatekeeperOptions<RequestLike>)
   return (request, response, next) => {
     const { socket } = request

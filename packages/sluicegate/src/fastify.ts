@@ -11,7 +11,7 @@ import type {
 import { isPromise } from './awaitable.js'
 import type { Decision } from './decision.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
-import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
+import type { GatekeeperOptions, LimitingOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, namesLimit, optionsOf, routeOptions } from './edge/limit-argument.js'
 import { faultOf, followLater, isGone, NodeFacts, settleAtEnd } from './edge/node-exchange.js'
 import { type Outcome, stricter } from './edge/outcome.js'
@@ -21,11 +21,13 @@ import { PolicyError } from './errors.js'
 
 export type * from './edge/option-types.js'
 
-/** Options of {@link rateLimit}. */
-export interface RateLimitOptions extends GatekeeperOptions<FastifyRequest> {
+interface HookOption {
   /** When limits are asked, default `onRequest`: before the body is read. Keys made of a user or a body come later. */
   readonly hook?: 'onRequest' | 'preValidation' | 'preHandler'
 }
+
+/** Options of {@link rateLimit}. */
+export type RateLimitOptions<Request extends FastifyRequest = FastifyRequest> = LimitingOptions<Request> & HookOption
 
 /** A hook of one route, of an instance over HTTP/1 or HTTP/2. */
 export type RateLimitHook = (
@@ -83,8 +85,10 @@ interface RouteConfig extends FastifyContextConfig {
  * await app.register(rateLimit(tokenBucket({ limit: 100, window: '1m' })))
  * app.post('/login', { config: { rateLimit: tokenBucket({ limit: 5, window: '1h' }) } }, login)
  */
+export function rateLimit<Request extends FastifyRequest = FastifyRequest>(options?: RateLimitOptions<Request>): FastifyPluginCallback
+export function rateLimit<Request extends FastifyRequest = FastifyRequest>(argument?: LimitArgument<Request>): FastifyPluginCallback
 export function rateLimit(argument: LimitArgument<FastifyRequest> | RateLimitOptions = {}): FastifyPluginCallback {
-  const { hook = 'onRequest', ...all }: RateLimitOptions = optionsOf(argument)
+  const { hook = 'onRequest', ...all }: GatekeeperOptions<FastifyRequest> & HookOption = optionsOf(argument)
   if (!HOOKS.includes(hook)) throw new PolicyError('OPTION_INVALID', 'hook', hook, `must be one of ${HOOKS.join(', ')}`)
   const ofAll = namesLimit(all) ? new Gatekeeper<FastifyRequest>(all) : undefined
   const ofRoutes = new RouteKeepers<FastifyRequest>(all)
@@ -159,9 +163,11 @@ function ownLimit(
   try {
     return { keepers, keeper: keepers.named(own, names) }
   } catch (error) {
-    if (!(error instanceof PolicyError) || error.option !== 'policy') throw error
+    if (!(error instanceof PolicyError)) throw error
+    const where = `config.rateLimit of ${methods} ${url}`
+    if (error.option !== 'policy') throw new PolicyError(error.code, error.option, error.value, error.mend, { cause: error, where })
     const why = 'needs a policy, a limiter or limits of its own, as it takes the place of the limit that the plugin has'
-    throw new PolicyError(error.code, `config.rateLimit of ${methods} ${url}`, own, why, { cause: error })
+    throw new PolicyError(error.code, where, own, why, { cause: error })
   }
 }
 

@@ -1,4 +1,5 @@
 import { type Awaitable, chained } from './awaitable.js'
+import { checkAddressNeed, explained } from './edge/address-need.js'
 import {
   addressTeller,
   answerResponse,
@@ -10,7 +11,7 @@ import {
   unread,
 } from './edge/fetch-exchange.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
-import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
+import type { GatekeeperOptions, LimitingOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
 import { needsResponse } from './edge/needs-response.js'
 import type { Pass } from './edge/outcome.js'
@@ -22,14 +23,16 @@ export type * from './edge/option-types.js'
 const SWITCHING_PROTOCOLS = 101
 const WRAP_INSTEAD = 'and places of concurrency need to see the response: put limit.wrap(handler) in the place of limit(request)'
 
-/** Options of {@link rateLimit}. */
-export interface RateLimitOptions<FetchRequest extends Request = Request> extends GatekeeperOptions<FetchRequest> {
+interface AddressOption<FetchRequest extends Request> {
   /**
    * The address of the socket, told by what the runtime gives beside the request; default that of Bun and Deno. Other runtimes tell none: name
    * it here, or take a key from the header that your platform sets.
    */
   readonly remoteAddress?: (request: FetchRequest, environment: unknown) => string | undefined
 }
+
+/** Options of {@link rateLimit}. */
+export type RateLimitOptions<FetchRequest extends Request = Request> = LimitingOptions<FetchRequest> & AddressOption<FetchRequest>
 
 /** A handler of the Fetch standard, as servers take it; on Bun without a response where it has upgraded the connection. */
 export type FetchHandler<FetchRequest extends Request, Rest extends readonly unknown[], Reply extends Response | undefined = Response> = (
@@ -63,16 +66,21 @@ export interface FetchLimit<FetchRequest extends Request = Request> {
  * export const middleware = async (request: NextRequest) => (await limit(request)) ?? NextResponse.next()
  * Deno.serve(limit.wrap(handler))
  */
+export function rateLimit<FetchRequest extends Request = Request>(options: RateLimitOptions<FetchRequest>): FetchLimit<FetchRequest>
 export function rateLimit<FetchRequest extends Request = Request>(
   argument: LimitArgument<FetchRequest> | RateLimitOptions<FetchRequest>,
+): FetchLimit<FetchRequest>
+export function rateLimit<FetchRequest extends Request>(
+  argument: LimitArgument<FetchRequest> | RateLimitOptions<FetchRequest>,
 ): FetchLimit<FetchRequest> {
-  const { remoteAddress: given, ...options }: RateLimitOptions<FetchRequest> = optionsOf(argument)
+  const { remoteAddress: given, ...options }: GatekeeperOptions<FetchRequest> & AddressOption<FetchRequest> = optionsOf(argument)
   const remoteAddress = addressTeller(given)
+  checkAddressNeed(options, remoteAddress !== undefined)
   const gatekeeper = new Gatekeeper<FetchRequest>(options)
   const seesTooLittle = needsResponse(options)
   const decide = (request: FetchRequest, environment: unknown) => {
     const address = remoteAddress === undefined ? remoteAddressOf(environment, request) : remoteAddress(request, environment)
-    return gatekeeper.decide(new FetchFacts(request, address), request)
+    return explained(address, () => gatekeeper.decide(new FetchFacts(request, address, environment), request))
   }
   const limit = (request: FetchRequest, environment?: unknown): Awaitable<Response | undefined> => {
     if (seesTooLittle) throw new PolicyError('OPTION_INVALID', 'counts', options.counts, WRAP_INSTEAD)

@@ -1,5 +1,6 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { checkAddressNeed, explained } from './edge/address-need.js'
 import {
   addressTeller,
   FetchFacts,
@@ -10,7 +11,7 @@ import {
   unread,
 } from './edge/fetch-exchange.js'
 import { Gatekeeper } from './edge/gatekeeper.js'
-import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
+import type { GatekeeperOptions, LimitingOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
 import { isGone, type NodeRequest, type NodeResponse, settleAtEnd } from './edge/node-exchange.js'
 import type { Answer, Pass } from './edge/outcome.js'
@@ -19,10 +20,12 @@ import { settleQuietly } from './edge/settling.js'
 
 export type * from './edge/option-types.js'
 
-interface ContextOptions<HonoContext> extends GatekeeperOptions<HonoContext> {
+interface AddressOption<HonoContext> {
   /** The address of the socket, where the runtime is none of Node, Bun and Deno: `(c) => getConnInfo(c).remote.address`. */
   readonly remoteAddress?: (context: HonoContext) => string | undefined
 }
+
+type ContextOptions<HonoContext> = LimitingOptions<HonoContext> & AddressOption<HonoContext>
 
 /** Options of {@link rateLimit}. */
 export type RateLimitOptions<E extends Env = Env> = ContextOptions<Context<E>>
@@ -46,17 +49,23 @@ interface NodeExchange {
  */
 // biome-ignore lint/suspicious/noExplicitAny: variables of whatever app it is for, as Hono's own createMiddleware has it
 export function rateLimit<E extends Env = any, HonoContext extends Context<any> = Context<E>>(
+  options: ContextOptions<HonoContext>,
+): MiddlewareHandler<E>
+// biome-ignore lint/suspicious/noExplicitAny: the same
+export function rateLimit<E extends Env = any, HonoContext extends Context<any> = Context<E>>(
   argument: LimitArgument<HonoContext> | ContextOptions<HonoContext>,
-): MiddlewareHandler<E> {
-  const { remoteAddress: given, ...options } = optionsOf(argument) as RateLimitOptions<E>
+): MiddlewareHandler<E>
+export function rateLimit<E extends Env>(argument: LimitArgument<Context<E>>): MiddlewareHandler<E> {
+  const { remoteAddress: given, ...options }: GatekeeperOptions<Context<E>> & AddressOption<Context<E>> = optionsOf(argument)
   const remoteAddress = addressTeller(given)
+  checkAddressNeed(options, remoteAddress !== undefined)
   const gatekeeper = new Gatekeeper<Context<E>>(options)
   return async (context, next) => {
     const { raw } = context.req
     const node = nodeExchange(context.env)
     if (isLost(raw, node)) return unread()
     const address = remoteAddress === undefined ? remoteAddressOf(context.env, raw) : remoteAddress(context)
-    const outcome = await gatekeeper.decide(new HonoFacts(context, address, node), context)
+    const outcome = await explained(address, () => gatekeeper.decide(new HonoFacts(context, address, node), context))
     if (!outcome.passes) return answered(context, outcome)
     const { headers, settle } = outcome
     for (const [name, value] of headers) context.header(name, value)
@@ -82,7 +91,7 @@ class HonoFacts extends FetchFacts {
   private readonly node: NodeExchange | undefined
 
   constructor(context: Context, remoteAddress: string | undefined, node: NodeExchange | undefined) {
-    super(context.req.raw, remoteAddress)
+    super(context.req.raw, remoteAddress, context.env)
     this.context = context
     this.node = node
   }

@@ -91,7 +91,7 @@ test('koa: routes of regular expressions are routes of their own, as each of sev
       .hotKeys(9)
       .demand.map(({ key }) => key)
       .sort(),
-    ['route:/a', 'route:/b', 'route:^\\/re'],
+    ['route:/a', 'route:/b', 'route:^\\\\/re'],
   )
 })
 

@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import { Gatekeeper } from './edge/gatekeeper.js'
-import type { GatekeeperOptions } from './edge/gatekeeper-options.js'
+import type { LimitingOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
 import { isGone, NodeFacts, settleAtEnd } from './edge/node-exchange.js'
 import { putHeaders } from './edge/put-headers.js'
@@ -10,7 +10,7 @@ import type { HeaderPair } from './headers/header-pair.js'
 export type * from './edge/option-types.js'
 
 /** Options of {@link rateLimit}. */
-export type RateLimitOptions = GatekeeperOptions<Context>
+export type RateLimitOptions<KoaContext extends Context = Context> = LimitingOptions<KoaContext>
 
 /**
  * Limits what comes to an app or a router of Koa.
@@ -23,6 +23,8 @@ export type RateLimitOptions = GatekeeperOptions<Context>
  * app.use(rateLimit(tokenBucket({ limit: 100, window: '1m' })))
  * router.post('/login', rateLimit({ policy: tokenBucket({ limit: 5, window: '1h' }), counts: 'failures' }), login)
  */
+export function rateLimit<KoaContext extends Context = Context>(options: RateLimitOptions<KoaContext>): Middleware
+export function rateLimit<KoaContext extends Context = Context>(argument: LimitArgument<KoaContext>): Middleware
 export function rateLimit(argument: LimitArgument<Context>): Middleware {
   const gatekeeper = new Gatekeeper<Context>(optionsOf(argument))
   return async (context, next) => {

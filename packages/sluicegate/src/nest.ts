@@ -1,5 +1,6 @@
 import type { DynamicModule, FactoryProvider, ModuleMetadata, Provider } from '@nestjs/common'
 import { checkGatekeeperOptions } from './edge/checked-options.js'
+import type { LimitingOptions } from './edge/gatekeeper-options.js'
 import { type LimitArgument, optionsOf } from './edge/limit-argument.js'
 import { PolicyError } from './errors.js'
 import type { NestRequest } from './nest/nest-request.js'
@@ -8,7 +9,7 @@ import { RateLimitGuard } from './nest/rate-limit-guard.js'
 import { isGlobal, type RateLimitPlace } from './nest/rate-limit-place.js'
 import { RateLimits } from './nest/rate-limits.js'
 
-export type { GatekeeperOptions as RateLimitOptions } from './edge/gatekeeper-options.js'
+export type { LimitingOptions as RateLimitOptions } from './edge/gatekeeper-options.js'
 export type * from './edge/option-types.js'
 export type { NestRequest } from './nest/nest-request.js'
 export { RateLimitException } from './nest/rate-limit-exception.js'
@@ -38,8 +39,10 @@ export class RateLimitModule {
    * @example
    * \@Module({ imports: [RateLimitModule.forRoot(tokenBucket({ limit: 100, window: '1m' }))] })
    */
-  static forRoot<Request = NestRequest>(argument: LimitArgument<Request> = {}, place: RateLimitPlace = {}): DynamicModule {
-    checkGatekeeperOptions(optionsOf(argument))
+  static forRoot<Request = NestRequest>(options?: LimitingOptions<Request>, place?: RateLimitPlace): DynamicModule
+  static forRoot<Request = NestRequest>(argument?: LimitArgument<Request>, place?: RateLimitPlace): DynamicModule
+  static forRoot<Request>(argument: LimitArgument<Request> = {}, place: RateLimitPlace = {}): DynamicModule {
+    checkGatekeeperOptions(optionsOf(argument, 'RateLimitModule.forRoot'))
     return moduleOf({ provide: RateLimits, useFactory: () => new RateLimits<Request>(argument, { perRoute: true }) }, isGlobal(place))
   }
 

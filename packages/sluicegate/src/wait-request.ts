@@ -1,6 +1,7 @@
 import { checkedCost } from './arguments.js'
 import { PolicyError } from './errors.js'
 import type { Key, WaitOptions } from './limiter.js'
+import { unknownOption } from './unknown-option.js'
 
 /** What is asked of `wait`, checked; all but the key, which only the limiter knows how to check. */
 export interface WaitRequest {
@@ -19,7 +20,7 @@ export function checkedWaitRequest(key: Key, options: WaitOptions): WaitRequest 
     throw new PolicyError('OPTION_INVALID', 'options', options, 'must be an object such as { maxWaitMs: 1000 }')
   }
   for (const [name, value] of Object.entries(options)) {
-    if (!OPTIONS.includes(name)) throw new PolicyError('OPTION_UNKNOWN', name, value, `is not one of ${OPTIONS.join(', ')}`)
+    if (!OPTIONS.includes(name)) throw unknownOption({ option: name, value, known: OPTIONS, of: 'wait()' })
   }
   const { cost = 1, maxWaitMs = Number.POSITIVE_INFINITY, signal } = options
   if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) {

@@ -71,14 +71,16 @@ const WRONG: readonly (readonly unknown[])[] = [
   ['update', { algorithm: 'gcra', limit: 1, windowMs: 1, burst: 1, name: 'ten' }],
 ]
 
-test('messages of others, and messages that are none of the kind they say, change nothing and are not answered', async () => {
+test('messages of others, and messages that are none of the kind they say, change nothing', async () => {
   const { pair, served } = fleet(TEN, { serve: { mode: 'exact' } })
   await turns()
   const answers = pair.toWorker.length
   for (const message of STRANGE) pair.worker.emit('message', message)
   await turns()
   const more = pair.toWorker.slice(answers).filter((message) => JSON.stringify(message) !== '["sluicegate:answer","ten",[]]')
-  assert.deepEqual(more, [])
+  // Only who asks about a policy that is not served here is told so.
+  const unserved = [1, 'NAME_UNKNOWN', 'the primary serves no policy "another"; it serves: "ten"']
+  assert.deepEqual(more, [['sluicegate:answer', 'another', [unserved]]])
   assert.equal(served.limiter.peek('a').remaining, 10)
 })
 

@@ -57,13 +57,13 @@ export function createClusterLimiter<P extends Policy>(
 ): FleetLimiter<AnswerOf<P> & Decision> & WithFleetOverrides
 export function createClusterLimiter<P extends Policy>(policy: P, options?: ClusterLimiterOptions): FleetLimiter<AnswerOf<P> & Decision>
 export function createClusterLimiter(policy: Policy, options: ClusterLimiterOptions = {}): FleetLimiter {
-  checkOptionNames(options, OPTIONS, '{ timeoutMs: 100 }')
+  checkOptionNames(options, OPTIONS, '{ timeoutMs: 100 }', undefined, 'createClusterLimiter()')
   checkFleetOptions(options)
   const { process: channel = globalThis.process, clock = preciseClock(), timeoutMs = 100 } = options
   if (typeof channel?.send !== 'function' || typeof channel.on !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'process', channel, 'has no channel: it must have been started by fork() or by node:cluster')
   }
-  const own = checkedPolicy(policy)
+  const own = checkedPolicy(policy, 'policy', 'createClusterLimiter')
   const linkOf = (name: string): PrimaryLink => new PrimaryLink({ channel, name, clock })
   const ownLink = linkOf(own.name)
   const make: FleetMaker['make'] = (each) => limiterOver(each === own ? ownLink : linkOf(each.name), each, options, clock)

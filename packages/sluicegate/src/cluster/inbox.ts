@@ -1,6 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { onceInProcess } from '../once-in-process.js'
-import { isKind, type Kind } from './message.js'
+import { ANSWER, ASK, isKind, type Kind, MOST_AT_ONCE, NAME_UNKNOWN } from './message.js'
 import type { ParentChannel, WorkerProcess } from './worker-process.js'
 
 /** Takes the messages about one policy. */
@@ -51,6 +51,16 @@ class Inbox {
     }
   }
 
+  /** Of a worker whose policy nobody serves here, which it would wait for in vain. */
+  private refuse(kind: Kind, name: unknown, [requests]: readonly unknown[]): void {
+    const isPrimary = (this.endEvent as EndEvent) === 'exit'
+    if (!isPrimary || kind !== ASK || typeof name !== 'string' || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return
+    const served = [...this.receptions.keys()].map((each) => JSON.stringify(each)).join(', ')
+    const why = `the primary serves no policy ${JSON.stringify(name)}; it serves: ${served}`
+    const answers = requests.filter(Array.isArray).map(([id]) => [id, NAME_UNKNOWN, why])
+    this.end.send?.([ANSWER, name, answers], () => undefined)
+  }
+
   private open(): void {
     this.end.on('message', this.onMessage)
     this.end.on(this.endEvent, this.onEnd)
@@ -68,6 +78,7 @@ class Inbox {
   private readonly onMessage = (message: unknown): void => {
     if (!Array.isArray(message) || !isKind(message[0])) return
     const [kind, name, ...content] = message
+    if (!this.receptions.has(name)) this.refuse(kind, name, content)
     // Who is told may leave, or come back to ask once more: that is for the next message.
     for (const { receiver } of [...(this.receptions.get(name) ?? [])]) receiver(kind, content)
   }

@@ -29,7 +29,7 @@ test('a worker gives back what it was lent, and no more than that', () => {
 
 test('nothing comes back into another window, nor of what was lent under another policy', () => {
   const { clock, desk, lent, left } = lentFrom(10)
-  lent.giveBack(1, 1, { ...POLICY })
+  lent.giveBack(1, 1, { ...POLICY } as typeof POLICY)
   assert.equal(left(), 90)
   clock.advance(3_600_000)
   desk.take('k', 50)

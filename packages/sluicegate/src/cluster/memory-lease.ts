@@ -1,7 +1,7 @@
 import type { Limiter } from '../limiter.js'
 import { allOf } from '../policy/all-of.js'
 import { minuteWindow } from '../policy/calendar.js'
-import type { Policy } from '../policy/policy.js'
+import { changedPolicy, type Policy } from '../policy/policy.js'
 import type { Booking, BookingDesk } from '../waiting/booking.js'
 
 /** In so many bookings tokens are lent that conform later: of more tokens several are booked together, and come due together. */
@@ -52,9 +52,9 @@ export function policyUnderLease(policy: Policy, leaseUs: number): Policy {
     )
   }
   if (algorithm === 'token-bucket' || algorithm === 'gcra') {
-    return { ...policy, burst: Math.floor(burst - (limit * leaseUs) / (windowMs * 1000)) }
+    return changedPolicy(policy, { burst: Math.floor(burst - (limit * leaseUs) / (windowMs * 1000)) })
   }
-  return algorithm === 'sliding-log' ? { ...policy, windowMs: windowMs + leaseUs / 1000 } : policy
+  return algorithm === 'sliding-log' ? changedPolicy(policy, { windowMs: windowMs + leaseUs / 1000 }) : policy
 }
 
 /** Books tokens for a worker to spend by itself: those that conform now, then those that will within the horizon, as each comes due. */

@@ -13,7 +13,7 @@ import { StoreError } from '../errors.js'
  *          lease key want horizonUs least part, which is 0 but of allOf; giveBack key id tokens, of a lease;
  *          book key cost mostUs; answer, cancel key id tokens; release, heartbeat key id;
  *          overrides version; setOverride key policy; deleteOverride key
- * answer   [id, ...numbers], or [id, code, message] of an error
+ * answer   [id, ...numbers], or [id, code, message] of an error; NAME_UNKNOWN where no policy of the name is served
  *          of book whether it was charged, the microseconds until it may be spent, and then as of the others a decision
  *          (decision-numbers.ts); of lease a grant (grant-numbers.ts); of release and heartbeat 1 or 0;
  *          of overrides their version, and where that is another one an array of keys with policies; of changes to them 1 where they were made
@@ -22,6 +22,9 @@ import { StoreError } from '../errors.js'
 export const ASK = 'sluicegate:ask'
 export const ANSWER = 'sluicegate:answer'
 export const TERMS = 'sluicegate:terms'
+
+/** The code of the answers to a worker whose policy nobody serves. */
+export const NAME_UNKNOWN = 'NAME_UNKNOWN'
 
 export type Kind = typeof ASK | typeof ANSWER | typeof TERMS
 export type Message = readonly [kind: Kind, policy: string, ...content: readonly unknown[]]

@@ -1,15 +1,18 @@
 import type { Clock } from '../clock.js'
+import { warnProcess } from '../edge/process-warning.js'
 import { StoreError } from '../errors.js'
 import { onceInProcess } from '../once-in-process.js'
 import { Alarm, type Alert } from '../waiting/alarm.js'
 import { type Receiver, receiveFromPrimary } from './inbox.js'
-import { ANSWER, ASK, MOST_AT_ONCE, type Request, TERMS } from './message.js'
+import { ANSWER, ASK, MOST_AT_ONCE, NAME_UNKNOWN, type Request, TERMS } from './message.js'
 import type { ParentChannel } from './worker-process.js'
 
 /** An answer that comes later is nobody's. */
 const LATEST_MS = 60_000
 /** Who was closed listens no longer for an answer. */
 const CLOSING_MS = 5_000
+/** How long a primary may serve no policy of the name before that is a fault. */
+const UNKNOWN_FOR_MS = 1_000
 
 /** Of all links of this process: what was asked by one that was closed is never taken for a question of the one that follows it. */
 const ids = /* @__PURE__ */ onceInProcess('ids of questions', () => ({ last: 0 }))
@@ -41,6 +44,8 @@ export class PrimaryLink {
   private requests: Request[] = []
   private fault: string | undefined
   private isClosing = false
+  private unknownSinceMs: number | undefined
+  private isToldUnknown = false
   private readonly alarm: Alarm
   private readonly patience: Alert = { dueUs: 0, order: 0, place: -1, ring: () => this.leave() }
 
@@ -103,7 +108,10 @@ export class PrimaryLink {
     const { channel, name } = this.parts
     const receiver: Receiver = (kind, content) => {
       if (kind === ANSWER && Array.isArray(content[0])) for (const answer of content[0]) this.answered(answer)
-      else if (kind === TERMS && !this.isClosing) this.onTerms(content[0], content[1])
+      else if (kind === TERMS && !this.isClosing) {
+        this.unknownSinceMs = undefined
+        this.onTerms(content[0], content[1])
+      }
     }
     this.stop = receiveFromPrimary(channel, name, { receiver, onEnd: () => this.onDisconnect(), isLeaving: () => this.isClosing })
   }
@@ -149,9 +157,19 @@ export class PrimaryLink {
   private answered(answer: unknown): void {
     if (!Array.isArray(answer)) return
     const [id, ...content] = answer
+    if (content[0] === NAME_UNKNOWN) this.unknown(String(content[1]))
     const asker = this.take(id)
     if (typeof content[0] === 'string') asker?.reject(errorIn(content))
     else asker?.resolve(content)
+  }
+
+  /** The primary may serve it a little later than this process asks. Nobody is told before it was given the time. */
+  private unknown(why: string): void {
+    const nowMs = this.parts.clock.nowMs()
+    this.unknownSinceMs ??= nowMs
+    if (this.isToldUnknown || nowMs - this.unknownSinceMs < UNKNOWN_FOR_MS) return
+    this.isToldUnknown = true
+    warnProcess(`${why}: until then the option outage decides here`, { type: 'SluicegateWarning', code: 'SLUICEGATE_POLICY' })
   }
 
   private take(id: number): Asker | undefined {

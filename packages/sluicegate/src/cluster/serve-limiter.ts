@@ -8,9 +8,10 @@ import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Limiter, LimiterOptions } from '../limiter.js'
 import type { WithOverrides } from '../overrides.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
-import type { Policy } from '../policy/policy.js'
+import { changedPolicy, type Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'
+import { ShownLimiter } from '../shown.js'
 import type { BookingDesk } from '../waiting/booking.js'
 import { receiveFromWorker } from './inbox.js'
 import { policyUnderLease } from './memory-lease.js'
@@ -83,7 +84,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
 export function serveLimiter(policy: Policy, options: ServeOptions & { readonly overrides: true }): ServedLimiter & WithOverrides
 export function serveLimiter(policy: Policy, options?: ServeOptions): ServedLimiter
 export function serveLimiter(policy: Policy, options: ServeOptions = {}): ServedLimiter {
-  checkOptionNames(options, OPTIONS, '{ cluster }')
+  checkOptionNames(options, OPTIONS, '{ cluster }', undefined, 'serveLimiter()')
   checkOneOf('mode', options.mode, ['leased', 'exact'])
   checkLease(options.lease)
   const { cluster, mode, lease, overrides, ...memory } = options
@@ -93,7 +94,7 @@ export function serveLimiter(policy: Policy, options: ServeOptions = {}): Served
   if (cluster !== undefined && typeof cluster?.on !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'cluster', cluster, 'must be the module node:cluster')
   }
-  const own = checkedPolicy(policy)
+  const own = checkedPolicy(policy, 'policy', 'serveLimiter')
   const longestMs = mode === 'exact' ? 0 : (lease?.horizonMs ?? 50)
   const served = new Served(own, own.name, longestMs, memory)
   if (overrides === true) {
@@ -104,7 +105,7 @@ export function serveLimiter(policy: Policy, options: ServeOptions = {}): Served
   return served
 }
 
-class Served implements ServedLimiter, ServedTerms {
+class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms {
   policy: Policy
   declare overrides?: ServedOverrides
   readonly limiter: PrimaryLimiter
@@ -122,6 +123,7 @@ class Served implements ServedLimiter, ServedTerms {
     longestMs: number,
     { clock = defaultClock(policy), ...memory }: Pick<ServeOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'>,
   ) {
+    super()
     this.policy = policy
     this.name = name
     this.longestMs = longestMs
@@ -178,7 +180,7 @@ class Served implements ServedLimiter, ServedTerms {
   }
 
   update(policy: unknown): void {
-    const next = { ...checkedPolicy(policy), name: this.policy.name }
+    const next = changedPolicy(checkedPolicy(policy), { name: this.policy.name })
     checkChange(this.policy, next)
     this.limiter.update(this.kept(next))
     this.policy = next
@@ -189,10 +191,6 @@ class Served implements ServedLimiter, ServedTerms {
     for (const end of [...this.workers.values(), ...this.onClose]) end()
     this.limiter.close()
     this.overrides?.close()
-  }
-
-  [Symbol.dispose](): void {
-    this.close()
   }
 
   private sendTerms(worker: WorkerProcess): void {

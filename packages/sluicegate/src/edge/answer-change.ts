@@ -24,7 +24,8 @@ export function checkedChange(returned: unknown): AnswerChange {
   if (isResponse(returned)) {
     throw new PolicyError('OPTION_INVALID', 'onDenied', returned, 'must give { status, headers, body }, and no Response')
   }
-  if (isPlain(returned)) checkOptions(returned, CHANGES, "{ status: 429, headers: [['X-Reason', 'quota']], body: 'later' }")
+  if (isPlain(returned))
+    checkOptions(returned, CHANGES, "{ status: 429, headers: [['X-Reason', 'quota']], body: 'later' }", 'the answer that onDenied returns')
   const { status, headers } = returned as AnswerChange
   if (status !== undefined) checkStatus('onDenied', status)
   if (headers === undefined) return returned

@@ -12,10 +12,16 @@ export interface Body {
 }
 
 /**
- * The body of an answer: a problem (RFC 9457), a line of text, or what a function makes of the denial: a string is sent as text, an object as
- * JSON, and a {@link Body} as it says.
+ * The body of an answer: `problem` (RFC 9457), `text`, a line of it, or one of your own: a string is sent as text, an object as JSON, and a
+ * {@link Body} as it says; or a function of the denial that gives one of these.
  */
-export type BodyOption<Request> = 'problem' | 'text' | ((denial: Denial, request: Request) => Awaitable<string | Body | object>)
+export type BodyOption<Request> =
+  | 'problem'
+  | 'text'
+  | (string & {})
+  | Body
+  | object
+  | ((denial: Denial, request: Request) => Awaitable<string | Body | object>)
 
 /** Makes the body of a denial that is answered with `status`. */
 export type BodyMaker<Request> = (denial: Denial, status: number, request: Request) => Awaitable<Body>
@@ -45,8 +51,19 @@ const TITLES: Readonly<Record<ProblemKind, string>> = {
 export function bodyMaker<Request>(option: BodyOption<Request> = 'problem'): BodyMaker<Request> {
   if (option === 'problem') return problemBody()
   if (option === 'text') return textBody
-  if (typeof option === 'function') return (denial, _, request) => chained(option(denial, request), (made) => bodyOf(made, 'body'))
-  throw new PolicyError('OPTION_INVALID', 'body', option, "must be 'problem', 'text' or a function of the denial and the request")
+  if (isMaker<Request>(option)) return (denial, _, request) => chained(option(denial, request), (made) => bodyOf(made, 'body'))
+  if (typeof option === 'string' && ONE_WORD.test(option)) {
+    const mend = "is neither 'problem' nor 'text', and one word is taken for a misspelling: for a text of one word give a function"
+    throw new PolicyError('OPTION_INVALID', 'body', option, mend)
+  }
+  const body = bodyOf(option, 'body')
+  return () => body
+}
+
+const ONE_WORD = /^[A-Za-z-]*$/
+
+function isMaker<Request>(option: unknown): option is (denial: Denial, request: Request) => Awaitable<string | Body | object> {
+  return typeof option === 'function'
 }
 
 /**
@@ -96,9 +113,20 @@ export function bodyOf(made: string | Body | object, option: string): Body {
   if (typeof made !== 'object' || made === null) {
     throw new PolicyError('OPTION_INVALID', option, made, 'must give a string, an object for JSON, or { type, text }')
   }
-  if (!isBody(made)) return { type: 'application/json', text: JSON.stringify(made) }
+  if (!isBody(made)) return { type: 'application/json', text: jsonOf(made, option) }
   checkHeader(option, ['Content-Type', made.type])
   return made
+}
+
+function jsonOf(made: object, option: string): string {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(made)
+  } catch (cause) {
+    throw new PolicyError('OPTION_INVALID', option, made, 'must give an object that can be made into JSON', { cause })
+  }
+  if (text !== undefined) return text
+  throw new PolicyError('OPTION_INVALID', option, made, 'must give an object that can be made into JSON')
 }
 
 function isBody(made: object): made is Body {

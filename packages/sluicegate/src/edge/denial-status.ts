@@ -1,4 +1,5 @@
 import { PolicyError } from '../errors.js'
+import { unknownOption } from '../unknown-option.js'
 import type { DenialKind } from './denial.js'
 import type { GatekeeperOptions } from './gatekeeper-options.js'
 
@@ -18,8 +19,7 @@ export function statusesOf(status: GatekeeperOptions<never>['status'] = {}): Rea
     throw new PolicyError('OPTION_INVALID', 'status', given, `must be a status, or one for some of ${Object.keys(STATUS).join(', ')}`)
   }
   for (const [kind, code] of Object.entries(given)) {
-    if (!Object.hasOwn(STATUS, kind))
-      throw new PolicyError('OPTION_UNKNOWN', `status.${kind}`, code, `is not one of ${Object.keys(STATUS).join(', ')}`)
+    if (!Object.hasOwn(STATUS, kind)) throw unknownOption({ option: `status.${kind}`, value: code, known: Object.keys(STATUS) })
     checkStatus('status', code)
   }
   return { ...STATUS, ...given }

@@ -1,5 +1,6 @@
 import { strictestOf } from '../combined-decision.js'
 import { type Decision, isListed } from '../decision.js'
+import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 
 /**
@@ -16,6 +17,8 @@ export type ProblemKind = 'quota-exceeded' | 'temporary-reduced-capacity' | 'abn
 export interface Denial {
   readonly kind: DenialKind
   readonly problem: ProblemKind
+  /** Whom the strictest counted: what its `key` gave. */
+  readonly key: Key
   /** The strictest of {@link decisions}: the one with the longest wait. */
   readonly decision: Decision
   /** Those that deny, one for each limit that does. */
@@ -31,6 +34,7 @@ export interface Refused {
   readonly decision: Decision
   readonly policy: Policy
   readonly cost: number
+  readonly key: Key
   /** The problem that being denied by it is; default `quota-exceeded`. */
   readonly problem: ProblemKind | undefined
 }
@@ -42,6 +46,7 @@ export function denialOf(refused: readonly Refused[], shadow: boolean): Denial {
   return {
     kind,
     problem: problemOf(kind, binding),
+    key: binding.key,
     decision: binding.decision,
     decisions: refused.map(({ decision }) => decision),
     violated: refused.length === 1 ? violatedBy(binding.decision) : [...new Set(refused.flatMap(({ decision }) => violatedBy(decision)))],

@@ -10,9 +10,12 @@ export class FetchFacts implements RequestFacts {
   readonly method: string
   readonly remoteAddress: string | undefined
   private readonly request: Request
+  private readonly environment: unknown
 
-  constructor(request: Request, remoteAddress: string | undefined) {
+  /** @param environment what the runtime gave beside the request. */
+  constructor(request: Request, remoteAddress: string | undefined, environment?: unknown) {
     this.method = request.method
+    this.environment = environment
     this.request = request
     this.remoteAddress = remoteAddress
   }
@@ -20,6 +23,13 @@ export class FetchFacts implements RequestFacts {
   /** The standard knows no routes. */
   get route(): string | undefined {
     return undefined
+  }
+
+  /** Whether it came over a socket; where that cannot be told it is taken to be one that a program made. */
+  get isReceived(): boolean {
+    const { incoming, ...others } = (this.environment ?? {}) as Environment
+    if (incoming !== undefined && incoming !== null) return (incoming.socket?.bytesRead ?? 0) > 0
+    return Object.keys(others).length > 0 && remoteAddressOf(this.environment, this.request) !== undefined
   }
 
   get path(): string {
@@ -40,7 +50,7 @@ export class FetchFacts implements RequestFacts {
 /** What runtimes give to a handler beside its request, as far as it leads to an address. */
 interface Environment {
   /** Node, by @hono/node-server. */
-  readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } } | null
+  readonly incoming?: { readonly socket?: { readonly remoteAddress?: string; readonly bytesRead?: number } } | null
   /** Deno. */
   readonly remoteAddr?: { readonly hostname?: string } | null
   /** Bun. */

@@ -46,6 +46,10 @@ test('the body is a line of text, or what a function makes of the denial', () =>
     bodyWith(({ violated }) => ({ violated })),
     ['application/json', '{"violated":["two"]}'],
   )
+  // One that is always the same needs no function.
+  assert.deepEqual(bodyWith('Slow down, please.'), ['text/plain; charset=utf-8', 'Slow down, please.'])
+  assert.deepEqual(bodyWith({ error: 'slow down' }), ['application/json', '{"error":"slow down"}'])
+  assert.deepEqual(bodyWith({ type: 'text/html', text: '<p>' }), ['text/html', '<p>'])
   assert.deepEqual(
     bodyWith(() => ({ type: 'text/html', text: '<p>' })),
     ['text/html', '<p>'],

@@ -4,12 +4,13 @@ import type { HeaderOptions, HeaderVersion } from '../headers/header-options.js'
 import type { HeaderPair } from '../headers/header-pair.js'
 import type { QuotaUnit } from '../headers/quota.js'
 import type { RequestFacts } from '../keys/request-facts.js'
-import type { Policy } from '../policy/policy.js'
+import type { NoPolicy, Policy } from '../policy/policy.js'
 import type { SlowDownOptions } from '../slow-down.js'
 import type { Denial, DenialKind, ProblemKind } from './denial.js'
 import type { Body, BodyOption } from './denial-body.js'
 import type { EdgeLimiter } from './edge-limiter.js'
 import type { KeySource } from './key-source.js'
+import type { LimitChoice, OneLimit } from './limit-choice.js'
 import type { OutageOption } from './outage-choice.js'
 
 /** Says which policy is for a request. It throws, or rejects with, what is an error of the request. */
@@ -19,7 +20,7 @@ export type PolicyChoice<Request> = (request: Request, facts: RequestFacts) => A
 export type LimiterMaker = (policy: Policy) => EdgeLimiter
 
 /** One limit. */
-export interface LimitOptions<Request> {
+export interface LimitOptions<Request> extends NoPolicy {
   /**
    * A policy, for which a limiter in this process is made. Or a function that says which policy is for a request, such as that of its user's
    * plan: policies that say the same have one limiter and one budget for each key, however often they are made anew, and there may be 1,000
@@ -74,7 +75,7 @@ export interface GatekeeperOptions<Request> extends LimitOptions<Request> {
    * Several limits at once, instead of one: a request passes when all let it, and otherwise none is charged. Up to 8, each with its own name.
    * Those of this process are looked at first; those of a fleet are then asked one after another, up to the first that denies.
    */
-  readonly limits?: readonly LimitOptions<Request>[]
+  readonly limits?: readonly (LimitOptions<Request> & OneLimit)[]
   /** Requests that pass uncounted. */
   readonly skip?: (request: Request, facts: RequestFacts) => Awaitable<boolean>
   /** Default `all`. Places of `concurrency` come back in any case. */
@@ -90,3 +91,6 @@ export interface GatekeeperOptions<Request> extends LimitOptions<Request> {
   readonly onDenied?: (denial: Denial, request: Request) => Awaitable<AnswerChange | undefined | void>
   readonly onOutage?: OutageOption<Request>
 }
+
+/** The same, of which nothing contradicts another. */
+export type LimitingOptions<Request> = GatekeeperOptions<Request> & LimitChoice

@@ -20,7 +20,7 @@ import type { GatekeeperOptions } from './gatekeeper-options.js'
 import type { LimitRule, Weighed, Weigher } from './limit-rule.js'
 import { limitRules, readersOf, type Surroundings } from './limit-rules.js'
 import { longestDelay } from './longest-delay.js'
-import { MisuseWatch } from './misuse-watch.js'
+import { MisuseWatch, type ReceivedFacts } from './misuse-watch.js'
 import { type Answer, type Outcome, PASS, type Pass } from './outcome.js'
 import { settleOf } from './settling.js'
 import { type Question, SeveralTakes } from './several-takes.js'
@@ -41,8 +41,8 @@ export class Gatekeeper<Request> {
   private readonly counts: (status: number, request: Request) => Awaitable<boolean>
   private readonly skip: GatekeeperOptions<Request>['skip']
   private readonly onDenied: GatekeeperOptions<Request>['onDenied']
-  /** Until it was told of the first request. */
-  private watch: MisuseWatch | undefined
+  /** Told of the first requests; answers with who is to be told of the next one. */
+  private onRequest: OnRequest | undefined
   private checksProxy: ((facts: RequestFacts) => boolean) | undefined
   /** Renews what is held as long as responses take. */
   private readonly after: After
@@ -68,7 +68,7 @@ export class Gatekeeper<Request> {
     this.after = after ?? afterUnheld
     this.afterDelay = after ?? afterHeld
     this.delays = (options.limits ?? [options]).some(({ slowDown }) => slowDown !== undefined)
-    this.watch = watch
+    this.onRequest = ({ isReceived = false }) => watch.serving(isReceived)
     this.checksProxy = watch.proxyCheck(readersOf(options))
     this.takeOnly = (rule, key, cost, request) => this.take(rule, key, cost, request)
   }
@@ -91,10 +91,7 @@ export class Gatekeeper<Request> {
   }
 
   private ask(facts: RequestFacts, request: Request): Awaitable<Outcome> {
-    if (this.watch !== undefined) {
-      this.watch.serving()
-      this.watch = undefined
-    }
+    if (this.onRequest !== undefined) this.onRequest = this.onRequest(facts)
     if (this.checksProxy !== undefined && !this.checksProxy(facts)) this.checksProxy = undefined
     const { only } = this
     const outcome = only === undefined ? this.askSeveral(facts, request) : only.weigh(facts, request, this.takeOnly, PASS)
@@ -186,6 +183,8 @@ export class Gatekeeper<Request> {
     })
   }
 }
+
+type OnRequest = (facts: ReceivedFacts) => OnRequest | undefined
 
 /** @throws {PolicyError} `OPTION_INVALID` */
 function checkedFunction<Option>(name: string, option: Option): Option {

@@ -1,17 +1,31 @@
 import { PolicyError } from '../errors.js'
+import { besideFields, notOfPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import type { EdgeLimiter } from './edge-limiter.js'
-import type { GatekeeperOptions } from './gatekeeper-options.js'
+import type { GatekeeperOptions, LimitingOptions } from './gatekeeper-options.js'
 import { checkOptionNames } from './option-names.js'
 
 /** What middleware is told first: a policy, a limiter, or options with one of them. */
-export type LimitArgument<Request> = Policy | EdgeLimiter | GatekeeperOptions<Request>
+export type LimitArgument<Request> = Policy | EdgeLimiter | (LimitingOptions<Request> & NothingElse<Request>)
+
+/** What policies and limiters have is no option: otherwise the compiler would take it beside options as well. */
+type NothingElse<Request> = {
+  readonly [Name in Exclude<keyof (Policy & EdgeLimiter) & string, keyof GatekeeperOptions<Request>>]?: undefined
+}
 
 /** What of the options says how much is let through, and not how: nobody takes it over from others. */
 const OWN = ['policy', 'limiter', 'limits', 'cost', 'unit', 'problem', 'slowDown', 'banAfter'] as const
 
-/** The options that an argument stands for. @throws {PolicyError} `OPTION_INVALID` on what is none of the three */
-export function optionsOf<Request>(argument: LimitArgument<Request>): GatekeeperOptions<Request> {
+/**
+ * The options that an argument stands for.
+ *
+ * @param takenBy what takes it, for messages.
+ * @throws {PolicyError} `OPTION_INVALID` on what is none of the three, `OPTION_UNKNOWN` on options beside the numbers of a policy
+ */
+export function optionsOf<Request>(
+  argument: LimitArgument<Request> | GatekeeperOptions<Request>,
+  takenBy = 'rateLimit',
+): GatekeeperOptions<Request> {
   if (typeof argument !== 'object' || argument === null) {
     throw new PolicyError(
       'OPTION_INVALID',
@@ -20,14 +34,26 @@ export function optionsOf<Request>(argument: LimitArgument<Request>): Gatekeeper
       'must be a policy such as tokenBucket({...}), a limiter, or options with one',
     )
   }
-  if ('take' in argument) return { limiter: argument }
-  if ('algorithm' in argument) return { policy: argument }
-  return argument
+  const mistaken = mistakenFor(argument, takenBy)
+  if (mistaken !== undefined) throw new PolicyError('OPTION_INVALID', 'options', argument, mistaken)
+  if ('take' in argument) return { limiter: argument as EdgeLimiter }
+  if (!('algorithm' in argument)) return argument as GatekeeperOptions<Request>
+  const beside = besideFields(argument)
+  if (beside.length > 0) throw notOfPolicy(argument, beside, `${takenBy}({ policy: tokenBucket({...}), ${beside.join(', ')} })`)
+  return { policy: argument as Policy }
+}
+
+/** What a framework hands to its middleware or plugins stands here where the function itself was given to it, and not what it makes. */
+function mistakenFor(argument: object, takenBy: string): string | undefined {
+  if ('addHook' in argument && 'register' in argument) return `is the app: call it, app.register(${takenBy}(policy))`
+  if ('then' in argument) return 'must not be a promise: await it'
+  const isRequest = ('headers' in argument && 'method' in argument && !('policy' in argument)) || ('req' in argument && 'res' in argument)
+  return isRequest ? `is a request, as ${takenBy} itself was given for what it makes: call it, app.use(${takenBy}(policy))` : undefined
 }
 
 /** The options of a limit that a route has of its own. @throws {PolicyError} where they have none, or are misspelt */
-export function ownOptions<Request>(argument: LimitArgument<Request>): GatekeeperOptions<Request> {
-  const options = optionsOf(argument)
+export function ownOptions<Request>(argument: LimitArgument<Request>, takenBy?: string): GatekeeperOptions<Request> {
+  const options = optionsOf(argument, takenBy)
   checkOptionNames(options)
   if (options.policy === undefined && options.limiter === undefined && options.limits === undefined) {
     const mend = 'or limiter must be given: of other limits a route takes over how they count and answer, and not how much they let through'

@@ -5,7 +5,6 @@ import { checkUnit } from '../headers/header-options.js'
 import { WITHIN } from '../layers/shadow-limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
-import { checkOptions } from '../policy/policy-options.js'
 import { SlowDown } from '../slow-down.js'
 import { ChosenRules } from './chosen-rules.js'
 import type { EdgeLimiter } from './edge-limiter.js'
@@ -13,7 +12,7 @@ import type { Counts, GatekeeperOptions, LimiterMaker, LimitOptions } from './ga
 import { keyFinder, readersIn, socketAddress } from './key-source.js'
 import { LimitRule, type Weigher } from './limit-rule.js'
 import type { MisuseWatch } from './misuse-watch.js'
-import { checkOptionNames, EXAMPLE, LIMIT_OPTIONS } from './option-names.js'
+import { checkLimitNames, checkOptionNames, EXAMPLE, LIMIT_OPTIONS } from './option-names.js'
 import { outageChoice } from './outage-choice.js'
 
 const MOST_LIMITS = 8
@@ -82,7 +81,7 @@ export function checkedLimits<Request>(options: GatekeeperOptions<Request>): rea
   }
   const { key, shadow } = options
   const all = limits.map((limit): LimitOptions<Request> => {
-    checkOptions(limit, LIMIT_OPTIONS, EXAMPLE)
+    checkLimitNames(limit)
     const whole = { ...(key !== undefined && { key }), ...(shadow !== undefined && { shadow }), ...limit }
     checkLimit(whole, options.counts)
     return whole
@@ -118,7 +117,7 @@ function checkLimit<Request>(limit: LimitOptions<Request>, counts: Counts<Reques
     const mend = 'or limiter must be given, and not both, unless limiter is a function that makes the limiter of a policy'
     throw new PolicyError('OPTION_INVALID', 'policy', policy, mend)
   }
-  if (policy !== undefined && typeof policy !== 'function') checkedPolicy(policy)
+  if (policy !== undefined && typeof policy !== 'function') checkedPolicy(policy, 'policy', 'rateLimit')
   if (limiter !== undefined && typeof limiter !== 'function' && !isLimiter(limiter)) {
     throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')
   }

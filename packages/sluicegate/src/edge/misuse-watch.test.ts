@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
 import { test } from 'node:test'
-import { createLimiter, type Limiter, manualClock, tokenBucket } from '../index.js'
+import express from 'express'
+import { rateLimit as limitExpress } from '../express.js'
+import { createLimiter, fixedWindow, type Limiter, manualClock, tokenBucket } from '../index.js'
 import { address } from '../keys/address.js'
 import { compose } from '../keys/compose.js'
 import { method } from '../keys/method.js'
+import { rateLimit as standIn } from '../moving-over/express-rate-limit/index.js'
+import { listening } from '../testing/adapters/listening.js'
 import { type PlainRequest, plainFacts } from '../testing/plain-request.js'
 import { Gatekeeper } from './gatekeeper.js'
 import type { GatekeeperOptions } from './gatekeeper-options.js'
 import { MisuseWatch } from './misuse-watch.js'
-import type { EdgeWarning } from './warning.js'
+import { type EdgeWarning, warnOnce } from './warning.js'
 
 const POLICY = tokenBucket({ name: 'p', limit: 1_000_000, window: '1s' })
 const FORWARDED: PlainRequest = { headers: { 'x-forwarded-for': '198.51.100.1' } }
@@ -95,20 +100,81 @@ test('two keys of one request in one limiter, or two requests with one key, are 
   assert.deepEqual(watched.codes(), [])
 })
 
-test('a limiter made for each request is warned about, and those made before the first one are not', () => {
+const RECEIVED: PlainRequest = { isReceived: true }
+
+test('limits made for a request each are warned about, once', () => {
   const watched = new Watched()
-  for (let i = 0; i < 50; i++) watched.keeper({ policy: POLICY })
+  for (let i = 0; i < 29; i++) watched.keeper({ policy: POLICY })({ ...RECEIVED })
   assert.deepEqual(watched.codes(), [])
-  for (let i = 0; i < 9; i++) watched.keeper({ policy: POLICY })({})
-  assert.deepEqual(watched.codes(), [])
-  for (let i = 0; i < 9; i++) watched.keeper({ policy: POLICY })({})
+  for (let i = 0; i < 60; i++) watched.keeper({ policy: POLICY })({ ...RECEIVED })
   assert.deepEqual(watched.codes(), ['SLUICEGATE_LIMITER_PER_REQUEST'])
 })
 
-test('limits of different policies made while requests are served are no fault', () => {
+test('limits of apps that are made one after another, as by tests, are no fault', async () => {
   const watched = new Watched()
-  for (let i = 1; i < 50; i++) watched.keeper({ policy: tokenBucket({ limit: i, window: '1s' }) })({})
+  const served = watched.keeper({ policy: POLICY })
+  for (let i = 0; i < 100; i++) {
+    // The request comes over a socket: later than the limit was made.
+    const app = watched.keeper({ policy: POLICY })
+    await undefined
+    app({ ...RECEIVED }, { ...RECEIVED })
+    // It is made by the test itself.
+    watched.keeper({ policy: POLICY })({})
+    served({ ...RECEIVED })
+  }
   assert.deepEqual(watched.codes(), [])
+})
+
+test('limits that are made while a request is decided, and kept for others, are no fault', () => {
+  const watched = new Watched()
+  const tenants = Array.from({ length: 20 }, () => {
+    const keeper = watched.keeper({ policy: POLICY })
+    keeper({ ...RECEIVED })
+    return keeper
+  })
+  tenants[0]?.({ ...RECEIVED })
+  for (let i = 0; i < 100; i++) watched.keeper({ policy: POLICY })({ ...RECEIVED })
+  assert.deepEqual(watched.codes(), [])
+})
+
+test('limits of different policies made for requests are no fault', () => {
+  const watched = new Watched()
+  for (let i = 1; i < 50; i++) watched.keeper({ policy: tokenBucket({ limit: i, window: '1s' }) })({ ...RECEIVED })
+  assert.deepEqual(watched.codes(), [])
+})
+
+test('each subject of a warning is told of once, and only so many', () => {
+  const told: string[] = []
+  const warn = warnOnce((_, message) => told.push(message.slice(0, message.indexOf(';'))))
+  for (let i = 0; i < 100; i++) {
+    warn('SLUICEGATE_COUNTED_TWICE', 'a', 'a')
+    warn('SLUICEGATE_COUNTED_TWICE', 'b', 'b')
+    warn('SLUICEGATE_PROXY_MISSING', String(i), String(i))
+  }
+  assert.deepEqual(told.slice(0, 3), ['a', 'b', '0'])
+  assert.equal(told.length, 12)
+})
+
+test('of one fault a process is told once, through whichever entry it is found', async () => {
+  const told: string[] = []
+  const onWarning = ({ message }: Error): void => void told.push(message)
+  process.on('warning', onWarning)
+  const app = express()
+  app.get('/own', (request, response, next) =>
+    limitExpress(fixedWindow({ limit: 9, window: 60_000, name: 'each' }))(request, response, next),
+  )
+  app.get('/stand-in', (request, response, next) => standIn({ limit: 9, windowMs: 60_000, identifier: 'each' })(request, response, next))
+  app.use((_request, response) => void response.end('ok'))
+  const server = await listening(createServer(app))
+  for (let i = 0; i < 40; i++) {
+    for (const path of ['own', 'stand-in']) await (await fetch(`http://127.0.0.1:${server.port}/${path}`)).text()
+  }
+  await server.close()
+  process.off('warning', onWarning)
+  assert.deepEqual(
+    told.map((message) => /^\d+ limits of the policy 'each'/.test(message)),
+    [true],
+  )
 })
 
 test('a warning is one of the process, with its code', async () => {

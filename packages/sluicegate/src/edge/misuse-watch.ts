@@ -4,9 +4,10 @@ import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { type Warn, warnOnce } from './warning.js'
 
-/** So many of one policy made while requests are served are made by requests. */
-const MOST_MADE = 10
+/** So many of one policy, each made for a request and asked about no other. */
+const MOST_MADE = 30
 const MOST_POLICIES = 1_000
+const MOST_AT_ONCE = 10
 /** How many requests are looked at; afterwards nothing is spent on it, and no request is held. */
 const LOOKED_AT = 1_000
 /** How many have to come without the header of a trusted proxy: checks of health come without, too. */
@@ -20,47 +21,80 @@ export interface Tally {
   count(request: unknown, key: Key): boolean
 }
 
+/** Facts of a request that may know whether it came over a socket. */
+export interface ReceivedFacts extends RequestFacts {
+  readonly isReceived?: boolean
+}
+
 /** Looks at how limits are put to use, and warns. */
 export class MisuseWatch {
   private readonly warn: Warn
   private readonly tallies = new WeakMap<object, Tally>()
-  private readonly made = new Map<string, number>()
-  private isServing = false
+  /** Limits of a policy that were made for a request each; undefined once one of them was asked about another. */
+  private readonly made = new Map<string, number | undefined>()
+  /** Policies of the limits that were made in this very run of code. */
+  private fresh: readonly Policy[] = []
 
   constructor(emit?: Warn) {
     this.warn = warnOnce(emit)
   }
 
-  /** A request is being decided. */
-  serving(): void {
-    this.isServing = true
+  /** A limit was made for this policy. */
+  making(policy: Policy): void {
+    if (this.fresh.length === 0) {
+      queueMicrotask(() => {
+        this.fresh = []
+      })
+    }
+    this.fresh = [...this.fresh.slice(0, MOST_AT_ONCE), policy]
   }
 
-  /** A gatekeeper was made for this policy. */
-  making({ name, limit, windowMs }: Policy): void {
-    if (!this.isServing || this.made.size > MOST_POLICIES) return
-    const content = `${name} ${limit} ${windowMs}`
-    const made = (this.made.get(content) ?? 0) + 1
-    this.made.set(content, made)
-    if (made < MOST_MADE) return
+  /**
+   * The first request that a limit is asked about. Limits that were made in the same run of code were made for it, if it came over a socket:
+   * that takes a turn of the event loop, and tests that make a request of their own right after the limit have none.
+   *
+   * @returns what is to be called at the second one, if any.
+   */
+  serving(isReceived: boolean): (() => undefined) | undefined {
+    const { fresh } = this
+    if (!isReceived || fresh.length === 0) return undefined
+    this.fresh = []
+    const kinds = fresh.map(({ name, limit, windowMs }) => [`${name} ${limit} ${windowMs}`, name] as const)
+    for (const [kind, name] of kinds) this.count(kind, name)
+    return () => {
+      for (const [kind] of kinds) if (this.made.has(kind)) this.made.set(kind, undefined)
+      return undefined
+    }
+  }
+
+  private count(kind: string, name: string): void {
+    if (!this.made.has(kind) && this.made.size >= MOST_POLICIES) return
+    const made = this.made.has(kind) ? this.made.get(kind) : 0
+    // They are kept and used again, as those of a map of tenants.
+    if (made === undefined) return
+    this.made.set(kind, made + 1)
+    if (made + 1 < MOST_MADE) return
     this.warn(
       'SLUICEGATE_LIMITER_PER_REQUEST',
-      `${made} limits of the policy '${name}' were made while requests are served: make it once, outside the handler, or each starts afresh`,
+      `${made + 1} limits of the policy '${name}' were made, each for one request: make it once, outside the handler, or each starts afresh`,
+      kind,
     )
   }
 
   /** The tally of a limiter, shared by all that ask it. */
-  tallyOf(limiter: object): Tally {
+  tallyOf(limiter: object & { readonly policy?: Policy }): Tally {
     const known = this.tallies.get(limiter)
     if (known !== undefined) return known
+    const name = limiter.policy?.name ?? ''
     let looks = 0
     let lastRequest: unknown
     let lastKey: Key | undefined
     const tally: Tally = {
       count: (request, key) => {
         if (looks >= LOOKED_AT) return false
-        if (request === lastRequest && String(key) === String(lastKey)) {
-          this.warn('SLUICEGATE_COUNTED_TWICE', 'one limiter counted one request twice for the same key: is its middleware there twice?')
+        if (request === lastRequest && isSameKey(key, lastKey)) {
+          const message = 'counted one request twice for the same key: is its middleware there twice?'
+          this.warn('SLUICEGATE_COUNTED_TWICE', `the limiter of the policy '${name}' ${message}`, name)
         }
         looks++
         const looksOn = looks < LOOKED_AT
@@ -106,4 +140,9 @@ export class MisuseWatch {
       return false
     }
   }
+}
+
+function isSameKey(a: Key, b: Key | undefined): boolean {
+  if (typeof a === 'string' || typeof b === 'string' || b === undefined) return a === b
+  return a.length === b.length && a.every((key, i) => key === b[i])
 }

@@ -17,6 +17,7 @@ export interface NodeRequest {
 export interface NodeSocket {
   readonly remoteAddress?: string | undefined
   readonly destroyed?: boolean
+  readonly bytesRead?: number | undefined
   on?(event: 'close', listener: () => void): unknown
 }
 
@@ -58,6 +59,10 @@ export abstract class NodeFacts<Raw extends NodeRequest = NodeRequest> implement
 
   get method(): string {
     return this.raw.method ?? 'GET'
+  }
+
+  get isReceived(): boolean {
+    return (this.raw.socket?.bytesRead ?? 0) > 0
   }
 
   get path(): string {

@@ -1,11 +1,12 @@
 import { checkedTokens } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import type { Key } from '../limiter.js'
+import { Shown } from '../shown.js'
 import type { FleetReservation } from './fleet-limiter.js'
 import type { Booked, FleetVerbs } from './fleet-verbs.js'
 
 /** What was booked in a store; without it, when the store could not be reached, a decision alone, of which nothing comes back. */
-export class FleetBooking implements FleetReservation {
+export class FleetBooking extends Shown implements FleetReservation {
   readonly allowed: boolean
   readonly waitMs: number
   readonly decision: Decision
@@ -17,6 +18,7 @@ export class FleetBooking implements FleetReservation {
 
   /** @param cameBack called when something of it was given back. */
   constructor(verbs: FleetVerbs, booked: Booked | Decision, cameBack: () => void) {
+    super()
     this.verbs = verbs
     this.cameBack = cameBack
     const isBooked = 'decision' in booked
@@ -25,6 +27,11 @@ export class FleetBooking implements FleetReservation {
     this.allowed = booked.allowed
     this.booked = isBooked && booked.allowed ? booked : undefined
     this.waitMs = this.booked === undefined ? this.decision.retryAfterMs : Math.ceil(this.booked.waitUs / 1000)
+  }
+
+  toJSON(): object {
+    const { allowed, waitMs, decision } = this
+    return { allowed, waitMs, decision }
   }
 
   async settle(actualCost: number): Promise<Decision> {

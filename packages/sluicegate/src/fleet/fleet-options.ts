@@ -1,6 +1,7 @@
 import { PolicyError } from '../errors.js'
 import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
 import type { LayerOptions } from '../layers/limiter-layers.js'
+import { unknownOption } from '../unknown-option.js'
 import type { OutageMode } from './outage.js'
 
 /** What every limiter takes that shares its budget with other processes. */
@@ -60,13 +61,13 @@ export function checkFleetOptions({ outage, localShare, timeoutMs, maxKeys, hotK
 }
 
 /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
-export function checkOptionNames(options: unknown, known: ReadonlySet<string>, example: string, within?: string): void {
+export function checkOptionNames(options: unknown, known: ReadonlySet<string>, example: string, within?: string, of?: string): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new PolicyError('OPTION_INVALID', within ?? 'options', options, `must be an object such as ${example}`)
   }
   for (const [name, value] of Object.entries(options)) {
     const option = within === undefined ? name : `${within}.${name}`
-    if (!known.has(name)) throw new PolicyError('OPTION_UNKNOWN', option, value, `is not one of ${[...known].join(', ')}`)
+    if (!known.has(name)) throw unknownOption({ option, value, known: [...known], of: within ?? of })
   }
 }
 

@@ -4,7 +4,7 @@ import type { Authority } from '../lease/authority.js'
 import { LeaseTable } from '../lease/lease-table.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
-import type { Policy } from '../policy/policy.js'
+import { changedPolicy, type Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
 import type { Beyond } from './beyond-leases.js'
 import type { CallGuard } from './call-guard.js'
@@ -109,8 +109,11 @@ function checkChanges(before: Policy, next: Policy): void {
 /** A policy, and each of its parts, under the name by which what it follows on is known in the store. */
 function named(policy: Policy, before: Policy): Policy {
   const { policies } = policy
-  if (policies === undefined) return { ...policy, name: before.name }
-  return { ...policy, name: before.name, policies: policies.map((part, i) => ({ ...part, name: before.policies?.[i]?.name ?? part.name })) }
+  if (policies === undefined) return changedPolicy(policy, { name: before.name })
+  return changedPolicy(policy, {
+    name: before.name,
+    policies: policies.map((part, i) => changedPolicy(part, { name: before.policies?.[i]?.name ?? part.name })),
+  })
 }
 
 function outageOf(policy: Policy, { outage = 'local', localShare = 0.1, clock }: FleetSettings): Outage {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Admission, firstOver, type PolicySpec, Random } from 'sluicegate-testkit'
-import { allOf, concurrency, fixedWindow, type Key, manualClock, slidingWindow, tokenBucket } from '../index.js'
+import { allOf, concurrency, fixedWindow, gcra, type Key, manualClock, slidingWindow, tokenBucket } from '../index.js'
 import { Outage, type Owed } from './outage.js'
 
 // What a store is told, once it is back, of what was used without it.
@@ -89,6 +89,56 @@ test('a key in two tuples of allOf is told of once', () => {
     { key: ['a', 'tenant'], tokens: [3, 7] },
     { key: ['b', 'tenant'], tokens: [4, 0] },
   ])
+})
+
+test('what passes openly is told up to all that a policy has, as far as it has not come back by itself', () => {
+  const clock = manualClock()
+  const policy = gcra({ limit: 10, window: '1s', burst: 5 })
+  const outage = new Outage('open', policy, 0.1, clock)
+  const owed = (): unknown[] => [...outage.settle(() => true)]
+  for (let i = 0; i < 3; i++) outage.take('few', 1, 0)
+  for (let i = 0; i < 1_000; i++) assert.equal(outage.take('many', 1, 0).allowed, true)
+  assert.equal(outage.take('impossible', 6, 0).allowed, false)
+  assert.deepEqual(owed(), [
+    { key: 'few', tokens: [3] },
+    { key: 'many', tokens: [5] },
+  ])
+  assert.deepEqual([outage.isOwing, owed()], [false, []], 'once')
+  clock.advance(200)
+  for (let i = 0; i < 10; i++) outage.take('many', 1, 0)
+  assert.deepEqual(owed(), [{ key: 'many', tokens: [2] }], 'what came back meanwhile was spent again')
+  outage.take('few', 4, 0)
+  clock.advance(10_000)
+  assert.deepEqual(owed(), [], 'all of it has come back')
+})
+
+test('openly each policy of allOf is told, permits are not, and closed there is nothing to tell', async () => {
+  const clock = manualClock()
+  const both = allOf([gcra({ limit: 10, window: '1s', burst: 5 }), fixedWindow({ limit: 100, window: '1h' }), concurrency({ limit: 2 })])
+  const outage = new Outage('open', both, 0.1, clock)
+  for (let i = 0; i < 9; i++) outage.take(['user', 'team', 'place'], 1, 0)
+  await outage.wait({ key: 'one', cost: 2, maxWaitMs: 0, signal: undefined }, 0)
+  assert.deepEqual(
+    [...outage.settle(() => true)],
+    [
+      { key: ['user', 'team', 'place'], tokens: [5, 9, 0] },
+      { key: 'one', tokens: [2, 2, 0] },
+    ],
+  )
+  outage.take('late', 2, 0)
+  assert.deepEqual(outage.covered(['late', 'late', 'late'], 2), [2, 2, 0], 'the store has charged it after all')
+  assert.deepEqual([...outage.settle(() => true)], [])
+  const closed = new Outage('closed', both, 0.1, clock)
+  closed.take('k', 1, 0)
+  assert.deepEqual([closed.isOwing, [...closed.settle(() => true)]], [false, []])
+})
+
+test('100,000 keys that pass openly are told of, of more the newest', () => {
+  const outage = new Outage('open', fixedWindow({ limit: 5, window: '1h' }), 0.1, manualClock())
+  for (let i = 0; i < 150_000; i++) outage.take(`k${i}`, 1, 0)
+  const owed = [...outage.settle(() => true)].filter((each) => each !== undefined)
+  assert.ok(owed.length > 90_000 && owed.length <= 100_000, String(owed.length))
+  assert.equal(outage.take('more', 1, 0).allowed, true)
 })
 
 test('permits are left to whoever holds them', () => {

@@ -37,6 +37,8 @@ export class Outage {
   private policy: Policy
   /** What this process spends by itself. It is never forgotten, or each of many short outages would bring a fresh burst. */
   private readonly local: Limiter | undefined
+  /** Of `open`, for each policy what passed, up to all that it has. */
+  private passed: readonly (Limiter | undefined)[] | undefined
   /** For each policy what the store was told of it, which wears off in the same way. */
   private told: readonly (Limiter | undefined)[] | undefined
   /** Keys of which something was spent that the store was not told. */
@@ -44,7 +46,8 @@ export class Outage {
 
   constructor(mode: OutageMode, policy: Policy, share: number, clock: Clock) {
     this.mode = mode
-    this.share = share
+    // What passes openly is told up to the whole of the policy.
+    this.share = mode === 'open' ? 1 : share
     this.clock = clock
     this.policy = policy
     if (mode === 'local') this.local = createLimiter(shareOfPolicy(policy, share), { clock })
@@ -59,7 +62,11 @@ export class Outage {
   take(key: Key, cost: number, pausedMs: number): Decision {
     this.decisions++
     const { local } = this
-    if (local === undefined) return this.held(this.flat(cost, pausedMs))
+    if (local === undefined) {
+      const flat = this.flat(cost, pausedMs)
+      if (flat.allowed) this.pass(key, cost)
+      return this.held(flat)
+    }
     const seen = local.peek(key, cost)
     // A take that is denied would tell of it as one of the memory's.
     const decision = seen.allowed ? local.take(key, cost) : seen
@@ -109,7 +116,9 @@ export class Outage {
   /** A change of the policy: what was spent here stays spent. */
   update(policy: Policy): void {
     this.local?.update(shareOfPolicy(policy, this.share))
-    for (const [i, told] of (this.told ?? []).entries()) told?.update(shareOfPolicy(partsOf(policy)[i] as Policy, this.share))
+    for (const counts of [this.told ?? [], this.passed ?? []]) {
+      for (const [i, count] of counts.entries()) count?.update(shareOfPolicy(partsOf(policy)[i] as Policy, this.share))
+    }
     this.policy = policy
   }
 
@@ -117,25 +126,47 @@ export class Outage {
   close(): void {
     this.used.clear()
     this.local?.close()
-    for (const told of this.told ?? []) told?.close()
+    for (const count of [...(this.told ?? []), ...(this.passed ?? [])]) count?.close()
   }
 
   /** What is to be told of a key; up to `most` tokens it counts as told from now on. */
   private tell(key: Key, most = Number.POSITIVE_INFINITY): number[] {
-    const { local } = this
-    if (local === undefined) return []
-    this.told ??= partsOf(this.policy).map((part) =>
-      part.algorithm === 'concurrency' ? undefined : createLimiter(shareOfPolicy(part, this.share), { clock: this.clock }),
-    )
+    if (this.local === undefined && this.passed === undefined) return []
+    this.told ??= this.counts()
     const keys = keysFor(this.told.length, key)
-    const here = local.peek(key)
+    const left = this.left(key, keys)
     return this.told.map((told, i) => {
       if (told === undefined) return 0
       const own = keys[i] as string
-      const tokens = Math.min(most, told.peek(own).remaining - (here.parts?.[i] ?? here).remaining)
+      const tokens = Math.min(most, told.peek(own).remaining - (left[i] as number))
       if (tokens > 0) remember(told, own, tokens)
       return Math.max(0, tokens)
     })
+  }
+
+  /** What is left of each policy here. */
+  private left(key: Key, keys: readonly string[]): readonly number[] {
+    const here = this.local?.peek(key)
+    return keys.map((own, i) => (here === undefined ? this.passed?.[i]?.peek(own) : (here.parts?.[i] ?? here))?.remaining ?? 0)
+  }
+
+  /** Notes what passes openly. A key of which more passes than there is stands as one that has spent all. */
+  private pass(key: Key, cost: number): void {
+    this.passed ??= this.counts()
+    const keys = keysFor(this.passed.length, key)
+    for (const [i, count] of this.passed.entries()) {
+      const own = keys[i] as string
+      const tokens = count === undefined ? 0 : Math.min(cost, count.peek(own).remaining)
+      if (count !== undefined && tokens > 0) remember(count, own, tokens)
+    }
+    this.used.add(key)
+  }
+
+  /** Of each policy a count of what is spent; permits are left to whoever holds them. */
+  private counts(): readonly (Limiter | undefined)[] {
+    return partsOf(this.policy).map((part) =>
+      part.algorithm === 'concurrency' ? undefined : createLimiter(shareOfPolicy(part, this.share), { clock: this.clock }),
+    )
   }
 
   private flat(cost: number, pausedMs: number): Decision {

@@ -1,6 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
-import type { Policy } from '../policy/policy.js'
+import { changedPolicy, type Policy } from '../policy/policy.js'
 
 /** A policy's window is no longer than that. */
 const LONGEST_WINDOW_MS = 366 * 86_400_000
@@ -15,25 +15,25 @@ export function shareOfPolicy(policy: Policy, share: number): Policy {
 
 function shared(policy: Policy, share: number): Policy {
   const { algorithm, policies, windowMs, burst } = policy
-  if (policies !== undefined) return { ...policy, policies: policies.map((part) => shared(part, share)) }
+  if (policies !== undefined) return changedPolicy(policy, { policies: policies.map((part) => shared(part, share)) })
   const limit = atLeastOne(policy.limit * share)
-  if (algorithm !== 'token-bucket' && algorithm !== 'gcra') return { ...policy, limit, burst: limit }
+  if (algorithm !== 'token-bucket' && algorithm !== 'gcra') return changedPolicy(policy, { limit, burst: limit })
   // A share of a small limit is no whole number: its window is longer instead.
   const tokenMs = windowMs / (policy.limit * share)
-  return sharedRate({ ...policy, limit, windowMs: Math.max(1, wholeUs(limit * tokenMs)), burst: atLeastOne(burst * share) })
+  return sharedRate(changedPolicy(policy, { limit, windowMs: Math.max(1, wholeUs(limit * tokenMs)), burst: atLeastOne(burst * share) }))
 }
 
 /** Where the numbers of a share are too odd to be counted exactly, a token every so many whole microseconds. */
 function sharedRate(policy: Policy): Policy {
   if (policy.windowMs > LONGEST_WINDOW_MS)
-    return { ...policy, limit: 1, windowMs: Math.min(LONGEST_WINDOW_MS, wholeUs(policy.windowMs / policy.limit)) }
+    return changedPolicy(policy, { limit: 1, windowMs: Math.min(LONGEST_WINDOW_MS, wholeUs(policy.windowMs / policy.limit)) })
   try {
     return checkedPolicy(policy)
   } catch (error) {
     if (!(error instanceof PolicyError) || error.code !== 'RANGE_UNSUPPORTED') throw error
     const tokenMs = wholeUs(policy.windowMs / policy.limit)
     const limit = Math.min(policy.limit, Math.floor(LONGEST_WINDOW_MS / tokenMs))
-    return { ...policy, limit, windowMs: wholeUs(limit * tokenMs) }
+    return changedPolicy(policy, { limit, windowMs: wholeUs(limit * tokenMs) })
   }
 }
 

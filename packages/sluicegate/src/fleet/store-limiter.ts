@@ -13,6 +13,7 @@ import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, queueOf } from '../queue/create-queue.js'
 import type { RunningJob, RunOptions, WrapOptions } from '../queue/queue-options.js'
 import type { WorkQueue } from '../queue/work-queue.js'
+import { ShownLimiter, shownAs } from '../shown.js'
 import { ownKey, type WaitRequest } from '../wait-request.js'
 import type { CallGuard } from './call-guard.js'
 import { FleetBooking } from './fleet-booking.js'
@@ -51,7 +52,7 @@ export interface StoreLimiterParts {
 }
 
 /** The limiter over a store: from a lease where it can, else by one call; without the store as the caller chose. */
-export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
+export class StoreLimiter extends ShownLimiter<Policy> implements FleetLimiter, WaitingDesk<Decision> {
   readonly calls: StoreOrOutage
   protected parts: StoreLimiterParts
   private readonly decisions: ToldDecisions
@@ -60,6 +61,7 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
   private isClosed = false
 
   constructor(parts: StoreLimiterParts) {
+    super()
     this.parts = parts
     this.calls = new StoreOrOutage(() => this.parts)
     this.decisions = new ToldDecisions(parts.hotKeys)
@@ -146,7 +148,8 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
     this.checkOpen()
     keysUnder(this.policy, key)
     const own = ownKey(key)
-    return { key: own, take: (cost) => this.take(own, cost), peek: (cost) => this.peek(own, cost) }
+    const bound: FleetBoundKey = { key: own, take: (cost) => this.take(own, cost), peek: (cost) => this.peek(own, cost) }
+    return shownAs(bound, 'FleetBoundKey', this.toJSON())
   }
 
   update(policy: Policy): void {
@@ -190,10 +193,6 @@ export class StoreLimiter implements FleetLimiter, WaitingDesk<Decision> {
     this.parts.leases?.close()
     this.account.close()
     this.parts.outage.close()
-  }
-
-  [Symbol.dispose](): void {
-    this.close()
   }
 
   // What waiting asks for.

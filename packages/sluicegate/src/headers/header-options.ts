@@ -1,4 +1,5 @@
 import { PolicyError } from '../errors.js'
+import { unknownOption } from '../unknown-option.js'
 import type { QuotaUnit } from './quota.js'
 import { RESET_MEANINGS, type ResetMeaning } from './x-ratelimit.js'
 
@@ -42,7 +43,7 @@ export function checkHeaderOptions(options: HeaderOptions): void {
     throw new PolicyError('OPTION_INVALID', 'headers', options, "must be a version such as 'draft-11', or an object with options")
   }
   for (const [name, value] of Object.entries(options)) {
-    if (!OPTIONS.includes(name)) throw new PolicyError('OPTION_UNKNOWN', name, value, `is not one of ${OPTIONS.join(', ')}`)
+    if (!OPTIONS.includes(name)) throw unknownOption({ option: name, value, known: OPTIONS, of: 'headers' })
   }
   const { version, reset, unit, partitionKey, nowMs } = options
   checkOneOf('version', version, HEADER_VERSIONS)

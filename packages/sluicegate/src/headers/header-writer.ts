@@ -2,6 +2,7 @@ import { strictestOf } from '../combined-decision.js'
 import { type Decision, isListed } from '../decision.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
+import { Shown } from '../shown.js'
 import { draft6 } from './draft-6.js'
 import { draft7 } from './draft-7.js'
 import { draft11 } from './draft-11.js'
@@ -44,7 +45,7 @@ const POLICY = 'RateLimit-Policy'
  * const writer = new HeaderWriter({ version: 'draft-7' })
  * for (const [name, value] of writer.write(limiter.policy, limiter.take(key))) response.setHeader(name, value)
  */
-export class HeaderWriter {
+export class HeaderWriter extends Shown {
   private readonly format: HeaderFormat | undefined
   private readonly unit: QuotaUnit | undefined
   private readonly secret: SipSecret | undefined
@@ -58,12 +59,18 @@ export class HeaderWriter {
 
   /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` */
   constructor(options: HeaderOptions = {}) {
+    super()
     checkHeaderOptions(options)
     const { version = 'draft-11', reset = 'epoch-seconds', unit, partitionKey = false, nowMs = () => Date.now() } = options
     this.format = formatOf(version, reset)
     this.unit = unit
     if (this.format === draft11 && partitionKey !== false) this.secret = sipSecret(partitionKey === true ? undefined : partitionKey)
     this.nowMs = nowMs
+  }
+
+  /** How it is logged: not with the secret of `partitionKey`. */
+  toJSON(): object {
+    return { unit: this.unit, partitionKey: this.secret !== undefined }
   }
 
   /** Of one policy, which may be `allOf`. */

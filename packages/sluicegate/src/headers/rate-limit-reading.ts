@@ -23,7 +23,7 @@ export interface RateLimitReading {
   readonly remaining?: number
   /** Milliseconds until there is more. */
   readonly resetAfterMs?: number
-  /** `Retry-After`: milliseconds until the same request may be sent again. It has precedence over the others. */
+  /** `Retry-After`: milliseconds until the same request may be sent again, of a response from a cache less its age. It has precedence over the others. */
   readonly retryAfterMs?: number
   /** Where several policies, or their windows, are told. */
   readonly policies?: readonly PolicyReading[]

@@ -1,58 +1,72 @@
 import type { PolicyReading, RateLimitReading } from './rate-limit-reading.js'
-import { type BareItem, type StructuredItem, structuredDictionary, structuredList } from './structured-field.js'
+import { type BareItem, ByteSequence, type StructuredItem, structuredDictionary, structuredList } from './structured-field.js'
 
 /**
  * `RateLimit` and `RateLimit-Policy` of the drafts 6 to 11, the former as a list of policies or as the dictionary of draft 7. Undefined when
  * neither says anything.
  */
 export function readDraftFields(rateLimit: string | undefined, policy: string | undefined): RateLimitReading | undefined {
-  const quotas = (policy === undefined ? undefined : structuredList(policy))?.flatMap(quotaIn) ?? []
+  const quotas = itemsIn(policy, quotaIn)
   const dictionary = rateLimit === undefined ? undefined : dictionaryIn(rateLimit)
   if (dictionary !== undefined) return { ...dictionary, ...(quotas.length > 0 && { policies: quotas }) }
-  const limits = (rateLimit === undefined ? undefined : structuredList(rateLimit))?.flatMap(limitIn) ?? []
+  const limits = itemsIn(rateLimit, limitIn)
   const policies = joined(quotas, limits)
   if (policies.length === 0) return undefined
   const binding = limits.length === 0 ? undefined : policies.filter(hasRemaining).reduce((most, each) => (binds(each, most) ? each : most))
   return { ...(binding && numbersIn(binding)), policies }
 }
 
-/** An item of `RateLimit-Policy`: named from draft 8 on, before that a number. */
-function quotaIn({ value, parameters }: StructuredItem): PolicyReading[] {
-  if (typeof value !== 'number' && typeof value !== 'string') return []
+/** An item of `RateLimit-Policy`: named from draft 8 on, before that a number. Undefined where it is malformed. */
+function quotaIn({ value, parameters }: StructuredItem): PolicyReading | undefined {
   const isNumber = typeof value === 'number'
-  const limit = isNumber ? count(value) : count(parameters.get('q'))
-  if (limit === undefined) return []
-  const windowS = count(parameters.get('w'))
+  if (!isNumber && typeof value !== 'string') return undefined
+  const limit = isNumber ? value : parameters.get('q')
+  const windowS = parameters.get('w')
   const unit = parameters.get('qu')
-  return [
-    {
-      ...(!isNumber && { name: value }),
-      limit,
-      ...(windowS !== undefined && { windowMs: windowS * 1000 }),
-      ...(typeof unit === 'string' && { unit }),
-      ...partitionKeyIn(parameters),
-    },
-  ]
+  const partitionKey = parameters.get('pk')
+  if (!isCount(limit) || (parameters.has('w') && !(isCount(windowS) && windowS > 0))) return undefined
+  if ((parameters.has('qu') && typeof unit !== 'string') || !isPartition(parameters)) return undefined
+  return {
+    ...(!isNumber && { name: value }),
+    limit,
+    ...(isCount(windowS) && { windowMs: windowS * 1000 }),
+    ...(typeof unit === 'string' && { unit }),
+    ...(partitionKey instanceof ByteSequence && { partitionKey: partitionKey.base64 }),
+  }
 }
 
-/** An item of `RateLimit` from draft 8 on. */
-function limitIn({ value, parameters }: StructuredItem): PolicyReading[] {
-  const remaining = count(parameters.get('r'))
-  if (typeof value !== 'string' || remaining === undefined) return []
-  const resetS = count(parameters.get('t'))
-  return [{ name: value, remaining, ...(resetS !== undefined && { resetAfterMs: resetS * 1000 }), ...partitionKeyIn(parameters) }]
+/** An item of `RateLimit` from draft 8 on. Undefined where it is malformed. */
+function limitIn({ value, parameters }: StructuredItem): PolicyReading | undefined {
+  const remaining = parameters.get('r')
+  const resetS = parameters.get('t')
+  const partitionKey = parameters.get('pk')
+  if (typeof value !== 'string' || !isCount(remaining) || (parameters.has('t') && !isCount(resetS)) || !isPartition(parameters)) {
+    return undefined
+  }
+  return {
+    name: value,
+    remaining,
+    ...(isCount(resetS) && { resetAfterMs: resetS * 1000 }),
+    ...(partitionKey instanceof ByteSequence && { partitionKey: partitionKey.base64 }),
+  }
+}
+
+/** All items of a list, or none where one of them is malformed: the field is then ignored whole. Source: draft 11, sections 3, 4 and 7. */
+function itemsIn(text: string | undefined, read: (item: StructuredItem) => PolicyReading | undefined): readonly PolicyReading[] {
+  const items = (text === undefined ? undefined : structuredList(text))?.map(read) ?? []
+  return items.every((item) => item !== undefined) ? items : []
 }
 
 function dictionaryIn(text: string): RateLimitReading | undefined {
   const fields = structuredDictionary(text)
-  const limit = count(fields?.get('limit')?.value)
-  const remaining = count(fields?.get('remaining')?.value)
-  const resetS = count(fields?.get('reset')?.value)
-  if (limit === undefined && remaining === undefined && resetS === undefined) return undefined
+  const [limit, remaining, resetS] = ['limit', 'remaining', 'reset'].map((name) => fields?.get(name)?.value)
+  if (fields === undefined || [limit, remaining, resetS].every((value) => value === undefined)) return undefined
+  // Draft 7, section 5: a malformed field is ignored whole.
+  if (['limit', 'remaining', 'reset'].some((name) => fields.has(name) && !isCount(fields.get(name)?.value))) return undefined
   return {
-    ...(limit !== undefined && { limit }),
-    ...(remaining !== undefined && { remaining }),
-    ...(resetS !== undefined && { resetAfterMs: resetS * 1000 }),
+    ...(isCount(limit) && { limit }),
+    ...(isCount(remaining) && { remaining }),
+    ...(isCount(resetS) && { resetAfterMs: resetS * 1000 }),
   }
 }
 
@@ -89,12 +103,12 @@ function numbersIn({ limit, remaining, resetAfterMs }: PolicyReading): RateLimit
   }
 }
 
-function partitionKeyIn(parameters: ReadonlyMap<string, BareItem>): { partitionKey?: string } {
-  const key = parameters.get('pk')
-  return typeof key === 'string' ? { partitionKey: key } : {}
+/** Whether the partition key, if there is one, is bytes. */
+function isPartition(parameters: ReadonlyMap<string, BareItem>): boolean {
+  return !parameters.has('pk') || parameters.get('pk') instanceof ByteSequence
 }
 
 /** A whole number, not below 0. */
-function count(value: BareItem | undefined): number | undefined {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : undefined
+function isCount(value: BareItem): value is number {
+  return typeof value === 'number' && value >= 0
 }

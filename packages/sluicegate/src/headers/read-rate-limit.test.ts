@@ -57,11 +57,6 @@ const CASES: readonly Case[] = [
   ],
   ['only the policy', { 'ratelimit-policy': '"a";q=9;w=1' }, { policies: [{ name: 'a', limit: 9, windowMs: 1_000 }] }],
   [
-    'names that are tokens',
-    { ratelimit: 'default;r=5;t=2' },
-    { remaining: 5, resetAfterMs: 2_000, policies: [{ name: 'default', remaining: 5, resetAfterMs: 2_000 }] },
-  ],
-  [
     'draft 7',
     { 'RateLimit-Policy': '10;w=1, 100;w=60;comment="x"', RateLimit: 'limit=10, remaining=4, reset=1' },
     {
@@ -154,6 +149,28 @@ const MALFORMED: readonly Readonly<Record<string, string | string[]>>[] = [
   { ratelimit: '"a";r=1;x=("y")' },
   { ratelimit: '@5;r=1' },
   { 'ratelimit-policy': '@5, %"a";q=5' },
+  // An item is malformed, and with it the field: draft 11, sections 3, 4 and 7.
+  { ratelimit: '"a";r=-1, "b";r=5' },
+  { ratelimit: '"b";r=5, "a"' },
+  { ratelimit: 'default;r=5;t=2' },
+  { ratelimit: '"a";r=5, default;r=4' },
+  { ratelimit: '"a";r=5.0' },
+  { ratelimit: '"a";r=5;t=-1' },
+  { ratelimit: '"a";r=5;t=1.5' },
+  { ratelimit: '"a";r=5;pk="abc"' },
+  { ratelimit: '"a";r=5;pk=abc' },
+  { ratelimit: '("x" "y");z, "a";r=5' },
+  { 'ratelimit-policy': '"a";q=100;w=0' },
+  { 'ratelimit-policy': '"a";q=100;w=60, "b";q=100;w=0' },
+  { 'ratelimit-policy': '"a";q=100;w=1.0' },
+  { 'ratelimit-policy': '"a";q=100;w' },
+  { 'ratelimit-policy': 'default;q=100' },
+  { 'ratelimit-policy': '"a";q=-1, "b";q=3' },
+  { 'ratelimit-policy': '"a";q=100;qu=requests' },
+  { 'ratelimit-policy': '"a";q=100;pk="x"' },
+  { 'ratelimit-policy': '100;w=0' },
+  { ratelimit: 'limit=10, remaining=-1, reset=5' },
+  { ratelimit: 'limit=10, remaining=4, reset=soon' },
   { ratelimit: 'limit=ten, remaining=?1' },
   { 'ratelimit-policy': '"a";w=60' },
   { 'ratelimit-policy': '?1;q=60' },
@@ -186,7 +203,7 @@ test('a malformed field does not keep the others from being read', () => {
 
 test('what a field says that rate limits have no use for keeps nothing else from being read', () => {
   const a = { name: 'a', remaining: 5 }
-  const told = ['"a";r=5;ext=@1795348830', '"a";ext=@-1;r=5 , @5', '"a";r=5;ext=%"f%c3%bc"', '("x" "y";z);z, "a";r=5', '"a";x=1;r=5;w=?1']
+  const told = ['"a";r=5;ext=@1795348830', '"a";ext=@-1;r=5', '"a";r=5;ext=%"f%c3%bc"', '"a";r=5;ext=token;q=-1', '"a";x=1.5;r=5;w=?1']
   for (const ratelimit of told) assert.deepEqual(readRateLimit({ ratelimit }), { remaining: 5, policies: [a] }, ratelimit)
   assert.deepEqual(readRateLimit({ ratelimit: '"a";r=5;pk=:AAA:' }).policies, [{ ...a, partitionKey: 'AAA' }])
   const many = Array.from({ length: 200 }, (_, i) => `;z${i}`).join('')

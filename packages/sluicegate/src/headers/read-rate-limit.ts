@@ -2,7 +2,7 @@ import { type HeaderSource, headerOf, lowerCased } from './header-source.js'
 import { httpDateMs } from './http-date.js'
 import type { PolicyReading, RateLimitReading } from './rate-limit-reading.js'
 import { readDraftFields } from './read-draft-fields.js'
-import { toldCount, toldDelayMs, toldLeast, toldMs, toldResetMs } from './told-time.js'
+import { toldAgeMs, toldCount, toldDelayMs, toldLeast, toldMs, toldResetMs } from './told-time.js'
 
 type Numbers = Pick<RateLimitReading, 'limit' | 'remaining' | 'resetAfterMs'>
 
@@ -21,6 +21,11 @@ const RESOURCES: readonly (readonly [name: string, field: (what: string) => stri
  * moments or dates, and `Retry-After` as seconds or a date. Where several say what remains, the least counts. What is malformed, or too long,
  * counts as not said. Never throws on what a response holds.
  *
+ * A response from a cache, which an `Age` above 0 tells, says nothing about what remains now: of it only `Retry-After` counts, less the age, and
+ * only where that leaves something to wait for.
+ *
+ * Source: draft-ietf-httpapi-ratelimit-headers-11, section 7.3; RFC 9111, section 5.1.
+ *
  * @param headers of a response; the names of an object in any case.
  * @param options `nowMs`: Unix time, where the response has no `Date` that moments can be compared with.
  * @example
@@ -31,9 +36,11 @@ export function readRateLimit(headers: HeaderSource, options: { readonly nowMs?:
   const source = lowerCased(headers)
   const read = (name: string): string | undefined => headerOf(source, name)
   const date = read('date')
-  // A moment is one on the server's clock.
-  const nowMs = (date === undefined ? undefined : httpDateMs(date, ownNowMs)) ?? ownNowMs
-  const retryAfterMs = toldMs(read('retry-after-ms') ?? read('x-ms-retry-after-ms')) ?? toldDelayMs(read('retry-after'), nowMs)
+  const ageMs = toldAgeMs(read('age'))
+  // A moment is one on the server's clock, at which the response was made.
+  const nowMs = (date === undefined ? undefined : httpDateMs(date, ownNowMs)) ?? ownNowMs - ageMs
+  const delayMs = toldMs(read('retry-after-ms') ?? read('x-ms-retry-after-ms')) ?? toldDelayMs(read('retry-after'), nowMs)
+  if (ageMs > 0) return delayMs === undefined || delayMs <= ageMs ? {} : { retryAfterMs: delayMs - ageMs }
   const { policies: drafted = [], ...draft } = readDraftFields(read('ratelimit'), read('ratelimit-policy')) ?? {}
   const families = FAMILIES.map((family) => {
     const reset = read(`${family}reset-after`) ?? read(`${family}reset`)
@@ -44,7 +51,7 @@ export function readRateLimit(headers: HeaderSource, options: { readonly nowMs?:
   return {
     ...together([draft, ...families, bindingResource(resources)]),
     ...(policies.length > 0 && { policies }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(delayMs !== undefined && { retryAfterMs: delayMs }),
   }
 }
 

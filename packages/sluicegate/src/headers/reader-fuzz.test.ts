@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
 import { DisplayString, ParseError, parseDictionary, parseList, Token } from 'structured-headers'
 import { readRateLimit } from './read-rate-limit.js'
-import { structuredDictionary, structuredList } from './structured-field.js'
+import { ByteSequence, Decimal, Token as OwnToken, structuredDictionary, structuredList } from './structured-field.js'
 
 const NAMES = [
   'ratelimit',
@@ -145,6 +145,9 @@ function plain(value: unknown): unknown {
   if (value instanceof DisplayString) return undefined
   if (value instanceof ArrayBuffer) return Buffer.from(value).toString('base64')
   if (value instanceof Token) return value.toString()
+  if (value instanceof OwnToken) return value.text
+  if (value instanceof ByteSequence) return value.base64
+  if (value instanceof Decimal) return value.value
   if (value instanceof Map) return [...value].map(plain)
   if (Array.isArray(value)) {
     const [first, parameters] = value

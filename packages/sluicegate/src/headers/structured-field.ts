@@ -1,5 +1,32 @@
-/** What an item may be here. A byte sequence stays as it is written, without its colons; undefined is what no field of rate limits is made of. */
-export type BareItem = string | number | boolean | undefined
+/** What an item may be here; undefined is what no field of rate limits is made of. A decimal is none of the integers that they are made of. */
+export type BareItem = string | number | boolean | Token | Decimal | ByteSequence | undefined
+
+/** A word without quotes, which is no string. */
+export class Token {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/** A number with a point, also `5.0`. */
+export class Decimal {
+  readonly value: number
+
+  constructor(value: number) {
+    this.value = value
+  }
+}
+
+/** Bytes as they are written, in base64 and without the colons. */
+export class ByteSequence {
+  readonly base64: string
+
+  constructor(base64: string) {
+    this.base64 = base64
+  }
+}
 
 /** An item with its parameters, of several with one name the last; or an inner list, without what is in it. */
 export interface StructuredItem {
@@ -112,7 +139,7 @@ class FieldReader {
       case '"':
         return this.expected(STRING).slice(1, -1).replace(/\\(.)/g, '$1')
       case ':':
-        return this.expected(BYTES).slice(1, -1)
+        return new ByteSequence(this.expected(BYTES).slice(1, -1))
       case '?':
         return this.expected(BOOLEAN) === '?1'
       case '@':
@@ -123,7 +150,8 @@ class FieldReader {
         return undefined
     }
     const number = this.matched(NUMBER)
-    return number === undefined ? this.expected(TOKEN) : Number(number)
+    if (number === undefined) return new Token(this.expected(TOKEN))
+    return number.includes('.') ? new Decimal(Number(number)) : Number(number)
   }
 
   private matched(pattern: RegExp): string | undefined {

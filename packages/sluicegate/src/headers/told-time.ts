@@ -5,6 +5,7 @@ const LONGEST_COUNTS = 1_024
 /** Between commas; a date has one after the day of the week. */
 const ONE_TIME = /\s*[A-Za-z]{3,9},[^,]*|[^,]+/g
 const NUMBER = /^\d{1,16}(?:\.\d{1,9})?$/
+const AGE = /^[ \t]*(\d+)[ \t]*(?:,|$)/
 const COUNT = /^(\d{1,15})(?:\.\d{1,9})?(?=$|[,;])/
 const DURATION = /^(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?$/
 
@@ -61,6 +62,16 @@ function singleResetMs(value: string, nowMs: number): number | undefined {
 export function toldMs(text: string | undefined): number | undefined {
   const value = trimmed(text)
   return value !== undefined && NUMBER.test(value) ? Math.ceil(Number(value)) : undefined
+}
+
+/**
+ * `Age` in milliseconds, 0 where there is none or it is malformed; of several the first.
+ *
+ * Source: RFC 9111, sections 1.2.2 and 5.1.
+ */
+export function toldAgeMs(text: string | undefined): number {
+  const [, seconds = '0'] = (text === undefined || text.length > LONGEST ? null : AGE.exec(text)) ?? []
+  return Math.min(Number(seconds), 2 ** 31) * 1000
 }
 
 function durationMs(text: string): number | undefined {

@@ -53,7 +53,7 @@ const GUIDE = 'see node_modules/sluicegate/docs/keys.md'
  * address({ trustedNetworks: ['10.0.0.0/8', 'loopback'] })   // any number, in these networks
  */
 export function address<Request = unknown>(options: AddressOptions<Request> = {}): KeyReader<Request> {
-  checkOptions(options, OPTIONS, '{ trustedHops: 1 }')
+  checkOptions(options, OPTIONS, '{ trustedHops: 1 }', 'address()')
   const {
     trustedHops,
     trustedNetworks,

@@ -35,7 +35,7 @@ const BEARER = /^bearer\s+([^\s,]+)/i
  * apiKey({ header: 'x-api-key', otherwise: address({ trustedHops: 1 }) })
  */
 export function apiKey<Request = unknown>(options: ApiKeyOptions<Request> = {}): KeyReader<Request> {
-  checkOptions(options, ['header', 'secret', 'otherwise'], "{ header: 'x-api-key' }")
+  checkOptions(options, ['header', 'secret', 'otherwise'], "{ header: 'x-api-key' }", 'apiKey()')
   const { header: name = 'x-api-key', secret = 'sluicegate: keys of API keys', otherwise } = options
   const header = checkedHeaderName('header', name)
   if (typeof secret !== 'string' || secret.length < LEAST_SECRET) {

@@ -1,14 +1,13 @@
 import { PolicyError } from '../errors.js'
+import { escapedPart, JOINT } from './escaped-part.js'
 import { fittedKey } from './fitted-key.js'
 import { checkReader, type KeyReader } from './key-reader.js'
 
 const MOST_READERS = 8
-const JOINT = '|'
-const SPECIAL = /[|\\]/g
 
 /**
- * Several keys as one: `203.0.113.7|method:POST|route:/login`. Other parts make another key, whatever they hold: a `|` or a
- * backslash within a part gets a backslash before it. Where one part has no key there is none; parts have their own `otherwise`.
+ * Several keys as one: `203.0.113.7|method:POST|route:/login`. Other parts make another key, whatever they hold, and no
+ * reader's key is one of several readers: a `|` or a backslash within a part gets a backslash before it. Where one part has no key there is none; parts have their own `otherwise`.
  *
  * @param readers 2 to 8 of them.
  * @throws {PolicyError} `OPTION_INVALID`
@@ -28,13 +27,9 @@ export function compose<Request = unknown>(...readers: readonly KeyReader<Reques
       for (let i = 0; i < readers.length; i++) {
         const part = readers[i]?.read(facts, request)
         if (part === undefined || part === '') return undefined
-        key += (i > 0 ? JOINT : '') + escaped(part)
+        key += (i > 0 ? JOINT : '') + escapedPart(part)
       }
       return fittedKey(key)
     },
   } satisfies KeyReader<Request>)
-}
-
-function escaped(part: string): string {
-  return part.includes(JOINT) || part.includes('\\') ? part.replace(SPECIAL, '\\$&') : part
 }

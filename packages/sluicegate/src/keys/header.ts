@@ -1,5 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { checkOptions } from '../policy/policy-options.js'
+import { escapedPart } from './escaped-part.js'
 import { fittedKey } from './fitted-key.js'
 import { type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
 
@@ -12,14 +13,14 @@ import { type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.
  * @throws {PolicyError} `OPTION_INVALID` when the name is none, `OPTION_UNKNOWN`
  */
 export function header<Request = unknown>(name: string, options: ReaderOptions<Request> = {}): KeyReader<Request> {
-  checkOptions(options, ['otherwise'], '{ otherwise: address() }')
+  checkOptions(options, ['otherwise'], '{ otherwise: address() }', 'header()')
   const lowerCase = checkedHeaderName('name', name)
   const prefix = `header:${lowerCase}:`
   const reader: KeyReader<Request> = {
     name: `header(${lowerCase})`,
     read(facts) {
       const value = facts.header(lowerCase)?.trim()
-      return value === undefined || value === '' ? undefined : fittedKey(prefix + value)
+      return value === undefined || value === '' ? undefined : fittedKey(escapedPart(prefix + value))
     },
   }
   return withOtherwise(reader, options.otherwise)

@@ -1,3 +1,4 @@
+import { MAX_KEY_LENGTH } from '../arguments.js'
 import { PolicyError } from '../errors.js'
 import { fittedKey } from './fitted-key.js'
 import type { RequestFacts } from './request-facts.js'
@@ -32,7 +33,8 @@ export interface ReaderOptions<Request = unknown> {
  */
 export function keyOf<Request>(reader: KeyReader<Request>, facts: RequestFacts, request: Request): string {
   const key = reader.read(facts, request)
-  if (typeof key === 'string' && key.length > 0) return fittedKey(key)
+  // What is not too long the reader has made so: a digest of its own stays what it is.
+  if (typeof key === 'string' && key.length > 0) return key.length <= MAX_KEY_LENGTH ? key : fittedKey(key)
   throw new PolicyError(
     'KEY_MISSING',
     'key',

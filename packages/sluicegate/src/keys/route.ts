@@ -1,3 +1,4 @@
+import { escapedPart } from './escaped-part.js'
 import { fittedKey } from './fitted-key.js'
 import type { KeyReader } from './key-reader.js'
 
@@ -11,5 +12,5 @@ export function route(): KeyReader {
 
 const ROUTE: KeyReader = Object.freeze({
   name: 'route()',
-  read: ({ route }) => (route === undefined || route === '' ? 'route' : fittedKey(`route:${route}`)),
+  read: ({ route }) => (route === undefined || route === '' ? 'route' : fittedKey(escapedPart(`route:${route}`))),
 } satisfies KeyReader)

@@ -1,5 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { checkOptions } from '../policy/policy-options.js'
+import { escapedPart } from './escaped-part.js'
 import { fittedKey } from './fitted-key.js'
 import { type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
 
@@ -16,13 +17,13 @@ export type Subject = string | number | bigint | null | undefined
  * subject((request: { user?: { id: string } }) => request.user?.id, { otherwise: address() })
  */
 export function subject<Request = unknown>(read: (request: Request) => Subject, options: ReaderOptions<Request> = {}): KeyReader<Request> {
-  checkOptions(options, ['otherwise'], '{ otherwise: address() }')
+  checkOptions(options, ['otherwise'], '{ otherwise: address() }', 'subject()')
   if (typeof read !== 'function') throw new PolicyError('OPTION_INVALID', 'read', read, 'must be a function of the request')
   const reader: KeyReader<Request> = {
     name: 'subject()',
     read(_, request) {
       const found = textOf(read(request))
-      return found === undefined ? undefined : fittedKey(`subject:${found}`)
+      return found === undefined ? undefined : fittedKey(escapedPart(`subject:${found}`))
     },
   }
   return withOtherwise(reader, options.otherwise)

@@ -7,6 +7,7 @@ import type { BoundKey, Key, Limiter, LimiterHandle, WaitOptions } from '../limi
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import type { Reservation } from '../reservation.js'
+import { shownAs } from '../shown.js'
 import { culpritIn, type KeyLists, type PostedKeyList, verdictOn } from './key-list.js'
 import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
 
@@ -83,17 +84,18 @@ export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   /** A function is asked about the key each time, not only here. */
   key(key: Key): BoundKey<Answer> {
     const bound = this.inner.key(key)
-    return {
+    const listed: BoundKey<Answer> = {
       key: bound.key,
       take: (cost = 1) => this.taken(bound.key, cost) ?? bound.take(cost),
       peek: (cost = 1) => this.foreseen(bound.key, cost) ?? bound.peek(cost),
     }
+    return shownAs(listed, 'BoundKey', this.toJSON())
   }
 
   override handle(): LimiterHandle<Answer> {
     const { allow, deny } = this.parts
     const handle: ListedHandle<Answer> = { ...this.inner.handle(), allow: allow.posted, deny: deny.posted }
-    return handle
+    return shownAs(handle, 'LimiterHandle', {})
   }
 
   private taken(key: Key, cost: number): Answer | undefined {

@@ -4,6 +4,7 @@ import { emptyReservation } from '../empty-reservation.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, WaitOptions } from '../limiter.js'
 import type { Duration } from '../policy/duration.js'
 import type { Reservation } from '../reservation.js'
+import { shownAs } from '../shown.js'
 import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
 
 /** Where a limiter in the shadow, also one of a fleet, has the one that decides and says no: for callers that hide the denial themselves. */
@@ -76,12 +77,13 @@ export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answe
 
   key(key: Key): BoundKey<Answer> {
     const bound = this.inner.key(key)
-    return { key: bound.key, take: (cost) => passing(bound.take(cost)), peek: (cost) => passing(bound.peek(cost)) }
+    const own: BoundKey<Answer> = { key: bound.key, take: (cost) => passing(bound.take(cost)), peek: (cost) => passing(bound.peek(cost)) }
+    return shownAs(own, 'BoundKey', this.toJSON())
   }
 
   override handle(): LimiterHandle<Answer> {
     const handle: ShadowHandle<Answer> = { ...this.inner.handle(), shadow: true }
-    return handle
+    return shownAs(handle, 'LimiterHandle', {})
   }
 }
 

@@ -85,7 +85,7 @@ test('policies of the same numbers and other names count apart', () => {
 
 test('a policy that is changed in place is another one', () => {
   const loose = { ...PRO, limit: 20, burst: 20 }
-  const limiter = tiered({ policyFor: () => loose })
+  const limiter = tiered({ policyFor: () => loose as Policy })
   assert.equal(limiter.take('k').remaining, 19)
   loose.limit = loose.burst = 30
   assert.equal(limiter.take('k').remaining, 29)

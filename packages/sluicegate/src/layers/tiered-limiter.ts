@@ -9,6 +9,7 @@ import type { Policy } from '../policy/policy.js'
 import type { Reservation } from '../reservation.js'
 import type { OverrideMap } from './override-map.js'
 import { OverrideTiers } from './override-tiers.js'
+import { shownAs } from '../shown.js'
 import { sumOfStats } from './sum-of-stats.js'
 import { checkTier, TierTable } from './tier-table.js'
 import { type Tier, tieredSnapshot } from './tiered-snapshot.js'
@@ -112,7 +113,8 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
       }
       return bound
     }
-    return { key, take: (cost) => boundNow().take(cost), peek: (cost) => boundNow().peek(cost) }
+    const own: BoundKey<Answer> = { key, take: (cost) => boundNow().take(cost), peek: (cost) => boundNow().peek(cost) }
+    return shownAs(own, 'BoundKey', this.toJSON())
   }
 
   /**
@@ -130,7 +132,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     }
     const tiers = this.table.tiers.map(({ policy, counted }) => ({ policy, counted: counted.handle() }))
     const handle: TieredHandle<Answer> = { ...own, ownAs: this.parts.ownAs, tiers }
-    return handle
+    return shownAs(handle, 'LimiterHandle', {})
   }
 
   override stats(): LimiterStats {

@@ -5,13 +5,15 @@ import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, queueOf } from '../queue/create-queue.js'
 import type { RunningJob, RunOptions, WrapOptions } from '../queue/queue-options.js'
 import type { WorkQueue } from '../queue/work-queue.js'
+import { ShownLimiter } from '../shown.js'
 import { checkedWaitRequest } from '../wait-request.js'
 
 /** A limiter around another one: what is about no key goes straight through. */
-export abstract class WrappedLimiter<Answer extends Decision> {
+export abstract class WrappedLimiter<Answer extends Decision> extends ShownLimiter<Policy> {
   protected readonly inner: Limiter<Answer>
 
   constructor(inner: Limiter<Answer>) {
+    super()
     this.inner = inner
   }
 
@@ -67,10 +69,6 @@ export abstract class WrappedLimiter<Answer extends Decision> {
   close(): void {
     closeQueueOf(this)
     this.inner.close()
-  }
-
-  [Symbol.dispose](): void {
-    this.close()
   }
 }
 

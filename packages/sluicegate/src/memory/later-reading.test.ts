@@ -100,7 +100,7 @@ test('a take of several policies that lost to another thread reads its clock aga
 function interruptNextTake(t: { readonly mock: { method: (typeof test)['mock']['method'] } }, limiter: Limiter, stepIn: () => void): void {
   const { policies = [] } = limiter.policy
   attachLimiter(limiter.handle(), { clock: { nowMs: () => NOW_US / 1000 } }).update(
-    allOf([policies[0] as Policy, { ...(policies[1] as Policy), name: 'changed' }]),
+    allOf([policies[0] as Policy, { ...(policies[1] as Policy), name: 'changed' } as Policy]),
   )
   const { freeze } = Object
   let isOver = false

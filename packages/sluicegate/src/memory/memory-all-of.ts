@@ -17,6 +17,7 @@ import type { RunningJob, RunOptions, WrapOptions } from '../queue/queue-options
 import type { WorkQueue } from '../queue/work-queue.js'
 import { refusal } from '../refusal.js'
 import type { Reservation } from '../reservation.js'
+import { ShownLimiter, shownAs } from '../shown.js'
 import { TopLists } from '../top-lists.js'
 import { ownKey } from '../wait-request.js'
 import type { Booking, BookingDesk } from '../waiting/booking.js'
@@ -52,7 +53,7 @@ interface AllOfBooking extends Booking {
 }
 
 /** Several policies as one, in sections of one shared memory: charged together by one swap over several words, or not at all. */
-export class MemoryAllOfLimiter implements Limiter, BookingDesk {
+export class MemoryAllOfLimiter extends ShownLimiter<Policy> implements Limiter, BookingDesk {
   readonly parts: readonly MemoryLimiter[]
   private readonly clock: Clock
   private readonly together: TakesTogether
@@ -65,6 +66,7 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
   private readonly whole = new WholePolicy()
 
   constructor({ parts, name, clock, hotKeys, maxWaiters }: AllOfParts) {
+    super()
     this.parts = parts
     this.name = new SharedName(name)
     this.clock = clock
@@ -128,7 +130,8 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     const hashes = this.together.hashesOf(keys)
     const peek = (cost: number): Decision =>
       combined(this.parts.map((part, i) => part.peekHashed(keys[i] as string, hashes[2 * i] as number, hashes[2 * i + 1] as number, cost)))
-    return { key: own, take: (cost = 1) => this.decided(own, cost, hashes), peek: (cost = 1) => peek(cost) }
+    const take = (cost = 1): Decision => this.decided(own, cost, hashes)
+    return shownAs<BoundKey>({ key: own, take, peek: (cost = 1) => peek(cost) }, 'BoundKey', this.toJSON())
   }
 
   refund(key: Key, tokens: number): Decision {
@@ -163,8 +166,8 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
 
   handle(): LimiterHandle {
     const parts = this.parts.map((part) => part.handle() as MemoryHandle)
-    const handle: AllOfHandle = { sluicegate: 1, parts, name: this.name.shared, clock: clockHandle(this.clock) }
-    return handle
+    const handle = { sluicegate: 1, parts, name: this.name.shared, clock: clockHandle(this.clock) } satisfies AllOfHandle
+    return shownAs(handle as LimiterHandle, 'LimiterHandle', { algorithm: 'all-of' })
   }
 
   stats(): LimiterStats {
@@ -188,10 +191,6 @@ export class MemoryAllOfLimiter implements Limiter, BookingDesk {
     closeQueueOf(this)
     this.waiting.close()
     for (const part of this.parts) part.close()
-  }
-
-  [Symbol.dispose](): void {
-    this.close()
   }
 
   // What waiting and reserving ask for. Nothing is booked ahead: the parts would come due at different times.

@@ -27,7 +27,7 @@ export interface Descriptor {
 }
 
 /** Takes that lie ahead or are made together with others, and what comes back of them. */
-export class MemoryBookings extends MemoryDecisions {
+export abstract class MemoryBookings extends MemoryDecisions {
   /** This thread's core, for what is done over several limiters of one memory. */
   get core(): Core {
     return this.opened.core

@@ -1,19 +1,25 @@
 import type { Decision } from '../decision.js'
 import type { BoundKey } from '../limiter.js'
+import { Shown } from '../shown.js'
 import type { MemoryLimiter } from './memory-limiter.js'
 
 /** A key of a {@link MemoryLimiter} whose fingerprint is kept. */
-export class MemoryBoundKey<Answer extends Decision> implements BoundKey<Answer> {
+export class MemoryBoundKey<Answer extends Decision> extends Shown implements BoundKey<Answer> {
   readonly key: string
   private readonly limiter: MemoryLimiter<Answer>
   private readonly low: number
   private readonly high: number
 
   constructor(limiter: MemoryLimiter<Answer>, key: string, low: number, high: number) {
+    super()
     this.key = key
     this.limiter = limiter
     this.low = low
     this.high = high
+  }
+
+  toJSON(): object {
+    return this.limiter.toJSON()
   }
 
   take(cost = 1): Answer {

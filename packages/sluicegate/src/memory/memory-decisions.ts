@@ -8,6 +8,7 @@ import { CountTerms } from '../policy/count-terms.js'
 import type { Policy } from '../policy/policy.js'
 import { RateTerms } from '../policy/rate-terms.js'
 import type { Terms } from '../policy/terms.js'
+import { ShownLimiter } from '../shown.js'
 import type { CoreHost } from './core.js'
 import { warnOfFullTable } from './full-table-warning.js'
 import { laterReading } from './later-reading.js'
@@ -26,7 +27,7 @@ export interface MemoryLimiterParts {
 }
 
 /** Turns the core's answers about hashed keys into decisions, or into errors. */
-export class MemoryDecisions {
+export abstract class MemoryDecisions extends ShownLimiter<Policy> {
   protected readonly ticker: Ticker
   protected readonly opened: OpenCore
   /** Set by the core's first callback, before the constructor ends. */
@@ -35,6 +36,7 @@ export class MemoryDecisions {
 
   /** Founds the memory with `policy`, or joins one that another thread founded. */
   constructor({ open, clock }: MemoryLimiterParts, policy?: Policy) {
+    super()
     this.ticker = tickerOf(clock)
     this.opened = open({
       policyChanged: () => {

@@ -13,6 +13,7 @@ import type { RunningJob, RunOptions, WrapOptions } from '../queue/queue-options
 import type { WorkQueue } from '../queue/work-queue.js'
 import { refusal } from '../refusal.js'
 import type { Reservation } from '../reservation.js'
+import { shownAs } from '../shown.js'
 import { TopLists } from '../top-lists.js'
 import type { BookingDesk } from '../waiting/booking.js'
 import { isBookedAhead } from '../waiting/booking-horizon.js'
@@ -38,8 +39,8 @@ export interface MemoryHandle<Answer extends Decision = Decision> extends Limite
 /** The limiter in shared memory: hashes keys, reads the clock, and turns the core's debts into decisions. */
 export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBookings implements Limiter<Answer>, BookingDesk<Answer> {
   private readonly clock: Clock
-  private readonly k0: number
-  private readonly k1: number
+  readonly #k0: number
+  readonly #k1: number
   /** Undefined when nobody asked for them. */
   private readonly lists: TopLists | undefined
   protected readonly waiting: Waiting<Answer>
@@ -50,7 +51,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
   constructor(parts: MemoryLimiterParts, policy?: Policy) {
     super(parts, policy)
     this.clock = parts.clock
-    ;[this.k0, this.k1] = parts.secret
+    ;[this.#k0, this.#k1] = parts.secret
     if (parts.hotKeys > 0) this.lists = new TopLists(parts.hotKeys)
     this.waiting = new Waiting<Answer>({
       desk: this,
@@ -72,13 +73,13 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
 
   take(key: Key, cost = 1): Answer {
     checkKey(key)
-    fingerprint(key, this.k0, this.k1)
+    fingerprint(key, this.#k0, this.#k1)
     return this.takeBound(key, low, high, cost)
   }
 
   peek(key: Key, cost = 1): Decision {
     checkKey(key)
-    fingerprint(key, this.k0, this.k1)
+    fingerprint(key, this.#k0, this.#k1)
     return this.peekHashed(key, low, high, cost)
   }
 
@@ -112,7 +113,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
   key(key: Key): BoundKey<Answer> {
     checkKey(key)
     this.opened.core.look()
-    fingerprint(key, this.k0, this.k1)
+    fingerprint(key, this.#k0, this.#k1)
     return new MemoryBoundKey<Answer>(this, key, low, high)
   }
 
@@ -160,8 +161,8 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
     const { memory, section } = this.opened
     const { algorithm } = this.terms.policy
     const clock = clockHandle(this.clock)
-    const handle: MemoryHandle<Answer> = { sluicegate: 1, memory, section, algorithm, secret: [this.k0, this.k1], clock }
-    return handle
+    const handle: MemoryHandle<Answer> = { sluicegate: 1, memory, section, algorithm, secret: [this.#k0, this.#k1], clock }
+    return shownAs(handle, 'LimiterHandle', { algorithm })
   }
 
   stats(): LimiterStats {
@@ -185,10 +186,6 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
     this.opened.close()
   }
 
-  [Symbol.dispose](): void {
-    this.close()
-  }
-
   /** {@link take} for a key whose fingerprint is known. */
   takeBound(key: string, low: number, high: number, cost: number): Answer {
     if (this.waiting.isQueued(key)) return this.told(key, cost, this.refuse(key, cost))
@@ -201,7 +198,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
 
   book(key: Key, cost: number, mostMs: number): MemoryBooking<Answer> {
     checkKey(key)
-    fingerprint(key, this.k0, this.k1)
+    fingerprint(key, this.#k0, this.#k1)
     const booking = this.bookHashed(key, low, high, cost, Math.min(mostMs * 1000, Number.MAX_SAFE_INTEGER))
     return booking as MemoryBooking<Answer>
   }
@@ -239,13 +236,13 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
   }
 
   get secret(): readonly [number, number] {
-    return [this.k0, this.k1]
+    return [this.#k0, this.#k1]
   }
 
   /** The key's hash, in `low` and `high` of fingerprint.ts. */
   hash(key: string): void {
     checkKey(key)
-    fingerprint(key, this.k0, this.k1)
+    fingerprint(key, this.#k0, this.#k1)
   }
 
   /** A change after which those who stand in line for the key ask again: something may have come back. */
@@ -265,7 +262,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
   private change(key: Key, verb: (nowUs: number) => number): Decision {
     checkKey(key)
     const nowUs = this.nowUs()
-    fingerprint(key, this.k0, this.k1)
+    fingerprint(key, this.#k0, this.#k1)
     this.answered(verb(nowUs), key)
     const decision = this.peekHashed(key, low, high, 1, nowUs)
     this.tellEvictions()

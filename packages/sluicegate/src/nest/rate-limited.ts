@@ -1,4 +1,5 @@
 import { checkGatekeeperOptions } from '../edge/checked-options.js'
+import type { LimitingOptions } from '../edge/gatekeeper-options.js'
 import { type LimitArgument, ownOptions } from '../edge/limit-argument.js'
 import { PolicyError } from '../errors.js'
 import { onceInProcess } from '../once-in-process.js'
@@ -34,8 +35,10 @@ export type RateLimitDecorator = (target: object, about?: unknown, descriptor?: 
  * @example
  * \@RateLimit({ policy: tokenBucket({ limit: 5, window: '1h' }), counts: 'failures' })
  */
-export function RateLimit<Request = NestRequest>(argument: LimitArgument<Request>): RateLimitDecorator {
-  checkGatekeeperOptions(ownOptions(argument))
+export function RateLimit<Request = NestRequest>(options: LimitingOptions<Request>): RateLimitDecorator
+export function RateLimit<Request = NestRequest>(argument: LimitArgument<Request>): RateLimitDecorator
+export function RateLimit<Request>(argument: LimitArgument<Request>): RateLimitDecorator {
+  checkGatekeeperOptions(ownOptions(argument, '@RateLimit'))
   return saying('RateLimit', argument as Said)
 }
 

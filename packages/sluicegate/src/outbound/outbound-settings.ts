@@ -34,7 +34,7 @@ export interface OutboundSettings extends Record<keyof typeof NUMBERS, number> {
 /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID`, `POLICY_INVALID` */
 export function outboundSettings(options: OutboundOptions): OutboundSettings {
   if (Array.isArray(options)) throw new PolicyError('OPTION_INVALID', 'options', options, `must be an object such as ${EXAMPLE}`)
-  checkOptions(options, [...Object.keys(NUMBERS), ...FUNCTIONS, ...OTHERS], EXAMPLE)
+  checkOptions(options, [...Object.keys(NUMBERS), ...FUNCTIONS, ...OTHERS], EXAMPLE, 'limitedFetch() and limited()')
   const numbers = numbersIn(options)
   for (const name of FUNCTIONS) {
     if (options[name] !== undefined && typeof options[name] !== 'function') {

@@ -96,13 +96,16 @@ export class ToldBudget {
     this.unsure = inFlight
     this.free = Number.POSITIVE_INFINITY
     this.emptyUntilMs = Number.NEGATIVE_INFINITY
-    this.statements = bound.flatMap((each) => this.statement(each, nowMs) ?? [])
+    const { retryAfterMs = Number.POSITIVE_INFINITY } = reading
+    this.statements = bound.flatMap((each) => this.statement(each, retryAfterMs, nowMs) ?? [])
   }
 
-  private statement({ remaining = 0, resetAfterMs, limit, windowMs }: PolicyReading, nowMs: number): Statement | undefined {
+  /** @param mostMs what `Retry-After` says, which has precedence over a reset: draft 11, section 7. */
+  private statement({ remaining = 0, resetAfterMs, limit, windowMs }: PolicyReading, mostMs: number, nowMs: number): Statement | undefined {
     const tokenMs = limit !== undefined && windowMs !== undefined ? windowMs / Math.max(1, limit) : undefined
     const forMs = resetAfterMs ?? (tokenMs === undefined ? undefined : tokenMs * Math.max(1, remaining))
     if (forMs === undefined) return undefined
+    if (remaining < 1 && mostMs < forMs) return this.emptyFor(mostMs, nowMs)
     const endsMs = nowMs + forMs
     if (remaining < 1) this.emptyUntilMs = Math.max(this.emptyUntilMs, endsMs)
     // Without a limit nobody can tell what share this is.
@@ -110,6 +113,13 @@ export class ToldBudget {
     const free = limit === undefined || left < 1 ? 0 : Math.max(0, Math.floor(left - limit * (1 - this.freeShare)))
     this.free = Math.min(this.free, free)
     return { remaining, forMs, endsMs, tokenMs, afterMs: tokenMs ?? (limit === undefined ? 0 : forMs / Math.max(1, limit)) }
+  }
+
+  private emptyFor(forMs: number, nowMs: number): Statement {
+    const endsMs = nowMs + forMs
+    this.emptyUntilMs = Math.max(this.emptyUntilMs, endsMs)
+    this.free = 0
+    return { remaining: 0, forMs, endsMs, tokenMs: undefined, afterMs: 0 }
   }
 
   /** Somebody was answered without a word of it: what is over says no more, but for how much a window has. */

@@ -1,6 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { checkedPolicy } from './checked-policy.js'
-import type { AllOfPolicy, Policy } from './policy.js'
+import { type AllOfPolicy, frozenPolicy, type Policy } from './policy.js'
 import { checkedName, checkOptions, MAX_NAME_LENGTH } from './policy-options.js'
 
 export const MOST_POLICIES = 8
@@ -19,7 +19,10 @@ export function allOf<const Parts extends readonly Policy[]>(
   policies: Parts,
   options: { readonly name?: string } = {},
 ): AllOfPolicy<Parts> {
-  checkOptions(options, ['name'], '{ name: "api" }')
+  if (isPolicy(policies) || (Array.isArray(policies) && isPolicy(options))) {
+    throw new PolicyError('POLICY_INVALID', 'policies', policies, 'must be one array of policies: say allOf([a, b]), with brackets')
+  }
+  checkOptions(options, ['name'], '{ name: "api" }', 'allOf()')
   if (!Array.isArray(policies) || policies.length < 1 || policies.length > MOST_POLICIES) {
     throw new PolicyError('POLICY_INVALID', 'policies', policies, `must be an array of 1 to ${MOST_POLICIES} policies`)
   }
@@ -28,7 +31,7 @@ export function allOf<const Parts extends readonly Policy[]>(
     throw new PolicyError('POLICY_INVALID', 'policies', policies, 'must not hold another allOf: name all policies in one')
   }
   const name = checkedName(options.name, `all-of-${parts.length}`)
-  return Object.freeze({
+  return frozenPolicy<AllOfPolicy<Parts>>({
     algorithm: 'all-of',
     name,
     limit: Math.min(...parts.map(({ limit }) => limit)),
@@ -38,6 +41,10 @@ export function allOf<const Parts extends readonly Policy[]>(
   })
 }
 
+function isPolicy(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'algorithm' in value
+}
+
 /** All with names of their own: those that have one keep it. */
 function toldApart(parts: readonly Policy[]): readonly Policy[] {
   const names = new Set(parts.map(({ name }) => name))
@@ -45,7 +52,7 @@ function toldApart(parts: readonly Policy[]): readonly Policy[] {
     if (parts.findIndex(({ name }) => name === part.name) === i) return part
     const name = freeName(part.name, names)
     names.add(name)
-    return Object.freeze({ ...part, name })
+    return frozenPolicy({ ...part, name })
   })
 }
 

@@ -19,9 +19,53 @@ const REMADE: Readonly<Record<Algorithm, (policy: Policy) => Policy>> = {
   'all-of': ({ policies = [], name }) => allOf(policies, { name }),
 }
 
-/** Refuses anything that is not a policy made by `tokenBucket` or one of its siblings, or a structured clone of one. */
-export function checkedPolicy(policy: unknown, option = 'policy'): Policy {
+const FIELDS: ReadonlySet<string> = new Set([
+  'algorithm',
+  'name',
+  'limit',
+  'windowMs',
+  'burst',
+  'calendar',
+  'counters',
+  'slotBytes',
+  'policies',
+] satisfies (keyof Policy)[])
+
+/**
+ * Refuses anything that is not a policy made by `tokenBucket` or one of its siblings, or a structured clone of one.
+ *
+ * @param takenBy the function that takes it, for the message: `createLimiter`.
+ * @throws {PolicyError} `POLICY_INVALID`; `OPTION_UNKNOWN` where options stand beside its numbers, which would count for nothing
+ */
+export function checkedPolicy(policy: unknown, option = 'policy', takenBy?: string): Policy {
   const { algorithm } = (policy ?? {}) as Partial<Policy>
-  if (typeof algorithm === 'string' && Object.hasOwn(REMADE, algorithm)) return REMADE[algorithm](policy as Policy)
-  throw new PolicyError('POLICY_INVALID', option, policy, 'must be made by tokenBucket(), slidingWindow() or one of their siblings')
+  if (typeof algorithm !== 'string' || !Object.hasOwn(REMADE, algorithm)) {
+    throw new PolicyError('POLICY_INVALID', option, policy, `must be made by ${makerFor(policy, takenBy)}`)
+  }
+  const beside = besideFields(policy as object)
+  if (beside.length > 0) throw notOfPolicy(policy as object, beside, takenBy && `${takenBy}(policy, { ${beside.join(', ')} })`)
+  return REMADE[algorithm as Algorithm](policy as Policy)
+}
+
+/** What an object that has the fields of a policy has beside them. */
+export function besideFields(policy: object): string[] {
+  return Object.keys(policy).filter((name) => !FIELDS.has(name))
+}
+
+/** @param instead how to write what was meant. */
+export function notOfPolicy(policy: object, beside: readonly string[], instead = 'give policies and options apart'): PolicyError {
+  const mend = `is no part of a policy, where it would count for nothing: ${instead}`
+  return new PolicyError('OPTION_UNKNOWN', beside[0] as string, policy[beside[0] as never], mend)
+}
+
+function makerFor(policy: unknown, takenBy: string | undefined): string {
+  const siblings = 'tokenBucket(), slidingWindow() or one of their siblings'
+  if (typeof policy === 'function') return `${siblings}: call it, tokenBucket({ limit: 100, window: '1m' })`
+  if (typeof policy !== 'object' || policy === null) return siblings
+  if ('then' in policy) return `${siblings}: await it`
+  if ('policy' in policy && takenBy !== undefined) return `${siblings}: say ${takenBy}(policy, options)`
+  const numbers = Object.keys(policy).filter((name) => name === 'limit' || name === 'window')
+  if (numbers.length === 0) return siblings
+  const made = `tokenBucket({ ${numbers.length === 2 ? 'limit, window' : "limit: 100, window: '1m'"} })`
+  return `${siblings}: say ${takenBy === undefined ? made : `${takenBy}(${made})`}`
 }

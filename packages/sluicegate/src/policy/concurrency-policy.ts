@@ -1,5 +1,5 @@
 import type { Duration } from './duration.js'
-import type { ConcurrencyPolicy } from './policy.js'
+import { type ConcurrencyPolicy, frozenPolicy } from './policy.js'
 import { checkedName, checkedTokenCount, checkedWindowMs, checkOptions, defaultName } from './policy-options.js'
 
 /** What {@link concurrency} takes. */
@@ -24,9 +24,9 @@ const MAX_LIMIT = 10_000
  * @example concurrency({ limit: 20, ttl: '30s' })
  */
 export function concurrency(options: ConcurrencyOptions): ConcurrencyPolicy {
-  checkOptions(options, ['limit', 'ttl', 'name'], '{ limit: 20, ttl: "30s" }')
+  checkOptions(options, ['limit', 'ttl', 'name'], '{ limit: 20, ttl: "30s" }', 'concurrency()')
   const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT, false)
   const windowMs = checkedWindowMs(options.ttl ?? '30s', 'ttl')
   const name = checkedName(options.name, defaultName('concurrency', limit, windowMs))
-  return Object.freeze({ algorithm: 'concurrency', name, limit, windowMs, burst: limit })
+  return frozenPolicy<ConcurrencyPolicy>({ algorithm: 'concurrency', name, limit, windowMs, burst: limit })
 }

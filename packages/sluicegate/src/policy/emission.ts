@@ -26,7 +26,7 @@ const MAX_RATE_LOSS = 0.001
  *
  * @throws {PolicyError} `RANGE_UNSUPPORTED` when the burst takes decades to refill or more than 0.1 % would be lost.
  */
-export function emissionOf(policy: Policy): Emission {
+export function emissionOf(policy: Pick<Policy, 'limit' | 'windowMs' | 'burst'>): Emission {
   const { limit, burst } = policy
   const windowUs = Math.round(policy.windowMs * 1000)
   const refillUs = Math.ceil((windowUs / limit) * burst)

@@ -1,6 +1,7 @@
 import { PolicyError } from '../errors.js'
+import { unknownOption } from '../unknown-option.js'
 import { type Duration, formatMs, toMs } from './duration.js'
-import type { Algorithm } from './policy.js'
+import type { Algorithm, Policy } from './policy.js'
 
 // What the functions that make policies check alike.
 
@@ -10,14 +11,16 @@ export const MAX_WINDOW_MS = 366 * 86_400_000
 const CALENDAR = "; only fixedWindow() also takes 'day', 'week', 'month', 'year'"
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 
-/** @throws {PolicyError} `OPTION_INVALID` or `OPTION_UNKNOWN` */
-export function checkOptions(options: unknown, known: readonly string[], example: string): void {
+/**
+ * @param of what takes the options, such as `tokenBucket()`, for the message.
+ * @throws {PolicyError} `OPTION_INVALID` or `OPTION_UNKNOWN`
+ */
+export function checkOptions(options: unknown, known: readonly string[], example: string, of?: string): void {
   if (typeof options !== 'object' || options === null) {
     throw new PolicyError('OPTION_INVALID', 'options', options, `must be an object such as ${example}`)
   }
   for (const option of Object.keys(options)) {
-    if (!known.includes(option))
-      throw new PolicyError('OPTION_UNKNOWN', option, (options as never)[option], `is not one of ${known.join(', ')}`)
+    if (!known.includes(option)) throw unknownOption({ option, value: (options as never)[option], known, of })
   }
 }
 
@@ -59,6 +62,12 @@ export function checkedName(name: unknown, otherwise: string): string {
 
 export function defaultName(algorithm: Algorithm, limit: number, windowMs: number): string {
   return `${algorithm}-${limit}-${formatMs(windowMs)}`
+}
+
+/** Whether a policy goes by the name that its numbers give it. */
+export function hasDefaultName({ algorithm, limit, windowMs, calendar, name, policies }: Policy): boolean {
+  if (policies !== undefined) return name === `all-of-${policies.length}`
+  return name === (calendar === undefined ? defaultName(algorithm, limit, windowMs) : `${algorithm}-${limit}-${calendar.unit}`)
 }
 
 /** Equal up to what doubles lose on the way: 17417771096.719 ms is whole microseconds, though its product is not. */

@@ -3,8 +3,25 @@ import type { Calendar } from './calendar.js'
 /** How a policy counts. */
 export type Algorithm = 'token-bucket' | 'gcra' | 'fixed-window' | 'sliding-window' | 'sliding-log' | 'concurrency' | 'all-of'
 
-/** Frozen data: knows no key, clock or store. Made by {@link tokenBucket} and its siblings, one function an algorithm. */
-export interface Policy {
+/**
+ * Never there: it only tells the compiler what {@link tokenBucket} and its siblings made. What a class has by an accessor a copy by `{ ...policy }`
+ * lacks, so that no policy with options beside its numbers passes for a policy.
+ */
+declare class MadePolicy {
+  get [Symbol.toStringTag](): 'Policy'
+}
+
+/** Never there either: it is copied, so that a copy passes for no options. */
+declare const copied: unique symbol
+
+/** What options have that are no copy of a policy. */
+export interface NoPolicy {
+  readonly [copied]?: never
+}
+
+/** Frozen data: knows no key, clock or store. Made by {@link tokenBucket} and its siblings, one function an algorithm; nothing else is one. */
+export interface Policy extends MadePolicy {
+  readonly [copied]?: true
   readonly algorithm: Algorithm
   /** Printable ASCII, at most 120 characters; default `<algorithm>-<limit>-<window>`. */
   readonly name: string
@@ -22,6 +39,19 @@ export interface Policy {
   readonly slotBytes?: 4 | 8
   /** Of `allOf`: the policies that all have to agree. */
   readonly policies?: readonly Policy[]
+}
+
+/** The numbers and names that a policy is. */
+export type PolicyFields = Omit<Policy, typeof Symbol.toStringTag>
+
+/** The same numbers, as a policy. */
+export function frozenPolicy<Made extends Policy = Policy>(fields: Omit<Made, typeof Symbol.toStringTag>): Made {
+  return Object.freeze(fields) as unknown as Made
+}
+
+/** The same policy with other numbers, or another name. */
+export function changedPolicy(policy: Policy, change: Partial<PolicyFields>): Policy {
+  return frozenPolicy({ ...policy, ...change })
 }
 
 /** A policy whose takes answer with permits, see {@link concurrency}. */

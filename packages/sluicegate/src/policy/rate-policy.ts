@@ -1,6 +1,6 @@
 import type { Duration } from './duration.js'
 import { emissionOf } from './emission.js'
-import type { Policy } from './policy.js'
+import { frozenPolicy, type Policy } from './policy.js'
 import { checkedName, checkedTokenCount, checkedWindowMs, checkOptions, defaultName } from './policy-options.js'
 
 /** What {@link tokenBucket} and {@link gcra} take. */
@@ -46,12 +46,12 @@ export function gcra(options: RateOptions): Policy {
 }
 
 function ratePolicy(algorithm: 'token-bucket' | 'gcra', options: RateOptions): Policy {
-  checkOptions(options, OPTIONS, '{ limit: 100, window: "1s" }')
+  checkOptions(options, OPTIONS, '{ limit: 100, window: "1s" }', algorithm === 'gcra' ? 'gcra()' : 'tokenBucket()')
   const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT)
   const burst = options.burst === undefined ? limit : checkedTokenCount('burst', options.burst, MAX_LIMIT)
   const windowMs = checkedWindowMs(options.window)
   const name = checkedName(options.name, defaultName(algorithm, limit, windowMs))
-  const policy: Policy = Object.freeze({ algorithm, name, limit, windowMs, burst })
+  const policy = frozenPolicy({ algorithm, name, limit, windowMs, burst })
   emissionOf(policy) // refuses here what no state word can hold
   return policy
 }

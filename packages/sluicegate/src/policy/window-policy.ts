@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js'
 import { CALENDAR_UNITS, type CalendarUnit, calendarOf, longestMs } from './calendar.js'
 import type { Duration } from './duration.js'
-import type { Policy } from './policy.js'
+import { frozenPolicy, type Policy, type PolicyFields } from './policy.js'
 import { checkedName, checkedTokenCount, checkedWindowMs, checkOptions, defaultName } from './policy-options.js'
 
 /** What {@link fixedWindow} takes. */
@@ -58,20 +58,20 @@ const MAX_LOG_LIMIT = 100_000
  * @example fixedWindow({ limit: 10_000, window: 'month', timeZone: 'Europe/Rome' }) // a quota
  */
 export function fixedWindow(options: FixedWindowOptions): Policy {
-  checkOptions(options, ['limit', 'window', 'timeZone', 'name'], '{ limit: 1000, window: "1m" }')
+  checkOptions(options, ['limit', 'window', 'timeZone', 'name'], '{ limit: 1000, window: "1m" }', 'fixedWindow()')
   const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT)
   const { window, timeZone } = options
   if ((CALENDAR_UNITS as readonly unknown[]).includes(window)) {
     const calendar = calendarOf(window as CalendarUnit, timeZone)
     const name = checkedName(options.name, `fixed-window-${limit}-${window}`)
-    return Object.freeze({ algorithm: 'fixed-window', name, limit, windowMs: longestMs(calendar.unit), burst: limit, calendar })
+    return frozenPolicy({ algorithm: 'fixed-window', name, limit, windowMs: longestMs(calendar.unit), burst: limit, calendar })
   }
   if (timeZone !== undefined) {
     throw new PolicyError('OPTION_INVALID', 'timeZone', timeZone, "is for windows of the calendar: 'day', 'week', 'month' or 'year'")
   }
   const windowMs = checkedWindowMs(window as Duration)
   const name = checkedName(options.name, defaultName('fixed-window', limit, windowMs))
-  return Object.freeze({ algorithm: 'fixed-window', name, limit, windowMs, burst: limit })
+  return frozenPolicy({ algorithm: 'fixed-window', name, limit, windowMs, burst: limit })
 }
 
 /**
@@ -84,7 +84,7 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
  * @example slidingWindow({ limit: 1000, window: '1m' })
  */
 export function slidingWindow(options: SlidingWindowOptions): Policy {
-  checkOptions(options, ['limit', 'window', 'counters', 'name'], '{ limit: 1000, window: "1m" }')
+  checkOptions(options, ['limit', 'window', 'counters', 'name'], '{ limit: 1000, window: "1m" }', 'slidingWindow()')
   const limit = checkedTokenCount('limit', options.limit, MAX_LIMIT)
   const windowMs = checkedWindowMs(options.window)
   const { counters = 'exact' } = options
@@ -92,8 +92,8 @@ export function slidingWindow(options: SlidingWindowOptions): Policy {
     throw new PolicyError('OPTION_INVALID', 'counters', counters, "must be 'exact' or 'compact'")
   }
   const name = checkedName(options.name, defaultName('sliding-window', limit, windowMs))
-  const policy: Policy = { algorithm: 'sliding-window', name, limit, windowMs, burst: limit }
-  return Object.freeze(counters === 'compact' ? { ...policy, counters } : policy)
+  const policy: PolicyFields = { algorithm: 'sliding-window', name, limit, windowMs, burst: limit }
+  return frozenPolicy(counters === 'compact' ? { ...policy, counters } : policy)
 }
 
 /**
@@ -104,11 +104,11 @@ export function slidingWindow(options: SlidingWindowOptions): Policy {
  * @example slidingLog({ limit: 100, window: '10s' })
  */
 export function slidingLog(options: SlidingLogOptions): Policy {
-  checkOptions(options, ['limit', 'window', 'slotBytes', 'name'], '{ limit: 100, window: "10s" }')
+  checkOptions(options, ['limit', 'window', 'slotBytes', 'name'], '{ limit: 100, window: "10s" }', 'slidingLog()')
   const limit = checkedTokenCount('limit', options.limit, MAX_LOG_LIMIT)
   const windowMs = checkedWindowMs(options.window)
   const { slotBytes = 8 } = options
   if (slotBytes !== 4 && slotBytes !== 8) throw new PolicyError('OPTION_INVALID', 'slotBytes', slotBytes, 'must be 4 or 8')
   const name = checkedName(options.name, defaultName('sliding-log', limit, windowMs))
-  return Object.freeze({ algorithm: 'sliding-log', name, limit, windowMs, burst: limit, slotBytes })
+  return frozenPolicy({ algorithm: 'sliding-log', name, limit, windowMs, burst: limit, slotBytes })
 }

@@ -4,6 +4,7 @@ import { RedisCluster, RedisProcess } from 'sluicegate-testkit'
 import { StoreError } from '../errors.js'
 import { allOf } from '../policy/all-of.js'
 import { concurrency } from '../policy/concurrency-policy.js'
+import type { Policy } from '../policy/policy.js'
 import { gcra } from '../policy/rate-policy.js'
 import { fixedWindow, slidingLog, slidingWindow } from '../policy/window-policy.js'
 import { allow, DOCUMENTED_COMMANDS as COMMANDS, USER } from '../testing/allowed-user.js'
@@ -47,7 +48,7 @@ async function course({ client }: OpenClient, name: string): Promise<void> {
     await limiter.refund('k', 2)
     await limiter.refund('k', 5)
     // As while a new version of the program is rolled out.
-    const changed = createRedisLimiter({ ...policy, limit: 6, burst: 6 }, options)
+    const changed = createRedisLimiter({ ...policy, limit: 6, burst: 6 } as Policy, options)
     isOfStore(await changed.take('k'))
     isOfStore(await limiter.take('k'))
     await limiter.refund('k', 2)

@@ -20,12 +20,13 @@ import { GuardedStore } from './guarded-store.js'
 import { RedisOverrides } from './redis-overrides.js'
 import { RedisStore } from './redis-store.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
+import { noteName } from './shared-names.js'
 import type { Store } from './store.js'
 import { StoreAuthority } from './store-authority.js'
 import { storePoliciesOf } from './store-form.js'
 import { type HashTag, StoreKeys } from './store-keys.js'
 import { StoreVerbs } from './store-verbs.js'
-import { warnAtStart } from './warn-at-start.js'
+import { warnAtStart, warnOfUnheardErrors } from './warn-at-start.js'
 
 /** What {@link createRedisLimiter} takes beside the policy. */
 export interface RedisLimiterOptions extends FleetOptions {
@@ -73,13 +74,17 @@ export function createRedisLimiter<P extends Policy>(
 ): FleetLimiter<AnswerOf<P> & Decision> & WithFleetOverrides
 export function createRedisLimiter<P extends Policy>(policy: P, options: RedisLimiterOptions): FleetLimiter<AnswerOf<P> & Decision>
 export function createRedisLimiter(policy: Policy, options: RedisLimiterOptions): FleetLimiter {
-  checkOptionNames(options, OPTIONS, '{ client }')
-  const own = checkedPolicy(policy)
+  const own = checkedPolicy(policy, 'policy', 'createRedisLimiter')
+  checkOptionNames(options, OPTIONS, '{ client }', undefined, 'createRedisLimiter()')
   const runner = runnerFor(options.client)
   void warnAtStart(runner)
-  const keys = new StoreKeys(options.prefix ?? 'sluicegate', options.hashTag)
+  warnOfUnheardErrors(runner, options.client)
+  const prefix = options.prefix ?? 'sluicegate'
+  const keys = new StoreKeys(prefix, options.hashTag)
   const store = new RedisStore(runner, keys)
-  return layersOver(store, new RedisOverrides(runner, keys, own.name), own, options)
+  const limiter = layersOver(store, new RedisOverrides(runner, keys, own.name), own, options)
+  noteName(runner, prefix, limiter)
+  return limiter
 }
 
 /** Over any store, in the layers that the options ask for. */

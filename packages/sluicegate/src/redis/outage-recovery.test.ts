@@ -62,12 +62,13 @@ async function leftOf(limiter: FleetLimiter, names: readonly string[]): Promise<
   return standing.map(({ remaining }) => remaining)
 }
 
-for (const kind of KINDS) {
-  test(`${kind.name}: after an outage the store knows to the token what was used without it`, async () => {
+for (const [kind, outage] of KINDS.flatMap((kind) => (['local', 'open'] as const).map((outage) => [kind, outage] as const))) {
+  test(`${kind.name}: after an outage the store knows to the token what was used without it, ${outage}`, async () => {
     await using open = await kind.open([proxy])
-    const limiter = createRedisLimiter(bucket('exact'), {
+    const limiter = createRedisLimiter(bucket(`exact ${outage}`), {
       client: open.client,
       prefix: kind.name,
+      outage,
       localShare: SHARE,
       timeoutMs: TIMEOUT_MS,
     })

@@ -17,7 +17,7 @@ const runners = /* @__PURE__ */ onceInProcess('script runners', () => new WeakMa
  * @throws {PolicyError} `CLIENT_INVALID`
  */
 export function runnerFor(client: unknown): ScriptRunner {
-  const known = runners.get(client as object)
+  const known = typeof client === 'object' && client !== null ? runners.get(client) : undefined
   if (known !== undefined) return known
   const runner = newRunner(client)
   runners.set(client as object, runner)
@@ -34,6 +34,14 @@ function newRunner(client: unknown): ScriptRunner {
       'client',
       client,
       'must be newer: this is node-redis 3 or older, or ioredis 4.18 or older; npm install redis@5, or ioredis@5',
+    )
+  }
+  if (typeof (client as { readonly then?: unknown } | null | undefined)?.then === 'function') {
+    throw new PolicyError(
+      'CLIENT_INVALID',
+      'client',
+      client,
+      'must be a client, and this is a promise of a client: await it, as in { client: await createClient().connect() }',
     )
   }
   throw new PolicyError(

@@ -5,12 +5,14 @@ import type { ScriptRunner } from './script-runner.js'
 const OLDEST = [6, 2] as const
 
 /** A fault in how a server is set up: told once for each server and code, as a warning of the process. */
-export type ServerWarning = 'SLUICEGATE_EVICTION' | 'SLUICEGATE_OLD_SERVER' | 'SLUICEGATE_REPLICA'
+export type ServerWarning = 'SLUICEGATE_EVICTION' | 'SLUICEGATE_NO_ERROR_LISTENER' | 'SLUICEGATE_OLD_SERVER' | 'SLUICEGATE_REPLICA'
 
 type Warn = (message: string, code: ServerWarning) => void
 
 /** Whose servers were looked at, so that further limiters on a client ask nothing. */
 const asked = /* @__PURE__ */ onceInProcess('servers asked', () => new WeakSet<ScriptRunner>())
+/** Clients that were looked at for a listener. */
+const unheard = /* @__PURE__ */ onceInProcess('clients looked at', () => new WeakSet<ScriptRunner>())
 /** Servers and codes that were told. */
 const told = /* @__PURE__ */ onceInProcess('servers told of', () => new Set<string>())
 
@@ -26,6 +28,24 @@ export async function warnAtStart(runner: ScriptRunner, warn: Warn = emitWarning
     // The next limiter may ask again.
     asked.delete(runner)
   }
+}
+
+/**
+ * Looks whether a client of node-redis has somebody who hears of its errors: without, the first connection that is lost ends the process. It looks
+ * in a later turn, as listeners may come after the limiter.
+ */
+export function warnOfUnheardErrors(runner: ScriptRunner, client: unknown, warn: Warn = emitWarning): void {
+  const { listenerCount } = client as { readonly listenerCount?: unknown }
+  if (runner.client !== 'node-redis' || typeof listenerCount !== 'function' || unheard.has(runner)) return
+  unheard.add(runner)
+  setTimeout(() => {
+    if (listenerCount.call(client, 'error') > 0) return
+    const mend = "say client.on('error', () => {}), or log what it is told"
+    warn(
+      `a client of node-redis has no listener for 'error', without which Node ends the process when a connection is lost: ${mend}`,
+      'SLUICEGATE_NO_ERROR_LISTENER',
+    )
+  })
 }
 
 function warnOf(server: ReadonlyMap<string, string>, warn: Warn): void {

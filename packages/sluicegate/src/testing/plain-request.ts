@@ -1,5 +1,5 @@
+import type { ReceivedFacts } from '../edge/misuse-watch.js'
 import type { Outcome } from '../edge/outcome.js'
-import type { RequestFacts } from '../keys/request-facts.js'
 
 /** A request as a framework might have it. */
 export interface PlainRequest {
@@ -8,11 +8,19 @@ export interface PlainRequest {
   readonly user?: string
   readonly address?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Whether it came over a socket. */
+  readonly isReceived?: boolean
 }
 
 /** What an adapter would say of it. */
-export function plainFacts({ method = 'GET', path = '/', address = '192.0.2.1', headers = {} }: PlainRequest): RequestFacts {
-  return { method, path, route: undefined, remoteAddress: address, header: (name) => headers[name] }
+export function plainFacts({
+  method = 'GET',
+  path = '/',
+  address = '192.0.2.1',
+  headers = {},
+  isReceived = false,
+}: PlainRequest): ReceivedFacts {
+  return { method, path, route: undefined, remoteAddress: address, isReceived, header: (name) => headers[name] }
 }
 
 /** The status of an outcome, 200 for one that passes. */

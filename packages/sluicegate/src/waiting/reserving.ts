@@ -3,6 +3,7 @@ import { emptyReservation } from '../empty-reservation.js'
 import { PolicyError } from '../errors.js'
 import type { Key, Limiter } from '../limiter.js'
 import type { Reservation } from '../reservation.js'
+import { Shown } from '../shown.js'
 import { ownKey } from '../wait-request.js'
 import type { Booking, BookingDesk } from './booking.js'
 
@@ -21,7 +22,7 @@ export function reserveBehind(desk: Pick<BookingDesk, 'refuse'> & Pick<Limiter, 
   return emptyReservation(desk.refuse(own, cost), () => desk.peek(own, 1))
 }
 
-class BookedReservation implements Reservation {
+class BookedReservation extends Shown implements Reservation {
   readonly allowed: boolean
   readonly waitMs: number
   readonly decision: Decision
@@ -30,12 +31,18 @@ class BookedReservation implements Reservation {
   private isOpen: boolean
 
   constructor(desk: ReservationDesk, booking: Booking, decision: Decision) {
+    super()
     this.desk = desk
     this.booking = booking
     this.allowed = booking.allowed
     this.waitMs = Math.ceil((booking.atUs - booking.bookedUs) / 1000)
     this.decision = decision
     this.isOpen = booking.allowed
+  }
+
+  toJSON(): object {
+    const { allowed, waitMs, decision } = this
+    return { allowed, waitMs, decision }
   }
 
   settle(actualCost: number): Decision {

@@ -70,6 +70,6 @@ export function updates(name: string, fixture: Fixtures, policyOf: MakePolicy): 
 
 /** A policy, and each of its parts, by the names of another. */
 function namedAs({ policies, ...policy }: Policy, { name, policies: named = [] }: Policy): Policy {
-  if (policies === undefined) return { ...policy, name }
-  return { ...policy, name, policies: policies.map((part, i) => ({ ...part, name: named[i]?.name ?? part.name })) }
+  if (policies === undefined) return { ...policy, name } as Policy
+  return { ...policy, name, policies: policies.map((part, i) => ({ ...part, name: named[i]?.name ?? part.name })) } as unknown as Policy
 }

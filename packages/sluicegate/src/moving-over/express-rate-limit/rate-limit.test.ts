@@ -182,7 +182,7 @@ test('keys with a policy of their own are told of it', async (t) => {
   const create = (policy: Policy): Limiter =>
     createLimiter(policy, {
       clock,
-      policyFor: (key) => (limits[key] === undefined ? undefined : { ...policy, limit: limits[key], burst: limits[key] }),
+      policyFor: (key) => (limits[key] === undefined ? undefined : ({ ...policy, limit: limits[key], burst: limits[key] } as Policy)),
     })
   const used: number[][] = []
   const handler = (request: Request, response: Response): void => {

@@ -16,6 +16,9 @@ import { ToldLimit } from './told-limit.js'
 import { usedOptions } from './used-options.js'
 import { validates } from './validates.js'
 
+/** Told of the first requests. */
+type OnRequest = (request: Pick<Request, 'socket'>) => OnRequest | undefined
+
 /** Middleware of Express, with what express-rate-limit puts beside it. */
 export interface RateLimitMiddleware {
   (request: Request, response: Response, next: NextFunction): void
@@ -69,9 +72,10 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
     return !isGone(request, response)
   }
 
+  let onRequest: OnRequest | undefined = ({ socket }) => requestWatch.serving((socket?.bytesRead ?? 0) > 0)
   const middleware = (request: Request, response: Response, next: NextFunction): void => {
     if (isGone(request, response)) return
-    requestWatch.serving()
+    onRequest = onRequest?.(request)
     let asked: Awaitable<Asked | undefined>
     try {
       asked = ask(request, response)

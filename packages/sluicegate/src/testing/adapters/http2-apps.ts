@@ -7,7 +7,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify'
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
-import type { GatekeeperOptions } from '../../edge/gatekeeper-options.js'
+import type { LimitingOptions } from '../../edge/gatekeeper-options.js'
 import { rateLimit as limitFastify } from '../../fastify.js'
 import { rateLimit as limitHono } from '../../hono.js'
 import { rateLimit as limitKoa } from '../../koa.js'
@@ -15,7 +15,7 @@ import { RateLimitModule } from '../../nest.js'
 import type { RunningApp } from './harness.js'
 
 /** Starts an app whose only route answers with 200 and what `reply` says, over HTTP/2 without TLS. */
-export type StartHttp2 = (options: GatekeeperOptions<unknown>, reply: () => Promise<string>) => Promise<RunningApp>
+export type StartHttp2 = (options: LimitingOptions<unknown>, reply: () => Promise<string>) => Promise<RunningApp>
 
 /** By the name of their framework; Express speaks HTTP/1 alone. */
 export const HTTP2_APPS: Readonly<Record<string, StartHttp2>> = {

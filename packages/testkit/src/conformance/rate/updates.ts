@@ -35,7 +35,7 @@ export function rateUpdates(name: string, fixture: Fixtures, policyOf: MakeRate)
   test(`I12 ${name}: a policy that is not one is refused and changes nothing`, () => {
     const { limiter } = fixture(hundred)
     limiter.take('k', 20)
-    assert.throws(() => limiter.update({ ...hundred, limit: 0 }), { code: 'LIMIT_INVALID' })
+    assert.throws(() => limiter.update({ ...hundred, limit: 0 } as typeof hundred), { code: 'LIMIT_INVALID' })
     assert.deepEqual(limiter.policy, hundred)
     assert.equal(limiter.peek('k').remaining, 180)
   })

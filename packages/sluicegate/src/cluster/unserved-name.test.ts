@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { manualClock, tokenBucket } from '../index.js'
+import { channelPair, turns } from '../testing/channel-pair.js'
+import { createClusterLimiter } from './create-cluster-limiter.js'
+import { serveLimiter } from './serve-limiter.js'
+
+const policy = (name: string) => tokenBucket({ limit: 100, window: '1s', name })
+
+/** The warnings of a run, without what clocks and others have to say. */
+async function warnings(run: () => Promise<void>): Promise<string[]> {
+  const told: string[] = []
+  const onWarning = (warning: Error & { code?: string }): void => void (warning.code === 'SLUICEGATE_POLICY' && told.push(warning.message))
+  process.on('warning', onWarning)
+  await run()
+  await turns()
+  process.off('warning', onWarning)
+  return told
+}
+
+test('a worker whose policy the primary does not serve is told so, with those that it serves, and decides without it at once', async () => {
+  const told = await warnings(async () => {
+    const clock = manualClock()
+    const pair = channelPair()
+    const served = ['A', 'B'].map((name) => serveLimiter(policy(name), { clock }))
+    for (const each of served) each.serve(pair.worker)
+    const limiter = createClusterLimiter(policy('X'), { process: pair.parent, clock })
+    await turns()
+    for (let second = 0; second < 8; second++) {
+      const take = limiter.take('k')
+      await turns()
+      clock.advance(second === 0 ? 150 : 6_000)
+      await turns()
+      assert.equal((await take).source, 'outage')
+    }
+    for (const each of [...served, limiter]) each.close()
+  })
+  assert.deepEqual(told, ['the primary serves no policy "X"; it serves: "A", "B": until then the option outage decides here'])
+})
+
+test('a primary that serves it a little later is no fault, and decides from then on', async () => {
+  const told = await warnings(async () => {
+    const clock = manualClock()
+    const pair = channelPair()
+    const first = serveLimiter(policy('A'), { clock })
+    first.serve(pair.worker)
+    const limiter = createClusterLimiter(policy('X'), { process: pair.parent, clock, timeoutMs: 1_000 })
+    await turns()
+    const second = serveLimiter(policy('X'), { clock })
+    second.serve(pair.worker)
+    await turns()
+    clock.advance(2_000)
+    for (let i = 0; i < 3; i++) {
+      const take = limiter.take('k')
+      await turns()
+      assert.notEqual((await take).source, 'outage')
+    }
+    for (const each of [first, second, limiter]) each.close()
+  })
+  assert.deepEqual(told, [])
+})

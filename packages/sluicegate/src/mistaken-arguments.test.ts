@@ -1,0 +1,152 @@
+// What is written by mistake again and again, and what is said of it.
+import assert from 'node:assert/strict'
+import { createServer, type RequestListener } from 'node:http'
+import { test } from 'node:test'
+import express from 'express'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import { createClusterLimiter, serveLimiter } from './cluster/index.js'
+import { rateLimit as limitExpress } from './express.js'
+import { rateLimit as limitFastify } from './fastify.js'
+import { rateLimit as limitFetch } from './fetch.js'
+import { rateLimit as limitHono } from './hono.js'
+import { HeaderWriter } from './http.js'
+import { allOf, attachLimiter, concurrency, createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from './index.js'
+import { address, apiKey, header, subject } from './keys/index.js'
+import { rateLimit as limitKoa } from './koa.js'
+import { createRedisLimiter } from './redis/index.js'
+import { listening } from './testing/adapters/listening.js'
+
+const policy = tokenBucket({ limit: 5, window: '1m' })
+
+/** The message of what a call throws; its argument is of no type that it takes. */
+function said(call: (wrong: never) => unknown, wrong: unknown): string {
+  try {
+    call(wrong as never)
+  } catch (error) {
+    return (error as Error).message
+  }
+  return assert.fail('nothing was thrown')
+}
+
+test('allOf without brackets says where they belong', () => {
+  const [a, b] = [tokenBucket({ limit: 1, window: '1s' }), fixedWindow({ limit: 9, window: '1m' })]
+  assert.match(
+    said((each) => allOf(each, b as never), a),
+    /say allOf\(\[a, b\]\)/,
+  )
+  assert.match(
+    said((each) => allOf(each), a),
+    /say allOf\(\[a, b\]\)/,
+  )
+  assert.match(
+    said((each) => allOf([a] as never, each), b),
+    /say allOf\(\[a, b\]\)/,
+  )
+})
+
+const MISSPELT: readonly (readonly [what: string, call: (options: never) => unknown, options: object, meant: string])[] = [
+  ['tokenBucket()', tokenBucket, { limit: 5, windwo: '1m' }, 'window'],
+  ['gcra()', gcra, { limit: 5, window: '1m', bursts: 1 }, 'burst'],
+  ['fixedWindow()', fixedWindow, { limit: 5, window: 'day', timezone: 'UTC' }, 'timeZone'],
+  ['slidingWindow()', slidingWindow, { limit: 5, window: '1m', counter: 'compact' }, 'counters'],
+  ['slidingLog()', slidingLog, { limit: 5, window: '1m', slotbyte: 4 }, 'slotBytes'],
+  ['concurrency()', concurrency, { limit: 5, tll: '1s' }, 'ttl'],
+  ['createLimiter()', (options) => createLimiter(policy, options), { maxkeys: 5 }, 'maxKeys'],
+  ['attachLimiter()', (options) => attachLimiter(createLimiter(policy).handle(), options), { clok: 5 }, 'clock'],
+  ['wait()', (options) => createLimiter(policy).wait('k', options), { maxWait: 5 }, 'maxWaitMs'],
+  ['createRedisLimiter()', (options) => createRedisLimiter(policy, options), { client: {}, prefx: 'a' }, 'prefix'],
+  ['createClusterLimiter()', (options) => createClusterLimiter(policy, options), { timeOutMs: 5 }, 'timeoutMs'],
+  ['serveLimiter()', (options) => serveLimiter(policy, options), { clusters: {} }, 'cluster'],
+  ['address()', address, { trustedHop: 1 }, 'trustedHops'],
+  ['apiKey()', apiKey, { headers: 'a' }, 'header'],
+  ['header()', (options) => header('a', options), { otherwhise: address() }, 'otherwise'],
+  ['subject()', (options) => subject(() => 'a', options), { otherwse: address() }, 'otherwise'],
+  ['headers', (options) => new HeaderWriter(options), { versoin: 'draft-7' }, 'version'],
+  ['rateLimit()', limitExpress, { policy, onDenid: () => undefined }, 'onDenied'],
+  ['each of limits', limitKoa, { limits: [{ policy, kye: () => 'a' }] }, 'key'],
+]
+
+for (const [what, call, options, meant] of MISSPELT) {
+  test(`${what}: a misspelt option is told with what takes it and the one that is meant`, async () => {
+    let message = ''
+    try {
+      await call(options as never)
+    } catch (error) {
+      message = (error as Error).message
+    }
+    assert.ok(message.includes(`did you mean ${meant}?`), message)
+    assert.ok(message.includes(what), message)
+  })
+}
+
+test('a name that is like none is told without a guess, however long it is', () => {
+  for (const name of ['colour', 'x', 'window'.repeat(10_000)])
+    assert.doesNotMatch(said(tokenBucket, { limit: 1, window: 1, [name]: 1 }), /did you mean/)
+})
+
+test('options of other limiters are told where they are taken', () => {
+  for (const options of [{ windowMs: 60_000, max: 5 }, { windowMs: 60_000, limit: 5 }, { limit: 5, windowMs: 60_000 }, { max: 5 }]) {
+    assert.match(said(limitExpress, options), /sluicegate\/express-rate-limit/)
+  }
+  assert.match(said(limitKoa, { points: 5, duration: 1 }), /sluicegate\/rate-limiter-flexible/)
+  assert.match(said(limitFastify, { limit: 5, window: '1m' }), /policy: tokenBucket\(\{ limit: 100, window: '1m' \}\)/)
+})
+
+test('what is no policy is told how to be made one', () => {
+  assert.match(said(createLimiter, { limit: 5, window: '1m' }), /createLimiter\(tokenBucket\(\{ limit, window \}\)\)/)
+  assert.match(said(createLimiter, { limit: 5 }), /createLimiter\(tokenBucket\(\{ limit: 100, window: '1m' \}\)\)/)
+  assert.match(said(createLimiter, tokenBucket), /call it/)
+  assert.match(said(createLimiter, Promise.resolve(policy)), /await it/)
+  assert.match(said(createLimiter, { policy, maxKeys: 5 }), /createLimiter\(policy, options\)/)
+  assert.match(
+    said((each) => createRedisLimiter(each, {} as never), { limit: 5, window: '1m' }),
+    /createRedisLimiter\(tokenBucket\(\{ limit, window \}\)\)/,
+  )
+})
+
+test('a limiter or a policy that is still a promise is to be waited for', () => {
+  assert.match(said(limitExpress, Promise.resolve(policy)), /await it/)
+})
+
+test('the route is told whose option does not exist', async () => {
+  const app = fastify()
+  app.register(limitFastify(policy))
+  app.after(() => {
+    const wrong = { policy, kye: () => 'all' }
+    const route = (): unknown => app.post('/login', { config: { rateLimit: wrong as never } }, async () => 'ok')
+    assert.match(said(route, undefined), /^config\.rateLimit of POST \/login: kye: is not one of .* did you mean key\?/)
+  })
+  await app.ready()
+  await app.close()
+})
+
+test('rateLimit itself in the place of what it makes says to call it', async () => {
+  const app = express()
+  app.use(limitExpress as never)
+  const caught: express.ErrorRequestHandler = (error, _request, response, _next) => void response.status(500).send(error.message)
+  app.use(caught)
+  const koa = new Koa({ env: 'test' })
+  koa.silent = true
+  koa.on('error', () => undefined)
+  koa.use(async (context, next) => {
+    try {
+      await next()
+    } catch (error) {
+      context.body = (error as Error).message
+    }
+  })
+  koa.use(limitKoa as never)
+  for (const handler of [app, koa.callback()] as RequestListener[]) {
+    const server = await listening(createServer(handler))
+    const text = await (await fetch(`http://127.0.0.1:${server.port}/`)).text()
+    assert.match(text, /call it, app\.use\(rateLimit\(policy\)\)/)
+    await server.close()
+  }
+  const hono = new Hono().use(limitHono as never).onError((error, context) => context.text(error.message))
+  assert.match(await (await hono.request('/')).text(), /call it, app\.use\(rateLimit\(policy\)\)/)
+  assert.match(said(limitFetch, new Request('http://a/')), /call it/)
+  // Fastify lets what its plugins throw end the process, with this text.
+  assert.match(said(limitFastify, fastify()), /call it, app\.register\(rateLimit\(policy\)\)/)
+})

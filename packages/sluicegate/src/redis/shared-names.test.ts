@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { test } from 'node:test'
+import { allOf, fixedWindow, type Policy, tokenBucket } from '../index.js'
+import { HeldStore } from '../testing/held-store.js'
+import { limiterOver } from './create-redis-limiter.js'
+import { runnerFor } from './runner-for.js'
+import type { ScriptRunner } from './script-runner.js'
+import { noteName } from './shared-names.js'
+import { warnOfUnheardErrors } from './warn-at-start.js'
+
+const BUCKET = tokenBucket({ limit: 5, window: '1m' })
+
+function client(): ScriptRunner {
+  return { client: 'node-redis', isCluster: false, serverOf: () => undefined, send: async () => 0, sendToAll: async () => [] }
+}
+
+/** The warnings that come of limiters of one client. */
+function told(policies: readonly Policy[], { prefixes = ['a'], closes = false } = {}): string[] {
+  const runner = client()
+  const messages: string[] = []
+  for (const [i, policy] of policies.entries()) {
+    const limiter = limiterOver(new HeldStore(), policy, {})
+    noteName(runner, prefixes[i % prefixes.length] as string, limiter, (code, message) => messages.push(`${code}: ${message}`))
+    if (closes) limiter.close()
+  }
+  return messages
+}
+
+test('limiters that share a budget only because their numbers are the same are warned about', () => {
+  const [first, ...more] = told([BUCKET, tokenBucket({ limit: 5, window: 60_000 })])
+  assert.match(first ?? '', /^SLUICEGATE_SHARED_NAME: two limiters .* 'token-bucket-5-1m', .* name: 'login'/)
+  assert.deepEqual(more, [])
+  assert.equal(told([fixedWindow({ limit: 5, window: 'day' }), fixedWindow({ limit: 5, window: 'day' })]).length, 1)
+  assert.equal(
+    told([allOf([BUCKET, fixedWindow({ limit: 5, window: 'day' })]), BUCKET]).length,
+    1,
+    'a part of several is kept under its own name',
+  )
+})
+
+test('names that were given, other numbers, other prefixes and limiters that were closed are no fault', () => {
+  const named = tokenBucket({ limit: 5, window: '1m', name: 'login' })
+  assert.deepEqual(told([named, named]), [])
+  assert.deepEqual(told([BUCKET, tokenBucket({ limit: 6, window: '1m' })]), [])
+  assert.deepEqual(told([BUCKET, BUCKET], { prefixes: ['a', 'b'] }), [])
+  assert.deepEqual(told([BUCKET, BUCKET], { closes: true }), [])
+  assert.deepEqual([...told([BUCKET]), ...told([BUCKET])], [], 'clients are apart')
+})
+
+test('a promise of a client is told to be waited for', () => {
+  assert.throws(() => runnerFor(Promise.resolve({})), { code: 'CLIENT_INVALID', message: /is a promise of a client: await it/ })
+  for (const wrong of [undefined, null, 'redis://localhost', 5]) assert.throws(() => runnerFor(wrong), { code: 'CLIENT_INVALID' })
+})
+
+test('a client of node-redis of whose errors nobody hears is warned about, once, unless a listener comes in time', async () => {
+  const codes: string[] = []
+  const warn = (_: string, code: string): void => void codes.push(code)
+  const [deaf, heard, late] = [client(), client(), client()]
+  const [deafClient, heardClient, lateClient] = [new EventEmitter(), new EventEmitter(), new EventEmitter()]
+  heardClient.on('error', () => undefined)
+  for (let i = 0; i < 2; i++) warnOfUnheardErrors(deaf, deafClient, warn)
+  warnOfUnheardErrors(heard, heardClient, warn)
+  warnOfUnheardErrors(late, lateClient, warn)
+  lateClient.on('error', () => undefined)
+  warnOfUnheardErrors({ ...client(), client: 'ioredis' }, new EventEmitter(), warn)
+  await new Promise((resolve) => setTimeout(resolve, 5))
+  assert.deepEqual(codes, ['SLUICEGATE_NO_ERROR_LISTENER'])
+})

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { inspect } from 'node:util'
+import { HeaderWriter } from './http.js'
+import {
+  allOf,
+  attachLimiter,
+  concurrency,
+  createLimiter,
+  fixedWindow,
+  type Limiter,
+  type Policy,
+  restoreLimiter,
+  tokenBucket,
+} from './index.js'
+import { limiterOver } from './redis/create-redis-limiter.js'
+import { fleet } from './testing/cluster-fixture.js'
+import { HeldStore } from './testing/held-store.js'
+
+/** The key of somebody, which no log is to show. */
+const KEY = 'mallory@example.org'
+const BUCKET = tokenBucket({ limit: 5, window: '1h', name: 'login' })
+
+/** All ways in which an object gets into a log. */
+function logged(value: unknown): string {
+  const whole = { depth: Number.POSITIVE_INFINITY, showHidden: true, maxArrayLength: null, maxStringLength: null } as const
+  return [inspect(value, whole), inspect({ value }, whole), JSON.stringify(value), JSON.stringify({ value })].join('\n')
+}
+
+function secretsOf(limiter: Limiter): string[] {
+  const { secret, parts } = limiter.handle() as unknown as { secret?: readonly number[]; parts?: readonly { secret: readonly number[] }[] }
+  return (secret ?? parts?.[0]?.secret ?? []).map(String)
+}
+
+function checkSilent(value: unknown, secrets: readonly string[], what: string): void {
+  const text = logged(value)
+  for (const secret of [KEY, ...secrets]) assert.ok(!text.includes(secret), `${what} shows ${secret}: ${text.slice(0, 2_000)}`)
+  assert.ok(text.length < 4_000, `${what} shows ${text.length} characters`)
+}
+
+const LIMITERS: Readonly<Record<string, () => Limiter>> = {
+  'of one policy': () => createLimiter(BUCKET, { hotKeys: 10 }),
+  'of permits': () => createLimiter(concurrency({ limit: 5 })) as unknown as Limiter,
+  'of several policies': () => createLimiter(allOf([BUCKET, fixedWindow({ limit: 9, window: 'day' })]), { hotKeys: 10 }),
+  'with lists': () => createLimiter(BUCKET, { allow: [KEY], deny: [`${KEY}!`] }),
+  'in the shadow': () => createLimiter(BUCKET, { shadow: true }),
+  'with tiers': () => createLimiter(BUCKET, { policyFor: () => undefined, policies: [tokenBucket({ limit: 9, window: '1h' })] }),
+}
+
+for (const [name, make] of Object.entries(LIMITERS)) {
+  test(`a limiter ${name}, and all that it gives, shows neither its secret nor keys to logs`, async () => {
+    const limiter = make()
+    const secrets = secretsOf(limiter)
+    assert.equal(secrets.length, 2)
+    const waiting = limiter.wait(KEY)
+    const given: Readonly<Record<string, unknown>> = {
+      limiter,
+      decision: limiter.take(KEY),
+      'bound key': limiter.key(KEY),
+      reservation: limiter.reserve(KEY, 1),
+      handle: limiter.handle(),
+      attached: attachLimiter(structuredClone(limiter.handle()), name === 'with tiers' ? { policyFor: () => undefined } : {}),
+      stats: limiter.stats(),
+      'what waits': await waiting,
+    }
+    for (const [what, value] of Object.entries(given)) checkSilent(value, secrets, what)
+    assert.match(inspect(limiter, { depth: 9 }), /Limiter \{\s+policy: \{/)
+    assert.match(inspect(limiter.key(KEY)), /BoundKey/)
+    limiter.close()
+    assert.match(inspect(limiter), /policy: undefined/)
+  })
+}
+
+test('a limiter that was restored shows no more', () => {
+  const before = createLimiter(BUCKET)
+  before.take(KEY)
+  const limiter = restoreLimiter(before.snapshot())
+  checkSilent(limiter, secretsOf(limiter), 'it')
+})
+
+test('the secret of a limiter is out of reach for what looks at its fields, too', () => {
+  const limiter = createLimiter(BUCKET)
+  const raw = inspect(limiter, { depth: 1, showHidden: true, customInspect: false })
+  for (const secret of secretsOf(limiter)) assert.ok(!raw.includes(secret))
+})
+
+test('limiters of a fleet and of a cluster, and what they give, show neither keys nor their store', async () => {
+  const store = new HeldStore()
+  const remote = limiterOver(store, BUCKET, { outage: 'open', timeoutMs: 1 })
+  const { limiter: worker, served } = fleet<Policy>(BUCKET)
+  const decision = await remote.take(KEY)
+  const given = {
+    remote,
+    decision,
+    bound: remote.key(KEY),
+    booking: await remote.reserve(KEY, 1),
+    worker,
+    workerKey: worker.key(KEY),
+    served,
+  }
+  for (const [what, value] of Object.entries(given)) checkSilent(value, [], what)
+  for (const limiter of [remote, worker, served]) limiter.close()
+})
+
+test('a header writer does not show the secret of its partition keys', () => {
+  const hex = '0123456789abcdef0123456789abcdef'
+  const writer = new HeaderWriter({ partitionKey: hex })
+  const words = [0x67452301, 0xefcdab89].map(String)
+  checkSilent(writer, [hex, ...words], 'it')
+})
