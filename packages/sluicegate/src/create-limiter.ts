@@ -36,7 +36,17 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'deny',
   'shadow',
 ])
-const ATTACH_OPTIONS: ReadonlySet<string> = new Set(['clock', 'hotKeys', 'maxWaiters', 'queue', 'policyFor', 'banAfter', 'allow', 'deny', 'shadow'])
+const ATTACH_OPTIONS: ReadonlySet<string> = new Set([
+  'clock',
+  'hotKeys',
+  'maxWaiters',
+  'queue',
+  'policyFor',
+  'banAfter',
+  'allow',
+  'deny',
+  'shadow',
+])
 
 const RESTORE_OPTIONS: ReadonlySet<string> = new Set([...ATTACH_OPTIONS, 'policies', 'overrides'])
 

@@ -1,6 +1,6 @@
 import { PolicyError } from '../errors.js'
-import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
 import type { LayerOptions } from '../layers/limiter-layers.js'
+import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
 import { unknownOption } from '../unknown-option.js'
 import type { OutageMode } from './outage.js'
 

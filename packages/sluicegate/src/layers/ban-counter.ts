@@ -32,7 +32,12 @@ export class BanCounter {
     this.rule = rule
     this.clock = clock
     const policy = slidingLog({ limit: rule.denials, window: rule.withinMs, slotBytes: 4, name: 'denials' })
-    this.denials = newMemoryLimiter(policy, { room: { maxKeys: MOST_COUNTED, newcomers: false, denyWhenFull: false }, clock, hotKeys: 0, maxWaiters: 0 })
+    this.denials = newMemoryLimiter(policy, {
+      room: { maxKeys: MOST_COUNTED, newcomers: false, denyWhenFull: false },
+      clock,
+      hotKeys: 0,
+      maxWaiters: 0,
+    })
   }
 
   /**

@@ -1,6 +1,6 @@
 import { type Clock, clockFromHandle } from '../clock.js'
 import type { Limiter, LimiterHandle } from '../limiter.js'
-import type { Algorithm, Policy } from '../policy/policy.js'
+import { type Algorithm, changedPolicy, type Policy } from '../policy/policy.js'
 import { createMemory, type Section, sectionAt } from './core-memory.js'
 import { randomSecret } from './fingerprint.js'
 import { checkedHandle, isFounded } from './handle-check.js'
@@ -115,7 +115,10 @@ export function restoredMemoryLimiter(
   const checked = checkedDescription(description)
   const { allOf: name, secret, sections } = checked
   const { memory, policies } = restoredMemory(checked, contents)
-  const parts = { ...sizes, clock: clockFor(name === undefined ? (policies[0] as Policy) : { ...(policies[0] as Policy), policies }) }
+  const parts = {
+    ...sizes,
+    clock: clockFor(name === undefined ? (policies[0] as Policy) : changedPolicy(policies[0] as Policy, { policies })),
+  }
   const limiters = sections.map(({ address, algorithm }) => {
     const hotKeys = name === undefined ? parts.hotKeys : 0
     return limiterOver({ ...parts, hotKeys, secret, open: (host) => new OpenCore(memory, address, host) }, algorithm)

@@ -1,4 +1,5 @@
 import { type Clock, preciseClock } from '../clock.js'
+import { onceInProcess } from '../once-in-process.js'
 import { LimiterQueue } from './limiter-queue.js'
 import { checkedQueueOptions, type OwnQueueOptions, type QueueLimiter, type QueueOptions } from './queue-options.js'
 import type { WorkQueue } from './work-queue.js'
@@ -18,8 +19,8 @@ export function createQueue(limiter: QueueLimiter, options: OwnQueueOptions = {}
 }
 
 /** Of each limiter, made when it is first used: most limiters never queue anything. */
-const queues = new WeakMap<QueueLimiter, WorkQueue>()
-const settings = new WeakMap<QueueLimiter, OwnQueueOptions>()
+const queues = /* @__PURE__ */ onceInProcess('queues', () => new WeakMap<QueueLimiter, WorkQueue>())
+const settings = /* @__PURE__ */ onceInProcess('options of queues', () => new WeakMap<QueueLimiter, OwnQueueOptions>())
 
 /** Says how the queue of a limiter is to be made, once one of its jobs or settings is asked for. Checks the options now. */
 export function withQueue<Limiter extends QueueLimiter>(

@@ -1,5 +1,6 @@
 import type { Decision } from '../decision.js'
 import type { Key } from '../limiter.js'
+import { onceInProcess } from '../once-in-process.js'
 
 /**
  * Why a job did not run, or did not finish. Each code is explained in `docs/queue.md`.
@@ -26,7 +27,7 @@ export type QueueErrorCode =
   | 'CLOSED'
 
 /** A job that did not run, or did not finish in time. Errors of the job itself are passed on as they are. */
-export class QueueError extends Error {
+class QueueError extends Error {
   override readonly name = 'QueueError'
   readonly code: QueueErrorCode
   /** The key of the job. */
@@ -41,3 +42,9 @@ export class QueueError extends Error {
     this.decision = decision
   }
 }
+
+/** Of one identity in both forms of the package, so that `instanceof` agrees. */
+const OnceQueueError: typeof QueueError = /* @__PURE__ */ onceInProcess('QueueError', () => QueueError)
+type OnceQueueError = QueueError
+
+export { OnceQueueError as QueueError }

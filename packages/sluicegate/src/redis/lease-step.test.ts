@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
+import { changedPolicy } from '../policy/policy.js'
 import { GivenTime } from '../testing/given-time.js'
 import { type LeasedPolicy, randomVersions } from '../testing/lease-draws.js'
 import { LEASED_FORMS } from '../testing/lease-excess.js'
@@ -80,7 +81,7 @@ async function compared(seed: number, formName: (typeof LEASED_FORMS)[number], g
 /** All of one name, by which the store knows them for one policy. */
 function named(versions: readonly LeasedPolicy[]): readonly LeasedPolicy[] {
   return versions.map(({ policy, leaseUs, horizonMs }) => {
-    const own = { ...policy, name: 'policy' }
+    const own = changedPolicy(policy, { name: 'policy' })
     return { policy: own, leaseUs, horizonMs, form: storePoliciesOf(own, () => leaseUs).forms[0] as StoreForm }
   })
 }

@@ -1,10 +1,11 @@
 import { type Warn, warnOnce } from '../edge/warning.js'
 import type { FleetLimiter } from '../fleet/fleet-limiter.js'
+import { onceInProcess } from '../once-in-process.js'
 import { hasDefaultName } from '../policy/policy-options.js'
 import type { ScriptRunner } from './script-runner.js'
 
 /** Limiters of a client by the names that they have in the store. */
-const limiters = new WeakMap<ScriptRunner, Map<string, WeakRef<FleetLimiter>>>()
+const limiters = /* @__PURE__ */ onceInProcess('names of limiters', () => new WeakMap<ScriptRunner, Map<string, WeakRef<FleetLimiter>>>())
 /** Names of one client that are remembered. */
 const MOST_NAMES = 10_000
 

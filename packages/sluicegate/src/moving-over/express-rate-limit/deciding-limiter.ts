@@ -2,7 +2,7 @@ import { chained } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
 import type { Decision } from '../../decision.js'
 import { PolicyError } from '../../errors.js'
-import type { Policy } from '../../policy/policy.js'
+import { changedPolicy, type Policy } from '../../policy/policy.js'
 import { fixedWindow } from '../../policy/window-policy.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 import { madeLimiter } from '../made-limiter.js'
@@ -40,7 +40,7 @@ function denyingAll(limiter: LimiterVerbs): LimiterVerbs {
   // Made once of each: header fields are kept by the policy.
   const made = new WeakMap<Policy, Policy>()
   const none = (policy: Policy): Policy => {
-    const known = made.get(policy) ?? Object.freeze({ ...policy, limit: 0, burst: 0 })
+    const known = made.get(policy) ?? changedPolicy(policy, { limit: 0, burst: 0 })
     made.set(policy, known)
     return known
   }
