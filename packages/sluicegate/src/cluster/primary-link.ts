@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.js'
-import { warnProcess } from '../edge/process-warning.js'
+import { warnProcess } from '../process-warning.js'
 import { StoreError } from '../errors.js'
 import { onceInProcess } from '../once-in-process.js'
 import { Alarm, type Alert } from '../waiting/alarm.js'
