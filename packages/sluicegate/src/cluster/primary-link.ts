@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.js'
-import { warnProcess } from '../process-warning.js'
 import { StoreError } from '../errors.js'
 import { onceInProcess } from '../once-in-process.js'
+import { warnProcess } from '../process-warning.js'
 import { Alarm, type Alert } from '../waiting/alarm.js'
 import { type Receiver, receiveFromPrimary } from './inbox.js'
 import { ANSWER, ASK, MOST_AT_ONCE, NAME_UNKNOWN, type Request, TERMS } from './message.js'

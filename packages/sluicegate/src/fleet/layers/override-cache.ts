@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.js'
 import { PolicyError } from '../../errors.js'
 import { MOST_OVERRIDES, type Override, OverrideMap } from '../../layers/override-map.js'
+import { onceInProcess } from '../../once-in-process.js'
 import type { FleetOverrides } from '../../overrides.js'
 import type { Policy } from '../../policy/policy.js'
 import type { CallGuard } from '../call-guard.js'
@@ -139,12 +140,12 @@ export class OverrideCache implements FleetOverrides {
   }
 }
 
-let isWarned = false
+const warned = /* @__PURE__ */ onceInProcess('warned of overrides', () => ({ isTold: false }))
 
 /** Once a process. */
 function warnOf(key: string, error: PolicyError): void {
-  if (isWarned) return
-  isWarned = true
+  if (warned.isTold) return
+  warned.isTold = true
   globalThis.process?.emitWarning?.(`the override of ${JSON.stringify(key)} is not used: ${error.message}`, {
     type: 'SluicegateWarning',
     code: 'SLUICEGATE_OVERRIDE',
