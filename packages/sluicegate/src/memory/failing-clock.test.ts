@@ -56,8 +56,9 @@ for (const policy of [
 test('who waits hears the very error of the clock, from its readings and from its timers', async () => {
   for (const which of ['now', 'after'] as const) {
     const { manual, failing, clock } = failingClock()
-    const limiter = createLimiter(rate, { clock, maxKeys: 10 })
+    const limiter = createLimiter(gcra({ limit: 10, window: '1s', burst: 1 }), { clock, maxKeys: 10 })
     limiter.take('k')
+    // Both have booked: the horizon of bookings is a window.
     const waits = [limiter.wait('k'), limiter.wait('k')]
     const error = new Error('no time')
     failing[which] = thrown(error)

@@ -18,7 +18,7 @@ test('the process is warned once, by the first new key without room, and is told
   assert.equal(code, 'SLUICEGATE_TABLE_FULL')
   assert.match(
     message,
-    /^limiter "login" has no room for a new key: it tracks \d+ keys, .* Raise maxKeys or growTo, or choose a coarser key; see docs\/warnings/,
+    /^limiter "login" has no room for a new key: it tracks \d+ keys, .* Raise maxKeys or growTo, or choose a coarser key; see node_modules\/sluicegate\/docs\/warnings/,
   )
   await new Promise(setImmediate)
   assert.equal(warnings, 1)
