@@ -30,12 +30,14 @@ export function isNodeRedis(client: unknown): client is NodeRedisClient {
 
 /** It rejects what was in flight when a connection is lost, and sends nothing again but after MOVED and ASK. */
 export function nodeRedisRunner(client: NodeRedisClient): ScriptRunner {
-  if ('masters' in client) return clusterRunner(client)
+  // Version 4 can only disconnect.
+  const optionsFor = typeof (client as { readonly destroy?: unknown }).destroy === 'function' ? recallOptions : recallOptions4
+  if ('masters' in client) return clusterRunner(client, optionsFor)
   const send =
     'getMasterNode' in client
       ? (command: string[], recall?: Recall) =>
-          client.sendCommand(false, command, { ...optionsFor(recall), abortSignal: new OnceWritten(recall) })
-      : (command: string[], recall?: Recall) => client.sendCommand(command, optionsFor(recall))
+          client.sendCommand(false, command, { ...optionsFor(recall, command), abortSignal: new OnceWritten(recall) })
+      : (command: string[], recall?: Recall) => client.sendCommand(command, optionsFor(recall, command))
   return {
     client: 'node-redis',
     isCluster: false,
@@ -49,9 +51,50 @@ export function nodeRedisRunner(client: NodeRedisClient): ScriptRunner {
  * What was not written when it is recalled is dropped, wherever it waits. The client's own time-out does no more, and costs as much as all
  * the rest of a command.
  */
-function optionsFor(recall: Recall | undefined): object | undefined {
-  // Version 4 has another name for it.
-  return recall === undefined ? undefined : { timeout: undefined, abortSignal: recall, signal: recall }
+function recallOptions(recall: Recall | undefined): object | undefined {
+  return recall === undefined ? undefined : { timeout: undefined, abortSignal: recall }
+}
+
+/** The same for version 4, which has another name for it. */
+function recallOptions4(recall: Recall | undefined, command: string[]): object | undefined {
+  return recall === undefined ? undefined : { signal: new WhileUnwritten(recall, command) }
+}
+
+/** {@link recallOptions} or {@link recallOptions4} */
+type OptionsFor = (recall: Recall | undefined, command: string[]) => object | undefined
+
+/**
+ * Version 4 also rejects what was written already, and drops its reply: what a late reply says was charged could not be given back. So a recall
+ * is not passed on once the command was written, which is when its last argument is read.
+ */
+class WhileUnwritten implements Recall {
+  private readonly recall: Recall
+  private wasWritten = false
+
+  constructor(recall: Recall, command: string[]) {
+    this.recall = recall
+    const last = command.length - 1
+    const value = command[last]
+    const get = (): string | undefined => {
+      this.wasWritten = true
+      return value
+    }
+    Object.defineProperty(command, last, { get, enumerable: true, configurable: true })
+  }
+
+  get aborted(): boolean {
+    return this.recall.aborted
+  }
+
+  addEventListener(type: 'abort', listener: () => void): void {
+    this.recall.addEventListener(type, () => {
+      if (!this.wasWritten) listener()
+    })
+  }
+
+  removeEventListener(type: 'abort', listener: () => void): void {
+    this.recall.removeEventListener(type, listener)
+  }
 }
 
 /** With sentinels the client sends again what was in flight when a connection was lost, unless it is told that nobody waits for it. */
@@ -78,9 +121,9 @@ class OnceWritten implements Recall {
   }
 }
 
-function clusterRunner(cluster: NodeRedisCluster): ScriptRunner {
+function clusterRunner(cluster: NodeRedisCluster, optionsFor: OptionsFor): ScriptRunner {
   const send = (key: string, command: string[], recall: Recall | undefined, tries: number): Promise<unknown> =>
-    cluster.sendCommand(key, false, command, optionsFor(recall)).catch(async (error) => {
+    cluster.sendCommand(key, false, command, optionsFor(recall, command)).catch(async (error) => {
       const pauseMs = TRY_AGAIN_MS[tries]
       // The server refused before it did anything.
       if (pauseMs === undefined || !(error instanceof Error && error.message.startsWith('TRYAGAIN '))) throw error
