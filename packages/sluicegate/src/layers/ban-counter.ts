@@ -73,10 +73,13 @@ export class BanCounter {
     this.denials.reset(key)
   }
 
-  /** The key is blocked by hand, in place of a ban that it has: denials count again after that, and the next ban is longer all the same. */
+  /** The key is blocked by hand, for 0 to lift its ban: denials count again after that, and the next ban is longer all the same. */
   blocked(key: string, forMs: number): void {
     const ban = this.banned.get(key)
-    if (ban !== undefined) this.banned.set(key, { ...ban, untilMs: this.clock.nowMs() + forMs })
+    if (ban === undefined) return
+    const untilMs = this.clock.nowMs() + forMs
+    // A shorter block leaves the longer one in force.
+    this.banned.set(key, { ...ban, untilMs: forMs === 0 ? untilMs : Math.max(ban.untilMs, untilMs) })
   }
 
   close(): void {
