@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
+import type { FleetOptions } from './fleet/fleet-options.js'
 import { HeaderWriter } from './http.js'
 import {
   allOf,
@@ -13,13 +14,17 @@ import {
   restoreLimiter,
   tokenBucket,
 } from './index.js'
-import { limiterOver } from './redis/create-redis-limiter.js'
+import type { WithFleetOverrides, WithOverrides } from './overrides.js'
+import { layersOver, limiterOver } from './redis/create-redis-limiter.js'
 import { fleet } from './testing/cluster-fixture.js'
 import { HeldStore } from './testing/held-store.js'
 
 /** The key of somebody, which no log is to show. */
 const KEY = 'mallory@example.org'
 const BUCKET = tokenBucket({ limit: 5, window: '1h', name: 'login' })
+
+/** Where none are kept. */
+const NO_OVERRIDES = { load: async () => ({ version: 1, policies: [] }), set: async () => true, delete: async () => false }
 
 /** All ways in which an object gets into a log. */
 function logged(value: unknown): string {
@@ -44,6 +49,7 @@ const LIMITERS: Readonly<Record<string, () => Limiter>> = {
   'of several policies': () => createLimiter(allOf([BUCKET, fixedWindow({ limit: 9, window: 'day' })]), { hotKeys: 10 }),
   'with lists': () => createLimiter(BUCKET, { allow: [KEY], deny: [`${KEY}!`] }),
   'in the shadow': () => createLimiter(BUCKET, { shadow: true }),
+  'that bans': () => createLimiter(BUCKET, { banAfter: { denials: 9, within: '1m', for: '1h' } }),
   'with tiers': () => createLimiter(BUCKET, { policyFor: () => undefined, policies: [tokenBucket({ limit: 9, window: '1h' })] }),
 }
 
@@ -100,6 +106,42 @@ test('limiters of a fleet and of a cluster, and what they give, show neither key
   }
   for (const [what, value] of Object.entries(given)) checkSilent(value, [], what)
   for (const limiter of [remote, worker, served]) limiter.close()
+})
+
+test('layers over a fleet and a cluster, and the overrides of limiters, show neither keys nor their store', async () => {
+  const layers: Readonly<Record<string, FleetOptions>> = {
+    tiers: { policyFor: () => undefined },
+    overrides: { overrides: true },
+    lists: { allow: [`${KEY}!`], deny: [KEY] },
+    shadow: { shadow: true },
+    bans: { banAfter: { denials: 1, within: '1m', for: '1h' } },
+    all: { policyFor: () => undefined, deny: [`${KEY}!`], shadow: true, banAfter: { denials: 1, within: '1m', for: '1h' } },
+  }
+  for (const [name, options] of Object.entries(layers)) {
+    const remote = layersOver(new HeldStore(), NO_OVERRIDES, BUCKET, { outage: 'open', timeoutMs: 1, ...options })
+    const { limiter: worker, served } = fleet<Policy>(BUCKET, { serve: { overrides: true }, worker: options })
+    await worker.take(KEY)
+    for (const [what, limiter] of Object.entries({ remote, worker })) {
+      const text = `${what}, ${name}`
+      checkSilent(limiter, [], text)
+      checkSilent(limiter.key(KEY), [], `a bound key of ${text}`)
+      assert.match(inspect(limiter, { depth: 9 }), /Limiter \{\s+policy: \{/, text)
+      limiter.close()
+      assert.match(inspect(limiter), /policy: undefined/, text)
+    }
+    served.close()
+  }
+})
+
+test('overrides of a limiter are shown by their number', async () => {
+  const local = createLimiter(BUCKET, { overrides: true })
+  const made = fleet<Policy>(BUCKET, { serve: { overrides: true }, worker: { overrides: true } })
+  const shared = made.limiter as typeof made.limiter & WithFleetOverrides
+  const served = made.served as typeof made.served & WithOverrides
+  await Promise.all([local, shared].map((one) => one.overrides.set(KEY, BUCKET)))
+  for (const value of [local, local.overrides, shared, shared.overrides, served, served.overrides]) checkSilent(value, [], 'it')
+  for (const { overrides } of [local, shared, served]) assert.equal(JSON.stringify(overrides), '{"keys":1}')
+  for (const limiter of [local, shared, served]) limiter.close()
 })
 
 test('a header writer does not show the secret of its partition keys', () => {

@@ -27,6 +27,7 @@ export class BanCounter {
   private readonly denials: Limiter
   /** In the order of their bans. */
   private readonly banned = new Map<string, Ban>()
+  private isOpen = true
 
   constructor(rule: BanRule, clock: Clock) {
     this.rule = rule
@@ -38,6 +39,11 @@ export class BanCounter {
       hotKeys: 0,
       maxWaiters: 0,
     })
+  }
+
+  /** False once it is closed, which ends no take that is on its way: what comes then is counted no more. */
+  get isCounting(): boolean {
+    return this.isOpen
   }
 
   /**
@@ -67,7 +73,17 @@ export class BanCounter {
     this.denials.reset(key)
   }
 
+  /** The key is blocked by hand, for 0 to lift its ban: denials count again after that, and the next ban is longer all the same. */
+  blocked(key: string, forMs: number): void {
+    const ban = this.banned.get(key)
+    if (ban === undefined) return
+    const untilMs = this.clock.nowMs() + forMs
+    // A shorter block leaves the longer one in force.
+    this.banned.set(key, { ...ban, untilMs: forMs === 0 ? untilMs : Math.max(ban.untilMs, untilMs) })
+  }
+
   close(): void {
+    this.isOpen = false
     this.banned.clear()
     this.denials.close()
   }

@@ -1,8 +1,10 @@
+import { blockUs } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import { emptyPermit, isPermit } from '../empty-permit.js'
 import type { BoundKey, Key, Limiter, WaitOptions } from '../limiter.js'
 import type { Duration } from '../policy/duration.js'
 import type { Reservation } from '../reservation.js'
+import { shownAs } from '../shown.js'
 import { type BanCounter, checkSingle } from './ban-counter.js'
 import { WrappedLimiter } from './wrapped-limiter.js'
 
@@ -41,7 +43,9 @@ export class BanningLimiter<Answer extends Decision> extends WrappedLimiter<Answ
   }
 
   block(key: Key, duration: Duration): Decision {
-    return this.inner.block(key, duration)
+    const decision = this.inner.block(key, duration)
+    if (typeof key === 'string') this.counter.blocked(key, blockUs(duration) / 1000)
+    return decision
   }
 
   reset(key: Key): Decision {
@@ -53,11 +57,12 @@ export class BanningLimiter<Answer extends Decision> extends WrappedLimiter<Answ
   key(key: Key): BoundKey<Answer> {
     checkSingle(key)
     const bound = this.inner.key(key)
-    return {
+    const own: BoundKey<Answer> = {
       key: bound.key,
       take: (cost = 1) => this.counted(key as string, cost, bound.take(cost)),
       peek: (cost) => bound.peek(cost),
     }
+    return shownAs(own, 'BoundKey', this.toJSON())
   }
 
   override close(): void {

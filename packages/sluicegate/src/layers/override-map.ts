@@ -3,6 +3,7 @@ import { PolicyError } from '../errors.js'
 import type { LocalOverrides } from '../overrides.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
+import { Shown } from '../shown.js'
 import { checkTier, contentOf, MOST_TIERS } from './tier-table.js'
 
 /** How many keys may have an override. */
@@ -15,7 +16,7 @@ export interface Override {
 }
 
 /** Overrides by key, in this process. Keys of equal policies share one object. */
-export class OverrideMap implements LocalOverrides {
+export class OverrideMap extends Shown implements LocalOverrides {
   /** Grows with each change. */
   version = 0
   private readonly own: () => Policy
@@ -24,7 +25,13 @@ export class OverrideMap implements LocalOverrides {
 
   /** @param own the limiter's own policy, as it is now. */
   constructor(own: () => Policy) {
+    super()
     this.own = own
+  }
+
+  /** How many keys have an override, and not which. */
+  toJSON(): { readonly keys: number } {
+    return { keys: this.byKey.size }
   }
 
   set(key: string, policy: Policy): void {

@@ -110,6 +110,24 @@ export function banSuite({ name, make }: BanHarness): void {
     assert.equal(await banned.release(), false)
   })
 
+  test(`${name}: a ban that was lifted counts the denials that follow, and the next ban is longer`, async () => {
+    const { one } = make(bucket, rule)
+    for (let i = 0; i < 4; i++) await one.take('k')
+    await one.block('k', '1m') // leaves the longer ban in force
+    for (let i = 0; i < 9; i++) near((await one.take('k')).retryAfterMs, HOUR_MS)
+    await one.block('k', 0)
+    for (let i = 0; i < 2; i++) assert.ok((await one.take('k')).retryAfterMs <= 600_000)
+    near((await one.take('k')).retryAfterMs, 2 * HOUR_MS)
+  })
+
+  test(`${name}: a denial that is on its way when the limiter is closed is told`, async () => {
+    const { one } = make(bucket, { ...rule, denials: 1 })
+    await one.take('k')
+    const denied = one.take('k')
+    one.close()
+    assert.equal((await denied).allowed, false)
+  })
+
   test(`${name}: a hook that throws is a warning, and the denial stands`, async () => {
     const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
     const onBan = (): never => {

@@ -41,6 +41,18 @@ export async function refused(call: () => unknown, expected: object): Promise<vo
 export function layerSuite({ name, make }: LayerHarness): void {
   const tiered = (options: LayerChoice = {}): AnyLimiter => make(FREE, { policyFor, ...options }, [FREE, PRO])
 
+  test(`${name}: jobs that wait for a limiter with tiers end when it is closed`, async () => {
+    const limiter = tiered()
+    await passed(limiter, 'f', 30)
+    limiter.queue.pause()
+    const job = assert.rejects(
+      limiter.run('f', () => undefined),
+      { name: 'QueueError', code: 'CLOSED' },
+    )
+    limiter.close()
+    await job
+  })
+
   for (const policies of [undefined, [PRO, FREE]]) {
     const how = policies === undefined ? 'made as they come' : 'named beforehand'
 

@@ -1,3 +1,4 @@
+import { blockUs } from '../../arguments.js'
 import { type Awaitable, chained } from '../../awaitable.js'
 import type { Decision } from '../../decision.js'
 import { isPermit } from '../../empty-permit.js'
@@ -44,8 +45,10 @@ export class BanningFleetLimiter<Answer extends Decision> extends WrappedFleetLi
     return this.inner.penalize(key, tokens)
   }
 
-  block(key: Key, duration: Duration): Promise<Decision> {
-    return this.inner.block(key, duration)
+  async block(key: Key, duration: Duration): Promise<Decision> {
+    const decision = await this.inner.block(key, duration)
+    if (typeof key === 'string') this.counter.blocked(key, blockUs(duration) / 1000)
+    return decision
   }
 
   async reset(key: Key): Promise<Decision> {
@@ -57,11 +60,11 @@ export class BanningFleetLimiter<Answer extends Decision> extends WrappedFleetLi
   key(key: Key): FleetBoundKey<Answer> {
     checkSingle(key)
     const bound = this.inner.key(key)
-    return {
+    return this.bound({
       key: bound.key,
       take: (cost = 1) => chained(bound.take(cost), (decision) => this.counted(key as string, cost, decision)),
       peek: (cost) => bound.peek(cost),
-    }
+    })
   }
 
   override close(): void {
@@ -70,7 +73,7 @@ export class BanningFleetLimiter<Answer extends Decision> extends WrappedFleetLi
   }
 
   private counted(key: string, cost: number, decision: Answer): Awaitable<Answer> {
-    if (decision.allowed) return decision
+    if (decision.allowed || !this.counter.isCounting) return decision
     const forMs = this.counter.denied(key, cost, decision, this.policyOf(key))
     return forMs === 0 ? decision : this.banned(key, decision, forMs)
   }
@@ -79,9 +82,9 @@ export class BanningFleetLimiter<Answer extends Decision> extends WrappedFleetLi
     try {
       await this.inner.block(key, forMs)
     } catch (error) {
-      // Without its store nobody is banned: the denial stands, and those that follow are counted.
+      // Without its store no key is banned: the denial stands, and those that follow are counted.
       if (!(error instanceof StoreError)) throw error
-      this.counter.forget(key)
+      if (this.counter.isCounting) this.counter.forget(key)
       return decision
     }
     const banned = bannedFor(decision, forMs)

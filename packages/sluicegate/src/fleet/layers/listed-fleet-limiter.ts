@@ -68,11 +68,11 @@ export class ListedFleetLimiter<Answer extends Decision> extends WrappedFleetLim
   /** A function is asked about the key each time, not only here. */
   key(key: Key): FleetBoundKey<Answer> {
     const bound = this.inner.key(key)
-    return {
+    return this.bound({
       key: bound.key,
       take: (cost = 1) => this.taken(bound.key, cost) ?? bound.take(cost),
       peek: (cost = 1) => this.foreseen(bound.key, cost) ?? bound.peek(cost),
-    }
+    })
   }
 
   private taken(key: Key, cost: number): Answer | undefined {

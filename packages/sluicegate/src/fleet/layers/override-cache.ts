@@ -4,6 +4,7 @@ import { MOST_OVERRIDES, type Override, OverrideMap } from '../../layers/overrid
 import { onceInProcess } from '../../once-in-process.js'
 import type { FleetOverrides } from '../../overrides.js'
 import type { Policy } from '../../policy/policy.js'
+import { Shown } from '../../shown.js'
 import type { CallGuard } from '../call-guard.js'
 
 /** All overrides of a limiter, as they were at one moment. */
@@ -31,7 +32,7 @@ const NEVER_LOADED = -1
  * version, after half of `staleMs`, while takes go on by what is known; a take that finds them older than `staleMs` waits for that. While the store
  * is not reached what was known last holds.
  */
-export class OverrideCache implements FleetOverrides {
+export class OverrideCache extends Shown implements FleetOverrides {
   private readonly store: OverrideStore
   private readonly guard: CallGuard
   private readonly clock: Clock
@@ -47,12 +48,18 @@ export class OverrideCache implements FleetOverrides {
 
   /** @param own the limiter's own policy, as it is now. */
   constructor(store: OverrideStore, guard: CallGuard, clock: Clock, staleMs: number, own: () => Policy) {
+    super()
     this.store = store
     this.guard = guard
     this.clock = clock
     this.staleMs = staleMs
     this.own = own
     this.known = new OverrideMap(own)
+  }
+
+  /** As {@link OverrideMap} shows it. */
+  toJSON(): object {
+    return this.known.toJSON()
   }
 
   /** Undefined when what is known is fresh enough; else it is once this resolves, or the store is not reached. It never rejects. */

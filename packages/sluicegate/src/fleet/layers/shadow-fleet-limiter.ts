@@ -66,7 +66,11 @@ export class ShadowFleetLimiter<Answer extends Decision> extends WrappedFleetLim
 
   key(key: Key): FleetBoundKey<Answer> {
     const bound = this.inner.key(key)
-    return { key: bound.key, take: (cost) => chained(bound.take(cost), passing), peek: (cost) => chained(bound.peek(cost), passing) }
+    return this.bound({
+      key: bound.key,
+      take: (cost) => chained(bound.take(cost), passing),
+      peek: (cost) => chained(bound.peek(cost), passing),
+    })
   }
 }
 

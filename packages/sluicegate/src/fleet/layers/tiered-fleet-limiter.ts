@@ -10,6 +10,7 @@ import { checkTier, TierTable } from '../../layers/tier-table.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import type { Duration } from '../../policy/duration.js'
 import type { Policy } from '../../policy/policy.js'
+import { closeQueueOf } from '../../queue/create-queue.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from '../fleet-limiter.js'
 import { mergedLoads, type ShardLoads } from '../shard-load.js'
 import type { OverrideCache } from './override-cache.js'
@@ -97,7 +98,7 @@ export class TieredFleetLimiter<Answer extends Decision> extends WrappedFleetLim
   /** The policy of the key is asked for each time, not only here. */
   key(key: Key): FleetBoundKey<Answer> {
     this.limiterOf(key)
-    return { key, take: (cost) => this.take(key, cost), peek: (cost) => this.peek(key, cost) }
+    return this.bound({ key, take: (cost) => this.take(key, cost), peek: (cost) => this.peek(key, cost) })
   }
 
   override stats(): FleetStats {
@@ -121,6 +122,7 @@ export class TieredFleetLimiter<Answer extends Decision> extends WrappedFleetLim
   }
 
   override close(): void {
+    closeQueueOf(this)
     this.isClosed = true
     for (const limiter of this.limiters()) limiter.close()
   }
