@@ -1,6 +1,8 @@
 import { RedisCluster, type RedisProcess } from 'sluicegate-testkit'
 import { clusterClients } from './clients.js'
 import { type FailoverReport, failovers, isFollowing, type Replacing } from './failover.js'
+import { mixedSubjectsOn } from './mix.js'
+import { subjectsOn } from './subject.js'
 
 /** Three for each shard, about. */
 const KEYS = Array.from({ length: 9 }, (_, i) => `user:${i}`)
@@ -9,7 +11,15 @@ const KEYS = Array.from({ length: 9 }, (_, i) => `user:${i}`)
 export async function clusterFailovers(count: number, told?: (line: string) => void): Promise<FailoverReport> {
   await using cluster = await RedisCluster.start()
   const clients = await clusterClients(cluster.roots)
-  return await failovers(replacingIn(cluster), { clients, keys: KEYS, count, told })
+  return await failovers(replacingIn(cluster), { clients, subjects: subjectsOn(clients, KEYS), keys: KEYS, count, told })
+}
+
+/** The same under mixes of versions, modes and horizons, on few keys; one mix changes its policies in every failover. */
+export async function mixedFailovers(count: number, seed: number, told?: (line: string) => void): Promise<FailoverReport> {
+  await using cluster = await RedisCluster.start()
+  const clients = await clusterClients(cluster.roots)
+  const keys = KEYS.slice(0, 3)
+  return await failovers(replacingIn(cluster), { clients, subjects: mixedSubjectsOn(clients, keys, seed), keys, count, told })
 }
 
 function replacingIn(cluster: RedisCluster): Replacing {

@@ -1,7 +1,7 @@
-import { type RedisProcess, until } from 'sluicegate-testkit'
+import { type RateSpec, type RedisProcess, until } from 'sluicegate-testkit'
 import type { OpenClient } from './clients.js'
 import { stateOf } from './state.js'
-import { LOCAL_SHARE, RATE, reportOf, type Subject, type SubjectReport, subjectsOn, TIMEOUT_MS } from './subject.js'
+import { LOCAL_SHARE, reportOf, type Subject, type SubjectReport, TIMEOUT_MS } from './subject.js'
 import { type Watchdog, watchdog } from './watchdog.js'
 
 /** As servers are set up: after so long a silence a primary is taken for failed. */
@@ -24,7 +24,7 @@ export interface FailoverReport {
   readonly failovers: number
   /** Milliseconds from the kill until every subject had an answer of the store about every key again, of each failover. */
   readonly recoveryMs: readonly number[]
-  /** Tokens by which a key may be over the policy after that many failovers of its shard. */
+  /** Tokens by which a key may be over the policy after that many failovers of its shard, of the subject that may be over by the least. */
   readonly allowedOver: number
   /** What the share of one process may add while shards are out. */
   readonly allowedShare: number
@@ -33,14 +33,14 @@ export interface FailoverReport {
 
 export interface FailoverPlan {
   readonly clients: readonly OpenClient[]
+  readonly subjects: readonly Subject[]
   readonly keys: readonly string[]
   readonly count: number
   readonly told?: ((line: string) => void) | undefined
 }
 
-/** Kills one primary after another, under load of every client in both modes, and lets each come back as a replica. */
-export async function failovers(replacing: Replacing, { clients, keys, count, told }: FailoverPlan): Promise<FailoverReport> {
-  const subjects = subjectsOn(clients, keys)
+/** Kills one primary after another, under load, and lets each come back as a replica. */
+export async function failovers(replacing: Replacing, { clients, subjects, keys, count, told }: FailoverPlan): Promise<FailoverReport> {
   const watched = watchdog(() => stateOf(replacing.servers, subjects))
   const beganMs = performance.now()
   const recoveries: ReadonlyMap<string, number>[] = []
@@ -57,12 +57,13 @@ export async function failovers(replacing: Replacing, { clients, keys, count, to
     for (const client of clients) client.close()
   }
   const recoveryMs = recoveries.map(slowestOf)
+  const seconds = (performance.now() - beganMs) / 1000
   const secondsOut = recoveryMs.reduce((sum, ms) => sum + ms, 0) / 1000
   return {
     failovers: count,
     recoveryMs,
-    allowedOver: overPerFailover() * count + slack(),
-    allowedShare: LOCAL_SHARE * (RATE.burst + RATE.limit * ((performance.now() - beganMs) / 1000)) + Math.ceil(secondsOut),
+    allowedOver: Math.min(...subjects.map(({ bound }) => allowedOver(bound, count))),
+    allowedShare: Math.max(...subjects.map((subject) => allowedShare(subject, seconds, secondsOut))),
     subjects: subjects.map((subject) =>
       reportOf(
         subject,
@@ -82,6 +83,7 @@ async function failover(
 ): Promise<ReadonlyMap<string, number>> {
   const killedMs = performance.now()
   await primary.kill()
+  for (const subject of subjects) subject.primaryGone?.()
   await watched(
     `after ${primary.port} was killed`,
     until('a replica takes over', () => replacing.hasReplaced(primary)),
@@ -140,12 +142,13 @@ function slowestOf(recovery: ReadonlyMap<string, number> | undefined): number {
   return Math.max(...(recovery?.values() ?? []))
 }
 
-/** burst + rate * (replication lag + node timeout) */
-function overPerFailover(): number {
-  return RATE.burst + (RATE.limit / RATE.windowMs) * (REPLICATION_LAG_MS + SILENCE_MS)
+/** `burst + rate * (replication lag + node timeout)` for each failover; an answer may also reach its caller later than the store gave it. */
+export function allowedOver({ limit, windowMs, burst }: RateSpec, failovers: number): number {
+  const perMs = limit / windowMs
+  return (burst + perMs * (REPLICATION_LAG_MS + SILENCE_MS)) * failovers + perMs * 2 * TIMEOUT_MS
 }
 
-/** An answer may reach its caller so much later than the store gave it. */
-function slack(): number {
-  return (RATE.limit / RATE.windowMs) * 2 * TIMEOUT_MS
+function allowedShare({ bound, processes }: Subject, seconds: number, secondsOut: number): number {
+  const { limit, windowMs, burst } = bound
+  return processes * (LOCAL_SHARE * (burst + (limit / windowMs) * 1000 * seconds) + Math.ceil(secondsOut))
 }

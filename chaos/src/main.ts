@@ -1,16 +1,17 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { type ChaosResults, chaosTable, withTable } from './chaos-table.js'
-import { clusterFailovers } from './cluster-failover.js'
+import { type ChaosResults, chaosTable, type MixedReport, withTable } from './chaos-table.js'
+import { clusterFailovers, mixedFailovers } from './cluster-failover.js'
 import { resize } from './resize.js'
 import { sentinelFailovers } from './sentinel-failover.js'
 
-const USAGE = `npm run chaos -- [--only NAME]... [--failovers N]
+const USAGE = `npm run chaos -- [--only NAME]... [--failovers N] [--seed N]
 
   Breaks real servers under load, and writes what came of it to chaos/results and docs/outages.md.
 
-  --only NAME     failover, sentinel or resize, may be given again; the results of the others stay as they are
-  --failovers N   so many of each kind instead of 20 and 5: a first look, nothing is written`
+  --only NAME     failover, mixed, sentinel or resize, may be given again; the results of the others stay as they are
+  --failovers N   so many of each kind instead of 20, 6 and 5: a first look, nothing is written
+  --seed N        which version of a mix each take asks; another in each run unless given`
 
 const RESULTS = new URL('../results/', import.meta.url)
 const FILE = new URL('chaos.json', RESULTS)
@@ -21,6 +22,7 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string', multiple: true, default: [] },
     failovers: { type: 'string' },
+    seed: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
@@ -29,6 +31,7 @@ const looks = values.failovers === undefined ? undefined : Number(values.failove
 const told = (line: string): void => console.log(line)
 const SCENARIOS = {
   failover: () => clusterFailovers(looks ?? 20, told),
+  mixed,
   sentinel: () => sentinelFailovers(looks ?? 5, told),
   resize: () => resize(SLOTS, told),
 }
@@ -42,6 +45,18 @@ if (
   process.exitCode = values.help ? 0 : 2
 } else {
   await run()
+}
+
+async function mixed(): Promise<MixedReport> {
+  const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed)
+  told(`seed ${seed}`)
+  const report = await mixedFailovers(looks ?? 6, seed, told)
+  const isWithin = report.subjects.every(
+    ({ errors, over, overWithShare }) =>
+      errors === 0 && over <= report.allowedOver && overWithShare <= report.allowedOver + report.allowedShare,
+  )
+  if (!isWithin) process.exitCode = 1
+  return { seed, date: new Date().toISOString().slice(0, 10), isWithin, ...report }
 }
 
 async function run(): Promise<void> {

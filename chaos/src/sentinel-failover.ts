@@ -1,6 +1,7 @@
 import { RedisSentinel } from 'sluicegate-testkit'
 import { sentinelClients } from './clients.js'
 import { type FailoverReport, failovers, isFollowing, type Replacing } from './failover.js'
+import { subjectsOn } from './subject.js'
 
 const KEYS = Array.from({ length: 3 }, (_, i) => `user:${i}`)
 
@@ -8,7 +9,7 @@ const KEYS = Array.from({ length: 3 }, (_, i) => `user:${i}`)
 export async function sentinelFailovers(count: number, told?: (line: string) => void): Promise<FailoverReport> {
   await using watched = await RedisSentinel.start()
   const clients = await sentinelClients(watched.roots, watched.name)
-  return await failovers(replacingIn(watched), { clients, keys: KEYS, count, told })
+  return await failovers(replacingIn(watched), { clients, subjects: subjectsOn(clients, KEYS), keys: KEYS, count, told })
 }
 
 function replacingIn(watched: RedisSentinel): Replacing {

@@ -7,7 +7,7 @@ const WORTH_KNOWING =
   /^(role|master_host|master_port|master_link_status|connected_slaves|slave\d+|cluster_state|cluster_slots_ok|cluster_known_nodes|master0):/
 
 /** What a subject waits for, and what it was last told. */
-export type Watched = Pick<Subject, 'name' | 'load'> & { readonly limiter: Pick<Subject['limiter'], 'stats'> }
+export type Watched = Pick<Subject, 'name' | 'load'> & { readonly limiter: Subject['limiter'] }
 
 /** In what state servers and subjects are, to be read by people. */
 export async function stateOf(servers: readonly RedisProcess[], subjects: readonly Watched[]): Promise<string> {

@@ -1,5 +1,5 @@
 import { tokenBucket } from 'sluicegate'
-import { createRedisLimiter, type FleetLimiter } from 'sluicegate/redis'
+import { createRedisLimiter } from 'sluicegate/redis'
 import { FleetLoad, type LoadedTake, type RateSpec, worstExcess } from 'sluicegate-testkit'
 import type { OpenClient } from './clients.js'
 
@@ -8,11 +8,17 @@ export const RATE: RateSpec = { limit: 30, windowMs: 1000, burst: 30 }
 export const LOCAL_SHARE = 0.1
 export const TIMEOUT_MS = 100
 
-/** A limiter under load, by one client and in one mode. */
+/** One limiter, or several that share a budget, under load. */
 export interface Subject {
   readonly name: string
-  readonly limiter: FleetLimiter
+  /** What may pass while no server fails. */
+  readonly bound: RateSpec
+  /** Limiters, each with a share of its own in an outage. */
+  readonly processes: number
+  readonly limiter: { stats(): unknown }
   readonly load: FleetLoad
+  /** Called in each failover, when a primary was killed and none has its place. */
+  primaryGone?(): void
 }
 
 /** Each client, exact and leased, with callers who ask all the time about these keys. */
@@ -28,7 +34,8 @@ export function subjectsOn(clients: readonly OpenClient[], keys: readonly string
         localShare: LOCAL_SHARE,
         timeoutMs: TIMEOUT_MS,
       })
-      return { name: `${name}, ${mode}`, limiter, load: new FleetLoad(limiter, { keys, callers: 3 * keys.length, restMs: 5 }) }
+      const load = new FleetLoad(limiter, { keys, callers: 3 * keys.length, restMs: 5 })
+      return { name: `${name}, ${mode}`, bound: RATE, processes: 1, limiter, load }
     }),
   )
 }
@@ -50,7 +57,7 @@ export interface SubjectReport {
   readonly recoveryMs: readonly number[]
 }
 
-export function reportOf({ name, load }: Subject, recoveryMs: readonly number[]): SubjectReport {
+export function reportOf({ name, bound, load }: Subject, recoveryMs: readonly number[]): SubjectReport {
   const out = load.takes.filter(({ decision }) => decision.source === 'outage')
   return {
     name,
@@ -60,21 +67,24 @@ export function reportOf({ name, load }: Subject, recoveryMs: readonly number[])
     slowestMs: Math.round(load.slowestMs),
     outageDecisions: out.length,
     outageAdmitted: out.filter(isAdmitted).length,
-    over: worstOf(load.takes.filter(({ decision }) => decision.source !== 'outage')),
-    overWithShare: worstOf(load.takes),
+    over: worstOf(
+      bound,
+      load.takes.filter(({ decision }) => decision.source !== 'outage'),
+    ),
+    overWithShare: worstOf(bound, load.takes),
     recoveryMs,
   }
 }
 
 /** By key: when a caller got his answer is up to a time-out after the store gave it, which lets its rate look higher for that long. */
-function worstOf(takes: readonly LoadedTake[]): number {
+function worstOf(bound: RateSpec, takes: readonly LoadedTake[]): number {
   const byKey = new Map<string, { atUs: number; cost: number }[]>()
   for (const { key, answeredMs } of takes.filter(isAdmitted)) {
     const admissions = byKey.get(key) ?? []
     byKey.set(key, admissions)
     admissions.push({ atUs: Math.round(answeredMs * 1000), cost: 1 })
   }
-  const worst = [...byKey.values()].map((admissions) => worstExcess(RATE, admissions))
+  const worst = [...byKey.values()].map((admissions) => worstExcess(bound, admissions))
   return Number(Math.max(0, ...worst).toFixed(1))
 }
 

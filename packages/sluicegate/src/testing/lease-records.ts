@@ -70,6 +70,8 @@ export class LeaseRecords {
     const { answer, passed } = ask(step)
     for (const other of passed > 0 ? met : []) other.filled(passed, step, met, isLease)
     if (passed > 0) this.write(own)
+    // The store remembers nothing of a key that has spent nothing, when its first call is denied.
+    else if (this.isNew && this.records.every((record) => record.step.isOver())) this.records = []
     else if (!this.isNew) forget()
     return answer
   }

@@ -1,10 +1,13 @@
 import { parseArgs } from 'node:util'
 import { savedTwinSeeds, seedsFrom, VECTOR_ALGORITHMS, versionedOracleFor } from 'sluicegate-testkit'
+import { compareLeases } from './compare-leases.js'
 import { compareTwins } from './compare-twins.js'
+import { LEASED_FORMS } from './lease-excess.js'
 import { ownRedis } from './own-redis.js'
 
 // The scripts on a real server against the oracle and the limiter in memory: `prove-twins [--count 60000] [--from 1] [--algorithm gcra]`,
-// half of the sequences with changes of policy. Starts a server of its own.
+// half of the sequences with changes of policy. Then, unless one algorithm is chosen, exact takes and leases of several versions of a policy against
+// the records that the histories of leases run on. Starts a server of its own.
 
 const { values } = parseArgs({
   options: { from: { type: 'string', default: '1' }, count: { type: 'string', default: '60000' }, algorithm: { type: 'string' } },
@@ -37,6 +40,12 @@ try {
       inMemory += run.inMemory
       mismatches += run.mismatches.length
     }
+  }
+  for (const form of values.algorithm === undefined ? LEASED_FORMS : []) {
+    // The first difference ends the run, with its seed and step.
+    await compareLeases(redis.runner, form, [...seedsFrom(from, count)])
+    await redis.send('FLUSHALL')
+    console.log(`${form}, leases and takes of several versions: ${count} sequences, ${Math.round((performance.now() - startMs) / 1000)} s`)
   }
 } finally {
   await redis.stop()

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { Random } from 'sluicegate-testkit'
+import { changedPolicy } from '../policy/policy.js'
+import { RedisStore } from '../redis/redis-store.js'
+import type { ScriptRunner } from '../redis/script-runner.js'
+import type { StoreLease, StoreStanding } from '../redis/store.js'
+import { StoreAuthority } from '../redis/store-authority.js'
+import { type StoreForm, storePoliciesOf } from '../redis/store-form.js'
+import { StoreKeys } from '../redis/store-keys.js'
+import { GivenTime } from './given-time.js'
+import { type LeasedPolicy, randomVersions } from './lease-draws.js'
+import type { LEASED_FORMS } from './lease-excess.js'
+import { LeaseRecords } from './lease-records.js'
+import { namesOf } from './version-bound.js'
+
+/** At once, each on a time of its own. */
+const LANES = 24
+const STEPS = 40
+
+/**
+ * Exact takes, leases and give-backs of one to three versions of a policy, at random and at given times: the scripts on a real server answer as
+ * {@link LeaseRecords} do. Rejects at the first difference.
+ */
+export async function compareLeases(runner: ScriptRunner, form: (typeof LEASED_FORMS)[number], seeds: readonly number[]): Promise<void> {
+  const lane = async (_: unknown, first: number): Promise<void> => {
+    const given = new GivenTime(runner)
+    for (let i = first; i < seeds.length; i += LANES) await compared(seeds[i] as number, form, given)
+  }
+  await Promise.all(Array.from({ length: LANES }, lane))
+}
+
+async function compared(seed: number, formName: (typeof LEASED_FORMS)[number], given: GivenTime): Promise<void> {
+  const random = new Random(seed)
+  const versions = named(randomVersions(random, [formName]))
+  const { leaseUs: longUs, policy: first } = versions[0] as LeasedPolicy
+  const records = new LeaseRecords(formName)
+  const store = new RedisStore(given, new StoreKeys(`${formName}${seed}`))
+  given.nowUs = random.integer(1, 100_000_000)
+  const lent: { readonly tokens: number; readonly leasedUs: number; readonly version: LeasedPolicy }[] = []
+  for (let i = 0; i < STEPS; i++) {
+    given.nowUs += random.chance(0.3) ? 0 : random.magnitude(1, random.pick([longUs, first.windowMs * 1500]))
+    const { nowUs } = given
+    const version = random.pick(versions)
+    const { form, leaseUs, horizonMs } = version
+    const about = `${namesOf(versions)}, seed ${seed}, step ${i}`
+    const back = formName !== 'rate' && random.chance(0.2) ? lent.pop() : undefined
+    if (back !== undefined) {
+      const { leasedUs } = back
+      const tokens = random.integer(1, back.tokens)
+      await new StoreAuthority(store, back.version.form, back.version.leaseUs).giveBack('k', tokens, leasedUs)
+      records.giveBack(back.version.form, nowUs, tokens, leasedUs)
+    } else if (leaseUs > 0 && random.chance(0.6)) {
+      const least = random.pick([1, 1, random.integer(1, 8)])
+      const want = least + random.integer(0, 12)
+      const horizonUs = random.pick([horizonMs * 1000, random.integer(0, leaseUs)])
+      const lease = await store.lease(form, 'k', want, horizonUs, least)
+      if (lease.ready + lease.later > 0) lent.push({ tokens: lease.ready + lease.later, leasedUs: nowUs, version })
+      assert.deepEqual(lease, ordered(records.lease(form, nowUs, want, least, horizonUs)), about)
+    } else {
+      const cost = random.integer(1, 4)
+      const { standings } = await store.ask('take', [{ form, key: 'k', tokens: cost }])
+      const { done, untilNewUs } = standings[0] as StoreStanding
+      const taken = records.take(form, nowUs, cost)
+      assert.deepEqual({ allowed: done, untilNewUs }, taken, about)
+      if (form.form !== 'rate' && !done)
+        assert.equal((standings[0] as StoreStanding).untilFreeUs, records.untilFreeUs(form, nowUs, cost), about)
+    }
+  }
+}
+
+/** All of one name, by which the store knows them for one policy. */
+function named(versions: readonly LeasedPolicy[]): readonly LeasedPolicy[] {
+  return versions.map(({ policy, leaseUs, horizonMs }) => {
+    const own = changedPolicy(policy, { name: 'policy' })
+    return { policy: own, leaseUs, horizonMs, form: storePoliciesOf(own, () => leaseUs).forms[0] as StoreForm }
+  })
+}
+
+function ordered({ nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }: StoreLease): StoreLease {
+  return { nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
+}
