@@ -45,8 +45,11 @@ export type RateLimitMiddleware = (request: RequestLike, response: NodeResponse,
  */
 export function rateLimit<ExpressRequest extends RequestLike = Request>(options: RateLimitOptions<ExpressRequest>): RateLimitMiddleware
 export function rateLimit<ExpressRequest extends RequestLike = Request>(argument: LimitArgument<ExpressRequest>): RateLimitMiddleware
-export function rateLimit<ExpressRequest extends RequestLike>(argument: LimitArgument<ExpressRequest>): RateLimitMiddleware {
-  const gatekeeper = new Gatekeeper(optionsOf(argument) as GatekeeperOptions<RequestLike>)
+export function rateLimit<ExpressRequest extends RequestLike>(
+  argument: LimitArgument<ExpressRequest>,
+  second?: unknown,
+): RateLimitMiddleware {
+  const gatekeeper = new Gatekeeper(optionsOf(argument, 'rateLimit', second) as GatekeeperOptions<RequestLike>)
   return (request, response, next) => {
     const { socket } = request
     // Its client is gone.

@@ -87,8 +87,8 @@ interface RouteConfig extends FastifyContextConfig {
  */
 export function rateLimit<Request extends FastifyRequest = FastifyRequest>(options?: RateLimitOptions<Request>): FastifyPluginCallback
 export function rateLimit<Request extends FastifyRequest = FastifyRequest>(argument?: LimitArgument<Request>): FastifyPluginCallback
-export function rateLimit(argument: LimitArgument<FastifyRequest> | RateLimitOptions = {}): FastifyPluginCallback {
-  const { hook = 'onRequest', ...all }: GatekeeperOptions<FastifyRequest> & HookOption = optionsOf(argument)
+export function rateLimit(argument: LimitArgument<FastifyRequest> | RateLimitOptions = {}, second?: unknown): FastifyPluginCallback {
+  const { hook = 'onRequest', ...all }: GatekeeperOptions<FastifyRequest> & HookOption = optionsOf(argument, 'rateLimit', second)
   if (!HOOKS.includes(hook)) throw new PolicyError('OPTION_INVALID', 'hook', hook, `must be one of ${HOOKS.join(', ')}`)
   const ofAll = namesLimit(all) ? new Gatekeeper<FastifyRequest>(all) : undefined
   const ofRoutes = new RouteKeepers<FastifyRequest>(all)

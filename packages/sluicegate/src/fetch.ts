@@ -72,8 +72,13 @@ export function rateLimit<FetchRequest extends Request = Request>(
 ): FetchLimit<FetchRequest>
 export function rateLimit<FetchRequest extends Request>(
   argument: LimitArgument<FetchRequest> | RateLimitOptions<FetchRequest>,
+  second?: unknown,
 ): FetchLimit<FetchRequest> {
-  const { remoteAddress: given, ...options }: GatekeeperOptions<FetchRequest> & AddressOption<FetchRequest> = optionsOf(argument)
+  const { remoteAddress: given, ...options }: GatekeeperOptions<FetchRequest> & AddressOption<FetchRequest> = optionsOf(
+    argument,
+    'rateLimit',
+    second,
+  )
   const remoteAddress = addressTeller(given)
   checkAddressNeed(options, remoteAddress !== undefined)
   const gatekeeper = new Gatekeeper<FetchRequest>(options)

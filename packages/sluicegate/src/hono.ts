@@ -55,8 +55,12 @@ export function rateLimit<E extends Env = any, HonoContext extends Context<any> 
 export function rateLimit<E extends Env = any, HonoContext extends Context<any> = Context<E>>(
   argument: LimitArgument<HonoContext> | ContextOptions<HonoContext>,
 ): MiddlewareHandler<E>
-export function rateLimit<E extends Env>(argument: LimitArgument<Context<E>>): MiddlewareHandler<E> {
-  const { remoteAddress: given, ...options }: GatekeeperOptions<Context<E>> & AddressOption<Context<E>> = optionsOf(argument)
+export function rateLimit<E extends Env>(argument: LimitArgument<Context<E>>, second?: unknown): MiddlewareHandler<E> {
+  const { remoteAddress: given, ...options }: GatekeeperOptions<Context<E>> & AddressOption<Context<E>> = optionsOf(
+    argument,
+    'rateLimit',
+    second,
+  )
   const remoteAddress = addressTeller(given)
   checkAddressNeed(options, remoteAddress !== undefined)
   const gatekeeper = new Gatekeeper<Context<E>>(options)

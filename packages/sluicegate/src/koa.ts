@@ -25,8 +25,8 @@ export type RateLimitOptions<KoaContext extends Context = Context> = LimitingOpt
  */
 export function rateLimit<KoaContext extends Context = Context>(options: RateLimitOptions<KoaContext>): Middleware
 export function rateLimit<KoaContext extends Context = Context>(argument: LimitArgument<KoaContext>): Middleware
-export function rateLimit(argument: LimitArgument<Context>): Middleware {
-  const gatekeeper = new Gatekeeper<Context>(optionsOf(argument))
+export function rateLimit(argument: LimitArgument<Context>, second?: unknown): Middleware {
+  const gatekeeper = new Gatekeeper<Context>(optionsOf(argument, 'rateLimit', second))
   return async (context, next) => {
     const { req, res } = context
     if (isGone(req, res)) return

@@ -15,6 +15,7 @@ import { HeaderWriter } from './http.js'
 import { allOf, attachLimiter, concurrency, createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from './index.js'
 import { address, apiKey, header, subject } from './keys/index.js'
 import { rateLimit as limitKoa } from './koa.js'
+import { RateLimit, RateLimitModule } from './nest.js'
 import { createRedisLimiter } from './redis/index.js'
 import { listening } from './testing/adapters/listening.js'
 
@@ -149,4 +150,45 @@ test('rateLimit itself in the place of what it makes says to call it', async () 
   assert.match(said(limitFetch, new Request('http://a/')), /call it/)
   // Fastify lets what its plugins throw end the process, with this text.
   assert.match(said(limitFastify, fastify()), /call it, app\.register\(rateLimit\(policy\)\)/)
+})
+
+const LIMITS = {
+  'rateLimit of express': limitExpress,
+  'rateLimit of fastify': limitFastify,
+  'rateLimit of hono': limitHono,
+  'rateLimit of koa': limitKoa,
+  'rateLimit of fetch': limitFetch,
+  '@RateLimit': RateLimit,
+  'RateLimitModule.forRoot': RateLimitModule.forRoot,
+} as const satisfies Record<string, (...wrong: never[]) => unknown>
+
+for (const [name, limit] of Object.entries(LIMITS)) {
+  const takenBy = name.replace(/ of .*/, '')
+  const key = (): string => 'ada'
+
+  test(`${name}: options behind a policy are refused, where they would count for nothing`, () => {
+    const call = limit as (...wrong: unknown[]) => unknown
+    for (const first of [policy, createLimiter(policy), { policy }]) {
+      assert.match(
+        said(() => call(first, { key }), first),
+        /one object.*(policy|limiter), key/,
+      )
+    }
+  })
+
+  test(`${name}: an array of policies says where several limits belong`, () => {
+    assert.ok(said(limit as never, [policy, policy]).includes(`say ${takenBy}({ limits: [{ policy, key }, ...] })`))
+  })
+
+  test(`${name}: a function alone says where it belongs`, () => {
+    assert.ok(said(limit as never, () => policy).includes(`${takenBy}({ policy: (request) => ... })`))
+  })
+
+  test(`${name}: a misspelt option is told with its name`, () => {
+    assert.ok(said(limit as never, { policy, kye: key }).includes(`which are the options of ${takenBy}(): did you mean key?`))
+  })
+}
+
+test('an array of policies may be mapped to limits', () => {
+  assert.equal([policy, policy].map(limitExpress as (each: typeof policy) => unknown).length, 2)
 })

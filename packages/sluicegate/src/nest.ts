@@ -42,7 +42,8 @@ export class RateLimitModule {
   static forRoot<Request = NestRequest>(options?: LimitingOptions<Request>, place?: RateLimitPlace): DynamicModule
   static forRoot<Request = NestRequest>(argument?: LimitArgument<Request>, place?: RateLimitPlace): DynamicModule
   static forRoot<Request>(argument: LimitArgument<Request> = {}, place: RateLimitPlace = {}): DynamicModule {
-    checkGatekeeperOptions(optionsOf(argument, 'RateLimitModule.forRoot'))
+    const takenBy = 'RateLimitModule.forRoot'
+    checkGatekeeperOptions(optionsOf(argument, takenBy), takenBy)
     return moduleOf({ provide: RateLimits, useFactory: () => new RateLimits<Request>(argument, { perRoute: true }) }, isGlobal(place))
   }
 

@@ -8,9 +8,9 @@ import { namesLimit } from './limit-argument.js'
 import { checkedLimits } from './limit-rules.js'
 import { outageChoice } from './outage-choice.js'
 
-/** Looks at all that options say, of a limit or of how those of routes are to be, and makes nothing. @throws {PolicyError} */
-export function checkGatekeeperOptions<Request>(options: GatekeeperOptions<Request>): void {
-  if (namesLimit(options)) checkedLimits(options)
+/** Looks at all that options of `takenBy` say, of a limit or of how those of routes are to be, and makes nothing. @throws {PolicyError} */
+export function checkGatekeeperOptions<Request>(options: GatekeeperOptions<Request>, takenBy?: string): void {
+  if (namesLimit(options, takenBy)) checkedLimits(options)
   else keyFinder(options.key)
   const { headers, body, status, counts, onOutage } = options
   checkHeaderOptions(typeof headers === 'object' ? headers : { ...(headers !== undefined && { version: headers }) })

@@ -20,22 +20,24 @@ const OWN = ['policy', 'limiter', 'limits', 'cost', 'unit', 'problem', 'slowDown
  * The options that an argument stands for.
  *
  * @param takenBy what takes it, for messages.
- * @throws {PolicyError} `OPTION_INVALID` on what is none of the three, `OPTION_UNKNOWN` on options beside the numbers of a policy
+ * @param second what stands behind it, where nothing is taken: options there would count for nothing.
+ * @throws {PolicyError} `OPTION_INVALID` on what is none of the three, and on options behind it; `OPTION_UNKNOWN` on options beside the numbers
+ *   of a policy
  */
 export function optionsOf<Request>(
   argument: LimitArgument<Request> | GatekeeperOptions<Request>,
   takenBy = 'rateLimit',
+  second?: unknown,
 ): GatekeeperOptions<Request> {
   if (typeof argument !== 'object' || argument === null) {
-    throw new PolicyError(
-      'OPTION_INVALID',
-      'options',
-      argument,
-      'must be a policy such as tokenBucket({...}), a limiter, or options with one',
-    )
+    const called = typeof argument === 'function' ? `. A function of the request belongs into ${takenBy}({ policy: (request) => ... })` : ''
+    const mend = `must be a policy such as tokenBucket({...}), a limiter, or options with one${called}`
+    throw new PolicyError('OPTION_INVALID', 'options', argument, mend)
   }
   const mistaken = mistakenFor(argument, takenBy)
   if (mistaken !== undefined) throw new PolicyError('OPTION_INVALID', 'options', argument, mistaken)
+  // `policies.map(rateLimit)` brings numbers and arrays.
+  if (typeof second === 'object' && second !== null && !Array.isArray(second)) throw notBehind(argument, second, takenBy)
   if ('take' in argument) return { limiter: argument as EdgeLimiter }
   if (!('algorithm' in argument)) return argument as GatekeeperOptions<Request>
   const beside = besideFields(argument)
@@ -43,18 +45,26 @@ export function optionsOf<Request>(
   return { policy: argument as Policy }
 }
 
+function notBehind(argument: object, second: object, takenBy: string): PolicyError {
+  const first = 'take' in argument ? 'limiter' : 'policy'
+  const mend = `must be one object with all options: say ${takenBy}({ ${[first, ...Object.keys(second)].join(', ')} })`
+  return new PolicyError('OPTION_INVALID', 'options', second, mend)
+}
+
 /** What a framework hands to its middleware or plugins stands here where the function itself was given to it, and not what it makes. */
 function mistakenFor(argument: object, takenBy: string): string | undefined {
   if ('addHook' in argument && 'register' in argument) return `is the app: call it, app.register(${takenBy}(policy))`
   if ('then' in argument) return 'must not be a promise: await it'
+  if (Array.isArray(argument))
+    return `is an array: for several limits say ${takenBy}({ limits: [{ policy, key }, ...] }), or allOf([...]) on one key`
   const isRequest = ('headers' in argument && 'method' in argument && !('policy' in argument)) || ('req' in argument && 'res' in argument)
   return isRequest ? `is a request, as ${takenBy} itself was given for what it makes: call it, app.use(${takenBy}(policy))` : undefined
 }
 
 /** The options of a limit that a route has of its own. @throws {PolicyError} where they have none, or are misspelt */
-export function ownOptions<Request>(argument: LimitArgument<Request>, takenBy?: string): GatekeeperOptions<Request> {
-  const options = optionsOf(argument, takenBy)
-  checkOptionNames(options)
+export function ownOptions<Request>(argument: LimitArgument<Request>, takenBy?: string, second?: unknown): GatekeeperOptions<Request> {
+  const options = optionsOf(argument, takenBy, second)
+  checkOptionNames(options, takenBy)
   if (options.policy === undefined && options.limiter === undefined && options.limits === undefined) {
     const mend = 'or limiter must be given: of other limits a route takes over how they count and answer, and not how much they let through'
     throw new PolicyError('OPTION_INVALID', 'policy', options.policy, mend)
@@ -75,7 +85,7 @@ export function routeOptions<Request>(all: GatekeeperOptions<Request>, argument:
  *
  * @throws {PolicyError} `OPTION_UNKNOWN`: who misspells the policy would have no limit at all
  */
-export function namesLimit<Request>(options: GatekeeperOptions<Request>): boolean {
-  checkOptionNames(options)
+export function namesLimit<Request>(options: GatekeeperOptions<Request>, takenBy?: string): boolean {
+  checkOptionNames(options, takenBy)
   return OWN.some((option) => Object.hasOwn(options, option))
 }

@@ -18,9 +18,9 @@ const OF_OTHERS: readonly (readonly [names: readonly string[], mend: string])[] 
   [['limit', 'window', 'burst', 'algorithm'], "numbers belong into a policy: say { policy: tokenBucket({ limit: 100, window: '1m' }) }"],
 ]
 
-/** Looks at the names of options alone. @throws {PolicyError} `OPTION_UNKNOWN` */
-export function checkOptionNames(options: object): void {
-  checkNames(options, [...LIMIT_OPTIONS, ...OWN_OPTIONS], 'rateLimit()')
+/** Looks at the names of options alone, which `takenBy` takes. @throws {PolicyError} `OPTION_UNKNOWN` */
+export function checkOptionNames(options: object, takenBy = 'rateLimit'): void {
+  checkNames(options, [...LIMIT_OPTIONS, ...OWN_OPTIONS], `${takenBy}()`)
 }
 
 /** The same of one of `limits`. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */

@@ -9,7 +9,13 @@ export interface RateLimitPlace {
 /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` */
 export function isGlobal(place: RateLimitPlace): boolean {
   for (const [option, value] of Object.entries(place)) {
-    if (option !== 'global') throw new PolicyError('OPTION_UNKNOWN', option, value, 'is not global')
+    if (option !== 'global')
+      throw new PolicyError(
+        'OPTION_UNKNOWN',
+        option,
+        value,
+        'is not global, the only option beside what limits: others belong into one object, RateLimitModule.forRoot({ policy, key })',
+      )
   }
   const { global = true } = place
   if (typeof global !== 'boolean') throw new PolicyError('OPTION_INVALID', 'global', global, 'must be true or false')

@@ -37,8 +37,9 @@ export type RateLimitDecorator = (target: object, about?: unknown, descriptor?: 
  */
 export function RateLimit<Request = NestRequest>(options: LimitingOptions<Request>): RateLimitDecorator
 export function RateLimit<Request = NestRequest>(argument: LimitArgument<Request>): RateLimitDecorator
-export function RateLimit<Request>(argument: LimitArgument<Request>): RateLimitDecorator {
-  checkGatekeeperOptions(ownOptions(argument, '@RateLimit'))
+export function RateLimit<Request>(argument: LimitArgument<Request>, second?: unknown): RateLimitDecorator {
+  const takenBy = '@RateLimit'
+  checkGatekeeperOptions(ownOptions(argument, takenBy, second), takenBy)
   return saying('RateLimit', argument as Said)
 }
 

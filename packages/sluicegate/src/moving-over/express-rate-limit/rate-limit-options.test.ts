@@ -21,11 +21,11 @@ test('an option that does not exist is refused', () => {
 test('an option that cannot be honoured says what to write instead', () => {
   assert.match(mend({ store: {} }), /^PolicyError: store: .*createRedisLimiter/)
   assert.match(mend({ store: null }), /^PolicyError: store: .*createRedisLimiter/)
-  assert.match(mend({ limit: () => 5 }), /^PolicyError: limit: .*policyFor.*SluicegateStore/)
-  assert.match(mend({ max: () => 5 }), /^PolicyError: limit: .*policyFor/)
+  assert.match(mend({ limit: () => 5 }), /^PolicyError: limit: .*policy: \(request\) => .*SluicegateStore/)
+  assert.match(mend({ max: () => 5 }), /^PolicyError: limit: .*policy: \(request\)/)
   assert.match(mend({ onLimitReached: () => undefined }), /^PolicyError: onLimitReached: .*handler/)
   assert.match(mend({ draft_polli_ratelimit_headers: true }), /^PolicyError: draft_polli_ratelimit_headers: .*draft-6/)
-  assert.match(mend({ delayAfter: 1 }), /^PolicyError: delayAfter: .*wait\(\)/)
+  assert.match(mend({ delayAfter: 1 }), /^PolicyError: delayAfter: .*slowDown: \{ after, delay, maxDelay \}/)
   assert.match(mend({ identifier: () => 'api' }), /^PolicyError: identifier: must be a string/)
 })
 

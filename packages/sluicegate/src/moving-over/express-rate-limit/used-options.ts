@@ -31,13 +31,16 @@ const OPTIONS = [
   'store',
 ] satisfies (keyof RateLimitOptions)[]
 
+const OF_SLOW_DOWN =
+  'is of express-slow-down: say slowDown in rateLimit() of sluicegate/express, { policy, slowDown: { after, delay, maxDelay } }'
+
 /** What express-rate-limit or its relatives take and this does not, with what to write instead. */
 const INSTEAD: Readonly<Record<string, string>> = {
   onLimitReached: 'is no option any more: say handler',
   draft_polli_ratelimit_headers: "is no option any more: say standardHeaders: 'draft-6'",
-  delayAfter: 'is of express-slow-down: requests that are to wait are for limiter.wait()',
-  delayMs: 'is of express-slow-down: requests that are to wait are for limiter.wait()',
-  maxDelayMs: 'is of express-slow-down: requests that are to wait are for limiter.wait()',
+  delayAfter: OF_SLOW_DOWN,
+  delayMs: OF_SLOW_DOWN,
+  maxDelayMs: OF_SLOW_DOWN,
 }
 
 const EXAMPLE = '{ windowMs: 60_000, limit: 100 }'
@@ -128,7 +131,7 @@ function checkNames(options: RateLimitOptions): void {
 function checkedLimit(limit: unknown): number {
   if (typeof limit === 'function') {
     const mend =
-      'must be a number: give keys another policy by createLimiter(policy, { policyFor }), or keep express-rate-limit with SluicegateStore'
+      'must be a number: say policy: (request) => ... in rateLimit() of sluicegate/express, or keep express-rate-limit with SluicegateStore'
     throw new PolicyError('LIMIT_INVALID', 'limit', limit, mend)
   }
   return limit === 0 ? 0 : checkedTokenCount('limit', limit, MOST_LIMIT)
