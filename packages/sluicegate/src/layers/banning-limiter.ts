@@ -3,6 +3,7 @@ import { emptyPermit, isPermit } from '../empty-permit.js'
 import type { BoundKey, Key, Limiter, WaitOptions } from '../limiter.js'
 import type { Duration } from '../policy/duration.js'
 import type { Reservation } from '../reservation.js'
+import { shownAs } from '../shown.js'
 import { type BanCounter, checkSingle } from './ban-counter.js'
 import { WrappedLimiter } from './wrapped-limiter.js'
 
@@ -53,11 +54,12 @@ export class BanningLimiter<Answer extends Decision> extends WrappedLimiter<Answ
   key(key: Key): BoundKey<Answer> {
     checkSingle(key)
     const bound = this.inner.key(key)
-    return {
+    const counting: BoundKey<Answer> = {
       key: bound.key,
       take: (cost = 1) => this.counted(key as string, cost, bound.take(cost)),
       peek: (cost) => bound.peek(cost),
     }
+    return shownAs(counting, 'BoundKey', this.toJSON())
   }
 
   override close(): void {

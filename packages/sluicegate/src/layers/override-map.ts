@@ -3,6 +3,7 @@ import { PolicyError } from '../errors.js'
 import type { LocalOverrides } from '../overrides.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
+import { Shown } from '../shown.js'
 import { checkTier, contentOf, MOST_TIERS } from './tier-table.js'
 
 /** How many keys may have an override. */
@@ -15,7 +16,7 @@ export interface Override {
 }
 
 /** Overrides by key, in this process. Keys of equal policies share one object. */
-export class OverrideMap implements LocalOverrides {
+export class OverrideMap extends Shown implements LocalOverrides {
   /** Grows with each change. */
   version = 0
   private readonly own: () => Policy
@@ -24,6 +25,7 @@ export class OverrideMap implements LocalOverrides {
 
   /** @param own the limiter's own policy, as it is now. */
   constructor(own: () => Policy) {
+    super()
     this.own = own
   }
 
@@ -60,6 +62,11 @@ export class OverrideMap implements LocalOverrides {
   /** Whether some key has this policy for an override. */
   isUsed(content: string): boolean {
     return this.byContent.has(content)
+  }
+
+  /** How many keys have one; which they are is for {@link list}. */
+  toJSON(): { readonly keys: number } {
+    return { keys: this.byKey.size }
   }
 
   /** What {@link set} would keep. @throws {PolicyError} as that does. */

@@ -6,6 +6,7 @@ import { type BanCounter, checkSingle } from '../../layers/ban-counter.js'
 import { bannedFor } from '../../layers/banning-limiter.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import type { Duration } from '../../policy/duration.js'
+import { shownAs } from '../../shown.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation } from '../fleet-limiter.js'
 import { StorePermit } from '../store-permit.js'
 import { WrappedFleetLimiter } from './wrapped-fleet-limiter.js'
@@ -57,11 +58,12 @@ export class BanningFleetLimiter<Answer extends Decision> extends WrappedFleetLi
   key(key: Key): FleetBoundKey<Answer> {
     checkSingle(key)
     const bound = this.inner.key(key)
-    return {
+    const counting: FleetBoundKey<Answer> = {
       key: bound.key,
       take: (cost = 1) => chained(bound.take(cost), (decision) => this.counted(key as string, cost, decision)),
       peek: (cost) => bound.peek(cost),
     }
+    return shownAs(counting, 'FleetBoundKey', this.toJSON())
   }
 
   override close(): void {

@@ -8,6 +8,7 @@ import { listedDecision } from '../../layers/listed-limiter.js'
 import { atOnce } from '../../layers/wrapped-limiter.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import type { Duration } from '../../policy/duration.js'
+import { shownAs } from '../../shown.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation } from '../fleet-limiter.js'
 import { StorePermit } from '../store-permit.js'
 import { emptyFleetReservation } from './empty-fleet-reservation.js'
@@ -68,11 +69,12 @@ export class ListedFleetLimiter<Answer extends Decision> extends WrappedFleetLim
   /** A function is asked about the key each time, not only here. */
   key(key: Key): FleetBoundKey<Answer> {
     const bound = this.inner.key(key)
-    return {
+    const listed: FleetBoundKey<Answer> = {
       key: bound.key,
       take: (cost = 1) => this.taken(bound.key, cost) ?? bound.take(cost),
       peek: (cost = 1) => this.foreseen(bound.key, cost) ?? bound.peek(cost),
     }
+    return shownAs(listed, 'FleetBoundKey', this.toJSON())
   }
 
   private taken(key: Key, cost: number): Answer | undefined {

@@ -5,6 +5,7 @@ import { WITHIN } from '../../layers/shadow-limiter.js'
 import { atOnce } from '../../layers/wrapped-limiter.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import type { Duration } from '../../policy/duration.js'
+import { shownAs } from '../../shown.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation } from '../fleet-limiter.js'
 import { StorePermit } from '../store-permit.js'
 import { emptyFleetReservation } from './empty-fleet-reservation.js'
@@ -66,7 +67,12 @@ export class ShadowFleetLimiter<Answer extends Decision> extends WrappedFleetLim
 
   key(key: Key): FleetBoundKey<Answer> {
     const bound = this.inner.key(key)
-    return { key: bound.key, take: (cost) => chained(bound.take(cost), passing), peek: (cost) => chained(bound.peek(cost), passing) }
+    const own: FleetBoundKey<Answer> = {
+      key: bound.key,
+      take: (cost) => chained(bound.take(cost), passing),
+      peek: (cost) => chained(bound.peek(cost), passing),
+    }
+    return shownAs(own, 'FleetBoundKey', this.toJSON())
   }
 }
 

@@ -10,6 +10,7 @@ import { checkTier, TierTable } from '../../layers/tier-table.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import type { Duration } from '../../policy/duration.js'
 import type { Policy } from '../../policy/policy.js'
+import { shownAs } from '../../shown.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from '../fleet-limiter.js'
 import { mergedLoads, type ShardLoads } from '../shard-load.js'
 import type { OverrideCache } from './override-cache.js'
@@ -97,7 +98,8 @@ export class TieredFleetLimiter<Answer extends Decision> extends WrappedFleetLim
   /** The policy of the key is asked for each time, not only here. */
   key(key: Key): FleetBoundKey<Answer> {
     this.limiterOf(key)
-    return { key, take: (cost) => this.take(key, cost), peek: (cost) => this.peek(key, cost) }
+    const own: FleetBoundKey<Answer> = { key, take: (cost) => this.take(key, cost), peek: (cost) => this.peek(key, cost) }
+    return shownAs(own, 'FleetBoundKey', this.toJSON())
   }
 
   override stats(): FleetStats {

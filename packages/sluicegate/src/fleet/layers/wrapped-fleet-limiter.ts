@@ -6,14 +6,16 @@ import type { Policy } from '../../policy/policy.js'
 import { closeQueueOf, queueOf } from '../../queue/create-queue.js'
 import type { RunningJob, RunOptions, WrapOptions } from '../../queue/queue-options.js'
 import type { WorkQueue } from '../../queue/work-queue.js'
+import { ShownLimiter } from '../../shown.js'
 import type { FleetLimiter, FleetStats } from '../fleet-limiter.js'
 import type { ShardLoads } from '../shard-load.js'
 
 /** A limiter of a fleet around another one: what is about no key goes straight through. */
-export abstract class WrappedFleetLimiter<Answer extends Decision> {
+export abstract class WrappedFleetLimiter<Answer extends Decision> extends ShownLimiter<Policy> {
   protected readonly inner: FleetLimiter<Answer>
 
   constructor(inner: FleetLimiter<Answer>) {
+    super()
     this.inner = inner
   }
 
@@ -65,10 +67,6 @@ export abstract class WrappedFleetLimiter<Answer extends Decision> {
   close(): void {
     closeQueueOf(this)
     this.inner.close()
-  }
-
-  [Symbol.dispose](): void {
-    this.close()
   }
 }
 
