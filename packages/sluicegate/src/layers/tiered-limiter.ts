@@ -6,6 +6,7 @@ import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions }
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
+import { closeQueueOf } from '../queue/create-queue.js'
 import type { Reservation } from '../reservation.js'
 import { shownAs } from '../shown.js'
 import type { OverrideMap } from './override-map.js'
@@ -153,6 +154,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   override close(): void {
+    closeQueueOf(this)
     for (const limiter of this.limiters()) limiter.close()
   }
 

@@ -10,6 +10,7 @@ import { checkTier, TierTable } from '../../layers/tier-table.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import type { Duration } from '../../policy/duration.js'
 import type { Policy } from '../../policy/policy.js'
+import { closeQueueOf } from '../../queue/create-queue.js'
 import { shownAs } from '../../shown.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from '../fleet-limiter.js'
 import { mergedLoads, type ShardLoads } from '../shard-load.js'
@@ -124,6 +125,7 @@ export class TieredFleetLimiter<Answer extends Decision> extends WrappedFleetLim
 
   override close(): void {
     this.isClosed = true
+    closeQueueOf(this)
     for (const limiter of this.limiters()) limiter.close()
   }
 
