@@ -82,7 +82,10 @@ export function createLimiter(policy: Policy, options: LimiterOptions = {}): Lim
   if (onFull !== 'evict' && onFull !== 'deny') throw new PolicyError('OPTION_INVALID', 'onFull', onFull, "must be 'evict' or 'deny'")
   const room = { maxKeys, growTo, newcomers: checkedNewcomers(options.newcomers), denyWhenFull: onFull === 'deny' }
   const parts = { room, ...checkedSizes(options) }
-  const limiter = layered(own, (each) => newMemoryLimiter(each, { ...parts, clock: clock ?? defaultClock(each) }), options)
+  const limiter = layered(own, (each) => newMemoryLimiter(each, { ...parts, clock: clock ?? defaultClock(each) }), {
+    ...options,
+    clock: clock ?? defaultClock(own),
+  })
   return withQueue(limiter, options.queue, clock ?? defaultClock(own))
 }
 
@@ -100,8 +103,10 @@ export function attachLimiter<Answer extends Decision = Decision>(handle: Limite
 export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}): Limiter {
   checkNames(options, ATTACH_OPTIONS, 'attachLimiter()')
   const parts = { clock: options.clock, ...checkedSizes(options) }
-  const limiter = attachedLayers(handle, (each) => attachedMemoryLimiter(each, parts, checkClock), options)
-  const clock = options.clock ?? clockFromHandle((handle as MemoryHandle).clock)
+  const carried = (handle as MemoryHandle | undefined)?.clock
+  const clock = options.clock ?? (carried && clockFromHandle(carried))
+  const layers = clock === undefined ? options : { ...options, clock }
+  const limiter = attachedLayers(handle, (each) => attachedMemoryLimiter(each, parts, checkClock), layers)
   return withQueue(limiter, options.queue, clock)
 }
 

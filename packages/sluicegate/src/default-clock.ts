@@ -1,14 +1,17 @@
 import { type Clock, preciseClock, wallClock } from './clock.js'
 import type { Policy } from './policy/policy.js'
 
+const DAY_MS = 86_400_000
+
 /**
- * The clock of a limiter that was given none. Windows of the calendar go by the wall clock, also after it was stepped; a time that passes evenly
- * is better for all others, and for several policies together unless all of them are of the calendar.
+ * The clock of a limiter that was given none. Windows of the calendar, and fixed windows of a day or longer, go by the wall clock, also after
+ * it was stepped. A time that passes evenly is better for all others, and for several policies together unless all of them are such windows:
+ * after a step back a shorter window would be closed for many times its length.
  */
 export function defaultClock(policy: Policy): Clock {
-  return isOfCalendar(policy) ? wallClock() : preciseClock()
+  return isOfDays(policy) ? wallClock() : preciseClock()
 }
 
-function isOfCalendar(policy: Policy): boolean {
-  return policy.policies?.every(isOfCalendar) ?? policy.calendar !== undefined
+function isOfDays({ policies, algorithm, calendar, windowMs }: Policy): boolean {
+  return policies?.every(isOfDays) ?? (calendar !== undefined || (algorithm === 'fixed-window' && windowMs >= DAY_MS))
 }

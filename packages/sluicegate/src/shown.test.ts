@@ -48,6 +48,7 @@ const LIMITERS: Readonly<Record<string, () => Limiter>> = {
   'of permits': () => createLimiter(concurrency({ limit: 5 })) as unknown as Limiter,
   'of several policies': () => createLimiter(allOf([BUCKET, fixedWindow({ limit: 9, window: 'day' })]), { hotKeys: 10 }),
   'with lists': () => createLimiter(BUCKET, { allow: [KEY], deny: [`${KEY}!`] }),
+  'with bans': () => createLimiter(BUCKET, { banAfter: { denials: 3, within: '1m', for: '1h' } }),
   'in the shadow': () => createLimiter(BUCKET, { shadow: true }),
   'that bans': () => createLimiter(BUCKET, { banAfter: { denials: 9, within: '1m', for: '1h' } }),
   'with tiers': () => createLimiter(BUCKET, { policyFor: () => undefined, policies: [tokenBucket({ limit: 9, window: '1h' })] }),
@@ -77,6 +78,16 @@ for (const [name, make] of Object.entries(LIMITERS)) {
   })
 }
 
+test('queues and overrides do not show keys', async () => {
+  const limiter = createLimiter(BUCKET, { overrides: true, queue: { paused: true } })
+  limiter.overrides.set(KEY, tokenBucket({ limit: 9, window: '1h' }))
+  const job = assert.rejects(limiter.run(KEY, () => 1))
+  checkSilent(limiter.queue, [], 'queue')
+  checkSilent(limiter.overrides, [], 'overrides')
+  limiter.close()
+  await job
+})
+
 test('a limiter that was restored shows no more', () => {
   const before = createLimiter(BUCKET)
   before.take(KEY)
@@ -93,19 +104,23 @@ test('the secret of a limiter is out of reach for what looks at its fields, too'
 test('limiters of a fleet and of a cluster, and what they give, show neither keys nor their store', async () => {
   const store = new HeldStore()
   const remote = limiterOver(store, BUCKET, { outage: 'open', timeoutMs: 1 })
+  const layers = { policyFor: () => undefined, banAfter: { denials: 3, within: '1m', for: '1h' }, allow: ['other'], shadow: true } as const
+  const layered = limiterOver(store, BUCKET, { outage: 'open', timeoutMs: 1, ...layers })
   const { limiter: worker, served } = fleet<Policy>(BUCKET)
   const decision = await remote.take(KEY)
   const given = {
     remote,
     decision,
     bound: remote.key(KEY),
+    layered,
+    layeredKey: layered.key(KEY),
     booking: await remote.reserve(KEY, 1),
     worker,
     workerKey: worker.key(KEY),
     served,
   }
   for (const [what, value] of Object.entries(given)) checkSilent(value, [], what)
-  for (const limiter of [remote, worker, served]) limiter.close()
+  for (const limiter of [remote, layered, worker, served]) limiter.close()
 })
 
 test('layers over a fleet and a cluster, and the overrides of limiters, show neither keys nor their store', async () => {

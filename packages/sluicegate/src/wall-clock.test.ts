@@ -2,7 +2,17 @@ import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { unheldClock } from './clock.js'
-import { attachLimiter, createLimiter, fixedWindow, manualClock, restoreLimiter, slidingLog, tokenBucket, wallClock } from './index.js'
+import {
+  allOf,
+  attachLimiter,
+  createLimiter,
+  fixedWindow,
+  manualClock,
+  restoreLimiter,
+  slidingLog,
+  tokenBucket,
+  wallClock,
+} from './index.js'
 import { wallOver } from './wall-clock.js'
 
 const HOUR_MS = 3_600_000
@@ -59,7 +69,7 @@ test('limiters of other policies do not follow a step of the wall clock', (t) =>
   const step = steppedWall(t, THREE_PM_MS)
   for (const policy of [
     tokenBucket({ limit: 5, window: '1h' }),
-    fixedWindow({ limit: 5, window: '1d' }),
+    fixedWindow({ limit: 5, window: '1h' }),
     slidingLog({ limit: 5, window: '1h' }),
   ]) {
     using limiter = createLimiter(policy)
@@ -71,6 +81,23 @@ test('limiters of other policies do not follow a step of the wall clock', (t) =>
     step(10 * HOUR_MS)
   }
 })
+
+for (const policy of [
+  fixedWindow({ limit: 5, window: '24h' }),
+  allOf([fixedWindow({ limit: 5, window: '7d' }), fixedWindow({ limit: 5, window: '24h', name: 'second' })]),
+]) {
+  test(`${policy.name} of a day or longer follows the wall clock, to UTC midnight of the new time`, (t) => {
+    const step = steppedWall(t, THREE_PM_MS)
+    using limiter = createLimiter(policy)
+    limiter.take('k', 5)
+    step(-5 * HOUR_MS)
+    assert.equal(limiter.take('k').allowed, false)
+    step(16 * HOUR_MS)
+    const last = limiter.peek('k')
+    assert.equal((last.parts?.at(-1) ?? last).remaining, 5)
+    assert.equal((last.parts?.at(-1) ?? last).resetAfterMs, 0)
+  })
+}
 
 test('a limiter that was restored follows the wall clock as well', (t) => {
   const step = steppedWall(t, THREE_PM_MS)

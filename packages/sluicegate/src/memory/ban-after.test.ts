@@ -64,3 +64,17 @@ test('keys by the hundred thousand that are denied take no more memory, and one 
   assert.equal(bans, 1)
   assert.ok(limiter.take('abuser').retryAfterMs >= 900_000)
 })
+
+test('an attached limiter counts bans by the clock of its handle', () => {
+  const clock = manualClock(1_760_000_000_000)
+  using limiter = createLimiter(fixedWindow({ limit: 1, window: '1s' }), { clock })
+  const bans: number[] = []
+  const banAfter = { denials: 1, within: '1m', for: '1m', onBan: ({ forMs }: { forMs: number }) => bans.push(forMs) } as const
+  using attached = attachLimiter(limiter.handle(), { banAfter })
+  for (let i = 0; i < 2; i++) {
+    attached.take('k')
+    attached.take('k')
+    clock.advance(60_000)
+  }
+  assert.deepEqual(bans, [60_000, 60_000])
+})

@@ -1,4 +1,4 @@
-import { type Clock, preciseClock } from '../clock.js'
+import { type Clock, clockHandle, preciseClock } from '../clock.js'
 import { onceInProcess } from '../once-in-process.js'
 import { LimiterQueue } from './limiter-queue.js'
 import { checkedQueueOptions, type OwnQueueOptions, type QueueLimiter, type QueueOptions } from './queue-options.js'
@@ -14,8 +14,10 @@ import type { WorkQueue } from './work-queue.js'
  * const page = await queue.run('example.org', () => fetch('https://example.org/'), { priority: 1 })
  */
 export function createQueue(limiter: QueueLimiter, options: OwnQueueOptions = {}): WorkQueue {
-  const { clock = preciseClock(), ...others } = options
-  return new LimiterQueue(limiter, checkedQueueOptions(others), clock)
+  const { clock = settings.get(limiter)?.clock ?? preciseClock(), ...others } = options
+  // A step of the wall clock says nothing of how long a job runs or waits.
+  const even = clockHandle(clock).kind === 'wall' ? preciseClock() : clock
+  return new LimiterQueue(limiter, checkedQueueOptions(others), even)
 }
 
 /** Of each limiter, made when it is first used: most limiters never queue anything. */

@@ -3,6 +3,7 @@ import { unheldClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { nameOf } from '../key-name.js'
 import type { Key } from '../limiter.js'
+import { Shown } from '../shown.js'
 import { ownKey } from '../wait-request.js'
 import { AbortWatch } from '../waiting/abort-watch.js'
 import { Alarm, type Alert } from '../waiting/alarm.js'
@@ -28,7 +29,7 @@ import type { QueueStats, WorkQueue } from './work-queue.js'
 const LATEST_ANSWER_MS = 1_000
 
 /** The queue: lanes of jobs by key, of which those that can start go by priority, then by arrival. */
-export class LimiterQueue implements WorkQueue, LaneHost, RunningHost {
+export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningHost {
   readonly limiter: QueueLimiter
   readonly aborts = new AbortWatch()
   private readonly settings: QueueSettings
@@ -54,6 +55,7 @@ export class LimiterQueue implements WorkQueue, LaneHost, RunningHost {
   isPaused: boolean
 
   constructor(limiter: QueueLimiter, settings: QueueSettings, clock: Clock) {
+    super()
     this.limiter = limiter
     this.settings = settings
     this.clock = clock
@@ -115,6 +117,10 @@ export class LimiterQueue implements WorkQueue, LaneHost, RunningHost {
 
   onIdle(): Promise<void> {
     return this.isIdle ? Promise.resolve() : new Promise((resolve) => this.idlers.push(resolve))
+  }
+
+  toJSON(): QueueStats & { readonly isPaused: boolean } {
+    return { ...this.stats(), isPaused: this.isPaused }
   }
 
   stats(): QueueStats {

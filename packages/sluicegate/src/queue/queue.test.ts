@@ -431,6 +431,26 @@ test('a queue of its own over a limiter has bounds of its own, and leaves the li
   await assert.rejects(queue.run('key', quick('c')), hasCode('CLOSED'))
 })
 
+test('a queue of its own goes by the clock of its limiter, but not by the steps of a wall clock', async (t) => {
+  const { limiter, clock } = made(tokenBucket({ limit: 1, window: '1h' }))
+  const late = assert.rejects(
+    createQueue(limiter).run('a', () => new Promise(() => {}), { timeoutMs: 1_000 }),
+    hasCode('TIMEOUT'),
+  )
+  clock.advance(1_000)
+  await late
+  let offsetMs = 0
+  const { now } = Date
+  t.mock.method(Date, 'now', () => now() + offsetMs)
+  const days = createLimiter(fixedWindow({ limit: 1, window: 'day' }))
+  const timed = assert.rejects(
+    days.run('a', () => new Promise(() => {}), { timeoutMs: 20 }),
+    hasCode('TIMEOUT'),
+  )
+  offsetMs = -36_000_000
+  await timed
+})
+
 test('ten thousand jobs of a thousand keys leave nothing behind', async () => {
   const { limiter, advance } = made(tokenBucket({ limit: 5, window: '1s' }), { queue: { concurrency: 50 } })
   let ran = 0
