@@ -69,11 +69,6 @@ export class OverrideMap extends Shown implements LocalOverrides {
     return this.byContent.has(content)
   }
 
-  /** How many keys have one; which they are is for {@link list}. */
-  toJSON(): { readonly keys: number } {
-    return { keys: this.byKey.size }
-  }
-
   /** What {@link set} would keep. @throws {PolicyError} as that does. */
   checked(key: string, policy: Policy): Override {
     checkKey(key)
