@@ -5,7 +5,7 @@ import { PolicyError } from './errors.js'
 import { attachedLayers, layered, restoredLayers } from './layers/limiter-layers.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
 import { MOST_KEYS } from './memory/core-memory.js'
-import type { MemoryHandle } from './memory/memory-limiter.js'
+import { checkedHandle } from './memory/handle-check.js'
 import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimiter } from './memory/memory-limiters.js'
 import { checkedNewcomers } from './memory/newcomers-option.js'
 import type { Snapshot } from './memory/snapshot.js'
@@ -103,8 +103,7 @@ export function attachLimiter<Answer extends Decision = Decision>(handle: Limite
 export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}): Limiter {
   checkNames(options, ATTACH_OPTIONS, 'attachLimiter()')
   const parts = { clock: options.clock, ...checkedSizes(options) }
-  const carried = (handle as MemoryHandle | undefined)?.clock
-  const clock = options.clock ?? (carried && clockFromHandle(carried))
+  const clock = options.clock ?? clockFromHandle(checkedHandle(handle).clock)
   const layers = clock === undefined ? options : { ...options, clock }
   const limiter = attachedLayers(handle, (each) => attachedMemoryLimiter(each, parts, checkClock), layers)
   return withQueue(limiter, options.queue, clock)

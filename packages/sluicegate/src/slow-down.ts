@@ -97,8 +97,9 @@ interface Awaiting {
 
 /** Goes on with `value` when the delay is over, or at once when the client has gone: then nothing waits any more. */
 export function afterDelay<Value>({ ms, leave }: Delay, value: Value, waits: Awaiting, after: After): Promise<Value> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     let isOver = false
+    let cancel = (): void => {}
     const end = (): void => {
       if (isOver) return
       isOver = true
@@ -106,7 +107,13 @@ export function afterDelay<Value>({ ms, leave }: Delay, value: Value, waits: Awa
       leave()
       resolve(value)
     }
-    const cancel = after(ms, end)
+    try {
+      cancel = after(ms, end)
+    } catch (error) {
+      leave()
+      reject(error)
+      return
+    }
     waits.whenGone?.(end)
   })
 }

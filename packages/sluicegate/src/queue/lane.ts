@@ -99,16 +99,17 @@ export class Lane implements Due {
   /** Asks for a token for the first job. Only where {@link canAsk}. */
   ask(): void {
     const job = this.first as Job
-    if (this.isSpent) {
-      this.wait(job)
-      return
-    }
     const { cost } = job.settings
     try {
+      if (this.isSpent) {
+        this.wait(job)
+        return
+      }
       const answer = this.host.limiter.take(this.key, cost)
       if (isPromise(answer)) this.takeLater(answer, cost)
       else this.taken(answer, cost)
     } catch (error) {
+      this.waiting = undefined
       this.host.reject(job, error)
     }
   }
@@ -139,6 +140,8 @@ export class Lane implements Due {
           this.failed(error)
         },
       )
+      // Of a clock: the job that asks for it hears of it.
+      .catch((error) => this.failed(error))
       .then(() => this.host.changed(this))
   }
 
@@ -154,22 +157,28 @@ export class Lane implements Due {
     const { signal } = controller
     this.waiting = { controller, cost }
     const maxWaitMs = Math.max(0, job.deadlineMs - this.host.nowMs())
+    const over = (next: () => void): void => {
+      this.waiting = undefined
+      try {
+        next()
+      } catch (error) {
+        this.failed(error)
+      }
+      this.host.changed(this)
+    }
     this.host.limiter.wait(this.key, { cost, maxWaitMs, signal }).then(
       (decision) => {
         if (signal.aborted) {
           if (decision.allowed) this.giveBack(decision, cost)
           return
         }
-        this.waiting = undefined
-        this.isSpent = decision.allowed && decision.remaining < cost
-        this.answered(decision, cost, true)
-        this.host.changed(this)
+        over(() => {
+          this.isSpent = decision.allowed && decision.remaining < cost
+          this.answered(decision, cost, true)
+        })
       },
       (error) => {
-        if (signal.aborted) return
-        this.waiting = undefined
-        this.failed(error)
-        this.host.changed(this)
+        if (!signal.aborted) over(() => this.failed(error))
       },
     )
   }

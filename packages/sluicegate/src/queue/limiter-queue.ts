@@ -165,6 +165,7 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
   }
 
   reject(job: Job, reason: unknown): void {
+    if (!isWaiting(job)) return
     this.rejected++
     this.leave(job)
     job.reject(reason)

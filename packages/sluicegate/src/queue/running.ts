@@ -29,7 +29,9 @@ export interface RunningHost {
 export function runAdmitted(job: Job, decision: Decision, host: RunningHost): void {
   const { signal, timeoutMs } = job.settings
   const controller = new AbortController()
-  const letGo = held(decision, host)
+  let letGo = (): void => {}
+  let untime: (() => void) | undefined
+  let unwatch: (() => void) | undefined
   let isOver = false
   const end = (isSuccess: boolean): void => {
     if (isOver) return
@@ -39,16 +41,23 @@ export function runAdmitted(job: Job, decision: Decision, host: RunningHost): vo
     letGo()
     host.ended(isSuccess)
   }
-  const untime =
-    timeoutMs === Number.POSITIVE_INFINITY
-      ? undefined
-      : host.after(timeoutMs, () => {
-          const error = new QueueError('TIMEOUT', `still running after ${timeoutMs} ms`, job.key, decision)
-          job.reject(error)
-          controller.abort(error)
-          end(false)
-        })
-  const unwatch =
+  try {
+    letGo = held(decision, host)
+    if (timeoutMs !== Number.POSITIVE_INFINITY) {
+      untime = host.after(timeoutMs, () => {
+        const error = new QueueError('TIMEOUT', `still running after ${timeoutMs} ms`, job.key, decision)
+        job.reject(error)
+        controller.abort(error)
+        end(false)
+      })
+    }
+  } catch (error) {
+    // Of a clock that fails: the job does not run, and its place is free.
+    job.reject(error)
+    end(false)
+    return
+  }
+  unwatch =
     signal &&
     host.aborts.add(signal, () => {
       job.reject(signal.reason)
