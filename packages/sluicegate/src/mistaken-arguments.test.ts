@@ -107,6 +107,11 @@ test('what is no policy is told how to be made one', () => {
   )
 })
 
+test('options of other libraries in the place of a policy are told who takes them', () => {
+  assert.throws(() => createLimiter({ windowMs: 60_000, max: 100 } as never), /sluicegate\/express-rate-limit/)
+  assert.throws(() => createLimiter({ points: 5, duration: 1 } as never), /sluicegate\/rate-limiter-flexible/)
+})
+
 test('a limiter or a policy that is still a promise is to be waited for', () => {
   assert.match(said(limitExpress, Promise.resolve(policy)), /await it/)
 })

@@ -64,6 +64,10 @@ function makerFor(policy: unknown, takenBy: string | undefined): string {
   if (typeof policy !== 'object' || policy === null) return siblings
   if ('then' in policy) return `${siblings}: await it`
   if ('policy' in policy && takenBy !== undefined) return `${siblings}: say ${takenBy}(policy, options)`
+  if ('windowMs' in policy || 'max' in policy)
+    return `${siblings}; options of express-rate-limit are taken by sluicegate/express-rate-limit`
+  if ('points' in policy || 'duration' in policy)
+    return `${siblings}; options of rate-limiter-flexible are taken by sluicegate/rate-limiter-flexible`
   const numbers = Object.keys(policy).filter((name) => name === 'limit' || name === 'window')
   if (numbers.length === 0) return siblings
   const made = `tokenBucket({ ${numbers.length === 2 ? 'limit, window' : "limit: 100, window: '1m'"} })`
