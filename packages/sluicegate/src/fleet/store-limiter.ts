@@ -10,10 +10,9 @@ import { surelyUs } from '../lease/leasing.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
-import { closeQueueOf, queueOf } from '../queue/create-queue.js'
-import type { RunningJob, RunOptions, WrapOptions } from '../queue/queue-options.js'
-import type { WorkQueue } from '../queue/work-queue.js'
-import { ShownLimiter, shownAs } from '../shown.js'
+import { closeQueueOf } from '../queue/create-queue.js'
+import { QueuedLimiter } from '../queue/queued-limiter.js'
+import { shownAs } from '../shown.js'
 import { ownKey, type WaitRequest } from '../wait-request.js'
 import type { CallGuard } from './call-guard.js'
 import { FleetBooking } from './fleet-booking.js'
@@ -52,7 +51,7 @@ export interface StoreLimiterParts {
 }
 
 /** The limiter over a store: from a lease where it can, else by one call; without the store as the caller chose. */
-export class StoreLimiter extends ShownLimiter<Policy> implements FleetLimiter, WaitingDesk<Decision> {
+export class StoreLimiter extends QueuedLimiter implements FleetLimiter, WaitingDesk<Decision> {
   readonly calls: StoreOrOutage
   protected parts: StoreLimiterParts
   private readonly decisions: ToldDecisions
@@ -127,21 +126,6 @@ export class StoreLimiter extends ShownLimiter<Policy> implements FleetLimiter, 
 
   reset(key: Key): Promise<Decision> {
     return this.changed(key, (verbs) => verbs.reset(key), 'dropped')
-  }
-
-  get queue(): WorkQueue {
-    return queueOf(this)
-  }
-
-  run<Result>(key: Key, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>> {
-    return queueOf(this).run(key, fn, options)
-  }
-
-  wrap<This, Args extends unknown[], Result>(
-    fn: (this: This, ...args: Args) => Result,
-    options?: WrapOptions<Args>,
-  ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
-    return queueOf(this).wrap(fn, options)
   }
 
   key(key: Key): FleetBoundKey {

@@ -2,14 +2,12 @@ import type { Decision } from '../decision.js'
 import type { HotKeys } from '../hot-keys.js'
 import type { Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { closeQueueOf, queueOf } from '../queue/create-queue.js'
-import type { RunningJob, RunOptions, WrapOptions } from '../queue/queue-options.js'
-import type { WorkQueue } from '../queue/work-queue.js'
-import { ShownLimiter } from '../shown.js'
+import { closeQueueOf } from '../queue/create-queue.js'
+import { QueuedLimiter } from '../queue/queued-limiter.js'
 import { checkedWaitRequest } from '../wait-request.js'
 
 /** A limiter around another one: what is about no key goes straight through. */
-export abstract class WrappedLimiter<Answer extends Decision> extends ShownLimiter<Policy> {
+export abstract class WrappedLimiter<Answer extends Decision> extends QueuedLimiter {
   protected readonly inner: Limiter<Answer>
 
   constructor(inner: Limiter<Answer>) {
@@ -17,10 +15,10 @@ export abstract class WrappedLimiter<Answer extends Decision> extends ShownLimit
     this.inner = inner
   }
 
-  abstract take(key: Key, cost?: number): Answer
-  abstract wait(key: Key, options?: WaitOptions): Promise<Answer>
-  abstract refund(key: Key, tokens: number): Decision
-  abstract penalize(key: Key, tokens: number): Decision
+  abstract override take(key: Key, cost?: number): Answer
+  abstract override wait(key: Key, options?: WaitOptions): Promise<Answer>
+  abstract override refund(key: Key, tokens: number): Decision
+  abstract override penalize(key: Key, tokens: number): Decision
 
   get policy(): Policy {
     return this.inner.policy
@@ -29,21 +27,6 @@ export abstract class WrappedLimiter<Answer extends Decision> extends ShownLimit
   /** The policy in force for a key. */
   policyOf(key: Key): Policy {
     return this.inner instanceof WrappedLimiter ? this.inner.policyOf(key) : this.inner.policy
-  }
-
-  get queue(): WorkQueue {
-    return queueOf(this)
-  }
-
-  run<Result>(key: Key, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>> {
-    return queueOf(this).run(key, fn, options)
-  }
-
-  wrap<This, Args extends unknown[], Result>(
-    fn: (this: This, ...args: Args) => Result,
-    options?: WrapOptions<Args>,
-  ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
-    return queueOf(this).wrap(fn, options)
   }
 
   update(policy: Policy): void {

@@ -12,12 +12,11 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
-import { closeQueueOf, queueOf } from '../queue/create-queue.js'
-import type { RunningJob, RunOptions, WrapOptions } from '../queue/queue-options.js'
-import type { WorkQueue } from '../queue/work-queue.js'
+import { closeQueueOf } from '../queue/create-queue.js'
+import { QueuedLimiter } from '../queue/queued-limiter.js'
 import { refusal } from '../refusal.js'
 import type { Reservation } from '../reservation.js'
-import { ShownLimiter, shownAs } from '../shown.js'
+import { shownAs } from '../shown.js'
 import { TopLists } from '../top-lists.js'
 import { ownKey } from '../wait-request.js'
 import type { Booking, BookingDesk } from '../waiting/booking.js'
@@ -53,7 +52,7 @@ interface AllOfBooking extends Booking {
 }
 
 /** Several policies as one, in sections of one shared memory: charged together by one swap over several words, or not at all. */
-export class MemoryAllOfLimiter extends ShownLimiter<Policy> implements Limiter, BookingDesk {
+export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, BookingDesk {
   readonly parts: readonly MemoryLimiter[]
   private readonly clock: Clock
   private readonly together: TakesTogether
@@ -106,21 +105,6 @@ export class MemoryAllOfLimiter extends ShownLimiter<Policy> implements Limiter,
     const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this, key, cost)
     this.told(key, cost, { ...reservation.decision, allowed: reservation.allowed })
     return reservation
-  }
-
-  get queue(): WorkQueue {
-    return queueOf(this)
-  }
-
-  run<Result>(key: Key, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>> {
-    return queueOf(this).run(key, fn, options)
-  }
-
-  wrap<This, Args extends unknown[], Result>(
-    fn: (this: This, ...args: Args) => Result,
-    options?: WrapOptions<Args>,
-  ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
-    return queueOf(this).wrap(fn, options)
   }
 
   key(key: Key): BoundKey {

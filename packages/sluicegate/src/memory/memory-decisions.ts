@@ -8,7 +8,7 @@ import { CountTerms } from '../policy/count-terms.js'
 import type { Policy } from '../policy/policy.js'
 import { RateTerms } from '../policy/rate-terms.js'
 import type { Terms } from '../policy/terms.js'
-import { ShownLimiter } from '../shown.js'
+import { QueuedLimiter } from '../queue/queued-limiter.js'
 import type { CoreHost } from './core.js'
 import { warnOfFullTable } from './full-table-warning.js'
 import { laterReading } from './later-reading.js'
@@ -27,7 +27,7 @@ export interface MemoryLimiterParts {
 }
 
 /** Turns the core's answers about hashed keys into decisions, or into errors. */
-export abstract class MemoryDecisions extends ShownLimiter<Policy> {
+export abstract class MemoryDecisions extends QueuedLimiter {
   protected readonly ticker: Ticker
   protected readonly opened: OpenCore
   /** Set by the core's first callback, before the constructor ends. */

@@ -8,9 +8,7 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
 import type { Algorithm, Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
-import { closeQueueOf, queueOf } from '../queue/create-queue.js'
-import type { RunningJob, RunOptions, WrapOptions } from '../queue/queue-options.js'
-import type { WorkQueue } from '../queue/work-queue.js'
+import { closeQueueOf } from '../queue/create-queue.js'
 import { refusal } from '../refusal.js'
 import type { Reservation } from '../reservation.js'
 import { shownAs } from '../shown.js'
@@ -93,21 +91,6 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
     const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this, key, cost)
     if (this.lists !== undefined || denials.hasSubscribers) this.told(key, cost, { ...reservation.decision, allowed: reservation.allowed })
     return reservation
-  }
-
-  get queue(): WorkQueue {
-    return queueOf(this)
-  }
-
-  run<Result>(key: Key, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>> {
-    return queueOf(this).run(key, fn, options)
-  }
-
-  wrap<This, Args extends unknown[], Result>(
-    fn: (this: This, ...args: Args) => Result,
-    options?: WrapOptions<Args>,
-  ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
-    return queueOf(this).wrap(fn, options)
   }
 
   key(key: Key): BoundKey<Answer> {

@@ -3,15 +3,14 @@ import type { Decision } from '../../decision.js'
 import type { HotKeys } from '../../hot-keys.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
-import { closeQueueOf, queueOf } from '../../queue/create-queue.js'
-import type { RunningJob, RunOptions, WrapOptions } from '../../queue/queue-options.js'
-import type { WorkQueue } from '../../queue/work-queue.js'
-import { ShownLimiter, shownAs } from '../../shown.js'
+import { closeQueueOf } from '../../queue/create-queue.js'
+import { QueuedLimiter } from '../../queue/queued-limiter.js'
+import { shownAs } from '../../shown.js'
 import type { FleetBoundKey, FleetLimiter, FleetStats } from '../fleet-limiter.js'
 import type { ShardLoads } from '../shard-load.js'
 
 /** A limiter of a fleet around another one: what is about no key goes straight through. */
-export abstract class WrappedFleetLimiter<Answer extends Decision> extends ShownLimiter<Policy> {
+export abstract class WrappedFleetLimiter<Answer extends Decision> extends QueuedLimiter {
   protected readonly inner: FleetLimiter<Answer>
 
   constructor(inner: FleetLimiter<Answer>) {
@@ -19,25 +18,10 @@ export abstract class WrappedFleetLimiter<Answer extends Decision> extends Shown
     this.inner = inner
   }
 
-  abstract take(key: Key, cost?: number): Awaitable<Answer>
-  abstract wait(key: Key, options?: WaitOptions): Promise<Answer>
-  abstract refund(key: Key, tokens: number): Promise<Decision>
-  abstract penalize(key: Key, tokens: number): Promise<Decision>
-
-  get queue(): WorkQueue {
-    return queueOf(this)
-  }
-
-  run<Result>(key: Key, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>> {
-    return queueOf(this).run(key, fn, options)
-  }
-
-  wrap<This, Args extends unknown[], Result>(
-    fn: (this: This, ...args: Args) => Result,
-    options?: WrapOptions<Args>,
-  ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
-    return queueOf(this).wrap(fn, options)
-  }
+  abstract override take(key: Key, cost?: number): Awaitable<Answer>
+  abstract override wait(key: Key, options?: WaitOptions): Promise<Answer>
+  abstract override refund(key: Key, tokens: number): Promise<Decision>
+  abstract override penalize(key: Key, tokens: number): Promise<Decision>
 
   get policy(): Policy {
     return this.inner.policy
