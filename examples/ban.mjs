@@ -15,7 +15,7 @@ const limiter = createLimiter(fixedWindow({ limit: 5, window: '10s', name: 'logi
 
 for (let i = 0; i < 20; i++) limiter.take('guesser')
 const { allowed, retryAfterMs } = limiter.take('guesser')
-console.log(allowed, retryAfterMs, limiter.take('somebody').allowed)
+console.log(allowed, retryAfterMs, limiter.take('bob').allowed)
 
 clock.advance(retryAfterMs)
 console.log(limiter.take('guesser').allowed)
