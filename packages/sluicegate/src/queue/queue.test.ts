@@ -4,6 +4,7 @@ import { manualClock } from '../clock.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import type { LimiterOptions } from '../limiter.js'
+import { allOf } from '../policy/all-of.js'
 import { concurrency } from '../policy/concurrency-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { gcra, tokenBucket } from '../policy/rate-policy.js'
@@ -242,6 +243,17 @@ test('a cost that can never pass and a key on the deny list are two different er
   await assert.rejects(limiter.run('key', quick('large'), { cost: 6 }), hasCode('IMPOSSIBLE'))
   await assert.rejects(limiter.run('mallory', quick('never')), hasCode('DENIED'))
   assert.equal(await limiter.run('key', quick('fits'), { cost: 5 }), 'fits')
+})
+
+test('what can never pass is measured by the burst, of the policy of the key, and of each of several', async () => {
+  const small = tokenBucket({ limit: 10, window: '1s', burst: 5 })
+  const large = tokenBucket({ limit: 10, window: '1s', burst: 50 })
+  const tiers = made(small, { deny: ['mallory'], policyFor: (key) => (key === 'pro' || key === 'mallory' ? large : undefined) })
+  await assert.rejects(tiers.limiter.run('key', tiers.quick('large'), { cost: 7 }), hasCode('IMPOSSIBLE'))
+  await assert.rejects(tiers.limiter.run('pro', tiers.quick('large'), { cost: 51 }), hasCode('IMPOSSIBLE'))
+  await assert.rejects(tiers.limiter.run('mallory', tiers.quick('never'), { cost: 20 }), hasCode('DENIED'))
+  const several = made(allOf([small, large]))
+  await assert.rejects(several.limiter.run('key', several.quick('large'), { cost: 7 }), hasCode('IMPOSSIBLE'))
 })
 
 test('a full queue refuses the newest job unless told otherwise', async () => {

@@ -1,4 +1,4 @@
-import { checkedTokens } from '../arguments.js'
+import { checkActualCost } from '../arguments.js'
 import { ignore } from '../awaitable.js'
 import type { Decision } from '../decision.js'
 import { isPermit } from '../empty-permit.js'
@@ -94,7 +94,7 @@ function held(decision: Decision, { limiter, afterUnheld }: RunningHost): () => 
 function settling({ key, settings }: Job, decision: Decision, limiter: QueueLimiter): RunningJob['settle'] {
   let isSettled = false
   return async (actualCost) => {
-    if (actualCost !== 0) checkedTokens(actualCost, 'actualCost')
+    checkActualCost(actualCost)
     if (isPermit(decision)) {
       throw new PolicyError('OPTION_INVALID', 'actualCost', actualCost, 'is not for permits: they count places, not tokens')
     }
