@@ -479,3 +479,19 @@ test('ten thousand jobs of a thousand keys leave nothing behind', async () => {
   assert.equal(ran, 10_000)
   assert.deepEqual(limiter.queue.stats(), { queued: 0, running: 0, keys: 0, completed: 10_000, failed: 0, rejected: 0 })
 })
+
+test('a permit is renewed as its own policy says, also one of a tier, and after an update that makes it shorter', async () => {
+  const long = concurrency({ limit: 1, ttl: '60s' })
+  const short = concurrency({ limit: 1, ttl: '4s', name: 'short' })
+  const { limiter, job, finish, advance } = made(long, { policyFor: (key) => (key === 'tier' ? short : undefined) })
+  const jobs = [limiter.run('tier', job('tier')), limiter.run('own', job('own'))]
+  await settled()
+  limiter.update(concurrency({ limit: 1, ttl: '6s' }))
+  for (let i = 0; i < 60; i++) {
+    await advance(1_000)
+    assert.deepEqual([limiter.peek('tier').remaining, limiter.peek('own').remaining], [0, 0], `after ${i + 1} s`)
+  }
+  await finish('tier')
+  await finish('own')
+  await Promise.all(jobs)
+})
