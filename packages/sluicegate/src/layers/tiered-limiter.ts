@@ -12,7 +12,7 @@ import { shownAs } from '../shown.js'
 import type { OverrideMap } from './override-map.js'
 import { OverrideTiers } from './override-tiers.js'
 import { sumOfStats } from './sum-of-stats.js'
-import { checkTier, TierTable } from './tier-table.js'
+import { checkTier, contentOf, TierTable } from './tier-table.js'
 import { type Tier, tieredSnapshot } from './tiered-snapshot.js'
 import { WrappedLimiter } from './wrapped-limiter.js'
 
@@ -51,7 +51,11 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   constructor(parts: TieredLimiterParts<Answer>) {
     super(parts.own)
     this.parts = parts
-    this.table = new TierTable({ option: 'policyFor', make: (policy) => this.made(policy) })
+    this.table = new TierTable({
+      option: 'policyFor',
+      make: (policy) => this.made(policy),
+      known: (policy) => (contentOf(policy) === contentOf(this.policy) ? this.inner : undefined),
+    })
     for (const policy of parts.ownAs) this.table.name(policy, parts.own)
     for (const tier of parts.tiers) this.table.add(tier)
     const { overridden } = parts
