@@ -89,6 +89,20 @@ test('bodies that come in chunks of one byte and do not end fill no memory, and 
   await neighbourIsServed(service)
 })
 
+test('a newcomer behind many others that pipeline is answered long before they are', async (t) => {
+  const service = await serveProcess(t, TWO_POLICIES)
+  // All of them are there, with their requests, before the service sees the first one.
+  service.child.kill('SIGSTOP')
+  const attackers = await connected(t, service.url, 2 * ATTACKERS)
+  const requests = get('/v1/take?policy=burst&key=a').repeat(900)
+  await Promise.all(attackers.map((socket) => new Promise((resolve) => socket.write(requests, resolve))))
+  const decisions = service.metric('sluicegate_decisions_total', { policy: 'burst', outcome: 'denied' })
+  await connected(t, service.url, 1)
+  service.child.kill('SIGCONT')
+  const before = await decisions
+  assert.ok(before < 200 * ATTACKERS, `${before} requests of others were answered before`)
+})
+
 test('who leaves an answer unread is cut off in the end', async (t) => {
   const { url, connections } = await runService(t, undefined, { clients: { readMs: 200 } })
   const attackers = await connected(t, url, 3)
