@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import type { FleetOptions } from './fleet/fleet-options.js'
+import type { FleetOptions } from './shared/fleet-options.js'
 import { HeaderWriter } from './http.js'
 import {
   allOf,

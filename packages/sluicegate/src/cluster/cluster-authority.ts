@@ -1,4 +1,4 @@
-import type { CallGuard } from '../fleet/call-guard.js'
+import type { CallGuard } from '../shared/call-guard.js'
 import type { Authority, Grant } from '../lease/authority.js'
 import type { Policy } from '../policy/policy.js'
 import { grantIn } from './grant-numbers.js'

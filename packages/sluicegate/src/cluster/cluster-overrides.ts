@@ -1,5 +1,5 @@
 import { StoreError } from '../errors.js'
-import type { KeptOverrides, OverrideStore } from '../fleet/layers/override-cache.js'
+import type { KeptOverrides, OverrideStore } from '../shared/layers/override-cache.js'
 import type { Policy } from '../policy/policy.js'
 import { numbersIn } from './message.js'
 import type { PrimaryLink } from './primary-link.js'

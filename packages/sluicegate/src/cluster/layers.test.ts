@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { manualClock, preciseClock } from '../clock.js'
-import type { FleetLimiter } from '../fleet/fleet-limiter.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { fixedWindow, type Policy } from '../index.js'
 import { channelPair } from '../testing/channel-pair.js'
 import { START_MS } from '../testing/cluster-fixture.js'

@@ -1,7 +1,7 @@
 import { keysFor } from '../all-of-keys.js'
 import { checkedCost } from '../arguments.js'
 import type { Decision } from '../decision.js'
-import type { LeasedTakes } from '../fleet/leased-takes.js'
+import type { LeasedTakes } from '../shared/leased-takes.js'
 import type { Key } from '../limiter.js'
 import type { ApartStore } from './apart-store.js'
 import type { StorePolicies } from './store-form.js'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
-import type { FleetLimiter } from '../fleet/fleet-limiter.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow } from '../index.js'
 import { changedPolicy } from '../policy/policy.js'
 import { exactLimiter, type TimedLimiter } from '../testing/fleet-replay.js'

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.js'
-import { CallGuard } from '../fleet/call-guard.js'
+import { CallGuard } from '../shared/call-guard.js'
 import { undoingOf } from './late-answer.js'
 import type { Store, StoreAnswer, StoreLease, StoreRequest, StoreVerb } from './store.js'
 import type { StoreForm } from './store-form.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import type { FleetLimiter, FleetPermit } from '../fleet/fleet-limiter.js'
+import type { FleetLimiter, FleetPermit } from '../shared/fleet-limiter.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import { ownRedis } from '../testing/own-redis.js'
 import { limiterOver } from './create-redis-limiter.js'

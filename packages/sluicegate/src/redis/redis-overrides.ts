@@ -1,5 +1,5 @@
 import { StoreError } from '../errors.js'
-import type { KeptOverrides, OverrideStore } from '../fleet/layers/override-cache.js'
+import type { KeptOverrides, OverrideStore } from '../shared/layers/override-cache.js'
 import type { Policy } from '../policy/policy.js'
 import { runScript } from './run-script.js'
 import type { ScriptRunner } from './script-runner.js'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Recall } from '../fleet/recall.js'
+import type { Recall } from '../shared/recall.js'
 import { fixedWindow } from '../index.js'
 import { RedisStore } from './redis-store.js'
 import type { ScriptRunner } from './script-runner.js'

@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js'
-import type { Recall } from '../fleet/recall.js'
+import type { Recall } from '../shared/recall.js'
 import { hashSlot } from './hash-slot.js'
 import { runScript } from './run-script.js'
 import type { ScriptRunner } from './script-runner.js'

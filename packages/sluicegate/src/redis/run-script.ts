@@ -1,5 +1,5 @@
-import type { KeyFault } from '../fleet/key-fault.js'
-import type { Recall } from '../fleet/recall.js'
+import type { KeyFault } from '../shared/key-fault.js'
+import type { Recall } from '../shared/recall.js'
 import { onceInProcess } from '../once-in-process.js'
 import { hashSlot } from './hash-slot.js'
 import type { ScriptRunner } from './script-runner.js'

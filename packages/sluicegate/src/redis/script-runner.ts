@@ -1,4 +1,4 @@
-import type { Recall } from '../fleet/recall.js'
+import type { Recall } from '../shared/recall.js'
 
 /**
  * The one thing that is asked of a client: it brings a command to the server that holds `key`, follows redirects (MOVED, ASK), and

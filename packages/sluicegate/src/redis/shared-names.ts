@@ -1,5 +1,5 @@
 import { type Warn, warnOnce } from '../edge/warning.js'
-import type { FleetLimiter } from '../fleet/fleet-limiter.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { onceInProcess } from '../once-in-process.js'
 import { hasDefaultName } from '../policy/policy-options.js'
 import type { ScriptRunner } from './script-runner.js'

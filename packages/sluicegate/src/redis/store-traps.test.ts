@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import type { FleetLimiter, FleetPermit } from '../fleet/fleet-limiter.js'
+import type { FleetLimiter, FleetPermit } from '../shared/fleet-limiter.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import { exactLimiter } from '../testing/fleet-replay.js'
 import { ownRedis } from '../testing/own-redis.js'

@@ -1,4 +1,4 @@
-import type { Recall } from '../fleet/recall.js'
+import type { Recall } from '../shared/recall.js'
 import type { StoreForm } from './store-form.js'
 
 export type StoreVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'cancel' | 'release' | 'heartbeat'

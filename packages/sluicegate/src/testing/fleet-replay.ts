@@ -1,6 +1,6 @@
 import { type Answer, bookingAnswer, numbered, type PolicySpec, policyOf, type Step } from 'sluicegate-testkit'
 import { manualClock } from '../clock.js'
-import type { FleetLimiter, FleetPermit, FleetReservation } from '../fleet/fleet-limiter.js'
+import type { FleetLimiter, FleetPermit, FleetReservation } from '../shared/fleet-limiter.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
 import { limiterOver } from '../redis/create-redis-limiter.js'

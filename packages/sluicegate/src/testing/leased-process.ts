@@ -1,7 +1,7 @@
 import { createClient } from '@redis/client'
 import { policyOf, type SinglePolicySpec } from 'sluicegate-testkit'
 import type { Clock } from '../clock.js'
-import type { FleetLimiter } from '../fleet/fleet-limiter.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
 import { limiterOver } from '../redis/create-redis-limiter.js'

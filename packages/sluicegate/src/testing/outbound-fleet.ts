@@ -1,5 +1,5 @@
 import { type Fault, FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
-import type { FleetLimiter } from '../fleet/fleet-limiter.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { limitedFetch } from '../outbound/limited-fetch.js'
 import type { OutboundOptions } from '../outbound/outbound-options.js'
 import type { Policy } from '../policy/policy.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ManualClock } from '../clock.js'
-import type { FleetOptions } from '../fleet/fleet-options.js'
+import type { FleetOptions } from '../shared/fleet-options.js'
 import { concurrency, fixedWindow, type Policy } from '../index.js'
 import type { Overrides } from '../overrides.js'
 import { type AnyLimiter, passed, refused } from './layer-suite.js'

@@ -1,5 +1,5 @@
 import { PolicyError } from '../../errors.js'
-import type { FleetLimiter } from '../../fleet/fleet-limiter.js'
+import type { FleetLimiter } from '../../shared/fleet-limiter.js'
 import type { Policy } from '../../policy/policy.js'
 import { createRedisLimiter, type RedisLimiterOptions } from '../../redis/create-redis-limiter.js'
 import { checkedPolicyName } from '../policy-name.js'

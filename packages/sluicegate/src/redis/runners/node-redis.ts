@@ -1,4 +1,4 @@
-import type { Recall } from '../../fleet/recall.js'
+import type { Recall } from '../../shared/recall.js'
 import type { ScriptRunner } from '../script-runner.js'
 
 /** What is used of node-redis: `createClient`, `createClientPool`, `createSentinel` or `createCluster` of `@redis/client`. */
