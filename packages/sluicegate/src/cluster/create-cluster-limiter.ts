@@ -7,11 +7,10 @@ import { PolicyError, StoreError } from '../errors.js'
 import { CallGuard } from '../shared/call-guard.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { checkFleetOptions, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../shared/fleet-options.js'
-import { type FleetPorts, partsOver } from '../shared/fleet-parts.js'
-import { LateAnswers } from '../shared/late-answers.js'
 import { type FleetMaker, layeredFleet } from '../shared/layers/fleet-layers.js'
 import { OverrideCache } from '../shared/layers/override-cache.js'
-import { StoreLimiter, type StoreLimiterParts } from '../shared/store-limiter.js'
+import { SharedLimiter } from '../shared/shared-limiter.js'
+import type { LeaseLength } from '../shared/shared-parts.js'
 import { leaseUsOf } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import type { WithFleetOverrides } from '../overrides.js'
@@ -19,9 +18,8 @@ import type { AnswerOf } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
-import { ClusterAuthority } from './cluster-authority.js'
+import { ClusterBackend } from './cluster-backend.js'
 import { ClusterOverrides } from './cluster-overrides.js'
-import { ClusterVerbs } from './cluster-verbs.js'
 import { overrideChannel } from './message.js'
 import { PrimaryLink } from './primary-link.js'
 import type { ParentChannel } from './worker-process.js'
@@ -75,48 +73,38 @@ export function createClusterLimiter(policy: Policy, options: ClusterLimiterOpti
 }
 
 function limiterOver(link: PrimaryLink, policy: Policy, options: ClusterLimiterOptions, clock: Clock): FleetLimiter {
-  const { process: _, timeoutMs = 100, ...settings } = options
-  const guard = new CallGuard(ONE_PRIMARY, clock, timeoutMs)
-  const late = new LateAnswers("raise lease.horizonMs of serveLimiter, or use its mode 'exact'")
-  let horizonMs = 0
-  const ports: FleetPorts = {
-    guard,
-    late,
-    isTogether: () => true,
-    verbsOf: (each, _, leases) =>
-      new ClusterVerbs({ guard, link, policy: each, clock, isLeased: leases !== undefined, leaseUs: () => leaseUsOf(horizonMs) }),
-    authoritiesOf: (each) => (each.policies ?? [each]).map((part, i) => new ClusterAuthority(guard, link, part, i)),
-  }
-  const partsFor: PartsFor = (each, nextHorizonMs, without) => {
-    horizonMs = nextHorizonMs
-    return partsOver(ports, each, { ...settings, clock, horizonMs }, () => limiter, without)
-  }
-  const limiter: ClusterLimiter = new ClusterLimiter(link, guard, policy, partsFor)
+  const limiter = new ClusterLimiter(link, policy, options, clock)
   link.open((next, nextHorizonMs) => limiter.agree(next, nextHorizonMs))
   return limiter
 }
 
-/** @param without what decides in an outage, if it did so before. */
-type PartsFor = (policy: Policy, horizonMs: number, without?: StoreLimiterParts['outage']) => StoreLimiterParts
-
 /** What is different when the policy is another process's. */
-class ClusterLimiter extends StoreLimiter {
+class ClusterLimiter extends SharedLimiter {
   private readonly link: PrimaryLink
-  private readonly guard: CallGuard
-  private readonly partsFor: PartsFor
+  private readonly lease: { horizonMs: number }
   private terms = ''
   private readonly heard: Promise<void>
   private hear: () => void = () => undefined
-  /** Whether the first terms are here, which those who come before them wait for; or were not here in time, and are not waited for again. */
+  /** Whether the first terms are here, which takes before them wait for; or did not come in time, and are not waited for again. */
   private isGreeted = false
   private greeting: Promise<void> | undefined
 
   /** Nothing is leased until the primary says what is. */
-  constructor(link: PrimaryLink, guard: CallGuard, policy: Policy, partsFor: PartsFor) {
-    super(partsFor(policy, 0))
+  constructor(link: PrimaryLink, policy: Policy, options: ClusterLimiterOptions, clock: Clock) {
+    const lease = { horizonMs: 0 }
+    const leaseUs = (): number => leaseUsOf(lease.horizonMs)
+    super({
+      policy,
+      connect: (each, lengthOf) =>
+        new ClusterBackend({ link, policy: each, clock, isLeased: isLeasedWhole(each, lengthOf), leaseUs }),
+      places: ONE_PRIMARY,
+      options,
+      horizonMs: 0,
+      lateAdvice: "raise lease.horizonMs of serveLimiter, or use its mode 'exact'",
+      clock,
+    })
     this.link = link
-    this.guard = guard
-    this.partsFor = partsFor
+    this.lease = lease
     this.heard = new Promise((resolve) => {
       this.hear = resolve
     })
@@ -136,9 +124,8 @@ class ClusterLimiter extends StoreLimiter {
     try {
       const next = checkedPolicy(policy)
       checkChange(this.policy, next)
-      const { outage } = this.parts
-      outage.update(next)
-      this.changeTo(this.partsFor(next, horizonMs, outage))
+      this.lease.horizonMs = horizonMs
+      this.changeTo(next, horizonMs)
       this.terms = terms
     } catch (error) {
       if (!(error instanceof PolicyError)) throw error
@@ -169,8 +156,13 @@ class ClusterLimiter extends StoreLimiter {
     } catch (error) {
       this.isGreeted = true
       if (!(error instanceof StoreError)) throw error
-      return this.toldLater(key, tokens, Promise.resolve(this.calls.without(key, tokens)))
+      return this.record(key, tokens, this.parts.fallback.without(key, tokens))
     }
     return super.take(key, cost)
   }
+}
+
+/** Of several policies all are leased, or none. */
+function isLeasedWhole(policy: Policy, lengthOf: LeaseLength): boolean {
+  return (policy.policies ?? [policy]).every((part) => lengthOf(part) > 0)
 }

@@ -1,4 +1,4 @@
-import type { Grant } from './authority.js'
+import type { Grant } from './grant.js'
 
 /** A denial that is known for longer is looked at again, as somebody may have changed the key by hand. */
 export const LONGEST_UNASKED_HORIZONS = 20
@@ -22,9 +22,9 @@ export class AskingPause {
   }
 
   /** Before there may be something; each time that there was nothing, of what others may give back, for longer. */
-  begin({ askAfterUs, blockedUs, flowsBack, ready, later }: Grant, nowUs: number): void {
+  begin({ askAfterUs, blockedUs, flowsBack, availableNow, availableLater }: Grant, nowUs: number): void {
     const longestUs = LONGEST_UNASKED_HORIZONS * this.horizonUs
-    if (ready + later > 0) this.unaskedUs = SHORTEST_UNASKED_HORIZONS * this.horizonUs
+    if (availableNow + availableLater > 0) this.unaskedUs = SHORTEST_UNASKED_HORIZONS * this.horizonUs
     const mostUs = flowsBack || blockedUs > 0 ? longestUs : this.unaskedUs
     this.unaskedUs = Math.min(2 * this.unaskedUs, longestUs)
     this.untilUs = nowUs + Math.min(Math.max(askAfterUs, blockedUs), mostUs)

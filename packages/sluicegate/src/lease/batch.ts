@@ -1,4 +1,4 @@
-import type { Grant } from './authority.js'
+import type { Grant } from './grant.js'
 import { CLOCK_DRIFT } from './leasing.js'
 
 /**
@@ -23,8 +23,8 @@ export class Batch {
     this.grant = grant
     this.sentUs = sentUs
     this.arrivedUs = arrivedUs
-    this.open = grant.ready
-    this.count = grant.ready + grant.later
+    this.open = grant.availableNow
+    this.count = grant.availableNow + grant.availableLater
   }
 
   /** Tokens that may be spent at a time. */

@@ -1,4 +1,4 @@
-import type { Grant } from './authority.js'
+import type { Grant } from './grant.js'
 import { Batch } from './batch.js'
 
 /** A wait is told in whole milliseconds: who comes back does so up to one later than was foreseen. */
@@ -35,7 +35,7 @@ export class HeldTokens {
   }
 
   add(grant: Grant, sentUs: number, arrivedUs: number): void {
-    if (grant.ready + grant.later > 0) this.batches.push(new Batch(grant, sentUs, arrivedUs))
+    if (grant.availableNow + grant.availableLater > 0) this.batches.push(new Batch(grant, sentUs, arrivedUs))
     this.recountUs = Number.NEGATIVE_INFINITY
   }
 

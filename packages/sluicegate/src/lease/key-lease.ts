@@ -1,7 +1,7 @@
 import type { Decision } from '../decision.js'
 import type { Asked, Asking } from './asked.js'
 import { AskingPause, LONGEST_UNASKED_HORIZONS } from './asking-pause.js'
-import type { Grant } from './authority.js'
+import type { Grant } from './grant.js'
 import { HeldTokens, TOLD_US, type Unspent } from './held-tokens.js'
 import { KnownDenials } from './known-denials.js'
 import { LeaseDemand } from './lease-demand.js'
@@ -131,7 +131,7 @@ export class KeyLease {
       return
     }
     this.forgetDenied()
-    const granted = grant.ready + grant.later
+    const granted = grant.availableNow + grant.availableLater
     this.demand.given(granted, arrivedUs)
     if (grant.blockedUs > 0) held.end()
     held.add(grant, sentUs, arrivedUs)
@@ -150,7 +150,7 @@ export class KeyLease {
     const saysOfAll = grant.flowsBack && isShort
     const isUnblocked = last !== undefined && last.grant.blockedUs > 0 && grant.blockedUs === 0
     if (saysOfAll || isUnblocked) denials.clear()
-    else if (grant.blockedUs === 0) denials.passed(grant.ready + grant.later + grant.remaining)
+    else if (grant.blockedUs === 0) denials.passed(grant.availableNow + grant.availableLater + grant.remaining)
     this.last = answer
     if (isShort && !grant.flowsBack) denials.add(least, this.saidUntil(answer, least), atUs)
   }

@@ -1,6 +1,6 @@
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import { Alarm, type Alert } from '../waiting/alarm.js'
-import type { Authority } from './authority.js'
+import type { Backend } from '../shared/backend.js'
 import type { KeyLease } from './key-lease.js'
 
 /** The tokens of a key that are here until they end. */
@@ -20,7 +20,8 @@ class Ending implements Alert {
  * nothing that was given back is ever spent. Should that call be lost, the tokens stay charged, as those of a process that crashed do.
  */
 export class LeaseReturns {
-  private readonly authority: Authority
+  private readonly backend: Backend
+  private readonly part: number
   private readonly ticker: Ticker
   /** One timer for all keys. */
   private readonly alarm: Alarm
@@ -28,8 +29,9 @@ export class LeaseReturns {
   private order = 0
   private isClosed = false
 
-  constructor(authority: Authority, clock: Clock) {
-    this.authority = authority
+  constructor({ backend, part, clock }: { readonly backend: Backend; readonly part: number; readonly clock: Clock }) {
+    this.backend = backend
+    this.part = part
     this.ticker = tickerOf(clock)
     // Who knows no time spends nothing either.
     this.alarm = new Alarm(clock, () => {
@@ -42,7 +44,7 @@ export class LeaseReturns {
   watch(lease: KeyLease, key: string): void {
     this.tell(lease, key)
     const { backUs } = lease
-    if (backUs === Number.POSITIVE_INFINITY || this.authority.giveBack === undefined || this.endings.has(lease)) return
+    if (backUs === Number.POSITIVE_INFINITY || this.endings.has(lease)) return
     const ending = new Ending(() => {
       this.endings.delete(lease)
       if (this.isClosed) lease.end()
@@ -57,7 +59,7 @@ export class LeaseReturns {
   tell(lease: KeyLease, key: string): void {
     for (const { id, tokens } of lease.unspentAt(this.ticker.read())) {
       const reopen = (): void => lease.reopen(this.ticker.read())
-      this.authority.giveBack?.(key, tokens, id).then(reopen, () => undefined)
+      this.backend.execute({ verb: 'return', key, part: this.part, tokens, grantId: id }).then(reopen, () => undefined)
     }
   }
 

@@ -3,8 +3,8 @@ import { tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { isOutage } from '../errors.js'
 import type { Policy } from '../policy/policy.js'
+import type { Backend } from '../shared/backend.js'
 import type { Asking } from './asked.js'
-import type { Authority } from './authority.js'
 import { KeyLease } from './key-lease.js'
 import { LeaseReturns } from './lease-returns.js'
 import { leaseUsOf, mostLeased, surelyUs } from './leasing.js'
@@ -15,7 +15,9 @@ const LOOKED_AT = 16
 /** What a table of leases is made of. */
 export interface LeaseTableParts {
   readonly policy: Policy
-  readonly authority: Authority
+  readonly backend: Backend
+  /** Which policy of `allOf` the backend knows it as; else 0. */
+  readonly part: number
   readonly clock: Clock
   readonly horizonMs: number
   readonly maxKeys: number
@@ -53,7 +55,7 @@ export class LeaseTable {
     this.leaseUs = leaseUsOf(parts.horizonMs)
     this.goodUs = surelyUs(this.leaseUs)
     this.mostTokens = mostLeased(parts.policy, this.leaseUs)
-    this.returns = new LeaseReturns(parts.authority, parts.clock)
+    this.returns = new LeaseReturns(parts)
   }
 
   /** Keys of which something is known here. */
@@ -140,11 +142,13 @@ export class LeaseTable {
   private async asked(lease: KeyLease, key: string): Promise<Asking> {
     // All who come in this turn ask together.
     await undefined
+    const { backend, part } = this.parts
     const asked = lease.want(this.ticker.read())
+    const { want, least } = asked
     try {
-      const grant = await this.parts.authority.lease(key, asked.want, this.horizonUs, asked.least)
+      const grant = await backend.lease({ key, part, want, least, horizonUs: this.horizonUs })
       const arrivedUs = this.ticker.read()
-      this.parts.charged?.(grant.ready + grant.later)
+      this.parts.charged?.(grant.availableNow + grant.availableLater)
       lease.take(grant, asked, arrivedUs)
       this.returns.watch(lease, key)
       const isLate = arrivedUs - asked.sentUs > this.goodUs

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Recall } from '../shared/recall.js'
+import type { CancelSignal } from '../shared/cancel-signal.js'
 import { fixedWindow } from '../index.js'
 import { RedisStore } from './redis-store.js'
-import type { ScriptRunner } from './script-runner.js'
+import type { CommandRunner } from './command-runner.js'
 import { storePoliciesOf } from './store-form.js'
 import { StoreKeys } from './store-keys.js'
 
@@ -12,7 +12,7 @@ const { forms } = storePoliciesOf(fixedWindow({ limit: 10, window: 'month' }))
 /** How often a server is asked that knows of another window of the calendar. */
 async function timesAsked(isGone: boolean): Promise<number> {
   let count = 0
-  const runner: ScriptRunner = {
+  const runner: CommandRunner = {
     client: 'none',
     isCluster: false,
     serverOf: () => undefined,
@@ -22,7 +22,7 @@ async function timesAsked(isGone: boolean): Promise<number> {
     },
     sendToAll: () => Promise.resolve([]),
   }
-  const recall: Recall = { aborted: isGone, addEventListener: () => undefined, removeEventListener: () => undefined }
+  const recall: CancelSignal = { aborted: isGone, addEventListener: () => undefined, removeEventListener: () => undefined }
   const store = new RedisStore(runner, new StoreKeys('test'))
   await assert.rejects(store.ask('take', [{ form: forms[0] as (typeof forms)[0], key: 'a', tokens: 1 }], recall), /WINDOW/)
   return count

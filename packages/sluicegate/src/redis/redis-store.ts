@@ -1,10 +1,10 @@
 import { PolicyError } from '../errors.js'
-import type { Recall } from '../shared/recall.js'
+import type { CancelSignal } from '../shared/cancel-signal.js'
 import { hashSlot } from './hash-slot.js'
 import { runScript } from './run-script.js'
-import type { ScriptRunner } from './script-runner.js'
+import type { CommandRunner } from './command-runner.js'
 import { SCRIPTS } from './scripts.gen.js'
-import type { Store, StoreAnswer, StoreLease, StoreRequest, StoreVerb } from './store.js'
+import type { StoreAnswer, StoreLease, StoreRequest, StoreVerb } from './store.js'
 import type { StoreForm } from './store-form.js'
 import type { StoreKeys } from './store-keys.js'
 import { answerIn, leaseIn } from './store-reply.js'
@@ -13,8 +13,8 @@ import { answerIn, leaseIn } from './store-reply.js'
 const WRONG_WINDOW = /WINDOW:? (\d+)/
 
 /** The state in Redis, moved by one script a call; what goes in and out of it is described in `lua/steps/parts.lua`. */
-export class RedisStore implements Store {
-  private readonly runner: ScriptRunner
+export class RedisStore {
+  private readonly runner: CommandRunner
   private readonly keys: StoreKeys
   /** What the keys of a form begin with. */
   private readonly names = new WeakMap<StoreForm, string>()
@@ -24,7 +24,7 @@ export class RedisStore implements Store {
   private lastKey: string | undefined
   private lastSlot = 0
 
-  constructor(runner: ScriptRunner, keys: StoreKeys) {
+  constructor(runner: CommandRunner, keys: StoreKeys) {
     this.runner = runner
     this.keys = keys
   }
@@ -43,41 +43,45 @@ export class RedisStore implements Store {
     return this.lastSlot
   }
 
-  ask(verb: StoreVerb, requests: readonly StoreRequest[], recall?: Recall): Promise<StoreAnswer> {
-    const apart = this.whyApart(requests)
-    if (apart !== undefined) return Promise.reject(apart)
-    return this.inItsWindow(requests, () => this.run(verb, requests, recall), recall)
+  ask(verb: StoreVerb, requests: readonly StoreRequest[], signal?: CancelSignal): Promise<StoreAnswer> {
+    const crossSlot = this.crossSlotFault(requests)
+    if (crossSlot !== undefined) return Promise.reject(crossSlot)
+    if (requests.every(({ form }) => form.policy.calendar === undefined)) return this.run(verb, requests, signal)
+    return this.inItsWindow(() => this.run(verb, requests, signal), signal)
   }
 
-  lease(form: StoreForm, key: string, want: number, horizonUs: number, least: number, recall?: Recall): Promise<StoreLease> {
+  lease(form: StoreForm, key: string, want: number, horizonUs: number, least: number, signal?: CancelSignal): Promise<StoreLease> {
     const script = SCRIPTS[`lease ${form.form}` as keyof typeof SCRIPTS]
-    const args = (): string[] => [form.numbersAt(this.storeUs()), `${want} ${horizonUs} ${least}`]
-    const call = (): Promise<StoreLease> => runScript(this.runner, script, [this.nameOf(form, key)], args(), leaseIn, recall)
-    return this.inItsWindow([{ form }], call, recall)
+    const amounts = `${want} ${horizonUs} ${least}`
+    const call = (): Promise<StoreLease> =>
+      runScript(this.runner, script, [this.nameOf(form, key)], [form.numbersAt(this.storeUs()), amounts], leaseIn, signal)
+    return form.policy.calendar === undefined ? call() : this.inItsWindow(call, signal)
   }
 
   private storeUs(): number {
     return Date.now() * 1000 + this.aheadUs
   }
 
-  /** Once more, when nothing was done because the store's time is in a window of the calendar that it was not told of. */
-  private inItsWindow<Answer>(
-    about: readonly { readonly form: StoreForm }[],
-    call: () => Promise<Answer>,
-    recall: Recall | undefined,
-  ): Promise<Answer> {
-    if (about.every(({ form }) => form.policy.calendar === undefined)) return call()
+  /** Calls again when the script did nothing because the store's time is in a calendar window that it was not given. */
+  private inItsWindow<Answer>(call: () => Promise<Answer>, signal: CancelSignal | undefined): Promise<Answer> {
     return call().catch((error) => {
       const storeUs = error instanceof Error ? WRONG_WINDOW.exec(error.message)?.[1] : undefined
       if (storeUs === undefined) throw error
       this.aheadUs = Number(storeUs) - Date.now() * 1000
-      if (recall?.aborted === true) throw error
+      if (signal?.aborted === true) throw error
       return call()
     })
   }
 
-  private run(verb: StoreVerb, requests: readonly StoreRequest[], recall?: Recall): Promise<StoreAnswer> {
-    if (requests.length === 1) return this.runOne(verb, requests[0] as StoreRequest, recall)
+  private run(verb: StoreVerb, requests: readonly StoreRequest[], signal: CancelSignal | undefined): Promise<StoreAnswer> {
+    const { runner } = this
+    if (requests.length === 1) {
+      const request = requests[0] as StoreRequest
+      const { form, key } = request
+      const args = [form.numbersAt(this.storeUs()), requestText(verb, request)]
+      if (verb !== 'take') args.push(verb)
+      return runScript(runner, SCRIPTS[form.form], [this.nameOf(form, key)], args, answerOfOne, signal)
+    }
     const keys: string[] = []
     const args: string[] = [verb]
     for (const request of requests) {
@@ -85,14 +89,7 @@ export class RedisStore implements Store {
       keys.push(this.nameOf(form, key))
       args.push(form.form, form.numbersAt(this.storeUs()), requestText(verb, request))
     }
-    return runScript(this.runner, SCRIPTS['all-of'], keys, args, (reply) => answerIn(reply, requests.length), recall)
-  }
-
-  private runOne(verb: StoreVerb, request: StoreRequest, recall?: Recall): Promise<StoreAnswer> {
-    const { form, key } = request
-    const args = [form.numbersAt(this.storeUs()), requestText(verb, request)]
-    if (verb !== 'take') args.push(verb)
-    return runScript(this.runner, SCRIPTS[form.form], [this.nameOf(form, key)], args, answerOfOne, recall)
+    return runScript(runner, SCRIPTS['all-of'], keys, args, (reply) => answerIn(reply, requests.length), signal)
   }
 
   private nameOf(form: StoreForm, key: string): string {
@@ -104,7 +101,7 @@ export class RedisStore implements Store {
     return before + this.keys.after(key)
   }
 
-  private whyApart(requests: readonly StoreRequest[]): PolicyError | undefined {
+  private crossSlotFault(requests: readonly StoreRequest[]): PolicyError | undefined {
     if (!this.runner.isCluster || requests.length === 1) return undefined
     if (new Set(requests.map(({ key }) => this.slotOf(key))).size === 1) return undefined
     const tags = [...new Set(requests.map(({ key }) => this.keys.tagOf(key)))]

@@ -5,13 +5,13 @@ import { allOf, fixedWindow, type Policy, tokenBucket } from '../index.js'
 import { HeldStore } from '../testing/held-store.js'
 import { limiterOver } from './create-redis-limiter.js'
 import { runnerFor } from './runner-for.js'
-import type { ScriptRunner } from './script-runner.js'
+import type { CommandRunner } from './command-runner.js'
 import { noteName } from './shared-names.js'
 import { warnOfUnheardErrors } from './warn-at-start.js'
 
 const BUCKET = tokenBucket({ limit: 5, window: '1m' })
 
-function client(): ScriptRunner {
+function client(): CommandRunner {
   return { client: 'node-redis', isCluster: false, serverOf: () => undefined, send: async () => 0, sendToAll: async () => [] }
 }
 

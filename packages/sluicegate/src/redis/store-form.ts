@@ -11,6 +11,8 @@ import type { FormName } from './scripts.gen.js'
 export interface StoreForm {
   readonly form: FormName
   readonly policy: Policy
+  /** The length of a lease in microseconds, 0 where it is not leased. */
+  readonly leaseUs: number
   /** What is asked for so many tokens. */
   amountOf(tokens: number): number
   /** Its numbers, joined by spaces, for a time in microseconds since the Unix epoch. */
@@ -41,12 +43,12 @@ function storeFormOf(policy: Policy, leaseUs: number): StoreForm {
     case 'gcra':
       return rateForm(policy, leaseUs)
     case 'fixed-window':
-      return policy.calendar === undefined ? windowForm('fixed-window', policy) : calendarForm(policy, policy.calendar)
+      return policy.calendar === undefined ? windowForm('fixed-window', policy, leaseUs) : calendarForm(policy, policy.calendar, leaseUs)
     case 'sliding-log':
-      return windowForm('sliding-log', policy, leaseUs)
+      return windowForm('sliding-log', policy, leaseUs, leaseUs)
     case 'sliding-window':
     case 'concurrency':
-      return windowForm(policy.algorithm, policy)
+      return windowForm(policy.algorithm, policy, leaseUs)
     case 'all-of':
       throw new TypeError('each of its policies has a form')
   }
@@ -64,23 +66,24 @@ function rateForm(policy: Policy, leaseUs: number): StoreForm {
   return {
     form: 'rate',
     policy,
+    leaseUs,
     amountOf: (tokens) => Math.min(tokens, most) * unitsPerToken,
     numbersAt: () => numbers,
     termsOf: () => terms,
   }
 }
 
-function windowForm(form: FormName, policy: Policy, ...more: readonly number[]): StoreForm {
+function windowForm(form: FormName, policy: Policy, leaseUs: number, ...more: readonly number[]): StoreForm {
   const numbers = [policy.limit, usOf(policy), ...more].join(' ')
-  return counted(form, policy, () => numbers)
+  return counted(form, policy, leaseUs, () => numbers)
 }
 
 /** The script is told three windows in a row; those around one time are remembered. */
-function calendarForm(policy: Policy, calendar: Calendar): StoreForm {
+function calendarForm(policy: Policy, calendar: Calendar, leaseUs: number): StoreForm {
   const name = `${calendar.unit}:${calendar.timeZone}`
   let now = minuteWindow(calendar, 0)
   let numbers = ''
-  return counted('fixed-window', policy, (us) => {
+  return counted('fixed-window', policy, leaseUs, (us) => {
     if (numbers === '' || us < now.startUs || us >= now.endUs) {
       now = minuteWindow(calendar, us)
       const before = minuteWindow(calendar, now.startUs - 1)
@@ -91,8 +94,8 @@ function calendarForm(policy: Policy, calendar: Calendar): StoreForm {
   })
 }
 
-function counted(form: FormName, policy: Policy, numbersAt: (us: number) => string): StoreForm {
-  return { form, policy, amountOf: (tokens) => tokens, numbersAt, termsOf: (times) => new CountTerms(policy, times) }
+function counted(form: FormName, policy: Policy, leaseUs: number, numbersAt: (us: number) => string): StoreForm {
+  return { form, policy, leaseUs, amountOf: (tokens) => tokens, numbersAt, termsOf: (times) => new CountTerms(policy, times) }
 }
 
 function usOf({ windowMs }: Policy): number {

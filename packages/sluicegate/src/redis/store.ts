@@ -1,4 +1,3 @@
-import type { Recall } from '../shared/recall.js'
 import type { StoreForm } from './store-form.js'
 
 export type StoreVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'cancel' | 'release' | 'heartbeat'
@@ -57,19 +56,4 @@ export interface StoreLease {
   readonly untilNewUs: number
   readonly laterUs: number
   readonly endUs: number
-}
-
-/**
- * Who holds the true state. A call is one atomic step for all its requests, read on the store's clock: a take passes for all of them or
- * changes none. It rejects when the store cannot be reached or says no; then nobody knows whether it was done, and it is not tried again.
- * What was recalled before it went out is not done.
- */
-export interface Store {
-  /** Tokens for this process to spend by itself; which policies can be leased is said in `lua/`. */
-  lease(form: StoreForm, key: string, want: number, horizonUs: number, least: number, recall?: Recall): Promise<StoreLease>
-  /** Which server holds a key, as far as that is known: one that fails says nothing of the others. */
-  serverOf(key: string): string | undefined
-  /** The hash slot of a key, of a cluster. */
-  slotOf(key: string): number | undefined
-  ask(verb: StoreVerb, requests: readonly StoreRequest[], recall?: Recall): Promise<StoreAnswer>
 }

@@ -6,7 +6,7 @@ import { leaseUsOf } from '../lease/leasing.js'
 import { GivenTime } from '../testing/given-time.js'
 import { ownRedis } from '../testing/own-redis.js'
 import { RedisStore } from './redis-store.js'
-import type { ScriptRunner } from './script-runner.js'
+import type { CommandRunner } from './command-runner.js'
 import { SCRIPTS } from './scripts.gen.js'
 import type { Store } from './store.js'
 import { type StoreForm, storePoliciesOf } from './store-form.js'
@@ -24,7 +24,7 @@ after(() => redis.stop())
 const UNROLLED = /local value = [\s\S]*?\nend\n(?=local function ceilDiv)/
 
 /** Leases are decided by what stands after the unrolled ones. */
-function wholeOf(runner: ScriptRunner): ScriptRunner {
+function wholeOf(runner: CommandRunner): CommandRunner {
   return {
     client: runner.client,
     isCluster: false,

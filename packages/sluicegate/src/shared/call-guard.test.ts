@@ -5,7 +5,7 @@ import { PolicyError } from '../errors.js'
 import { manualClock, StoreError } from '../index.js'
 import { CallGuard } from './call-guard.js'
 import { KeyFault } from './key-fault.js'
-import type { Recall } from './recall.js'
+import type { CancelSignal } from './cancel-signal.js'
 
 const OUT = { name: 'StoreError', code: 'OUTAGE' }
 
@@ -15,13 +15,12 @@ function guardOver(clock = manualClock(), timeoutMs = 100) {
     serverOf: ([server = '']: string) => (server === 'a' || server === 'b' ? server : undefined),
     slotOf: (key: string) => (/^\D\d+$/.test(key) ? Number(key.slice(1)) : undefined),
   }
-  const guard = new CallGuard(places, clock, timeoutMs)
   const events: string[] = []
-  guard.events = {
+  const guard = new CallGuard(places, clock, timeoutMs, {
     outage: (server, isOut) => events.push(`${server} ${isOut ? 'is given up' : 'is back'}`),
     answered: () => undefined,
     charged: () => undefined,
-  }
+  })
   return { guard, clock, events }
 }
 
@@ -186,7 +185,7 @@ test('256 calls that are cut off together cost one short pause', async () => {
 
 test('a call that was given up is recalled, and its client told', async () => {
   const { guard, clock } = guardOver()
-  let recall: Recall | undefined
+  let recall: CancelSignal | undefined
   let told = 0
   const asked = guard.guarded('a', (given) => {
     recall = given

@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.js'
 import { PolicyError, StoreError } from '../errors.js'
-import { Breaker } from './breaker.js'
+import { CircuitBreaker } from './circuit-breaker.js'
 import { Deadlines } from './deadlines.js'
-import { type CallOutcome, GuardedCall } from './guarded-call.js'
+import { type CallListener, PendingCall } from './pending-call.js'
 import { KeyFault } from './key-fault.js'
-import type { Recall } from './recall.js'
+import type { CancelSignal } from './cancel-signal.js'
 import { ShardLoad } from './shard-load.js'
 import { warnOfSilence } from './silent-store.js'
 import { UnwantedBookings } from './unwanted-bookings.js'
@@ -39,17 +39,17 @@ export interface CallEvents {
   charged(keys: readonly string[], tokens: number): void
 }
 
-const NOBODY: CallEvents = { outage: () => undefined, answered: () => undefined, charged: () => undefined }
+const NO_EVENTS: CallEvents = { outage: () => undefined, answered: () => undefined, charged: () => undefined }
 
-const nobody = (): void => undefined
+const ignore = (): void => undefined
 
 /**
  * Calls to whoever holds the true state, within bounded time: what takes longer has failed, and after failures in a row nobody is sent for
  * a while. Rejects with `OUTAGE`. A {@link KeyFault} is a call that failed, too, and at the same time a sign of life: nobody is given up for it.
  */
-export class CallGuard implements CallOutcome<unknown> {
+export class CallGuard implements CallListener<unknown> {
   readonly counts: CallCounts = { answered: 0, failed: 0, timedOut: 0, givenUp: 0, charged: 0 }
-  events: CallEvents = NOBODY
+  readonly events: CallEvents
   /** What was booked through it and is not wanted. */
   readonly unwanted: UnwantedBookings = new UnwantedBookings(this)
   /** Where the calls go. */
@@ -59,10 +59,11 @@ export class CallGuard implements CallOutcome<unknown> {
   private readonly timeoutMs: number
   private readonly deadlines: Deadlines
   /** One for each server, as far as they are told apart. */
-  private readonly breakers = new Map<string | undefined, Breaker>()
+  private readonly breakers = new Map<string | undefined, CircuitBreaker>()
 
-  constructor(places: CallPlaces, clock: Clock, timeoutMs: number) {
+  constructor(places: CallPlaces, clock: Clock, timeoutMs: number, events: CallEvents = NO_EVENTS) {
     this.places = places
+    this.events = events
     this.clock = clock
     this.timeoutMs = timeoutMs
     this.deadlines = new Deadlines(clock, timeoutMs)
@@ -79,9 +80,9 @@ export class CallGuard implements CallOutcome<unknown> {
    */
   guarded<Answer>(
     key: string,
-    call: (recall: Recall) => Promise<Answer>,
-    late: (answer: Answer) => void = nobody,
-    inTime: (answer: Answer) => void = nobody,
+    call: (signal: CancelSignal) => Promise<Answer>,
+    late: (answer: Answer) => void = ignore,
+    inTime: (answer: Answer) => void = ignore,
   ): Promise<Answer> {
     let server: string | undefined
     try {
@@ -95,7 +96,7 @@ export class CallGuard implements CallOutcome<unknown> {
     if (round === undefined) return Promise.reject(outage('is not asked for now, after failures in a row', breaker.fault))
     this.load.count(key)
     return new Promise((resolve, reject) => {
-      const guarded = new GuardedCall<Answer>(this as CallOutcome<never>, server, round, resolve, reject, late, inTime)
+      const guarded = new PendingCall<Answer>(this as CallListener<never>, server, round, resolve, reject, late, inTime)
       this.deadlines.add(guarded)
       try {
         call(guarded).then(
@@ -110,14 +111,14 @@ export class CallGuard implements CallOutcome<unknown> {
 
   // What becomes of a call. Its caller is told first: whatever others make of it, he does not wait for them.
 
-  answered(call: GuardedCall<unknown>, answer: unknown): void {
+  answered(call: PendingCall<unknown>, answer: unknown): void {
     this.deadlines.remove(call)
     call.resolve(answer)
     this.counts.answered++
     this.alive(call)
   }
 
-  failed(call: GuardedCall<unknown>, error: unknown): void {
+  failed(call: PendingCall<unknown>, error: unknown): void {
     this.deadlines.remove(call)
     if (error instanceof PolicyError) {
       // Misuse: nobody was asked.
@@ -134,9 +135,15 @@ export class CallGuard implements CallOutcome<unknown> {
     } else this.out(call, outage(messageOf(error), error))
   }
 
-  timedOut(call: GuardedCall<unknown>): void {
+  timedOut(call: PendingCall<unknown>): void {
     this.counts.timedOut++
     this.out(call, outage(`did not answer within ${this.timeoutMs} ms`))
+  }
+
+  /** Whether one call can change the keys together. */
+  isTogether(keys: readonly string[]): boolean {
+    const slot = this.places.slotOf(keys[0] as string)
+    return keys.every((key) => this.places.slotOf(key) === slot)
   }
 
   /** Milliseconds until the store is asked again about a key; 0 while it is. */
@@ -149,12 +156,12 @@ export class CallGuard implements CallOutcome<unknown> {
     return this.breakerOf(this.guardedOf(key)).isSound
   }
 
-  private alive({ server }: GuardedCall<unknown>): void {
+  private alive({ server }: PendingCall<unknown>): void {
     if (this.breakerOf(server).succeeded()) this.events.outage(server, false)
     this.events.answered()
   }
 
-  private out({ server, round, reject }: GuardedCall<unknown>, error: StoreError): void {
+  private out({ server, round, reject }: PendingCall<unknown>, error: StoreError): void {
     reject(error)
     this.counts.failed++
     if (!this.breakerOf(server).failed(this.clock.nowMs(), round, error)) return
@@ -171,10 +178,10 @@ export class CallGuard implements CallOutcome<unknown> {
     return slot === undefined ? undefined : `slots from ${slot - (slot % SLOTS_TOGETHER)}`
   }
 
-  private breakerOf(server: string | undefined): Breaker {
+  private breakerOf(server: string | undefined): CircuitBreaker {
     let breaker = this.breakers.get(server)
     if (breaker === undefined) {
-      breaker = new Breaker()
+      breaker = new CircuitBreaker()
       this.breakers.set(server, breaker)
     }
     return breaker

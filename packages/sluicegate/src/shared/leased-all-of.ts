@@ -6,9 +6,8 @@ import type { Asking } from '../lease/asked.js'
 import type { KeyLease } from '../lease/key-lease.js'
 import type { HeldThen, LeaseTable } from '../lease/lease-table.js'
 import type { Key } from '../limiter.js'
-import type { Policy } from '../policy/policy.js'
 import { refusal } from '../refusal.js'
-import { type Beyond, BeyondLeases } from './beyond-leases.js'
+import type { LeaseMiss } from './lease-miss.js'
 import type { LeasedTakes } from './leased-takes.js'
 
 /** How bad what became of several questions is. */
@@ -24,13 +23,13 @@ export class LeasedAllOf implements LeasedTakes {
   private readonly tables: readonly LeaseTable[]
   private readonly ticker: Ticker
   private readonly mostTokens: number
-  private readonly beyond: BeyondLeases
+  private readonly miss: LeaseMiss
 
-  constructor(policy: Policy, tables: readonly LeaseTable[], calls: Beyond, clock: Clock) {
+  constructor(tables: readonly LeaseTable[], miss: LeaseMiss, clock: Clock) {
     this.tables = tables
     this.ticker = tickerOf(clock)
     this.mostTokens = Math.min(...tables.map(({ mostTokens }) => mostTokens))
-    this.beyond = new BeyondLeases(calls, policy, clock, (tables[0] as LeaseTable).leaseUs)
+    this.miss = miss
   }
 
   get size(): number {
@@ -91,14 +90,14 @@ export class LeasedAllOf implements LeasedTakes {
   }
 
   private later(look: Look, key: Key, keys: readonly string[], cost: number): Decision | Promise<Decision> {
-    const { calls } = this.beyond
-    if (look.lacking.some((i) => calls.isOut(keys[i] as string))) return calls.without(key, cost)
-    return this.beyond.fetched({
+    const { miss } = this
+    if (look.lacking.some((i) => miss.isOut(keys[i] as string))) return miss.without(key, cost)
+    return miss.refilled({
       key,
       cost,
       decide: () => this.decide(keys, cost),
       next: () => this.next(keys, cost),
-      atOnce: () => this.atOnce(key, keys, cost),
+      exact: () => this.atOnce(key, keys, cost),
     })
   }
 
@@ -119,17 +118,17 @@ export class LeasedAllOf implements LeasedTakes {
 
   /** What can never pass takes nothing from the others. */
   private async impossible(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
-    return this.beyond.calls.isTogether(keys) ? this.beyond.exactly(key, cost) : this.refused(key, cost)
+    return this.miss.isTogether(keys) ? this.miss.exact(key, cost) : this.refused(key, cost)
   }
 
   /** By one call, where one server holds all; else from leases of its own, each of as much as it needs. */
   private atOnce(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
-    return this.beyond.calls.isTogether(keys) ? this.exactly(key, keys, cost) : this.apart(key, keys, cost)
+    return this.miss.isTogether(keys) ? this.exact(key, keys, cost) : this.crossSlot(key, keys, cost)
   }
 
   /** What a policy said of a cost that was too large for it is known from then on. */
-  private async exactly(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
-    const decision = await this.beyond.exactly(key, cost)
+  private async exact(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
+    const decision = await this.miss.exact(key, cost)
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs) ?? []
     for (const [i, { allowed, source, retryAfterMs }] of (decision.parts ?? []).entries()) {
@@ -138,22 +137,22 @@ export class LeasedAllOf implements LeasedTakes {
     return decision
   }
 
-  private async apart(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
-    const { calls } = this.beyond
-    if (keys.some((own) => calls.isOut(own))) return calls.without(key, cost)
+  private async crossSlot(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
+    const { miss } = this
+    if (keys.some((own) => miss.isOut(own))) return miss.without(key, cost)
     const sentUs = this.ticker.read()
     const leases = this.tables.map((table) => table.aside(sentUs))
     const answer = worst(await Promise.all(this.tables.map((table, i) => table.next(leases[i] as KeyLease, keys[i] as string, cost))))
     const nowUs = this.ticker.read()
     const decision = this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs)
-    return decision ?? (answer === 'out' ? calls.without(key, cost) : this.refused(key, cost))
+    return decision ?? (answer === 'out' ? miss.without(key, cost) : this.refused(key, cost))
   }
 
   /** By what the store says of each. */
   private async refused(key: Key, cost: number): Promise<Decision> {
-    const { calls } = this.beyond
-    const seen = await calls.peek(key, cost)
-    return seen.source === 'outage' ? calls.without(key, cost) : refusal(seen)
+    const { miss } = this
+    const seen = await miss.peek(key, cost)
+    return seen.source === 'outage' ? miss.without(key, cost) : refusal(seen)
   }
 }
 

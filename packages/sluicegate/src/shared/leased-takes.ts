@@ -4,7 +4,7 @@ import type { Decision } from '../decision.js'
 import type { KeyLease } from '../lease/key-lease.js'
 import type { HeldThen, LeaseTable } from '../lease/lease-table.js'
 import type { Key } from '../limiter.js'
-import { type Beyond, BeyondLeases } from './beyond-leases.js'
+import type { LeaseMiss } from './lease-miss.js'
 
 /** Takes of what is leased: from what this process holds, as long as it holds something or knows that there is nothing. */
 export interface LeasedTakes {
@@ -31,13 +31,13 @@ export class SingleLeasedTakes implements LeasedTakes {
   private readonly table: LeaseTable
   private readonly ticker: Ticker
   private readonly mostTokens: number
-  private readonly beyond: BeyondLeases
+  private readonly miss: LeaseMiss
 
-  constructor(table: LeaseTable, calls: Beyond, clock: Clock) {
+  constructor(table: LeaseTable, miss: LeaseMiss, clock: Clock) {
     this.table = table
     this.ticker = tickerOf(clock)
     this.mostTokens = table.mostTokens
-    this.beyond = new BeyondLeases(calls, table.policy, clock, table.leaseUs)
+    this.miss = miss
   }
 
   get size(): number {
@@ -47,10 +47,10 @@ export class SingleLeasedTakes implements LeasedTakes {
   take(key: Key, cost: number): Decision | Promise<Decision> {
     checkKey(key)
     // What can never pass takes nothing from the others.
-    if (cost > this.mostTokens) return this.beyond.exactly(key, cost)
+    if (cost > this.mostTokens) return this.miss.exact(key, cost)
     const nowUs = this.ticker.read()
     const lease = this.table.of(key, nowUs)
-    if (lease === undefined) return this.beyond.exactly(key, cost)
+    if (lease === undefined) return this.miss.exact(key, cost)
     lease.demand.ask(cost)
     const told = lease.told.at(nowUs, cost)
     if (told !== undefined) {
@@ -87,19 +87,19 @@ export class SingleLeasedTakes implements LeasedTakes {
   }
 
   private later(lease: KeyLease, key: string, cost: number): Decision | Promise<Decision> {
-    const { calls } = this.beyond
-    if (calls.isOut(key)) return calls.without(key, cost)
-    return this.beyond.fetched({
+    const { miss } = this
+    if (miss.isOut(key)) return miss.without(key, cost)
+    return miss.refilled({
       key,
       cost,
       decide: () => this.decided(lease, key, cost, this.ticker.read()),
       next: () => this.table.next(lease, key, cost),
-      atOnce: () => this.atOnce(lease, key, cost),
+      exact: () => this.exact(lease, key, cost),
     })
   }
 
-  private async atOnce(lease: KeyLease, key: string, cost: number): Promise<Decision> {
-    const decision = await this.beyond.exactly(key, cost)
+  private async exact(lease: KeyLease, key: string, cost: number): Promise<Decision> {
+    const decision = await this.miss.exact(key, cost)
     const { allowed, source, retryAfterMs } = decision
     if (!allowed && source === 'store') this.refuse(lease, cost, retryAfterMs)
     return decision

@@ -24,9 +24,9 @@ class Told {
 
   constructor() {
     const unwanted = { settled: () => this.settled }
-    const store = { isSound: (key: string) => !this.out.has(key[0] as string), unwanted }
-    const charge = (key: Key, tokens: readonly number[]): Promise<void> => this.charge(key as string, tokens[0] as number)
-    const parts = { store, verbs: { charge }, outage: this.outage, leases: undefined } as unknown as AccountParts
+    const guard = { isSound: (key: string) => !this.out.has(key[0] as string), unwanted }
+    const execute = ({ key, tokens }: { key: Key; tokens: readonly number[] }): Promise<void> => this.charge(key as string, tokens[0] as number)
+    const parts = { policy: POLICY, guard, backend: { execute }, outage: this.outage, leases: undefined } as unknown as AccountParts
     this.account = new OutageAccount(() => parts, this.clock)
   }
 

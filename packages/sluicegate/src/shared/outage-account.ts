@@ -1,10 +1,12 @@
 import type { Clock } from '../clock.js'
 import { partsOf } from '../key-name.js'
 import type { Key } from '../limiter.js'
-import type { CallGuard } from './call-guard.js'
-import type { FleetVerbs } from './fleet-verbs.js'
+import type { Policy } from '../policy/policy.js'
+import type { Backend } from './backend.js'
+import type { CallEvents, CallGuard } from './call-guard.js'
 import type { LeasedTakes } from './leased-takes.js'
 import type { Outage, Owed } from './outage.js'
+import { outages } from './outage-events.js'
 
 /** Keys of which the store is told at once what was used without it. */
 const TOLD_AT_ONCE = 32
@@ -13,10 +15,11 @@ const LOOKED_FOR_MS = 1_000
 /** At most this part of the time goes into looking. */
 const LOOKING_SHARE = 10
 
-/** What accounting needs; of the policy of the moment. */
+/** What accounting needs; of the policy in force. */
 export interface AccountParts {
-  readonly store: CallGuard
-  readonly verbs: FleetVerbs
+  readonly policy: Pick<Policy, 'name'>
+  readonly guard: Pick<CallGuard, 'isSound' | 'unwanted'>
+  readonly backend: Pick<Backend, 'execute'>
   readonly outage: Outage
   readonly leases: LeasedTakes | undefined
 }
@@ -25,7 +28,7 @@ export interface AccountParts {
  * Tells the store, once it is back, what was used without it: a few keys at a time. What is lost on the way may have been told, and is not
  * told again; keys whose server is out, or goes out meanwhile, stay for later.
  */
-export class OutageAccount {
+export class OutageAccount implements CallEvents {
   /** Tokens that the store was told of. */
   tokens = 0
   private readonly parts: () => AccountParts
@@ -38,6 +41,12 @@ export class OutageAccount {
   constructor(parts: () => AccountParts, clock: Clock) {
     this.parts = parts
     this.clock = clock
+  }
+
+  /** A server was given up, or answers again. */
+  outage(server: string | undefined, isOut: boolean): void {
+    if (outages.hasSubscribers) outages.publish({ policy: this.parts().policy.name, server, isOut })
+    if (!isOut) this.recovered()
   }
 
   /** A server answers again. */
@@ -57,7 +66,7 @@ export class OutageAccount {
   }
 
   /** The store has charged a take after all, whose caller had been told that there is no store. */
-  covered(keys: readonly string[], tokens: number): void {
+  charged(keys: readonly string[], tokens: number): void {
     if (this.isClosed) return
     this.tokens += Math.max(0, ...this.parts().outage.covered(keys, tokens))
   }
@@ -68,8 +77,8 @@ export class OutageAccount {
     const sinceMs = this.clock.nowMs()
     while (this.isDue && !this.isClosed) {
       this.isDue = false
-      const { outage, store } = this.parts()
-      const owed = outage.settle((key) => isBack(store, key))
+      const { outage, guard } = this.parts()
+      const owed = outage.settle((key) => isBack(guard, key))
       await Promise.all(Array.from({ length: TOLD_AT_ONCE }, () => this.tellEach(owed)))
     }
     const nowMs = this.clock.nowMs()
@@ -87,11 +96,11 @@ export class OutageAccount {
 
   private async tellOf({ key, tokens }: Owed): Promise<void> {
     // Of a booking that nobody wanted nothing comes back once somebody took after it.
-    await this.parts().store.unwanted.settled(key)
+    await this.parts().guard.unwanted.settled(key)
     if (this.isClosed) return
-    const { verbs, leases } = this.parts()
+    const { backend, leases } = this.parts()
     try {
-      await verbs.charge(key, tokens)
+      await backend.execute({ verb: 'charge', key, tokens })
       this.tokens += Math.max(...tokens)
     } catch {
       // An outage again, or the server does not take it.
@@ -100,9 +109,9 @@ export class OutageAccount {
   }
 }
 
-function isBack(store: CallGuard, key: Key): boolean {
+function isBack(guard: Pick<CallGuard, 'isSound'>, key: Key): boolean {
   try {
-    return [...partsOf(key)].every((own) => store.isSound(own))
+    return [...partsOf(key)].every((own) => guard.isSound(own))
   } catch {
     // A function of the caller's says where a key belongs, and this time it could not.
     return false

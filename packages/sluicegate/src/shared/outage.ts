@@ -10,7 +10,7 @@ import type { Key, Limiter } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { WaitRequest } from '../wait-request.js'
 import { shareOfPolicy } from './share-of-policy.js'
-import { StorePermit } from './store-permit.js'
+import { SharedPermit } from './shared-permit.js'
 import { UsedKeys } from './used-keys.js'
 
 /** What decides while the store cannot be reached. */
@@ -185,7 +185,7 @@ export class Outage {
   /** Of permits one that is asked like the store's. */
   private held(decision: Decision, own: Decision = emptyPermit(decision)): Decision {
     if (!holdsPermits(this.policy)) return decision
-    return new StorePermit(decision, async (verb) => isPermit(own) && own[verb]())
+    return new SharedPermit(decision, async (verb) => isPermit(own) && own[verb]())
   }
 
   /** As of the policy that was asked for, whatever share of it is at hand. */

@@ -3,8 +3,8 @@ import { isPermit } from '../empty-permit.js'
 import { isOutage } from '../errors.js'
 import type { WaitRequest } from '../wait-request.js'
 import { AbortWatch } from '../waiting/abort-watch.js'
+import type { Reservations } from './reservations.js'
 import type { Sleepers } from './sleepers.js'
-import type { WaitingDesk } from './waiting-desk.js'
 
 /** How often those who wait without the store look whether it is back, at first and at the longest. */
 const FIRST_LOOK_MS = 100
@@ -19,21 +19,21 @@ export interface Wait {
 }
 
 /** Waiting while the store cannot be reached. */
-export class WaitingMeanwhile<Answer extends Decision> {
-  private readonly desk: WaitingDesk<Answer>
+export class WaitingMeanwhile {
+  private readonly reservations: Reservations
   private readonly sleepers: Sleepers
   private readonly aborts = new AbortWatch()
-  private readonly again: (wait: Wait) => Promise<Answer>
+  private readonly again: (wait: Wait) => Promise<Decision>
 
   /** @param again asks the store; rejects with `OUTAGE` while that is not back. */
-  constructor(desk: WaitingDesk<Answer>, sleepers: Sleepers, again: (wait: Wait) => Promise<Answer>) {
-    this.desk = desk
+  constructor(reservations: Reservations, sleepers: Sleepers, again: (wait: Wait) => Promise<Decision>) {
+    this.reservations = reservations
     this.sleepers = sleepers
     this.again = again
   }
 
   /** What is decided without the store, or by it, should it be back before: then its whole budget is there again, and not a share. */
-  async wait(wait: Wait): Promise<Answer> {
+  async wait(wait: Wait): Promise<Decision> {
     const { request, untilMs } = wait
     const given = request.signal
     given?.throwIfAborted()
@@ -41,7 +41,7 @@ export class WaitingMeanwhile<Answer extends Decision> {
     const unwatch = given && this.aborts.add(given, () => over.abort(given.reason))
     const watched = { ...request, signal: over.signal }
     let isOver = false
-    const local = this.desk.waitWithout({ ...watched, maxWaitMs: Math.max(0, untilMs - this.sleepers.nowMs()) }).then((answer) => {
+    const local = this.reservations.waitWithout({ ...watched, maxWaitMs: Math.max(0, untilMs - this.sleepers.nowMs()) }).then((answer) => {
       // Both at once: a place that nobody is told of is free.
       if (isOver && isPermit(answer)) void answer.release()
       return answer
@@ -57,7 +57,7 @@ export class WaitingMeanwhile<Answer extends Decision> {
     }
   }
 
-  private async onceBack(wait: Wait): Promise<Answer> {
+  private async onceBack(wait: Wait): Promise<Decision> {
     for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(LAST_LOOK_MS, pauseMs * 1.5)) {
       await this.sleepers.sleep(pauseMs, wait.request.signal)
       try {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { Random } from 'sluicegate-testkit'
 import { changedPolicy } from '../policy/policy.js'
 import { RedisStore } from '../redis/redis-store.js'
-import type { ScriptRunner } from '../redis/script-runner.js'
+import type { CommandRunner } from '../redis/command-runner.js'
 import type { StoreLease, StoreStanding } from '../redis/store.js'
-import { StoreAuthority } from '../redis/store-authority.js'
+import { StoreAuthority } from '../redis/grants.js'
 import { type StoreForm, storePoliciesOf } from '../redis/store-form.js'
 import { StoreKeys } from '../redis/store-keys.js'
 import { GivenTime } from './given-time.js'
@@ -21,7 +21,7 @@ const STEPS = 40
  * Exact takes, leases and give-backs of one to three versions of a policy, at random and at given times: the scripts on a real server answer as
  * {@link LeaseRecords} do. Rejects at the first difference.
  */
-export async function compareLeases(runner: ScriptRunner, form: (typeof LEASED_FORMS)[number], seeds: readonly number[]): Promise<void> {
+export async function compareLeases(runner: CommandRunner, form: (typeof LEASED_FORMS)[number], seeds: readonly number[]): Promise<void> {
   const lane = async (_: unknown, first: number): Promise<void> => {
     const given = new GivenTime(runner)
     for (let i = first; i < seeds.length; i += LANES) await compared(seeds[i] as number, form, given)

@@ -5,7 +5,7 @@ import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
 import { limiterOver } from '../redis/create-redis-limiter.js'
 import { RedisStore } from '../redis/redis-store.js'
-import type { ScriptRunner } from '../redis/script-runner.js'
+import type { CommandRunner } from '../redis/command-runner.js'
 import { StoreKeys } from '../redis/store-keys.js'
 import { GivenTime } from './given-time.js'
 
@@ -28,7 +28,7 @@ export interface TimedLimiter {
 }
 
 /** An exact limiter over the scripts at given times. */
-export function exactLimiter(runner: ScriptRunner, prefix: string, policy: Policy): TimedLimiter {
+export function exactLimiter(runner: CommandRunner, prefix: string, policy: Policy): TimedLimiter {
   const time = new GivenTime(runner)
   const clock = manualClock(0)
   const limiter = limiterOver(

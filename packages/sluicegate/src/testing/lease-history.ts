@@ -1,9 +1,9 @@
 import { type Admission, Random } from 'sluicegate-testkit'
 import type { Decision } from '../decision.js'
 import type { Asked } from '../lease/asked.js'
-import type { Grant } from '../lease/authority.js'
+import type { Grant } from '../lease/grant.js'
 import { goodForUs } from '../lease/leasing.js'
-import { grantsOf } from '../redis/store-authority.js'
+import { grantsOf } from '../redis/grants.js'
 import type { StoreForm } from '../redis/store-form.js'
 import { type LeasedPolicy, randomVersions } from './lease-draws.js'
 import { LeasePace } from './lease-pace.js'
@@ -155,7 +155,7 @@ class Fleet {
     const arrivedUs = process.clockUs(this.nowUs)
     process.isAsking = false
     process.lease.take(grant, { ...asked, sentUs: rules.endsFromUs(asked.sentUs, arrivedUs) }, rules.beginsFromUs(asked.sentUs, arrivedUs))
-    if (grant.ready + grant.later > 0) {
+    if (grant.availableNow + grant.availableLater > 0) {
       process.lastId = grant.id
       process.spent = 0
     }
@@ -165,7 +165,7 @@ class Fleet {
       process.lease.demand.leave(cost)
       if (!process.hoards) this.spent(process, cost)
     }
-    if (grant.ready + grant.later > 0) this.lieInWait(process, asked.sentUs, arrivedUs, grant)
+    if (grant.availableNow + grant.availableLater > 0) this.lieInWait(process, asked.sentUs, arrivedUs, grant)
   }
 
   /** The moments at which the tokens of a grant may end, by one rule or another, and at which one begins. */

@@ -1,5 +1,5 @@
 import type { Admission } from 'sluicegate-testkit'
-import type { Grant } from '../lease/authority.js'
+import type { Grant } from '../lease/grant.js'
 import { CLOCK_DRIFT } from '../lease/leasing.js'
 import type { StoreForm } from '../redis/store-form.js'
 import type { LeasedPolicy } from './lease-draws.js'

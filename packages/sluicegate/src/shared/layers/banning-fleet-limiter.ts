@@ -8,7 +8,7 @@ import { bannedFor } from '../../layers/banning-limiter.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import type { Duration } from '../../policy/duration.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation } from '../fleet-limiter.js'
-import { StorePermit } from '../store-permit.js'
+import { SharedPermit } from '../shared-permit.js'
 import { WrappedFleetLimiter } from './wrapped-fleet-limiter.js'
 
 /** `BanningLimiter` over a fleet: each process counts the denials that it told, and the block in the store is for all. */
@@ -88,6 +88,6 @@ export class BanningFleetLimiter<Answer extends Decision> extends WrappedFleetLi
       return decision
     }
     const banned = bannedFor(decision, forMs)
-    return isPermit(decision) ? (StorePermit.empty(banned) as Decision as Answer) : banned
+    return isPermit(decision) ? (SharedPermit.empty(banned) as Decision as Answer) : banned
   }
 }

@@ -9,7 +9,7 @@ import { atOnce } from '../../layers/wrapped-limiter.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import type { Duration } from '../../policy/duration.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation } from '../fleet-limiter.js'
-import { StorePermit } from '../store-permit.js'
+import { SharedPermit } from '../shared-permit.js'
 import { emptyFleetReservation } from './empty-fleet-reservation.js'
 import { policyIn, WrappedFleetLimiter } from './wrapped-fleet-limiter.js'
 
@@ -79,7 +79,7 @@ export class ListedFleetLimiter<Answer extends Decision> extends WrappedFleetLim
     const decision = this.foreseen(key, cost)
     if (decision === undefined) return undefined
     if (!decision.allowed) tellDenial(culpritIn(key, this.lists), cost, decision)
-    return (holdsPermits(policyIn(this.inner, key)) ? StorePermit.empty(decision) : decision) as Decision as Answer
+    return (holdsPermits(policyIn(this.inner, key)) ? SharedPermit.empty(decision) : decision) as Decision as Answer
   }
 
   /** The decision on a key that is on a list. */

@@ -6,7 +6,7 @@ import { atOnce } from '../../layers/wrapped-limiter.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import type { Duration } from '../../policy/duration.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation } from '../fleet-limiter.js'
-import { StorePermit } from '../store-permit.js'
+import { SharedPermit } from '../shared-permit.js'
 import { emptyFleetReservation } from './empty-fleet-reservation.js'
 import { WrappedFleetLimiter } from './wrapped-fleet-limiter.js'
 
@@ -78,5 +78,5 @@ export class ShadowFleetLimiter<Answer extends Decision> extends WrappedFleetLim
 function passing<Answer extends Decision>(decision: Answer): Answer {
   if (decision.allowed) return decision
   const passed: Answer = { ...decision, allowed: true, retryAfterMs: 0, wouldDeny: true }
-  return isPermit(decision) ? (StorePermit.empty(passed) as Decision as Answer) : passed
+  return isPermit(decision) ? (SharedPermit.empty(passed) as Decision as Answer) : passed
 }

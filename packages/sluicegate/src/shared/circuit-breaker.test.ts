@@ -1,30 +1,30 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import { Breaker } from './breaker.js'
+import { CircuitBreaker } from './circuit-breaker.js'
 
 /** Fails once, if it lets a call try. */
-function fail(breaker: Breaker, nowMs: number): boolean {
+function fail(breaker: CircuitBreaker, nowMs: number): boolean {
   const round = breaker.attempt(nowMs)
   assert.notEqual(round, undefined)
   return breaker.failed(nowMs, round as number)
 }
 
-function opened(random: () => number = () => 0): Breaker {
-  const breaker = new Breaker(random)
+function opened(random: () => number = () => 0): CircuitBreaker {
+  const breaker = new CircuitBreaker(random)
   for (let i = 0; i < 3; i++) fail(breaker, 0)
   return breaker
 }
 
 test('a breaker opens with the third failure in a row, and says so once', () => {
-  const breaker = new Breaker()
+  const breaker = new CircuitBreaker()
   assert.deepEqual([fail(breaker, 0), fail(breaker, 0), fail(breaker, 0)], [false, false, true])
   assert.equal(breaker.isOpen, true)
   assert.equal(breaker.attempt(0), undefined)
 })
 
 test('an answer between failures begins the count anew', () => {
-  const breaker = new Breaker()
+  const breaker = new CircuitBreaker()
   for (let i = 0; i < 10; i++) {
     fail(breaker, i)
     fail(breaker, i)
@@ -67,7 +67,7 @@ test('a pause is shortened at random, by at most half', () => {
 })
 
 test('calls that fail together are one fault: they do not make the pause longer', () => {
-  const breaker = new Breaker(() => 0)
+  const breaker = new CircuitBreaker(() => 0)
   const rounds = Array.from({ length: 256 }, () => breaker.attempt(0) as number)
   const hasOpened = rounds.map((round) => breaker.failed(1, round))
   assert.equal(hasOpened.filter(Boolean).length, 1)
@@ -75,7 +75,7 @@ test('calls that fail together are one fault: they do not make the pause longer'
 })
 
 test('what was sent before the pause and fails during a probe says nothing of the probe', () => {
-  const breaker = new Breaker(() => 0)
+  const breaker = new CircuitBreaker(() => 0)
   const before = breaker.attempt(0) as number
   for (let i = 0; i < 3; i++) fail(breaker, 0)
   assert.notEqual(breaker.attempt(100), undefined)

@@ -4,8 +4,8 @@ import type { HotKeys } from '../hot-keys.js'
 import type { Key } from '../limiter.js'
 import { TopLists } from '../top-lists.js'
 
-/** What callers were told: counted once, wherever it was decided. */
-export class ToldDecisions {
+/** Counts and publishes the decisions that callers get, each once, wherever it was made. */
+export class DecisionStats {
   admittedTokens = 0
   outageTokens = 0
   private readonly lists: TopLists
@@ -14,7 +14,7 @@ export class ToldDecisions {
     this.lists = new TopLists(hotKeys)
   }
 
-  tell<Answer extends Decision>(key: Key, cost: number, decision: Answer): Answer {
+  record<Answer extends Decision>(key: Key, cost: number, decision: Answer): Answer {
     this.lists.count(key, decision.allowed)
     if (decision.allowed) {
       this.admittedTokens += cost

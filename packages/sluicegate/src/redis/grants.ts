@@ -1,34 +1,11 @@
 import { askAfterUs } from '../lease/ask-after.js'
-import type { Authority, Grant } from '../lease/authority.js'
+import type { Grant } from '../lease/grant.js'
 import { emissionOf } from '../policy/emission.js'
-import type { Store, StoreLease } from './store.js'
+import type { StoreLease } from './store.js'
 import type { StoreForm } from './store-form.js'
 
 /** What a store says of a lease of which fewer than `least` tokens were of no use, as times of single tokens. */
 export type GrantOf = (lease: StoreLease, horizonUs: number, least: number) => Grant
-
-/** Whoever answers as `lua/scripts/lease.lua` does. */
-export class StoreAuthority implements Authority {
-  private readonly store: Store
-  private readonly form: StoreForm
-  private readonly grantOf: GrantOf
-
-  constructor(store: Store, form: StoreForm, leaseUs: number) {
-    this.store = store
-    this.form = form
-    this.grantOf = grantsOf(form, leaseUs)
-  }
-
-  async lease(key: string, want: number, horizonUs: number, least: number): Promise<Grant> {
-    return this.grantOf(await this.store.lease(this.form, key, want, horizonUs, least), horizonUs, least)
-  }
-
-  /** As a booking for the time of the lease that is cancelled: only in the window of that time, or while nothing was logged after it. */
-  giveBack(key: string, tokens: number, leasedUs: number): Promise<unknown> {
-    const booking = { cost: tokens, bookedUs: leasedUs, atUs: leasedUs, debt: 0 }
-    return this.store.ask('cancel', [{ form: this.form, key, tokens, booking }])
-  }
-}
 
 /**
  * @param leaseUs the length of a lease.
@@ -49,8 +26,8 @@ function rateGrants({ policy }: StoreForm, leaseUs: number, random: () => number
     const untilFreeFor = (tokens: number): number => conformsUs(after + tokens * unitsPerToken)
     const untilFreeUs = untilFreeFor(least)
     return {
-      ready,
-      later,
+      availableNow: ready,
+      availableLater: later,
       beginUs,
       endUs: (token) => beginUs(token) + leaseUs,
       flowsBack: true,
@@ -69,8 +46,8 @@ function windowGrants({ form, policy: { limit } }: StoreForm, leaseUs: number, r
   return ({ nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }, horizonUs, least) => {
     const beginUs = (token: number): number => (token < ready ? 0 : laterUs)
     return {
-      ready,
-      later,
+      availableNow: ready,
+      availableLater: later,
       beginUs,
       endUs: (token) => Math.min(beginUs(token) + leaseUs, endUs),
       flowsBack: false,

@@ -1,31 +1,31 @@
 import { checkedTokens } from '../arguments.js'
 import type { Decision } from '../decision.js'
-import type { Key } from '../limiter.js'
 import { Shown } from '../shown.js'
 import type { FleetReservation } from './fleet-limiter.js'
-import type { Booked, FleetVerbs } from './fleet-verbs.js'
+import { type Backend, type Booked, decisionOf, type Operation } from './backend.js'
 
-/** What was booked in a store; without it, when the store could not be reached, a decision alone, of which nothing comes back. */
-export class FleetBooking extends Shown implements FleetReservation {
+/** A reservation at a backend. One that was decided in an outage holds nothing there: nothing of it comes back. */
+export class SharedReservation extends Shown implements FleetReservation {
   readonly allowed: boolean
   readonly waitMs: number
   readonly decision: Decision
-  private readonly verbs: FleetVerbs
+  private readonly backend: Backend
   private readonly cameBack: () => void
   private booked: Booked | undefined
-  private key: Key | undefined
+  private wasBooked = false
+  private readonly key: Booked['key']
   private last: Decision
 
   /** @param cameBack called when something of it was given back. */
-  constructor(verbs: FleetVerbs, booked: Booked | Decision, cameBack: () => void) {
+  constructor(backend: Backend, booked: Booked, cameBack: () => void) {
     super()
-    this.verbs = verbs
+    this.backend = backend
     this.cameBack = cameBack
-    const isBooked = 'decision' in booked
-    this.decision = isBooked ? booked.decision : booked
+    this.key = booked.key
+    this.decision = booked.decision
     this.last = this.decision
     this.allowed = booked.allowed
-    this.booked = isBooked && booked.allowed ? booked : undefined
+    this.booked = booked.allowed && booked.decision.source !== 'outage' ? booked : undefined
     this.waitMs = this.booked === undefined ? this.decision.retryAfterMs : Math.ceil(this.booked.waitUs / 1000)
   }
 
@@ -38,8 +38,8 @@ export class FleetBooking extends Shown implements FleetReservation {
     if (actualCost !== 0) checkedTokens(actualCost, 'actualCost')
     return this.once((booked) => {
       const { key, cost } = booked
-      if (actualCost > cost) return this.verbs.penalize(key, actualCost - cost)
-      return actualCost < cost ? this.giveBack(booked, cost - actualCost) : this.verbs.peek(key, 1)
+      if (actualCost > cost) return this.executed({ verb: 'penalize', key, tokens: actualCost - cost })
+      return actualCost < cost ? this.giveBack(booked, cost - actualCost) : this.executed({ verb: 'peek', key, cost: 1 })
     })
   }
 
@@ -48,7 +48,7 @@ export class FleetBooking extends Shown implements FleetReservation {
   }
 
   private async giveBack(booked: Booked, tokens: number): Promise<Decision> {
-    const decision = await this.verbs.giveBack(booked, tokens)
+    const decision = await this.executed({ verb: 'cancel', key: booked.key, booked, tokens })
     this.cameBack()
     return decision
   }
@@ -56,10 +56,16 @@ export class FleetBooking extends Shown implements FleetReservation {
   /** A second call changes nothing, and answers as `peek` does. What rejects may have been done, and is not done again. */
   private async once(change: (booked: Booked) => Promise<Decision>): Promise<Decision> {
     const { booked } = this
-    if (booked === undefined) return this.key === undefined ? this.last : this.verbs.peek(this.key, 1).catch(() => this.last)
+    if (booked === undefined) {
+      return this.wasBooked ? this.executed({ verb: 'peek', key: this.key, cost: 1 }).catch(() => this.last) : this.last
+    }
     this.booked = undefined
-    this.key = booked.key
+    this.wasBooked = true
     this.last = await change(booked)
     return this.last
+  }
+
+  private executed(operation: Operation): Promise<Decision> {
+    return this.backend.execute(operation).then(decisionOf)
   }
 }

@@ -6,7 +6,7 @@ import type { FleetPermit } from './fleet-limiter.js'
 export type AskAboutPermit = (verb: 'release' | 'heartbeat') => Promise<boolean>
 
 /** A permit whose place is kept in a store; of a denied decision it holds none. */
-export class StorePermit implements FleetPermit {
+export class SharedPermit implements FleetPermit {
   readonly allowed: boolean
   readonly limit: number
   readonly remaining: number
@@ -34,9 +34,9 @@ export class StorePermit implements FleetPermit {
   }
 
   /** One that takes no place in the store: for its holder it is like any other, until it is released. */
-  static empty(decision: Decision): StorePermit {
+  static empty(decision: Decision): SharedPermit {
     const own = emptyPermit(decision)
-    return new StorePermit(decision, async (verb) => own[verb]())
+    return new SharedPermit(decision, async (verb) => own[verb]())
   }
 
   /** Calls `released` once the place is free again. */

@@ -1,20 +1,20 @@
 import { Expiring } from './deadlines.js'
-import type { Recall } from './recall.js'
+import type { CancelSignal } from './cancel-signal.js'
 
 /** What becomes of a call, told once. */
-export interface CallOutcome<Answer> {
-  answered(call: GuardedCall<Answer>, answer: Answer): void
-  failed(call: GuardedCall<Answer>, error: unknown): void
-  timedOut(call: GuardedCall<Answer>): void
+export interface CallListener<Answer> {
+  answered(call: PendingCall<Answer>, answer: Answer): void
+  failed(call: PendingCall<Answer>, error: unknown): void
+  timedOut(call: PendingCall<Answer>): void
 }
 
 /** One call on its way: it ends by its answer, an error, or its time; what comes of it after that is late. */
-export class GuardedCall<Answer> extends Expiring implements Recall {
+export class PendingCall<Answer> extends Expiring implements CancelSignal {
   readonly server: string | undefined
   readonly round: number
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
-  private readonly outcome: CallOutcome<Answer>
+  private readonly outcome: CallListener<Answer>
   private readonly late: (answer: Answer) => void
   private readonly inTime: (answer: Answer) => void
   private listener: (() => void) | undefined
@@ -23,7 +23,7 @@ export class GuardedCall<Answer> extends Expiring implements Recall {
   aborted = false
 
   constructor(
-    outcome: CallOutcome<Answer>,
+    outcome: CallListener<Answer>,
     server: string | undefined,
     round: number,
     resolve: (answer: Answer) => void,

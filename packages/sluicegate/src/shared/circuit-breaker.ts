@@ -9,7 +9,7 @@ const LONGEST_PAUSE_MS = 5_000
  *
  * Source: M. Nygard, "Release It!", 2007.
  */
-export class Breaker {
+export class CircuitBreaker {
   private failures = 0
   private opensMs = 0
   private isProbing = false

@@ -1,15 +1,16 @@
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
+import { holdsPermits } from '../empty-permit.js'
 import { isOutage, StoreError } from '../errors.js'
 import { nameOf } from '../key-name.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { checkedWaitRequest } from '../wait-request.js'
 import { AwaitedTimes } from './awaited-times.js'
 import { BookingLimits } from './booking-limits.js'
-import type { Booked } from './fleet-verbs.js'
+import type { Booked } from './backend.js'
 import { QuestionsUnderway } from './questions-underway.js'
 import { Sleepers } from './sleepers.js'
-import type { WaitingDesk } from './waiting-desk.js'
+import type { Reservations } from './reservations.js'
 import { type LineDenial, WaitingLine } from './waiting-line.js'
 import { type Wait, WaitingMeanwhile } from './waiting-meanwhile.js'
 
@@ -18,10 +19,10 @@ const FIRST_ASK_MS = 20
 const LAST_ASK_MS = 1_000
 
 /** What came of asking the store: one of these. */
-interface Asked<Answer extends Decision> {
+interface Asked {
   readonly booked?: Booked & { readonly sentMs: number }
   /** The last word. */
-  readonly answer?: Answer
+  readonly answer?: Decision
   readonly denied?: LineDenial
 }
 
@@ -30,8 +31,8 @@ interface Asked<Answer extends Decision> {
  * over the whole fleet, and all that is left to do is to sleep. Until then it stands in the line of its key in this process, as does whoever
  * waits for what cannot be booked ahead (a permit, several policies, a blocked key); the first of a line asks again and again.
  */
-export class StoreWaiting<Answer extends Decision> {
-  private readonly desk: WaitingDesk<Answer>
+export class SharedWaiting {
+  private readonly reservations: Reservations
   private readonly sleepers: Sleepers
   private readonly maxWaiters: number
   /** Those who stand in line for a key, in the order of arrival. */
@@ -40,19 +41,19 @@ export class StoreWaiting<Answer extends Decision> {
   private readonly underway = new QuestionsUnderway()
   private readonly awaited = new AwaitedTimes()
   private arrivals = 0
-  private readonly meanwhile: WaitingMeanwhile<Answer>
+  private readonly meanwhile: WaitingMeanwhile
   private waiters = 0
 
-  constructor(desk: WaitingDesk<Answer>, clock: Clock, maxWaiters: number) {
-    this.desk = desk
+  constructor(reservations: Reservations, clock: Clock, maxWaiters: number) {
+    this.reservations = reservations
     this.sleepers = new Sleepers(clock)
-    this.meanwhile = new WaitingMeanwhile(desk, this.sleepers, (wait) => this.turn(wait))
-    this.limits = new BookingLimits(() => desk.policyNow())
+    this.meanwhile = new WaitingMeanwhile(reservations, this.sleepers, (wait) => this.turn(wait))
+    this.limits = new BookingLimits(() => reservations.policy)
     this.maxWaiters = maxWaiters
   }
 
   /** {@link Limiter.wait} */
-  async wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
+  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
     const request = checkedWaitRequest(key, options)
     request.signal?.throwIfAborted()
     const untilMs = this.sleepers.nowMs() + (this.waiters < this.maxWaiters ? request.maxWaitMs : 0)
@@ -83,7 +84,7 @@ export class StoreWaiting<Answer extends Decision> {
     this.sleepers.close(new StoreError('CLOSED', 'this limiter was closed'))
   }
 
-  private async turn(wait: Wait): Promise<Answer> {
+  private async turn(wait: Wait): Promise<Decision> {
     for (;;) {
       const { booked, answer } = await this.booking(wait)
       const final = booked === undefined ? answer : await this.kept(booked, wait)
@@ -92,7 +93,7 @@ export class StoreWaiting<Answer extends Decision> {
   }
 
   /** What is booked, or the last word. */
-  private async booking(wait: Wait): Promise<Asked<Answer>> {
+  private async booking(wait: Wait): Promise<Asked> {
     const { request, untilMs } = wait
     const name = nameOf(request.key)
     const line = this.lines.get(name)
@@ -103,10 +104,10 @@ export class StoreWaiting<Answer extends Decision> {
     }
     if (!this.isTooLate(line, request.cost, untilMs)) return this.inLine(wait)
     // As things stand its time is over before its turn comes: it is told so now.
-    return { answer: await this.desk.deny(request.key, request.cost) }
+    return { answer: await this.reservations.deny(request.key, request.cost) }
   }
 
-  private async askedWithoutLine(name: string, wait: Wait): Promise<Asked<Answer>> {
+  private async askedWithoutLine(name: string, wait: Wait): Promise<Asked> {
     this.underway.begin(name, wait.request.cost)
     try {
       return await this.asked(wait)
@@ -117,7 +118,7 @@ export class StoreWaiting<Answer extends Decision> {
     }
   }
 
-  private async inLine(wait: Wait, denied?: LineDenial): Promise<Asked<Answer>> {
+  private async inLine(wait: Wait, denied?: LineDenial): Promise<Asked> {
     const { request, arrival } = wait
     const name = nameOf(request.key)
     const line = this.lines.get(name) ?? new WaitingLine()
@@ -135,7 +136,7 @@ export class StoreWaiting<Answer extends Decision> {
   }
 
   /** Whoever is not the first sleeps until he is, or his time is over, and asks at once then. */
-  private async asking(line: WaitingLine, own: symbol, wait: Wait, first?: LineDenial): Promise<Asked<Answer>> {
+  private async asking(line: WaitingLine, own: symbol, wait: Wait, first?: LineDenial): Promise<Asked> {
     const { request, untilMs } = wait
     const { key, signal } = request
     let pauseMs = FIRST_ASK_MS
@@ -165,11 +166,11 @@ export class StoreWaiting<Answer extends Decision> {
     if (line.first !== undefined) this.sleepers.wake(line.first.own)
   }
 
-  private async asked({ request, untilMs }: Wait): Promise<Asked<Answer>> {
+  private async asked({ request, untilMs }: Wait): Promise<Asked> {
     const { key, cost, signal } = request
     const sentMs = this.sleepers.nowMs()
     const leftMs = this.leftMs(untilMs)
-    const booking = this.desk.book(key, cost, this.limits.mostMs(key, leftMs, sentMs))
+    const booking = this.reservations.reserve(key, cost, this.limits.mostMs(key, leftMs, sentMs))
     const booked = await this.sleepers.unlessAborted(booking, signal, (late) => {
       if (late.allowed) this.giveBack(late, sentMs)
     })
@@ -177,18 +178,18 @@ export class StoreWaiting<Answer extends Decision> {
       // Something came back in front of others who have booked: it is not for those who came after them.
       const latestMs = this.awaited.latestMs(nameOf(key))
       if (sentMs + booked.waitUs / 1000 >= latestMs || untilMs < latestMs) return { booked: { ...booked, sentMs } }
-      this.desk.giveBack(booked)
+      this.discard(booked)
       return { denied: { atMs: latestMs } }
     }
     const againMs = booked.decision.retryAfterMs
     const stillMs = this.leftMs(untilMs)
-    const isFinal = againMs === Number.POSITIVE_INFINITY || stillMs <= 0 || (againMs > stillMs && booked.permit === undefined)
-    if (isFinal) return { answer: this.desk.refuse(booked.decision) }
+    const isFinal = againMs === Number.POSITIVE_INFINITY || stillMs <= 0 || (againMs > stillMs && !holdsPermits(this.reservations.policy))
+    if (isFinal) return { answer: this.reservations.refuse(booked.decision) }
     return { denied: { atMs: this.sleepers.nowMs() + againMs } }
   }
 
   /** Sleeps until what was booked may be spent; nothing when it came too late for that, and is to be booked anew. */
-  private async kept(booked: Booked & { readonly sentMs: number }, { request }: Wait): Promise<Answer | undefined> {
+  private async kept(booked: Booked & { readonly sentMs: number }, { request }: Wait): Promise<Decision | undefined> {
     const { signal } = request
     const served = this.awaited.add(nameOf(request.key), booked.sentMs + booked.waitUs / 1000)
     try {
@@ -199,7 +200,7 @@ export class StoreWaiting<Answer extends Decision> {
     } finally {
       served()
     }
-    const answer = await this.desk.answer(booked, this.sleepers.nowMs() - booked.sentMs)
+    const answer = await this.reservations.redeem(booked, this.sleepers.nowMs() - booked.sentMs)
     if (signal?.aborted) {
       if (answer?.allowed) this.giveBack(booked, booked.sentMs)
       throw signal.reason
@@ -208,8 +209,12 @@ export class StoreWaiting<Answer extends Decision> {
   }
 
   private giveBack(booked: Booked, sentMs: number): void {
-    this.desk.giveBack(booked)
+    this.discard(booked)
     this.limits.gaveUp(booked.key, this.sleepers.nowMs(), sentMs + booked.waitUs / 1000)
+  }
+
+  private discard(booked: Booked): void {
+    this.reservations.discard(booked, () => this.released(booked.key))
   }
 
   private leftMs(untilMs: number): number {

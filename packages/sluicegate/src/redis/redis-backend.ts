@@ -1,0 +1,172 @@
+import { keysFor } from '../all-of-keys.js'
+import { holdsPermits } from '../empty-permit.js'
+import type { Grant } from '../lease/grant.js'
+import type { Key } from '../limiter.js'
+import type { Answer, Backend, Booked, LeaseRequest, Operation } from '../shared/backend.js'
+import type { CancelSignal } from '../shared/cancel-signal.js'
+import type { RedisStore } from './redis-store.js'
+import type { StoreAnswer, StoreRequest, StoreStanding, StoreVerb } from './store.js'
+import { type GrantOf, grantsOf } from './grants.js'
+import { storeDecision, waitUsIn } from './store-decision.js'
+import type { StoreForm, StorePolicies } from './store-form.js'
+
+/** The longest wait that is ever asked for: as long as it takes. */
+const ANY_US = Number.MAX_SAFE_INTEGER
+
+/** What is used of {@link RedisStore}. */
+export type ScriptCalls = Pick<RedisStore, 'ask' | 'lease' | 'serverOf' | 'slotOf'>
+
+/** What cancelling a reservation has to know: the answer to it, in the numbers of the policies under which it was made. */
+class Receipt {
+  readonly answer: StoreAnswer
+  readonly policies: StorePolicies
+
+  constructor(answer: StoreAnswer, policies: StorePolicies) {
+    this.answer = answer
+    this.policies = policies
+  }
+}
+
+/** The state of one policy in Redis: each operation is one script. */
+export class RedisBackend implements Backend {
+  private readonly store: ScriptCalls
+  private readonly policies: StorePolicies
+  private readonly permitOf: (id: number) => string
+  /** Of each policy that is leased. */
+  private readonly grants: readonly GrantOf[]
+  private readonly holdsPermits: boolean
+
+  /**
+   * @param permitOf the name of the permit that operation `id` takes, no two the same in the fleet.
+   */
+  constructor(store: ScriptCalls, policies: StorePolicies, permitOf: (id: number) => string) {
+    this.store = store
+    this.policies = policies
+    this.permitOf = permitOf
+    this.grants = policies.forms.map((form) => grantsOf(form, form.leaseUs))
+    this.holdsPermits = policies.forms.some(({ policy }) => holdsPermits(policy))
+  }
+
+  execute(operation: Operation, signal?: CancelSignal): Promise<Answer> {
+    switch (operation.verb) {
+      case 'take':
+        return this.changed('take', operation.key, operation.cost, signal, operation.id)
+      case 'peek':
+        return this.changed('peek', operation.key, operation.cost, signal)
+      case 'refund':
+      case 'penalize':
+        return this.changed(operation.verb, operation.key, operation.tokens, signal)
+      case 'charge':
+        return this.charge(operation.key, operation.tokens, signal)
+      case 'ban':
+        return this.changed('block', operation.key, operation.us, signal)
+      case 'reset':
+        return this.changed('reset', operation.key, 1, signal)
+      case 'reserve':
+        return this.reserve(operation, signal)
+      case 'redeem':
+        return this.redeem(operation.key, operation.booked.id, signal)
+      case 'cancel':
+        return this.cancel(operation.booked, operation.tokens, signal)
+      case 'discard':
+        return this.cancel(operation.booked, operation.booked.cost, signal)
+      case 'release':
+      case 'heartbeat':
+        return this.held(operation.verb, operation, signal)
+      case 'return':
+        return this.giveBack(operation, signal)
+    }
+  }
+
+  lease({ key, part, want, least, horizonUs }: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
+    const form = this.policies.forms[part] as StoreForm
+    const grantOf = this.grants[part] as GrantOf
+    return this.store.lease(form, key, want, horizonUs, least, signal).then((lease) => grantOf(lease, horizonUs, least))
+  }
+
+  private async changed(verb: StoreVerb, key: Key, tokens: number, signal: CancelSignal | undefined, id?: number): Promise<Answer> {
+    const { standings } = await this.store.ask(verb, this.requests(key, tokens, id), signal)
+    return { done: allDone(standings), decision: storeDecision(verb, this.policies, standings, tokens) }
+  }
+
+  private async charge(key: Key, tokens: readonly number[], signal: CancelSignal | undefined): Promise<Answer> {
+    const requests = this.requests(key, 0).map((request, i) => ({ ...request, tokens: tokens[i] ?? 0 }))
+    const { standings } = await this.store.ask('penalize', requests, signal)
+    return { done: allDone(standings), decision: storeDecision('penalize', this.policies, standings, 1) }
+  }
+
+  private async reserve(
+    { key, cost, id, maxWaitUs }: Extract<Operation, { verb: 'reserve' }>,
+    signal: CancelSignal | undefined,
+  ): Promise<Answer> {
+    const { policies } = this
+    // The parts of several policies would come due at different times.
+    const mostUs = policies.isAllOf ? 0 : Math.min(maxWaitUs, ANY_US)
+    const answer = await this.store.ask('reserve', this.requests(key, cost, id, mostUs), signal)
+    const { standings, nowUs = 0 } = answer
+    const done = allDone(standings)
+    return {
+      done,
+      decision: storeDecision('reserve', policies, standings, cost),
+      waitUs: done && standings.length === 1 ? waitUsIn(policies.forms[0] as StoreForm, standings[0] as StoreStanding) : 0,
+      order: nowUs,
+      receipt: new Receipt(answer, policies),
+    }
+  }
+
+  private async redeem(key: Key, id: number, signal: CancelSignal | undefined): Promise<Answer> {
+    const { standings } = await this.store.ask('peek', this.requests(key, 1, id), signal)
+    const isBanned = standings.some(({ blockedUs }) => blockedUs > 0)
+    return { done: !isBanned, decision: storeDecision('peek', this.policies, standings, 1) }
+  }
+
+  /** In the numbers in which it was made: what a policy after an update could give back of it safely is unknown. */
+  private async cancel(
+    { key, cost, waitUs, id, receipt }: Booked,
+    tokens: number,
+    signal: CancelSignal | undefined,
+  ): Promise<Answer> {
+    if (!(receipt instanceof Receipt)) return this.changed('peek', key, 1, signal)
+    const { answer, policies } = receipt
+    const { nowUs = 0 } = answer
+    const requests = this.requests(key, tokens, id).map((request, i) => ({
+      ...request,
+      form: policies.forms[i] as StoreForm,
+      booking: { cost, bookedUs: nowUs, atUs: nowUs + waitUs, debt: answer.standings[i]?.debt ?? 0 },
+    }))
+    const { standings } = await this.store.ask('cancel', requests, signal)
+    return { done: allDone(standings), decision: storeDecision('cancel', policies, standings, 1) }
+  }
+
+  /** Of `allOf` only the policies that hold permits. */
+  private async held(
+    verb: 'release' | 'heartbeat',
+    { key, cost, id }: Extract<Operation, { verb: 'release' | 'heartbeat' }>,
+    signal: CancelSignal | undefined,
+  ): Promise<Answer> {
+    const requests = this.requests(key, cost, id).filter(({ form }) => holdsPermits(form.policy))
+    const { standings } = await this.store.ask(verb, requests, signal)
+    return { done: allDone(standings) }
+  }
+
+  /** As a reservation for the time of the lease that is cancelled: only in the window of that time, or while nothing was logged after it. */
+  private async giveBack(
+    { key, part, tokens, grantId }: Extract<Operation, { verb: 'return' }>,
+    signal: CancelSignal | undefined,
+  ): Promise<Answer> {
+    const booking = { cost: tokens, bookedUs: grantId, atUs: grantId, debt: 0 }
+    const { standings } = await this.store.ask('cancel', [{ form: this.policies.forms[part] as StoreForm, key, tokens, booking }], signal)
+    return { done: allDone(standings) }
+  }
+
+  private requests(key: Key, tokens: number, id = 0, mostUs?: number): StoreRequest[] {
+    const { forms, isAllOf } = this.policies
+    const permit = this.holdsPermits ? this.permitOf(id) : undefined
+    if (!isAllOf) return [{ form: forms[0] as StoreForm, key: key as string, tokens, permit, mostUs }]
+    return keysFor(forms.length, key).map((own, i) => ({ form: forms[i] as StoreForm, key: own, tokens, permit, mostUs }))
+  }
+}
+
+function allDone(standings: readonly StoreStanding[]): boolean {
+  return standings.every(({ done }) => done)
+}
