@@ -8,7 +8,6 @@ import { ownRedis } from '../testing/own-redis.js'
 import { RedisStore } from './redis-store.js'
 import type { CommandRunner } from './command-runner.js'
 import { SCRIPTS } from './scripts.gen.js'
-import type { Store } from './store.js'
 import { type StoreForm, storePoliciesOf } from './store-form.js'
 import { StoreKeys } from './store-keys.js'
 
@@ -85,7 +84,7 @@ async function compared(seed: number, make: (typeof MAKERS)[number]): Promise<vo
   }
 }
 
-function randomAct(random: Random, form: StoreForm): (store: Store) => Promise<unknown> {
+function randomAct(random: Random, form: StoreForm): (store: RedisStore) => Promise<unknown> {
   const { limit } = form.policy
   const tokens = random.pick([1, 1, 2, Math.ceil(limit / 2), limit])
   if (random.chance(0.75)) {

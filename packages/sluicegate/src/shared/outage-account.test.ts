@@ -201,7 +201,7 @@ test('a limiter that is closed meanwhile tells nothing more, and nobody hears an
   assert.ok(told.calls <= 132, `${told.calls} calls`)
   told.account.recovered()
   told.account.answered()
-  told.account.covered(['a1'], 1)
+  told.account.charged(['a1'], 1)
   await settled()
   assert.ok(told.calls <= 132)
 })

@@ -4,7 +4,7 @@ import { changedPolicy } from '../policy/policy.js'
 import { RedisStore } from '../redis/redis-store.js'
 import type { CommandRunner } from '../redis/command-runner.js'
 import type { StoreLease, StoreStanding } from '../redis/store.js'
-import { StoreAuthority } from '../redis/grants.js'
+import { RedisBackend } from '../redis/redis-backend.js'
 import { type StoreForm, storePoliciesOf } from '../redis/store-form.js'
 import { StoreKeys } from '../redis/store-keys.js'
 import { GivenTime } from './given-time.js'
@@ -47,7 +47,8 @@ async function compared(seed: number, formName: (typeof LEASED_FORMS)[number], g
     if (back !== undefined) {
       const { leasedUs } = back
       const tokens = random.integer(1, back.tokens)
-      await new StoreAuthority(store, back.version.form, back.version.leaseUs).giveBack('k', tokens, leasedUs)
+      const backend = new RedisBackend(store, { forms: [back.version.form], isAllOf: false }, String)
+      await backend.execute({ verb: 'return', key: 'k', part: 0, tokens, grantId: leasedUs })
       records.giveBack(back.version.form, nowUs, tokens, leasedUs)
     } else if (leaseUs > 0 && random.chance(0.6)) {
       const least = random.pick([1, 1, random.integer(1, 8)])

@@ -1,4 +1,5 @@
-import type { Store, StoreAnswer, StoreLease, StoreRequest, StoreStanding, StoreVerb } from '../redis/store.js'
+import type { ScriptCalls } from '../redis/redis-backend.js'
+import type { StoreAnswer, StoreLease, StoreRequest, StoreStanding, StoreVerb } from '../redis/store.js'
 import type { StoreForm } from '../redis/store-form.js'
 
 const STANDING: StoreStanding = { done: true, debt: 0, blockedUs: 0, untilFreeUs: 0, untilNewUs: 0, waitUs: 0 }
@@ -24,7 +25,7 @@ export interface HeldQuestion {
 }
 
 /** A store that answers when a test says so, if ever. */
-export class HeldStore implements Store {
+export class HeldStore implements ScriptCalls {
   readonly asked: HeldQuestion[] = []
   readonly leases: { readonly form: StoreForm; readonly answer: (lease: Partial<StoreLease>) => void }[] = []
 
