@@ -2,7 +2,7 @@ import { keysFor } from '../all-of-keys.js'
 import { holdsPermits } from '../empty-permit.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
-import type { Answer, Backend, Booked, LeaseRequest, Operation } from '../shared/backend.js'
+import { type Answer, type Backend, type Booked, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
 import type { CancelSignal } from '../shared/cancel-signal.js'
 import type { RedisStore } from './redis-store.js'
 import type { StoreAnswer, StoreRequest, StoreStanding, StoreVerb } from './store.js'
@@ -159,9 +159,10 @@ export class RedisBackend implements Backend {
     return { done: allDone(standings) }
   }
 
-  private requests(key: Key, tokens: number, id = 0, mostUs?: number): StoreRequest[] {
+  /** `penalize` takes places of a concurrency limit under a permit of its own, which no caller holds. */
+  private requests(key: Key, tokens: number, id?: number, mostUs?: number): StoreRequest[] {
     const { forms, isAllOf } = this.policies
-    const permit = this.holdsPermits ? this.permitOf(id) : undefined
+    const permit = this.holdsPermits ? this.permitOf(id ?? newOperationId()) : undefined
     if (!isAllOf) return [{ form: forms[0] as StoreForm, key: key as string, tokens, permit, mostUs }]
     return keysFor(forms.length, key).map((own, i) => ({ form: forms[i] as StoreForm, key: own, tokens, permit, mostUs }))
   }
