@@ -96,7 +96,11 @@ export class ClusterBackend implements Backend {
     return { done: decision.allowed, decision }
   }
 
-  private async held(verb: string, { key, id }: { readonly key: unknown; readonly id: number }, ...args: readonly unknown[]): Promise<Answer> {
+  private async held(
+    verb: string,
+    { key, id }: { readonly key: unknown; readonly id: number },
+    ...args: readonly unknown[]
+  ): Promise<Answer> {
     const [done] = numbersIn(await this.parts.link.ask(newOperationId(), verb, key, id, ...args), 0)
     return { done: done === 1 }
   }

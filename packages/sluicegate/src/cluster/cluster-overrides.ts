@@ -1,7 +1,7 @@
 import { StoreError } from '../errors.js'
+import type { Policy } from '../policy/policy.js'
 import { newOperationId } from '../shared/backend.js'
 import type { KeptOverrides, OverrideStore } from '../shared/layers/override-cache.js'
-import type { Policy } from '../policy/policy.js'
 import { numbersIn } from './message.js'
 import type { PrimaryLink } from './primary-link.js'
 

@@ -4,13 +4,6 @@ import type { Awaitable } from '../awaitable.js'
 import { type Clock, preciseClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { PolicyError, StoreError } from '../errors.js'
-import { CallGuard } from '../shared/call-guard.js'
-import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import { checkFleetOptions, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../shared/fleet-options.js'
-import { type FleetMaker, layeredFleet } from '../shared/layers/fleet-layers.js'
-import { OverrideCache } from '../shared/layers/override-cache.js'
-import { SharedLimiter } from '../shared/shared-limiter.js'
-import type { LeaseLength } from '../shared/shared-parts.js'
 import { leaseUsOf } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import type { WithFleetOverrides } from '../overrides.js'
@@ -18,6 +11,13 @@ import type { AnswerOf } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
+import { CallGuard } from '../shared/call-guard.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
+import { checkFleetOptions, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../shared/fleet-options.js'
+import { type FleetMaker, layeredFleet } from '../shared/layers/fleet-layers.js'
+import { OverrideCache } from '../shared/layers/override-cache.js'
+import { SharedLimiter } from '../shared/shared-limiter.js'
+import type { LeaseLength } from '../shared/shared-parts.js'
 import { ClusterBackend } from './cluster-backend.js'
 import { ClusterOverrides } from './cluster-overrides.js'
 import { overrideChannel } from './message.js'
@@ -95,8 +95,7 @@ class ClusterLimiter extends SharedLimiter {
     const leaseUs = (): number => leaseUsOf(lease.horizonMs)
     super({
       policy,
-      connect: (each, lengthOf) =>
-        new ClusterBackend({ link, policy: each, clock, isLeased: isLeasedWhole(each, lengthOf), leaseUs }),
+      connect: (each, lengthOf) => new ClusterBackend({ link, policy: each, clock, isLeased: isLeasedWhole(each, lengthOf), leaseUs }),
       places: ONE_PRIMARY,
       options,
       horizonMs: 0,

@@ -13,8 +13,8 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../index.js'
-import type { Grant } from '../lease/grant.js'
 import { Batch } from '../lease/batch.js'
+import type { Grant } from '../lease/grant.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { BookingDesk } from '../waiting/booking.js'
 import { grantIn, numbersOfLease } from './grant-numbers.js'

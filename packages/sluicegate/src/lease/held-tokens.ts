@@ -1,5 +1,5 @@
-import type { Grant } from './grant.js'
 import { Batch } from './batch.js'
+import type { Grant } from './grant.js'
 
 /** A wait is told in whole milliseconds: who comes back does so up to one later than was foreseen. */
 export const TOLD_US = 1000

@@ -1,6 +1,6 @@
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
-import { Alarm, type Alert } from '../waiting/alarm.js'
 import type { Backend } from '../shared/backend.js'
+import { Alarm, type Alert } from '../waiting/alarm.js'
 import type { KeyLease } from './key-lease.js'
 
 /** The tokens of a key that are here until they end. */

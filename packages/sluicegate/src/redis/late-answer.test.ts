@@ -8,8 +8,8 @@ import { GuardedBackend } from '../shared/guarded-backend.js'
 import { turns } from '../testing/channel-pair.js'
 import { type HeldQuestion, HeldStore } from '../testing/held-store.js'
 import { RedisBackend } from './redis-backend.js'
-import { storePoliciesOf } from './store-form.js'
 import type { StoreVerb } from './store.js'
+import { storePoliciesOf } from './store-form.js'
 
 const NOW_US = 5_000_000
 const BUCKET = tokenBucket({ limit: 10, window: '1s' })

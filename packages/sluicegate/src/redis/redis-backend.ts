@@ -4,9 +4,9 @@ import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
 import { type Answer, type Backend, type Booked, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
 import type { CancelSignal } from '../shared/cancel-signal.js'
+import { type GrantOf, grantsOf } from './grants.js'
 import type { RedisStore } from './redis-store.js'
 import type { StoreAnswer, StoreRequest, StoreStanding, StoreVerb } from './store.js'
-import { type GrantOf, grantsOf } from './grants.js'
 import { storeDecision, waitUsIn } from './store-decision.js'
 import type { StoreForm, StorePolicies } from './store-form.js'
 
@@ -121,11 +121,7 @@ export class RedisBackend implements Backend {
   }
 
   /** In the numbers in which it was made: what a policy after an update could give back of it safely is unknown. */
-  private async cancel(
-    { key, cost, waitUs, id, receipt }: Booked,
-    tokens: number,
-    signal: CancelSignal | undefined,
-  ): Promise<Answer> {
+  private async cancel({ key, cost, waitUs, id, receipt }: Booked, tokens: number, signal: CancelSignal | undefined): Promise<Answer> {
     if (!(receipt instanceof Receipt)) return this.changed('peek', key, 1, signal)
     const { answer, policies } = receipt
     const { nowUs = 0 } = answer

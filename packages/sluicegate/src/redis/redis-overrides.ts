@@ -1,8 +1,8 @@
 import { StoreError } from '../errors.js'
-import type { KeptOverrides, OverrideStore } from '../shared/layers/override-cache.js'
 import type { Policy } from '../policy/policy.js'
-import { runScript } from './run-script.js'
+import type { KeptOverrides, OverrideStore } from '../shared/layers/override-cache.js'
 import type { CommandRunner } from './command-runner.js'
+import { runScript } from './run-script.js'
 import { OVERRIDES_SCRIPT } from './scripts.gen.js'
 import type { StoreKeys } from './store-keys.js'
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { CancelSignal } from '../shared/cancel-signal.js'
 import { fixedWindow } from '../index.js'
-import { RedisStore } from './redis-store.js'
+import type { CancelSignal } from '../shared/cancel-signal.js'
 import type { CommandRunner } from './command-runner.js'
+import { RedisStore } from './redis-store.js'
 import { storePoliciesOf } from './store-form.js'
 import { StoreKeys } from './store-keys.js'
 

@@ -1,8 +1,8 @@
 import { PolicyError } from '../errors.js'
 import type { CancelSignal } from '../shared/cancel-signal.js'
+import type { CommandRunner } from './command-runner.js'
 import { hashSlot } from './hash-slot.js'
 import { runScript } from './run-script.js'
-import type { CommandRunner } from './command-runner.js'
 import { SCRIPTS } from './scripts.gen.js'
 import type { StoreAnswer, StoreLease, StoreRequest, StoreVerb } from './store.js'
 import type { StoreForm } from './store-form.js'
@@ -44,18 +44,24 @@ export class RedisStore {
   }
 
   ask(verb: StoreVerb, requests: readonly StoreRequest[], signal?: CancelSignal): Promise<StoreAnswer> {
+    if (requests.length === 1) {
+      const request = requests[0] as StoreRequest
+      if (request.form.policy.calendar !== undefined) return this.inItsWindow(() => this.askOne(verb, request, signal), signal)
+      return this.askOne(verb, request, signal)
+    }
     const crossSlot = this.crossSlotFault(requests)
     if (crossSlot !== undefined) return Promise.reject(crossSlot)
-    if (requests.every(({ form }) => form.policy.calendar === undefined)) return this.run(verb, requests, signal)
-    return this.inItsWindow(() => this.run(verb, requests, signal), signal)
+    return this.inItsWindow(() => this.askAll(verb, requests, signal), signal)
   }
 
   lease(form: StoreForm, key: string, want: number, horizonUs: number, least: number, signal?: CancelSignal): Promise<StoreLease> {
     const script = SCRIPTS[`lease ${form.form}` as keyof typeof SCRIPTS]
+    const names = [this.nameOf(form, key)]
     const amounts = `${want} ${horizonUs} ${least}`
-    const call = (): Promise<StoreLease> =>
-      runScript(this.runner, script, [this.nameOf(form, key)], [form.numbersAt(this.storeUs()), amounts], leaseIn, signal)
-    return form.policy.calendar === undefined ? call() : this.inItsWindow(call, signal)
+    if (form.policy.calendar === undefined) {
+      return runScript(this.runner, script, names, [form.numbersAt(this.storeUs()), amounts], leaseIn, signal)
+    }
+    return this.inItsWindow(() => runScript(this.runner, script, names, [form.numbersAt(this.storeUs()), amounts], leaseIn, signal), signal)
   }
 
   private storeUs(): number {
@@ -73,15 +79,14 @@ export class RedisStore {
     })
   }
 
-  private run(verb: StoreVerb, requests: readonly StoreRequest[], signal: CancelSignal | undefined): Promise<StoreAnswer> {
-    const { runner } = this
-    if (requests.length === 1) {
-      const request = requests[0] as StoreRequest
-      const { form, key } = request
-      const args = [form.numbersAt(this.storeUs()), requestText(verb, request)]
-      if (verb !== 'take') args.push(verb)
-      return runScript(runner, SCRIPTS[form.form], [this.nameOf(form, key)], args, answerOfOne, signal)
-    }
+  private askOne(verb: StoreVerb, request: StoreRequest, signal: CancelSignal | undefined): Promise<StoreAnswer> {
+    const { form, key } = request
+    const args = [form.numbersAt(this.storeUs()), requestText(verb, request)]
+    if (verb !== 'take') args.push(verb)
+    return runScript(this.runner, SCRIPTS[form.form], [this.nameOf(form, key)], args, answerOfOne, signal)
+  }
+
+  private askAll(verb: StoreVerb, requests: readonly StoreRequest[], signal: CancelSignal | undefined): Promise<StoreAnswer> {
     const keys: string[] = []
     const args: string[] = [verb]
     for (const request of requests) {
@@ -89,7 +94,7 @@ export class RedisStore {
       keys.push(this.nameOf(form, key))
       args.push(form.form, form.numbersAt(this.storeUs()), requestText(verb, request))
     }
-    return runScript(runner, SCRIPTS['all-of'], keys, args, (reply) => answerIn(reply, requests.length), signal)
+    return runScript(this.runner, SCRIPTS['all-of'], keys, args, (reply) => answerIn(reply, requests.length), signal)
   }
 
   private nameOf(form: StoreForm, key: string): string {
@@ -102,7 +107,7 @@ export class RedisStore {
   }
 
   private crossSlotFault(requests: readonly StoreRequest[]): PolicyError | undefined {
-    if (!this.runner.isCluster || requests.length === 1) return undefined
+    if (!this.runner.isCluster) return undefined
     if (new Set(requests.map(({ key }) => this.slotOf(key))).size === 1) return undefined
     const tags = [...new Set(requests.map(({ key }) => this.keys.tagOf(key)))]
     const mend = 'have no hash slot in common, so no server could charge them together: give hashTag, or the same key for all'

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { RedisProcess } from 'sluicegate-testkit'
 import { SERVER_CLIENTS } from '../testing/redis-clients.js'
+import type { CommandRunner } from './command-runner.js'
 import { runScript, type Script } from './run-script.js'
 import { runnerFor } from './runner-for.js'
-import type { CommandRunner } from './command-runner.js'
 import { SCRIPTS } from './scripts.gen.js'
 
 let server: RedisProcess

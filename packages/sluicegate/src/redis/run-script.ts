@@ -1,8 +1,8 @@
-import type { KeyFault } from '../shared/key-fault.js'
-import type { CancelSignal } from '../shared/cancel-signal.js'
 import { onceInProcess } from '../once-in-process.js'
-import { hashSlot } from './hash-slot.js'
+import type { CancelSignal } from '../shared/cancel-signal.js'
+import type { KeyFault } from '../shared/key-fault.js'
 import type { CommandRunner } from './command-runner.js'
+import { hashSlot } from './hash-slot.js'
 import { faultOf } from './server-fault.js'
 
 /** A script and the SHA-1 by which a server that has seen it knows it. */

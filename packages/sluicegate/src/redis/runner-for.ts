@@ -1,9 +1,9 @@
 import { PolicyError } from '../errors.js'
 import { onceInProcess } from '../once-in-process.js'
+import type { CommandRunner } from './command-runner.js'
 import { type GlideClient, glideRunner, isGlide } from './runners/glide.js'
 import { type IoredisClient, ioredisRunner, isIoredis } from './runners/ioredis.js'
 import { isNodeRedis, type NodeRedisClient, nodeRedisRunner } from './runners/node-redis.js'
-import type { CommandRunner } from './command-runner.js'
 
 /** A client that the caller made, and connects and closes: of node-redis, ioredis or valkey-glide; one server, Sentinel or Cluster. */
 export type RedisClient = NodeRedisClient | IoredisClient | GlideClient

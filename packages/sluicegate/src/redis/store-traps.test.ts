@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import type { FleetLimiter, FleetPermit } from '../shared/fleet-limiter.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import type { FleetLimiter, FleetPermit } from '../shared/fleet-limiter.js'
 import { exactLimiter } from '../testing/fleet-replay.js'
 import { ownRedis } from '../testing/own-redis.js'
 import { limiterOver } from './create-redis-limiter.js'

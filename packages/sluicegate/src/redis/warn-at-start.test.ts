@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { RedisProcess, until } from 'sluicegate-testkit'
 import { tokenBucket } from '../policy/rate-policy.js'
 import { SERVER_CLIENTS } from '../testing/redis-clients.js'
+import type { CommandRunner } from './command-runner.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 import { runnerFor } from './runner-for.js'
-import type { CommandRunner } from './command-runner.js'
 import { warnAtStart } from './warn-at-start.js'
 
 /** Servers that say of themselves what a test wants. */

@@ -4,8 +4,8 @@ import { settled } from 'sluicegate-testkit'
 import { PolicyError } from '../errors.js'
 import { manualClock, StoreError } from '../index.js'
 import { CallGuard } from './call-guard.js'
-import { KeyFault } from './key-fault.js'
 import type { CancelSignal } from './cancel-signal.js'
+import { KeyFault } from './key-fault.js'
 
 const OUT = { name: 'StoreError', code: 'OUTAGE' }
 

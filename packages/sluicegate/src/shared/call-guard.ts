@@ -1,10 +1,9 @@
 import type { Clock } from '../clock.js'
 import { PolicyError, StoreError } from '../errors.js'
-import { CircuitBreaker } from './circuit-breaker.js'
-import { Deadlines } from './deadlines.js'
-import { type CallListener, PendingCall } from './pending-call.js'
-import { KeyFault } from './key-fault.js'
 import type { CancelSignal } from './cancel-signal.js'
+import { CircuitBreaker } from './circuit-breaker.js'
+import { Deadlines, Expiring } from './deadlines.js'
+import { KeyFault } from './key-fault.js'
 import { ShardLoad } from './shard-load.js'
 import { warnOfSilence } from './silent-store.js'
 import { UnwantedBookings } from './unwanted-bookings.js'
@@ -41,13 +40,115 @@ export interface CallEvents {
 
 const NO_EVENTS: CallEvents = { outage: () => undefined, answered: () => undefined, charged: () => undefined }
 
-const ignore = (): void => undefined
+/** What else hears of the answer to a call. */
+export interface CallEnds<Answer> {
+  /** An answer in time, before the caller gets it. */
+  readonly inTime?: ((answer: Answer) => void) | undefined
+  /** An answer after the timeout, when the caller has been rejected. */
+  readonly late?: ((answer: Answer) => void) | undefined
+}
+
+/** A call as its listener sees it. */
+interface EndedCall extends Expiring {
+  readonly server: string | undefined
+  readonly round: number
+  readonly reject: (error: unknown) => void
+}
+
+/** Hears once how a call ended. */
+interface CallListener {
+  answered(call: EndedCall): void
+  failed(call: EndedCall, error: unknown): void
+  timedOut(call: EndedCall): void
+}
+
+/** One call on its way: it ends by its answer, an error, or the timeout. It is also the signal that cancels it. */
+export class PendingCall<Answer> extends Expiring implements CancelSignal {
+  readonly promise: Promise<Answer>
+  declare private readonly resolve: (answer: Answer) => void
+  declare readonly reject: (error: unknown) => void
+  readonly server: string | undefined
+  readonly round: number
+  private readonly listener: CallListener
+  private readonly on: CallEnds<Answer>
+  private abortListener: (() => void) | undefined
+  isOver = false
+  /** It timed out: no caller waits for it. */
+  aborted = false
+
+  constructor(listener: CallListener, server: string | undefined, round: number, on: CallEnds<Answer>) {
+    super()
+    this.listener = listener
+    this.server = server
+    this.round = round
+    this.on = on
+    this.promise = new Promise((resolve, reject) => {
+      Object.assign(this, { resolve, reject })
+    })
+  }
+
+  static rejected<Answer>(listener: CallListener, error: unknown): PendingCall<Answer> {
+    const call = new PendingCall<Answer>(listener, undefined, 0, {})
+    call.isOver = true
+    call.reject(error)
+    return call
+  }
+
+  /** Ends as the promise does that `call` returns. */
+  follow(call: () => Promise<Answer>): void {
+    try {
+      this.followed(call())
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  followed(answer: Promise<Answer>): void {
+    answer.then(
+      (value) => this.answer(value),
+      (error) => this.fail(error),
+    )
+  }
+
+  fail(error: unknown): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.listener.failed(this, error)
+  }
+
+  override expire(): void {
+    this.isOver = true
+    this.aborted = true
+    this.listener.timedOut(this)
+    this.abortListener?.()
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.abortListener = listener
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    if (this.abortListener === listener) this.abortListener = undefined
+  }
+
+  private answer(answer: Answer): void {
+    if (this.isOver) {
+      this.on.late?.(answer)
+      return
+    }
+    this.isOver = true
+    this.on.inTime?.(answer)
+    // Its caller is answered before listeners run.
+    this.resolve(answer)
+    this.listener.answered(this)
+  }
+}
 
 /**
  * Calls to whoever holds the true state, within bounded time: what takes longer has failed, and after failures in a row nobody is sent for
  * a while. Rejects with `OUTAGE`. A {@link KeyFault} is a call that failed, too, and at the same time a sign of life: nobody is given up for it.
  */
-export class CallGuard implements CallListener<unknown> {
+export class CallGuard implements CallListener {
   readonly counts: CallCounts = { answered: 0, failed: 0, timedOut: 0, givenUp: 0, charged: 0 }
   readonly events: CallEvents
   /** What was booked through it and is not wanted. */
@@ -74,51 +175,44 @@ export class CallGuard implements CallListener<unknown> {
   }
 
   /**
-   * @param call is given what tells it that it was given up.
-   * @param late is given an answer that comes after the caller was told that there is none.
-   * @param inTime is given any other.
+   * Calls `call` unless the circuit of the key's server is open. The promise rejects with `OUTAGE` after the timeout.
+   *
+   * @param call gets a signal that aborts after the timeout.
+   * @param late gets an answer that comes after it.
    */
-  guarded<Answer>(
-    key: string,
-    call: (signal: CancelSignal) => Promise<Answer>,
-    late: (answer: Answer) => void = ignore,
-    inTime: (answer: Answer) => void = ignore,
-  ): Promise<Answer> {
+  guarded<Answer>(key: string, call: (signal: CancelSignal) => Promise<Answer>, late?: (answer: Answer) => void): Promise<Answer> {
+    const pending = this.begin<Answer>(key, { late })
+    if (!pending.isOver) pending.follow(() => call(pending))
+    return pending.promise
+  }
+
+  /** Begins a call; the result is over already when the circuit is open. */
+  begin<Answer>(key: string, on: CallEnds<Answer>): PendingCall<Answer> {
     let server: string | undefined
     try {
       server = this.guardedOf(key)
     } catch (error) {
-      // A function of the caller's says where a key belongs.
-      return Promise.reject(error)
+      // `hashTag` is a function of the caller's, and may throw.
+      return PendingCall.rejected(this, error)
     }
     const breaker = this.breakerOf(server)
     const round = breaker.attempt(breaker.isOpen ? this.clock.nowMs() : 0)
-    if (round === undefined) return Promise.reject(outage('is not asked for now, after failures in a row', breaker.fault))
+    if (round === undefined) return PendingCall.rejected(this, outage('is not asked for now, after failures in a row', breaker.fault))
     this.load.count(key)
-    return new Promise((resolve, reject) => {
-      const guarded = new PendingCall<Answer>(this as CallListener<never>, server, round, resolve, reject, late, inTime)
-      this.deadlines.add(guarded)
-      try {
-        call(guarded).then(
-          (answer) => guarded.answer(answer),
-          (error) => guarded.fail(error),
-        )
-      } catch (error) {
-        guarded.fail(error)
-      }
-    })
+    const pending = new PendingCall<Answer>(this, server, round, on)
+    this.deadlines.add(pending)
+    return pending
   }
 
-  // What becomes of a call. Its caller is told first: whatever others make of it, he does not wait for them.
+  // The ends of a call.
 
-  answered(call: PendingCall<unknown>, answer: unknown): void {
+  answered(call: EndedCall): void {
     this.deadlines.remove(call)
-    call.resolve(answer)
     this.counts.answered++
     this.alive(call)
   }
 
-  failed(call: PendingCall<unknown>, error: unknown): void {
+  failed(call: EndedCall, error: unknown): void {
     this.deadlines.remove(call)
     if (error instanceof PolicyError) {
       // Misuse: nobody was asked.
@@ -135,7 +229,7 @@ export class CallGuard implements CallListener<unknown> {
     } else this.out(call, outage(messageOf(error), error))
   }
 
-  timedOut(call: PendingCall<unknown>): void {
+  timedOut(call: EndedCall): void {
     this.counts.timedOut++
     this.out(call, outage(`did not answer within ${this.timeoutMs} ms`))
   }
@@ -156,12 +250,12 @@ export class CallGuard implements CallListener<unknown> {
     return this.breakerOf(this.guardedOf(key)).isSound
   }
 
-  private alive({ server }: PendingCall<unknown>): void {
+  private alive({ server }: EndedCall): void {
     if (this.breakerOf(server).succeeded()) this.events.outage(server, false)
     this.events.answered()
   }
 
-  private out({ server, round, reject }: PendingCall<unknown>, error: StoreError): void {
+  private out({ server, round, reject }: EndedCall, error: StoreError): void {
     reject(error)
     this.counts.failed++
     if (!this.breakerOf(server).failed(this.clock.nowMs(), round, error)) return

@@ -1,6 +1,6 @@
-import { partsOf } from '../key-name.js'
 import type { Decision } from '../decision.js'
 import { isOutage } from '../errors.js'
+import { partsOf } from '../key-name.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
 import type { WaitRequest } from '../wait-request.js'

@@ -3,9 +3,12 @@ import { holdsPermits } from '../empty-permit.js'
 import type { Grant } from '../lease/grant.js'
 import type { Policy } from '../policy/policy.js'
 import { type Answer, type Backend, bookedBy, firstKeyOf, type LeaseRequest, type Operation } from './backend.js'
-import type { CallGuard } from './call-guard.js'
+import type { CallEnds, CallGuard } from './call-guard.js'
 
 const SENT: Answer = { done: true }
+const NO_ENDS = {}
+
+type ChargingOperation = Extract<Operation, { readonly verb: 'take' } | { readonly verb: 'reserve' }>
 
 /**
  * Adds timeouts and the circuit breaker to a backend; throws `PolicyError` `KEY_INVALID` before anything is sent. A reservation or permit whose answer comes after the timeout is given back. Late
@@ -32,27 +35,40 @@ export class GuardedBackend implements Backend {
       return Promise.resolve(SENT)
     }
     keysUnder(this.policy, operation.key)
-    const key = firstKeyOf(operation.key)
-    if (verb !== 'take' && verb !== 'reserve') return guard.guarded(key, (signal) => backend.execute(operation, signal))
-    return guard.guarded(
-      key,
-      (signal) => {
-        const answer = backend.execute(operation, signal)
-        if (verb === 'reserve') guard.unwanted.sent(operation.key, answer)
-        return answer
-      },
-      (late) => this.undo(operation, late),
-      ({ done }) => {
-        if (done) guard.counts.charged += operation.cost
-      },
-    )
+    const isCharge = verb === 'take' || verb === 'reserve'
+    const call = guard.begin<Answer>(firstKeyOf(operation.key), isCharge ? this.endsOf(operation) : NO_ENDS)
+    if (call.isOver) return call.promise
+    try {
+      const answer = backend.execute(operation, call)
+      if (verb === 'reserve') guard.unwanted.sent(operation.key, answer)
+      call.followed(answer)
+    } catch (error) {
+      call.fail(error)
+    }
+    return call.promise
   }
 
   lease(request: LeaseRequest): Promise<Grant> {
-    return this.guard.guarded(request.key, (signal) => this.backend.lease(request, signal))
+    const call = this.guard.begin<Grant>(request.key, NO_ENDS)
+    if (call.isOver) return call.promise
+    try {
+      call.followed(this.backend.lease(request, call))
+    } catch (error) {
+      call.fail(error)
+    }
+    return call.promise
   }
 
-  private undo(operation: Extract<Operation, { verb: 'take' | 'reserve' }>, answer: Answer): void {
+  private endsOf(operation: ChargingOperation): CallEnds<Answer> {
+    return {
+      late: (answer) => this.undo(operation, answer),
+      inTime: ({ done }) => {
+        if (done) this.guard.counts.charged += operation.cost
+      },
+    }
+  }
+
+  private undo(operation: ChargingOperation, answer: Answer): void {
     if (!answer.done) return
     const { key, cost, id } = operation
     if (operation.verb === 'reserve') {

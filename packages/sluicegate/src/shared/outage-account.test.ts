@@ -25,7 +25,8 @@ class Told {
   constructor() {
     const unwanted = { settled: () => this.settled }
     const guard = { isSound: (key: string) => !this.out.has(key[0] as string), unwanted }
-    const execute = ({ key, tokens }: { key: Key; tokens: readonly number[] }): Promise<void> => this.charge(key as string, tokens[0] as number)
+    const execute = ({ key, tokens }: { key: Key; tokens: readonly number[] }): Promise<void> =>
+      this.charge(key as string, tokens[0] as number)
     const parts = { policy: POLICY, guard, backend: { execute }, outage: this.outage, leases: undefined } as unknown as AccountParts
     this.account = new OutageAccount(() => parts, this.clock)
   }

@@ -7,8 +7,8 @@ import type { Policy } from '../policy/policy.js'
 import { refusal } from '../refusal.js'
 import type { WaitRequest } from '../wait-request.js'
 import { type Answer, type Booked, bookedBy, decisionOf, newOperationId } from './backend.js'
-import { SharedPermit } from './shared-permit.js'
 import { type SharedParts, withPermit } from './shared-parts.js'
+import { SharedPermit } from './shared-permit.js'
 
 /** Tokens reserved at the backend of the policy in force, and what their taker gets when their time has come. */
 export class Reservations {
@@ -54,9 +54,7 @@ export class Reservations {
   /** Cancels a reservation soon, together with others that are not wanted. */
   discard(booked: Booked, onFreed: () => void): void {
     const { guard, backend } = this.current()
-    guard.unwanted.collect(booked.key, booked.order, () =>
-      backend.execute({ verb: 'discard', key: booked.key, booked }).then(onFreed),
-    )
+    guard.unwanted.collect(booked.key, booked.order, () => backend.execute({ verb: 'discard', key: booked.key, booked }).then(onFreed))
   }
 
   /** A denial. */

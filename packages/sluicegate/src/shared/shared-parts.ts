@@ -1,4 +1,4 @@
-import { tickerOf, type Clock } from '../clock.js'
+import { type Clock, tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { holdsPermits } from '../empty-permit.js'
 import { PolicyError } from '../errors.js'

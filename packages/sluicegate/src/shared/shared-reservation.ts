@@ -1,8 +1,8 @@
 import { checkedTokens } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import { Shown } from '../shown.js'
-import type { FleetReservation } from './fleet-limiter.js'
 import { type Backend, type Booked, decisionOf, type Operation } from './backend.js'
+import type { FleetReservation } from './fleet-limiter.js'
 
 /** A reservation at a backend. One that was decided in an outage holds nothing there: nothing of it comes back. */
 export class SharedReservation extends Shown implements FleetReservation {

@@ -1,12 +1,12 @@
 import { type Answer, bookingAnswer, numbered, type PolicySpec, policyOf, type Step } from 'sluicegate-testkit'
 import { manualClock } from '../clock.js'
-import type { FleetLimiter, FleetPermit, FleetReservation } from '../shared/fleet-limiter.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
+import type { CommandRunner } from '../redis/command-runner.js'
 import { limiterOver } from '../redis/create-redis-limiter.js'
 import { RedisStore } from '../redis/redis-store.js'
-import type { CommandRunner } from '../redis/command-runner.js'
 import { StoreKeys } from '../redis/store-keys.js'
+import type { FleetLimiter, FleetPermit, FleetReservation } from '../shared/fleet-limiter.js'
 import { GivenTime } from './given-time.js'
 
 /** Nobody waits so long for a server that is there. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { concurrency, fixedWindow, type Limiter, type Policy, tokenBucket } from '../index.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import type { FleetOptions } from '../shared/fleet-options.js'
-import { concurrency, fixedWindow, type Limiter, type Policy, tokenBucket } from '../index.js'
 
 /** A limiter of this process or of a fleet: each verb answers with its value or a promise of it. */
 export type AnyLimiter = Limiter | FleetLimiter

@@ -1,7 +1,7 @@
 import { createClient } from '@redis/client'
 import { freePorts, RedisProcess } from 'sluicegate-testkit'
-import { nodeRedisRunner } from '../redis/runners/node-redis.js'
 import type { CommandRunner } from '../redis/command-runner.js'
+import { nodeRedisRunner } from '../redis/runners/node-redis.js'
 
 /** A server of one's own, and a client of it. */
 export interface OwnRedis {
