@@ -13,10 +13,10 @@ import type { Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
 import { CallGuard } from '../shared/call-guard.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import { checkFleetOptions, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../shared/fleet-options.js'
-import { type FleetMaker, layeredFleet } from '../shared/layers/fleet-layers.js'
 import { OverrideCache } from '../shared/layers/override-cache.js'
+import { layeredShared, type SharedMaker } from '../shared/layers/shared-layers.js'
 import { SharedLimiter } from '../shared/shared-limiter.js'
+import { checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
 import type { LeaseLength } from '../shared/shared-parts.js'
 import { ClusterBackend } from './cluster-backend.js'
 import { ClusterOverrides } from './cluster-overrides.js'
@@ -25,14 +25,14 @@ import { PrimaryLink } from './primary-link.js'
 import type { ParentChannel } from './worker-process.js'
 
 /** What {@link createClusterLimiter} takes beside the policy. */
-export interface ClusterLimiterOptions extends FleetOptions {
+export interface ClusterLimiterOptions extends SharedOptions {
   /** The end of the channel to the primary; default this `process`. */
   readonly process?: ParentChannel
   /** Times leases, waits and time-outs; default `preciseClock()`. It need not agree with that of the primary. */
   readonly clock?: Clock
 }
 
-const OPTIONS: ReadonlySet<string> = new Set(['process', 'clock', ...FLEET_OPTIONS] satisfies (keyof ClusterLimiterOptions)[])
+const OPTIONS: ReadonlySet<string> = new Set(['process', 'clock', ...SHARED_OPTIONS] satisfies (keyof ClusterLimiterOptions)[])
 const ONE_PRIMARY = { serverOf: () => undefined, slotOf: () => undefined }
 
 /**
@@ -56,7 +56,7 @@ export function createClusterLimiter<P extends Policy>(
 export function createClusterLimiter<P extends Policy>(policy: P, options?: ClusterLimiterOptions): FleetLimiter<AnswerOf<P> & Decision>
 export function createClusterLimiter(policy: Policy, options: ClusterLimiterOptions = {}): FleetLimiter {
   checkOptionNames(options, OPTIONS, '{ timeoutMs: 100 }', undefined, 'createClusterLimiter()')
-  checkFleetOptions(options)
+  checkSharedOptions(options)
   const { process: channel = globalThis.process, clock = preciseClock(), timeoutMs = 100 } = options
   if (typeof channel?.send !== 'function' || typeof channel.on !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'process', channel, 'has no channel: it must have been started by fork() or by node:cluster')
@@ -64,12 +64,12 @@ export function createClusterLimiter(policy: Policy, options: ClusterLimiterOpti
   const own = checkedPolicy(policy, 'policy', 'createClusterLimiter')
   const linkOf = (name: string): PrimaryLink => new PrimaryLink({ channel, name, clock })
   const ownLink = linkOf(own.name)
-  const make: FleetMaker['make'] = (each) => limiterOver(each === own ? ownLink : linkOf(each.name), each, options, clock)
-  const overridesOf: FleetMaker['overridesOf'] = (staleMs, now) =>
+  const make: SharedMaker['make'] = (each) => limiterOver(each === own ? ownLink : linkOf(each.name), each, options, clock)
+  const overridesOf: SharedMaker['overridesOf'] = (staleMs, now) =>
     new OverrideCache(new ClusterOverrides(ownLink), new CallGuard(ONE_PRIMARY, clock, timeoutMs), clock, staleMs, now)
-  const makeOverride: FleetMaker['makeOverride'] = ({ policy: each, content }) =>
+  const makeOverride: SharedMaker['makeOverride'] = ({ policy: each, content }) =>
     limiterOver(linkOf(overrideChannel(own.name, content)), each, options, clock)
-  return layeredFleet(own, { make, makeOverride, overridesOf, clock }, options)
+  return layeredShared(own, { make, makeOverride, overridesOf, clock }, options)
 }
 
 function limiterOver(link: PrimaryLink, policy: Policy, options: ClusterLimiterOptions, clock: Clock): FleetLimiter {

@@ -8,21 +8,28 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { CallGuard } from '../shared/call-guard.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import { checkFleetOptions, checkLease, checkOneOf, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../shared/fleet-options.js'
-import { type FleetMaker, layeredFleet } from '../shared/layers/fleet-layers.js'
 import { OverrideCache, type OverrideStore } from '../shared/layers/override-cache.js'
+import { layeredShared, type SharedMaker } from '../shared/layers/shared-layers.js'
 import { SharedLimiter } from '../shared/shared-limiter.js'
+import {
+  checkLease,
+  checkOneOf,
+  checkOptionNames,
+  checkSharedOptions,
+  SHARED_OPTIONS,
+  type SharedOptions,
+} from '../shared/shared-options.js'
+import { encodingsOf } from './policy-encoding.js'
 import { RedisBackend, type ScriptCalls } from './redis-backend.js'
+import { type HashTag, RedisKeys } from './redis-keys.js'
 import { RedisOverrides } from './redis-overrides.js'
-import { RedisStore } from './redis-store.js'
+import { RedisScripts } from './redis-scripts.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
 import { noteName } from './shared-names.js'
-import { storePoliciesOf } from './store-form.js'
-import { type HashTag, StoreKeys } from './store-keys.js'
 import { warnAtStart, warnOfUnheardErrors } from './warn-at-start.js'
 
 /** What {@link createRedisLimiter} takes beside the policy. */
-export interface RedisLimiterOptions extends FleetOptions {
+export interface RedisLimiterOptions extends SharedOptions {
   /** Made, connected and closed by you. */
   readonly client: RedisClient
   /** What all names in the store begin with, default `sluicegate`. */
@@ -46,7 +53,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'mode',
   'lease',
   'hashTag',
-  ...FLEET_OPTIONS,
+  ...SHARED_OPTIONS,
 ] satisfies (keyof RedisLimiterOptions)[])
 
 /**
@@ -73,8 +80,8 @@ export function createRedisLimiter(policy: Policy, options: RedisLimiterOptions)
   void warnAtStart(runner)
   warnOfUnheardErrors(runner, options.client)
   const prefix = options.prefix ?? 'sluicegate'
-  const keys = new StoreKeys(prefix, options.hashTag)
-  const store = new RedisStore(runner, keys)
+  const keys = new RedisKeys(prefix, options.hashTag)
+  const store = new RedisScripts(runner, keys)
   const limiter = layersOver(store, new RedisOverrides(runner, keys, own.name), own, options)
   noteName(runner, prefix, limiter)
   return limiter
@@ -89,11 +96,11 @@ export function layersOver(
   clock: Clock = preciseClock(),
 ): FleetLimiter {
   const make = (policy: Policy): FleetLimiter => limiterOver(store, policy, options, clock)
-  const overridesOf: FleetMaker['overridesOf'] = (staleMs, now) => {
+  const overridesOf: SharedMaker['overridesOf'] = (staleMs, now) => {
     const guard = new CallGuard(ONE_PLACE, clock, options.timeoutMs ?? 100)
     return new OverrideCache(kept, guard, clock, staleMs, now)
   }
-  return layeredFleet(own, { make, makeOverride: ({ policy }) => make(policy), overridesOf, clock }, options)
+  return layeredShared(own, { make, makeOverride: ({ policy }) => make(policy), overridesOf, clock }, options)
 }
 
 /** Where overrides are kept. */
@@ -116,7 +123,7 @@ export function limiterOver(
   const permitOf = permitNames()
   return new SharedLimiter({
     policy,
-    connect: (each, lengthOf) => new RedisBackend(store, storePoliciesOf(each, lengthOf), permitOf),
+    connect: (each, lengthOf) => new RedisBackend(store, encodingsOf(each, lengthOf), permitOf),
     places: store,
     options,
     horizonMs: mode === 'exact' ? 0 : horizonMs,
@@ -134,5 +141,5 @@ function permitNames(): (id: number) => string {
 function checkOptions(options: Omit<RedisLimiterOptions, 'client'>): void {
   checkOneOf('mode', options.mode, ['leased', 'exact'])
   checkLease(options.lease)
-  checkFleetOptions(options)
+  checkSharedOptions(options)
 }

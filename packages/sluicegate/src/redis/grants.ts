@@ -1,22 +1,22 @@
 import { askAfterUs } from '../lease/ask-after.js'
 import type { Grant } from '../lease/grant.js'
 import { emissionOf } from '../policy/emission.js'
-import type { StoreLease } from './store.js'
-import type { StoreForm } from './store-form.js'
+import type { PolicyEncoding } from './policy-encoding.js'
+import type { ScriptLease } from './script-call.js'
 
 /** What a store says of a lease of which fewer than `least` tokens were of no use, as times of single tokens. */
-export type GrantOf = (lease: StoreLease, horizonUs: number, least: number) => Grant
+export type GrantOf = (lease: ScriptLease, horizonUs: number, least: number) => Grant
 
 /**
  * @param leaseUs the length of a lease.
  * @param random a fraction.
  */
-export function grantsOf(form: StoreForm, leaseUs: number, random = Math.random): GrantOf {
-  return form.form === 'rate' ? rateGrants(form, leaseUs, random) : windowGrants(form, leaseUs, random)
+export function grantsOf(encoding: PolicyEncoding, leaseUs: number, random = Math.random): GrantOf {
+  return encoding.name === 'rate' ? rateGrants(encoding, leaseUs, random) : windowGrants(encoding, leaseUs, random)
 }
 
 /** Of a rate the debt before says when each token conforms. */
-function rateGrants({ policy }: StoreForm, leaseUs: number, random: () => number): GrantOf {
+function rateGrants({ policy }: PolicyEncoding, leaseUs: number, random: () => number): GrantOf {
   const { unitsPerToken, unitsPerUs, capacity: whole } = emissionOf(policy)
   const capacity = whole - leaseUs * unitsPerUs
   const conformsUs = (units: number): number => Math.max(0, Math.ceil((units - capacity) / unitsPerUs))
@@ -42,7 +42,7 @@ function rateGrants({ policy }: StoreForm, leaseUs: number, random: () => number
 }
 
 /** Of a window tokens are good as long as a lease, but not beyond its end. */
-function windowGrants({ form, policy: { limit } }: StoreForm, leaseUs: number, random: () => number): GrantOf {
+function windowGrants({ name, policy: { limit } }: PolicyEncoding, leaseUs: number, random: () => number): GrantOf {
   return ({ nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }, horizonUs, least) => {
     const beginUs = (token: number): number => (token < ready ? 0 : laterUs)
     return {
@@ -56,7 +56,7 @@ function windowGrants({ form, policy: { limit } }: StoreForm, leaseUs: number, r
       // Who finds too little in a fixed window waits for its end, whatever the cost; elsewhere a larger cost waits as long, or longer.
       untilFreeFor: (tokens) => (tokens === least || (tokens > least && untilFreeUs > 0) ? untilFreeUs : undefined),
       // Only a sliding window has tokens that will conform before they can be had.
-      askAfterUs: form === 'sliding-window' ? askAfterUs(untilFreeUs, ready + later, horizonUs, random) : untilFreeUs,
+      askAfterUs: name === 'sliding-window' ? askAfterUs(untilFreeUs, ready + later, horizonUs, random) : untilFreeUs,
       blockedUs,
       remaining: Math.max(0, limit - debt - ready - later),
       untilNewUs,

@@ -6,10 +6,10 @@ import type { Operation } from '../shared/backend.js'
 import { CallGuard } from '../shared/call-guard.js'
 import { GuardedBackend } from '../shared/guarded-backend.js'
 import { turns } from '../testing/channel-pair.js'
-import { type HeldQuestion, HeldStore } from '../testing/held-store.js'
+import { type HeldQuestion, HeldScripts } from '../testing/held-scripts.js'
+import { encodingsOf } from './policy-encoding.js'
 import { RedisBackend } from './redis-backend.js'
-import type { StoreVerb } from './store.js'
-import { storePoliciesOf } from './store-form.js'
+import type { ScriptVerb } from './script-call.js'
 
 const NOW_US = 5_000_000
 const BUCKET = tokenBucket({ limit: 10, window: '1s' })
@@ -18,8 +18,8 @@ const PERMITS = concurrency({ limit: 5, ttl: '1m' })
 /** What the store is asked after an answer that came when its caller had been given an outage. */
 async function askedAfter(policy: Policy, operation: Operation, done = true): Promise<readonly HeldQuestion[]> {
   const clock = manualClock()
-  const store = new HeldStore()
-  const backend = new RedisBackend(store, storePoliciesOf(policy), (id) => `p${id}`)
+  const store = new HeldScripts()
+  const backend = new RedisBackend(store, encodingsOf(policy), (id) => `p${id}`)
   const guarded = new GuardedBackend(backend, new CallGuard(store, clock, 100), policy)
   const asked = assert.rejects(guarded.execute(operation), { code: 'OUTAGE' })
   clock.advance(100)
@@ -37,7 +37,7 @@ function take(): Operation {
   return { verb: 'take', key: 'k', cost: 3, id: 1 }
 }
 
-function verbsOf(questions: readonly HeldQuestion[]): readonly StoreVerb[] {
+function verbsOf(questions: readonly HeldQuestion[]): readonly ScriptVerb[] {
   return questions.map(({ verb }) => verb)
 }
 
@@ -59,7 +59,7 @@ test('a permit for a caller who has gone is released; of allOf only the permit',
   const asked = await askedAfter(allOf([BUCKET, PERMITS]), take())
   assert.deepEqual(verbsOf(asked), ['release'])
   assert.deepEqual(
-    asked[0]?.requests.map(({ form, permit }) => `${form.form} ${permit}`),
+    asked[0]?.requests.map(({ encoding, permit }) => `${encoding.name} ${permit}`),
     ['concurrency p1'],
   )
 })

@@ -4,24 +4,24 @@ import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
 import { type Answer, type Backend, type Booked, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
 import type { CancelSignal } from '../shared/cancel-signal.js'
+import { decisionFrom, waitUsIn } from './decision-decoder.js'
 import { type GrantOf, grantsOf } from './grants.js'
-import type { RedisStore } from './redis-store.js'
-import type { StoreAnswer, StoreRequest, StoreStanding, StoreVerb } from './store.js'
-import { storeDecision, waitUsIn } from './store-decision.js'
-import type { StoreForm, StorePolicies } from './store-form.js'
+import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
+import type { RedisScripts } from './redis-scripts.js'
+import type { KeyState, ScriptAnswer, ScriptRequest, ScriptVerb } from './script-call.js'
 
 /** The longest wait that is ever asked for: as long as it takes. */
 const ANY_US = Number.MAX_SAFE_INTEGER
 
-/** What is used of {@link RedisStore}. */
-export type ScriptCalls = Pick<RedisStore, 'ask' | 'lease' | 'serverOf' | 'slotOf'>
+/** What is used of {@link RedisScripts}. */
+export type ScriptCalls = Pick<RedisScripts, 'ask' | 'lease' | 'serverOf' | 'slotOf'>
 
 /** What cancelling a reservation has to know: the answer to it, in the numbers of the policies under which it was made. */
 class Receipt {
-  readonly answer: StoreAnswer
-  readonly policies: StorePolicies
+  readonly answer: ScriptAnswer
+  readonly policies: PolicyEncodings
 
-  constructor(answer: StoreAnswer, policies: StorePolicies) {
+  constructor(answer: ScriptAnswer, policies: PolicyEncodings) {
     this.answer = answer
     this.policies = policies
   }
@@ -30,7 +30,7 @@ class Receipt {
 /** The state of one policy in Redis: each operation is one script. */
 export class RedisBackend implements Backend {
   private readonly store: ScriptCalls
-  private readonly policies: StorePolicies
+  private readonly policies: PolicyEncodings
   private readonly permitOf: (id: number) => string
   /** Of each policy that is leased. */
   private readonly grants: readonly GrantOf[]
@@ -39,12 +39,12 @@ export class RedisBackend implements Backend {
   /**
    * @param permitOf the name of the permit that operation `id` takes, no two the same in the fleet.
    */
-  constructor(store: ScriptCalls, policies: StorePolicies, permitOf: (id: number) => string) {
+  constructor(store: ScriptCalls, policies: PolicyEncodings, permitOf: (id: number) => string) {
     this.store = store
     this.policies = policies
     this.permitOf = permitOf
-    this.grants = policies.forms.map((form) => grantsOf(form, form.leaseUs))
-    this.holdsPermits = policies.forms.some(({ policy }) => holdsPermits(policy))
+    this.grants = policies.encodings.map((encoding) => grantsOf(encoding, encoding.leaseUs))
+    this.holdsPermits = policies.encodings.some(({ policy }) => holdsPermits(policy))
   }
 
   execute(operation: Operation, signal?: CancelSignal): Promise<Answer> {
@@ -79,20 +79,20 @@ export class RedisBackend implements Backend {
   }
 
   lease({ key, part, want, least, horizonUs }: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
-    const form = this.policies.forms[part] as StoreForm
+    const encoding = this.policies.encodings[part] as PolicyEncoding
     const grantOf = this.grants[part] as GrantOf
-    return this.store.lease(form, key, want, horizonUs, least, signal).then((lease) => grantOf(lease, horizonUs, least))
+    return this.store.lease(encoding, key, want, horizonUs, least, signal).then((lease) => grantOf(lease, horizonUs, least))
   }
 
-  private async changed(verb: StoreVerb, key: Key, tokens: number, signal: CancelSignal | undefined, id?: number): Promise<Answer> {
-    const { standings } = await this.store.ask(verb, this.requests(key, tokens, id), signal)
-    return { done: allDone(standings), decision: storeDecision(verb, this.policies, standings, tokens) }
+  private async changed(verb: ScriptVerb, key: Key, tokens: number, signal: CancelSignal | undefined, id?: number): Promise<Answer> {
+    const { states } = await this.store.ask(verb, this.requests(key, tokens, id), signal)
+    return { done: allDone(states), decision: decisionFrom(verb, this.policies, states, tokens) }
   }
 
   private async charge(key: Key, tokens: readonly number[], signal: CancelSignal | undefined): Promise<Answer> {
     const requests = this.requests(key, 0).map((request, i) => ({ ...request, tokens: tokens[i] ?? 0 }))
-    const { standings } = await this.store.ask('penalize', requests, signal)
-    return { done: allDone(standings), decision: storeDecision('penalize', this.policies, standings, 1) }
+    const { states } = await this.store.ask('penalize', requests, signal)
+    return { done: allDone(states), decision: decisionFrom('penalize', this.policies, states, 1) }
   }
 
   private async reserve(
@@ -103,21 +103,21 @@ export class RedisBackend implements Backend {
     // The parts of several policies would come due at different times.
     const mostUs = policies.isAllOf ? 0 : Math.min(maxWaitUs, ANY_US)
     const answer = await this.store.ask('reserve', this.requests(key, cost, id, mostUs), signal)
-    const { standings, nowUs = 0 } = answer
-    const done = allDone(standings)
+    const { states, nowUs = 0 } = answer
+    const done = allDone(states)
     return {
       done,
-      decision: storeDecision('reserve', policies, standings, cost),
-      waitUs: done && standings.length === 1 ? waitUsIn(policies.forms[0] as StoreForm, standings[0] as StoreStanding) : 0,
+      decision: decisionFrom('reserve', policies, states, cost),
+      waitUs: done && states.length === 1 ? waitUsIn(policies.encodings[0] as PolicyEncoding, states[0] as KeyState) : 0,
       order: nowUs,
       receipt: new Receipt(answer, policies),
     }
   }
 
   private async redeem(key: Key, id: number, signal: CancelSignal | undefined): Promise<Answer> {
-    const { standings } = await this.store.ask('peek', this.requests(key, 1, id), signal)
-    const isBanned = standings.some(({ blockedUs }) => blockedUs > 0)
-    return { done: !isBanned, decision: storeDecision('peek', this.policies, standings, 1) }
+    const { states } = await this.store.ask('peek', this.requests(key, 1, id), signal)
+    const isBanned = states.some(({ blockedUs }) => blockedUs > 0)
+    return { done: !isBanned, decision: decisionFrom('peek', this.policies, states, 1) }
   }
 
   /** In the numbers in which it was made: what a policy after an update could give back of it safely is unknown. */
@@ -127,11 +127,11 @@ export class RedisBackend implements Backend {
     const { nowUs = 0 } = answer
     const requests = this.requests(key, tokens, id).map((request, i) => ({
       ...request,
-      form: policies.forms[i] as StoreForm,
-      booking: { cost, bookedUs: nowUs, atUs: nowUs + waitUs, debt: answer.standings[i]?.debt ?? 0 },
+      encoding: policies.encodings[i] as PolicyEncoding,
+      booking: { cost, bookedUs: nowUs, atUs: nowUs + waitUs, debt: answer.states[i]?.debt ?? 0 },
     }))
-    const { standings } = await this.store.ask('cancel', requests, signal)
-    return { done: allDone(standings), decision: storeDecision('cancel', policies, standings, 1) }
+    const { states } = await this.store.ask('cancel', requests, signal)
+    return { done: allDone(states), decision: decisionFrom('cancel', policies, states, 1) }
   }
 
   /** Of `allOf` only the policies that hold permits. */
@@ -140,9 +140,9 @@ export class RedisBackend implements Backend {
     { key, cost, id }: Extract<Operation, { verb: 'release' | 'heartbeat' }>,
     signal: CancelSignal | undefined,
   ): Promise<Answer> {
-    const requests = this.requests(key, cost, id).filter(({ form }) => holdsPermits(form.policy))
-    const { standings } = await this.store.ask(verb, requests, signal)
-    return { done: allDone(standings) }
+    const requests = this.requests(key, cost, id).filter(({ encoding }) => holdsPermits(encoding.policy))
+    const { states } = await this.store.ask(verb, requests, signal)
+    return { done: allDone(states) }
   }
 
   /** As a reservation for the time of the lease that is cancelled: only in the window of that time, or while nothing was logged after it. */
@@ -151,19 +151,23 @@ export class RedisBackend implements Backend {
     signal: CancelSignal | undefined,
   ): Promise<Answer> {
     const booking = { cost: tokens, bookedUs: grantId, atUs: grantId, debt: 0 }
-    const { standings } = await this.store.ask('cancel', [{ form: this.policies.forms[part] as StoreForm, key, tokens, booking }], signal)
-    return { done: allDone(standings) }
+    const { states } = await this.store.ask(
+      'cancel',
+      [{ encoding: this.policies.encodings[part] as PolicyEncoding, key, tokens, booking }],
+      signal,
+    )
+    return { done: allDone(states) }
   }
 
   /** `penalize` takes places of a concurrency limit under a permit of its own, which no caller holds. */
-  private requests(key: Key, tokens: number, id?: number, mostUs?: number): StoreRequest[] {
-    const { forms, isAllOf } = this.policies
+  private requests(key: Key, tokens: number, id?: number, mostUs?: number): ScriptRequest[] {
+    const { encodings, isAllOf } = this.policies
     const permit = this.holdsPermits ? this.permitOf(id ?? newOperationId()) : undefined
-    if (!isAllOf) return [{ form: forms[0] as StoreForm, key: key as string, tokens, permit, mostUs }]
-    return keysFor(forms.length, key).map((own, i) => ({ form: forms[i] as StoreForm, key: own, tokens, permit, mostUs }))
+    if (!isAllOf) return [{ encoding: encodings[0] as PolicyEncoding, key: key as string, tokens, permit, mostUs }]
+    return keysFor(encodings.length, key).map((own, i) => ({ encoding: encodings[i] as PolicyEncoding, key: own, tokens, permit, mostUs }))
   }
 }
 
-function allDone(standings: readonly StoreStanding[]): boolean {
-  return standings.every(({ done }) => done)
+function allDone(states: readonly KeyState[]): boolean {
+  return states.every(({ done }) => done)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import { allOf, fixedWindow, type Policy, tokenBucket } from '../index.js'
-import { HeldStore } from '../testing/held-store.js'
+import { HeldScripts } from '../testing/held-scripts.js'
 import type { CommandRunner } from './command-runner.js'
 import { limiterOver } from './create-redis-limiter.js'
 import { runnerFor } from './runner-for.js'
@@ -20,7 +20,7 @@ function told(policies: readonly Policy[], { prefixes = ['a'], closes = false } 
   const runner = client()
   const messages: string[] = []
   for (const [i, policy] of policies.entries()) {
-    const limiter = limiterOver(new HeldStore(), policy, {})
+    const limiter = limiterOver(new HeldScripts(), policy, {})
     noteName(runner, prefixes[i % prefixes.length] as string, limiter, (code, message) => messages.push(`${code}: ${message}`))
     if (closes) limiter.close()
   }

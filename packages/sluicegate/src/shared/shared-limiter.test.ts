@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { allOf, fixedWindow, gcra, manualClock, type Policy, slidingLog } from '../index.js'
 import { limiterOver, type RedisLimiterOptions } from '../redis/create-redis-limiter.js'
 import { turns } from '../testing/channel-pair.js'
-import { type HeldQuestion, HeldStore } from '../testing/held-store.js'
+import { type HeldQuestion, HeldScripts } from '../testing/held-scripts.js'
 
 const SLOW = gcra({ limit: 1, window: '1s', burst: 10, name: 'p' })
 const WINDOW = fixedWindow({ limit: 100, window: '1h', name: 'p' })
@@ -11,7 +11,7 @@ const NO_HASTE = 60_000
 
 function over(policy: Policy, options: Omit<RedisLimiterOptions, 'client'> = {}) {
   const clock = manualClock()
-  const store = new HeldStore()
+  const store = new HeldScripts()
   const limiter = limiterOver(store, policy, { timeoutMs: NO_HASTE, ...options }, clock)
   return { clock, store, limiter }
 }
@@ -25,8 +25,8 @@ async function asleep({ store, limiter }: ReturnType<typeof over>, count: number
   return waits
 }
 
-function formOf(question: HeldQuestion | undefined): Policy | undefined {
-  return question?.requests[0]?.form.policy
+function policyOf(question: HeldQuestion | undefined): Policy | undefined {
+  return question?.requests[0]?.encoding.policy
 }
 
 for (const end of ['abort', 'close'] as const) {
@@ -44,7 +44,7 @@ for (const end of ['abort', 'close'] as const) {
       cancels.map(({ requests }) => requests[0]?.booking?.bookedUs),
       [3, 2, 1],
     )
-    for (const cancel of cancels) assert.equal(formOf(cancel)?.burst, 10)
+    for (const cancel of cancels) assert.equal(policyOf(cancel)?.burst, 10)
   })
 }
 
@@ -55,11 +55,11 @@ test('who finds his key blocked after an update gives back what was booked in th
   made.clock.advance(1000)
   await turns()
   const [peek] = made.store.of('peek')
-  assert.equal(formOf(peek)?.burst, 20)
+  assert.equal(policyOf(peek)?.burst, 20)
   peek?.answer(9, { blockedUs: 5_000_000, done: false })
   await turns()
   const [cancel] = made.store.of('cancel')
-  assert.equal(formOf(cancel)?.burst, 10)
+  assert.equal(policyOf(cancel)?.burst, 10)
   cancel?.answer()
   const { allowed, retryAfterMs, limit } = (await waiting) as Awaited<ReturnType<typeof made.limiter.wait>>
   assert.deepEqual([allowed, retryAfterMs, limit], [false, 5000, 2])
@@ -128,7 +128,7 @@ test('an update gives back at once what is held under the policy of before', asy
   clock.advance(0)
   await turns()
   const [cancel] = store.of('cancel')
-  assert.deepEqual([formOf(cancel)?.limit, cancel?.requests[0]?.tokens, cancel?.requests[0]?.booking?.atUs], [100, 9, 7])
+  assert.deepEqual([policyOf(cancel)?.limit, cancel?.requests[0]?.tokens, cancel?.requests[0]?.booking?.atUs], [100, 9, 7])
 })
 
 test('an update that is refused changes nothing, and what is held stays', async () => {

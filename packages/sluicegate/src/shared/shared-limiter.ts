@@ -17,12 +17,12 @@ import { bookedBy, decisionOf, newOperationId, type Operation } from './backend.
 import { CallGuard, type CallPlaces } from './call-guard.js'
 import { DecisionStats } from './decision-stats.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from './fleet-limiter.js'
-import type { FleetOptions } from './fleet-options.js'
 import { LateAnswers } from './late-answers.js'
 import { Outage } from './outage.js'
 import { OutageAccount } from './outage-account.js'
 import { Reservations } from './reservations.js'
 import type { ShardLoads } from './shard-load.js'
+import type { SharedOptions } from './shared-options.js'
 import { partsOver, policyAfter, type SharedBase, type SharedParts, withPermit } from './shared-parts.js'
 import { SharedPermit } from './shared-permit.js'
 import { SharedReservation } from './shared-reservation.js'
@@ -33,7 +33,7 @@ export interface SharedLimiterParts extends Pick<SharedBase, 'connect' | 'clock'
   readonly policy: Policy
   /** Where keys are, as far as that is known. */
   readonly places: CallPlaces
-  readonly options: FleetOptions
+  readonly options: SharedOptions
   /** How far ahead tokens are leased; 0 for not at all. */
   readonly horizonMs: number
   /** What to do when answers take longer than a lease. */

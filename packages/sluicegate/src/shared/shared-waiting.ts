@@ -5,14 +5,14 @@ import { isOutage, StoreError } from '../errors.js'
 import { nameOf } from '../key-name.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { checkedWaitRequest } from '../wait-request.js'
-import { AwaitedTimes } from './awaited-times.js'
 import type { Booked } from './backend.js'
 import { BookingLimits } from './booking-limits.js'
-import { QuestionsUnderway } from './questions-underway.js'
+import { OutageWaiting, type Wait } from './outage-waiting.js'
+import { PendingRequests } from './pending-requests.js'
 import type { Reservations } from './reservations.js'
+import { ReservedTimes } from './reserved-times.js'
 import { Sleepers } from './sleepers.js'
-import { type LineDenial, WaitingLine } from './waiting-line.js'
-import { type Wait, WaitingMeanwhile } from './waiting-meanwhile.js'
+import { type QueueDenial, WaitingQueue } from './waiting-queue.js'
 
 /** How often a place that may come back any time is asked for, at first and at the longest. */
 const FIRST_ASK_MS = 20
@@ -23,7 +23,7 @@ interface Asked {
   readonly booked?: Booked & { readonly sentMs: number }
   /** The last word. */
   readonly answer?: Decision
-  readonly denied?: LineDenial
+  readonly denied?: QueueDenial
 }
 
 /**
@@ -36,18 +36,18 @@ export class SharedWaiting {
   private readonly sleepers: Sleepers
   private readonly maxWaiters: number
   /** Those who stand in line for a key, in the order of arrival. */
-  private readonly lines = new Map<string, WaitingLine>()
+  private readonly lines = new Map<string, WaitingQueue>()
   private readonly limits: BookingLimits
-  private readonly underway = new QuestionsUnderway()
-  private readonly awaited = new AwaitedTimes()
+  private readonly underway = new PendingRequests()
+  private readonly awaited = new ReservedTimes()
   private arrivals = 0
-  private readonly meanwhile: WaitingMeanwhile
+  private readonly meanwhile: OutageWaiting
   private waiters = 0
 
   constructor(reservations: Reservations, clock: Clock, maxWaiters: number) {
     this.reservations = reservations
     this.sleepers = new Sleepers(clock)
-    this.meanwhile = new WaitingMeanwhile(reservations, this.sleepers, (wait) => this.turn(wait))
+    this.meanwhile = new OutageWaiting(reservations, this.sleepers, (wait) => this.turn(wait))
     this.limits = new BookingLimits(() => reservations.policy)
     this.maxWaiters = maxWaiters
   }
@@ -118,10 +118,10 @@ export class SharedWaiting {
     }
   }
 
-  private async inLine(wait: Wait, denied?: LineDenial): Promise<Asked> {
+  private async inLine(wait: Wait, denied?: QueueDenial): Promise<Asked> {
     const { request, arrival } = wait
     const name = nameOf(request.key)
-    const line = this.lines.get(name) ?? new WaitingLine()
+    const line = this.lines.get(name) ?? new WaitingQueue()
     this.lines.set(name, line)
     const own = Symbol()
     const place = line.add({ own, request, arrival })
@@ -136,7 +136,7 @@ export class SharedWaiting {
   }
 
   /** Whoever is not the first sleeps until he is, or his time is over, and asks at once then. */
-  private async asking(line: WaitingLine, own: symbol, wait: Wait, first?: LineDenial): Promise<Asked> {
+  private async asking(line: WaitingQueue, own: symbol, wait: Wait, first?: QueueDenial): Promise<Asked> {
     const { request, untilMs } = wait
     const { key, signal } = request
     let pauseMs = FIRST_ASK_MS
@@ -158,11 +158,11 @@ export class SharedWaiting {
   }
 
   /** Whether whoever comes last is known to come too late. */
-  private isTooLate({ denied, tokens }: WaitingLine, cost: number, untilMs: number): boolean {
+  private isTooLate({ denied, tokens }: WaitingQueue, cost: number, untilMs: number): boolean {
     return denied !== undefined && untilMs < Number.POSITIVE_INFINITY && this.limits.allPassedMs(denied.atMs, tokens + cost) > untilMs
   }
 
-  private wakeFirst(line: WaitingLine): void {
+  private wakeFirst(line: WaitingQueue): void {
     if (line.first !== undefined) this.sleepers.wake(line.first.own)
   }
 

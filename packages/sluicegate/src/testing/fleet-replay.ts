@@ -4,8 +4,8 @@ import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
 import type { CommandRunner } from '../redis/command-runner.js'
 import { limiterOver } from '../redis/create-redis-limiter.js'
-import { RedisStore } from '../redis/redis-store.js'
-import { StoreKeys } from '../redis/store-keys.js'
+import { RedisKeys } from '../redis/redis-keys.js'
+import { RedisScripts } from '../redis/redis-scripts.js'
 import type { FleetLimiter, FleetPermit, FleetReservation } from '../shared/fleet-limiter.js'
 import { GivenTime } from './given-time.js'
 
@@ -32,7 +32,7 @@ export function exactLimiter(runner: CommandRunner, prefix: string, policy: Poli
   const time = new GivenTime(runner)
   const clock = manualClock(0)
   const limiter = limiterOver(
-    new RedisStore(time, new StoreKeys(prefix)),
+    new RedisScripts(time, new RedisKeys(prefix)),
     policy,
     { mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS },
     clock,

@@ -9,7 +9,7 @@ import { leaseUsOf } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { type GrantOf, grantsOf } from '../redis/grants.js'
-import { type StoreForm, storePoliciesOf } from '../redis/store-form.js'
+import { encodingsOf, type PolicyEncoding } from '../redis/policy-encoding.js'
 import type { Answer, Backend, LeaseRequest, Operation } from '../shared/backend.js'
 import { LeaseMiss } from '../shared/lease-miss.js'
 import { LeasedAllOf } from '../shared/leased-all-of.js'
@@ -70,7 +70,7 @@ export class ManualAuthority {
   readonly horizonUs: number
   readonly leaseUs: number
   private readonly options: ManualAuthorityOptions
-  private readonly forms: readonly StoreForm[]
+  private readonly encodings: readonly PolicyEncoding[]
   private readonly grantsOf: readonly GrantOf[]
   private readonly steps = new Map<string, LeaseStep>()
   private readonly delayMs: number
@@ -82,8 +82,8 @@ export class ManualAuthority {
     this.leaseUs = leaseUsOf(horizonMs)
     this.delayMs = delayMs
     const random = new Random(seed)
-    this.forms = storePoliciesOf(policy, () => this.leaseUs).forms
-    this.grantsOf = this.forms.map((form) => grantsOf(form, this.leaseUs, () => random.fraction()))
+    this.encodings = encodingsOf(policy, () => this.leaseUs).encodings
+    this.grantsOf = this.encodings.map((encoding) => grantsOf(encoding, this.leaseUs, () => random.fraction()))
     this.fleet = Array.from({ length: processes }, () => this.process())
     this.takes = this.fleet[0] as LeasedTakes
   }
@@ -105,8 +105,8 @@ export class ManualAuthority {
   private process(): LeasedTakes {
     const { policy, horizonMs = 50, maxKeys = 1000 } = this.options
     const { clock } = this
-    const tables = this.forms.map((form, part) => {
-      return new LeaseTable({ policy: form.policy, backend: this.backend, part, clock, horizonMs, maxKeys })
+    const tables = this.encodings.map((encoding, part) => {
+      return new LeaseTable({ policy: encoding.policy, backend: this.backend, part, clock, horizonMs, maxKeys })
     })
     if (policy.policies !== undefined) return new LeasedAllOf(tables, this.miss(), clock)
     return new SingleLeasedTakes(tables[0] as LeaseTable, this.miss(), clock)
@@ -180,19 +180,19 @@ export class ManualAuthority {
 
   private takenAtOnce(key: Key, cost: number): boolean {
     if (this.isBlocked || this.untilFreeUs(key, cost) > 0) return false
-    return keysFor(this.forms.length, key).every((own, part) => this.stepOf(part, own).take(this.nowUs, cost).allowed)
+    return keysFor(this.encodings.length, key).every((own, part) => this.stepOf(part, own).take(this.nowUs, cost).allowed)
   }
 
   private untilFreeUs(key: Key, cost: number): number {
-    return Math.max(...keysFor(this.forms.length, key).map((own, part) => this.stepOf(part, own).untilFreeUs(this.nowUs, cost)))
+    return Math.max(...keysFor(this.encodings.length, key).map((own, part) => this.stepOf(part, own).untilFreeUs(this.nowUs, cost)))
   }
 
   private stepOf(part: number, key: string): LeaseStep {
     const name = `${part} ${key}`
     let step = this.steps.get(name)
     if (step === undefined) {
-      const form = this.forms[part] as StoreForm
-      step = leaseStepOf(form, form.numbersAt(0).split(' ').map(Number), SOUND_RECORDS)
+      const encoding = this.encodings[part] as PolicyEncoding
+      step = leaseStepOf(encoding, encoding.numbersAt(0).split(' ').map(Number), SOUND_RECORDS)
       this.steps.set(name, step)
     }
     return step

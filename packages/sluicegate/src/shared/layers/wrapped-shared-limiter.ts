@@ -10,7 +10,7 @@ import type { FleetBoundKey, FleetLimiter, FleetStats } from '../fleet-limiter.j
 import type { ShardLoads } from '../shard-load.js'
 
 /** A limiter of a fleet around another one: what is about no key goes straight through. */
-export abstract class WrappedFleetLimiter<Answer extends Decision> extends QueuedLimiter {
+export abstract class WrappedSharedLimiter<Answer extends Decision> extends QueuedLimiter {
   protected readonly inner: FleetLimiter<Answer>
 
   constructor(inner: FleetLimiter<Answer>) {
@@ -61,5 +61,5 @@ export abstract class WrappedFleetLimiter<Answer extends Decision> extends Queue
 
 /** The policy that a limiter has for a key. */
 export function policyIn(limiter: FleetLimiter<Decision>, key: Key): Policy {
-  return limiter instanceof WrappedFleetLimiter ? limiter.policyOf(key) : limiter.policy
+  return limiter instanceof WrappedSharedLimiter ? limiter.policyOf(key) : limiter.policy
 }

@@ -8,15 +8,15 @@ import type { Override } from '../../layers/override-map.js'
 import type { Policy } from '../../policy/policy.js'
 import { withQueue } from '../../queue/create-queue.js'
 import type { FleetLimiter } from '../fleet-limiter.js'
-import { type FleetOptions, overridesStaleMs } from '../fleet-options.js'
-import { BanningFleetLimiter } from './banning-fleet-limiter.js'
-import { ListedFleetLimiter } from './listed-fleet-limiter.js'
+import { overridesStaleMs, type SharedOptions } from '../shared-options.js'
+import { BanningSharedLimiter } from './banning-shared-limiter.js'
+import { ListedSharedLimiter } from './listed-shared-limiter.js'
 import type { OverrideCache } from './override-cache.js'
-import { ShadowFleetLimiter } from './shadow-fleet-limiter.js'
-import { TieredFleetLimiter } from './tiered-fleet-limiter.js'
+import { ShadowSharedLimiter } from './shadow-shared-limiter.js'
+import { TieredSharedLimiter } from './tiered-shared-limiter.js'
 
 /** How a limiter of a fleet is made for each policy. */
-export interface FleetMaker {
+export interface SharedMaker {
   readonly make: (policy: Policy) => FleetLimiter
   readonly clock: Clock
   readonly makeOverride: (override: Override) => FleetLimiter
@@ -29,7 +29,7 @@ export interface FleetMaker {
  *
  * @throws {PolicyError} before anything is made.
  */
-export function layeredFleet(own: Policy, maker: FleetMaker, options: FleetOptions): FleetLimiter {
+export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOptions): FleetLimiter {
   const { policyFor, allow, deny, shadow } = options
   checkShadow(shadow)
   const staleMs = overridesStaleMs(options.overrides)
@@ -40,11 +40,11 @@ export function layeredFleet(own: Policy, maker: FleetMaker, options: FleetOptio
   const plain = maker.make(own)
   const overrides = staleMs === undefined ? undefined : maker.overridesOf(staleMs, () => plain.policy)
   const isTiered = policyFor !== undefined || overrides !== undefined
-  const tiered = isTiered ? new TieredFleetLimiter({ ...maker, own: plain, ownAs: own, policyFor, policies, overrides }) : plain
-  const banning = ban === undefined ? tiered : new BanningFleetLimiter(tiered, new BanCounter(ban, maker.clock))
+  const tiered = isTiered ? new TieredSharedLimiter({ ...maker, own: plain, ownAs: own, policyFor, policies, overrides }) : plain
+  const banning = ban === undefined ? tiered : new BanningSharedLimiter(tiered, new BanCounter(ban, maker.clock))
   const keys = isTiered || ban !== undefined ? undefined : own.policies?.length
-  const listed = isListed ? new ListedFleetLimiter(banning, { ...lists, keys }) : banning
-  const whole: FleetLimiter<Decision> = shadow === true ? new ShadowFleetLimiter(listed) : listed
+  const listed = isListed ? new ListedSharedLimiter(banning, { ...lists, keys }) : banning
+  const whole: FleetLimiter<Decision> = shadow === true ? new ShadowSharedLimiter(listed) : listed
   const queued = withQueue(whole, options.queue, maker.clock)
   return overrides === undefined ? queued : Object.assign(queued, { overrides })
 }

@@ -14,9 +14,9 @@ import { closeQueueOf } from '../../queue/create-queue.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from '../fleet-limiter.js'
 import { mergedLoads, type ShardLoads } from '../shard-load.js'
 import type { OverrideCache } from './override-cache.js'
-import { WrappedFleetLimiter } from './wrapped-fleet-limiter.js'
+import { WrappedSharedLimiter } from './wrapped-shared-limiter.js'
 
-/** What a {@link TieredFleetLimiter} is made of. */
+/** What a {@link TieredSharedLimiter} is made of. */
 export interface TieredFleetParts<Answer extends Decision> {
   /** Applies the own policy. */
   readonly own: FleetLimiter<Answer>
@@ -31,7 +31,7 @@ export interface TieredFleetParts<Answer extends Decision> {
 }
 
 /** `TieredLimiter` over a fleet: several policies, each with a limiter of its own; every call goes to that of the key's policy. */
-export class TieredFleetLimiter<Answer extends Decision> extends WrappedFleetLimiter<Answer> implements FleetLimiter<Answer> {
+export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
   private readonly parts: TieredFleetParts<Answer>
   private readonly table: TierTable<FleetLimiter<Answer>>
   private readonly overridden: OverrideTiers<FleetLimiter<Answer>>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { StoreError } from '../errors.js'
-import { answerIn, leaseIn } from './store-reply.js'
+import { answerIn, leaseIn } from './script-reply.js'
 
 const TIMES = { blockedUs: 0, untilFreeUs: 0, untilNewUs: 0, waitUs: 0 }
 
@@ -14,19 +14,19 @@ test('one number is the debt after a take that passed, below 0 that of a key tha
     [-8, { done: false, debt: 7 }],
     [-1 - all, { done: false, debt: all }],
   ] as const) {
-    assert.deepEqual(answerIn(reply, 1), { standings: [{ ...TIMES, ...standing }] })
+    assert.deepEqual(answerIn(reply, 1), { states: [{ ...TIMES, ...standing }] })
   }
 })
 
 test('three are that, and two times', () => {
-  assert.deepEqual(answerIn([-4, 20, 30], 1), { standings: [{ ...TIMES, done: false, debt: 3, untilFreeUs: 20, untilNewUs: 30 }] })
+  assert.deepEqual(answerIn([-4, 20, 30], 1), { states: [{ ...TIMES, done: false, debt: 3, untilFreeUs: 20, untilNewUs: 30 }] })
 })
 
 test('seven are the whole answer of one policy, thirteen of two', () => {
   const standing = { done: true, debt: 1, blockedUs: 2, untilFreeUs: 3, untilNewUs: 4, waitUs: 5 }
-  assert.deepEqual(answerIn([9, 1, 1, 2, 3, 4, 5], 1), { nowUs: 9, standings: [standing] })
+  assert.deepEqual(answerIn([9, 1, 1, 2, 3, 4, 5], 1), { nowUs: 9, states: [standing] })
   const other = { ...standing, done: false }
-  assert.deepEqual(answerIn([9, 1, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5], 2), { nowUs: 9, standings: [standing, other] })
+  assert.deepEqual(answerIn([9, 1, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5], 2), { nowUs: 9, states: [standing, other] })
 })
 
 test('whatever else a server says is an outage, and no decision', () => {

@@ -12,7 +12,7 @@ const MOST_PREFIX = 100
  * No key or name is taken for another: escaped are `%`, lone surrogates, which UTF-8 does not tell apart, in names `:` and braces, and in
  * keys what would end the tag.
  */
-export class StoreKeys {
+export class RedisKeys {
   private readonly prefix: string
   private readonly hashTag: HashTag | undefined
 

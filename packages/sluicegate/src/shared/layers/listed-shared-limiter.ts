@@ -10,11 +10,11 @@ import type { Key, WaitOptions } from '../../limiter.js'
 import type { Duration } from '../../policy/duration.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation } from '../fleet-limiter.js'
 import { SharedPermit } from '../shared-permit.js'
-import { emptyFleetReservation } from './empty-fleet-reservation.js'
-import { policyIn, WrappedFleetLimiter } from './wrapped-fleet-limiter.js'
+import { emptyFleetReservation } from './empty-shared-reservation.js'
+import { policyIn, WrappedSharedLimiter } from './wrapped-shared-limiter.js'
 
 /** `ListedLimiter` over a fleet: keys that always pass and keys that never do. The store does not hear of them. */
-export class ListedFleetLimiter<Answer extends Decision> extends WrappedFleetLimiter<Answer> implements FleetLimiter<Answer> {
+export class ListedSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
   private readonly lists: KeyLists
 
   constructor(inner: FleetLimiter<Answer>, lists: KeyLists) {

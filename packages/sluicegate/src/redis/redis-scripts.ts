@@ -2,29 +2,29 @@ import { PolicyError } from '../errors.js'
 import type { CancelSignal } from '../shared/cancel-signal.js'
 import type { CommandRunner } from './command-runner.js'
 import { hashSlot } from './hash-slot.js'
+import type { PolicyEncoding } from './policy-encoding.js'
+import type { RedisKeys } from './redis-keys.js'
 import { runScript } from './run-script.js'
+import type { ScriptAnswer, ScriptLease, ScriptRequest, ScriptVerb } from './script-call.js'
+import { answerIn, leaseIn } from './script-reply.js'
 import { SCRIPTS } from './scripts.gen.js'
-import type { StoreAnswer, StoreLease, StoreRequest, StoreVerb } from './store.js'
-import type { StoreForm } from './store-form.js'
-import type { StoreKeys } from './store-keys.js'
-import { answerIn, leaseIn } from './store-reply.js'
 
 /** Clients of glide put a colon after the code. */
 const WRONG_WINDOW = /WINDOW:? (\d+)/
 
 /** The state in Redis, moved by one script a call; what goes in and out of it is described in `lua/steps/parts.lua`. */
-export class RedisStore {
+export class RedisScripts {
   private readonly runner: CommandRunner
-  private readonly keys: StoreKeys
-  /** What the keys of a form begin with. */
-  private readonly names = new WeakMap<StoreForm, string>()
+  private readonly keys: RedisKeys
+  /** What the keys of a encoding begin with. */
+  private readonly names = new WeakMap<PolicyEncoding, string>()
   /** How far the store's clock is ahead of this one, as far as a calendar showed. */
   private aheadUs = 0
   /** Who asks about a key asks for its slot several times. */
   private lastKey: string | undefined
   private lastSlot = 0
 
-  constructor(runner: CommandRunner, keys: StoreKeys) {
+  constructor(runner: CommandRunner, keys: RedisKeys) {
     this.runner = runner
     this.keys = keys
   }
@@ -43,10 +43,10 @@ export class RedisStore {
     return this.lastSlot
   }
 
-  ask(verb: StoreVerb, requests: readonly StoreRequest[], signal?: CancelSignal): Promise<StoreAnswer> {
+  ask(verb: ScriptVerb, requests: readonly ScriptRequest[], signal?: CancelSignal): Promise<ScriptAnswer> {
     if (requests.length === 1) {
-      const request = requests[0] as StoreRequest
-      if (request.form.policy.calendar !== undefined) return this.inItsWindow(() => this.askOne(verb, request, signal), signal)
+      const request = requests[0] as ScriptRequest
+      if (request.encoding.policy.calendar !== undefined) return this.inItsWindow(() => this.askOne(verb, request, signal), signal)
       return this.askOne(verb, request, signal)
     }
     const crossSlot = this.crossSlotFault(requests)
@@ -54,14 +54,24 @@ export class RedisStore {
     return this.inItsWindow(() => this.askAll(verb, requests, signal), signal)
   }
 
-  lease(form: StoreForm, key: string, want: number, horizonUs: number, least: number, signal?: CancelSignal): Promise<StoreLease> {
-    const script = SCRIPTS[`lease ${form.form}` as keyof typeof SCRIPTS]
-    const names = [this.nameOf(form, key)]
+  lease(
+    encoding: PolicyEncoding,
+    key: string,
+    want: number,
+    horizonUs: number,
+    least: number,
+    signal?: CancelSignal,
+  ): Promise<ScriptLease> {
+    const script = SCRIPTS[`lease ${encoding.name}` as keyof typeof SCRIPTS]
+    const names = [this.nameOf(encoding, key)]
     const amounts = `${want} ${horizonUs} ${least}`
-    if (form.policy.calendar === undefined) {
-      return runScript(this.runner, script, names, [form.numbersAt(this.storeUs()), amounts], leaseIn, signal)
+    if (encoding.policy.calendar === undefined) {
+      return runScript(this.runner, script, names, [encoding.numbersAt(this.storeUs()), amounts], leaseIn, signal)
     }
-    return this.inItsWindow(() => runScript(this.runner, script, names, [form.numbersAt(this.storeUs()), amounts], leaseIn, signal), signal)
+    return this.inItsWindow(
+      () => runScript(this.runner, script, names, [encoding.numbersAt(this.storeUs()), amounts], leaseIn, signal),
+      signal,
+    )
   }
 
   private storeUs(): number {
@@ -79,34 +89,34 @@ export class RedisStore {
     })
   }
 
-  private askOne(verb: StoreVerb, request: StoreRequest, signal: CancelSignal | undefined): Promise<StoreAnswer> {
-    const { form, key } = request
-    const args = [form.numbersAt(this.storeUs()), requestText(verb, request)]
+  private askOne(verb: ScriptVerb, request: ScriptRequest, signal: CancelSignal | undefined): Promise<ScriptAnswer> {
+    const { encoding, key } = request
+    const args = [encoding.numbersAt(this.storeUs()), requestText(verb, request)]
     if (verb !== 'take') args.push(verb)
-    return runScript(this.runner, SCRIPTS[form.form], [this.nameOf(form, key)], args, answerOfOne, signal)
+    return runScript(this.runner, SCRIPTS[encoding.name], [this.nameOf(encoding, key)], args, answerOfOne, signal)
   }
 
-  private askAll(verb: StoreVerb, requests: readonly StoreRequest[], signal: CancelSignal | undefined): Promise<StoreAnswer> {
+  private askAll(verb: ScriptVerb, requests: readonly ScriptRequest[], signal: CancelSignal | undefined): Promise<ScriptAnswer> {
     const keys: string[] = []
     const args: string[] = [verb]
     for (const request of requests) {
-      const { form, key } = request
-      keys.push(this.nameOf(form, key))
-      args.push(form.form, form.numbersAt(this.storeUs()), requestText(verb, request))
+      const { encoding, key } = request
+      keys.push(this.nameOf(encoding, key))
+      args.push(encoding.name, encoding.numbersAt(this.storeUs()), requestText(verb, request))
     }
     return runScript(this.runner, SCRIPTS['all-of'], keys, args, (reply) => answerIn(reply, requests.length), signal)
   }
 
-  private nameOf(form: StoreForm, key: string): string {
-    let before = this.names.get(form)
+  private nameOf(encoding: PolicyEncoding, key: string): string {
+    let before = this.names.get(encoding)
     if (before === undefined) {
-      before = this.keys.before(form.form, form.policy.name)
-      this.names.set(form, before)
+      before = this.keys.before(encoding.name, encoding.policy.name)
+      this.names.set(encoding, before)
     }
     return before + this.keys.after(key)
   }
 
-  private crossSlotFault(requests: readonly StoreRequest[]): PolicyError | undefined {
+  private crossSlotFault(requests: readonly ScriptRequest[]): PolicyError | undefined {
     if (!this.runner.isCluster) return undefined
     if (new Set(requests.map(({ key }) => this.slotOf(key))).size === 1) return undefined
     const tags = [...new Set(requests.map(({ key }) => this.keys.tagOf(key)))]
@@ -115,21 +125,21 @@ export class RedisStore {
   }
 }
 
-function answerOfOne(reply: unknown): StoreAnswer {
+function answerOfOne(reply: unknown): ScriptAnswer {
   return answerIn(reply, 1)
 }
 
 /** `<amount>`, or `<amount> <bound> <more>`. */
-function requestText(verb: StoreVerb, request: StoreRequest): string {
-  const { form, tokens, mostUs, booking } = request
-  const amount = String(verb === 'block' ? tokens : form.amountOf(tokens))
+function requestText(verb: ScriptVerb, request: ScriptRequest): string {
+  const { encoding, tokens, mostUs, booking } = request
+  const amount = String(verb === 'block' ? tokens : encoding.amountOf(tokens))
   const more = moreOf(request)
   if (mostUs === undefined && booking === undefined && more === '') return amount
   return `${amount} ${booking?.atUs ?? mostUs ?? 0} ${more}`
 }
 
-function moreOf({ form, booking, permit = '' }: StoreRequest): string {
-  if (form.form === 'concurrency') return booking === undefined ? permit : `${permit} ${booking.cost}`
-  if (form.form !== 'rate' || booking === undefined) return ''
-  return `${booking.debt} ${form.amountOf(booking.cost)} ${booking.bookedUs}`
+function moreOf({ encoding, booking, permit = '' }: ScriptRequest): string {
+  if (encoding.name === 'concurrency') return booking === undefined ? permit : `${permit} ${booking.cost}`
+  if (encoding.name !== 'rate' || booking === undefined) return ''
+  return `${booking.debt} ${encoding.amountOf(booking.cost)} ${booking.bookedUs}`
 }

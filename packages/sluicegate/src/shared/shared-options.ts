@@ -5,7 +5,7 @@ import { unknownOption } from '../unknown-option.js'
 import type { OutageMode } from './outage.js'
 
 /** What every limiter takes that shares its budget with other processes. */
-export interface FleetOptions extends Omit<LayerOptions, 'overrides' | 'clock'> {
+export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'> {
   /** Who decides while the store cannot be reached: a share of the budget here (`local`, the default), `open` lets all pass, `closed` none. */
   readonly outage?: OutageMode
   /** The share of the budget that each process may spend by itself in an outage, above 0 to 1; default 0.1. */
@@ -27,7 +27,7 @@ export interface FleetOptions extends Omit<LayerOptions, 'overrides' | 'clock'> 
   readonly overrides?: boolean | { readonly staleMs?: number }
 }
 
-export const FLEET_OPTIONS: readonly (keyof FleetOptions)[] = [
+export const SHARED_OPTIONS: readonly (keyof SharedOptions)[] = [
   'outage',
   'localShare',
   'timeoutMs',
@@ -50,7 +50,7 @@ const DEFAULT_STALE_MS = 1_000
 const LEASE_OPTIONS: ReadonlySet<string> = new Set(['horizonMs'])
 
 /** @throws {PolicyError} `OPTION_INVALID` */
-export function checkFleetOptions({ outage, localShare, timeoutMs, maxKeys, hotKeys, maxWaiters, queue }: FleetOptions): void {
+export function checkSharedOptions({ outage, localShare, timeoutMs, maxKeys, hotKeys, maxWaiters, queue }: SharedOptions): void {
   checkOneOf('outage', outage, ['local', 'open', 'closed'])
   checkWithin('localShare', localShare, Number.MIN_VALUE, 1)
   checkWithin('timeoutMs', timeoutMs, 1, 60_000)
@@ -76,7 +76,7 @@ export function checkOptionNames(options: unknown, known: ReadonlySet<string>, e
  *
  * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
  */
-export function overridesStaleMs(overrides: FleetOptions['overrides']): number | undefined {
+export function overridesStaleMs(overrides: SharedOptions['overrides']): number | undefined {
   if (overrides === undefined || overrides === false) return undefined
   if (overrides === true) return DEFAULT_STALE_MS
   checkOptionNames(overrides, OVERRIDES_OPTIONS, '{ staleMs: 1000 }', 'overrides')

@@ -19,7 +19,7 @@ export interface Wait {
 }
 
 /** Waiting while the store cannot be reached. */
-export class WaitingMeanwhile {
+export class OutageWaiting {
   private readonly reservations: Reservations
   private readonly sleepers: Sleepers
   private readonly aborts = new AbortWatch()

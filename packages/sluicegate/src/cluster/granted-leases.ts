@@ -16,7 +16,7 @@ interface Loan {
 }
 
 /** What was lent to one worker, by the ids of its questions: it gives back no more than that. */
-export class Lent {
+export class GrantedLeases {
   private readonly byId = new Map<number, Loan>()
 
   add(id: number, desk: Pick<BookingDesk, 'giveBack'>, policy: Policy, bookings: readonly Booking[], nowUs: number): void {

@@ -9,10 +9,10 @@ import type { Key, WaitOptions } from '../../limiter.js'
 import type { Duration } from '../../policy/duration.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation } from '../fleet-limiter.js'
 import { SharedPermit } from '../shared-permit.js'
-import { WrappedFleetLimiter } from './wrapped-fleet-limiter.js'
+import { WrappedSharedLimiter } from './wrapped-shared-limiter.js'
 
 /** `BanningLimiter` over a fleet: each process counts the denials that it told, and the block in the store is for all. */
-export class BanningFleetLimiter<Answer extends Decision> extends WrappedFleetLimiter<Answer> implements FleetLimiter<Answer> {
+export class BanningSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
   private readonly counter: BanCounter
 
   constructor(inner: FleetLimiter<Answer>, counter: BanCounter) {

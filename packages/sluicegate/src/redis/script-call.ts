@@ -1,23 +1,23 @@
-import type { StoreForm } from './store-form.js'
+import type { PolicyEncoding } from './policy-encoding.js'
 
-export type StoreVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'cancel' | 'release' | 'heartbeat'
+export type ScriptVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'cancel' | 'release' | 'heartbeat'
 
 /** What is asked about the key of one policy. */
-export interface StoreRequest {
-  readonly form: StoreForm
+export interface ScriptRequest {
+  readonly encoding: PolicyEncoding
   readonly key: string
   /** Of `block` microseconds. */
   readonly tokens: number
   /** Of `reserve` the longest wait in microseconds. */
   readonly mostUs?: number | undefined
   /** Of `cancel`. */
-  readonly booking?: StoreBooking
+  readonly booking?: ScriptReservation
   /** Of a permit: a name of its own, given by who takes it. */
   readonly permit?: string | undefined
 }
 
 /** What was booked, as giving it back needs to know. Times on the store's clock. */
-export interface StoreBooking {
+export interface ScriptReservation {
   readonly cost: number
   readonly bookedUs: number
   readonly atUs: number
@@ -25,10 +25,10 @@ export interface StoreBooking {
 }
 
 /** How the key of one policy stands after a call. */
-export interface StoreStanding {
+export interface KeyState {
   /** Whether the verb did what it is for; of a peek, whether a take would pass. */
   readonly done: boolean
-  /** In what the form counts. */
+  /** In what the encoding counts. */
   readonly debt: number
   readonly blockedUs: number
   /** Not of rates, nor of a take that passed: microseconds until what was asked for, otherwise one token, would pass. */
@@ -37,15 +37,15 @@ export interface StoreStanding {
   readonly waitUs: number
 }
 
-export interface StoreAnswer {
+export interface ScriptAnswer {
   /** The store's time; an ordinary take may leave it out. */
   readonly nowUs?: number
   /** For each request. */
-  readonly standings: readonly StoreStanding[]
+  readonly states: readonly KeyState[]
 }
 
 /** What a lease is, as `lua/scripts/lease.lua` says it. */
-export interface StoreLease {
+export interface ScriptLease {
   /** The store's time. */
   readonly nowUs: number
   readonly ready: number

@@ -1,7 +1,7 @@
 import { type Due, DueHeap } from '../waiting/due-heap.js'
 
 /** The times for which those who wait in this process have booked, by key. */
-export class AwaitedTimes {
+export class ReservedTimes {
   private readonly times = new Map<string, DueHeap<Due>>()
 
   /** Answers with what takes it out again. */

@@ -3,14 +3,14 @@ import { test } from 'node:test'
 import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, type Limiter, manualClock } from '../index.js'
 import type { BookingDesk } from '../waiting/booking.js'
-import { Lent } from './lent.js'
+import { GrantedLeases } from './granted-leases.js'
 
 const POLICY = fixedWindow({ limit: 100, window: '1h' })
 
 function lentFrom(tokens: number) {
   const clock = manualClock(3_600_000)
   const desk = createLimiter(POLICY, { clock }) as Limiter & BookingDesk
-  const lent = new Lent()
+  const lent = new GrantedLeases()
   const nowUs = clock.nowMs() * 1000
   lent.add(1, desk, POLICY, [desk.book('k', tokens, 0)], nowUs)
   return { clock, desk, lent, left: () => desk.peek('k').remaining }

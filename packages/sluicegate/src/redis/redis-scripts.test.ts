@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import { fixedWindow } from '../index.js'
 import type { CancelSignal } from '../shared/cancel-signal.js'
 import type { CommandRunner } from './command-runner.js'
-import { RedisStore } from './redis-store.js'
-import { storePoliciesOf } from './store-form.js'
-import { StoreKeys } from './store-keys.js'
+import { encodingsOf } from './policy-encoding.js'
+import { RedisKeys } from './redis-keys.js'
+import { RedisScripts } from './redis-scripts.js'
 
-const { forms } = storePoliciesOf(fixedWindow({ limit: 10, window: 'month' }))
+const { encodings } = encodingsOf(fixedWindow({ limit: 10, window: 'month' }))
 
 /** How often a server is asked that knows of another window of the calendar. */
 async function timesAsked(isGone: boolean): Promise<number> {
@@ -23,8 +23,8 @@ async function timesAsked(isGone: boolean): Promise<number> {
     sendToAll: () => Promise.resolve([]),
   }
   const recall: CancelSignal = { aborted: isGone, addEventListener: () => undefined, removeEventListener: () => undefined }
-  const store = new RedisStore(runner, new StoreKeys('test'))
-  await assert.rejects(store.ask('take', [{ form: forms[0] as (typeof forms)[0], key: 'a', tokens: 1 }], recall), /WINDOW/)
+  const store = new RedisScripts(runner, new RedisKeys('test'))
+  await assert.rejects(store.ask('take', [{ encoding: encodings[0] as (typeof encodings)[0], key: 'a', tokens: 1 }], recall), /WINDOW/)
   return count
 }
 

@@ -7,11 +7,11 @@ import type { Key, WaitOptions } from '../../limiter.js'
 import type { Duration } from '../../policy/duration.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation } from '../fleet-limiter.js'
 import { SharedPermit } from '../shared-permit.js'
-import { emptyFleetReservation } from './empty-fleet-reservation.js'
-import { WrappedFleetLimiter } from './wrapped-fleet-limiter.js'
+import { emptyFleetReservation } from './empty-shared-reservation.js'
+import { WrappedSharedLimiter } from './wrapped-shared-limiter.js'
 
 /** `ShadowLimiter` over a fleet: decides and counts as the limiter within, and lets everything pass. */
-export class ShadowFleetLimiter<Answer extends Decision> extends WrappedFleetLimiter<Answer> implements FleetLimiter<Answer> {
+export class ShadowSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
   get [WITHIN](): FleetLimiter<Answer> {
     return this.inner
   }

@@ -7,15 +7,15 @@ import type { Policy } from '../policy/policy.js'
 import type { BookingDesk } from '../waiting/booking.js'
 import { numbersOfDecision } from './decision-numbers.js'
 import { numbersOfLease } from './grant-numbers.js'
+import { GrantedLeases } from './granted-leases.js'
 import { Holdings } from './holdings.js'
-import { Lent } from './lent.js'
 import { flowsBack, leasedFrom, type MemoryLease } from './memory-lease.js'
 
 /** A limiter in this process's memory: the true state. */
 export type PrimaryLimiter = Limiter & BookingDesk
 
 /** What a worker may ask about overrides; each answers with what goes into the message. */
-export interface OverridesDesk {
+export interface OverridesSession {
   overrides(version: unknown, unused: unknown): readonly unknown[]
   setOverride(key: unknown, policy: unknown): readonly unknown[]
   deleteOverride(key: unknown, unused: unknown): readonly unknown[]
@@ -28,7 +28,7 @@ export interface ServedTerms {
   /** 0 where nothing is leased. */
   readonly leaseUs: number
   readonly horizonUs: number
-  readonly overrides?: OverridesDesk
+  readonly overrides?: OverridesSession
   nowUs(): number
   update(policy: unknown): void
 }
@@ -36,11 +36,11 @@ export interface ServedTerms {
 const NOTHING: MemoryLease = { runs: [], bookings: [], untilFreeUs: 0, blockedUs: 0, remaining: 0, untilNewUs: 0 }
 
 /** Answers what one worker asks. Whatever it is given, it answers, and changes no more than the verb says. */
-export class WorkerDesk {
+export class WorkerSession {
   private readonly terms: ServedTerms
   private readonly hello: () => void
   private readonly holdings: Holdings
-  private readonly lent = new Lent()
+  private readonly lent = new GrantedLeases()
 
   /** @param hello tells the worker the terms. */
   constructor(terms: ServedTerms, hello: () => void) {
@@ -125,7 +125,7 @@ export class WorkerDesk {
     }
   }
 
-  private overridesOf(): OverridesDesk {
+  private overridesOf(): OverridesSession {
     const { overrides } = this.terms
     if (overrides !== undefined) return overrides
     throw new PolicyError('OPTION_INVALID', 'overrides', undefined, 'are not kept by serveLimiter: give it overrides: true as well')

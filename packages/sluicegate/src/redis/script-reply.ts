@@ -1,5 +1,5 @@
 import { StoreError } from '../errors.js'
-import type { StoreAnswer, StoreLease, StoreStanding } from './store.js'
+import type { KeyState, ScriptAnswer, ScriptLease } from './script-call.js'
 
 const ANSWERS = 6
 const TAKE_ANSWERS = 3
@@ -10,14 +10,14 @@ const LEASE_ANSWERS = 9
  *
  * @throws {StoreError} `OUTAGE` when it is none of that.
  */
-export function answerIn(reply: unknown, count: number): StoreAnswer {
+export function answerIn(reply: unknown, count: number): ScriptAnswer {
   const isArray = Array.isArray(reply)
-  if (count === 1 && !isArray) return { standings: [taken(reply, reply)] }
-  if (count === 1 && isArray && reply.length === TAKE_ANSWERS) return { standings: [taken(reply[0], reply, reply[1], reply[2])] }
+  if (count === 1 && !isArray) return { states: [taken(reply, reply)] }
+  if (count === 1 && isArray && reply.length === TAKE_ANSWERS) return { states: [taken(reply[0], reply, reply[1], reply[2])] }
   if (!isArray || reply.length !== 1 + ANSWERS * count) throw notUnderstood(reply)
-  const standings: StoreStanding[] = []
+  const states: KeyState[] = []
   for (let at = 1; at < reply.length; at += ANSWERS) {
-    standings.push({
+    states.push({
       done: Number(reply[at]) === 1,
       debt: Number(reply[at + 1]),
       blockedUs: Number(reply[at + 2]),
@@ -26,11 +26,11 @@ export function answerIn(reply: unknown, count: number): StoreAnswer {
       waitUs: Number(reply[at + 5]),
     })
   }
-  return { nowUs: Number(reply[0]), standings }
+  return { nowUs: Number(reply[0]), states }
 }
 
 /** Below 0 it was denied, and nothing spent. */
-function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNewUs: unknown = 0): StoreStanding {
+function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNewUs: unknown = 0): KeyState {
   const units = typeof debt === 'string' ? Number.parseInt(debt, 10) : debt
   if (typeof units !== 'number' || !Number.isSafeInteger(units)) throw notUnderstood(reply)
   const done = units >= 0
@@ -45,7 +45,7 @@ function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNew
 }
 
 /** @throws {StoreError} `OUTAGE` when it is no reply of `lua/scripts/lease.lua`. */
-export function leaseIn(reply: unknown): StoreLease {
+export function leaseIn(reply: unknown): ScriptLease {
   if (!Array.isArray(reply) || reply.length !== LEASE_ANSWERS) throw notUnderstood(reply)
   const [nowUs = 0, ready = 0, later = 0, debt = 0, blockedUs = 0, untilFreeUs = 0, untilNewUs = 0, laterUs = 0, endUs = 0] =
     reply.map(Number)

@@ -1,5 +1,5 @@
 /** Questions of those who do not stand in line, on their way to the store, by key. */
-export class QuestionsUnderway {
+export class PendingRequests {
   private readonly byName = new Map<string, { count: number; largest: number }>()
 
   has(name: string): boolean {
