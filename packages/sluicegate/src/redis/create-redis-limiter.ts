@@ -7,6 +7,7 @@ import type { AnswerOf } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { CallGuard } from '../shared/call-guard.js'
+import { CrossSlotBackend } from '../shared/cross-slot-backend.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { OverrideCache, type OverrideStore } from '../shared/layers/override-cache.js'
 import { layeredShared, type SharedMaker } from '../shared/layers/shared-layers.js'
@@ -124,6 +125,7 @@ export function limiterOver(
   return new SharedLimiter({
     policy,
     connect: (each, lengthOf) => new RedisBackend(store, encodingsOf(each, lengthOf), permitOf),
+    crossSlot: CrossSlotBackend,
     places: store,
     options,
     horizonMs: mode === 'exact' ? 0 : horizonMs,

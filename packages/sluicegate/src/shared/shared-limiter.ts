@@ -29,7 +29,7 @@ import { SharedReservation } from './shared-reservation.js'
 import { SharedWaiting } from './shared-waiting.js'
 
 /** What {@link SharedLimiter} is made of. */
-export interface SharedLimiterParts extends Pick<SharedBase, 'connect' | 'clock'> {
+export interface SharedLimiterParts extends Pick<SharedBase, 'connect' | 'crossSlot' | 'clock'> {
   readonly policy: Policy
   /** Where keys are, as far as that is known. */
   readonly places: CallPlaces
@@ -56,7 +56,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
   private readonly account: OutageAccount
   private isClosed = false
 
-  constructor({ connect, policy, places, options, horizonMs, lateAdvice, clock }: SharedLimiterParts) {
+  constructor({ connect, crossSlot, policy, places, options, horizonMs, lateAdvice, clock }: SharedLimiterParts) {
     super()
     const { outage = 'local', localShare = 0.1, timeoutMs = 100, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = options
     const current = (): SharedParts => this.parts
@@ -64,7 +64,15 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
     this.guard = new CallGuard(places, clock, timeoutMs, this.account)
     this.late = new LateAnswers(lateAdvice)
     this.horizonMs = horizonMs
-    this.base = { connect, guard: this.guard, outage: new Outage(outage, policy, localShare, clock), late: this.late, clock, maxKeys }
+    this.base = {
+      connect,
+      crossSlot,
+      guard: this.guard,
+      outage: new Outage(outage, policy, localShare, clock),
+      late: this.late,
+      clock,
+      maxKeys,
+    }
     this.parts = partsOver(this.base, policy, horizonMs, current)
     this.decisions = new DecisionStats(hotKeys)
     this.reservations = new Reservations(current)

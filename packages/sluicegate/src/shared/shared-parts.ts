@@ -9,7 +9,7 @@ import { changedPolicy, type Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
 import type { Backend } from './backend.js'
 import type { CallGuard } from './call-guard.js'
-import { CrossSlotBackend } from './cross-slot-backend.js'
+import type { CrossSlotBackend } from './cross-slot-backend.js'
 import { FallbackBackend } from './fallback-backend.js'
 import { GuardedBackend } from './guarded-backend.js'
 import type { LateAnswers } from './late-answers.js'
@@ -26,6 +26,8 @@ export type LeaseLength = (policy: Policy) => number
 export interface SharedBase {
   /** The backend of a policy, without timeouts. */
   readonly connect: (policy: Policy, leaseUs: LeaseLength) => Backend
+  /** Of a backend with hash slots. */
+  readonly crossSlot?: typeof CrossSlotBackend | undefined
   readonly guard: CallGuard
   readonly outage: Outage
   readonly late: LateAnswers
@@ -53,7 +55,7 @@ export interface SharedParts {
  * @param current the parts in force: a take that waits for a lease across an update is decided by those.
  */
 export function partsOver(base: SharedBase, policy: Policy, horizonMs: number, current: () => SharedParts): SharedParts {
-  const { connect, guard, outage } = base
+  const { connect, crossSlot: CrossSlot, guard, outage } = base
   const policies = policy.policies ?? [policy]
   const lengthOf: LeaseLength = (part) => (horizonMs > 0 && whyNotLeased(part, horizonMs) === undefined ? leaseUsOf(horizonMs) : 0)
   // Of several policies all are leased, or none.
@@ -61,8 +63,8 @@ export function partsOver(base: SharedBase, policy: Policy, horizonMs: number, c
   const guardedOf = (each: Policy): Backend => new GuardedBackend(connect(each, lengthOf), guard, each)
   const guarded = guardedOf(policy)
   const leases = leaseUs > 0 ? leasesOver(guarded, base, policy, horizonMs, current) : undefined
-  const isSplit = leases !== undefined && policy.policies !== undefined
-  const backend = isSplit ? new CrossSlotBackend(guarded, policies.map(guardedOf), leases, guard) : guarded
+  const isSplit = CrossSlot !== undefined && leases !== undefined && policy.policies !== undefined
+  const backend = isSplit ? new CrossSlot(guarded, policies.map(guardedOf), leases, guard) : guarded
   return { policy, guard, outage, backend, fallback: new FallbackBackend(backend, outage, guard), leases, leaseUs }
 }
 
