@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import type { SharedOptions } from './shared/shared-options.js'
 import { HeaderWriter } from './http.js'
 import {
   allOf,
@@ -16,6 +15,7 @@ import {
 } from './index.js'
 import type { WithFleetOverrides, WithOverrides } from './overrides.js'
 import { layersOver, limiterOver } from './redis/create-redis-limiter.js'
+import type { SharedOptions } from './shared/shared-options.js'
 import { fleet } from './testing/cluster-fixture.js'
 import { HeldScripts } from './testing/held-scripts.js'
 

@@ -1,5 +1,4 @@
-import type { Clock, Ticker } from '../clock.js'
-import { tickerOf } from '../clock.js'
+import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { isOutage } from '../errors.js'
 import type { Policy } from '../policy/policy.js'

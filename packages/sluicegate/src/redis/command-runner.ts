@@ -1,4 +1,4 @@
-import type { CancelSignal } from '../shared/cancel-signal.js'
+import type { CancelSignal } from '../shared/backend.js'
 
 /**
  * The one thing that is asked of a client: it brings a command to the server that holds `key`, follows redirects (MOVED, ASK), and

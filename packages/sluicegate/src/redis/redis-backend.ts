@@ -2,8 +2,15 @@ import { keysFor } from '../all-of-keys.js'
 import { holdsPermits } from '../empty-permit.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
-import { type Answer, type Backend, type Booked, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
-import type { CancelSignal } from '../shared/cancel-signal.js'
+import {
+  type Answer,
+  type Backend,
+  type Booked,
+  type CancelSignal,
+  type LeaseRequest,
+  newOperationId,
+  type Operation,
+} from '../shared/backend.js'
 import { decisionFrom, waitUsIn } from './decision-decoder.js'
 import { type GrantOf, grantsOf } from './grants.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'

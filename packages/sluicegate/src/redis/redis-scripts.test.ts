@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fixedWindow } from '../index.js'
-import type { CancelSignal } from '../shared/cancel-signal.js'
+import type { CancelSignal } from '../shared/backend.js'
 import type { CommandRunner } from './command-runner.js'
 import { encodingsOf } from './policy-encoding.js'
 import { RedisKeys } from './redis-keys.js'

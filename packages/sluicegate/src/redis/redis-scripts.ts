@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js'
-import type { CancelSignal } from '../shared/cancel-signal.js'
+import type { CancelSignal } from '../shared/backend.js'
 import type { CommandRunner } from './command-runner.js'
 import { hashSlot } from './hash-slot.js'
 import type { PolicyEncoding } from './policy-encoding.js'

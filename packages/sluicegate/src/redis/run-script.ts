@@ -1,6 +1,6 @@
 import { onceInProcess } from '../once-in-process.js'
-import type { CancelSignal } from '../shared/cancel-signal.js'
-import type { KeyFault } from '../shared/key-fault.js'
+import type { CancelSignal } from '../shared/backend.js'
+import type { KeyFault } from '../shared/call-guard.js'
 import type { CommandRunner } from './command-runner.js'
 import { hashSlot } from './hash-slot.js'
 import { faultOf } from './server-fault.js'

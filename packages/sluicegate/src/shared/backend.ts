@@ -3,7 +3,6 @@ import { StoreError } from '../errors.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
-import type { CancelSignal } from './cancel-signal.js'
 
 /**
  * One atomic step on the state of a key; of `allOf` on the state of each policy's key, all or none. Amounts were checked by the caller.
@@ -113,4 +112,11 @@ export function bookedBy(operation: { readonly key: Key; readonly cost: number; 
 /** Of several keys the one by which the server is known. */
 export function firstKeyOf(key: Key): string {
   return typeof key === 'string' ? key : (key[0] as string)
+}
+
+/** Cancels a call that was not sent yet. The part of `AbortSignal` that clients use, at a fraction of its cost. */
+export interface CancelSignal {
+  readonly aborted: boolean
+  addEventListener(type: 'abort', listener: () => void): void
+  removeEventListener(type: 'abort', listener: () => void): void
 }

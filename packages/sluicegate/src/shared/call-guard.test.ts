@@ -3,9 +3,8 @@ import { test } from 'node:test'
 import { settled } from 'sluicegate-testkit'
 import { PolicyError } from '../errors.js'
 import { manualClock, StoreError } from '../index.js'
-import { CallGuard } from './call-guard.js'
-import type { CancelSignal } from './cancel-signal.js'
-import { KeyFault } from './key-fault.js'
+import type { CancelSignal } from './backend.js'
+import { CallGuard, KeyFault } from './call-guard.js'
 
 const OUT = { name: 'StoreError', code: 'OUTAGE' }
 

@@ -1,11 +1,10 @@
 import type { Clock } from '../clock.js'
 import { PolicyError, StoreError } from '../errors.js'
-import type { CancelSignal } from './cancel-signal.js'
+import type { CancelSignal } from './backend.js'
 import { CircuitBreaker } from './circuit-breaker.js'
 import { Deadlines, Expiring } from './deadlines.js'
-import { KeyFault } from './key-fault.js'
 import { ShardLoad } from './shard-load.js'
-import { warnOfSilence } from './silent-store.js'
+import { warnOfSilence } from './store-warnings.js'
 import { UnwantedBookings } from './unwanted-bookings.js'
 
 /** Where servers are not told apart, so many neighbouring slots have a breaker in common: a server has mostly neighbours. */
@@ -293,4 +292,12 @@ function outage(what: string, cause?: unknown): StoreError {
 
 function messageOf(error: unknown): string {
   return `failed: ${error instanceof Error ? error.message : typeof error}`
+}
+
+/**
+ * Whoever was asked is well, and could not decide about one key: something else is kept under its name, or what is kept there makes no sense.
+ * To the caller it is an outage, of this key alone: of others it says nothing.
+ */
+export class KeyFault extends Error {
+  override readonly name = 'KeyFault'
 }

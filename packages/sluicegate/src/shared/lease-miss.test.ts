@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import type { Decision } from '../decision.js'
 import { manualClock, tokenBucket } from '../index.js'
 import type { Answer } from './backend.js'
-import { LateAnswers } from './late-answers.js'
 import { LeaseMiss } from './lease-miss.js'
+import { LateAnswers } from './store-warnings.js'
 
 const POLICY = tokenBucket({ limit: 500, window: '1s', burst: 1000, name: 'p' })
 const LEASE_US = 100_000

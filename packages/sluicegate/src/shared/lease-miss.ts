@@ -1,5 +1,4 @@
-import type { Clock, Ticker } from '../clock.js'
-import { tickerOf } from '../clock.js'
+import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
 import type { Asking } from '../lease/asked.js'
 import { goodForUs, surelyUs } from '../lease/leasing.js'
@@ -8,7 +7,7 @@ import type { Policy } from '../policy/policy.js'
 import { type Answer, decisionOf, newOperationId } from './backend.js'
 import type { CallGuard } from './call-guard.js'
 import type { FallbackBackend } from './fallback-backend.js'
-import type { LateAnswers } from './late-answers.js'
+import type { LateAnswers } from './store-warnings.js'
 
 /** How often a caller looks again before it asks the backend alone. Larger costs find what others left. */
 const MOST_LOOKS = 8

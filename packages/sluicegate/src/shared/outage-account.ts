@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.js'
+import { channel } from '../diagnostics.js'
 import { partsOf } from '../key-name.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
@@ -6,7 +7,6 @@ import type { Backend } from './backend.js'
 import type { CallEvents, CallGuard } from './call-guard.js'
 import type { LeasedTakes } from './leased-takes.js'
 import type { Outage, Owed } from './outage.js'
-import { outages } from './outage-events.js'
 
 /** Keys of which the store is told at once what was used without it. */
 const TOLD_AT_ONCE = 32
@@ -122,3 +122,14 @@ function isBack(guard: Pick<CallGuard, 'isSound'>, key: Key): boolean {
 function breath(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve))
 }
+
+/** Published on `sluicegate:outage`: a server of a store was given up after failures in a row, or answers again. */
+export interface OutageEvent {
+  readonly policy: string
+  /** As the client calls it, such as `10.0.0.7:6379`; undefined when there is but one, or the client does not tell. */
+  readonly server: string | undefined
+  /** False when it is back. */
+  readonly isOut: boolean
+}
+
+export const outages = channel<OutageEvent>('sluicegate:outage')

@@ -17,7 +17,6 @@ import { bookedBy, decisionOf, newOperationId, type Operation } from './backend.
 import { CallGuard, type CallPlaces } from './call-guard.js'
 import { DecisionStats } from './decision-stats.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from './fleet-limiter.js'
-import { LateAnswers } from './late-answers.js'
 import { Outage } from './outage.js'
 import { OutageAccount } from './outage-account.js'
 import { Reservations } from './reservations.js'
@@ -27,6 +26,7 @@ import { partsOver, policyAfter, type SharedBase, type SharedParts, withPermit }
 import { SharedPermit } from './shared-permit.js'
 import { SharedReservation } from './shared-reservation.js'
 import { SharedWaiting } from './shared-waiting.js'
+import { LateAnswers } from './store-warnings.js'
 
 /** What {@link SharedLimiter} is made of. */
 export interface SharedLimiterParts extends Pick<SharedBase, 'connect' | 'crossSlot' | 'clock'> {

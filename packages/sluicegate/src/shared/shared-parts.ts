@@ -12,12 +12,12 @@ import type { CallGuard } from './call-guard.js'
 import type { CrossSlotBackend } from './cross-slot-backend.js'
 import { FallbackBackend } from './fallback-backend.js'
 import { GuardedBackend } from './guarded-backend.js'
-import type { LateAnswers } from './late-answers.js'
 import { LeaseMiss } from './lease-miss.js'
 import { LeasedAllOf } from './leased-all-of.js'
 import { type LeasedTakes, SingleLeasedTakes } from './leased-takes.js'
 import type { Outage } from './outage.js'
 import { SharedPermit } from './shared-permit.js'
+import type { LateAnswers } from './store-warnings.js'
 
 /** The length of a lease of a policy, or of a policy of `allOf`, in microseconds; 0 where it is not leased. */
 export type LeaseLength = (policy: Policy) => number

@@ -8,11 +8,9 @@ import { checkedWaitRequest } from '../wait-request.js'
 import type { Booked } from './backend.js'
 import { BookingLimits } from './booking-limits.js'
 import { OutageWaiting, type Wait } from './outage-waiting.js'
-import { PendingRequests } from './pending-requests.js'
 import type { Reservations } from './reservations.js'
-import { ReservedTimes } from './reserved-times.js'
 import { Sleepers } from './sleepers.js'
-import { type QueueDenial, WaitingQueue } from './waiting-queue.js'
+import { PendingRequests, type QueueDenial, ReservedTimes, WaitingQueue } from './waiting-queue.js'
 
 /** How often a place that may come back any time is asked for, at first and at the longest. */
 const FIRST_ASK_MS = 20

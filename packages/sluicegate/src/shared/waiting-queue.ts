@@ -1,5 +1,6 @@
 import type { WaitRequest } from '../wait-request.js'
 import { Chain, type Place } from '../waiting/chain.js'
+import { type Due, DueHeap } from '../waiting/due-heap.js'
 
 /** Somebody who stands in a {@link WaitingQueue}. */
 export interface QueueMember {
@@ -42,5 +43,60 @@ export class WaitingQueue {
     if (this.first === place.item) this.denied = undefined
     this.tokens -= place.item.request.cost
     this.members.remove(place)
+  }
+}
+
+/** Questions of those who do not stand in line, on their way to the store, by key. */
+export class PendingRequests {
+  private readonly byName = new Map<string, { count: number; largest: number }>()
+
+  has(name: string): boolean {
+    return this.byName.has(name)
+  }
+
+  /**
+   * Whether a question about so many tokens cannot overtake those on their way: the store answers in order, so where fewer tokens were denied
+   * as many or more are, too.
+   */
+  mayFollow(name: string, cost: number): boolean {
+    const { largest = 0 } = this.byName.get(name) ?? {}
+    return cost >= largest
+  }
+
+  begin(name: string, cost: number): void {
+    const underway = this.byName.get(name)
+    if (underway === undefined) this.byName.set(name, { count: 1, largest: cost })
+    else {
+      underway.count++
+      underway.largest = Math.max(underway.largest, cost)
+    }
+  }
+
+  end(name: string): void {
+    const underway = this.byName.get(name)
+    if (underway !== undefined && --underway.count === 0) this.byName.delete(name)
+  }
+}
+
+/** The times for which those who wait in this process have booked, by key. */
+export class ReservedTimes {
+  private readonly times = new Map<string, DueHeap<Due>>()
+
+  /** Answers with what takes it out again. */
+  add(name: string, atMs: number): () => void {
+    const heap = this.times.get(name) ?? new DueHeap<Due>()
+    this.times.set(name, heap)
+    // The latest first.
+    const time: Due = { dueUs: -atMs, order: 0, place: -1 }
+    heap.add(time)
+    return () => {
+      heap.remove(time)
+      if (heap.first === undefined) this.times.delete(name)
+    }
+  }
+
+  latestMs(name: string): number {
+    const first = this.times.get(name)?.first
+    return first === undefined ? Number.NEGATIVE_INFINITY : -first.dueUs
   }
 }

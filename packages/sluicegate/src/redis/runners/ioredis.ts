@@ -1,4 +1,4 @@
-import type { CancelSignal } from '../../shared/cancel-signal.js'
+import type { CancelSignal } from '../../shared/backend.js'
 import type { CommandRunner } from '../command-runner.js'
 
 /** What is used of ioredis: `new Redis()`, also with `sentinels`, or `new Cluster()`. */

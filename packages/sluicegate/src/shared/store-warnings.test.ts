@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LateAnswers } from './late-answers.js'
+import { LateAnswers } from './store-warnings.js'
 
 const LEASE_US = 100_000
 
