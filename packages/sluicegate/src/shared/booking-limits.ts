@@ -4,7 +4,7 @@ import type { Policy } from '../policy/policy.js'
 import { BookingHorizon, isBookedAhead } from '../waiting/booking-horizon.js'
 import { Restraint } from '../waiting/restraint.js'
 
-/** What those who wait on a store may book: see {@link BookingHorizon} and {@link Restraint}. Times are readings of this process's clock. */
+/** How far ahead a waiter may reserve: see {@link BookingHorizon} and {@link Restraint}. Times are readings of this process's clock. */
 export class BookingLimits {
   private readonly policyNow: () => Policy
   private readonly restraint = new Restraint()
@@ -15,7 +15,7 @@ export class BookingLimits {
     this.policyNow = policyNow
   }
 
-  /** Of the milliseconds that are left to a waiter those that it may book ahead. */
+  /** How many of its remaining milliseconds a waiter may reserve ahead. */
   mostMs(key: Key, leftMs: number, nowMs: number): number {
     const horizon = this.horizon()
     if (horizon === undefined) return leftMs
@@ -23,24 +23,24 @@ export class BookingLimits {
     return this.restraint.holds(nameOf(key), nowUs) ? 0 : Math.min(leftMs, horizon.aheadUs(nowUs) / 1000)
   }
 
-  /** Milliseconds until whoever was denied until `atMs` is to ask again. */
+  /** Milliseconds until a waiter that was denied until `atMs` asks again. */
   askAgainMs(key: Key, atMs: number, nowMs: number): number {
     const horizon = this.horizon()
     const leftMs = Math.max(0, atMs - nowMs)
     if (horizon === undefined || this.restraint.holds(nameOf(key), nowMs * 1000)) return leftMs
     const bookableMs = horizon.bookableUs(atMs * 1000) / 1000 - nowMs
-    // Denied although it was near enough, as of a blocked key.
+    // Denied although it was near enough: the key is banned.
     return bookableMs > 0 ? bookableMs : leftMs
   }
 
-  /** The earliest reading at which so many tokens can all have passed, when the first can at `atMs`: after a block, a whole burst at once. */
+  /** The earliest reading at which `tokens` can all have passed if the first passes at `atMs`: after a ban, a whole burst at once. */
   allPassedMs(atMs: number, tokens: number): number {
     const horizon = this.horizon()
     const atOnce = Math.min(tokens, this.policyNow().burst)
     return (horizon?.allPassedUs(atMs * 1000, atOnce, tokens) ?? Number.NEGATIVE_INFINITY) / 1000
   }
 
-  /** A booking for `atMs` was given up. */
+  /** A reservation for `atMs` was given up. */
   gaveUp(key: Key, nowMs: number, atMs: number): void {
     if (atMs > nowMs && this.horizon() !== undefined) this.restraint.add(nameOf(key), nowMs * 1000, atMs * 1000)
   }

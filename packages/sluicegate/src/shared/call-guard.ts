@@ -7,33 +7,33 @@ import { ShardLoad } from './shard-load.js'
 import { warnOfSilence } from './store-warnings.js'
 import { UnwantedBookings } from './unwanted-bookings.js'
 
-/** Where servers are not told apart, so many neighbouring slots have a breaker in common: a server has mostly neighbours. */
+/** Where the client does not name servers, this many neighbouring slots share a circuit breaker: a server mostly holds neighbours. */
 const SLOTS_TOGETHER = 256
 
-/** What became of guarded calls. */
+/** Counts of guarded calls by how they ended. */
 export interface CallCounts {
   answered: number
   failed: number
-  /** Of the failed ones those that took too long. */
+  /** The failed ones that timed out. */
   timedOut: number
-  /** How often a server was given up. */
+  /** How often a circuit opened. */
   givenUp: number
-  /** Tokens that takes, bookings and leases charged, as far as their answers came in time. */
+  /** Tokens charged by takes, reservations and leases whose answers came in time. */
   charged: number
 }
 
-/** Which server of a store is asked about a key, and which hash slot it is in, as far as that is known. */
+/** The server and the hash slot of a key, as far as they are known. */
 export interface CallPlaces {
   serverOf(key: string): string | undefined
   slotOf(key: string): number | undefined
 }
 
-/** What a guard tells whoever asks through it. */
+/** What a guard reports. */
 export interface CallEvents {
-  /** A server was given up, or answers again. */
+  /** The circuit of a server opened (`isOut`) or closed. */
   outage(server: string | undefined, isOut: boolean): void
   answered(): void
-  /** A take was charged after all, though its caller had been told that there is no answer: so many tokens of the key of each policy. */
+  /** A take was charged although it had timed out: `tokens` of the key of each policy. */
   charged(keys: readonly string[], tokens: number): void
 }
 
@@ -144,21 +144,21 @@ export class PendingCall<Answer> extends Expiring implements CancelSignal {
 }
 
 /**
- * Calls to whoever holds the true state, within bounded time: what takes longer has failed, and after failures in a row nobody is sent for
- * a while. Rejects with `OUTAGE`. A {@link KeyFault} is a call that failed, too, and at the same time a sign of life: nobody is given up for it.
+ * Calls to a backend within bounded time. A call that takes longer fails, and after consecutive failures the circuit of its server opens.
+ * Rejects with `OUTAGE`. A {@link KeyFault} fails its call and is a sign of life at the same time: it opens no circuit.
  */
 export class CallGuard implements CallListener {
   readonly counts: CallCounts = { answered: 0, failed: 0, timedOut: 0, givenUp: 0, charged: 0 }
   readonly events: CallEvents
-  /** What was booked through it and is not wanted. */
+  /** Reservations to cancel. */
   readonly unwanted: UnwantedBookings = new UnwantedBookings(this)
-  /** Where the calls go. */
+  /** Calls by server, slot and key. */
   readonly load: ShardLoad
   private readonly places: CallPlaces
   private readonly clock: Clock
   private readonly timeoutMs: number
   private readonly deadlines: Deadlines
-  /** One for each server, as far as they are told apart. */
+  /** One for each server or group of slots. */
   private readonly breakers = new Map<string | undefined, CircuitBreaker>()
 
   constructor(places: CallPlaces, clock: Clock, timeoutMs: number, events: CallEvents = NO_EVENTS) {
@@ -214,7 +214,7 @@ export class CallGuard implements CallListener {
   failed(call: EndedCall, error: unknown): void {
     this.deadlines.remove(call)
     if (error instanceof PolicyError) {
-      // Misuse: nobody was asked.
+      // Misuse: nothing was sent.
       call.reject(error)
       this.breakerOf(call.server).untried(call.round)
     } else if (isRefusal(error)) {
@@ -263,7 +263,7 @@ export class CallGuard implements CallListener {
     this.events.outage(server, true)
   }
 
-  /** What fails together, as far as is known. */
+  /** Keys with the same answer share a circuit. */
   private guardedOf(key: string): string | undefined {
     const server = this.places.serverOf(key)
     if (server !== undefined) return server
@@ -281,7 +281,7 @@ export class CallGuard implements CallListener {
   }
 }
 
-/** Whoever was asked has answered, and not as was hoped. */
+/** The backend answered with an error of its own: no outage. */
 function isRefusal(error: unknown): boolean {
   return error instanceof StoreError && error.code !== 'OUTAGE'
 }
@@ -295,8 +295,8 @@ function messageOf(error: unknown): string {
 }
 
 /**
- * Whoever was asked is well, and could not decide about one key: something else is kept under its name, or what is kept there makes no sense.
- * To the caller it is an outage, of this key alone: of others it says nothing.
+ * The server is well and cannot decide about one key: another data type is stored under its name, or its data is damaged. To the caller it
+ * is an outage of this key alone.
  */
 export class KeyFault extends Error {
   override readonly name = 'KeyFault'

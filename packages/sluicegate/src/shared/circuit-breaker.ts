@@ -1,11 +1,11 @@
-/** Failures in a row after which nobody is sent any more. */
+/** Consecutive failures that open the circuit. */
 const MOST_FAILURES = 3
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 5_000
 
 /**
- * Circuit breaker: after three failures in a row nothing is tried for a pause, then by one at a time. The pause doubles with each that
- * fails, up to 5 s, and is shortened at random by up to half, so that processes do not come back together.
+ * Circuit breaker: after three consecutive failures the circuit opens for a pause, then one call at a time probes the server. The pause
+ * doubles with each failed probe, up to 5 s. It is shortened at random by up to half, so that processes do not probe together.
  *
  * Source: M. Nygard, "Release It!", 2007.
  */
@@ -13,9 +13,9 @@ export class CircuitBreaker {
   private failures = 0
   private opensMs = 0
   private isProbing = false
-  /** Grows with each pause that begins. Of what was sent before it a failure is no news: many at once are one fault, not many. */
+  /** Grows with each pause. Failures of calls from an earlier round are ignored: many calls that fail at once are one fault. */
   private round = 0
-  /** What came of the last call that failed. */
+  /** The error of the last failed call. */
   private lastFault: unknown
   private readonly random: () => number
 
@@ -23,7 +23,7 @@ export class CircuitBreaker {
     this.random = random
   }
 
-  /** Asks whether a call may be tried now. If so it answers with its round, and has to be told what came of it: one of the three below. */
+  /** The round of a call that may be made now; else undefined. The caller must report how the call ended: `succeeded`, `failed` or `untried`. */
   attempt(nowMs: number): number | undefined {
     if (!this.isOpen) return this.round
     if (this.isProbing || nowMs < this.opensMs) return undefined
@@ -31,27 +31,27 @@ export class CircuitBreaker {
     return this.round
   }
 
-  /** Milliseconds until it lets the next call try, 0 when it does now. */
+  /** Milliseconds until the next call may be made; 0 for now. */
   leftMs(nowMs: number): number {
     return this.isOpen ? Math.max(this.isProbing ? 1 : 0, this.opensMs - nowMs) : 0
   }
 
-  /** Whether what is asked for is decided elsewhere for now. */
+  /** Whether the circuit is open. */
   get isOpen(): boolean {
     return this.failures >= MOST_FAILURES
   }
 
-  /** Whether nothing has failed since the last answer. */
+  /** Whether no call failed since the last answer. */
   get isSound(): boolean {
     return this.failures === 0
   }
 
-  /** Why nothing is tried, while that is so. */
+  /** The error that opened the circuit. */
   get fault(): unknown {
     return this.lastFault
   }
 
-  /** Answers whether it was open before. */
+  /** True if this closed the circuit. */
   succeeded(): boolean {
     const wasOpen = this.isOpen
     this.failures = 0
@@ -60,7 +60,7 @@ export class CircuitBreaker {
     return wasOpen
   }
 
-  /** Answers whether it opened by this. */
+  /** True if this opened the circuit. */
   failed(nowMs: number, round: number, fault?: unknown): boolean {
     if (round !== this.round) return false
     this.lastFault = fault
@@ -73,7 +73,7 @@ export class CircuitBreaker {
     return this.failures === MOST_FAILURES
   }
 
-  /** The call was not made: nothing is known. */
+  /** The call was not made. */
   untried(round: number): void {
     if (round === this.round) this.isProbing = false
   }

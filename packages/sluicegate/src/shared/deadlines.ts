@@ -1,13 +1,13 @@
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import { Alarm, type Alert } from '../waiting/alarm.js'
 
-/** A part of the time-out. A process that stands still for longer has lost too much of it to blame somebody else. */
+/** The share of the timeout that this process may stand still before its calls get more time. */
 const STALL = 1 / 4
 
-/** Something that may take only so long. What is here belongs to {@link Deadlines}. */
+/** A call with a deadline. The fields belong to {@link Deadlines}. */
 export abstract class Expiring {
   dueUs = 0
-  /** In which turn of the event loop it began. */
+  /** The turn of the event loop in which it began. */
   turn = 0
   isRenewed = false
   before: Expiring | undefined = undefined
@@ -16,11 +16,11 @@ export abstract class Expiring {
 }
 
 /**
- * Calls that may take equally long, the oldest first, on one timer.
+ * The deadlines of calls with one timeout, oldest first, on one timer.
  *
- * None expires because this process stood still: clients write when a turn of the event loop ends and answers are read in a later one, so
- * that a call begins anew when its own turn took long, and once more when the timer rings late; and whatever has come is read before one is
- * given up.
+ * No call expires because this process stood still. Clients write when a turn of the event loop ends, and answers are read in a later turn.
+ * So the time of a call restarts when its own turn took long, and once more when the timer fires late; and all sockets are read before a
+ * call expires.
  */
 export class Deadlines {
   private readonly alarm: Alarm
@@ -51,7 +51,7 @@ export class Deadlines {
     if (this.first === call) this.arm()
   }
 
-  /** What was added, once. */
+  /** Removes a call that was added; once. */
   remove(call: Expiring): void {
     const { before, after } = call
     if (before === undefined) this.first = after

@@ -7,19 +7,19 @@ import type { Policy } from '../policy/policy.js'
 import type { QueueVerbs } from '../queue/work-queue.js'
 import type { ShardLoads } from './shard-load.js'
 
-/** A permit whose place is kept in a store: {@link Permit}, with answers that come from there. */
+/** A {@link Permit} that a shared backend holds, with asynchronous answers. */
 export interface FleetPermit extends Decision {
-  /** Gives back what the permit holds. False when it held nothing any more. */
+  /** Releases the permit. False if it had expired or was released before. */
   release(): Promise<boolean>
-  /** Renews the permit for another `ttl` from now. False when it had expired or was released. */
+  /** Renews the permit for another `ttl` from now. False if it had expired or was released. */
   heartbeat(): Promise<boolean>
-  /** {@link FleetPermit.release} for `using`, without waiting for it. Should the store not be reached, the place comes back after `ttl`. */
+  /** {@link FleetPermit.release} for `using`; does not wait. If the backend cannot be reached, the permit ends after `ttl`. */
   [Symbol.dispose](): void
   /** {@link FleetPermit.release} for `await using`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Tokens booked ahead in a store: {@link Reservation}, with answers that come from there. */
+/** A {@link Reservation} at a shared backend, with asynchronous answers. */
 export interface FleetReservation {
   readonly allowed: boolean
   readonly waitMs: number
@@ -28,50 +28,49 @@ export interface FleetReservation {
   cancel(): Promise<Decision>
 }
 
-/** A key whose names were made once. */
+/** A key that was checked once. */
 export interface FleetBoundKey<Answer extends Decision = Decision> {
   readonly key: Key
   take(cost?: number): Awaitable<Answer>
   peek(cost?: number): Awaitable<Decision>
 }
 
-/** Counters since the limiter was made, of this process alone. */
+/** Counters of this process since the limiter was created. */
 export interface FleetStats {
-  /** Calls that were answered by the store. */
+  /** Calls that the backend answered. */
   readonly storeCalls: number
-  /** Calls that the store did not answer in time, not at all, or with an error, also one about the key alone. */
+  /** Calls that timed out, were lost or failed, including errors about one key alone. */
   readonly storeFailures: number
-  /** Decisions made here, of a lease or of a denial that was still known. */
+  /** Decisions made in this process, from a lease or a cached denial. */
   readonly localDecisions: number
-  /** Decisions made without the store, because it could not be reached. */
+  /** Decisions made in this process during an outage. */
   readonly outageDecisions: number
-  /** Of the calls that failed those that took too long. */
+  /** Failed calls that timed out. */
   readonly timeouts: number
-  /** How often a server was given up for a while, after failures in a row. */
+  /** How often the circuit of a server opened after consecutive failures. */
   readonly outages: number
-  /** Answers, of those that came in time to count, that took longer than a lease: what they gave could not be spent any more. */
+  /** Answers within the timeout that took longer than a lease, so that their tokens had expired. */
   readonly lateAnswers: number
-  /** Tokens that callers got, from wherever. */
+  /** Tokens that callers got, from any source. */
   readonly admittedTokens: number
   /**
-   * Tokens that the store charged for takes, bookings and leases, as far as its answers came in time; those that came back are in it. Of
-   * leases of `allOf` it is the average over its policies.
+   * Tokens that the backend charged for takes, reservations and leases whose answers came in time. Returned tokens are not subtracted. For
+   * leases of `allOf` it is the average over the policies.
    */
   readonly chargedTokens: number
-  /** Tokens that callers got without the store: all that the fleet can be over its policy by, as far as it is this process's doing. */
+  /** Tokens that callers got during outages: the most by which this process can take the fleet over its policy. */
   readonly outageTokens: number
-  /** Of these those that the store has been told of since; others came back by themselves, or are still to be told. */
+  /** Those of them that were charged at the backend since. The others came back by themselves or are still to be charged. */
   readonly accountedTokens: number
-  /** Keys of which something is known here. */
+  /** Keys with a lease or a cached denial in this process. */
   readonly leases: number
 }
 
 /**
- * A policy that a whole fleet shares: every verb of {@link Limiter}, each answering with its value or with a promise of it.
+ * A limiter whose budget a fleet shares: every verb of {@link Limiter}, answering with a value or a promise.
  *
- * Methods throw, or reject with, `PolicyError` on misuse, `CROSS_SLOT` among it, and `StoreError` `CLOSED` after `close()`. An outage
- * is no error of `take`, `peek`, `wait` and `reserve`, which then decide as the option `outage` says; the other verbs reject with
- * `StoreError` `OUTAGE`.
+ * Methods throw, or reject with, `PolicyError` on misuse (including `CROSS_SLOT`), and `StoreError` `CLOSED` after `close()`. In an outage
+ * `take`, `peek`, `wait` and `reserve` decide as the option `outage` says; the other verbs reject with `StoreError` `OUTAGE`.
  */
 export interface FleetLimiter<Answer extends Decision = Decision> extends QueueVerbs {
   readonly policy: Policy
@@ -85,18 +84,20 @@ export interface FleetLimiter<Answer extends Decision = Decision> extends QueueV
   reset(key: Key): Promise<Decision>
   key(key: Key): FleetBoundKey<Answer>
   /**
-   * Changes the policy of this process: tell each of the fleet. It keeps its name, by which it is known in the store. A key is carried over
-   * when it is next touched under the new numbers: what it has spent counts, at most the new burst. While processes with the old and with
-   * the new policy take turns, as in a deployment, whatever any of them lets pass is charged under both, until the old numbers were not
-   * seen for an hour, or as long as what was spent under them counts: so nobody gets a fresh burst by it, and no version lets more pass
-   * than if all had been its own. What this process holds of leases goes back, and what was booked comes back as it was booked.
+   * Changes the policy of this process; call it in each process of the fleet. The policy keeps its name, which is part of its keys.
+   *
+   * - A key migrates when it is next touched under the new numbers. What it has spent stays spent, up to the new burst.
+   * - While processes with the old and the new policy run side by side, as in a deployment, every admitted token is charged under both, until
+   *   the old numbers were not seen for an hour or as long as what was spent under them counts. So no key gets a fresh burst, and no version
+   *   admits more than if all tokens were its own.
+   * - Tokens leased by this process go back. Reservations are cancelled in the numbers in which they were made.
    *
    * @throws {PolicyError} `ALGORITHM_CHANGE`, of `allOf` also of any of its policies.
    */
   update(policy: Policy): void
   stats(): FleetStats
   hotKeys(n?: number): HotKeys
-  /** Which servers and hash slots this process asks most, and the `n` keys each that cause it. Default 10. */
+  /** The `n` servers and hash slots that this process calls most, and the `n` keys that cause it for each. Default 10. */
   shards(n?: number): ShardLoads
   close(): void
   [Symbol.dispose](): void

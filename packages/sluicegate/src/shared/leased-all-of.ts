@@ -10,13 +10,13 @@ import { refusal } from '../refusal.js'
 import type { LeaseMiss } from './lease-miss.js'
 import type { LeasedTakes } from './leased-takes.js'
 
-/** How bad what became of several questions is. */
+/** Outcomes of refills, the worst last. */
 const BADNESS: readonly Asking[] = ['in time', 'late', 'out']
 
 /**
- * Those of several policies, of each of which tokens are leased apart, wherever its keys are. A take looks at all of its holdings, and then
- * spends of all or of none, in one go. More is fetched of what denies it alone: a policy that denies costs the others nothing, but for what
- * was on its way, which is a lease at most.
+ * Leased takes of `allOf`: tokens of each policy are leased separately, in whatever slot its key is. A take checks the leases of all
+ * policies and then spends from all or from none, in one synchronous step. Only leases that lack tokens are refilled, so a policy that
+ * denies costs the others nothing but a refill that was on its way.
  */
 export class LeasedAllOf implements LeasedTakes {
   decisions = 0
@@ -61,7 +61,7 @@ export class LeasedAllOf implements LeasedTakes {
     for (const table of this.tables) table.close()
   }
 
-  /** Undefined when there is no room for one of them. */
+  /** Undefined when the table of a policy is full. */
   private leasesOf(keys: readonly string[], nowUs: number): readonly KeyLease[] | undefined {
     const leases: KeyLease[] = []
     for (let i = 0; i < keys.length; i++) {
@@ -72,7 +72,7 @@ export class LeasedAllOf implements LeasedTakes {
     return leases
   }
 
-  /** A decision, if one can be made here: all that it needs is spent, or nothing. */
+  /** A decision, if this process can make one: it spends everything needed, or nothing. */
   private decided(look: Look, leases: readonly KeyLease[], keys: readonly string[], cost: number, nowUs: number): Decision | undefined {
     const { isDenied, lacking, deniedUs } = look
     if (!isDenied && lacking.length > 0) return undefined
@@ -107,7 +107,7 @@ export class LeasedAllOf implements LeasedTakes {
     return leases && this.decided(lookAt(leases, cost, nowUs), leases, keys, cost, nowUs)
   }
 
-  /** Of each that is lacking. */
+  /** Refills each lease that lacks tokens. */
   private async next(keys: readonly string[], cost: number): Promise<Asking> {
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs)
@@ -116,17 +116,17 @@ export class LeasedAllOf implements LeasedTakes {
     return worst(await Promise.all(lacking.map((i) => (this.tables[i] as LeaseTable).next(leases[i] as KeyLease, keys[i] as string, cost))))
   }
 
-  /** What can never pass takes nothing from the others. */
+  /** A cost that can never pass takes nothing from the leases. */
   private async impossible(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
     return this.miss.isTogether(keys) ? this.miss.exact(key, cost) : this.refused(key, cost)
   }
 
-  /** By one call, where one server holds all; else from leases of its own, each of as much as it needs. */
+  /** By one call if one server holds all keys; else from leases of its own, each of exactly the cost. */
   private atOnce(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
     return this.miss.isTogether(keys) ? this.exact(key, keys, cost) : this.crossSlot(key, keys, cost)
   }
 
-  /** What a policy said of a cost that was too large for it is known from then on. */
+  /** The denials of single policies are cached. */
   private async exact(key: Key, keys: readonly string[], cost: number): Promise<Decision> {
     const decision = await this.miss.exact(key, cost)
     const nowUs = this.ticker.read()
@@ -148,7 +148,7 @@ export class LeasedAllOf implements LeasedTakes {
     return decision ?? (answer === 'out' ? miss.without(key, cost) : this.refused(key, cost))
   }
 
-  /** By what the store says of each. */
+  /** Denied by what the backend says of each policy. */
   private async refused(key: Key, cost: number): Promise<Decision> {
     const { miss } = this
     const seen = await miss.peek(key, cost)
@@ -156,11 +156,11 @@ export class LeasedAllOf implements LeasedTakes {
   }
 }
 
-/** What a take finds in its holdings. */
+/** What a take finds in its leases. */
 interface Look {
-  /** Those of which there is not enough here. */
+  /** Indexes of the leases that lack tokens. */
   readonly lacking: readonly number[]
-  /** Until when each of them is known to deny it. */
+  /** Until when each policy is known to deny it. */
   readonly deniedUs: readonly (number | undefined)[]
   readonly isDenied: boolean
 }

@@ -6,26 +6,26 @@ import type { HeldThen, LeaseTable } from '../lease/lease-table.js'
 import type { Key } from '../limiter.js'
 import type { LeaseMiss } from './lease-miss.js'
 
-/** Takes of what is leased: from what this process holds, as long as it holds something or knows that there is nothing. */
+/** Takes decided by leases and cached denials of this process where these can decide, else by the backend. */
 export interface LeasedTakes {
-  /** Decisions made here. */
+  /** Decisions made in this process. */
   readonly decisions: number
-  /** Keys of which something is known here, of each policy. */
+  /** Keys with a lease or cached denial, summed over the policies. */
   readonly size: number
   take(key: Key, cost: number): Decision | Promise<Decision>
   /**
-   * The key was changed by hand: what is known of it here is no longer true. Tokens of other processes are theirs until they end.
+   * A verb changed the key: what this process knows of it is no longer true. Tokens leased by other processes stay theirs until they expire.
    *
-   * @param held what becomes of those in hand, `given back` unless it is said.
+   * @param held what becomes of the leased tokens; default `given back`.
    */
   forget(key: Key, held?: HeldThen): void
-  /** The key was given something back in the store: what is held stays, and `decision` tells how the key stands there. */
+  /** Tokens of the key were refunded at the backend: leases stay, and `decision` says how the key stands there. */
   refunded(key: Key, decision: Decision): void
-  /** Gives back what is held. */
+  /** Gives the leased tokens back. */
   close(): void
 }
 
-/** Those of one policy. */
+/** Of one policy. */
 export class SingleLeasedTakes implements LeasedTakes {
   decisions = 0
   private readonly table: LeaseTable
@@ -46,7 +46,7 @@ export class SingleLeasedTakes implements LeasedTakes {
 
   take(key: Key, cost: number): Decision | Promise<Decision> {
     checkKey(key)
-    // What can never pass takes nothing from the others.
+    // A cost that can never pass takes nothing from the lease.
     if (cost > this.mostTokens) return this.miss.exact(key, cost)
     const nowUs = this.ticker.read()
     const lease = this.table.of(key, nowUs)
@@ -72,7 +72,7 @@ export class SingleLeasedTakes implements LeasedTakes {
     this.table.close()
   }
 
-  /** A decision, if one can be made here. */
+  /** A decision, if this process can make one. */
   private decided(lease: KeyLease, key: string, cost: number, nowUs: number): Decision | undefined {
     let untilUs: number | undefined
     if (!lease.spend(nowUs, cost)) {

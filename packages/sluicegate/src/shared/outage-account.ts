@@ -8,14 +8,14 @@ import type { CallEvents, CallGuard } from './call-guard.js'
 import type { LeasedTakes } from './leased-takes.js'
 import type { Outage, Owed } from './outage.js'
 
-/** Keys of which the store is told at once what was used without it. */
+/** Keys that are accounted for at once. */
 const TOLD_AT_ONCE = 32
-/** How often it is looked for keys whose server came back unseen, as after a failover, when another one has their slot. */
+/** How often to look for keys whose server came back unseen: after a failover another server has their slot. */
 const LOOKED_FOR_MS = 1_000
-/** At most this part of the time goes into looking. */
+/** At most one part in this many of the time goes into looking. */
 const LOOKING_SHARE = 10
 
-/** What accounting needs; of the policy in force. */
+/** What accounting uses, under the policy in force. */
 export interface AccountParts {
   readonly policy: Pick<Policy, 'name'>
   readonly guard: Pick<CallGuard, 'isSound' | 'unwanted'>
@@ -25,11 +25,11 @@ export interface AccountParts {
 }
 
 /**
- * Tells the store, once it is back, what was used without it: a few keys at a time. What is lost on the way may have been told, and is not
- * told again; keys whose server is out, or goes out meanwhile, stay for later.
+ * Charges at the backend, once it is back, what was spent during an outage, a few keys at a time. A charge that is lost may have been made
+ * and is not repeated. Keys whose server is out stay for later.
  */
 export class OutageAccount implements CallEvents {
-  /** Tokens that the store was told of. */
+  /** Tokens that were charged. */
   tokens = 0
   private readonly parts: () => AccountParts
   private readonly clock: Clock
@@ -43,19 +43,19 @@ export class OutageAccount implements CallEvents {
     this.clock = clock
   }
 
-  /** A server was given up, or answers again. */
+  /** The circuit of a server opened or closed. */
   outage(server: string | undefined, isOut: boolean): void {
     if (outages.hasSubscribers) outages.publish({ policy: this.parts().policy.name, server, isOut })
     if (!isOut) this.recovered()
   }
 
-  /** A server answers again. */
+  /** The circuit of a server closed. */
   recovered(): void {
     this.isDue = true
     void this.tell()
   }
 
-  /** From now on nothing is told. */
+  /** Nothing is charged from now on. */
   close(): void {
     this.isClosed = true
   }
@@ -65,7 +65,7 @@ export class OutageAccount implements CallEvents {
     if (this.parts().outage.isOwing && !this.isTelling && !this.isClosed && this.clock.nowMs() >= this.nextMs) this.recovered()
   }
 
-  /** The store has charged a take after all, whose caller had been told that there is no store. */
+  /** The backend has charged a take that had timed out: what was decided in its place needs no charge. */
   charged(keys: readonly string[], tokens: number): void {
     if (this.isClosed) return
     this.tokens += Math.max(0, ...this.parts().outage.covered(keys, tokens))
@@ -95,7 +95,7 @@ export class OutageAccount implements CallEvents {
   }
 
   private async tellOf({ key, tokens }: Owed): Promise<void> {
-    // Of a booking that nobody wanted nothing comes back once somebody took after it.
+    // Once another take came after it, nothing of an unwanted reservation comes back.
     await this.parts().guard.unwanted.settled(key)
     if (this.isClosed) return
     const { backend, leases } = this.parts()
@@ -103,7 +103,7 @@ export class OutageAccount implements CallEvents {
       await backend.execute({ verb: 'charge', key, tokens })
       this.tokens += Math.max(...tokens)
     } catch {
-      // An outage again, or the server does not take it.
+      // Another outage, or the server refuses it.
     }
     leases?.forget(key)
   }
@@ -113,20 +113,20 @@ function isBack(guard: Pick<CallGuard, 'isSound'>, key: Key): boolean {
   try {
     return [...partsOf(key)].every((own) => guard.isSound(own))
   } catch {
-    // A function of the caller's says where a key belongs, and this time it could not.
+    // `hashTag` is a function of the caller's, and it threw.
     return false
   }
 }
 
-/** Lets others have their turn. */
+/** Yields to the event loop. */
 function breath(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve))
 }
 
-/** Published on `sluicegate:outage`: a server of a store was given up after failures in a row, or answers again. */
+/** Published on `sluicegate:outage` when the circuit of a server opens after consecutive failures, and when it closes. */
 export interface OutageEvent {
   readonly policy: string
-  /** As the client calls it, such as `10.0.0.7:6379`; undefined when there is but one, or the client does not tell. */
+  /** As the client names it, such as `10.0.0.7:6379`; undefined when there is only one server, or the client names none. */
   readonly server: string | undefined
   /** False when it is back. */
   readonly isOut: boolean

@@ -6,33 +6,33 @@ import { AbortWatch } from '../waiting/abort-watch.js'
 import type { Reservations } from './reservations.js'
 import type { Sleepers } from './sleepers.js'
 
-/** How often those who wait without the store look whether it is back, at first and at the longest. */
+/** How often to look whether the backend is back: the first and the longest pause. */
 const FIRST_LOOK_MS = 100
 const LAST_LOOK_MS = 5_000
 
 /** One caller of `wait`. */
 export interface Wait {
   readonly request: WaitRequest
-  /** The reading from which on it waits no longer. */
+  /** The reading at which it stops waiting. */
   readonly untilMs: number
   readonly arrival: number
 }
 
-/** Waiting while the store cannot be reached. */
+/** `wait` during an outage. */
 export class OutageWaiting {
   private readonly reservations: Reservations
   private readonly sleepers: Sleepers
   private readonly aborts = new AbortWatch()
   private readonly again: (wait: Wait) => Promise<Decision>
 
-  /** @param again asks the store; rejects with `OUTAGE` while that is not back. */
+  /** @param again waits on the backend; rejects with `OUTAGE` while that is not back. */
   constructor(reservations: Reservations, sleepers: Sleepers, again: (wait: Wait) => Promise<Decision>) {
     this.reservations = reservations
     this.sleepers = sleepers
     this.again = again
   }
 
-  /** What is decided without the store, or by it, should it be back before: then its whole budget is there again, and not a share. */
+  /** Waits for the local share, and for the backend should it be back before: then the whole budget is available again. */
   async wait(wait: Wait): Promise<Decision> {
     const { request, untilMs } = wait
     const given = request.signal
@@ -42,7 +42,7 @@ export class OutageWaiting {
     const watched = { ...request, signal: over.signal }
     let isOver = false
     const local = this.reservations.waitWithout({ ...watched, maxWaitMs: Math.max(0, untilMs - this.sleepers.nowMs()) }).then((answer) => {
-      // Both at once: a place that nobody is told of is free.
+      // Both answered at once: this permit has no holder.
       if (isOver && isPermit(answer)) void answer.release()
       return answer
     })

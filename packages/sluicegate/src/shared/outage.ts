@@ -13,21 +13,21 @@ import { shareOfPolicy } from './share-of-policy.js'
 import { SharedPermit } from './shared-permit.js'
 import { UsedKeys } from './used-keys.js'
 
-/** What decides while the store cannot be reached. */
+/** What decides in an outage. */
 export type OutageMode = 'local' | 'open' | 'closed'
 
-/** What was used of a key without the store, and not told yet: tokens of each policy. */
+/** What was spent of a key during an outage and is not charged yet: tokens of each policy. */
 export interface Owed {
   readonly key: Key
   readonly tokens: readonly number[]
 }
 
-/** Keys that are remembered to be accounted for; beyond them the oldest is forgotten. */
+/** Keys that are remembered for accounting; beyond that the oldest is forgotten. */
 const MOST_USED = 100_000
-/** Keys that are looked at in one go. */
+/** Keys checked before the event loop gets a turn. */
 const LOOKED_AT = 64
 
-/** Decides without the store, by the caller's choice: with a share of the budget, by letting all pass, or none. */
+/** Decides in an outage as the option `outage` says: by a share of the budget, by allowing everything, or nothing. */
 export class Outage {
   /** Decisions made here. */
   decisions = 0
@@ -35,30 +35,30 @@ export class Outage {
   private readonly share: number
   private readonly clock: Clock
   private policy: Policy
-  /** What this process spends by itself. It is never forgotten, or each of many short outages would bring a fresh burst. */
+  /** The share of this process. It lives on between outages, or each of many short outages would bring a fresh burst. */
   private readonly local: Limiter | undefined
-  /** Of `open`, for each policy what passed, up to all that it has. */
+  /** With `open`: what passed of each policy, up to the whole of it. */
   private passed: readonly (Limiter | undefined)[] | undefined
-  /** For each policy what the store was told of it, which wears off in the same way. */
+  /** What was charged at the backend of each policy; it flows back in the same way. */
   private told: readonly (Limiter | undefined)[] | undefined
-  /** Keys of which something was spent that the store was not told. */
+  /** Keys with uncharged tokens. */
   private readonly used = new UsedKeys(MOST_USED)
 
   constructor(mode: OutageMode, policy: Policy, share: number, clock: Clock) {
     this.mode = mode
-    // What passes openly is told up to the whole of the policy.
+    // With `open` at most the whole of the policy is charged later.
     this.share = mode === 'open' ? 1 : share
     this.clock = clock
     this.policy = policy
     if (mode === 'local') this.local = createLimiter(shareOfPolicy(policy, share), { clock })
   }
 
-  /** Whether anything is to be told to the store. */
+  /** Whether anything is left to charge. */
   get isOwing(): boolean {
     return this.used.size > 0
   }
 
-  /** @param pausedMs until the store is asked again. */
+  /** @param pausedMs until the backend is called again. */
   take(key: Key, cost: number, pausedMs: number): Decision {
     this.decisions++
     const { local } = this
@@ -68,7 +68,7 @@ export class Outage {
       return this.held(flat)
     }
     const seen = local.peek(key, cost)
-    // A take that is denied would tell of it as one of the memory's.
+    // A denied take would be published as a denial of the limiter in memory.
     const decision = seen.allowed ? local.take(key, cost) : seen
     if (decision.allowed) this.used.add(key)
     return this.held(this.asOutage(decision, cost, pausedMs), decision)
@@ -79,7 +79,7 @@ export class Outage {
     return this.local === undefined ? this.flat(cost, pausedMs) : this.asOutage(this.local.peek(key, cost), cost, pausedMs)
   }
 
-  /** Waits for a share of the budget; where none is handed out, or that much never, answers at once. */
+  /** Waits for the share of the budget. Answers at once where there is no share, or the cost can never pass. */
   async wait({ key, cost, maxWaitMs, signal }: WaitRequest, pausedMs: number): Promise<Decision> {
     signal?.throwIfAborted()
     const { local } = this
@@ -94,8 +94,8 @@ export class Outage {
   }
 
   /**
-   * What was used of the keys whose store is back, and has not come back by itself; it counts as told from then on. Now and then, where
-   * many keys have nothing to tell, undefined. Permits are left to whoever holds them.
+   * What was spent of keys whose server is back, and has not flowed back since; it counts as charged from then on. Yields undefined now and
+   * then where many keys have nothing to charge. Permits stay with their holders.
    */
   *settle(isBack: (key: Key) => boolean): Generator<Owed | undefined> {
     let looked = 0
@@ -108,12 +108,12 @@ export class Outage {
     }
   }
 
-  /** The store has charged a take after all, whose caller had been told that there is no store: as much less is to be told. */
+  /** The backend has charged a take that had timed out: that much less is to be charged. */
   covered(keys: readonly string[], tokens: number): readonly number[] {
     return this.tell(this.policy.policies === undefined ? (keys[0] as string) : keys, tokens)
   }
 
-  /** A change of the policy: what was spent here stays spent. */
+  /** Changes the policy; what was spent here stays spent. */
   update(policy: Policy): void {
     this.local?.update(shareOfPolicy(policy, this.share))
     for (const counts of [this.told ?? [], this.passed ?? []]) {
@@ -122,14 +122,14 @@ export class Outage {
     this.policy = policy
   }
 
-  /** Those who wait here reject with `CLOSED`. */
+  /** Waits reject with `CLOSED`. */
   close(): void {
     this.used.clear()
     this.local?.close()
     for (const count of [...(this.told ?? []), ...(this.passed ?? [])]) count?.close()
   }
 
-  /** What is to be told of a key; up to `most` tokens it counts as told from now on. */
+  /** What is to be charged of a key; up to `most` tokens count as charged from now on. */
   private tell(key: Key, most = Number.POSITIVE_INFINITY): number[] {
     if (this.local === undefined && this.passed === undefined) return []
     this.told ??= this.counts()
@@ -150,7 +150,7 @@ export class Outage {
     return keys.map((own, i) => (here === undefined ? this.passed?.[i]?.peek(own) : (here.parts?.[i] ?? here))?.remaining ?? 0)
   }
 
-  /** Notes what passes openly. A key of which more passes than there is stands as one that has spent all. */
+  /** Notes what passes with `open`. A key of which more passes than its budget counts as empty. */
   private pass(key: Key, cost: number): void {
     this.passed ??= this.counts()
     const keys = keysFor(this.passed.length, key)
@@ -162,7 +162,7 @@ export class Outage {
     this.used.add(key)
   }
 
-  /** Of each policy a count of what is spent; permits are left to whoever holds them. */
+  /** A count of spent tokens for each policy. Permits stay with their holders. */
   private counts(): readonly (Limiter | undefined)[] {
     return partsOf(this.policy).map((part) =>
       part.algorithm === 'concurrency' ? undefined : createLimiter(shareOfPolicy(part, this.share), { clock: this.clock }),
@@ -182,13 +182,13 @@ export class Outage {
     return { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs: 0, policy: name, source: 'outage', spent: 0 }
   }
 
-  /** Of permits one that is asked like the store's. */
+  /** A permit with asynchronous answers, as the backend's have. */
   private held(decision: Decision, own: Decision = emptyPermit(decision)): Decision {
     if (!holdsPermits(this.policy)) return decision
     return new SharedPermit(decision, async (verb) => isPermit(own) && own[verb]())
   }
 
-  /** As of the policy that was asked for, whatever share of it is at hand. */
+  /** The decision of the share as one of the whole policy. */
   private asOutage(decision: Decision, cost: number, pausedMs: number): Decision {
     const { policy } = this
     const { parts = [decision] } = decision
@@ -198,7 +198,7 @@ export class Outage {
   }
 }
 
-/** What is more than the share, and not more than the policy, is not impossible: the store may let it pass. */
+/** A cost above the share but within the policy is not impossible: the backend may allow it later. */
 function partAsOutage(decision: Decision, { limit, burst }: Policy, share: Policy, cost: number, pausedMs: number): Decision {
   const isOnlyShare = decision.retryAfterMs === Number.POSITIVE_INFINITY && cost <= burst
   const { spent = share.burst - decision.remaining } = decision
@@ -217,7 +217,7 @@ function remember(told: Limiter, key: string, tokens: number): void {
   try {
     told.penalize(key, tokens)
   } catch (error) {
-    // Without room for another key it may be told a second time, which grants nothing.
+    // If the table is full it may be charged a second time, which grants nothing.
     if (!(error instanceof StoreError)) throw error
   }
 }

@@ -1,30 +1,30 @@
 import { type HotKey, merged, SpaceSaving } from '../hot-keys.js'
 
-/** Calls to one server of the store. */
+/** Calls to one server. */
 export interface ServerLoad {
-  /** Undefined when the client does not tell, or there is but one. */
+  /** Undefined when the client names no servers, or there is only one. */
   readonly server: string | undefined
   readonly calls: number
-  /** Of all calls of this process. */
+  /** Its share of all calls of this process, 0 to 1. */
   readonly share: number
   /** The keys that cause most of them. */
   readonly keys: readonly HotKey[]
 }
 
-/** Calls about the keys of one hash slot, of a cluster. */
+/** Calls about the keys of one hash slot of a cluster. */
 export interface SlotLoad extends ServerLoad {
   readonly slot: number
 }
 
-/** Where this process's calls to the store go, busiest first. */
+/** Where the calls of this process go, busiest first. */
 export interface ShardLoads {
   readonly calls: number
   readonly servers: readonly ServerLoad[]
-  /** Those of the keys asked about most; empty unless the store is a cluster. */
+  /** The slots of the keys with the most calls; empty unless the backend is a cluster. */
   readonly slots: readonly SlotLoad[]
 }
 
-/** Keys that are counted one by one, over all servers. */
+/** Keys that are counted individually, over all servers. */
 const COUNTED_KEYS = 256
 
 /** Counts calls by server, hash slot and key, in fixed memory. */
@@ -52,7 +52,7 @@ export class ShardLoad {
     this.slots[slot] = (this.slots[slot] as number) + 1
   }
 
-  /** The `n` busiest servers and slots, and of each the `n` keys that cause it. */
+  /** The `n` busiest servers and slots, each with the `n` keys that cause it. */
   top(n: number): ShardLoads {
     const keys = this.keys.top(COUNTED_KEYS)
     const servers = [...this.calls].map(([server, calls]) => {
@@ -83,7 +83,7 @@ function busiest<Load extends ServerLoad>(loads: readonly Load[], n: number): Lo
   return [...loads].sort((a, b) => b.calls - a.calls).slice(0, n)
 }
 
-/** The loads of several limiters as one, the `n` busiest servers and slots, and of each the `n` keys that cause it. */
+/** The loads of several limiters as one: the `n` busiest servers and slots, each with the `n` keys that cause it. */
 export function mergedLoads(all: readonly ShardLoads[], n: number): ShardLoads {
   const calls = all.reduce((sum, one) => sum + one.calls, 0)
   const together = <Load extends ServerLoad>(loads: readonly Load[], placeOf: (load: Load) => unknown): Load[] => {

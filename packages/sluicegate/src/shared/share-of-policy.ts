@@ -2,12 +2,12 @@ import { PolicyError } from '../errors.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
 
-/** A policy's window is no longer than that. */
+/** The longest window of a policy. */
 const LONGEST_WINDOW_MS = 366 * 86_400_000
 
 /**
- * A policy with a share of the budget, 0 < share <= 1, at least one token: a rate of at most `share` of the policy's, but a token in 366
- * days, a burst and limits rounded down. Its name stays.
+ * The policy with a share of its budget, 0 < share <= 1: at most `share` of its rate, but at least a token in 366 days; burst and limits are
+ * rounded down, to at least one token. The name stays.
  */
 export function shareOfPolicy(policy: Policy, share: number): Policy {
   return checkedPolicy(shared(policy, share))
@@ -18,12 +18,12 @@ function shared(policy: Policy, share: number): Policy {
   if (policies !== undefined) return changedPolicy(policy, { policies: policies.map((part) => shared(part, share)) })
   const limit = atLeastOne(policy.limit * share)
   if (algorithm !== 'token-bucket' && algorithm !== 'gcra') return changedPolicy(policy, { limit, burst: limit })
-  // A share of a small limit is no whole number: its window is longer instead.
+  // A share of a small limit is no integer: the window gets longer instead.
   const tokenMs = windowMs / (policy.limit * share)
   return sharedRate(changedPolicy(policy, { limit, windowMs: Math.max(1, wholeUs(limit * tokenMs)), burst: atLeastOne(burst * share) }))
 }
 
-/** Where the numbers of a share are too odd to be counted exactly, a token every so many whole microseconds. */
+/** A token every N whole microseconds, where the numbers of a share cannot be counted exactly. */
 function sharedRate(policy: Policy): Policy {
   if (policy.windowMs > LONGEST_WINDOW_MS)
     return changedPolicy(policy, { limit: 1, windowMs: Math.min(LONGEST_WINDOW_MS, wholeUs(policy.windowMs / policy.limit)) })

@@ -4,25 +4,25 @@ import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.j
 import { unknownOption } from '../unknown-option.js'
 import type { OutageMode } from './outage.js'
 
-/** What every limiter takes that shares its budget with other processes. */
+/** Options of every limiter that shares its budget with other processes. */
 export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'> {
-  /** Who decides while the store cannot be reached: a share of the budget here (`local`, the default), `open` lets all pass, `closed` none. */
+  /** What decides in an outage: `local` (default) a share of the budget in each process; `open` allows everything, `closed` nothing. */
   readonly outage?: OutageMode
-  /** The share of the budget that each process may spend by itself in an outage, above 0 to 1; default 0.1. */
+  /** With `local`: the share of the budget that each process may spend in an outage, above 0 to 1; default 0.1. */
   readonly localShare?: number
-  /** How long the store may take to answer, in milliseconds, 1 to 60,000; default 100. */
+  /** Timeout of a call to the backend in milliseconds, 1 to 60,000; default 100. */
   readonly timeoutMs?: number
-  /** Keys of which something is remembered here, 1 to 10,000,000; default 100,000. Others are decided by the store each time. */
+  /** Keys with a lease or cached denial in this process, 1 to 10,000,000; default 100,000. The backend decides each take of other keys. */
   readonly maxKeys?: number
-  /** Keep a top list of this many keys by demand and by denial, at most 10,000; default 0, none. */
+  /** Size of the top lists of keys by demand and by denials, at most 10,000; default 0, no lists. */
   readonly hotKeys?: number
-  /** How many callers may be in `wait` at once: 0 to 1,000,000, default 10,000. */
+  /** Callers that may be in `wait` at once, 0 to 1,000,000; default 10,000. */
   readonly maxWaiters?: number
-  /** Bounds of the queue behind `run` and `wrap`; it belongs to this process. */
+  /** Bounds of the queue behind `run` and `wrap`, which belongs to this process. */
   readonly queue?: QueueOptions
   /**
-   * Keep policies of single keys where the state is, for all processes that have this option: see `limiter.overrides`. A change made elsewhere is
-   * known here after `staleMs` at most, 10 to 3,600,000, default 1,000.
+   * Keep policies of single keys at the backend, for all processes that have this option: see `limiter.overrides`. Another process's change
+   * takes effect here within `staleMs`, 10 to 3,600,000, default 1,000.
    */
   readonly overrides?: boolean | { readonly staleMs?: number }
 }
@@ -72,7 +72,7 @@ export function checkOptionNames(options: unknown, known: ReadonlySet<string>, e
 }
 
 /**
- * After how long overrides have to be looked at again; undefined without them.
+ * How old overrides may be before they are loaded again; undefined without them.
  *
  * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
  */
@@ -85,7 +85,7 @@ export function overridesStaleMs(overrides: SharedOptions['overrides']): number 
 }
 
 /**
- * The option `lease`, as whoever leases or hands out takes it.
+ * Checks the option `lease`, of workers and of the primary.
  *
  * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
  */

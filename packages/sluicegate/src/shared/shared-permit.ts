@@ -2,10 +2,10 @@ import type { Decision, DecisionSource } from '../decision.js'
 import { emptyPermit } from '../empty-permit.js'
 import type { FleetPermit } from './fleet-limiter.js'
 
-/** Asks the store about a permit; whether it still held something. */
+/** Releases or renews a permit at the backend; true if it was still held. */
 export type AskAboutPermit = (verb: 'release' | 'heartbeat') => Promise<boolean>
 
-/** A permit whose place is kept in a store; of a denied decision it holds none. */
+/** A permit that the backend holds. Of a denied decision it holds nothing. */
 export class SharedPermit implements FleetPermit {
   readonly allowed: boolean
   readonly limit: number
@@ -33,7 +33,7 @@ export class SharedPermit implements FleetPermit {
     this.#ask = allowed ? ask : undefined
   }
 
-  /** One that takes no place in the store: for its holder it is like any other, until it is released. */
+  /** A permit that takes no place at the backend. For its holder it is like any other until it is released. */
   static empty(decision: Decision): SharedPermit {
     const own = emptyPermit(decision)
     return new SharedPermit(decision, async (verb) => own[verb]())
@@ -60,7 +60,7 @@ export class SharedPermit implements FleetPermit {
   }
 
   [Symbol.dispose](): void {
-    // Its end by `ttl` is what a failure comes to.
+    // If this fails, the permit ends after `ttl`.
     this.release().catch(() => undefined)
   }
 

@@ -16,7 +16,7 @@ export class SharedReservation extends Shown implements FleetReservation {
   private readonly key: Booked['key']
   private last: Decision
 
-  /** @param cameBack called when something of it was given back. */
+  /** @param cameBack called after tokens were given back. */
   constructor(backend: Backend, booked: Booked, cameBack: () => void) {
     super()
     this.backend = backend
@@ -53,7 +53,7 @@ export class SharedReservation extends Shown implements FleetReservation {
     return decision
   }
 
-  /** A second call changes nothing, and answers as `peek` does. What rejects may have been done, and is not done again. */
+  /** A second call changes nothing and answers as `peek` does. A change that rejects may have been made and is not repeated. */
   private async once(change: (booked: Booked) => Promise<Decision>): Promise<Decision> {
     const { booked } = this
     if (booked === undefined) {

@@ -12,28 +12,28 @@ import type { Reservations } from './reservations.js'
 import { Sleepers } from './sleepers.js'
 import { PendingRequests, type QueueDenial, ReservedTimes, WaitingQueue } from './waiting-queue.js'
 
-/** How often a place that may come back any time is asked for, at first and at the longest. */
+/** How often to ask for a permit that may be released any time: the first and the longest pause. */
 const FIRST_ASK_MS = 20
 const LAST_ASK_MS = 1_000
 
-/** What came of asking the store: one of these. */
+/** The result of asking the backend: one of these. */
 interface Asked {
   readonly booked?: Booked & { readonly sentMs: number }
-  /** The last word. */
+  /** The final answer. */
   readonly answer?: Decision
   readonly denied?: QueueDenial
 }
 
 /**
- * Those who wait on a store. A waiter books as soon as its tokens are near enough ({@link BookingLimits}), so that the store keeps the order,
- * over the whole fleet, and all that is left to do is to sleep. Until then it stands in the line of its key in this process, as does whoever
- * waits for what cannot be booked ahead (a permit, several policies, a blocked key); the first of a line asks again and again.
+ * `wait` on a backend. A waiter reserves its tokens as soon as they are near enough ({@link BookingLimits}) and then sleeps, so that the
+ * backend keeps the order over the whole fleet. Until then it is in the queue of its key in this process. So is a waiter for what cannot be
+ * reserved ahead: a permit, `allOf`, a banned key. The first of a queue asks again and again.
  */
 export class SharedWaiting {
   private readonly reservations: Reservations
   private readonly sleepers: Sleepers
   private readonly maxWaiters: number
-  /** Those who stand in line for a key, in the order of arrival. */
+  /** The queue of each key, in the order of arrival. */
   private readonly lines = new Map<string, WaitingQueue>()
   private readonly limits: BookingLimits
   private readonly underway = new PendingRequests()
@@ -67,12 +67,12 @@ export class SharedWaiting {
     }
   }
 
-  /** Whether someone stands in line for a key. */
+  /** Whether the key has a queue. */
   isQueued(key: Key): boolean {
     return this.lines.size > 0 && this.lines.has(nameOf(key))
   }
 
-  /** To be called when this process gave something back that counts for a key: the first in its line asks at once. */
+  /** Call it when this process gave tokens of a key back: the first of its queue asks at once. */
   released(key: Key): void {
     const line = this.lines.get(nameOf(key))
     if (line !== undefined) this.wakeFirst(line)
@@ -90,7 +90,7 @@ export class SharedWaiting {
     }
   }
 
-  /** What is booked, or the last word. */
+  /** A reservation, or the final answer. */
   private async booking(wait: Wait): Promise<Asked> {
     const { request, untilMs } = wait
     const name = nameOf(request.key)
@@ -101,7 +101,7 @@ export class SharedWaiting {
       return asked.denied === undefined ? asked : this.inLine(wait, asked.denied)
     }
     if (!this.isTooLate(line, request.cost, untilMs)) return this.inLine(wait)
-    // As things stand its time is over before its turn comes: it is told so now.
+    // Its time is known to be over before its turn comes.
     return { answer: await this.reservations.deny(request.key, request.cost) }
   }
 
@@ -111,7 +111,7 @@ export class SharedWaiting {
       return await this.asked(wait)
     } finally {
       this.underway.end(name)
-      // After those who were denied have joined it.
+      // After waiters that were denied have joined the queue.
       if (!this.underway.has(name)) setImmediate(() => this.released(wait.request.key))
     }
   }
@@ -133,7 +133,7 @@ export class SharedWaiting {
     }
   }
 
-  /** Whoever is not the first sleeps until he is, or his time is over, and asks at once then. */
+  /** Sleeps until it is first in the queue or its time is over, then asks at once. */
   private async asking(line: WaitingQueue, own: symbol, wait: Wait, first?: QueueDenial): Promise<Asked> {
     const { request, untilMs } = wait
     const { key, signal } = request
@@ -155,7 +155,7 @@ export class SharedWaiting {
     }
   }
 
-  /** Whether whoever comes last is known to come too late. */
+  /** Whether a waiter at the end of the queue is known to come too late. */
   private isTooLate({ denied, tokens }: WaitingQueue, cost: number, untilMs: number): boolean {
     return denied !== undefined && untilMs < Number.POSITIVE_INFINITY && this.limits.allPassedMs(denied.atMs, tokens + cost) > untilMs
   }
@@ -173,7 +173,7 @@ export class SharedWaiting {
       if (late.allowed) this.giveBack(late, sentMs)
     })
     if (booked.allowed) {
-      // Something came back in front of others who have booked: it is not for those who came after them.
+      // Tokens came back ahead of others that have reserved: they are not for later arrivals.
       const latestMs = this.awaited.latestMs(nameOf(key))
       if (sentMs + booked.waitUs / 1000 >= latestMs || untilMs < latestMs) return { booked: { ...booked, sentMs } }
       this.discard(booked)
@@ -186,7 +186,7 @@ export class SharedWaiting {
     return { denied: { atMs: this.sleepers.nowMs() + againMs } }
   }
 
-  /** Sleeps until what was booked may be spent; nothing when it came too late for that, and is to be booked anew. */
+  /** Sleeps until the reserved tokens may be spent; undefined when it woke too late and has to reserve anew. */
   private async kept(booked: Booked & { readonly sentMs: number }, { request }: Wait): Promise<Decision | undefined> {
     const { signal } = request
     const served = this.awaited.add(nameOf(request.key), booked.sentMs + booked.waitUs / 1000)

@@ -7,7 +7,7 @@ interface Sleeper extends Alert {
   readonly giveUp: (reason: unknown) => void
 }
 
-/** Callers that sleep: any number on one timer, each until its time, until it is woken, or until its signal aborts. */
+/** Sleeping callers on one timer, each until its time, until it is woken, or until its signal aborts. */
 export class Sleepers {
   private readonly clock: Clock
   private readonly alarm: Alarm
@@ -57,7 +57,7 @@ export class Sleepers {
     this.named.get(name)?.wakeUp()
   }
 
-  /** What a promise resolves with; when the signal aborts first its reason, and what comes then goes to `late`. */
+  /** Settles as `promise` does, or rejects with the signal's reason if that aborts first; a later value goes to `late`. */
   unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined, late: (value: Value) => void): Promise<Value> {
     if (signal === undefined) return promise
     return new Promise((resolve, reject) => {
@@ -80,7 +80,7 @@ export class Sleepers {
     })
   }
 
-  /** Rejects all who sleep, the latest first, and those who come. */
+  /** Rejects all sleepers, the latest first, and all later ones. */
   close(reason: unknown): void {
     this.closed = { reason }
     this.rejectAll(reason)

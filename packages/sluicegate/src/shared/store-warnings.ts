@@ -1,18 +1,18 @@
 import type { StoreError } from '../errors.js'
 import { onceInProcess } from '../once-in-process.js'
 
-/** A process that was stopped finds all answers late that came meanwhile: that says nothing of the store, unless it goes on for so many leases. */
+/** After a stall of this process all answers are late, which says nothing about the network unless it goes on for this many leases. */
 const LATE_LEASES = 10
 const LATE_IN_A_ROW = 3
 
-/** Whether this process was told. */
+/** Whether this process has warned. */
 const warned = /* @__PURE__ */ onceInProcess('warned of late answers', () => ({ isTold: false }))
 
 type Warn = (message: string) => void
 
 /**
- * Answers that came too late for what they gave to be spent. When several in a row do, a network is slower than a lease is long: the process is
- * warned of it, once.
+ * Answers whose tokens had expired when they came. Several in a row mean that the network is slower than a lease is long: the process warns
+ * once.
  */
 export class LateAnswers {
   count = 0
@@ -21,7 +21,7 @@ export class LateAnswers {
   private readonly mend: string
   private readonly warn: Warn
 
-  /** @param mend what to do about it. */
+  /** @param mend what to do about it, for the warning. */
   constructor(mend: string, warn: Warn = warnOnce) {
     this.mend = mend
     this.warn = warn
@@ -47,15 +47,15 @@ function warnOnce(message: string): void {
   globalThis.process?.emitWarning?.(message, { type: 'SluicegateWarning', code: 'SLUICEGATE_SLOW_STORE' })
 }
 
-/** What a primary answers that serves no policy of the name. */
+/** The answer of a primary that does not serve a policy of this name. */
 const NAME_UNKNOWN = 'NAME_UNKNOWN'
 
-/** Whether this process was told. */
+/** Whether this process has warned. */
 const warnedOfSilence = /* @__PURE__ */ onceInProcess('warned of a silent store', () => ({ isTold: false }))
 
-/** Warns once of a store that was given up before it ever answered: as a rule the client is not connected, or to somewhere else. */
+/** Warns once when a circuit opens before the store has ever answered: usually the client is not connected, or to another host. */
 export function warnOfSilence({ message }: StoreError): void {
-  // It answers, and says by itself what is wrong.
+  // It answers, and its answer says what is wrong.
   if (warnedOfSilence.isTold || message.includes(NAME_UNKNOWN)) return
   warnedOfSilence.isTold = true
   const mend = 'until it answers the option outage decides; is the client connected, and to the right server?'

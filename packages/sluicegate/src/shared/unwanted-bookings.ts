@@ -1,19 +1,19 @@
 import type { Key } from '../limiter.js'
 
-/** What goes back in one go; the next go waits for the answers. */
+/** Reservations cancelled at once; the next batch waits for the answers. */
 const AT_ONCE = 128
-/** So long is waited for bookings on their way; and as long, in all, until somebody is asked again who was given up. */
+/** The longest wait for reservations on their way, and in all for an open circuit. */
 const LONGEST_MS = 5_000
 
-/** How whoever is asked is doing. */
+/** The circuit of a key's server. */
 interface Health {
-  /** Milliseconds until it is asked again; 0 while it is. */
+  /** Milliseconds until calls may be made again; 0 for now. */
   pausedMs(key: string): number
   /** Whether its last call was answered. */
   isSound(key: string): boolean
 }
 
-/** Calls a function after a time; answers with how to cancel that. */
+/** Calls `fn` after `ms`; the result cancels that. */
 type After = (ms: number, fn: () => void) => () => void
 
 interface Unwanted {
@@ -21,7 +21,7 @@ interface Unwanted {
   readonly giveBack: () => Promise<unknown>
 }
 
-/** Bookings of one key on their way, waited for together: until each was answered or is lost, but not for ever. */
+/** Reservations of one key on their way: `ended` resolves when each was answered or lost, or after {@link LONGEST_MS}. */
 class Underway {
   readonly ended: Promise<void>
   private resolve = (): void => undefined
@@ -46,7 +46,7 @@ class Underway {
     answer.then(settled, settled)
   }
 
-  /** Nothing is added from now on. */
+  /** Calls `over` at the end. Nothing is added after this. */
   whenOver(over: () => void): void {
     this.over = over
   }
@@ -61,19 +61,20 @@ class Underway {
 }
 
 /**
- * Bookings that nobody wants any more, given back the newest first: of most nothing comes back once somebody booked after them. So those
- * of a key that come within a turn or two go together, after all bookings of it that are on their way: some of them may not be wanted either.
+ * Cancels reservations of callers that gave up, the newest first: of most policies nothing comes back once another reservation came after.
+ * So those of a key that are given up within a turn or two are cancelled together, after all reservations of the key that are on their way,
+ * since these may be given up too.
  *
- * Whoever was given up is waited for. Where the one that goes ahead then is not answered, the rest stay booked, and wear off. All of that is
- * bounded in time, and keeps no process alive.
+ * An open circuit is waited for. If the first cancellation after that is not answered, the rest stay charged and flow back. All of it is
+ * bounded in time and keeps no process alive.
  */
 export class UnwantedBookings {
   private readonly health: Health
   private readonly after: After
-  /** By key. A batch waits for what was on its way when it began, and for nothing that goes out later. */
+  /** By key. A batch waits for what was on its way when it began, not for what is sent later. */
   private readonly underways = new Map<string, Underway>()
   private readonly batches = new Map<string, Unwanted[]>()
-  /** By key: until all batches that were begun are sent. */
+  /** By key: until all batches are sent. */
   private readonly sendings = new Map<string, Promise<unknown>>()
 
   constructor(health: Health, after: After = afterIfAlive) {
@@ -81,7 +82,7 @@ export class UnwantedBookings {
     this.after = after
   }
 
-  /** To be told of each booking that goes out, with the answer to it. */
+  /** Call it with each reservation that is sent, and its answer. */
   sent(key: Key, answer: Promise<unknown>): void {
     const name = firstOf(key)
     let underway = this.underways.get(name)
@@ -93,7 +94,7 @@ export class UnwantedBookings {
   }
 
   /**
-   * @param order of two of a key the one that was booked later has the larger one.
+   * @param order of two reservations of a key the later one has the larger number.
    * @param giveBack makes its call before it returns. It rejects when that is not answered.
    */
   collect(key: Key, order: number, giveBack: () => Promise<unknown>): void {
@@ -102,7 +103,7 @@ export class UnwantedBookings {
     batch.push({ order, giveBack })
   }
 
-  /** Resolves when of what was booked of a key until now nothing is on its way any more, neither there nor back: whoever charges it then leaves it be. */
+  /** Resolves when no reservation of the key made until now, and no cancellation, is on its way: charging the key then disturbs none. */
   async settled(key: Key): Promise<void> {
     const name = firstOf(key)
     await this.underways.get(name)?.ended
@@ -123,10 +124,10 @@ export class UnwantedBookings {
 
   private async sendWhenOver(name: string, batch: readonly Unwanted[], underway: Underway | undefined): Promise<void> {
     if (underway !== undefined) await new Promise<void>((resolve) => underway.whenOver(resolve))
-    // Who is told together takes a turn or two to say so.
+    // Callers that are aborted together take a turn or two to give up.
     await new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)))
     this.batches.delete(name)
-    // A function of the caller's says where a key belongs, and it may throw: then they wear off.
+    // `hashTag` is a function of the caller's, and may throw: then they flow back.
     await this.send(name, batch).catch(() => undefined)
   }
 
@@ -134,14 +135,14 @@ export class UnwantedBookings {
     const newestFirst = [...batch].reverse().sort((a, b) => b.order - a.order)
     let patienceMs = LONGEST_MS
     for (let from = 0; from < newestFirst.length; ) {
-      // As soon as the pause is over somebody else may try, and is waited for then. From the last look to the calls nobody can come between.
+      // After the pause another call may probe; this waits for it. Between the last check and the calls nothing else runs.
       for (let pausedMs = this.health.pausedMs(key); pausedMs > 0; pausedMs = this.health.pausedMs(key)) {
         if (patienceMs <= 0) return
         const ms = Math.min(pausedMs, patienceMs)
         patienceMs -= ms
         await new Promise<void>((resolve) => this.after(ms, resolve))
       }
-      // One goes ahead where it is not known whether anybody answers.
+      // One goes ahead where it is unknown whether the server answers.
       const isSound = this.health.isSound(key)
       const next = newestFirst.slice(from, from + (isSound ? AT_ONCE : 1))
       const ends = await Promise.allSettled(next.map(({ giveBack }) => giveBack()))
@@ -151,12 +152,12 @@ export class UnwantedBookings {
   }
 }
 
-/** Of several keys that were booked together, the one by which it is known who was asked. */
+/** Of several keys the one by which the server is known. */
 function firstOf(key: Key): string {
   return typeof key === 'string' ? key : (key[0] as string)
 }
 
-/** In real time, if the process is still there. */
+/** In real time; keeps no process alive. */
 function afterIfAlive(ms: number, fn: () => void): () => void {
   const timer = setTimeout(fn, ms)
   timer.unref?.()

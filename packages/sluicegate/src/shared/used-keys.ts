@@ -1,11 +1,11 @@
 import { nameOf } from '../key-name.js'
 import type { Key } from '../limiter.js'
 
-/** Keys, each once, in the order in which they came; beyond a number the oldest make room. */
+/** A set of keys in insertion order that drops the oldest beyond a maximum. */
 export class UsedKeys {
   private readonly most: number
   private readonly keys = new Map<string, Key>()
-  /** Stands behind the last one that made room. To begin anew for each would walk over all that went before, which a map still has. */
+  /** Stays behind the last dropped key: a new iterator would walk over all deleted entries, which a map keeps for a while. */
   private readonly oldest = this.keys.keys()
 
   /** @param most at least 1. */
@@ -37,7 +37,7 @@ export class UsedKeys {
   }
 
   private makeRoom(): void {
-    // It never comes to an end, where it would stay: all before it are gone, so that of a full map there is one behind it.
+    // It never reaches the end, where it would stay: all before it are gone, so a full map has one behind it.
     const next = this.oldest.next()
     if (next.done !== true) this.keys.delete(next.value)
   }

@@ -2,23 +2,23 @@ import type { WaitRequest } from '../wait-request.js'
 import { Chain, type Place } from '../waiting/chain.js'
 import { type Due, DueHeap } from '../waiting/due-heap.js'
 
-/** Somebody who stands in a {@link WaitingQueue}. */
+/** A waiter in a {@link WaitingQueue}. */
 export interface QueueMember {
-  /** What a sleeping member is woken by. */
+  /** Wakes it when it sleeps. */
   readonly own: symbol
   readonly request: WaitRequest
   /** Its place in the order of arrival. */
   readonly arrival: number
 }
 
-/** What the first of a line was told when it asked last: the reading from which on it would pass. */
+/** The last denial of the first in a queue: the reading from which on it would pass. */
 export interface QueueDenial {
   readonly atMs: number
 }
 
-/** Those who stand in line for a key in this process, in the order of arrival. */
+/** The waiters for a key in this process that hold no reservation, in the order of arrival. */
 export class WaitingQueue {
-  /** What all of them want together. */
+  /** The sum of their costs. */
   tokens = 0
   denied: QueueDenial | undefined
   private readonly members = new Chain<QueueMember>()
@@ -27,7 +27,7 @@ export class WaitingQueue {
     return this.members.first?.item
   }
 
-  /** Behind those who came before it: whoever was first, and has to ask anew, is first again. */
+  /** Behind all that arrived before it: a waiter that was first and has to ask anew is first again. */
   add(member: QueueMember): Place<QueueMember> {
     const { arrival, request } = member
     this.tokens += request.cost
@@ -46,7 +46,7 @@ export class WaitingQueue {
   }
 }
 
-/** Questions of those who do not stand in line, on their way to the store, by key. */
+/** Reservations on their way to the backend from waiters that are not in a queue, by key. */
 export class PendingRequests {
   private readonly byName = new Map<string, { count: number; largest: number }>()
 
@@ -55,8 +55,8 @@ export class PendingRequests {
   }
 
   /**
-   * Whether a question about so many tokens cannot overtake those on their way: the store answers in order, so where fewer tokens were denied
-   * as many or more are, too.
+   * Whether a request for `cost` cannot overtake those on their way: the backend answers in order, so where fewer tokens are denied, as many
+   * or more are too.
    */
   mayFollow(name: string, cost: number): boolean {
     const { largest = 0 } = this.byName.get(name) ?? {}
@@ -78,11 +78,11 @@ export class PendingRequests {
   }
 }
 
-/** The times for which those who wait in this process have booked, by key. */
+/** The times of the reservations of this process's waiters, by key. */
 export class ReservedTimes {
   private readonly times = new Map<string, DueHeap<Due>>()
 
-  /** Answers with what takes it out again. */
+  /** The result removes it. */
   add(name: string, atMs: number): () => void {
     const heap = this.times.get(name) ?? new DueHeap<Due>()
     this.times.set(name, heap)
