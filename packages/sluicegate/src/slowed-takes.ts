@@ -3,6 +3,7 @@ import { afterHeld, type Clock } from './clock.js'
 import type { Decision } from './decision.js'
 import { emptyPermit, isPermit } from './empty-permit.js'
 import { PolicyError } from './errors.js'
+import { keptPermit, renew } from './kept-permit.js'
 import { nameOf } from './key-name.js'
 import type { Key, WaitOptions } from './limiter.js'
 import type { Policy } from './policy/policy.js'
@@ -53,7 +54,14 @@ export function slowDown<Answer extends Decision>(
       signal?.throwIfAborted()
       const decision = await limiter.take(key, cost)
       if (!decision.allowed) return decision
-      const giveBack = (): void => ignore(isPermit(decision) ? decision.release() : limiter.refund(key, cost))
+      const giveBack = (): void => {
+        try {
+          ignore(isPermit(decision) ? decision.release() : limiter.refund(key, cost))
+        } catch {
+          // The limiter is closed or out of reach: what was taken wears off.
+        }
+      }
+      let unkeep: (() => void) | undefined
       try {
         signal?.throwIfAborted()
         const ms = slow.delayMs(decision, limiter.policyOf?.(key) ?? limiter.policy, key)
@@ -64,6 +72,8 @@ export function slowDown<Answer extends Decision>(
           const denied = { ...decision, allowed: false, retryAfterMs: Math.max(1, Math.ceil(ms)) }
           return isPermit(decision) ? { ...denied, ...emptyPermit(denied) } : denied
         }
+        // A delay may be longer than a permit lasts.
+        if (isPermit(decision)) unkeep = keptPermit(decision, limiter, key, after)
         let unwatch: (() => void) | undefined
         const whenGone = (tell: () => void): void => {
           unwatch = signal && aborts.add(signal, tell)
@@ -71,10 +81,13 @@ export function slowDown<Answer extends Decision>(
         await afterDelay({ ms, leave }, undefined, { whenGone }, after)
         unwatch?.()
         signal?.throwIfAborted()
+        if (isPermit(decision)) renew(decision)
         return decision
       } catch (error) {
         giveBack()
         throw error
+      } finally {
+        unkeep?.()
       }
     },
   }

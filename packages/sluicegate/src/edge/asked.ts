@@ -2,7 +2,7 @@ import { type Awaitable, ignore } from '../awaitable.js'
 import type { Decision } from '../decision.js'
 import { isPermit } from '../empty-permit.js'
 import type { QuotaUnit } from '../headers/quota.js'
-import { type After, keptPermit } from '../kept-permit.js'
+import { type After, keptPermit, renew } from '../kept-permit.js'
 import { passing } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
@@ -83,10 +83,18 @@ export class Asked {
     return this.taken !== undefined && isPermit(this.taken)
   }
 
-  /** Keeps a place from running out until {@link settle}. */
+  /** Keeps a place from running out until {@link keepNoMore} or {@link settle}. */
   keep(after: After): void {
-    const { taken, policy } = this
-    if (taken !== undefined && this.unkeep === undefined && isPermit(taken)) this.unkeep = keptPermit(taken, policy, after)
+    const { taken, rule, key } = this
+    if (taken !== undefined && this.unkeep === undefined && isPermit(taken)) this.unkeep = keptPermit(taken, rule.limiter, key, after)
+  }
+
+  /** A place runs out from now on, unless it is kept again. */
+  keepNoMore(): void {
+    const { taken } = this
+    this.unkeep?.()
+    this.unkeep = undefined
+    if (taken !== undefined && isPermit(taken)) renew(taken)
   }
 
   /** The response has ended: places come back, and what does not count as far as it can still be there. */

@@ -100,7 +100,10 @@ export class Gatekeeper<Request> {
 
   private delayed(outcome: Outcome, facts: RequestFacts): Awaitable<Outcome> {
     if (!outcome.passes || outcome.delay === undefined) return outcome
-    return afterDelay(outcome.delay, outcome, facts, this.afterDelay)
+    const delayed = afterDelay(outcome.delay, outcome, facts, this.afterDelay)
+    // A delay may be longer than a place is held.
+    const keepNoMore = outcome.settle?.keep?.()
+    return keepNoMore === undefined ? delayed : delayed.finally(keepNoMore)
   }
 
   private take(rule: LimitRule<Request>, key: Key, cost: number, request: Request): Awaitable<Outcome> {

@@ -7,8 +7,8 @@ import type { Asked } from './asked.js'
 export interface Settle {
   /** With the status, or undefined when the client had gone before. It throws or rejects with what `counts` does. Further calls change nothing. */
   (status: number | undefined): Awaitable<void>
-  /** Where places are held: keeps them from running out until then, for who is sure to hear of the end. */
-  readonly keep?: () => void
+  /** Where places are held: keeps them from running out until then, for who is sure to hear of the end, or until the returned function is called. */
+  readonly keep?: () => () => void
 }
 
 /**
@@ -57,8 +57,11 @@ function settleFailed(open: readonly Asked[], error: unknown): never {
   throw error
 }
 
-function keepEach(open: readonly Asked[], after: After): void {
+function keepEach(open: readonly Asked[], after: After): () => void {
   for (const each of open) each.keep(after)
+  return () => {
+    for (const each of open) each.keepNoMore()
+  }
 }
 
 function warnOf(error: unknown): void {

@@ -83,6 +83,11 @@ export function contentOf(policy: Policy): string {
  * @throws {PolicyError} `POLICY_INVALID`
  */
 export function checkTier(policy: Policy, own: Policy, option: string): void {
-  if (holdsPermits(policy) === holdsPermits(own)) return
+  if (isTier(policy, own)) return
   throw new PolicyError('POLICY_INVALID', option, policy, 'must answer with permits if and only if the own policy of the limiter does')
+}
+
+/** Whether takes of both policies answer alike. */
+export function isTier(policy: Policy, own: Policy): boolean {
+  return holdsPermits(policy) === holdsPermits(own)
 }

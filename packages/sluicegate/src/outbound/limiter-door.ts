@@ -96,7 +96,7 @@ export class LimiterDoor {
     if (!isPermit(decision)) return undefined
     let unkeep: (() => void) | undefined
     quietly(() => {
-      unkeep = keptPermit(decision, this.limiter.policy, after)
+      unkeep = keptPermit(decision, this.limiter, this.key, after)
     })
     return () => unkeep?.()
   }

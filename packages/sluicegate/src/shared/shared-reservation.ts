@@ -1,4 +1,4 @@
-import { checkedTokens } from '../arguments.js'
+import { checkActualCost } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import { Shown } from '../shown.js'
 import { type Backend, type Booked, decisionOf, type Operation } from './backend.js'
@@ -35,7 +35,7 @@ export class SharedReservation extends Shown implements FleetReservation {
   }
 
   async settle(actualCost: number): Promise<Decision> {
-    if (actualCost !== 0) checkedTokens(actualCost, 'actualCost')
+    checkActualCost(actualCost)
     return this.once((booked) => {
       const { key, cost } = booked
       if (actualCost > cost) return this.executed({ verb: 'penalize', key, tokens: actualCost - cost })

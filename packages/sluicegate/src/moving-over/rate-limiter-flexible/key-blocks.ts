@@ -1,5 +1,6 @@
 import { type Awaitable, chained, isPromise } from '../../awaitable.js'
 import type { Decision } from '../../decision.js'
+import { StoreError } from '../../errors.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 
 /** More than any debt. */
@@ -51,13 +52,27 @@ export class KeyBlocks {
 
   private blockedNow(denial: Decision, key: string): Awaitable<Decision> {
     const { underWay } = this
-    const blocking = underWay.get(key) ?? this.block(key, this.blockMs)
+    const blocking = underWay.get(key) ?? unlessFull(() => this.block(key, this.blockMs), denial)
     if (isPromise(blocking) && !underWay.has(key)) {
       underWay.set(key, blocking)
       const isOver = (): unknown => underWay.delete(key)
       blocking.then(isOver, isOver)
     }
     return chained(blocking, ({ retryAfterMs }) => ({ ...denial, retryAfterMs }))
+  }
+}
+
+/** Where a full table cannot note the block, the denial stands as it is. */
+function unlessFull(block: () => Awaitable<Decision>, denial: Decision): Awaitable<Decision> {
+  const denialOr = (error: unknown): Decision => {
+    if (error instanceof StoreError && error.code === 'TABLE_FULL') return denial
+    throw error
+  }
+  try {
+    const blocked = block()
+    return isPromise(blocked) ? blocked.catch(denialOr) : blocked
+  } catch (error) {
+    return denialOr(error)
   }
 }
 
