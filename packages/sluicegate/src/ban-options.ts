@@ -45,7 +45,7 @@ const LONGEST_MS = 366 * DAY_MS
 /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`, `DURATION_INVALID`, `WINDOW_INVALID` */
 export function checkedBan(options: BanOptions | undefined): BanRule | undefined {
   if (options === undefined) return undefined
-  checkOptions(options, NAMES, "{ denials: 10, within: '1m', for: '15m' }")
+  checkOptions(options, NAMES, "{ denials: 10, within: '1m', for: '15m' }", 'banAfter', 'banAfter')
   const { denials, factor = 1, onBan } = options
   if (!Number.isInteger(denials) || denials < 1 || denials > 1_000) {
     throw new PolicyError('OPTION_INVALID', 'banAfter.denials', denials, 'must be an integer from 1 to 1000')

@@ -69,7 +69,7 @@ export function createClusterLimiter(policy: Policy, options: ClusterLimiterOpti
     new OverrideCache(new ClusterOverrides(ownLink), new CallGuard(ONE_PRIMARY, clock, timeoutMs), clock, staleMs, now)
   const makeOverride: SharedMaker['makeOverride'] = ({ policy: each, content }) =>
     limiterOver(linkOf(overrideChannel(own.name, content)), each, options, clock)
-  return layeredShared(own, { make, makeOverride, overridesOf, clock }, options)
+  return layeredShared(own, { make, makeOverride, overridesOf, clock, isKnownByName: true }, options)
 }
 
 function limiterOver(link: PrimaryLink, policy: Policy, options: ClusterLimiterOptions, clock: Clock): FleetLimiter {

@@ -58,7 +58,11 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   constructor(parts: TieredLimiterParts<Answer>) {
     super(parts.own)
     this.parts = parts
-    this.table = new TierTable({ option: 'policyFor', make: (policy) => this.made(policy) })
+    this.table = new TierTable({
+      option: 'policyFor',
+      make: (policy) => this.made(policy),
+      known: (policy) => (contentOf(policy) === contentOf(this.policy) ? this.inner : undefined),
+    })
     for (const policy of parts.ownAs) this.table.name(policy, parts.own)
     for (const tier of parts.tiers) this.table.add(tier)
     const { overridden } = parts

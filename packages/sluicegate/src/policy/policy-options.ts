@@ -13,11 +13,12 @@ const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 
 /**
  * @param of what takes the options, such as `tokenBucket()`, for the message.
+ * @param name of the options where they are themselves an option, such as `slowDown`.
  * @throws {PolicyError} `OPTION_INVALID` or `OPTION_UNKNOWN`
  */
-export function checkOptions(options: unknown, known: readonly string[], example: string, of?: string): void {
+export function checkOptions(options: unknown, known: readonly string[], example: string, of?: string, name = 'options'): void {
   if (typeof options !== 'object' || options === null) {
-    throw new PolicyError('OPTION_INVALID', 'options', options, `must be an object such as ${example}`)
+    throw new PolicyError('OPTION_INVALID', name, options, `must be an object such as ${example}`)
   }
   for (const option of Object.keys(options)) {
     if (!known.includes(option)) throw unknownOption({ option, value: (options as never)[option], known, of })

@@ -37,7 +37,9 @@ export class SharedWaiting {
   private readonly lines = new Map<string, WaitingQueue>()
   private readonly limits: BookingLimits
   private readonly underway = new PendingRequests()
+  /** The earliest times at which reservations may be redeemed, and the times until which their waiters sleep. */
   private readonly awaited = new ReservedTimes()
+  private readonly slept = new ReservedTimes()
   private arrivals = 0
   private readonly meanwhile: OutageWaiting
   private waiters = 0
@@ -98,11 +100,20 @@ export class SharedWaiting {
     if (line === undefined) {
       if (!this.underway.mayFollow(name, request.cost)) return this.inLine(wait)
       const asked = await this.askedWithoutLine(name, wait)
-      return asked.denied === undefined ? asked : this.inLine(wait, asked.denied)
+      if (asked.denied !== undefined) return this.inLine(wait, asked.denied)
+      if (asked.booked === undefined || !this.overtakes(name, wait)) return asked
+      this.discard(asked.booked)
+      return this.inLine(wait)
     }
     if (!this.isTooLate(line, request.cost, untilMs)) return this.inLine(wait)
     // Its time is known to be over before its turn comes.
     return { answer: await this.reservations.deny(request.key, request.cost) }
+  }
+
+  /** Of requests sent together one may pass after others were denied, as time goes by at the backend. */
+  private overtakes(name: string, { arrival }: Wait): boolean {
+    const first = this.lines.get(name)?.first
+    return first !== undefined && first.arrival < arrival
   }
 
   private async askedWithoutLine(name: string, wait: Wait): Promise<Asked> {
@@ -175,7 +186,7 @@ export class SharedWaiting {
     if (booked.allowed) {
       // Tokens came back ahead of others that have reserved: they are not for later arrivals.
       const latestMs = this.awaited.latestMs(nameOf(key))
-      if (sentMs + booked.waitUs / 1000 >= latestMs || untilMs < latestMs) return { booked: { ...booked, sentMs } }
+      if (this.sleepers.nowMs() + booked.waitUs / 1000 >= latestMs || untilMs < latestMs) return { booked: { ...booked, sentMs } }
       this.discard(booked)
       return { denied: { atMs: latestMs } }
     }
@@ -187,16 +198,20 @@ export class SharedWaiting {
   }
 
   /** Sleeps until the reserved tokens may be spent; undefined when it woke too late and has to reserve anew. */
-  private async kept(booked: Booked & { readonly sentMs: number }, { request }: Wait): Promise<Decision | undefined> {
+  private async kept(booked: Booked & { readonly sentMs: number }, { request, untilMs }: Wait): Promise<Decision | undefined> {
     const { signal } = request
-    const served = this.awaited.add(nameOf(request.key), booked.sentMs + booked.waitUs / 1000)
+    const name = nameOf(request.key)
+    const served = this.awaited.add(name, booked.sentMs + booked.waitUs / 1000)
+    const dueUs = this.dueUs(name, booked, untilMs)
+    const woken = this.slept.add(name, dueUs / 1000)
     try {
-      if (booked.waitUs > 0) await this.sleepers.sleep(booked.waitUs / 1000, signal)
+      if (booked.waitUs > 0) await this.sleepers.sleepUntil(dueUs, signal)
     } catch (reason) {
       this.giveBack(booked, booked.sentMs)
       throw reason
     } finally {
       served()
+      woken()
     }
     const answer = await this.reservations.redeem(booked, this.sleepers.nowMs() - booked.sentMs)
     if (signal?.aborted) {
@@ -204,6 +219,16 @@ export class SharedWaiting {
       throw signal.reason
     }
     return answer
+  }
+
+  /**
+   * When to wake for a reservation: not before earlier ones. Answers take unequal times, so of reservations for one moment the last would be
+   * redeemed first.
+   */
+  private dueUs(name: string, { waitUs }: Booked, untilMs: number): number {
+    const ownUs = this.sleepers.inUs(waitUs / 1000)
+    const latestMs = this.slept.latestMs(name)
+    return waitUs > 0 && latestMs <= untilMs ? Math.max(ownUs, Math.round(latestMs * 1000)) : ownUs
   }
 
   private giveBack(booked: Booked, sentMs: number): void {

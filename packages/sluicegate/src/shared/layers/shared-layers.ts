@@ -18,6 +18,8 @@ import { TieredSharedLimiter } from './tiered-shared-limiter.js'
 /** How a limiter of a fleet is made for each policy. */
 export interface SharedMaker {
   readonly make: (policy: Policy) => FleetLimiter
+  /** As of {@link TieredFleetLimiter}. */
+  readonly isKnownByName?: boolean
   readonly clock: Clock
   readonly makeOverride: (override: Override) => FleetLimiter
   /** @param own the policy in force. */
