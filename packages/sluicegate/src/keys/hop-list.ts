@@ -1,6 +1,5 @@
 import { forwardedElement } from './forwarded.js'
-import type { IpAddress } from './ip-address.js'
-import { LONGEST_ADDRESS } from './ip-address.js'
+import { type IpAddress, LONGEST_ADDRESS } from './ip-address.js'
 import { identifiedAddress } from './node-identifier.js'
 
 /**
