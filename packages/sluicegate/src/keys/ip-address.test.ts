@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import { test } from 'node:test'
 import ipaddr from 'ipaddr.js'
-import { Random } from 'sluicegate-testkit'
+import { Random, shortOrLong } from 'sluicegate-testkit'
 import { addressCorpus } from '../testing/address-corpus.js'
 import { misspelt, spelledAddress } from '../testing/spelled-address.js'
 import { addressKey } from './address-key.js'
@@ -11,7 +11,7 @@ import { checkedNetworks, isIn } from './ip-network.js'
 import { ipText } from './ip-text.js'
 import { identifiedAddress } from './node-identifier.js'
 
-const SEEDS = 3000
+const SEEDS = shortOrLong(600, 3000)
 const corpus = addressCorpus()
 /** The same addresses in every run. */
 const spelled = Array.from({ length: SEEDS }, (_, seed) => spelledAddress(new Random(seed)))

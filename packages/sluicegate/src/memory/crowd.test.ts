@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CREW_ALGORITHMS, crowd, type PolicySpec, policyOf } from 'sluicegate-testkit'
+import { CREW_ALGORITHMS, crowd, type PolicySpec, policyOf, shortOrLong } from 'sluicegate-testkit'
 import { createLimiter, type Decision, type Key, type Limiter, manualClock } from '../index.js'
 
 const RATES = [
@@ -9,7 +9,7 @@ const RATES = [
   { limit: 1, windowMs: 100, burst: 1 },
   { limit: 999_983, windowMs: 3_600_000, burst: 8 },
 ]
-const SEEDS = 4
+const SEEDS = shortOrLong(2, 4)
 
 for (const { name, specOf, keyOf } of CREW_ALGORITHMS) {
   for (const onFull of ['evict', 'deny'] as const) {

@@ -1,5 +1,5 @@
 import { after, afterEach } from 'node:test'
-import { type ConformanceChoice, conformance, type MakeLimiter } from 'sluicegate-testkit'
+import { type ConformanceChoice, conformance, type MakeLimiter, shortOrLong } from 'sluicegate-testkit'
 import { allow, DOCUMENTED_COMMANDS, userUrl } from '../testing/allowed-user.js'
 import { ownRedis } from '../testing/own-redis.js'
 import { LimiterHost } from '../testing/synchronous-limiter.js'
@@ -25,7 +25,8 @@ after(async () => {
   await redis.stop()
 })
 
-const store = { source: 'store', own: false, share: 0.2, updatesLazily: true } as const
+const KEYS_SHARE = shortOrLong(0.005, 0.02)
+const store = { source: 'store', own: false, share: shortOrLong(0.05, 0.2), updatesLazily: true } as const
 
 function make(mode: 'exact' | 'leased'): MakeLimiter {
   return (policy, { clock, hotKeys = 0 }) => host.make(policy, { hotKeys, mode, outage: 'closed', timeoutMs: 60_000 }, clock)
@@ -41,13 +42,13 @@ conformance('exact store', make('exact'), {
   ...store,
   algorithms: ['token bucket', 'sliding log', 'all-of'],
   shared: ['keys'],
-  share: 0.02,
+  share: KEYS_SHARE,
 })
 
 conformance('exact store', make('exact'), { ...store, algorithms: ['all-of'], shared: [], own: true })
 
 // What a lease leaves as it is. Beside it the suite asks for the whole burst, of which a lease keeps a part back.
-conformance('leased store', make('leased'), { ...store, algorithms: ['token bucket', 'fixed window'], shared: ['keys'], share: 0.02 })
+conformance('leased store', make('leased'), { ...store, algorithms: ['token bucket', 'fixed window'], shared: ['keys'], share: KEYS_SHARE })
 // Nothing of a window is kept back: what was told and what was spent is the same after an update.
 conformance('leased store', make('leased'), { ...store, algorithms: ['fixed window'], shared: ['telling', 'updates'] })
 // Limits too small to be leased run exact by themselves.

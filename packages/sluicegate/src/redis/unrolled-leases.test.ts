@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { Random } from 'sluicegate-testkit'
+import { Random, shortOrLong } from 'sluicegate-testkit'
 import { fixedWindow, gcra, type Policy, slidingWindow, tokenBucket } from '../index.js'
 import { leaseUsOf } from '../lease/leasing.js'
 import { GivenTime } from '../testing/given-time.js'
@@ -12,7 +12,7 @@ import type { Store } from './store.js'
 import { type StoreForm, storePoliciesOf } from './store-form.js'
 import { StoreKeys } from './store-keys.js'
 
-const SEQUENCES = 60
+const SEQUENCES = shortOrLong(20, 60)
 const STEPS = 60
 const START_US = 1_789_000_000_000_000
 const HORIZON_MS = 5
