@@ -5,8 +5,8 @@ import { ROOT, sourcesBelow } from './root.mjs'
 
 /** Test files that `npm test` has no time for. */
 const LONG_FILE = '.long.test.ts'
-/** What a test file imports of the testkit when it is longer in the long run: see packages/testkit/src/run-length.ts. */
-const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|IS_LONG_RUN)\b[^}]*\} from/m
+/** What a test file names when it is longer in the long run: see packages/testkit/src/run-length.ts. */
+const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|IS_LONG_RUN)\b[^}]*\} from|process\.env\.SLUICEGATE_TEST_RUN/m
 
 /**
  * The compiled test files, and what to hand to `node --test`.

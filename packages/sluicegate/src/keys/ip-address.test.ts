@@ -18,8 +18,8 @@ const spelled = Array.from({ length: SEEDS }, (_, seed) => spelledAddress(new Ra
 const misspellings = spelled.map(({ text }, seed) => misspelt(new Random(seed + SEEDS), text))
 
 test('the corpus has thousands of different texts, addresses and others', () => {
-  assert.ok(new Set(spelled.map(({ text }) => text)).size >= 2000)
-  assert.ok(new Set(misspellings).size >= 2000)
+  assert.ok(new Set(spelled.map(({ text }) => text)).size >= (2 / 3) * SEEDS)
+  assert.ok(new Set(misspellings).size >= (2 / 3) * SEEDS)
   const refused = misspellings.filter((text) => parsedAddress(text) === undefined).length
   assert.ok(refused > SEEDS / 4 && refused < SEEDS, `${refused} of ${SEEDS} are no addresses`)
 })
