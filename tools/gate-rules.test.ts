@@ -19,7 +19,7 @@ import { publicApi } from './public-api.js'
 test('a file of 401 lines is warned about and is no fault', () => {
   const sizes = [1, 120, 400, 2, 401].map((lines) => [`${lines}.ts`, lines] as const)
   assert.deepEqual(fileSizeFaults(sizes), [])
-  assert.deepEqual(fileSizeWarnings(sizes), ['401.ts has 401 lines, over 400: is it one idea?'])
+  assert.deepEqual(fileSizeWarnings(sizes), ['401.ts has 401 lines, over 400: is it one idea? (A warning: the gate passes.)'])
 })
 
 test('half of the files may have at most 120 lines', () => {

@@ -31,7 +31,7 @@ export function publicApi(folder: string): string {
 function declaredIn(folder: string, entries: readonly { readonly title: string; readonly file: string }[]): string[] {
   const program = ts.createProgram(
     entries.map(({ file }) => file),
-    { module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2022, noEmit: true, skipLibCheck: true, types: [] },
+    { module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2022, noEmit: true, noLib: true, types: [] },
   )
   const checker = program.getTypeChecker()
   const dist = resolve(folder, 'dist') + sep

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { join, relative, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { Refusal } from './refusal.mjs'
 import { ROOT, sourcesBelow } from './root.mjs'
 
@@ -73,7 +73,17 @@ function asGlob(pattern) {
 }
 
 function isInLongRun(file) {
-  return file.endsWith(LONG_FILE) || LONGER.test(readFileSync(join(ROOT, file), 'utf8'))
+  return file.endsWith(LONG_FILE) || isLonger(file)
+}
+
+/** Whether the file, or what it shares with other tests in a folder `testing`, has tests that are longer in the long run. */
+function isLonger(file, seen = new Set()) {
+  if (seen.has(file) || !existsSync(join(ROOT, file))) return false
+  seen.add(file)
+  const source = readFileSync(join(ROOT, file), 'utf8')
+  if (LONGER.test(source)) return true
+  const imported = [...source.matchAll(/from '(\.[^']+)\.js'/g)].map(([, path]) => `${join(dirname(file), path)}.ts`)
+  return imported.some((path) => /\/testing\//.test(path) && isLonger(path, seen))
 }
 
 /** packages/a/src/b.test.ts is compiled to packages/a/dist/b.test.js, tools/b.test.ts to tools/dist/b.test.js. */
