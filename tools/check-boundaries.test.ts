@@ -54,7 +54,6 @@ const CROSSINGS: readonly (readonly [what: string, file: string, source: string]
   ['a compiled helper of tests in a benchmark', 'bench/src/a.ts', "import '../../packages/sluicegate/dist/testing/own-redis.js'"],
   ['a helper of tests in those of another package', 'chaos/src/a.test.ts', "import '../../packages/sluicegate/src/testing/own-redis.js'"],
   ['a folder of that name elsewhere', 'packages/sluicegate/src/redis/testing/a.ts', "import 'sluicegate-testkit'"],
-  ['a twin under a mutex in the library', LIMITER, "import { MutexTwin } from './mutex/mutex-twin.js'"],
   ['a framework in the library', LIMITER, "import type { Request } from 'express'"],
   ['a framework at run time in its adapter', EXPRESS, "import express from 'express'"],
   ['another framework in an adapter', EXPRESS, "import type { Context } from 'koa'"],
