@@ -216,8 +216,13 @@ test('a group: each key has its own limit', async () => {
   const jobs = ['a', 'b', 'a', 'b'].map((key, i) => ({ key, name: `${key}${i}` }))
   await Promise.all(jobs.map(({ key, name }) => theirs.of(name, group.key(key).schedule(theirs.job(name)))))
   await Promise.all(jobs.map(({ key, name }) => ours.of(name, limiter.run(key, ours.job(name)))))
-  assert.deepEqual(ours, theirs)
-  assert.deepEqual(ours.started, ['a0', 'b1', 'a2', 'b3'])
+  assert.deepEqual(ours.ended, theirs.ended)
+  // Two keys know nothing of each other: which of them is first is up to timers.
+  for (const key of ['a', 'b']) {
+    const startedOf = ({ started }: Outcomes): readonly string[] => started.filter((name) => name.startsWith(key))
+    assert.deepEqual(startedOf(ours), startedOf(theirs))
+  }
+  assert.deepEqual([...ours.started].sort(), ['a0', 'a2', 'b1', 'b3'])
 })
 
 test('p-queue: concurrency, priority, pause and start, onIdle', async () => {
