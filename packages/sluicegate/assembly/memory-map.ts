@@ -28,7 +28,7 @@ import { ENTRIES_PER_LINE } from "./build-flags"
 /** Policy epoch in the high half, ticket of its block in the low half. */
 export const EPOCH: usize = 0
 /** Latest end of any block, in microseconds since the Unix epoch: no block is in force after it. */
-export const BLOCKED_UNTIL: usize = 8
+export const BANNED_UNTIL: usize = 8
 /** Number of table lines, in all parts. */
 export const LINES: usize = 16
 /** 1: deny a newcomer when nothing is idle; 0: forget the key with the least debt that would pass. */
@@ -47,9 +47,9 @@ export const REFUSALS: usize = 88
 export const CAS_RETRIES: usize = 96
 export const CONTENTIONS: usize = 104
 /** The last epoch whose share of the table has been swept. */
-export const SWEPT: usize = 112
+export const MIGRATED: usize = 112
 /** Next ticket for a policy block. */
-export const TICKETS: usize = 120
+export const NEXT_SEQUENCE: usize = 120
 
 /** Requests of newcomers without room that passed on a shared counter. */
 export const OVERFLOWS: usize = 128
@@ -80,43 +80,43 @@ export const MORE_DESCRIPTORS: usize = 272
 export const RELEASE_GROUPS: usize = 2048
 export const RELEASE_GROUP_COUNT: u32 = 512
 
-export const BLOCKS: usize = 4096
-export const BLOCK_COUNT: i32 = 64
-export const BLOCK_SIZE: usize = 512
+export const RECORDS: usize = 4096
+export const RECORD_COUNT: i32 = 64
+export const RECORD_SIZE: usize = 512
 /** Offsets in a policy block. The ticket is marked while its holder writes. */
-export const BLOCK_TICKET: usize = 0
-export const BLOCK_PREVIOUS: usize = 8
+export const RECORD_SEQUENCE: usize = 0
+export const RECORD_PREVIOUS: usize = 8
 // What JavaScript counts out for the core: see policy-numbers.ts there.
-export const BLOCK_UNITS_PER_US: usize = 16
-export const BLOCK_UNITS_PER_TOKEN: usize = 24
-export const BLOCK_CAPACITY: usize = 32
-export const BLOCK_FORM: usize = 40
-export const BLOCK_WINDOW_US: usize = 48
-export const BLOCK_COUNT_BITS: usize = 56
-export const BLOCK_NUMBER_BITS: usize = 64
-export const BLOCK_TICK_US: usize = 72
-export const BLOCK_SLOTS: usize = 80
-export const BLOCK_SLOT_BYTES: usize = 88
+export const RECORD_UNITS_PER_US: usize = 16
+export const RECORD_UNITS_PER_TOKEN: usize = 24
+export const RECORD_CAPACITY: usize = 32
+export const RECORD_ENCODING: usize = 40
+export const RECORD_WINDOW_US: usize = 48
+export const RECORD_COUNT_BITS: usize = 56
+export const RECORD_NUMBER_BITS: usize = 64
+export const RECORD_TICK_US: usize = 72
+export const RECORD_SLOTS: usize = 80
+export const RECORD_SLOT_BYTES: usize = 88
 /** Address and bytes an entry of the companions. */
-export const BLOCK_COMPANIONS: usize = 96
-export const BLOCK_STRIDE: usize = 104
+export const RECORD_EXTENSIONS: usize = 96
+export const RECORD_STRIDE: usize = 104
 // What the core adds when it publishes the block.
-export const BLOCK_BASE_US: usize = 112
-export const BLOCK_REBASE_AT_US: usize = 120
-export const BLOCK_SINCE_US: usize = 128
-export const BLOCK_KEEPS_DEBT: usize = 136
+export const RECORD_BASE_US: usize = 112
+export const RECORD_REBASE_AT_US: usize = 120
+export const RECORD_SINCE_US: usize = 128
+export const RECORD_KEEPS_DEBT: usize = 136
 /** The epoch that it was last to be published as. */
-export const BLOCK_EPOCH: usize = 144
+export const RECORD_EPOCH: usize = 144
 /** Grows when counts of earlier windows lose their meaning. */
-export const BLOCK_ERA: usize = 152
+export const RECORD_ERA: usize = 152
 /** Of a fixed window: tells calendars apart, 0 without one. */
-export const BLOCK_CALENDAR: usize = 160
+export const RECORD_CALENDAR: usize = 160
 /** What only JavaScript reads, from here to the end of the block: limit, window, burst, name. */
-export const BLOCK_DESCRIPTION: usize = 168
+export const RECORD_DESCRIPTION: usize = 168
 
 /** Latest end of any block among the keys that share a gate, in microseconds since the Unix epoch. */
-export const GATES: usize = 36864
-export const GATE_COUNT: u64 = 8192
+export const BAN_FILTER: usize = 36864
+export const BAN_FILTER_SLOTS: u64 = 8192
 
 export const DESCRIPTORS: usize = 102400
 export const DESCRIPTOR_COUNT: i32 = 64
@@ -127,3 +127,12 @@ export const ENTRY_SIZE: usize = 16
 export const LINE_SIZE: usize = ENTRY_SIZE * ENTRIES_PER_LINE
 /** The state word's offset in an entry; the identity word is at 0. */
 export const STATE: usize = 8
+
+/** Where this instance's section of the memory begins. */
+export let base: usize = 0
+export let tableAddress: usize = 0
+
+export function openSection(address: usize): void {
+  base = address
+  tableAddress = address + TABLE
+}

@@ -112,13 +112,13 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
 
   block(key: Key, duration: Duration): Decision {
     const us = blockUs(duration)
-    const { block } = this.opened.core
-    return this.released(key, (nowUs) => block(low, high, nowUs, us))
+    const { ban } = this.opened.core
+    return this.released(key, (nowUs) => ban(low, high, nowUs, us))
   }
 
   reset(key: Key): Decision {
-    const { block, reset } = this.opened.core
-    this.change(key, (nowUs) => block(low, high, nowUs, 0))
+    const { ban, reset } = this.opened.core
+    this.change(key, (nowUs) => ban(low, high, nowUs, 0))
     return this.released(key, (nowUs) => reset(low, high, nowUs))
   }
 

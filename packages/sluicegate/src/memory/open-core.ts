@@ -8,9 +8,9 @@ import { neededOfRuntime } from './runtime-refusal.js'
 import { untouchedBytes } from './untouched-bytes.js'
 
 /** Why the core gave no debt. */
-export type Reason = 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE' | 'EVICTED' | 'OVERFLOWED'
+export type Reason = 'REFUSED' | 'BANNED' | 'CONTENDED' | 'LATE' | 'EVICTED' | 'OVERFLOWED'
 
-const REASONS: readonly Reason[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED', 'OVERFLOWED']
+const REASONS: readonly Reason[] = ['REFUSED', 'BANNED', 'CONTENDED', 'LATE', 'EVICTED', 'OVERFLOWED']
 /** The half of the epoch word that counts. */
 const EPOCH_HALF = 4
 
@@ -29,7 +29,7 @@ export class OpenCore {
     this.exports = new WebAssembly.Instance(shared.module, { env: { memory }, host: { ...withAddresses(host), pause } }).exports
     // A plain object: an exports object is slow to look up in.
     const core = { ...this.exports } as unknown as Core
-    this.core = { ...core, policyBlock: () => core.policyBlock() >>> 0, propose: () => core.propose() >>> 0 }
+    this.core = { ...core, policyRecord: () => core.policyRecord() >>> 0, propose: () => core.propose() >>> 0 }
     this.memory = memory
     this.section = section
     const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2))
@@ -71,7 +71,7 @@ export class OpenCore {
 
   /** The part of a policy block that the core does not read. */
   description(block: number): DataView {
-    return new DataView(this.memory.buffer, block + this.constant('BLOCK_DESCRIPTION'))
+    return new DataView(this.memory.buffer, block + this.constant('RECORD_DESCRIPTION'))
   }
 
   /** Lines of the table. */
