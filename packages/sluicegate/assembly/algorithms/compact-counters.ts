@@ -1,6 +1,6 @@
-// Counters in floating point. The fine one has 16 bits of mantissa and 5 of exponent: up to 2^16 it counts exactly; beyond, a
-// step smaller than the last place is made with the probability that makes the count right on average. Its standard error
-// stays below 0.4 %. The coarse one, which never counts, has 10 and 5, and is rounded up: exact up to 2^10, then at most 1/512 too much.
+// Counters in floating point. The fine one has 16 bits of mantissa and 5 of exponent. Up to 2^16 it counts exactly; beyond, a step
+// smaller than the last place is made with the probability that makes the count right on average. Its standard error stays below
+// 0.4 %. The coarse one, which never counts, has 10 and 5 bits and is rounded up: exact up to 2^10, then at most 1/512 too large.
 //
 // Source: R. Morris, "Counting large numbers of events in small registers", 1978; M. Csűrös, "Approximate counting with a
 // floating-point counter", 2010.
@@ -11,7 +11,7 @@ const FINE_MASK: u64 = (1 << 21) - 1
 const COARSE_BITS: u64 = 10
 const COARSE_MASK: u64 = (1 << 15) - 1
 
-// Both stand in one value, the fine one lowest.
+// Both are in one value, the fine one lowest.
 
 @inline export function fine(bits: u64): i64 {
   return decoded(bits & FINE_MASK, FINE_BITS)
@@ -29,7 +29,7 @@ export function coarseOf(count: i64): u64 {
   return encoded(count, COARSE_BITS) << FINE_WIDTH
 }
 
-/** A fine counter after `by` more, or fewer. */
+/** A fine counter after it changed by `by`, which may be negative. */
 export function stepped(bits: u64, by: i64): u64 {
   const count = max<i64>(fine(bits) + by, 0)
   const place = placeOf(count, FINE_BITS)
@@ -59,7 +59,7 @@ function encoded(count: i64, mantissaBits: u64): u64 {
   return bits > mantissaBits ? bits - mantissaBits : 0
 }
 
-// A random number for counters that are right on average: this thread's own sequence, seeded by JavaScript. Not for secrets.
+// Random numbers for counters that are right on average: each thread's own sequence, seeded by JavaScript. Not for secrets.
 //
 // Source: G. Marsaglia, "Xorshift RNGs", 2003; S. Vigna, "An experimental exploration of Marsaglia's xorshift generators,
 // scrambled", 2016 (xorshift64*).

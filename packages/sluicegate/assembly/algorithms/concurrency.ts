@@ -2,16 +2,16 @@ import { STATE } from "../memory-map"
 import { load, swap } from "../atomics/atomics"
 import { resolved } from "../atomics/kcas"
 import { extensionOf } from "../policy/extension"
-import { capacity, slots, baseUs, windowUs } from "../policy/policy"
+import { baseUs, capacity, slots, windowUs } from "../policy/policy"
 
-// Concurrency: latest reading by which anything changed, in microseconds since the time base | turn 9. The permits are in the
-// entry's companions, one a slot:
+// Concurrency: latest time of any change, in microseconds since the time base | turn 9. The permits are in the entry's extension,
+// one in each slot:
 //
 //   permit     0 | expiry 47, in microseconds since the Unix epoch, modulo | serial 2 | cost 14
 //
-// A permit is given, renewed and taken back together with a new turn of the state word (kcas.ts), so that whoever has read the
-// slots and finds the state unchanged knows that they are too. A permit that has expired is free for the next one, and nobody can
-// renew it any more: for a key, time never runs back.
+// A permit is given, renewed or released together with a new turn of the state word (kcas.ts). So a thread that has read the slots
+// and finds the state unchanged knows that the slots are unchanged too. An expired permit is free for the next caller and cannot
+// be renewed: for a key, time never runs back.
 
 const TURN_BITS: u64 = 9
 const TURN_MASK: u64 = (1 << 9) - 1
@@ -21,20 +21,20 @@ const SERIAL_MASK: u64 = 3
 const SERIAL_BITS: u64 = 2
 const EXPIRY_BITS: u64 = 47
 const EXPIRY_MASK: u64 = (1 << 47) - 1
-/** Longer than any permit: what happened so long before is over, and is wiped before it could be mistaken for the future. */
+/** Longer than any permit. A permit that expired so long ago is cleared before its expiry could be read as a time in the future. */
 const ANCIENT_US: i64 = 1 << 45
 
-// A key as last read.
+// The key last read.
 let entryRead: usize = 0
 let nowUs: i64 = 0
 let readUs: i64 = 0
 let used: i64 = 0
 export let freeSlot: usize = 0
 export let freeWord: u64 = 0
-/** Of the permits in use, the one that expires last, and what it has left; 0 when none is in use. */
+/** The permit in use that expires last, and the time it has left; 0 when none is in use. */
 export let lastSlot: usize = 0
 let lastLeftUs: i64 = 0
-/** What the one has left that expires first, and the cost of all that expire then. */
+/** The time that the permit which expires first has left, and the cost of all that expire then. */
 let firstLeftUs: i64 = 0
 let firstCost: i64 = 0
 
@@ -55,7 +55,7 @@ export function turned(value: u64): u64 {
   return <i64>((slot - slotOf(entry, 0)) / 8)
 }
 
-/** The serial tells permits apart that were given at one time in one slot. */
+/** The serial tells apart permits that were given at one time in one slot. */
 export function permitOf(expiryUs: i64, serial: u64, cost: i64): u64 {
   return ((((<u64>expiryUs & EXPIRY_MASK) << SERIAL_BITS) | (serial & SERIAL_MASK)) << COST_BITS) | <u64>cost
 }
@@ -70,7 +70,7 @@ export function expiryUs(): i64 {
   return nowUs + windowUs
 }
 
-/** Microseconds that a permit has left; 0 or less when it has expired, or is none. */
+/** Microseconds that a permit has left; 0 or less when it has expired or the slot is empty. */
 @inline export function leftUs(permit: u64): i64 {
   if (permit == 0) return 0
   // The difference of two times modulo 2^47, as a signed number.
@@ -87,18 +87,18 @@ export function hasPassed(us: i64): bool {
   return <i64>(permit & COST_MASK)
 }
 
-/** The time of a call on a key with this value. */
+/** Sets the time of a call on a key with this value. */
 export function readAt(value: u64, us: i64): void {
   readUs = us + baseUs
   nowUs = max<i64>(us, <i64>(value >> TURN_BITS)) + baseUs
 }
 
-/** Whether nothing was changed for so long that no permit can be in use. */
+/** Whether the last change lies so far back that no permit can be in use. */
 export function isAncient(value: u64, us: i64): bool {
   return value != 0 && us - <i64>(value >> TURN_BITS) > ANCIENT_US
 }
 
-/** Counts the permit just given, which was not in its slot when the key was read, among those that run. */
+/** Counts the permit just given as running; its slot was free when the key was read. */
 export function countGiven(): void {
   lastLeftUs = max<i64>(lastLeftUs, windowUs)
 }
@@ -131,7 +131,7 @@ export function debtOf(entry: usize, value: u64, us: i64): i64 {
       }
       if (left == firstLeftUs) firstCost += cost
     } else {
-      // Before it could be mistaken for one of the future.
+      // Before it could be read as a permit of the future.
       const isWiped = left < -ANCIENT_US && swap(slot, permit, 0)
       if (freeSlot == 0) {
         freeSlot = slot
@@ -142,7 +142,7 @@ export function debtOf(entry: usize, value: u64, us: i64): i64 {
   return used
 }
 
-/** What comes back of the key last read within so many microseconds. */
+/** Tokens of the key last read that come back within `us` microseconds. */
 function backWithin(us: i64): i64 {
   let cost: i64 = 0
   for (let i: i64 = 0; i < slots && entryRead != 0; i++) {
@@ -156,7 +156,7 @@ function backWithin(us: i64): i64 {
 export function untilFree(amount: i64): i64 {
   const short = used + amount - capacity
   if (short <= 0) return 0
-  // Mostly the first to expire makes room enough, and the others need not be looked at again.
+  // The first permit to expire mostly makes enough room, and the others need no second look.
   let low = firstLeftUs
   let high = firstCost >= short ? low : lastLeftUs
   while (low < high) {
@@ -172,8 +172,8 @@ export function untilNew(): i64 {
 }
 
 /**
- * Wipes the permits of an entry that is changing hands, while the mark stands. A swap is lost to the ticket of a change that found the
- * state of the last owner: that change is called off, and would bring the permit back.
+ * Clears the permits of an entry that changes hands, while the mark stands. A swap may be lost to a descriptor reference of a
+ * change that found the last owner's state. That change aborts, and would bring the permit back.
  */
 export function clearPermits(entry: usize, mark: u64): bool {
   for (let i: i64 = 0; i < slots; i++) {

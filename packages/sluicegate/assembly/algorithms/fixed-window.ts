@@ -1,20 +1,20 @@
 import { calendarWindowEnd, calendarWindowStart } from "../host"
 import { setWait } from "../results"
-import { capacity, baseUs, countBits, policyRecord, setWindow, tickUs, windowBeginUs, windowEndUs, windowUs } from "../policy/policy"
+import { baseUs, capacity, countBits, policyRecord, setWindow, tickUs, windowBeginUs, windowEndUs, windowUs } from "../policy/policy"
 import { CANCEL, DEEPEST_DEBT_BURSTS, PENALIZE, REFUND, RESERVE, RESET, TAKE } from "./verbs"
 
-// Fixed window: number of the window since the time base | count. A window of the calendar goes by the minute at which it
-// begins instead of a number, and JavaScript knows its ends, also whole minutes.
+// Fixed window: number of the window since the time base | count. A calendar window has the minute of its begin instead of a
+// number; JavaScript knows the ends of these windows, which are whole minutes too.
 //
-// A window later than now (the clock stepped back, or tokens are booked ahead) is closed until it begins: what was spent in
-// the one at hand is not known any more.
+// A window later than now is closed until it begins: the clock stepped back, or tokens are reserved ahead, and the count of the
+// current window is no longer known.
 
-// A key as last read or changed.
+// The key as last read or changed.
 let number: i64 = 0
 let count: i64 = 0
 let atUs: i64 = 0
 
-/** Looks for the window of `us`, unless it is the one last looked for. */
+/** Locates the window of `us`, unless it is the one located last. */
 function locate(us: i64): void {
   if (us >= windowBeginUs && us < windowEndUs) return
   if (windowUs != 0) {
@@ -26,13 +26,13 @@ function locate(us: i64): void {
   }
 }
 
-/** Of a key that has spent nothing, but is closed until the window around `us`. */
+/** A key that has spent nothing but is closed until the window around `us`. */
 export function emptyValue(us: i64): u64 {
   locate(us)
   return <u64>(windowBeginUs / tickUs) << <u64>countBits
 }
 
-/** Tokens spent; all of them while the window is closed. */
+/** Tokens spent; the whole capacity while the window is closed. */
 export function debtOf(value: u64, us: i64): i64 {
   read(value, us)
   return isClosed() ? capacity : count
@@ -53,7 +53,10 @@ function read(value: u64, us: i64): void {
   return number * tickUs > atUs
 }
 
-/** The value after the verb: the same when nothing changes. `bound`: the wait that is too long, or when a reservation was for. */
+/**
+ * The value after the verb, unchanged if nothing changes. `bound`: the longest wait of a reservation, or the time of a cancelled
+ * one.
+ */
 export function stepped(verb: i32, value: u64, us: i64, amount: i64, bound: i64): u64 {
   read(value, us)
   let spent = count
@@ -81,7 +84,7 @@ export function stepped(verb: i32, value: u64, us: i64, amount: i64, bound: i64)
   }
   if (spent == count) return value
   count = spent
-  // Also with nothing spent it keeps its window: a clock set back must not find an earlier one as new.
+  // A key that has spent nothing keeps its window too: a clock set back must not find an earlier window empty.
   return (<u64>number << <u64>countBits) | <u64>spent
 }
 
@@ -92,7 +95,7 @@ export function untilFree(amount: i64): i64 {
   return fits ? 0 : endOfWindow() - atUs
 }
 
-/** Microseconds until the key is as good as new. */
+/** Microseconds until the key owes nothing. */
 export function untilNew(): i64 {
   if (count == 0) return max<i64>(number * tickUs - atUs, 0)
   return endOfWindow() - atUs

@@ -8,10 +8,10 @@ import * as log from "./sliding-log"
 import * as sliding from "./sliding-window"
 import { step } from "./verbs"
 
-// How a key stands under the policy in force, whatever its form. Each form remembers the key that it last read or changed, so
-// that whoever asks next need not read it again.
+// A key's state under the policy in force, whatever its encoding. Each algorithm remembers the key that it last read or changed,
+// so that a following question need not read it again.
 
-/** What a key owes. `us` is since the time base. */
+/** The debt of a key. `us` is since the time base. */
 export function debtOf(ofBan: bool, entry: usize, value: u64, us: i64): i64 {
   if (ofBan) return banDebtAt(value, us)
   if (encoding <= BUCKET) return debtAt(value, us)
@@ -21,12 +21,15 @@ export function debtOf(ofBan: bool, entry: usize, value: u64, us: i64): i64 {
   return sliding.debtOf(entry, value, us)
 }
 
-/** Whether the last step changes something: of a log the value may stay, and the ring's header change, or of a compact counter neither. */
+/**
+ * Whether the last step changes anything. A log may keep its value and change the ring's header; a compact counter may change
+ * neither.
+ */
 @inline export function isChange(value: u64, next: u64): bool {
   return next != value || (encoding == LOG && log.alsoNeeded != log.NOTHING) || (encoding == COMPACT && sliding.hidden)
 }
 
-/** Whether what was read beside the state word still stands, when that does and nothing is to be swapped. */
+/** Whether all that was read beside the state word is unchanged, given that the state word is and no swap follows. */
 export function isUnchanged(entry: usize, ofBan: bool): bool {
   return ofBan || encoding != LOG || log.isUnchanged(entry)
 }
@@ -38,7 +41,7 @@ export function isAhead(): bool {
   return encoding == LOG ? log.isClosed() : sliding.isClosed()
 }
 
-/** The value after the verb, the same when nothing changes; sets `debt`. An `entry` of 0 is a key that lives nowhere. */
+/** The value after the verb, unchanged if nothing changes; sets `debt`. An `entry` of 0 stands for a key outside of the table. */
 export function stepped(verb: i32, ofBan: bool, entry: usize, value: u64, us: i64, amount: i64, bound: i64): u64 {
   let next: u64
   log.clearNeeded()
@@ -64,7 +67,7 @@ export function stepped(verb: i32, ofBan: bool, entry: usize, value: u64, us: i6
   return next
 }
 
-/** The value of a key that comes at `nowUs`, when no key was forgotten later than by `forgottenByUs`: it counts from then. */
+/** The value of a key that arrives at `nowUs`. If a key was evicted by a later time, `forgottenByUs`, it counts from then. */
 export function newValue(ofBan: bool, nowUs: i64, forgottenByUs: i64): u64 {
   const us = sinceBase(nowUs)
   const sinceUs = max<i64>(sinceBase(withinRange(forgottenByUs)), us)
@@ -72,7 +75,7 @@ export function newValue(ofBan: bool, nowUs: i64, forgottenByUs: i64): u64 {
   if (sinceUs == us) return idleValue()
   if (encoding <= BUCKET) return valueAt((sinceUs - us) * unitsPerUs, us)
   if (encoding == CONCURRENCY) return concurrency.emptyValue(sinceUs)
-  // It is closed until then.
+  // The key is closed until then.
   if (encoding == FIXED) return fixed.emptyValue(sinceUs)
   return encoding == LOG ? log.emptyValue(sinceUs) : sliding.emptyValue(sinceUs)
 }
@@ -90,7 +93,7 @@ export function untilFree(amount: i64): i64 {
   return sliding.untilFree(amount)
 }
 
-/** Microseconds until the key is as good as new, likewise. */
+/** Microseconds until the key owes nothing, likewise. */
 export function untilNew(): i64 {
   if (encoding == FIXED) return fixed.untilNew()
   if (encoding == LOG) return log.untilNew()

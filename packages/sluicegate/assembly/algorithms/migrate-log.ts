@@ -3,19 +3,20 @@ import { load } from "../atomics/atomics"
 import { resolved, swapBoth } from "../atomics/kcas"
 import { valueOf, withValue } from "../atomics/words"
 import { extensionIn, extensionMoved } from "../policy/extension"
-import { epoch, baseUs, countBits, slotBytes, tickUs } from "../policy/policy"
+import { baseUs, countBits, epoch, slotBytes, tickUs } from "../policy/policy"
 import { field } from "../policy/policy-record"
 import * as ring from "./log-ring"
 import { expiredBy } from "./migrate-value"
 
-// When a policy needs more slots, or other ones, its companions lie elsewhere in the memory, and each key's are copied there before
-// its state word is written for the new policy. The state word of the old policy stands until then and never comes back, so
-// that all who copy copy the same; a slot is written only where it still is what it was before that word was seen once more.
-// What stood there before, when the place was in use by an earlier policy, means nothing: permits are written over, a log's header, too.
+// Migrates a log. When a policy needs more slots, or other ones, its extensions have another place in the memory. Each key's
+// extension is copied there before its state word is written for the new policy. The state word of the old policy stands until
+// then and never returns, so that all threads copy the same. A slot is written only where it still is what it was before that word
+// was read once more. Whatever an earlier policy left at that place has no meaning: permits are overwritten, and so is a log's
+// header.
 
 /**
- * Writes a log's state word for the policy in force, and with it its header: without what is over and must not come back under a
- * longer window, and after copying the rest if it belongs elsewhere now. False: once more.
+ * Writes a log's state word for the policy in force, and with it the header. It leaves out what has expired, which must not come
+ * back under a longer window, and copies the rest if it has another place now. False: try again.
  */
 export function migrateLog(entry: usize, state: u64, from: usize, lag: u64): bool {
   const source = extensionIn(from, entry)
@@ -29,12 +30,12 @@ export function migrateLog(entry: usize, state: u64, from: usize, lag: u64): boo
   let first = ring.held
   const isOver = lastTick * fromTickUs <= overByUs
   while (!isOver && first > 0 && (lastTick - ring.ageIn(first - 1, lastTick, fromBits)) * fromTickUs > overByUs) first--
-  // Of 8 bytes, the oldest of a ring that is not whole is over.
+  // In slots of 8 bytes, the oldest of a ring that is not whole has expired.
   if (slotBytes == 8 && !ring.whole && first == 0 && ring.held > 0) first = 1
   const moves = extensionMoved(from)
   if (isOver) return rewritten(entry, state, source, moves, 0, 0, ring.headerWith(0, 0, 0, true, true))
   if (moves) return copyLog(entry, state, source, first, lastTick, total, fromBits, fromTickUs)
-  // What is over is left out, but for the last of 8 bytes, which tells the cost so far.
+  // Expired requests are left out, except the last slot of 8 bytes, which holds the cost so far.
   const left = first - (slotBytes == 8 ? 1 : 0)
   const whole = ring.whole && first == 0
   const next = ring.headerWith(ring.place, left > 0 ? ring.held - left : ring.held, ring.costSoFar, whole, true)
@@ -42,8 +43,8 @@ export function migrateLog(entry: usize, state: u64, from: usize, lag: u64): boo
 }
 
 /**
- * Copies the requests from number `first` on, their costs counted from there. What is far above a smaller limit, more than its
- * costs have room for, is left out from the oldest on: by the time it would matter again, it is over.
+ * Copies the requests from number `oldest` on, with costs counted from there. If the costs exceed the width of a smaller limit,
+ * the oldest requests are left out: by the time they would matter again, they have expired.
  */
 function copyLog(
   entry: usize, state: u64, source: usize, oldest: i64, lastTick: i64, total: u64, fromBits: u64, fromTickUs: i64,

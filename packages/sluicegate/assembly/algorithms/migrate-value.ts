@@ -11,15 +11,15 @@ import { migratedWindow } from "./migrate-window"
 import { debtIn, valueIn } from "./rate"
 import { scaled } from "./wide-arithmetic"
 
-// A state word of an older policy, carried over to the one in force: a pure function of the word and the blocks in between, so
-// that it does not matter which thread does it, or when. What more than one word belongs to is carried over in sweep.ts.
+// Migrates a state word of an older policy to the one in force: a pure function of the word and the records in between. So any
+// thread may do it at any time. Migration of more than one word is in table/migrate.ts.
 
-/** The value of a state word of `entry` that was written `lag` policies ago, as the policy in force writes it. */
+/** The value of a state word of `entry` that was written `lag` policies ago, in the encoding of the policy in force. */
 @inline export function migratedValue(state: u64, lag: u64, entry: usize, ofBan: bool): u64 {
   return lag == 0 ? valueOf(state) : migratedThrough(valueOf(state), lag, entry, ofBan, sequenceOf(epochWord))
 }
 
-/** The block of the policy in force `lag` policies ago; 0 when another policy was written there since. */
+/** The record of the policy in force `lag` policies ago; 0 if another policy was written there since. */
 export function recordOf(lag: u64): usize {
   let sequence = sequenceOf(epochWord)
   for (let i: u64 = 0; i < lag; i++) {
@@ -29,7 +29,7 @@ export function recordOf(lag: u64): usize {
   return recordAddress(sequence)
 }
 
-/** The most that a count may be that has come through the last `lag` changes of policy. */
+/** The largest count that can remain after the last `lag` changes of policy. */
 export function countLimitAfter(lag: u64): i64 {
   let most: i64 = i64.MAX_VALUE
   let record = recordAddress(sequenceOf(epochWord))
@@ -41,8 +41,8 @@ export function countLimitAfter(lag: u64): i64 {
 }
 
 /**
- * The time by which everything of a log was over when one of the last `lag` policies came to an end, in microseconds. A log whose
- * newest request lies ahead is read as of then.
+ * The time by which all of a log had expired when one of the last `lag` policies ended, in microseconds. A log whose newest
+ * request lies ahead is read as of then.
  */
 export function expiredBy(lag: u64, lastUs: i64): i64 {
   let latestUs: i64 = i64.MIN_VALUE
@@ -69,11 +69,11 @@ function migratedThrough(value: u64, lag: u64, entry: usize, ofBan: bool, sequen
   return migratedOnce(migratedThrough(value, lag - 1, entry, ofBan, previousSequence), entry, ofBan, previous, record, sinceUs)
 }
 
-/** spent' = min(spent, new burst), at the time of the change. Rounded up, so that nothing is given. */
+/** spent' = min(spent, new burst), at the time of the change. Rounded up, so that no tokens are given away. */
 function migratedOnce(value: u64, entry: usize, ofBan: bool, from: usize, to: usize, sinceUs: i64): u64 {
   const usAfter = sinceUs - field(to, RECORD_BASE_US)
   const usSince = sinceUs - field(from, RECORD_BASE_US)
-  // A block ends, or has ended, when it does, also when the clock stepped back to before the base.
+  // The end of a ban stays, also when the clock stepped back to before the base.
   if (ofBan) return gcra.valueFor(gcra.debtOf(value, usSince), usAfter)
   const usBefore = max<i64>(usSince, 0)
   if (field(from, RECORD_ENCODING) > BUCKET) return migratedWindow(value, entry, from, to, sinceUs)
@@ -85,7 +85,7 @@ function migratedOnce(value: u64, entry: usize, ofBan: bool, from: usize, to: us
   return valueIn(to, <i64>migratedDebt, usAfter)
 }
 
-/** With the same numbers, to the letter: a key that owes nothing since some time goes on so, should the clock step back. */
+/** With the same numbers the debt stays exact: a key that has owed nothing for some time keeps that if the clock steps back. */
 function sameDebt(record: usize, debt: i64, us: i64): u64 {
   if (debt >= 0) return valueIn(record, debt, us)
   const perUs = field(record, RECORD_UNITS_PER_US)
@@ -94,9 +94,9 @@ function sameDebt(record: usize, debt: i64, us: i64): u64 {
 }
 
 /**
- * The blocks before it are gone: this thread paused for many changes. All that can be said of a bucket is what it may have spent at
- * most, of windows, logs and permits nothing. Neither reaches anybody: every state word was carried over since, so that no swap of
- * this thread from the word it read can succeed any more, and a denial or a peek looks at that word once more and starts again.
+ * The records before `record` are gone: this thread paused for many changes. For a bucket the result is the most that may be
+ * spent, for windows, logs and permits nothing. Neither value has an effect: every state word was migrated since, so a swap by
+ * this thread from the word it read fails, and a denial or a peek reads that word again and starts over.
  */
 function mostSpent(record: usize, sinceUs: i64, ofBan: bool): u64 {
   const us = sinceUs - field(record, RECORD_BASE_US)

@@ -11,15 +11,15 @@ import * as compact from "./compact-counters"
 import { countBefore, isSealed, numberAndCount, sealedBit } from "./previous-count"
 import { quotientUp } from "./wide-arithmetic"
 
-// Carrying over, for the forms that go by windows and times.
+// Migration of the encodings that hold windows and times.
 
-/** The value as the next policy writes it, at the time of the change. */
+/** The value in the encoding of the next policy, at the time of the change. */
 export function migratedWindow(value: u64, entry: usize, from: usize, to: usize, sinceUs: i64): u64 {
   const encoding = <i32>field(from, RECORD_ENCODING)
   const laterUs = field(to, RECORD_BASE_US) - field(from, RECORD_BASE_US)
-  // However long ago, it is not a key for which nothing ever happened.
+  // At least 1, however long ago: 0 would say that the key was never used.
   if (encoding == CONCURRENCY) return value == 0 ? 0 : max<u64>(shifted(value, 9, laterUs, to), 1)
-  // Should its slots be others, sweep.ts has seen to it.
+  // If the slots differ, table/migrate.ts has handled it.
   if (encoding == LOG) return shifted(value, field(from, RECORD_COUNT_BITS), laterUs / field(from, RECORD_TICK_US), to)
   if (encoding == FIXED) return migratedFixed(value, from, to, sinceUs)
   const sameWindows = field(from, RECORD_WINDOW_US) == field(to, RECORD_WINDOW_US)
@@ -27,18 +27,18 @@ export function migratedWindow(value: u64, entry: usize, from: usize, to: usize,
   return sameWindows && sameWords ? sameSliding(value, from, to) : otherSliding(value, entry, from, to, sinceUs)
 }
 
-/** Whatever stands above the lowest `bits`, less `by`. */
+/** The bits above the lowest `bits`, less `by`. */
 @inline function shifted(value: u64, bits: i64, by: i64, to: usize): u64 {
   const number = <i64>(value >> <u64>bits) - by
   return number <= 0 ? 0 : (<u64>atMost(number, to) << <u64>bits) | (value & ((<u64>1 << <u64>bits) - 1))
 }
 
-/** A number that a value of the block's policy can hold: with a clock that stepped back by years one may lie beyond. */
+/** The number, at most what a value of the policy can hold: with a clock that stepped back by years it may lie beyond. */
 @inline function atMost(number: i64, record: usize): i64 {
   return min<i64>(number, (<i64>1 << field(record, RECORD_NUMBER_BITS)) - 1)
 }
 
-/** The most that counts keep. */
+/** The largest count that is kept. */
 @inline function mostIn(to: usize): i64 {
   return field(to, RECORD_KEEPS_DEBT) != 0 ? i64.MAX_VALUE : field(to, RECORD_CAPACITY)
 }
@@ -56,7 +56,7 @@ function migratedFixed(value: u64, from: usize, to: usize, sinceUs: i64): u64 {
   return number < 0 ? 0 : (<u64>atMost(number, to) << <u64>field(to, RECORD_COUNT_BITS)) | <u64>min<i64>(count, mostIn(to))
 }
 
-/** When the window around a time begins. */
+/** Begin of the window around a time. */
 function beginOf(record: usize, us: i64): i64 {
   const windowUs = field(record, RECORD_WINDOW_US)
   if (windowUs == 0) return <i64>calendarWindowStart(record, <f64>us)

@@ -7,17 +7,17 @@ import { extensionIn, extensionOf } from "../policy/extension"
 import { capacity, epoch, slots } from "../policy/policy"
 import { field } from "../policy/policy-record"
 import {
-  turned, costOf, countGiven, debtOf, expiryUs, freeSlot, freeWord, hasPassed, lastSlot, permitOf, readAt, serialAfter, slotNumber,
-  slotOf,
+  costOf, countGiven, debtOf, expiryUs, freeSlot, freeWord, hasPassed, lastSlot, permitOf, readAt, serialAfter, slotNumber, slotOf,
+  turned,
 } from "./concurrency"
 import { PENALIZE, REFUND, RESERVE, TAKE } from "./verbs"
 
-// How permits are given, renewed and taken back: each time the slot and the state's turn are swapped together.
+// Gives, renews and releases permits. Each change swaps the slot and the turn of the state word together.
 
 /** Swaps that a refund of several permits may lose. */
 const MOST_LOST: i32 = 100
 
-/** A verb on a key that lives in `entry`. Answers as `change` does in cas.ts. */
+/** Applies a verb to a key that lives in `entry`. Returns as `change` in cas-loop.ts does. */
 export function changePermits(verb: i32, entry: usize, state: u64, value: u64, us: i64, tokens: i64): f64 {
   const used = debtOf(entry, value, us)
   if (verb == REFUND && used > 0) return refunded(entry, state, value, us, tokens)
@@ -57,15 +57,15 @@ function refunded(entry: usize, state: u64, value: u64, us: i64, tokens: i64): f
       continue
     }
     if (left == tokens) return RETRY
-    // Some came back already: the rest has to, unless the key was forgotten, or is read under another policy, meanwhile.
+    // Part of the refund is done, so the rest must follow, unless the key was evicted or has another policy by now.
     word = resolved(entry + STATE)
     if (isMark(word) || lagOf(word, epoch) != 0 || ownerOf(word) != ownerOf(state) || ++lost > MOST_LOST) return <f64>used
   }
 }
 
 /**
- * Renews a permit, or takes `tokens` from it, if it still expires when it was told to; `givenUntilUs` says when it expires then. 1, or
- * 0 when it is nobody's any more, RETRY to be called again.
+ * Renews a permit, or takes `tokens` from it, if it still expires at `untilUs`; sets `givenUntilUs` to its expiry. Returns 1, or 0
+ * when the permit has ended, or RETRY.
  */
 export function changePermit(renew: bool, entry: usize, state: u64, value: u64, us: i64, given: i64, untilUs: i64, tokens: i64): f64 {
   readAt(value, us)
@@ -83,12 +83,12 @@ export function changePermit(renew: bool, entry: usize, state: u64, value: u64, 
   return 1
 }
 
-/** Permits that are copied together. */
+/** Permits that are copied in one swap. */
 const PERMITS_AT_ONCE: i64 = 16
 
 /**
- * Copies the permits of a key, each few together with a swap of the state word for itself: once the state is of the new policy, a
- * slot may be empty again that was empty before, and nobody may still fill it. False: its state is another one.
+ * Copies the permits of a key, a few at a time, each time together with a swap of the state word for itself: once the state is of
+ * the new policy, a slot that was empty before may be empty again, and a late copy must not fill it. False: the state has changed.
  */
 export function migratePermits(entry: usize, state: u64, from: usize): bool {
   const source = extensionIn(from, entry)

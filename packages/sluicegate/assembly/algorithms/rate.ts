@@ -6,7 +6,7 @@ import * as gcra from "./gcra"
 import * as bucket from "./token-bucket"
 import { BAN, CANCEL, DEEPEST_DEBT_BURSTS, RESERVE } from "./verbs"
 
-// A key's debt under a bucket or GCRA, and the value that holds it.
+// Debts of buckets and GCRA in units, and the values that hold them: first under the policy in force.
 
 @inline export function debtAt(value: u64, us: i64): i64 {
   if (encoding == BUCKET) return bucket.debtOf(value, us, unitsPerUs, capacity)
@@ -18,7 +18,7 @@ import { BAN, CANCEL, DEEPEST_DEBT_BURSTS, RESERVE } from "./verbs"
   return gcra.valueFor(debt, us * unitsPerUs)
 }
 
-/** A block's value is its end in microseconds since the base, whatever the policy. */
+/** The value of a ban is its end in microseconds since the base, under any policy. */
 @inline export function banDebtAt(value: u64, us: i64): i64 {
   return gcra.debtOf(value, us)
 }
@@ -30,7 +30,7 @@ import { BAN, CANCEL, DEEPEST_DEBT_BURSTS, RESERVE } from "./verbs"
 /** More than any value of a state word. */
 const PAST_ALL_UNITS: i64 = 1 << 57
 
-// What policy.ts does with the copy of the policy in force, for any policy in a block.
+// The same under the policy of any record.
 
 export function debtIn(record: usize, value: u64, usAfterBase: i64): i64 {
   const perUs = field(record, RECORD_UNITS_PER_US)
@@ -47,15 +47,15 @@ export function valueIn(record: usize, debt: i64, us: i64): u64 {
 }
 
 /**
- * Tokens in units. Of a bucket or GCRA, more than the deepest debt weighs no more than that, and what a cancelled reservation still
- * holds is counted in units by the caller. A block's "tokens" are microseconds.
+ * Tokens in units. Under a bucket or GCRA, amounts above the deepest debt weigh no more than that, and the amount of a cancel is
+ * in units already. The "tokens" of a ban are microseconds.
  */
 @inline export function weight(verb: i32, tokens: i64): i64 {
   if (!isRate() || verb == BAN || verb == CANCEL) return tokens
   return min<i64>(tokens, DEEPEST_DEBT_BURSTS * burst + 1) * unitsPerToken
 }
 
-/** A reservation's bound as its form wants it: of buckets and GCRA the deepest debt, otherwise the longest wait. */
+/** The bound of a reservation: for buckets and GCRA the deepest debt, otherwise the longest wait. */
 @inline export function boundOf(verb: i32, ofBan: bool, tokens: i64, bound: i64): i64 {
   if (verb != RESERVE || ofBan || !isRate()) return bound
   return tokens > burst ? 0 : capacity + bound * unitsPerUs

@@ -2,52 +2,52 @@ import { STATE } from "../memory-map"
 import { AGAIN, RETRY, setWait } from "../results"
 import { load, swap } from "../atomics/atomics"
 import { resolved } from "../atomics/kcas"
-import { capacity, slots, baseUs, countBits, tickUs, windowTicks } from "../policy/policy"
+import { baseUs, capacity, countBits, slots, tickUs, windowTicks } from "../policy/policy"
 import {
-  fill, header, held, place, whole, ageOf, costSoFar, costUpTo, headerOf, headerWith, onePerToken, placeAfter, placeBefore, readRing,
-  slotAddress, slotOf,
+  ageOf, costSoFar, costUpTo, fill, header, headerOf, headerWith, held, onePerToken, place, placeAfter, placeBefore, readRing,
+  slotAddress, slotOf, whole,
 } from "./log-ring"
 import { CANCEL, DEEPEST_DEBT_BURSTS, PEEK, PENALIZE, REFUND, RESERVE, RESET, TAKE } from "./verbs"
 
-// Sliding log: time of the newest request, in ticks since the time base | cost of all requests so far, modulo its width; the
-// requests before it are in a ring, see ring.ts. Exact: a window in any position holds at most the limit.
+// Sliding log: time of the newest request, in ticks since the time base | cost of all requests so far, modulo its width. The
+// earlier requests are in a ring, see log-ring.ts. Exact: a window in any position holds at most the limit.
 //
-// A request is appended in two steps, of which only the second counts: the newest one is copied into the ring (log-copy.ts), then
-// the state word is swapped. With a clock that stepped back, or while tokens are booked ahead, the log is closed.
+// A request is appended in two steps, of which only the second counts: the newest one is copied into the ring (`copyNewest`), then
+// the state word is swapped. While the clock has stepped back, or tokens are reserved ahead, the log is closed.
 
-// All times are whole ticks, rounded up; a window is as many as make sure that nothing is over too early. With ticks of a
-// microsecond, which nearly all policies have, nothing is rounded at all.
+// All times are whole ticks, rounded up; a window has enough ticks that nothing expires too early. Nearly all policies have ticks
+// of a microsecond, and then nothing is rounded.
 
-// A key as last read or changed, in ticks since the base.
+// The key as last read or changed, in ticks since the base.
 export let lastTick: i64 = 0
 let total: i64 = 0
 export let nowTick: i64 = 0
 export let atUs: i64 = 0
 export let used: i64 = 0
-/** The first of the requests held that still counts, and what those before it cost. */
+/** The first request in the ring that still counts, and the cost of those before it. */
 export let first: i64 = 0
 export let over: i64 = 0
-/** Cost of the newest request, as far as the ring does not hold it: 0 when it does. */
+/** Cost of the newest request that the ring does not hold; 0 if it holds all. */
 let loose: i64 = 0
-/** Ticks by which the newest request that costs anything lies before the newest time. */
+/** Ticks from the newest request that costs anything to the newest time. */
 export let newestAge: i64 = 0
 
-/** What the last take or peek asked for, and when that would pass: found while all still stood. */
+/** The amount that the last take or peek asked for, and when it would pass: computed while nothing had changed. */
 export let quotedAmount: i64 = 0
 export let quotedUs: i64 = 0
 
-/** What has to be done beside the swap of the state word: */
+/** What must be done besides the swap of the state word: */
 export const NOTHING: i32 = 0
-/** to copy the newest request into the ring first; */
+/** copy the newest request into the ring first; */
 export const COPY: i32 = 1
-/** to do only that, and start again; */
+/** do only that, and start again; */
 export const COPY_ALONE: i32 = 2
-/** to change the ring's header with it, to `nextHeader`. */
+/** change the ring's header to `nextHeader` in the same swap. */
 export const HEADER: i32 = 3
 export let alsoNeeded: i32 = 0
 export let nextHeader: u64 = 0
 
-/** A slot is dropped before it is written again: what was read is whole if the header is the same. */
+/** A slot is dropped before it is reused, so what was read is consistent if the header is unchanged. */
 export function isUnchanged(entry: usize): bool {
   return resolved(headerOf(entry)) == header
 }
@@ -81,7 +81,7 @@ export let newestTotal: i64 = 0
   return (<u64>lastTick << <u64>countBits) | <u64>total
 }
 
-/** The value of a key for which nothing counts, and which is closed until `us`. */
+/** The value of a key for which nothing counts and which is closed until `us`. */
 export function emptyValue(us: i64): u64 {
   return <u64>tickOf(us) << <u64>countBits
 }
@@ -104,9 +104,12 @@ function read(entry: usize, word: u64, us: i64): void {
   used = wrapped(total - over)
 }
 
-/** The first of the requests held, the oldest is 0, that lies less than `reach` ticks before `newest`. Mostly one of the first. */
+/**
+ * The first request in the ring, the oldest is 0, that lies less than `reach` ticks before `newest`. It is mostly one of the
+ * first.
+ */
 export function firstYounger(reach: i64, newest: i64): i64 {
-  // Of 8 bytes, the oldest of a ring that is not whole is over.
+  // In slots of 8 bytes, the oldest of a ring that is not whole has expired.
   let low: i64 = whole || onePerToken() ? 0 : 1
   let high = low
   for (let step: i64 = 1; high < held && ageOf(high, newest) >= reach; step <<= 1) {
@@ -131,7 +134,10 @@ export function debtOf(entry: usize, word: u64, us: i64): i64 {
   return debtNow()
 }
 
-/** The value after the verb: the same when nothing changes. `bound`: the wait that is too long, or when a reservation was for. */
+/**
+ * The value after the verb, unchanged if nothing changes. `bound`: the longest wait of a reservation, or the time of a cancelled
+ * one.
+ */
 export function stepped(verb: i32, entry: usize, word: u64, us: i64, amount: i64, bound: i64): u64 {
   read(entry, word, us)
   quotedAmount = -1
@@ -163,7 +169,7 @@ export function stepped(verb: i32, entry: usize, word: u64, us: i64, amount: i64
 
 function appended(tick: i64, cost: i64): u64 {
   if (used == 0 && (held > 0 || loose > 0)) {
-    // All that there was is over: the ring begins anew, before its times become ambiguous.
+    // Everything has expired: the ring begins anew, before its times become ambiguous.
     turnHeader(0, 0, 0, true)
     total = cost
     used = cost
@@ -192,7 +198,7 @@ function penalized(cost: i64): u64 {
   if (used == 0) return appended(nowTick, cost)
   const later = nowTick > lastTick
   if (onePerToken()) {
-    // The oldest make room: nothing is lost by it, as none of them can be over before all of the newest.
+    // The oldest make room. Nothing is lost: none of them can expire before all of the newest.
     if (loose > 0) {
       copyFirst(COPY_ALONE)
       return ~(<u64>0)
@@ -203,7 +209,7 @@ function penalized(cost: i64): u64 {
   } else {
     const live = held - first + (loose > 0 ? 1 : 0)
     if (later && live < capacity) return appended(nowTick, cost)
-    // Held by the ring it comes out again; of a log that is closed the newest may be nothing but a time.
+    // A newest request that the ring holds comes out again. In a closed log the newest may be only a time.
     const comesOut = loose == 0 && ageOf(held - 1, lastEver()) == 0
     if (comesOut) turnHeader(placeBefore(place, 1), held - 1, costUpTo(held - 2), whole)
     else turnHeader(place, held, costSoFar, whole)
@@ -216,8 +222,8 @@ function penalized(cost: i64): u64 {
 }
 
 /**
- * Without the newest `cost` tokens, of those that count. The newest request's time stays, and what is left of a request counts from
- * there: were the clock set back to before it, too little might be held of what counts then.
+ * Removes the newest `cost` tokens of those that count. The newest request's time stays, and what is left of a request counts from
+ * there: if the clock were set back to before it, the log might hold too little of what counts then.
  */
 function dropped(cost: i64): u64 {
   used -= cost
@@ -245,14 +251,14 @@ function dropped(cost: i64): u64 {
   return wrapped(costUpTo(i) - costUpTo(i - 1))
 }
 
-/** What the requests at the very time of the newest cost together. */
+/** Cost of all requests at the very time of the newest. */
 function costOfLastTick(): i64 {
   let earlier = held
   while (earlier > first && ageOf(earlier - 1, lastEver()) == 0) earlier--
   return wrapped(total - costUpTo(earlier - 1))
 }
 
-// How long a key of a log has to wait.
+// Waiting times of a key.
 
 /** The first microsecond of a tick. */
 @inline function startOf(tick: i64): i64 {
@@ -261,7 +267,7 @@ function costOfLastTick(): i64 {
 
 /** When `amount` more would pass, for the key as last read, in microseconds since the base. */
 function earliestUs(amount: i64): i64 {
-  // The first time at which nothing would be appended before the newest.
+  // The first time at which no request would be appended before the newest.
   const openUs = max<i64>(atUs, startOf(lastTick))
   const excess = used + amount - capacity
   if (excess <= 0) return openUs
@@ -284,13 +290,17 @@ export function untilNew(): i64 {
   return max<i64>(startOf(used > 0 ? lastTick - newestAge + windowTicks : lastTick) - atUs, 0)
 }
 
-/** Copies the newest request into the ring: 0 when that is done. RETRY: something has changed; AGAIN: only room was made. */
+/**
+ * Copies the newest request into the ring. Returns 0 when that is done, RETRY if something has changed, AGAIN if it only made
+ * room.
+ */
 export function copyNewest(entry: usize, state: u64): f64 {
-  // The header was read after the state: if that still stands they belong together, and the header's swap will fail once it does not.
+  // The header was read after the state. If the state still stands they belong together, and the swap of the header fails once it
+  // does not.
   if (load(entry + STATE) != state) return RETRY
   const tick = newestTick + baseUs / tickUs
   const live = firstYounger(windowTicks, tick)
-  // Of 8 bytes, the last one that is over is kept for its cost so far.
+  // In slots of 8 bytes, the last expired one is kept for its cost so far.
   const gone = onePerToken() ? live : max<i64>(live - 1, 0)
   const stillWhole = whole && live == 0
   const count = onePerToken() ? wrapped(newestTotal - costSoFar) : 1

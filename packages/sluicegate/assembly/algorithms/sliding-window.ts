@@ -1,28 +1,31 @@
 import { setWait } from "../results"
 import { COMPACT, WIDE } from "../policy/encodings"
-import { capacity, encoding, baseUs, countBits, setWindow, windowBeginUs, windowEndUs, windowNumber, windowUs } from "../policy/policy"
+import { baseUs, capacity, countBits, encoding, setWindow, windowBeginUs, windowEndUs, windowNumber, windowUs } from "../policy/policy"
 import * as compact from "./compact-counters"
 import { isSealed, numberAndCount, previousCount } from "./previous-count"
 import { CANCEL, DEEPEST_DEBT_BURSTS, PENALIZE, REFUND, RESERVE, RESET, TAKE } from "./verbs"
 import { quotient, quotientUp } from "./wide-arithmetic"
 
-// Approximated sliding window: the count of the window at hand, and that of the window before, of which as much still counts as
-// the sliding window covers. Three forms of one value:
+// Approximated sliding window: the count of the current window, and the count of the previous one, which counts in proportion to
+// its part of the sliding window. Three encodings of one value:
 //
 //   packed    window number 24 | previous count 16 | current count 16
-//   compact   window number 20 | previous count 15 | current count 21, both floating
-//   wide      sealed | window number | current count, and the previous count in the entry's companion word
+//   compact   window number 20 | previous count 15 | current count 21, both floating point
+//   wide      sealed | window number | current count, and the previous count in the entry's extension
 //
 // Windows are aligned to UTC, numbers count from the time base. A window later than now is closed until it begins, as in
 // fixed-window.ts.
 
-// A key as last read or changed, and when.
+// The key as last read or changed, and when.
 let number: i64 = 0
 let previous: i64 = 0
 let current: i64 = 0
 let atUs: i64 = 0
 
-/** Whether the last step counted what its compact counter, by chance, does not show: the word stays, and it was done all the same. */
+/**
+ * Whether the last step counted something that its compact counter, by chance, does not show: the word stays, but the step is
+ * done.
+ */
 export let hidden: bool = false
 
 export function clearHidden(): void {
@@ -45,7 +48,7 @@ function decode(entry: usize, value: u64): void {
     number = <i64>(word >> <u64>countBits)
     current = <i64>(word & ((<u64>1 << <u64>countBits) - 1))
     if (isSealed(value)) {
-      // Nobody can be counted there any more: it is the window before already.
+      // No thread can add to this count any more: it is the previous window already.
       number++
       previous = current
       current = 0
@@ -85,7 +88,7 @@ function encoded(): u64 {
   return current + (previous == 0 ? 0 : quotientUp(previous, (number + 1) * windowUs - us, windowUs))
 }
 
-/** Of a key that has spent nothing, but is closed until the window around `us`. */
+/** A key that has spent nothing but is closed until the window around `us`. */
 export function emptyValue(us: i64): u64 {
   number = us / windowUs
   previous = 0
@@ -93,7 +96,7 @@ export function emptyValue(us: i64): u64 {
   return encoded()
 }
 
-/** The window that a value of the wide form is of. */
+/** The window of a value in the wide encoding. */
 @inline export function newestNumber(value: u64): i64 {
   return <i64>(numberAndCount(value) >> <u64>countBits)
 }
@@ -108,7 +111,10 @@ export function debtNow(): i64 {
   return isClosed() ? capacity : usedAt(atUs)
 }
 
-/** The value after the verb: the same when nothing changes. `bound`: the wait that is too long, or when a reservation was for. */
+/**
+ * The value after the verb, unchanged if nothing changes. `bound`: the longest wait of a reservation, or the time of a cancelled
+ * one.
+ */
 export function stepped(verb: i32, entry: usize, value: u64, us: i64, amount: i64, bound: i64): u64 {
   read(entry, value, us)
   let spent = current
@@ -131,13 +137,13 @@ export function stepped(verb: i32, entry: usize, value: u64, us: i64, amount: i6
     spent = current + amount
     return changed(value, spent)
   } else if (verb == CANCEL && number == (bound - baseUs) / windowUs) spent = max<i64>(current - amount, 0)
-  // Also with nothing spent a key keeps its window: a clock set back must not find an earlier one as new.
+  // A key that has spent nothing keeps its window too: a clock set back must not find an earlier window empty.
   return spent == current ? value : changed(value, spent)
 }
 
 @inline function changed(value: u64, spent: i64): u64 {
   if (encoding == COMPACT) {
-    // The window may be another one than the value's; the counter is stepped from where it stands.
+    // The window may differ from the value's; the counter is stepped from where it stands.
     const kept = compact.stepped(compact.fineOf(current), spent - current)
     current = compact.fine(kept)
     const next = (<u64>number << 36) | compact.coarseOf(previous) | kept
@@ -160,7 +166,7 @@ function earliestUs(amount: i64): i64 {
   return here < endUs ? here : within(current, capacity - amount, endUs, endUs + windowUs)
 }
 
-/** The first time from `fromUs` on at which no more than `room` of a previous count is left; `endUs` when not before it. */
+/** The first time from `fromUs` on at which at most `room` of a previous count is left; `endUs` if not before it. */
 function within(fading: i64, room: i64, fromUs: i64, endUs: i64): i64 {
   if (room < 0) return endUs
   if (fading <= room) return fromUs

@@ -1,9 +1,9 @@
 // Token bucket, packed: ticks of 1,024 microseconds since the time base in 32 bits | tokens in 24, in fixed point of one unit.
 //
-// The level is written as it was at the tick *before* now: what flows in since then is exactly the units that it had been
-// reduced by, so no part of a microsecond is lost or won, however often the bucket is polled. A level below zero is
-// written as zero at the later tick where it will have filled up that far. Exact while capacity + 1024 units a
-// microsecond stay below 2^24, and decides as the arrival time does.
+// The level is written as it was at the tick *before* now. The refill since then is exactly the number of units by which it was
+// reduced, so no part of a microsecond is lost or gained, however often the bucket is polled. A level below zero is written as
+// zero at the later tick where it will have filled up that far. Exact while capacity + 1024 units a microsecond stay below 2^24,
+// and decides as the arrival time does.
 
 const LEVEL_BITS: u64 = 24
 const LEVEL_MASK: u64 = (1 << 24) - 1

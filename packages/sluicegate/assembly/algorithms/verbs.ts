@@ -1,18 +1,18 @@
-// The steps, pure: what a verb makes of a key's debt. No clock, no memory, no thread is known here.
-// Debt is in units, 0 or less when the key is as good as new; `amount` is what the tokens in question weigh.
+// What a verb makes of a key's debt, as pure functions: no clock, memory or thread is involved. Debts are in units, 0 or less when
+// the key owes nothing; `amount` is the weight of the tokens in question.
 
 export const TAKE: i32 = 0
 export const PEEK: i32 = 1
 export const REFUND: i32 = 2
 export const PENALIZE: i32 = 3
 export const RESET: i32 = 4
-/** On a block's own entry, whose debt is the microseconds left; 0 lifts it. */
+/** On the entry of a ban, whose debt is the microseconds left; 0 lifts it. */
 export const BAN: i32 = 5
-/** Moves the key in, and leaves it as it is. */
+/** Inserts the key and leaves it unchanged. */
 export const INSERT: i32 = 6
 /** A take that may lie in the future. */
 export const RESERVE: i32 = 7
-/** Gives back what a reservation holds. */
+/** Gives back a reservation. */
 export const CANCEL: i32 = 8
 
 export const DEEPEST_DEBT_BURSTS: i64 = 11
@@ -23,8 +23,8 @@ export const DEEPEST_DEBT_BURSTS: i64 = 11
 }
 
 /**
- * The debt after the verb. `bound` is for two verbs alone: the deepest debt that a reservation may leave, and the deepest of which
- * a cancel gives anything back.
+ * The debt after the verb. Two verbs use `bound`: the deepest debt that a reservation may leave, and the deepest at which a cancel
+ * gives anything back.
  */
 @inline export function step(
   verb: i32, debt: i64, amount: i64, capacity: i64, unitsPerToken: i64, unitsPerUs: i64, bound: i64,
@@ -39,16 +39,19 @@ export const DEEPEST_DEBT_BURSTS: i64 = 11
   return verb == RESET ? 0 : owed
 }
 
-/** As a take at the whole microsecond that it is booked for: by then, a fraction after it would have passed, the key may owe nothing. */
+/**
+ * A take at the whole microsecond that it is reserved for: by then, a fraction after it would have passed, the key may owe
+ * nothing.
+ */
 @inline function reserved(owed: i64, amount: i64, capacity: i64, unitsPerUs: i64): i64 {
   const waitUs = (max<i64>(owed + amount - capacity, 0) + unitsPerUs - 1) / unitsPerUs
   return max<i64>(owed, waitUs * unitsPerUs) + amount
 }
 
 /**
- * Before its time, when the bound is above the capacity, a reservation is cancelled only if nobody who booked after it still stands. One
- * that was cancelled leaves behind what put it off to a whole microsecond, less than flows back in one: that is nobody's, and comes off as well.
- * Nobody gains by it: whoever stands after it, or took, owes at least a token more.
+ * Early, when the bound is above the capacity, a reservation is cancelled only if no later reservation remains. A cancelled
+ * reservation leaves behind what moved it to a whole microsecond, less than the refill of one. That part belongs to no request and
+ * is removed too. No caller gains by it: a later reservation or take owes at least a token more.
  */
 @inline function cancelled(owed: i64, amount: i64, capacity: i64, unitsPerToken: i64, unitsPerUs: i64, bound: i64): i64 {
   const rest = bound > capacity ? min<i64>(unitsPerToken, unitsPerUs) - 1 : 0

@@ -1,10 +1,11 @@
 import { EXPLORED } from "../build-flags"
 import { yieldPoint } from "../host"
 
-// Every word by which threads decide goes through here, but for slots of 4 bytes (ring.ts). What does not: policy blocks, which do
-// not change while they can be read (policy-block.ts, update.ts), what a later swap publishes (plain.ts), and counts by which
-// nothing is decided (releases.ts). WebAssembly atomics are sequentially consistent: all threads see one order of all of them. The
-// arguments in table.ts and claim.ts lean on that and on nothing weaker.
+// Atomic access to the words by which threads decide. Exceptions: policy records, which do not change while they can be read
+// (policy-record.ts, publish.ts); what a later swap publishes (plain.ts); and counts that decide nothing (release-signal.ts).
+//
+// WebAssembly atomics are sequentially consistent: all threads see one order of all of them. The arguments in search.ts and
+// claim.ts rely on that and on nothing weaker.
 
 @inline export function load(address: usize): u64 {
   if (EXPLORED) yieldPoint()
@@ -16,13 +17,13 @@ import { yieldPoint } from "../host"
   atomic.store<u64>(address, word)
 }
 
-/** Compare-and-swap: true when the word was `expected` and is `next` now. */
+/** Compare-and-swap: true if the word was `expected` and is now `next`. */
 @inline export function swap(address: usize, expected: u64, next: u64): bool {
   if (EXPLORED) yieldPoint()
   return atomic.cmpxchg<u64>(address, expected, next) == expected
 }
 
-/** Adds, and returns what was there before. */
+/** Adds, and returns the word as it was before. */
 @inline export function add(address: usize, amount: u64): u64 {
   if (EXPLORED) yieldPoint()
   return atomic.add<u64>(address, amount)
@@ -37,7 +38,7 @@ export function raise(address: usize, floor: i64): void {
   }
 }
 
-/** The same for a slot of 4 bytes. */
+/** Access to slots of 4 bytes. */
 @inline export function load32(address: usize): u32 {
   if (EXPLORED) yieldPoint()
   return atomic.load<u32>(address)

@@ -6,12 +6,12 @@ import { load } from "./atomics"
 /** Attempts that only spin; later ones ask the host for a pause. */
 const SPINS: i32 = 6
 /**
- * Loads for which the first spin lasts, a few microseconds; it doubles with each attempt. While one thread stands back the other
- * keeps the cache line for a run of swaps, which is what makes two threads on one key cheaper than their quarrel.
+ * Loads of the first spin, a few microseconds; the number doubles with each attempt. While one thread backs off, the other keeps
+ * the cache line for a run of swaps. That makes two threads on one key cheaper than a fight for the line.
  */
 const SPIN_LOADS: i32 = 4096
 
-/** Stands back after the `attempt`th swap that was lost. */
+/** Backs off after the `attempt`th lost swap. */
 export function backOff(attempt: i32): void {
   if (attempt > SPINS) {
     pause(attempt)

@@ -1,26 +1,26 @@
-import { loadPlain, storePlain } from "./plain"
 import { EXPLORED } from "../build-flags"
 import { pause } from "../host"
 import { CAS_RETRIES, DESCRIPTORS, DESCRIPTOR_COUNT, DESCRIPTOR_SIZE, MORE_DESCRIPTORS, base } from "../memory-map"
 import { add, load, store, swap } from "./atomics"
+import { loadPlain, storePlain } from "./plain"
 import { REFERENCE, isReference } from "./words"
 
-// Several words that change together or not at all.
+// Multi-word compare-and-swap: several words change together or not at all.
 //
-// Who wants that opens a descriptor and writes down for each word where it is, what it is and what it shall be. He swaps his
-// ticket into the words, one after another; then the descriptor's status from undecided to done, which is the moment at which
-// they all change; then each ticket for its new word. Whoever meets a ticket does not wait for him: of a decided descriptor he
-// finishes the word himself, an undecided one he gives a moment and then calls off. So a thread that dies here leaves nothing
-// stuck, and one that is called off starts again.
+// A thread opens a descriptor and writes down each word's address, expected value and next value. It swaps a reference to the
+// descriptor into the words, one after another. Then it swaps the descriptor's status from UNDECIDED to COMMITTED: that is the
+// moment at which all words change. Then it swaps each reference for the word's next value. A thread that meets a reference does
+// not wait for the owner. If the descriptor is decided, it finishes the word itself. If not, it gives the owner a moment and then
+// aborts the descriptor. So a thread that dies here blocks no other, and an aborted owner starts again.
 //
-// Nobody but its owner puts a ticket anywhere, each once, and none after it is done; and he opens the descriptor again only
-// when none of its tickets stands anywhere. So a ticket that stands tells the truth about its word, and comes back never: its turn
-// grows. Its words are written before its ticket is anywhere and read after one was found, so that plain accesses do: what is read while
-// it is opened again goes nowhere. A thread that dies within leaves its descriptor unused for good; when none is free, the
-// memory grows by a page of them.
+// Only the owner puts a reference anywhere, each once, and none after the descriptor is decided. The owner opens the descriptor
+// again only when none of its references stands in any word. So a reference that stands tells the truth about its word, and never
+// returns: each opening has another turn. The words of a descriptor are written before its reference is anywhere and read after
+// one was found, so plain accesses suffice; what a thread reads while the descriptor is opened again is not used. If a thread dies
+// within, its descriptor stays unused; when none is free, the memory grows by a page of them.
 //
-// Reference: T. Harris, K. Fraser, I. Pratt, "A practical multi-word compare-and-swap operation", 2002. There others help to put
-// the tickets in, which takes a second kind of descriptor and another swap a word.
+// Reference: T. Harris, K. Fraser, I. Pratt, "A practical multi-word compare-and-swap operation", 2002. There other threads help
+// to put the references in, which takes a second kind of descriptor and one more swap per word.
 
 const STATUS: usize = 0
 const COUNT: usize = 8
@@ -40,7 +40,7 @@ const ABORTED: u64 = 3
 const TURN_BITS: u64 = 39
 const TURN_MASK: u64 = (1 << 39) - 1
 
-/** Looks at an undecided descriptor before it is called off. */
+/** Reads of an undecided descriptor before another thread aborts it. */
 const PATIENCE: i32 = EXPLORED ? 1 : 16
 
 const PAGE_SIZE: usize = 65536
@@ -48,7 +48,7 @@ const PAGE_SIZE: usize = 65536
 /** The descriptor used last: the likeliest to be free. */
 let likely: i32 = 0
 
-/** A descriptor of this thread's own, or 0 when all are taken and the memory does not grow. */
+/** A descriptor for this thread, or 0 when all are taken and the memory cannot grow. */
 export function openDescriptor(): usize {
   for (let i = 0; i < DESCRIPTOR_COUNT; i++) {
     const place = (likely + i) % DESCRIPTOR_COUNT
@@ -68,14 +68,14 @@ function isOpened(descriptor: usize): bool {
   return true
 }
 
-/** One from the pages that were added. In the place of a page's first is where the next page lies. */
+/** A descriptor from the added pages. The first place of a page holds the address of the next page. */
 function openAnother(): usize {
   let link = base + MORE_DESCRIPTORS
   while (true) {
     if (load(link) == 0) {
       const page = memory.grow(1)
       if (page < 0) return 0
-      // Lost, the page is wasted.
+      // If this swap is lost, the page is wasted.
       swap(link, 0, <u64>page * PAGE_SIZE)
     }
     const page = <usize>load(link)
@@ -86,7 +86,7 @@ function openAnother(): usize {
   }
 }
 
-/** One more word to change. */
+/** Adds one word to change. */
 export function addWord(descriptor: usize, address: usize, expected: u64, next: u64): void {
   const count = loadPlain(descriptor + COUNT)
   if (count == MOST_WORDS) unreachable()
@@ -97,7 +97,7 @@ export function addWord(descriptor: usize, address: usize, expected: u64, next: 
   storePlain(descriptor + COUNT, count + 1)
 }
 
-/** Changes all of them, or none; then the descriptor is free. */
+/** Changes all words or none; then frees the descriptor. */
 export function commit(descriptor: usize): bool {
   const status = load(descriptor + STATUS)
   const reference = referenceTo(descriptor, status)
@@ -105,7 +105,7 @@ export function commit(descriptor: usize): bool {
   let placed: u64 = 0
   while (placed < count && swap(<usize>loadPlain(wordAt(descriptor, placed)), loadPlain(wordAt(descriptor, placed) + EXPECTED), reference)) placed++
   const done = placed == count && swap(descriptor + STATUS, status, withOutcome(status, COMMITTED))
-  // Before the tickets go: whoever still finds one must find it decided.
+  // Before the references go: a thread that still finds one must find it decided.
   if (!done) store(descriptor + STATUS, withOutcome(status, ABORTED))
   for (let i: u64 = 0; i < placed; i++) {
     const word = wordAt(descriptor, i)
@@ -115,12 +115,12 @@ export function commit(descriptor: usize): bool {
   return done
 }
 
-/** Nothing was put anywhere: the descriptor is free. */
+/** Frees a descriptor whose references were put nowhere. */
 export function closeDescriptor(descriptor: usize): void {
   store(descriptor + STATUS, withOutcome(load(descriptor + STATUS), FREE))
 }
 
-/** The word at an address, with any ticket there settled first. */
+/** The word at an address, with any descriptor reference there resolved first. */
 @inline export function resolved(address: usize): u64 {
   const word = load(address)
   return isReference(word) ? resolvedFrom(address, word) : word
@@ -147,11 +147,11 @@ function resolve(address: usize, reference: u64): void {
   for (let i: u64 = 0; i < MOST_WORDS; i++) {
     const word = wordAt(descriptor, i)
     if (<usize>loadPlain(word) != address) continue
-    // Should the descriptor have been opened again meanwhile, the ticket is gone, and this swap fails.
+    // If the descriptor was opened again meanwhile, the reference is gone and this swap fails.
     swap(address, reference, loadPlain(word + ((status & OUTCOME_MASK) == COMMITTED ? NEXT : EXPECTED)))
     return
   }
-  // Its descriptor knows nothing of a ticket that stands: the memory is damaged.
+  // The descriptor does not list a word that holds its reference: the memory is damaged.
   if (load(address) == reference) unreachable()
 }
 
@@ -179,14 +179,14 @@ function resolve(address: usize, reference: u64): void {
   return descriptor + WORDS + <usize>i * WORD_SIZE
 }
 
-/** The descriptor in which changes are written down instead of being made; 0 while they are made at once. */
+/** The descriptor that records changes instead of making them; 0 while changes are made at once. */
 export let staging: usize = 0
 
 export function stageIn(descriptor: usize): void {
   staging = descriptor
 }
 
-/** Swaps two words together, or writes both down. */
+/** Swaps two words together, or stages both. */
 export function swapOrStageBoth(one: usize, oneSeen: u64, oneNext: u64, other: usize, otherSeen: u64, otherNext: u64): bool {
   if (staging == 0) return swapBoth(one, oneSeen, oneNext, other, otherSeen, otherNext)
   addWord(staging, one, oneSeen, oneNext)

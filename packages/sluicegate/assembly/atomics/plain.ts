@@ -1,4 +1,4 @@
-// Words that nobody else looks at until a swap of another word has told of them.
+// Words that no other thread reads until a swap of another word publishes them.
 
 @inline export function loadPlain(address: usize): u64 {
   return load<u64>(address)

@@ -1,20 +1,20 @@
 import { EXPLORED } from "../build-flags"
 import { RELEASED, RELEASED_BY_ALL, RELEASE_GROUPS, RELEASE_GROUP_COUNT, RELEASE_WATCHERS, base } from "../memory-map"
 
-// Who waits in line for a key, in any thread, wants to hear when something came back before its time. What came back is counted, by
-// group of keys, and one word is notified if anybody watches it. Each counts himself among the watchers first, then reads the counts,
-// then asks for his key: so of a release he has missed he finds the count changed, or its effect.
+// Wakes callers that wait for a key, in any thread, when something came back early. Releases are counted by group of keys, and one
+// word is notified while any thread watches. A waiting caller first adds itself to the watchers, then reads the counts, then asks
+// for its key. So if it misses a release, it finds either the count changed or the release's effect.
 //
-// These are plain counters to the rest of the core: nothing is decided by them.
+// To the rest of the core these are plain counters: no decision depends on them.
 
-/** To be called after the change. The group of a key is in the high word of its hash. */
+/** Call it after the change. The high word of a key's hash gives its group. */
 export function signalRelease(high: u32): void {
   if (EXPLORED) return
   atomic.add<u32>(base + RELEASE_GROUPS + <usize>(high % RELEASE_GROUP_COUNT) * 4, 1)
   notify()
 }
 
-/** The same for every key there is. */
+/** The same for all keys. */
 export function signalReleaseOfAll(): void {
   if (EXPLORED) return
   atomic.add<u32>(base + RELEASED_BY_ALL, 1)

@@ -1,20 +1,20 @@
 // The two words of an entry.
 //
-//   identity   fingerprint 48 | 0 0 | generation 14             who lives here
-//   state      0 | 1 | epoch 3 | owner 3 | value 56             of the key that the identity names
-//   mark       1 | 0 | fingerprint 48 | generation 14           somebody is moving in
-//   ticket     1 | 1 | descriptor 23 | turn 39                  one of several words that change together, see kcas.ts
+//   identity    fingerprint 48 | 0 0 | generation 14             which key lives here
+//   state       0 | 1 | epoch 3 | owner 3 | value 56             of the key that the identity names
+//   mark        1 | 0 | fingerprint 48 | generation 14           a thread is claiming the entry
+//   reference   1 | 1 | descriptor 23 | turn 39                  one of several words that change together, see kcas.ts
 //
-// All zero is an entry never used. The generation grows by one with every claim of the entry, also when a mark is taken over:
-// no two marks of an entry are alike, and an identity is never written twice, until 2^14 claims have gone by. `owner` is its
-// low part: the state words of eight owners in a row differ, whatever their values.
+// An entry of zeros was never used. The generation grows by one with every claim of the entry, also when a mark is taken over: no
+// two marks of an entry are alike, and an identity is never written twice, until 2^14 claims have gone by. `owner` is its low
+// part: the state words of eight owners in a row differ, whatever their values.
 
 export const NEVER_USED: u64 = 0
 export const NO_KEY: u64 = 0
 
 const MARK: u64 = 1 << 63
 const USED: u64 = 1 << 62
-/** The least ticket. */
+/** The least descriptor reference. */
 export const REFERENCE: u64 = MARK | USED
 const EPOCH_SHIFT: u64 = 59
 const OWNER_SHIFT: u64 = 56
@@ -28,7 +28,7 @@ const FINGERPRINT_MASK: u64 = (1 << 48) - 1
   return identity >> 16
 }
 
-/** A mark, or the ticket of a swap over several words. */
+/** A mark, or a descriptor reference. */
 @inline export function isMark(state: u64): bool {
   return (state & MARK) != 0
 }
@@ -37,7 +37,7 @@ const FINGERPRINT_MASK: u64 = (1 << 48) - 1
   return word >= REFERENCE
 }
 
-/** The claim of `fingerprint` on an entry in which `seen` stands under `identity`. */
+/** The claim of `fingerprint` on an entry that holds the state `seen` under `identity`. */
 @inline export function claimMark(fingerprint: u64, identity: u64, seen: u64): u64 {
   const generation = isMark(seen) ? seen + 1 : identity
   return MARK | (fingerprint << 14) | (generation & GENERATION_MASK)
@@ -61,7 +61,7 @@ const FINGERPRINT_MASK: u64 = (1 << 48) - 1
   return USED | ((epoch & EPOCH_MASK) << EPOCH_SHIFT) | (state & (OWNER_MASK << OWNER_SHIFT)) | value
 }
 
-/** What tells eight owners in a row apart. */
+/** Three bits that differ between eight owners in a row. */
 @inline export function ownerOf(state: u64): u64 {
   return (state >> OWNER_SHIFT) & OWNER_MASK
 }
@@ -70,7 +70,7 @@ const FINGERPRINT_MASK: u64 = (1 << 48) - 1
   return state & VALUE_MASK
 }
 
-/** The bits above owner and value: what distinguishes a state word of `epoch` from marks and older words. */
+/** The bits above owner and value: they tell a state word of `epoch` from marks and older words. */
 @inline export function headOf(state: u64): u64 {
   return state >> EPOCH_SHIFT
 }
@@ -79,12 +79,12 @@ const FINGERPRINT_MASK: u64 = (1 << 48) - 1
   return headOf(stateWord(epoch, 0, 0))
 }
 
-/** How many policies ago the word was written, 0 to 7; sweeping keeps it below 7. */
+/** The number of policies since the word was written, 0 to 7; migration keeps it below 7. */
 @inline export function lagOf(state: u64, epoch: u64): u64 {
   return (epoch - (state >> EPOCH_SHIFT)) & EPOCH_MASK
 }
 
-// A key's fingerprint is even; its block has an entry of its own under the odd one.
+// A key's fingerprint is even; the key's ban has an entry of its own under the odd fingerprint.
 
 @inline export function banFingerprint(fingerprint: u64): u64 {
   return fingerprint | 1

@@ -1,4 +1,5 @@
-// How a state word's 56 bits are read: what JavaScript calls the algorithm, and where it has several, the width that fits.
+// Encodings of the 56-bit value in a state word. Each belongs to one algorithm; some algorithms have several, by the width they
+// need.
 
 /** Theoretical arrival time (GCRA, and buckets too large to be packed). */
 export const ARRIVAL: i32 = 0
@@ -9,9 +10,9 @@ export const FIXED: i32 = 2
 export const SLIDING: i32 = 3
 /** The current counter; the previous one is in a second word. */
 export const WIDE: i32 = 4
-/** Two floating counters in one word. */
+/** Two floating-point counters in one word. */
 export const COMPACT: i32 = 5
-/** The newest request; those before it are in a ring. */
+/** The newest request; the earlier ones are in a ring. */
 export const LOG: i32 = 6
-/** The latest reading; the permits are in slots. */
+/** The latest time of a change; the permits are in slots. */
 export const CONCURRENCY: i32 = 7

@@ -8,8 +8,8 @@ import { headOf, stateHead } from "../atomics/words"
 import { BUCKET } from "./encodings"
 import { field, recordAddress, sequenceIn, sequenceOf, ticksOfWindow } from "./policy-record"
 
-// The policy in force: the epoch word names its block. A thread keeps a copy of the block's numbers in these globals and compares
-// the epoch word at each take.
+// The policy in force: the epoch word names its record. Each thread keeps a copy of the record's numbers in these globals and
+// compares the epoch word at each take.
 
 export let epochWord: u64 = 0
 export let epoch: u64 = 0
@@ -18,7 +18,7 @@ export let unitsPerToken: i64 = 1
 export let capacity: i64 = 1
 export let encoding: i32 = 0
 export let burst: i64 = 1
-/** Of windows and logs, in microseconds. */
+/** Windows and logs: the window in microseconds. */
 export let windowUs: i64 = 0
 /** Width of a count in a value. */
 export let countBits: i64 = 0
@@ -29,13 +29,16 @@ export let slotBytes: i64 = 8
 export let extensions: usize = 0
 export let stride: usize = 0
 export let era: i64 = 0
-/** Of a log: ticks that make sure that a window is over. */
+/** Logs: ticks that guarantee that a window is over. */
 export let windowTicks: i64 = 0
 export let baseUs: i64 = 0
 let rebaseAtUs: i64 = 0
 let currentHead: u64 = 0
 
-/** The window last looked for, in microseconds since the base, and its number: saves a division, or a call of the host. Empty after a reload. */
+/**
+ * The window located last, in microseconds since the base, and its number. It saves a division, or for calendars a call of the
+ * host. A reload of the policy empties it.
+ */
 export let windowBeginUs: i64 = 0
 export let windowEndUs: i64 = 0
 export let windowNumber: i64 = 0
@@ -46,7 +49,7 @@ export let windowNumber: i64 = 0
   windowNumber = number
 }
 
-/** Makes this thread's copy the policy in force. Called after a state word was read, so no word is newer than the copy. */
+/** Brings this thread's copy up to date. Called after a state word was read, so no word is newer than the copy. */
 @inline export function refresh(): void {
   if (load(base + EPOCH) != epochWord) reload()
 }
@@ -80,22 +83,22 @@ function reload(): void {
   }
 }
 
-/** Whether what was read of this thread's policy block is whole: nobody has begun to write another policy there since. */
+/** Whether the numbers read from this thread's record belong together: no thread has begun to write another policy there since. */
 export function isWhole(): bool {
   return sequenceIn(policyRecord()) == sequenceOf(epochWord)
 }
 
-/** Nothing to load, convert or move first: the state is of the policy that this thread knows, which is in force at `nowUs`. */
+/** Nothing to load, migrate or move first: the state is of the policy that this thread knows, which is in force at `nowUs`. */
 @inline export function isOrdinary(state: u64, nowUs: i64): bool {
   return load(base + EPOCH) == epochWord && headOf(state) == currentHead && isWithinRange(nowUs)
 }
 
-/** Block of the policy in force, for JavaScript. */
+/** Record of the policy in force, for JavaScript. */
 export function policyRecord(): usize {
   return recordAddress(sequenceOf(epochWord))
 }
 
-/** Microseconds since the time base. Before the base time stands still. */
+/** Microseconds since the time base. Before the base, time stands still. */
 @inline export function sinceBase(nowUs: i64): i64 {
   return max<i64>(nowUs - baseUs, 0)
 }
@@ -110,9 +113,9 @@ export function policyRecord(): usize {
   return min<i64>(us, rebaseAtUs)
 }
 
-/** How far ahead of now a state word of this time base may surely lie, in microseconds. */
+/** How far ahead of now a state word of this time base may safely lie, in microseconds. */
 export function mostAheadUs(): i64 {
-  // Nearly a quarter of the range lies beyond the time by which the base moves; a debt has to be exact in a double, too.
+  // Nearly a quarter of the range lies beyond the time at which the base moves; a debt must also be exact in a double.
   return isRate() ? (rebaseAtUs - baseUs) / 8 : (rebaseAtUs - baseUs) / 4 - windowUs
 }
 

@@ -5,27 +5,27 @@ import {
   RECORD_TICK_US, RECORD_UNITS_PER_US, RECORD_WINDOW_US, base,
 } from "../memory-map"
 import { add, load, store, swap } from "../atomics/atomics"
-import { epoch, refresh, epochWord, policyRecord } from "./policy"
+import { epoch, epochWord, policyRecord, refresh } from "./policy"
 import { field, recordAddress, sequenceIn, sequenceOf, setField } from "./policy-record"
 
-// A change of policy, and of the time base, which is a change to the same policy with a later base.
+// Proposes and publishes a record: a change of policy, or of the time base, which is the same policy with a later base.
 
-/** What 56 bits hold: half of it for a clock that steps back, a quarter until the next move, the rest for debt, below 2^53. */
+/** What 56 bits hold: half of it for a clock that steps back, a quarter until the base moves, the rest for debt, below 2^53. */
 const ARRIVAL_UNITS: i64 = 1 << 56
-/** No time base lasts longer: 570 years, so that the end of any block fits a value. */
+/** No time base lasts longer than 570 years, so that the end of any ban fits a value. */
 const LONGEST_US: i64 = 1 << 54
 
-/** Policies in a row whose time bases are apart, unless a window is so long that there is no room for it. */
+/** Consecutive policies whose time bases differ, unless a window is so long that there is no room for it. */
 const MOST_APART: i64 = 4096
 
-/** In a block's ticket: somebody is writing. */
+/** In a record's sequence number: a thread is writing. */
 const WRITING: u64 = 1 << 32
-/** Blocks of so many policies back are kept: state words lag by at most 7, and a thread that reads one may lag itself. */
+/** Records of this many policies back are kept: state words lag by at most 7, and a thread that reads one may lag itself. */
 const KEPT_EPOCHS: u64 = 16
-/** Blocks tried, most of them with a pause, before those still being written count as abandoned: about half a second. */
+/** Records tried, most of them with a pause, before those still being written count as abandoned: about half a second. */
 const PATIENCE: i32 = 512
 
-/** A block of this thread's own, to be filled and published. */
+/** A record for this thread, to be filled and published. */
 export function propose(): usize {
   let tries = -1
   while (true) {
@@ -37,24 +37,27 @@ export function propose(): usize {
     if ((before & WRITING) != 0 && tries < PATIENCE) continue
     const epochOfBlock = <u64>field(record, RECORD_EPOCH)
     if (epochOfBlock != 0 && (load(base + EPOCH) >> 32) < epochOfBlock + KEPT_EPOCHS) continue
-    // Lost only to another who wants the same block, 64 tickets on.
+    // Lost only to a thread that wants the same record, 64 sequence numbers later.
     if (swap(record + RECORD_SEQUENCE, before, sequence | WRITING)) return record
   }
 }
 
-/** Its holder writes no more. */
+/** Ends the writing of a record. */
 export function closeRecord(record: usize): void {
   store(record + RECORD_SEQUENCE, sequenceIn(record))
 }
 
-/** One attempt to follow the policy that this thread knows. `keepsDebt`: to the letter, not at most to the new burst. */
+/**
+ * One attempt to succeed the policy that this thread knows. `keepsDebt`: debts stay exactly as they are, above a smaller burst
+ * too.
+ */
 export function publish(record: usize, nowUs: i64, keepsDebt: bool): bool {
   const rangeUs = rangeOf(record)
   const tickUs = max<i64>(field(record, RECORD_TICK_US), 1)
   setField(record, RECORD_BASE_US, wholeTicks(nowUs - rangeUs / 2, tickUs) - ticksApart(rangeUs, tickUs) * tickUs)
   setField(record, RECORD_REBASE_AT_US, nowUs + rangeUs / 4)
   setField(record, RECORD_SINCE_US, nowUs)
-  // What changes no number changes nothing about a key either, such as what is booked ahead.
+  // A change of no number leaves a key exactly as it is, with all that is reserved ahead.
   setField(record, RECORD_KEEPS_DEBT, keepsDebt || (epoch != 0 && hasNumbersOf(record, policyRecord())) ? 1 : 0)
   setField(record, RECORD_PREVIOUS, <i64>sequenceOf(epochWord))
   setField(record, RECORD_EPOCH, <i64>(epoch + 1))
@@ -69,15 +72,15 @@ export function publish(record: usize, nowUs: i64, keepsDebt: bool): bool {
 }
 
 /**
- * Ticks by which the base of the next policy lies farther back, another number for each: a state word has three bits of its epoch, and
- * a thread that pauses for eight changes must not find the word that it had read, as of another policy. What a key has spent reads
- * differently from each base.
+ * Ticks by which the base of the next policy lies farther back, another number for each policy. A state word has three bits of its
+ * epoch. A thread that pauses for eight changes must not find the word that it had read, now as a word of another policy. What a
+ * key has spent reads differently from each base.
  */
 function ticksApart(rangeUs: i64, tickUs: i64): i64 {
   return <i64>(epoch + 1) % max<i64>(min<i64>(MOST_APART, rangeUs / 32 / tickUs), 1)
 }
 
-/** Whether the core reads the same in both blocks. */
+/** Whether the core reads the same numbers in both records. */
 function hasNumbersOf(record: usize, other: usize): bool {
   for (let offset = RECORD_UNITS_PER_US; offset <= RECORD_STRIDE; offset += 8) {
     if (field(record, offset) != field(other, offset)) return false
@@ -85,7 +88,7 @@ function hasNumbersOf(record: usize, other: usize): bool {
   return field(record, RECORD_CALENDAR) == field(other, RECORD_CALENDAR)
 }
 
-/** For how long a time base lasts. */
+/** How long a time base lasts. */
 function rangeOf(record: usize): i64 {
   const bits = field(record, RECORD_NUMBER_BITS)
   if (bits == 0) return ARRIVAL_UNITS / field(record, RECORD_UNITS_PER_US)
@@ -98,7 +101,7 @@ function rangeOf(record: usize): i64 {
   return us - (into < 0 ? into + tickUs : into)
 }
 
-/** What a policy of windows has to know of the one before it. */
+/** Carries over what a policy of windows must know of the previous one. */
 function inherit(record: usize, before: usize): void {
   const sameWindows = field(record, RECORD_WINDOW_US) == field(before, RECORD_WINDOW_US)
   const sameWords = field(record, RECORD_ENCODING) == field(before, RECORD_ENCODING) && field(record, RECORD_COUNT_BITS) == field(before, RECORD_COUNT_BITS)

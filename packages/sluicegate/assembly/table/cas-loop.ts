@@ -5,13 +5,13 @@ import { backOff } from "../atomics/back-off"
 import { stageIn } from "../atomics/kcas"
 import { banFingerprint, fingerprintOf, isBan, lagOf, valueOf, withValue } from "../atomics/words"
 import { CONCURRENCY, WIDE } from "../policy/encodings"
-import { burst, capacity, encoding, epoch, refresh, stride, isOrdinary, mostAheadUs, sinceBase, unitsPerToken } from "../policy/policy"
+import { burst, capacity, encoding, epoch, isOrdinary, mostAheadUs, refresh, sinceBase, stride, unitsPerToken } from "../policy/policy"
 import { isAncient } from "../algorithms/concurrency"
-import { stepped, isAhead, isChange, isUnchanged } from "../algorithms/key-state"
+import { isAhead, isChange, isUnchanged, stepped } from "../algorithms/key-state"
 import { migratedValue } from "../algorithms/migrate-value"
 import { changePermit, changePermits } from "../algorithms/permits"
 import { resetWithPrevious } from "../algorithms/previous-count"
-import { weight, boundOf, debtAt, valueAt } from "../algorithms/rate"
+import { boundOf, debtAt, valueAt, weight } from "../algorithms/rate"
 import { BAN, PEEK, RESERVE, RESET, TAKE } from "../algorithms/verbs"
 import { addToBanFilter, mayBeBanned } from "./ban-filter"
 import { evict } from "./claim"
@@ -26,8 +26,8 @@ import { rebased } from "./update"
 const MAX_ATTEMPTS: i32 = 100
 
 /**
- * The ordinary take of a bucket or GCRA: the first turn of the loop below for a key that stands first in its line, while no
- * policy changes and no block is in force. A third faster than the loop, which it leaves everything else to.
+ * The ordinary take of a bucket or GCRA: the first turn of the loop below for a key in the first entry of its line, while no
+ * policy changes and no ban is in force. A third faster than the loop, which handles everything else.
  */
 export function take(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
   const entry = lineAddress(home)
@@ -45,7 +45,7 @@ export function take(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 
   return takeUnlessBanned(fingerprint, home, tokens, nowUs)
 }
 
-/** The same for every other form, of which those that one word holds have a quick way, too. */
+/** The same for all other encodings; those of one word have a fast path too. */
 export function takeAny(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
   const entry = lineAddress(home)
   const state = load(entry + STATE)
@@ -61,21 +61,21 @@ export function takeAny(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f
   return takeUnlessBanned(fingerprint, home, tokens, nowUs)
 }
 
-/** Blocks for `us` microseconds, 0 lifts. Returns the microseconds left. */
+/** Bans for `us` microseconds; 0 lifts the ban. Returns the microseconds left. */
 export function ban(fingerprint: u64, home: i32, us: i64, nowUs: i64): f64 {
   if (us > 0) {
-    // First the gates, then the entry: once the entry stands, no take can pass a gate unseeing.
+    // First the filter, then the entry: once the entry stands, no take can miss it behind the filter.
     addToBanFilter(fingerprint, nowUs + us)
   }
   return change(BAN, banFingerprint(fingerprint), home, us, nowUs, 0)
 }
 
-/** Microseconds for which the key is still blocked. */
+/** Microseconds until the key's ban ends. */
 export function banLeft(fingerprint: u64, home: i32, nowUs: i64): f64 {
   return mayBeBanned(fingerprint, nowUs) ? change(PEEK, banFingerprint(fingerprint), home, 0, nowUs, 0) : 0
 }
 
-/** A take of any form, the long way. */
+/** A take of any encoding, without a fast path. */
 function takeUnlessBanned(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
   return unlessBanned(TAKE, fingerprint, home, tokens, nowUs, 0)
 }
@@ -87,7 +87,7 @@ export function reserve(fingerprint: u64, home: i32, tokens: i64, nowUs: i64, mo
   return unlessBanned(RESERVE, fingerprint, home, tokens, nowUs, ahead)
 }
 
-/** The take written down in a descriptor instead of being made. The answer stands if the descriptor's swap does. */
+/** Records the take in a descriptor instead of making it. The answer holds if the descriptor commits. */
 export function stage(descriptor: usize, fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
   stageIn(descriptor)
   const answer = takeUnlessBanned(fingerprint, home, tokens, nowUs)
@@ -95,7 +95,7 @@ export function stage(descriptor: usize, fingerprint: u64, home: i32, tokens: i6
   return answer
 }
 
-/** See `changePermit` in permits.ts; 0 also for a key that lives nowhere. */
+/** See `changePermit` in permits.ts; 0 also for a key outside of the table. */
 export function changePermitOf(fingerprint: u64, home: i32, nowUs: i64, renew: bool, given: i64, untilUs: i64, tokens: i64): f64 {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     if (attempt > 0) backOff(attempt)
@@ -121,9 +121,9 @@ function unlessBanned(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs
 }
 
 /**
- * The one loop. What the verb makes of the key is computed from a word that was read, and stands if the word still does.
+ * The one loop: find the key, compute what the verb makes of the word that was read, and swap if the word still stands.
  *
- * Returns the debt in units after it, or for a take that is denied -1 - debt; NaN when there is no answer: see `why`.
+ * Returns the debt in units afterwards, or -1 - debt for a denied take; NaN when there is no answer: see `why`.
  */
 export function change(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs: i64, bound: i64): f64 {
   clearEvicted()
@@ -138,7 +138,7 @@ export function change(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowU
       backOff(++lost)
       continue
     }
-    // No answer (NaN differs from itself) stays what it is, also when a key was forgotten in vain on the way to it.
+    // A missing answer (NaN differs from itself) stays missing, also when the call evicted a key in vain.
     return evictedDebt < 0 || answer != answer ? answer : noAnswer(EVICTED, answer)
   }
   return givenUp()
@@ -149,7 +149,7 @@ function givenUp(): f64 {
   return noAnswer(CONTENDED, 0)
 }
 
-/** A key that lives in `entry`, as `find` has just seen it. */
+/** A key that lives in `entry`, as `find` has just read it. */
 function changeResident(verb: i32, fingerprint: u64, entry: usize, tokens: i64, nowUs: i64, bound: i64): f64 {
   const state = seenState
   refresh()
@@ -159,11 +159,11 @@ function changeResident(verb: i32, fingerprint: u64, entry: usize, tokens: i64, 
   const manyWords = stride != 0 && !ofBan
   if (manyWords) {
     if (lag != 0) {
-      // First as the policy in force writes it, so that all of its words are of one policy.
+      // Migrate first, so that all of the key's words are of one policy.
       return migrate(entry) ? AGAIN : givenUp()
     }
-    // Permits are more words than can be emptied together. Any other key stays where it is: one that is unknown counts from the latest time
-    // by which any key was forgotten, which may lie ahead of a clock that stepped back.
+    // Permits are more words than one swap can clear. Any other key stays where it is: an unknown key counts from the latest time by
+    // which any key was evicted, which may lie ahead of a clock that stepped back.
     if (verb == RESET && encoding == CONCURRENCY) return evict(entry, state) ? 0 : RETRY
     if (verb == RESET && encoding == WIDE) return resetWithPrevious(entry, state) ? 0 : RETRY
   }
@@ -173,12 +173,12 @@ function changeResident(verb: i32, fingerprint: u64, entry: usize, tokens: i64, 
   if (encoding == CONCURRENCY && !ofBan) return changePermits(verb, entry, state, value, us, tokens)
   const next = stepped(verb, ofBan, entry, value, us, weight(verb, tokens), boundOf(verb, ofBan, tokens, bound))
   if (!isChange(value, next)) {
-    // Nothing to swap: but did state and identity belong together?
+    // Nothing to swap. Check that state and identity belonged together.
     if (load(entry + STATE) != state || !isUnchanged(entry, ofBan)) return RETRY
     if (verb == TAKE && !ofBan && isAhead()) return noAnswer(LATE, <f64>debt)
     return verb == TAKE || verb == RESERVE ? -1.0 - <f64>debt : <f64>debt
   }
-  // Kept: making room for the swap may read the key again.
+  // A copy: making room for the swap may read the key again.
   const answer = <f64>debt
   const todo = replaceState(entry, state, next, manyWords)
   return todo == 0 ? answer : todo

@@ -10,21 +10,21 @@ import { clearPermits } from "../algorithms/concurrency"
 import { idleValue } from "../algorithms/key-state"
 import { emptyHeader } from "../algorithms/log-ring"
 import { noCount } from "../algorithms/previous-count"
-import { range, lineAddress, lineAfter } from "./layout"
+import { lineAddress, lineAfter, range } from "./layout"
 
-// How an entry changes hands. While a mark stands in the state word the entry belongs to whoever put it there, and matches no
-// key. The order, and why:
+// How an entry changes hands. While a mark stands in the state word, the entry belongs to the thread that put it there, and
+// matches no key. The order, and why:
 //
-//   1. swap the state for my mark. A thread that had read the state loses its own swap and looks again.
-//   2. rescan the range. Two threads that move one key into two entries have both marked before either rescans, so at least
-//      one of them sees the other: a member wins over a mark, the earlier mark over the later, which is expelled by force.
-//   3. swap the identity. A generation only grows, so a swap still pending from an earlier holder of the entry fails from
-//      here on; until here it may succeed, does no harm under a mark, and makes mine fail once: hence the loop.
-//   4. swap the mark for the first state, already charged. A thread seen to take too long may lose its mark at any time
-//      before: then this fails, nothing was charged, and it starts again.
+// 1. Swap the state for my mark. A thread that had read the state loses its own swap and looks again.
+// 2. Rescan the range. Two threads that insert one key into two entries have both marked before either rescans, so at least one of
+//    them sees the other: a member wins over a mark, the earlier mark over the later, which is revoked by force.
+// 3. Swap the identity. A generation only grows, so a pending swap of an earlier holder of the entry fails from here on. Until
+//    here it may succeed, does no harm under a mark, and makes mine fail once: hence the loop.
+// 4. Swap the mark for the first state, already charged. A slow thread may lose its mark at any time before: then this fails,
+//    nothing was charged, and it starts again.
 //
-// A mark is never just wiped: its holder may have step 3 still before it, and would rename a live entry. It is taken over,
-// and its new holder finishes, or gives up in the same order: identity first.
+// A mark is never just cleared: its holder may have step 3 still before it, and would rename a live entry. It is taken over, and
+// its new holder finishes, or gives up in the same order: identity first.
 
 /** Steps 2 and 3 for the holder of `mark`. False: lost or given up; the entry is no longer mine. */
 export function completeClaim(entry: usize, mark: u64, fingerprint: u64, home: i32): bool {
@@ -33,14 +33,14 @@ export function completeClaim(entry: usize, mark: u64, fingerprint: u64, home: i
   return false
 }
 
-/** Gives an entry up: nobody lives there any more. */
+/** Gives an entry up: no key lives there afterwards. */
 export function release(entry: usize, mark: u64): void {
   if (!writeIdentity(entry, mark, NO_KEY)) return
   refresh()
   swap(entry + STATE, mark, stateWord(epoch, claimedIdentity, idleValue()))
 }
 
-/** Takes the entry away from the holder of `mark` and gives it up. False: he was quicker. */
+/** Takes the entry from the holder of `mark` and gives it up. False: the holder finished first. */
 export function revoke(entry: usize, mark: u64): bool {
   const mine = claimMark(NO_KEY, load(entry), mark)
   if (!swap(entry + STATE, mark, mine)) return false
@@ -48,7 +48,7 @@ export function revoke(entry: usize, mark: u64): bool {
   return true
 }
 
-/** Takes the entry from the key that lives there, whose state was seen, and gives it up. False: the state is another one. */
+/** Evicts the key whose `state` was read in the entry. False: the state has changed. */
 export function evict(entry: usize, state: u64): bool {
   const mine = claimMark(NO_KEY, load(entry), state)
   if (!swap(entry + STATE, state, mine)) return false
@@ -57,8 +57,8 @@ export function evict(entry: usize, state: u64): bool {
 }
 
 /**
- * Makes the entry's other words a newcomer's, while the mark stands. What is written is another word with each owner, so that a
- * swap still pending from an earlier one fails.
+ * Resets the entry's extension for a newcomer, while the mark stands. The new word differs for each owner, so that a pending swap
+ * of an earlier owner fails.
  */
 export function resetExtension(entry: usize, mark: u64, identity: u64): bool {
   if (encoding == CONCURRENCY) return clearPermits(entry, mark)
@@ -90,7 +90,7 @@ function writeIdentity(entry: usize, mark: u64, fingerprint: u64): bool {
   if (before != NO_KEY && after == NO_KEY) add(base + KEYS, -1)
 }
 
-/** The rescan. True: the key lives nowhere else in its range and nobody else is moving it in. */
+/** The rescan. True: the key lives nowhere else in its range, and no other thread is inserting it. */
 function isOnlyClaim(mine: usize, fingerprint: u64, home: i32): bool {
   let beforeMine = true
   let line = home

@@ -1,26 +1,26 @@
 import { EXPLORED } from "../build-flags"
 import { EVICTIONS, GROWN, STATE, TAKEOVER_HIGH, base } from "../memory-map"
-import { AGAIN, LATE, RETRY, chosen, debt, chosenDebt, claimedIdentity, noAnswer, seenState, setEvictedDebt } from "../results"
+import { AGAIN, LATE, RETRY, chosen, chosenDebt, claimedIdentity, debt, noAnswer, seenState, setEvictedDebt } from "../results"
 import { add, load, raise, swap } from "../atomics/atomics"
 import { staging } from "../atomics/kcas"
 import { claimMark, isBan, stateWord } from "../atomics/words"
 import { CONCURRENCY } from "../policy/encodings"
-import { encoding, epoch, refresh, stride, sinceBase, unitsPerUs } from "../policy/policy"
-import { stepped, newValue } from "../algorithms/key-state"
-import { weight, boundOf } from "../algorithms/rate"
+import { encoding, epoch, refresh, sinceBase, stride, unitsPerUs } from "../policy/policy"
+import { newValue, stepped } from "../algorithms/key-state"
+import { boundOf, weight } from "../algorithms/rate"
 import { INSERT, PENALIZE, RESERVE, TAKE } from "../algorithms/verbs"
-import { release, revoke, completeClaim, resetExtension } from "./claim"
+import { completeClaim, release, resetExtension, revoke } from "./claim"
 import { partOf } from "./layout"
 import { overflow, refused } from "./overflow"
 import { FREE, LIVE, MARKED, NOTHING, RESIDENT, RIVAL, choose, roomAfterUs } from "./search"
 import { rebased } from "./update"
 
-// How a key comes into the table, already charged.
+// How a key enters the table, already charged.
 
-/** Attempts for which a mark is waited for before it counts as abandoned. */
+/** Attempts before a mark counts as abandoned. */
 const PATIENCE: i32 = EXPLORED ? 1 : 8
 
-/** A key that lives nowhere: it owes nothing, but counts from the latest time by which any key was forgotten. */
+/** Inserts a key that is not in the table. It owes nothing, but counts from the latest time by which any key was evicted. */
 export function insert(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs: i64, bound: i64, lost: i32): f64 {
   refresh()
   if (rebased(nowUs)) return AGAIN
@@ -41,7 +41,7 @@ export function insert(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowU
       return RETRY
     }
   } else if (kind != FREE) {
-    // Before the mark: whoever misses the key in the table finds the time by which it was forgotten.
+    // Before the mark: a thread that misses the key in the table finds the time by which it was evicted.
     raise(base + TAKEOVER_HIGH, nowUs)
   }
   const part = partOf(entry)
@@ -63,7 +63,7 @@ function withoutRoom(verb: i32, fingerprint: u64, home: i32, tokens: i64, nowUs:
 
 function firstState(verb: i32, fingerprint: u64, entry: usize, mark: u64, tokens: i64, nowUs: i64, bound: i64): f64 {
   const identity = claimedIdentity
-  // After the rescan: a key that lived elsewhere in the range until then was forgotten by a time that is published now.
+  // After the rescan: if the key lived elsewhere in the range until then, the time of its eviction is published by now.
   refresh()
   const entering = verbOnEntry(verb, fingerprint)
   const answer = stepNewcomer(entering, fingerprint, tokens, nowUs, bound)
@@ -76,13 +76,13 @@ function firstState(verb: i32, fingerprint: u64, entry: usize, mark: u64, tokens
   return entering == INSERT ? AGAIN : <f64>answer
 }
 
-/** What a key does first that wants `verb` done: where several words have to change together, it comes in and does no more. */
+/** The first step of a key for `verb`. Where several words have to change together, the key is inserted and no more. */
 @inline function verbOnEntry(verb: i32, fingerprint: u64): i32 {
   const comesFirst = (encoding == CONCURRENCY || staging != 0) && !isBan(fingerprint)
   return comesFirst && (verb == TAKE || verb == RESERVE || verb == PENALIZE) ? INSERT : verb
 }
 
-/** Whether the newcomer moves in, and with which value. */
+/** Whether the newcomer is inserted, and with which value. */
 let inserts: bool = false
 let firstValue: u64 = 0
 

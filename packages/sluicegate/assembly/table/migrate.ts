@@ -13,15 +13,16 @@ import { swapWithPrevious } from "../algorithms/previous-count"
 import { revoke } from "./claim"
 import { lineAddress } from "./layout"
 
-// A state word has three bits for its epoch, so none may fall eight policies behind. Each change of policy therefore carries one
-// sixth of the table over, and is not published before the share of the change before it is done, by whoever comes.
+// Migrates entries to the policy in force. A state word has three bits for its epoch, so none may fall eight policies behind. Each
+// change of policy therefore migrates one sixth of the table. The next change is published only after that share is done, by any
+// thread.
 
 const SHARES: u64 = 6
 
-/** Attempts to carry an entry over before it is given up. */
+/** Attempts to migrate an entry before it is given up. */
 const MAX_ATTEMPTS: i32 = 32
 
-/** False: it could not be finished, see {@link carryOver}. */
+/** False: the share could not be finished, see {@link migrate}. */
 export function finishMigration(ofEpoch: u64): bool {
   return load(base + MIGRATED) >= ofEpoch || migrateShare(ofEpoch)
 }
@@ -37,7 +38,7 @@ export function migrateShare(ofEpoch: u64): bool {
   return true
 }
 
-/** Carries the whole table over. True: every word of it was of one policy, the one in force or a later one, with no ticket or mark. */
+/** Migrates the whole table. True: every word was of one policy, the one in force or a later one, with no reference or mark. */
 export function migrateAll(): bool {
   const lines = <i32>load(base + LINES)
   for (let line = 0; line < lines; line++) {
@@ -46,7 +47,7 @@ export function migrateAll(): bool {
   return true
 }
 
-/** Entries of a line are used one after another: behind one that was never used is none that was. */
+/** Entries of a line are used in order: behind a never-used entry all are unused. */
 function migrateLine(line: usize): bool {
   if (load(line + STATE) == NEVER_USED) return true
   for (let entry = line; entry < line + LINE_SIZE; entry += ENTRY_SIZE) {
@@ -56,8 +57,8 @@ function migrateLine(line: usize): bool {
 }
 
 /**
- * Carries an entry over to the policy in force, with its companions where they lie elsewhere now. False: others kept changing it, or
- * no descriptor was free to change several words together.
+ * Migrates an entry to the policy in force, with its extension if that has another place now. False: other threads kept changing
+ * it, or no descriptor was free for a multi-word swap.
  */
 export function migrate(entry: usize): bool {
   for (let lost = 0; lost < MAX_ATTEMPTS; lost++) {
@@ -71,7 +72,7 @@ export function migrate(entry: usize): bool {
 function tryMigrate(entry: usize): bool {
   const state = resolved(entry + STATE)
   if (state == NEVER_USED) return true
-  // Its holder may be about to write a state of an epoch long past. If he is alive, he starts again.
+  // Its holder may be about to write a state of an epoch long past. If the holder is alive, it starts again.
   if (isMark(state)) return revoke(entry, state)
   const identity = load(entry)
   refresh()

@@ -9,31 +9,32 @@ import { isBan } from "../atomics/words"
 import { CONCURRENCY } from "../policy/encodings"
 import { burst, capacity, encoding, isRate, policyRecord, unitsPerToken, unitsPerUs, windowUs } from "../policy/policy"
 
-// Newcomers in whose range every key is being denied. None of those may be forgotten, so that there is nowhere to keep the newcomer's own
-// state. It is charged twice instead:
+// Newcomers in whose range every key is being denied. None of those keys may be evicted, so there is no place for the newcomer's
+// own state. It is charged twice instead:
 //
-//   - to a counter that it shares with the newcomers of the same hash. A counter never lets more pass than the policy allows one key, so
-//     neither does any key get more by having no room;
-//   - to the budget of all newcomers without room, which says how much they get together. It keeps a flood of them from using up the
-//     counters: those that come later find most of them fresh.
+// - to a counter that it shares with the newcomers of the same hash. A counter never lets more pass than the policy allows one
+//   key,
+// so no key gets more by having no room;
+// - to the budget of all newcomers without room, which limits what they get together. It keeps a flood of them from using up the
+//   counters: later ones find most counters fresh.
 //
 // Both are arrival times of GCRA, in ticks since the Unix epoch, and they change together or not at all. Below 2^62 they look like
-// neither a mark nor a ticket. They are of no policy's epoch: after a change of policy they stand as they are, and a thread that has read
-// the policy before may still charge by it.
+// neither a mark nor a descriptor reference. They belong to no policy's epoch: after a change of policy they stand as they are,
+// and a thread that has read the previous policy may still charge by it.
 
-/** Ticks a microsecond, so that fast policies lose little by rounding. */
+/** Ticks per microsecond, so that fast policies lose little by rounding. */
 const TICKS: i64 = 256
-/** Times beyond it, in the year 2255, would leave no room for debts in a word. */
+/** Later times, beyond the year 2255, would leave no room for debts in a word. */
 const LATEST_US: i64 = 1 << 53
 /** The deepest debt, 142 years. */
 const MOST_TICKS: i64 = 1 << 60
 const NEVER_US: i64 = i64.MAX_VALUE / TICKS
 
-/** How a counter, then the budget counts: ticks a token, tokens at once. */
+/** The rate of the counter, then of the budget: ticks per token, and tokens at once. */
 let tokenTicks: i64 = 0
 let most: i64 = 0
 
-/** Answers for a newcomer that finds no room now, and would after `roomAfterUs`. */
+/** Decides for a newcomer that finds no room now, and would find some after `roomAfterUs`. */
 export function overflow(fingerprint: u64, tokens: i64, nowUs: i64, roomAfterUs: i64): f64 {
   const count = load(base + OVERFLOW_COUNTER_COUNT)
   if (count == 0 || encoding == CONCURRENCY || isBan(fingerprint) || nowUs < 0 || nowUs > LATEST_US) return refused(roomAfterUs)
@@ -53,7 +54,7 @@ export function overflow(fingerprint: u64, tokens: i64, nowUs: i64, roomAfterUs:
   const waitUs = max<i64>(counterUs, budgetUs)
   if (waitUs > 0) return refused(min<i64>(waitUs, roomAfterUs))
   if (!swapOrStageBoth(counter, counterSeen, <u64>counterNext, budget, budgetSeen, <u64>budgetNext)) return RETRY
-  // Among several words it is not done yet: whoever commits them counts it.
+  // Among several words it is not done yet: the caller counts it after the commit.
   if (staging == 0) countOverflow()
   return noAnswer(OVERFLOWED, <f64>((counterNext - now + TICKS - 1) / TICKS))
 }
@@ -62,19 +63,19 @@ export function countOverflow(): void {
   add(base + OVERFLOWS, 1)
 }
 
-/** Denied and counted, for so long. */
+/** Denies for `waitUs` and counts the denial. */
 export function refused(waitUs: i64): f64 {
   add(base + REFUSALS, 1)
   return noAnswer(REFUSED, <f64>waitUs)
 }
 
-/** The arrival time after a charge. Past any time when so many tokens never pass at once. */
+/** The arrival time after a charge; beyond any time if `tokens` never pass at once. */
 function charged(seen: u64, now: i64, tokens: i64): i64 {
   if (tokens > most) return i64.MAX_VALUE
   return max<i64>(<i64>seen, now) + tokens * tokenTicks
 }
 
-/** Microseconds by which a charge comes too early, under the terms last made. */
+/** Microseconds by which a charge comes too early, at the rate last set. */
 function lateBy(next: i64, now: i64): i64 {
   if (next == i64.MAX_VALUE) return NEVER_US
   const over = next - now - most * tokenTicks
@@ -82,8 +83,8 @@ function lateBy(next: i64, now: i64): i64 {
 }
 
 /**
- * As the policy: of buckets and GCRA the same. Of windows and logs half of the limit at once and the rest over the window, which is never
- * more than the limit in any window.
+ * The rate of a counter, from the policy. Buckets and GCRA: the same. Windows and logs: half of the limit at once and the rest
+ * over the window, which is never more than the limit in any window.
  */
 function keyTerms(nowUs: i64): void {
   if (isRate()) {
@@ -96,7 +97,7 @@ function keyTerms(nowUs: i64): void {
   }
 }
 
-/** Follows `keyTerms`: without terms of its own the budget is what so many keys may spend. */
+/** The rate of the budget; call after `keyTerms`. Without a window of its own, the budget is what `limit` keys may spend. */
 function budgetTerms(nowUs: i64): void {
   const limit = <i64>load(base + OVERFLOW_LIMIT)
   const us = <i64>load(base + OVERFLOW_WINDOW_US)
@@ -115,7 +116,7 @@ function budgetTerms(nowUs: i64): void {
   return max<i64>((ticks + by - 1) / by, 1)
 }
 
-/** The policy's window. One of the calendar counts an eighth longer than the one at hand, as the next may be longer than it. */
+/** The policy's window. A calendar window counts an eighth longer than the current one, as the next may be longer. */
 function windowTicks(nowUs: i64): i64 {
   if (windowUs != 0) return min<i64>(windowUs, MOST_TICKS / TICKS) * TICKS
   const us = <i64>(calendarWindowEnd(policyRecord(), <f64>nowUs) - calendarWindowStart(policyRecord(), <f64>nowUs))

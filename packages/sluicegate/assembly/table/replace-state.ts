@@ -7,12 +7,12 @@ import { LOG, WIDE } from "../policy/encodings"
 import { extensionOf } from "../policy/extension"
 import { encoding, epoch } from "../policy/policy"
 import { header, headerOf } from "../algorithms/log-ring"
-import { kept, wanted, copyPrevious, needsCopy } from "../algorithms/previous-count"
-import * as log from "../algorithms/sliding-log"
+import { copyPrevious, kept, needsCopy, wanted } from "../algorithms/previous-count"
 import { copyNewest } from "../algorithms/sliding-log"
+import * as log from "../algorithms/sliding-log"
 import { newestNumber } from "../algorithms/sliding-window"
 
-/** Swaps the state for one with the value `next`, once everything else is in place for it. 0 when that is done, else what is to do. */
+/** Swaps the state for one with the value `next`, after all that must precede it. Returns 0 when done, else RETRY or AGAIN. */
 export function replaceState(entry: usize, state: u64, next: u64, manyWords: bool): f64 {
   const word = withValue(state, epoch, next)
   if (manyWords) {
@@ -21,7 +21,7 @@ export function replaceState(entry: usize, state: u64, next: u64, manyWords: boo
         copyPrevious(entry, state)
         return AGAIN
       }
-      // Among several words the copy is one more; should the others not come to pass, no seal is left behind.
+      // In a multi-word swap the copy is one more word. If the others fail, no seal is left behind.
       addWord(staging, extensionOf(entry), kept, wanted)
     }
     if (encoding == LOG) {

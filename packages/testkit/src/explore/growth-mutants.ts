@@ -10,7 +10,14 @@ const SWAP = '  if (!swapOrStageBoth(counter, counterSeen, <u64>counterNext, bud
 
 /** Faults in tables of several parts, and in what newcomers without room are counted by. */
 export const GROWTH_MUTANTS: readonly Mutant[] = [
-  mutant('the search ends with the first part', `parts: ${ROOM}`, [1, 0], inTable(`${FIND}range`, `${FIND}firstRange`)),
+  mutant(
+    'the search ends with the first part',
+    `parts: ${ROOM}`,
+    [1, 0],
+    inTable(`${FIND}range`, `${FIND}firstRange`),
+    inTable('import { denyWhenFull, ', 'import { denyWhenFull, firstRange, '),
+    { file: 'table/layout.ts', from: 'let firstRange: i32 = 0', to: 'export let firstRange: i32 = 0' },
+  ),
   mutant('the rescan ends with the first part', `parts: ${ROOM}`, [2, 1], {
     file: 'table/claim.ts',
     from: '  for (let probe = 0; probe < range; probe++) {',
