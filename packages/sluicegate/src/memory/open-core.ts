@@ -5,7 +5,6 @@ import { type Core, type CoreHost, closedCore } from './core.js'
 import { ENTRIES_PER_LINE, grownBy } from './core-memory.js'
 import { CORE_WASM_BASE64 } from './core-wasm.gen.js'
 import { neededOfRuntime } from './runtime-refusal.js'
-import { untouchedBytes } from './untouched-bytes.js'
 
 /** Why the core gave no debt. */
 export type Reason = 'REFUSED' | 'BANNED' | 'CONTENDED' | 'LATE' | 'EVICTED' | 'OVERFLOWED'
@@ -46,7 +45,8 @@ export class OpenCore {
     return REASONS.find((reason) => this.constant(reason) === this.core.whyUnanswered()) ?? 'CONTENDED'
   }
 
-  stats(): LimiterStats {
+  /** Counters since the section was laid out. */
+  counters(): Omit<LimiterStats, 'memoryBytes'> {
     const counters = new BigInt64Array(this.memory.buffer, this.section)
     const counter = (name: string): number => Number(Atomics.load(counters, this.constant(name) / 8))
     return {
@@ -56,7 +56,6 @@ export class OpenCore {
       overflows: counter('OVERFLOWS'),
       casRetries: counter('CAS_RETRIES'),
       contentions: counter('CONTENTIONS'),
-      memoryBytes: this.memory.buffer.byteLength - untouchedBytes(this),
     }
   }
 
