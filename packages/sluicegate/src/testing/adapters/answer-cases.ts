@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { createLimiter, fixedWindow, manualClock, tokenBucket } from '../../index.js'
 import { address } from '../../keys/index.js'
 import { promisedLimiter } from '../promised-limiter.js'
-import type { StartApp } from './adapter-suite.js'
 import type { Harness } from './harness.js'
 import { ask, crowded, singleSocket } from './http-client.js'
+import type { StartApp } from './start-app.js'
 
 /** What clients see of requests that pass and requests that do not. */
 export function answerCases<Request>({ name, limitsUnknown, limitsOptions }: Harness<Request>, start: StartApp<Request>): void {
