@@ -19,10 +19,10 @@ function locate(us: i64): void {
   if (us >= windowBeginUs && us < windowEndUs) return
   if (windowUs != 0) {
     const beginUs = us - (us % windowUs)
-    setWindow(beginUs, beginUs + windowUs, 0)
+    setWindow(beginUs, beginUs + windowUs)
   } else {
     const beginUs = <i64>calendarWindowStart(policyRecord(), <f64>(us + baseUs)) - baseUs
-    setWindow(beginUs, <i64>calendarWindowEnd(policyRecord(), <f64>(us + baseUs)) - baseUs, 0)
+    setWindow(beginUs, <i64>calendarWindowEnd(policyRecord(), <f64>(us + baseUs)) - baseUs)
   }
 }
 

@@ -1,6 +1,8 @@
 import { setWait } from "../results"
 import { COMPACT, WIDE } from "../policy/encodings"
-import { baseUs, capacity, countBits, encoding, setWindow, windowBeginUs, windowEndUs, windowNumber, windowUs } from "../policy/policy"
+import {
+  baseUs, capacity, countBits, encoding, setNumberedWindow, windowBeginUs, windowEndUs, windowNumber, windowUs,
+} from "../policy/policy"
 import * as compact from "./compact-counters"
 import { isSealed, numberAndCount, previousCount } from "./previous-count"
 import { CANCEL, DEEPEST_DEBT_BURSTS, PENALIZE, REFUND, RESERVE, RESET, TAKE } from "./verbs"
@@ -33,10 +35,7 @@ export function clearHidden(): void {
 }
 
 function read(entry: usize, value: u64, us: i64): void {
-  if (us < windowBeginUs || us >= windowEndUs) {
-    const now = us / windowUs
-    setWindow(now * windowUs, (now + 1) * windowUs, now)
-  }
+  if (us < windowBeginUs || us >= windowEndUs) setNumberedWindow(us / windowUs)
   atUs = us
   decode(entry, value)
   advance(windowNumber)

@@ -36,17 +36,22 @@ let rebaseAtUs: i64 = 0
 let currentHead: u64 = 0
 
 /**
- * The window located last, in microseconds since the base, and its number. It saves a division, or for calendars a call of the
- * host. A reload of the policy empties it.
+ * The window located last, in microseconds since the base, and for sliding windows its number. It saves a division, or for
+ * calendars a call of the host. A reload of the policy empties it.
  */
 export let windowBeginUs: i64 = 0
 export let windowEndUs: i64 = 0
 export let windowNumber: i64 = 0
 
-@inline export function setWindow(beginUs: i64, endUs: i64, number: i64): void {
+@inline export function setWindow(beginUs: i64, endUs: i64): void {
   windowBeginUs = beginUs
   windowEndUs = endUs
+}
+
+@inline export function setNumberedWindow(number: i64): void {
   windowNumber = number
+  windowBeginUs = number * windowUs
+  windowEndUs = windowBeginUs + windowUs
 }
 
 /** Brings this thread's copy up to date. Called after a state word was read, so no word is newer than the copy. */
