@@ -1,6 +1,7 @@
 import { PolicyError } from './errors.js'
+import { checkFunction, checkInteger, checkNumber, checkOptions } from './options/option-checks.js'
 import { type Duration, toMs } from './policy/duration.js'
-import { checkedWindowMs, checkOptions } from './policy/policy-options.js'
+import { checkedWindowMs } from './policy/policy-options.js'
 
 /** When a key is banned, and for how long. */
 export interface BanOptions {
@@ -47,15 +48,9 @@ export function checkedBan(options: BanOptions | undefined): BanRule | undefined
   if (options === undefined) return undefined
   checkOptions(options, NAMES, "{ denials: 10, within: '1m', for: '15m' }")
   const { denials, factor = 1, onBan } = options
-  if (!Number.isInteger(denials) || denials < 1 || denials > 1_000) {
-    throw new PolicyError('OPTION_INVALID', 'banAfter.denials', denials, 'must be an integer from 1 to 1000')
-  }
-  if (typeof factor !== 'number' || !(factor >= 1 && factor <= 1_000)) {
-    throw new PolicyError('OPTION_INVALID', 'banAfter.factor', factor, 'must be a number from 1 to 1000')
-  }
-  if (onBan !== undefined && typeof onBan !== 'function') {
-    throw new PolicyError('OPTION_INVALID', 'banAfter.onBan', onBan, 'must be a function')
-  }
+  checkInteger('banAfter.denials', denials, 1, 1_000)
+  checkNumber('banAfter.factor', factor, 1, 1_000)
+  checkFunction('banAfter.onBan', onBan)
   const forMs = checkedLengthMs(options.for, 'banAfter.for')
   const maxMs = options.max === undefined ? Math.max(forMs, DAY_MS) : checkedLengthMs(options.max, 'banAfter.max')
   if (maxMs < forMs) throw new PolicyError('OPTION_INVALID', 'banAfter.max', options.max, 'must be as long as `for`, or longer')

@@ -2,9 +2,9 @@ import { ignore, isPromise } from './awaitable.js'
 import type { Decision } from './decision.js'
 import { PolicyError } from './errors.js'
 import type { After } from './kept-permit.js'
+import { checkInteger, checkOptions } from './options/option-checks.js'
 import { type Duration, toMs } from './policy/duration.js'
 import type { Policy } from './policy/policy.js'
-import { checkOptions } from './policy/policy-options.js'
 
 /** When requests are delayed before they go on, and for how long. What the limit denies is denied as ever. */
 export interface SlowDownOptions<Request> {
@@ -48,9 +48,9 @@ export class SlowDown<Request> {
   constructor(options: SlowDownOptions<Request>) {
     checkOptions(options, NAMES, EXAMPLE)
     const { after, delay, maxDelay = DEFAULT_MAX_MS, maxDelayedPerKey = 10, maxDelayed = 1_000 } = options
-    checkWhole('slowDown.after', after, 0, MOST_TOKENS)
-    checkWhole('slowDown.maxDelayedPerKey', maxDelayedPerKey, 1, MOST_DELAYED)
-    checkWhole('slowDown.maxDelayed', maxDelayed, 1, MOST_DELAYED)
+    checkInteger('slowDown.after', after, 0, MOST_TOKENS)
+    checkInteger('slowDown.maxDelayedPerKey', maxDelayedPerKey, 1, MOST_DELAYED)
+    checkInteger('slowDown.maxDelayed', maxDelayed, 1, MOST_DELAYED)
     this.after = after
     this.delay = typeof delay === 'function' ? delay : toMs(delay, 'slowDown.delay')
     this.maxMs = toMs(maxDelay, 'slowDown.maxDelay')
@@ -116,9 +116,4 @@ export function afterDelay<Value>({ ms, leave }: Delay, value: Value, waits: Awa
     }
     waits.whenGone?.(end)
   })
-}
-
-function checkWhole(option: string, value: unknown, least: number, most: number): void {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return
-  throw new PolicyError('OPTION_INVALID', option, value, `must be an integer from ${least} to ${most}`)
 }

@@ -2,9 +2,9 @@ import { type Awaitable, ignore } from './awaitable.js'
 import { afterHeld, type Clock } from './clock.js'
 import type { Decision } from './decision.js'
 import { emptyPermit, isPermit } from './empty-permit.js'
-import { PolicyError } from './errors.js'
 import { nameOf } from './key-name.js'
 import type { Key, WaitOptions } from './limiter.js'
+import { checkLimiter } from './options/option-checks.js'
 import type { Policy } from './policy/policy.js'
 import { afterDelay, SlowDown, type SlowDownOptions } from './slow-down.js'
 import { checkedWaitRequest } from './wait-request.js'
@@ -41,9 +41,7 @@ export function slowDown<Answer extends Decision>(
   options: SlowDownOptions<Key>,
   { clock }: { readonly clock?: Clock } = {},
 ): SlowedTakes<Answer> {
-  if (typeof limiter?.take !== 'function') {
-    throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')
-  }
+  checkLimiter('limiter', limiter)
   const aborts = new AbortWatch()
   const slow = new SlowDown<Key>(options)
   const after = clock?.after === undefined ? afterHeld : (ms: number, fn: () => void) => clock.after?.(ms, fn) ?? (() => undefined)

@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js'
 import type { LayerOptions } from '../layers/limiter-layers.js'
+import { unknownOption } from '../options/option-checks.js'
 import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
-import { unknownOption } from '../unknown-option.js'
 import type { OutageMode } from './outage.js'
 
 /** What every limiter takes that shares its budget with other processes. */

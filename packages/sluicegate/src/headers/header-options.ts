@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js'
-import { unknownOption } from '../unknown-option.js'
+import { checkFunction, checkOneOf, checkOptionNames } from '../options/option-checks.js'
+import { RESET_MEANINGS, type ResetMeaning } from './header-formats.js'
 import type { QuotaUnit } from './quota.js'
-import { RESET_MEANINGS, type ResetMeaning } from './x-ratelimit.js'
 
 /** Drafts 8 to 10 are written as draft 11 is. `none`: only `Retry-After`. */
 export type HeaderVersion = 'draft-11' | 'draft-10' | 'draft-9' | 'draft-8' | 'draft-7' | 'draft-6' | 'x-ratelimit' | 'none'
@@ -42,9 +42,7 @@ export function checkHeaderOptions(options: HeaderOptions): void {
   if (typeof options !== 'object' || options === null) {
     throw new PolicyError('OPTION_INVALID', 'headers', options, "must be a version such as 'draft-11', or an object with options")
   }
-  for (const [name, value] of Object.entries(options)) {
-    if (!OPTIONS.includes(name)) throw unknownOption({ option: name, value, known: OPTIONS, of: 'headers' })
-  }
+  checkOptionNames(options, OPTIONS, 'headers')
   const { version, reset, unit, partitionKey, nowMs } = options
   checkOneOf('version', version, HEADER_VERSIONS)
   checkOneOf('reset', reset, RESET_MEANINGS)
@@ -53,17 +51,10 @@ export function checkHeaderOptions(options: HeaderOptions): void {
     // The value may be a secret, however wrong.
     throw new PolicyError('OPTION_INVALID', 'partitionKey', typeof partitionKey, 'must be true, false or 32 hexadecimal digits')
   }
-  if (nowMs !== undefined && typeof nowMs !== 'function') {
-    throw new PolicyError('OPTION_INVALID', 'nowMs', nowMs, 'must be a function that reads Unix time in milliseconds')
-  }
+  checkFunction('nowMs', nowMs, 'must be a function that reads Unix time in milliseconds')
 }
 
 /** @throws {PolicyError} `OPTION_INVALID` */
 export function checkUnit(unit: unknown): void {
   checkOneOf('unit', unit, UNITS)
-}
-
-function checkOneOf(option: string, value: unknown, known: readonly string[]): void {
-  if (value === undefined || known.includes(value as string)) return
-  throw new PolicyError('OPTION_INVALID', option, value, `must be one of ${known.map((name) => `'${name}'`).join(', ')}`)
 }

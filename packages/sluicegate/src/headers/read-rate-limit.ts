@@ -1,8 +1,8 @@
 import { type HeaderSource, headerOf, lowerCased } from './header-source.js'
+import { toldAgeMs, toldCount, toldDelayMs, toldLeast, toldMs, toldResetMs } from './header-values.js'
 import { httpDateMs } from './http-date.js'
 import type { PolicyReading, RateLimitReading } from './rate-limit-reading.js'
 import { readDraftFields } from './read-draft-fields.js'
-import { toldAgeMs, toldCount, toldDelayMs, toldLeast, toldMs, toldResetMs } from './told-time.js'
 
 type Numbers = Pick<RateLimitReading, 'limit' | 'remaining' | 'resetAfterMs'>
 

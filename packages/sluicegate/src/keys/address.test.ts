@@ -4,8 +4,8 @@ import { addressCorpus } from '../testing/address-corpus.js'
 import { factsOf } from '../testing/facts-of.js'
 import { type AddressOptions, type AddressReader, address } from './address.js'
 import type { FallbackReason } from './client-address.js'
-import { header } from './header.js'
 import { keyOf } from './key-reader.js'
+import { header } from './readers.js'
 
 const PROXY = '10.0.0.1'
 

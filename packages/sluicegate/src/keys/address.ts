@@ -1,13 +1,11 @@
 import { PolicyError } from '../errors.js'
-import { checkOptions } from '../policy/policy-options.js'
-import { addressKey, checkedSubnet } from './address-key.js'
+import { checkFunction, checkOptions } from '../options/option-checks.js'
 import { clientBehindHops, clientBehindNetworks, type FallbackReason, MOST_HOPS, socketAddress, type Trail } from './client-address.js'
-import { checkedHeaderName } from './header.js'
 import { hopListOf } from './hop-list.js'
-import { type IpAddress, isIpv4Text } from './ip-address.js'
-import { checkedNetworks } from './ip-network.js'
-import { type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
-import type { RequestFacts } from './request-facts.js'
+import { type IpAddress, ipText, isIpv4, isIpv4Text } from './ip-address.js'
+import { checkedNetworks, IPV4_BITS, masked } from './ip-network.js'
+import { type KeyReader, type ReaderOptions, type RequestFacts, withOtherwise } from './key-reader.js'
+import { checkedHeaderName } from './readers.js'
 
 /** Options of {@link address}. */
 export interface AddressOptions<Request = unknown> extends ReaderOptions<Request> {
@@ -74,9 +72,7 @@ export function address<Request = unknown>(options: AddressOptions<Request> = {}
     const mend = `is believed only from proxies of yours: say trustedHops or trustedNetworks as well, ${GUIDE}`
     throw new PolicyError('TRUST_INVALID', 'header', header, mend)
   }
-  if (onFallback !== undefined && typeof onFallback !== 'function') {
-    throw new PolicyError('OPTION_INVALID', 'onFallback', onFallback, 'must be a function')
-  }
+  checkFunction('onFallback', onFallback)
   const list = hopListOf(header)
   const isSingle = header !== 'x-forwarded-for' && header !== 'forwarded'
   const ipv6Bits = checkedSubnet('ipv6Subnet', ipv6Subnet, 32, 128)
@@ -129,4 +125,37 @@ function checkedTrust(networks: unknown): ReturnType<typeof checkedNetworks> {
 
 function believing(value: unknown): string {
   return value === true ? 'would believe whatever address a client makes up; ' : ''
+}
+
+/** Whoever has one IPv4 address has a whole /48 by 6to4. */
+const BITS_OF_6TO4 = 48
+
+/**
+ * The text of the network that an address is counted in: `203.0.113.7`, `203.0.113.0/24`, `2001:db8:0:4200::/56`.
+ *
+ * - An IPv4 address behind a translator of the well-known prefix, `64:ff9b::203.0.113.7`, is counted as that IPv4 address: a subnet would
+ *   be the whole of IPv4 (RFC 6052, section 2.1).
+ * - 6to4, `2002::/16`, is counted by /48 at the finest, which is one IPv4 address (RFC 3056, section 2).
+ */
+export function addressKey(address: IpAddress, ipv4Bits: number, ipv6Bits: number): string {
+  const { a, b, c, d } = address
+  if (isIpv4(address)) return subnetText(address, ipv4Bits, IPV4_BITS)
+  if (a === 0x64ff9b && b === 0 && c === 0) return subnetText({ a: 0, b: 0, c: 0xffff, d }, ipv4Bits, IPV4_BITS)
+  return subnetText(address, a >>> 16 === 0x2002 ? Math.min(ipv6Bits, BITS_OF_6TO4) : ipv6Bits, 0)
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function checkedSubnet(option: string, bits: unknown, least: number, most: number): number {
+  if (typeof bits === 'number' && Number.isInteger(bits) && bits >= least && bits <= most) return bits
+  throw new PolicyError(
+    'OPTION_INVALID',
+    option,
+    bits,
+    `must be an integer from ${least} to ${most}: how many bits of an address tell clients apart`,
+  )
+}
+
+/** @param ahead bits before those of the address itself, of 128. */
+function subnetText(address: IpAddress, bits: number, ahead: number): string {
+  return bits + ahead === 128 ? ipText(address) : `${ipText(masked(address, bits + ahead))}/${bits}`
 }

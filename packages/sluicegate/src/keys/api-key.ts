@@ -1,8 +1,8 @@
 import { PolicyError } from '../errors.js'
-import { checkOptions } from '../policy/policy-options.js'
-import { base64Url } from './base64-url.js'
-import { checkedHeaderName } from './header.js'
+import { checkOptions } from '../options/option-checks.js'
+import { base64Url } from './fitted-key.js'
 import { type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
+import { checkedHeaderName } from './readers.js'
 import { hmacSha256, unitBytes } from './sha256.js'
 
 /** Options of {@link apiKey}. */

@@ -3,12 +3,8 @@ import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
 import { factsOf } from '../testing/facts-of.js'
 import { address } from './address.js'
-import { compose } from './compose.js'
-import { header } from './header.js'
 import { type KeyReader, keyOf } from './key-reader.js'
-import { method } from './method.js'
-import { route } from './route.js'
-import { subject } from './subject.js'
+import { compose, header, method, route, subject } from './readers.js'
 
 const part = (key: string | undefined): KeyReader => ({ name: 'part', read: () => key })
 const composed = (...parts: readonly (string | undefined)[]): string | undefined => compose(...parts.map(part)).read(factsOf(), undefined)

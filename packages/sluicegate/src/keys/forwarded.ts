@@ -1,6 +1,6 @@
 import type { HopList } from './hop-list.js'
+import { identifiedAddress } from './hop-list.js'
 import type { IpAddress } from './ip-address.js'
-import { identifiedAddress } from './node-identifier.js'
 
 // The header `Forwarded`. Elements are found from the right, over quoted strings, so that a quote that a client left open cannot
 // swallow what proxies wrote behind it; each is then read from its left as the grammar has it.

@@ -5,11 +5,10 @@ import ipaddr from 'ipaddr.js'
 import { Random } from 'sluicegate-testkit'
 import { addressCorpus } from '../testing/address-corpus.js'
 import { misspelt, spelledAddress } from '../testing/spelled-address.js'
-import { addressKey } from './address-key.js'
-import { type IpAddress, parsedAddress } from './ip-address.js'
+import { addressKey } from './address.js'
+import { identifiedAddress } from './hop-list.js'
+import { type IpAddress, ipText, parsedAddress } from './ip-address.js'
 import { checkedNetworks, isIn } from './ip-network.js'
-import { ipText } from './ip-text.js'
-import { identifiedAddress } from './node-identifier.js'
 
 const SEEDS = 3000
 const corpus = addressCorpus()

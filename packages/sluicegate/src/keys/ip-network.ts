@@ -1,6 +1,5 @@
 import { PolicyError } from '../errors.js'
-import { type IpAddress, isIpv4, parsedAddress } from './ip-address.js'
-import { ipText } from './ip-text.js'
+import { type IpAddress, ipText, isIpv4, parsedAddress } from './ip-address.js'
 
 /** Addresses whose first `bits` of 128 are those of `first`. */
 export interface IpNetwork {

@@ -4,11 +4,8 @@ import { test } from 'node:test'
 import { factsOf } from '../testing/facts-of.js'
 import { address } from './address.js'
 import { type ApiKeyOptions, apiKey } from './api-key.js'
-import { header } from './header.js'
 import { type KeyReader, keyOf } from './key-reader.js'
-import { method } from './method.js'
-import { route } from './route.js'
-import { type Subject, subject } from './subject.js'
+import { header, method, route, type Subject, subject } from './readers.js'
 
 const SECRET_KEY = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'
 

@@ -1,7 +1,6 @@
-import { copiedInit, copiedInput, copiedRequest, type RequestLike } from './fetch-arguments.js'
+import { copiedInit, copiedInput, copiedRequest, isRepeatable, type RequestLike } from './copied-arguments.js'
 import { drop } from './held-response.js'
 import type { SentRequest } from './outbound-request.js'
-import { isRepeatable } from './sent-body.js'
 
 /** Fetch's own words for it, as numbers. */
 const PRIORITIES: Readonly<Record<string, number>> = { high: 1, auto: 0, low: -1 }

@@ -2,12 +2,12 @@ import { holdsPermits } from '../empty-permit.js'
 import { PolicyError } from '../errors.js'
 import { fetchCall } from './fetch-request.js'
 import { drop, heldResponse, type ResponseLike } from './held-response.js'
-import { Lines } from './lines.js'
+import { Lines } from './key-queues.js'
 import { type Answer, OutboundCall } from './outbound-call.js'
-import { controlsOf } from './outbound-controls.js'
 import type { OutboundOptions } from './outbound-options.js'
-import { outboundSettings } from './outbound-settings.js'
+import { outboundSettings } from './outbound-options.js'
 import type { OutboundControls } from './outbound-stats.js'
+import { controlsOf } from './outbound-stats.js'
 
 /** Any fetch: the runtime's own, undici's, or one of your making. */
 export type AnyFetch = (input: never, init: never) => Promise<ResponseLike>

@@ -1,11 +1,14 @@
 import { PolicyError } from '../errors.js'
-import type { Dispatch } from './dispatch-handler.js'
-import { LimitedDispatch } from './limited-dispatch.js'
-import { Lines } from './lines.js'
-import { controlsOf } from './outbound-controls.js'
-import type { OutboundOptions } from './outbound-options.js'
-import { outboundSettings } from './outbound-settings.js'
-import type { OutboundControls } from './outbound-stats.js'
+import { type HeaderSource, headerOf } from '../headers/header-source.js'
+import { copiedInit, isRepeatable } from './copied-arguments.js'
+import { type AttemptOwner, DispatchAttempt } from './dispatch-attempt.js'
+import { type Dispatch, type DispatchHandler, type DispatchOptions, LastingController } from './dispatch-handler.js'
+import { Lines } from './key-queues.js'
+import { OutboundCall } from './outbound-call.js'
+import { type OutboundOptions, type OutboundSettings, outboundSettings } from './outbound-options.js'
+import type { SentRequest } from './outbound-request.js'
+import { controlsOf, type OutboundControls } from './outbound-stats.js'
+import type { Turn } from './turn.js'
 
 /** An interceptor for `dispatcher.compose`, of undici 7 or later. */
 export type OutboundInterceptor = (<Function extends (options: never, handler: never) => boolean>(dispatch: Function) => Function) &
@@ -39,4 +42,118 @@ export function limited(options: OutboundOptions = {}): OutboundInterceptor {
       return true
     }
   return Object.assign(interceptor, controlsOf(lines)) as unknown as OutboundInterceptor
+}
+
+/** One request of a dispatcher, with all its attempts: between undici and whoever called it. */
+export class LimitedDispatch implements AttemptOwner {
+  readonly handler: DispatchHandler
+  readonly controller: LastingController
+  readonly context: object = {}
+  call!: OutboundCall
+  private readonly dispatch: Dispatch
+  private readonly options: DispatchOptions
+  private readonly lines: Lines
+  private readonly settings: OutboundSettings
+  private readonly own = new AbortController()
+  private hasFailed = false
+
+  constructor(dispatch: Dispatch, options: DispatchOptions, handler: DispatchHandler, lines: Lines, settings: OutboundSettings) {
+    this.dispatch = dispatch
+    // Undici reads them when it is called, and a caller may use them again for the next.
+    this.options = copiedInit(options) as DispatchOptions
+    this.handler = handler
+    this.lines = lines
+    this.settings = settings
+    this.controller = new LastingController(this.own)
+  }
+
+  get bodyStallMs(): number {
+    return this.settings.bodyStallMs
+  }
+
+  start(): void {
+    const { signal } = this.own
+    try {
+      // Before there is a connection, so that whoever called can abort while it waits: undici hands its signals on to the controller.
+      this.handler.onRequestStart?.(this.controller, this.context)
+      if (signal.aborted) throw signal.reason
+      this.call = new OutboundCall(this.lines, this.settings, dispatchRequest(this.options, signal, this.settings.given.priority))
+      this.again()
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  again(): void {
+    void this.attempt()
+  }
+
+  aside(ms: number, fn: () => void): () => void {
+    return this.lines.aside(ms, fn)
+  }
+
+  fail(error: unknown): void {
+    if (this.hasFailed) return
+    this.hasFailed = true
+    this.handler.onResponseError?.(this.controller, error)
+  }
+
+  private async attempt(): Promise<void> {
+    this.controller.target = undefined
+    let turn: Turn | undefined
+    try {
+      turn = await this.call.turn()
+      this.dispatch(this.options, new DispatchAttempt(turn, this))
+    } catch (error) {
+      turn?.end()
+      this.fail(error)
+    }
+  }
+}
+
+/** Looks at what undici is asked to dispatch. @throws {TypeError} when it goes nowhere. @throws {PolicyError} `CLIENT_INVALID` */
+export function dispatchRequest(
+  { origin, path, method, headers, body }: DispatchOptions,
+  signal: AbortSignal,
+  priorityOf: OutboundOptions['priority'],
+): SentRequest {
+  const source = headerSource(headers)
+  const request: SentRequest = {
+    url: urlOf(origin, path, method),
+    method: method.toUpperCase(),
+    header: (name) => headerOf(source, name),
+    isRepeatable: isRepeatable(body),
+    signal,
+    priority: 0,
+  }
+  return priorityOf === undefined ? request : { ...request, priority: priorityOf(request) }
+}
+
+function urlOf(origin: string | URL | undefined, path = '/', method = 'GET'): URL {
+  // Who is to be reached through a proxy, be it by its host and port alone.
+  if (method === 'CONNECT' && !path.startsWith('/')) return new URL(`https://${path}`)
+  // A client of one host knows it, and does not tell.
+  if (origin === undefined) {
+    throw new PolicyError(
+      'CLIENT_INVALID',
+      'origin',
+      origin,
+      'must be given with each request of a Client or Pool of undici 7; an Agent is told it',
+    )
+  }
+  // Put together as undici does it: a path that begins with two slashes is no host.
+  return path.startsWith('/') ? new URL(new URL(origin).origin + path) : new URL(path, origin)
+}
+
+/** Headers as undici takes them: an object, pairs, or names and values in turn. */
+function headerSource(headers: unknown): HeaderSource {
+  if (headers === undefined || headers === null) return {}
+  const pairs: [string, string][] = []
+  if (Array.isArray(headers) && typeof headers[0] === 'string') {
+    for (let i = 0; i + 1 < headers.length; i += 2) pairs.push([String(headers[i]).toLowerCase(), String(headers[i + 1])])
+  } else {
+    const entries = Symbol.iterator in Object(headers) ? (headers as Iterable<[string, string]>) : Object.entries(headers as object)
+    for (const [name, value] of entries) pairs.push([String(name).toLowerCase(), String(value)])
+  }
+  return new Map(pairs)
 }

@@ -38,3 +38,13 @@ export interface OutboundControls {
   /** Rejects all who wait, between two attempts too, with `CLOSED`, and all who come. What is under way goes on. */
   close(): void
 }
+
+/** What whoever limits can be asked, and told: as functions that stand alone. */
+export function controlsOf(lines: OutboundControls): OutboundControls {
+  return {
+    stats: () => lines.stats(),
+    statsOf: (key) => lines.statsOf(key),
+    forget: (key) => lines.forget(key),
+    close: () => lines.close(),
+  }
+}

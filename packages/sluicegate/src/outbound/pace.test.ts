@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import { readRateLimit } from '../headers/read-rate-limit.js'
+import { ToldBudget } from './announced-budget.js'
 import { LearnedRate } from './learned-rate.js'
 import { Pace, type Sent } from './pace.js'
-import { ToldBudget } from './told-budget.js'
 
 const SETTINGS = { backoffMs: 1_000, maxBackoffMs: 60_000, jitter: 0, recoverMs: 10_000, freeShare: 0.5, random: () => 0 }
 

@@ -1,6 +1,6 @@
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
+import { ToldBudget } from './announced-budget.js'
 import { LearnedRate } from './learned-rate.js'
-import { ToldBudget } from './told-budget.js'
 
 /** How many requests may be under way to someone who has not answered yet: one more with each answer, and as many again each second. */
 const FIRST_WINDOW = 10

@@ -1,4 +1,5 @@
 import { type Clock, unheldClock } from '../clock.js'
+import type { AbortWatch } from '../waiting/abort-watch.js'
 import { Alarm, type Alert } from '../waiting/alarm.js'
 
 /** The timers of all lines. Those of whoever waits keep the process alive, those that only give places away, or keep them, do not. */
@@ -36,4 +37,38 @@ function set(alarm: Alarm, ms: number, fn: () => void): () => void {
   const alert: Alert = { dueUs: 0, order: 0, place: -1, ring: fn }
   alarm.set(alert, alarm.inUs(ms), 0)
   return () => alarm.clear(alert)
+}
+
+/** Those who pause between two attempts, in no line. */
+export class Pauses {
+  private readonly timers: Timers
+  private readonly aborts: AbortWatch
+  private readonly ends = new Set<() => void>()
+
+  constructor(timers: Timers, aborts: AbortWatch) {
+    this.timers = timers
+    this.aborts = aborts
+  }
+
+  /** Resolves in so many milliseconds. Rejects when the signal aborts, and with `closed` when all is closed. */
+  pause(ms: number, signal: AbortSignal | undefined, closed: () => unknown): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
+      const end = (settle: () => void) => () => {
+        this.ends.delete(close)
+        unset()
+        unwatch?.()
+        settle()
+      }
+      const close = end(() => reject(closed()))
+      const unset = this.timers.after(ms, end(resolve))
+      const aborted = end(() => reject(signal?.reason))
+      const unwatch = signal && this.aborts.add(signal, aborted)
+      this.ends.add(close)
+    })
+  }
+
+  close(): void {
+    for (const end of [...this.ends]) end()
+  }
 }

@@ -1,7 +1,8 @@
 import { PolicyError } from '../errors.js'
+import { checkOptions } from '../options/option-checks.js'
 import { checkedPolicy } from './checked-policy.js'
 import { type AllOfPolicy, frozenPolicy, type Policy } from './policy.js'
-import { checkedName, checkOptions, MAX_NAME_LENGTH } from './policy-options.js'
+import { checkedName, MAX_NAME_LENGTH } from './policy-options.js'
 
 export const MOST_POLICIES = 8
 

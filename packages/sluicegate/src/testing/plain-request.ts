@@ -1,5 +1,5 @@
-import type { ReceivedFacts } from '../edge/misuse-watch.js'
-import type { Outcome } from '../edge/outcome.js'
+import type { Outcome } from '../middleware/middleware.js'
+import type { ReceivedFacts } from '../middleware/misuse-watch.js'
 
 /** A request as a framework might have it. */
 export interface PlainRequest {

@@ -1,5 +1,5 @@
-import type { EdgeLimiter } from '../edge/edge-limiter.js'
 import type { Limiter } from '../index.js'
+import type { EdgeLimiter } from '../middleware/middleware-limiter.js'
 
 /** A limiter whose answers all come a moment later, as those of a store do. */
 export function promisedLimiter(limiter: Limiter): EdgeLimiter {

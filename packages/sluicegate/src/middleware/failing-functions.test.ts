@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { allOf, gcra, tokenBucket } from '../index.js'
+import { type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
+import { unheard } from '../testing/unheard.js'
+import { Gatekeeper } from './middleware.js'
+import type { GatekeeperOptions } from './middleware-options.js'
+
+const TWO = tokenBucket({ name: 'two', limit: 2, window: '10s' })
+
+test('when several of what a request is asked for fail, one is told, and nobody is left to reject unheard', async () => {
+  const rejects = async (): Promise<never> => {
+    throw new Error('told')
+  }
+  const throws = (): never => {
+    throw new Error('told')
+  }
+  const one = gcra({ name: 'one', limit: 1, window: '1h' })
+  const faults: GatekeeperOptions<PlainRequest>[] = [
+    { policy: TWO, cost: rejects, key: throws },
+    { policy: TWO, cost: rejects, key: rejects },
+    { policy: allOf([TWO, one]), key: [rejects, throws] },
+    { policy: allOf([TWO, one]), key: [rejects, rejects, throws] },
+    {
+      limits: [
+        { policy: TWO, key: rejects },
+        { policy: one, key: throws },
+      ],
+    },
+    {
+      limits: [
+        { policy: TWO, cost: rejects },
+        { policy: one, cost: rejects, key: throws },
+      ],
+    },
+  ]
+  const reasons = await unheard(async () => {
+    for (const options of faults) {
+      const keeper = new Gatekeeper<PlainRequest>(options)
+      await assert.rejects(async () => keeper.decide(plainFacts({}), {}), /told/)
+    }
+  })
+  assert.deepEqual(reasons, [])
+})
+
+test('what costs nothing needs no key, whenever the cost is known', async () => {
+  for (const cost of [() => 0, async () => 0]) {
+    const keeper = new Gatekeeper<PlainRequest>({ policy: TWO, cost, key: () => undefined })
+    assert.equal(statusOf(await keeper.decide(plainFacts({}), {})), 200)
+  }
+})
