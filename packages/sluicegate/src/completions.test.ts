@@ -44,7 +44,7 @@ function offered(texts: Readonly<Record<string, string>>): Readonly<Record<strin
 }
 
 test('within the options of middleware an editor offers options, and not the fields of a policy', () => {
-  const within = (adapter: string, call: string): string => `import { rateLimit } from './${adapter}.js'\nrateLimit(${call})\n`
+  const within = (adapter: string, call: string): string => `import { rateLimit } from './adapters/${adapter}.js'\nrateLimit(${call})\n`
   const texts = Object.fromEntries(
     ADAPTERS.flatMap((adapter) => [
       [adapter, within(adapter, '{ | }')],

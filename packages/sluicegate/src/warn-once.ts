@@ -1,7 +1,7 @@
 import { warnProcess } from './process-warning.js'
 
-/** Faults in how limits are put to use. Explained in `docs/warnings.md`. */
-export type EdgeWarning =
+/** Codes of warnings about how limits are used. Explained in `docs/warnings.md`. */
+export type UsageWarning =
   | 'SLUICEGATE_ADDRESS_MISSING'
   | 'SLUICEGATE_COUNTED_TWICE'
   | 'SLUICEGATE_IPV6_WHOLE'
@@ -11,33 +11,37 @@ export type EdgeWarning =
   | 'SLUICEGATE_PROXY_UNTRUSTED'
   | 'SLUICEGATE_SHARED_NAME'
 
-/** Tells of a fault. @param subject what it is about, such as a policy, where there may be several. */
-export type Warn = (code: EdgeWarning, message: string, subject?: string) => void
+/** Warns of a fault. @param subject what it is about, such as a policy, where one code may concern several. */
+export type Warn<Code extends string = UsageWarning> = (code: Code, message: string, subject?: string) => void
 
-/** Subjects of one code that are told of: what clients choose may be among them. */
-const MOST_SUBJECTS = 10
+/** Subjects of one code that are remembered and warned of: clients may choose them. */
+const MAX_SUBJECTS = 10
 
-/** What was told in this process, by whichever entry or copy of the library: subjects by their code. */
-const TOLD = Symbol.for('sluicegate: warnings that were told')
+/** The subjects warned of in this process by code, in all entries and copies of the library. */
+const WARNED = Symbol.for('sluicegate: warnings that were told')
 
-/** Tells of each fault once for each subject, by `emit`; by default once in the process, whoever looks. */
-export function warnOnce(emit?: Warn): Warn {
-  const told = emit === undefined ? toldInProcess() : new Map<string, Set<string>>()
-  const tell = emit ?? emitWarning
+/**
+ * Warns once for each code and subject.
+ *
+ * @param emit where warnings go instead; the returned function then remembers for itself. Default: warnings of the process, once in the process.
+ */
+export function warnOnce<Code extends string = UsageWarning>(emit?: Warn<Code>): Warn<Code> {
+  const warned = emit === undefined ? warnedInProcess() : new Map<string, Set<string>>()
+  const warn = emit ?? emitWarning
   return (code, message, subject = '') => {
-    const subjects = told.get(code) ?? new Set()
-    if (subjects.has(subject) || subjects.size >= MOST_SUBJECTS) return
-    told.set(code, subjects.add(subject))
-    tell(code, `${message}; see node_modules/sluicegate/docs/warnings.md#${code.toLowerCase()}`)
+    const subjects = warned.get(code) ?? new Set()
+    if (subjects.has(subject) || subjects.size >= MAX_SUBJECTS) return
+    warned.set(code, subjects.add(subject))
+    warn(code, `${message}; see node_modules/sluicegate/docs/warnings.md#${code.toLowerCase()}`)
   }
 }
 
-function toldInProcess(): Map<string, Set<string>> {
-  const place = globalThis as { [TOLD]?: Map<string, Set<string>> }
-  place[TOLD] ??= new Map()
-  return place[TOLD]
+function warnedInProcess(): Map<string, Set<string>> {
+  const place = globalThis as { [WARNED]?: Map<string, Set<string>> }
+  place[WARNED] ??= new Map()
+  return place[WARNED]
 }
 
-function emitWarning(code: EdgeWarning, message: string): void {
+function emitWarning(code: string, message: string): void {
   warnProcess(message, { type: 'SluicegateWarning', code })
 }

@@ -1,9 +1,8 @@
 import type { Request } from 'express'
 import { isPromise } from '../awaitable.js'
 import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
-import type { Outcome } from '../middleware/middleware.js'
-import { Gatekeeper } from '../middleware/middleware.js'
-import type { GatekeeperOptions, LimitingOptions } from '../middleware/middleware-options.js'
+import { Middleware, type MiddlewareResult } from '../middleware/middleware.js'
+import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'
 import {
   faultOf,
   followLater,
@@ -12,7 +11,7 @@ import {
   type NodeRequest,
   type NodeResponse,
   routePattern,
-  sendAnswer,
+  sendDenial,
   setHeaders,
   settleAtEnd,
 } from '../middleware/node-exchange.js'
@@ -22,21 +21,21 @@ export type * from '../middleware/option-types.js'
 /** Options of {@link rateLimit}. */
 export type RateLimitOptions<ExpressRequest = Request> = LimitingOptions<ExpressRequest>
 
-/** What is used of a request of Express, 4 or 5. */
+/** The parts of an Express request, version 4 or 5, that are used. */
 interface RequestLike extends NodeRequest {
   readonly originalUrl: string
   readonly route?: { readonly path?: unknown } | undefined
 }
 
-/** Middleware of Express, which can be mounted anywhere, of whatever requests the options speak. */
+/** Express middleware for an app, a router or a route. */
 export type RateLimitMiddleware = (request: RequestLike, response: NodeResponse, next: (error?: unknown) => void) => void
 
 /**
- * Limits what comes to an app, a router or a route of Express 4 or 5. Make it once, outside handlers: each call has a budget of its own, unless
- * it is given a limiter.
+ * Rate limits an app, a router or a route of Express 4 or 5. Make it once, outside handlers: each call has a budget of its own, unless it is
+ * given a limiter.
  *
- * Clients are told apart by the address of the socket; behind a proxy say `key: address({ trustedHops: 1 })`. What the functions among the
- * options throw goes to `next`.
+ * Requests are counted by the address of the socket; behind a proxy say `key: address({ trustedHops: 1 })`. Errors of the functions among the
+ * options go to `next`.
  *
  * @throws {PolicyError} on an option that is wrong.
  * @example
@@ -49,25 +48,41 @@ export function rateLimit<ExpressRequest extends RequestLike>(
   argument: LimitArgument<ExpressRequest>,
   second?: unknown,
 ): RateLimitMiddleware {
-  const gatekeeper = new Gatekeeper(optionsOf(argument, 'rateLimit', second) as GatekeeperOptions<RequestLike>)
+  const middleware = new Middleware(optionsOf(argument, 'rateLimit', second) as MiddlewareOptions<RequestLike>)
   return (request, response, next) => {
     const { socket } = request
-    // Its client is gone.
+    // The client has disconnected.
     if (socket?.destroyed === true) return
-    let outcome: Outcome | Promise<Outcome>
+    let result: MiddlewareResult | Promise<MiddlewareResult>
     try {
-      outcome = gatekeeper.decide(new ExpressFacts(request, response, socket), request)
+      result = middleware.handle(new ExpressFacts(request, response, socket), request)
     } catch (error) {
       next(faultOf(error))
       return
     }
-    if (isPromise(outcome)) askedLater(outcome, request, response, next)
-    else if (follow(outcome, request, response)) next()
+    if (isPromise(result)) applyLater(result, request, response, next)
+    else if (apply(result, request, response)) next()
   }
 }
 
-function askedLater(outcome: Promise<Outcome>, request: NodeRequest, response: NodeResponse, next: (error?: unknown) => void): void {
-  followLater(outcome, (found) => follow(found, request, response) && !isGone(request, response), next)
+function applyLater(
+  result: Promise<MiddlewareResult>,
+  request: NodeRequest,
+  response: NodeResponse,
+  next: (error?: unknown) => void,
+): void {
+  followLater(result, (found) => apply(found, request, response) && !isGone(request, response), next)
+}
+
+/** True if the request goes on. */
+function apply(result: MiddlewareResult, request: NodeRequest, response: NodeResponse): boolean {
+  if (!result.passes) {
+    sendDenial(response, result)
+    return false
+  }
+  setHeaders(response, result.headers)
+  if (result.settle !== undefined) settleAtEnd(request, response, result.settle)
+  return true
 }
 
 class ExpressFacts extends NodeFacts<RequestLike> {
@@ -75,19 +90,8 @@ class ExpressFacts extends NodeFacts<RequestLike> {
     return this.raw.originalUrl
   }
 
+  /** In a mounted router Express has only the path of the mount, parts of which clients may choose, and not its pattern: it is not used. */
   get route(): string | undefined {
-    // Of a mounted router only the address is known, in which clients may choose parts, and not the pattern.
     return routePattern(this.raw.route?.path)
   }
-}
-
-/** Whether the request goes on. */
-function follow(outcome: Outcome, request: NodeRequest, response: NodeResponse): boolean {
-  if (!outcome.passes) {
-    sendAnswer(response, outcome)
-    return false
-  }
-  setHeaders(response, outcome.headers)
-  if (outcome.settle !== undefined) settleAtEnd(request, response, outcome.settle)
-  return true
 }

@@ -82,7 +82,7 @@ test('fastify: a hook that has no policy is refused where it is made, and says w
   const app = fastify()
   await app.register(rateLimit(perDay(5)))
   for (const wrong of [{ key: () => 'all' }, { cost: 2 }, {}]) {
-    const refused = { code: 'OPTION_INVALID', option: 'policy', message: /takes over how they count and answer/ }
+    const refused = { code: 'OPTION_INVALID', option: 'policy', message: /takes over how other limits count and answer/ }
     assert.throws(() => app.rateLimit(wrong), refused)
   }
 })
@@ -98,14 +98,14 @@ test('fastify: registered twice on one instance both limit', async (t) => {
   assert.deepEqual([text, (await ask(port, '/')).status], ['second', 429])
 })
 
-test('fastify: a route that names no limit of its own is told so by its name, when it is made or, before the plugin, when it is asked for', async (t) => {
-  const told = /^config\.rateLimit of GET \/export\/:id: needs a policy, a limiter or limits of its own/
+test('fastify: the limit of a route without a policy is refused with the name of the route, when it is added, or at its first request if it is older than the plugin', async (t) => {
+  const message = /^config\.rateLimit of GET \/export\/:id: must have a policy, a limiter or limits of its own/
   const app = fastify()
   await app.register(rateLimit(perDay(1)))
   for (const wrong of [{ cost: 5 }, { policy: undefined }, {}]) {
     assert.throws(() => app.get('/export/:id', { config: { rateLimit: wrong as never } }, async () => 'ok'), {
       code: 'OPTION_INVALID',
-      message: told,
+      message,
     })
   }
   const misspelt = { max: 5 } as never
@@ -119,5 +119,5 @@ test('fastify: a route that names no limit of its own is told so by its name, wh
   t.after(close)
   const { status, text } = await ask(port, '/export/1')
   assert.equal(status, 500)
-  assert.match(JSON.parse(text).message, told)
+  assert.match(JSON.parse(text).message, message)
 })

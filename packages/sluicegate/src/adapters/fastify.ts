@@ -13,22 +13,22 @@ import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
 import { putHeaders } from '../headers/header-pair.js'
 import { type LimitArgument, namesLimit, optionsOf, routeOptions } from '../middleware/limit-argument.js'
-import { Gatekeeper, type Outcome, stricter } from '../middleware/middleware.js'
-import type { GatekeeperOptions, LimitingOptions } from '../middleware/middleware-options.js'
+import { Middleware, type MiddlewareResult, stricter } from '../middleware/middleware.js'
+import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'
 import { faultOf, followLater, isGone, NodeFacts, settleAtEnd } from '../middleware/node-exchange.js'
-import { RouteKeepers } from '../middleware/route-middlewares.js'
+import { RouteMiddlewares } from '../middleware/route-middlewares.js'
 
 export type * from '../middleware/option-types.js'
 
 interface HookOption {
-  /** When limits are asked, default `onRequest`: before the body is read. Keys made of a user or a body come later. */
+  /** The hook that asks limits; default `onRequest`, before the body is read. A key made of a user or a body needs a later hook. */
   readonly hook?: 'onRequest' | 'preValidation' | 'preHandler'
 }
 
 /** Options of {@link rateLimit}. */
 export type RateLimitOptions<Request extends FastifyRequest = FastifyRequest> = LimitingOptions<Request> & HookOption
 
-/** A hook of one route, of an instance over HTTP/1 or HTTP/2. */
+/** A hook for a single route, over HTTP/1 or HTTP/2. */
 export type RateLimitHook = (
   request: FastifyRequest<RouteGenericInterface, RawServerBase>,
   reply: FastifyReply<RouteGenericInterface, RawServerBase>,
@@ -37,47 +37,49 @@ export type RateLimitHook = (
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Instead of the plugin's limit, with a policy of its own; how it counts and answers, if it does not say, is as there. `false`: no limit. */
+    /** The route's own limit, instead of the plugin's. Options of counting and answering that it does not set are those of the plugin. `false`: no limit. */
     readonly rateLimit?: LimitArgument<FastifyRequest> | false
   }
   interface FastifyInstance {
-    /** A hook for a route, besides the limit that it has already: `preHandler: app.rateLimit(policy)`. */
+    /** Makes a hook for a route, in addition to its other limits: `preHandler: app.rateLimit(policy)`. */
     rateLimit(argument: LimitArgument<FastifyRequest>): RateLimitHook
   }
   interface FastifyRequest {
-    /** The strictest of the decisions about it, or null where no limit was asked. */
+    /** The strictest decision about the request; null if no limit was asked. */
     rateLimit: Decision | null
   }
 }
 
 const HOOKS = ['onRequest', 'preValidation', 'preHandler']
 
-/** Where the config of a route says who asks about its own limit: of several plugins one does. */
+/** Where the config of a route keeps its own limit. If several plugins are registered, one of them enforces it. */
 const OWN: unique symbol = Symbol.for('sluicegate: limit of a route')
 
 /** A limit of a route's own. */
 interface OwnLimit {
-  readonly keepers: RouteKeepers<FastifyRequest>
-  readonly keeper: Gatekeeper<FastifyRequest>
+  /** Of the plugin that enforces it. */
+  readonly routes: RouteMiddlewares<FastifyRequest>
+  readonly middleware: Middleware<FastifyRequest>
 }
 
-/** What tells a route from others. */
+/** What identifies a route. */
 interface NamedRoute {
   readonly method?: RouteOptions['method'] | undefined
   readonly url?: string | undefined
   readonly constraints?: Readonly<Record<string, unknown>>
 }
 
-/** The config of a route, which Fastify copies once, with all that is in it. */
+/** The config of a route. Fastify copies it once, symbols included. */
 interface RouteConfig extends FastifyContextConfig {
   [OWN]?: OwnLimit
 }
 
 /**
- * A plugin that limits all routes of the instance that it is registered with, those inside included, and what is not found there. A route has a
- * limit of its own by `config: { rateLimit: policy }`. Options without a policy, or none at all, limit these routes alone.
+ * A plugin that rate limits all routes of the instance it is registered with, nested ones included, and requests that match no route. A route has a
+ * limit of its own by `config: { rateLimit: policy }`. Without a policy, only such routes are limited.
  *
- * Registered again further in, both limit what is there; a route's own limit takes the place of both, with what the nearer plugin says.
+ * Where the plugin is registered again in a nested instance, both limit the routes there. A route's own limit replaces both, with the options of the
+ * nearer plugin.
  *
  * @throws {PolicyError} on an option that is wrong.
  * @example
@@ -87,16 +89,16 @@ interface RouteConfig extends FastifyContextConfig {
 export function rateLimit<Request extends FastifyRequest = FastifyRequest>(options?: RateLimitOptions<Request>): FastifyPluginCallback
 export function rateLimit<Request extends FastifyRequest = FastifyRequest>(argument?: LimitArgument<Request>): FastifyPluginCallback
 export function rateLimit(argument: LimitArgument<FastifyRequest> | RateLimitOptions = {}, second?: unknown): FastifyPluginCallback {
-  const { hook = 'onRequest', ...all }: GatekeeperOptions<FastifyRequest> & HookOption = optionsOf(argument, 'rateLimit', second)
+  const { hook = 'onRequest', ...all }: MiddlewareOptions<FastifyRequest> & HookOption = optionsOf(argument, 'rateLimit', second)
   if (!HOOKS.includes(hook)) throw new PolicyError('OPTION_INVALID', 'hook', hook, `must be one of ${HOOKS.join(', ')}`)
-  const ofAll = namesLimit(all) ? new Gatekeeper<FastifyRequest>(all) : undefined
-  const ofRoutes = new RouteKeepers<FastifyRequest>(all)
+  const ofAll = namesLimit(all) ? new Middleware<FastifyRequest>(all) : undefined
+  const ofRoutes = new RouteMiddlewares<FastifyRequest>(all)
   const plugin = (app: FastifyInstance, _: unknown, done: () => void): void => {
     if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', null)
     if (!Object.hasOwn(app, 'rateLimit')) {
-      app.decorate('rateLimit', (own: LimitArgument<FastifyRequest>) => hookOf(new Gatekeeper(routeOptions(all, own))))
+      app.decorate('rateLimit', (own: LimitArgument<FastifyRequest>) => hookOf(new Middleware(routeOptions(all, own))))
     }
-    // What is wrong with the limit of a route is told when it is made, not when it is asked for.
+    // An invalid limit of a route throws when the route is added, not at its first request.
     app.addHook('onRoute', (route) => {
       const own = route.config?.rateLimit
       if (own === undefined || own === false) return
@@ -104,14 +106,14 @@ export function rateLimit(argument: LimitArgument<FastifyRequest> | RateLimitOpt
       route.config = config
     })
     app.addHook(hook as 'onRequest', (request, reply, next) => {
-      const keeper = keeperOf(request, ofAll, ofRoutes)
-      if (keeper === undefined) next()
-      else limit(keeper, request, reply, next)
+      const middleware = middlewareFor(request, ofAll, ofRoutes)
+      if (middleware === undefined) next()
+      else limit(middleware, request, reply, next)
     })
     done()
   }
   const name = 'sluicegate'
-  // As fastify-plugin marks what is not to be encapsulated.
+  // As fastify-plugin marks a plugin that is not encapsulated.
   return Object.assign(plugin, {
     [Symbol.for('skip-override')]: true,
     [Symbol.for('fastify.display-name')]: name,
@@ -136,23 +138,23 @@ class FastifyFacts extends NodeFacts {
   }
 }
 
-/** Who decides about a request, if anybody. */
-function keeperOf(
+/** The middleware for a request; undefined if it is not limited here. */
+function middlewareFor(
   { routeOptions }: FastifyRequest,
-  ofAll: Gatekeeper<FastifyRequest> | undefined,
-  ofRoutes: RouteKeepers<FastifyRequest>,
-): Gatekeeper<FastifyRequest> | undefined {
+  ofAll: Middleware<FastifyRequest> | undefined,
+  ofRoutes: RouteMiddlewares<FastifyRequest>,
+): Middleware<FastifyRequest> | undefined {
   const config: RouteConfig = routeOptions.config
   const own = config.rateLimit
   if (own === undefined) return ofAll
   if (own === false) return undefined
-  // A route from before the plugin has none yet.
+  // A route that was added before the plugin.
   config[OWN] ??= ownLimit(ofRoutes, own, routeOptions)
-  return config[OWN].keepers === ofRoutes ? config[OWN].keeper : undefined
+  return config[OWN].routes === ofRoutes ? config[OWN].middleware : undefined
 }
 
 function ownLimit(
-  keepers: RouteKeepers<FastifyRequest>,
+  routes: RouteMiddlewares<FastifyRequest>,
   own: LimitArgument<FastifyRequest>,
   { method = [], url = '', constraints = {} }: NamedRoute,
 ): OwnLimit {
@@ -160,49 +162,49 @@ function ownLimit(
   const methods = [method].flat()
   const names = methods.map((each) => [each === 'HEAD' ? 'GET' : each, url, ...only].join(' '))
   try {
-    return { keepers, keeper: keepers.named(own, names) }
+    return { routes, middleware: routes.named(own, names) }
   } catch (error) {
     if (!(error instanceof PolicyError)) throw error
     const where = `config.rateLimit of ${methods} ${url}`
     if (error.option !== 'policy') throw new PolicyError(error.code, error.option, error.value, error.mend, { cause: error, where })
-    const why = 'needs a policy, a limiter or limits of its own, as it takes the place of the limit that the plugin has'
+    const why = "must have a policy, a limiter or limits of its own, as it replaces the plugin's limit"
     throw new PolicyError(error.code, where, own, why, { cause: error })
   }
 }
 
-function hookOf(keeper: Gatekeeper<FastifyRequest>): RateLimitHook {
-  return (request, reply, done) => limit(keeper, request as FastifyRequest, reply as FastifyReply, done)
+function hookOf(middleware: Middleware<FastifyRequest>): RateLimitHook {
+  return (request, reply, done) => limit(middleware, request as FastifyRequest, reply as FastifyReply, done)
 }
 
-function limit(keeper: Gatekeeper<FastifyRequest>, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+function limit(middleware: Middleware<FastifyRequest>, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
   if (isGone(request.raw, reply.raw)) {
     reply.hijack()
     return
   }
-  let outcome: Outcome | Promise<Outcome>
+  let result: MiddlewareResult | Promise<MiddlewareResult>
   try {
-    outcome = keeper.decide(new FastifyFacts(request, reply), request)
+    result = middleware.handle(new FastifyFacts(request, reply), request)
   } catch (error) {
     done(faultOf(error))
     return
   }
-  if (isPromise(outcome)) askedLater(outcome, request, reply, done)
-  else if (follow(outcome, request, reply)) done()
+  if (isPromise(result)) applyLater(result, request, reply, done)
+  else if (apply(result, request, reply)) done()
 }
 
-function askedLater(outcome: Promise<Outcome>, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
-  followLater(outcome, (found) => follow(found, request, reply), done)
+function applyLater(result: Promise<MiddlewareResult>, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+  followLater(result, (found) => apply(found, request, reply), done)
 }
 
-/** Whether the request goes on. */
-function follow(outcome: Outcome, request: FastifyRequest, reply: FastifyReply): boolean {
-  const { headers, decision } = outcome
+/** True if the request goes on. */
+function apply(result: MiddlewareResult, request: FastifyRequest, reply: FastifyReply): boolean {
+  const { headers, decision } = result
   request.rateLimit = stricter(request.rateLimit, decision)
-  if (outcome.passes && outcome.settle !== undefined) settleAtEnd(request.raw, reply.raw, outcome.settle)
+  if (result.passes && result.settle !== undefined) settleAtEnd(request.raw, reply.raw, result.settle)
   if (isGone(request.raw, reply.raw)) reply.hijack()
   if (reply.sent) return false
   putHeaders(headers, { set: (name, value) => reply.header(name, value), append: (name, value) => reply.header(name, value) })
-  if (outcome.passes) return true
-  reply.code(outcome.status).send(outcome.body)
+  if (result.passes) return true
+  reply.code(result.status).send(result.body)
   return false
 }

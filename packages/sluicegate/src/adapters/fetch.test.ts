@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { concurrency, createLimiter, fixedWindow, type Policy } from '../index.js'
 import { header } from '../keys/index.js'
-import type { EdgeLimiter } from '../middleware/middleware-limiter.js'
+import type { MiddlewareLimiter } from '../middleware/middleware-limiter.js'
 import { adapterSuite } from '../testing/adapters/adapter-suite.js'
 import { asOnDeno, bodyOf, serving, upgraded } from '../testing/adapters/fetch-server.js'
 import type { Harness } from '../testing/adapters/harness.js'
@@ -63,7 +63,7 @@ test('fetch: what has to see the response is refused where none is shown, before
   const slots = createLimiter(concurrency({ limit: 1, name: 'slots' }))
   const counted = createLimiter(perDay(1))
   let takes = 0
-  const watched = (limiter: EdgeLimiter): EdgeLimiter => ({
+  const watched = (limiter: MiddlewareLimiter): MiddlewareLimiter => ({
     policy: limiter.policy,
     take: (...given) => {
       takes++

@@ -74,7 +74,7 @@ test('hono: a function of the address is checked where the limit is made, and wh
   })
   app.use(rateLimit({ policy: perDay(1), remoteAddress: (async () => '192.0.2.7') as never }))
   assert.equal((await app.request('/')).status, 500)
-  assert.match(errors[0]?.message ?? '', /^remoteAddress: must give the address as text, at once/)
+  assert.match(errors[0]?.message ?? '', /^remoteAddress: must return the address as a string/)
 })
 
 test('hono: the route is the pattern of the handler', async () => {

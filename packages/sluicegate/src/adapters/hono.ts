@@ -1,27 +1,20 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { putHeaders } from '../headers/header-pair.js'
-import { checkAddressNeed, explained } from '../middleware/fetch-address.js'
-import {
-  addressTeller,
-  FetchFacts,
-  isAbandoned,
-  remoteAddressOf,
-  settleUntouched,
-  settlingResponse,
-  unread,
-} from '../middleware/fetch-exchange.js'
+import type { DenialResponse } from '../middleware/denial-response.js'
+import { checkAddressNeed, checkedRemoteAddress, remoteAddressOf, withAddressHint } from '../middleware/fetch-address.js'
+import { abandonedResponse, FetchFacts, isAbandoned, settleUnchanged, settlingResponse } from '../middleware/fetch-exchange.js'
 import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
-import type { Answer, Pass } from '../middleware/middleware.js'
-import { Gatekeeper } from '../middleware/middleware.js'
-import type { GatekeeperOptions, LimitingOptions } from '../middleware/middleware-options.js'
+import type { Pass } from '../middleware/middleware.js'
+import { Middleware } from '../middleware/middleware.js'
+import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'
 import { isGone, type NodeRequest, type NodeResponse, settleAtEnd } from '../middleware/node-exchange.js'
 import { settleQuietly } from '../middleware/settle.js'
 
 export type * from '../middleware/option-types.js'
 
 interface AddressOption<HonoContext> {
-  /** The address of the socket, where the runtime is none of Node, Bun and Deno: `(c) => getConnInfo(c).remote.address`. */
+  /** The address of the socket, on other runtimes than Node.js, Bun and Deno: `(c) => getConnInfo(c).remote.address`. */
   readonly remoteAddress?: (context: HonoContext) => string | undefined
 }
 
@@ -30,24 +23,24 @@ type ContextOptions<HonoContext> = LimitingOptions<HonoContext> & AddressOption<
 /** Options of {@link rateLimit}. */
 export type RateLimitOptions<E extends Env = Env> = ContextOptions<Context<E>>
 
-/** What Node has behind a request. */
+/** The request and response of Node.js behind those of Hono. */
 interface NodeExchange {
   readonly incoming: NodeRequest
   readonly outgoing: NodeResponse
 }
 
 /**
- * Limits what comes to an app, a path or a route of Hono, on Node, Bun and Deno.
+ * Rate limits an app, a path or a route of Hono, on Node.js, Bun and Deno.
  *
- * Bun's server has to get through to Hono: `Bun.serve({ fetch: app.fetch })` does that. What the functions among the options throw goes to
- * `app.onError`.
+ * On Bun the server has to be passed to Hono, for the address of the client: `Bun.serve({ fetch: app.fetch })` does that. Errors of the functions
+ * among the options go to `app.onError`.
  *
  * @throws {PolicyError} on an option that is wrong.
  * @example
  * app.use(rateLimit(tokenBucket({ limit: 100, window: '1m' })))
  * app.post('/login', rateLimit({ policy: tokenBucket({ limit: 5, window: '1h' }), counts: 'failures' }), login)
  */
-// biome-ignore lint/suspicious/noExplicitAny: variables of whatever app it is for, as Hono's own createMiddleware has it
+// biome-ignore lint/suspicious/noExplicitAny: the variables of any app, as in Hono's own createMiddleware
 export function rateLimit<E extends Env = any, HonoContext extends Context<any> = Context<E>>(
   options: ContextOptions<HonoContext>,
 ): MiddlewareHandler<E>
@@ -56,33 +49,33 @@ export function rateLimit<E extends Env = any, HonoContext extends Context<any> 
   argument: LimitArgument<HonoContext> | ContextOptions<HonoContext>,
 ): MiddlewareHandler<E>
 export function rateLimit<E extends Env>(argument: LimitArgument<Context<E>>, second?: unknown): MiddlewareHandler<E> {
-  const { remoteAddress: given, ...options }: GatekeeperOptions<Context<E>> & AddressOption<Context<E>> = optionsOf(
+  const { remoteAddress: given, ...options }: MiddlewareOptions<Context<E>> & AddressOption<Context<E>> = optionsOf(
     argument,
     'rateLimit',
     second,
   )
-  const remoteAddress = addressTeller(given)
+  const remoteAddress = checkedRemoteAddress(given)
   checkAddressNeed(options, remoteAddress !== undefined)
-  const gatekeeper = new Gatekeeper<Context<E>>(options)
+  const middleware = new Middleware<Context<E>>(options)
   return async (context, next) => {
     const { raw } = context.req
     const node = nodeExchange(context.env)
-    if (isLost(raw, node)) return unread()
+    if (isLost(raw, node)) return abandonedResponse()
     const address = remoteAddress === undefined ? remoteAddressOf(context.env, raw) : remoteAddress(context)
-    const outcome = await explained(address, () => gatekeeper.decide(new HonoFacts(context, address, node), context))
-    if (!outcome.passes) return answered(context, outcome)
-    const { headers, settle } = outcome
+    const result = await withAddressHint(address, () => middleware.handle(new HonoFacts(context, address, node), context))
+    if (!result.passes) return respond(context, result)
+    const { headers, settle } = result
     for (const [name, value] of headers) context.header(name, value)
     if (settle !== undefined && node !== undefined) settleAtEnd(node.incoming, node.outgoing, settle)
     if (isLost(raw, node)) {
       if (settle !== undefined) settleQuietly(settle, undefined)
-      return unread()
+      return abandonedResponse()
     }
     try {
       await next()
-      finish(context, outcome, node === undefined)
+      finish(context, result, node === undefined)
     } catch (error) {
-      // Thrown by an error handler, or no Error: servers answer 500.
+      // Thrown by an error handler, or not an Error: servers answer 500.
       if (settle !== undefined && node === undefined) settleQuietly(settle, 500)
       throw error
     }
@@ -100,15 +93,15 @@ class HonoFacts extends FetchFacts {
     this.node = node
   }
 
-  override whenGone(tell: () => void): void {
+  override whenGone(callback: () => void): void {
     const { node } = this
-    if (node === undefined) super.whenGone(tell)
-    else settleAtEnd(node.incoming, node.outgoing, tell)
+    if (node === undefined) super.whenGone(callback)
+    else settleAtEnd(node.incoming, node.outgoing, callback)
   }
 
   /**
-   * The pattern of the handler: the first that matches and comes after this middleware, or stands with it on one route. One that ends in `*` is
-   * a handler's only where nothing else matches and it is for one method: others are how middleware is mounted.
+   * The pattern of the handler: the first match after this middleware, or on the same route. A pattern that ends in `*` is taken only if nothing else
+   * matches and it is for one method: otherwise it belongs to middleware.
    */
   override get route(): string | undefined {
     const { matchedRoutes, routeIndex } = this.context.req
@@ -119,13 +112,13 @@ class HonoFacts extends FetchFacts {
   }
 }
 
-/** Whether the client is gone. */
+/** Whether the client has disconnected. */
 function isLost(request: Request, node: NodeExchange | undefined): boolean {
   return node === undefined ? isAbandoned(request) : isGone(node.incoming, node.outgoing)
 }
 
-/** Made by the context: of any other response Hono forgets the headers that were set before, or puts them over its own. */
-function answered(context: Context, { status, headers, body }: Answer): Response {
+/** Made by the context: with any other response Hono drops the headers that were set before, or overwrites its own with them. */
+function respond(context: Context, { status, headers, body }: DenialResponse): Response {
   putHeaders(headers, {
     set: (name, value) => context.header(name, value),
     append: (name, value) => context.header(name, value, { append: true }),
@@ -133,11 +126,11 @@ function answered(context: Context, { status, headers, body }: Answer): Response
   return context.body(body, status as ContentfulStatusCode)
 }
 
-/** Responses that Hono did not make are without the headers that were set before, and may be closed to changes. */
+/** A response that Hono did not make lacks the headers that were set before, and may be immutable. */
 function finish(context: Context, { headers, settle }: Pass, isStream: boolean): void {
-  // A change of protocols is no response to touch.
+  // A change of protocols: the response must not be changed.
   if (context.res.status < 200) {
-    if (isStream && settle !== undefined) settleUntouched(settle, context.res)
+    if (isStream && settle !== undefined) settleUnchanged(settle, context.res)
     return
   }
   const [first] = headers
@@ -148,7 +141,7 @@ function finish(context: Context, { headers, settle }: Pass, isStream: boolean):
     const { res } = context
     const watched = settlingResponse(context.req.raw, res, settle)
     if (watched === res) return
-    // The headers of the one would be merged into the other: they are the same.
+    // Assigned twice: otherwise Hono merges the headers of both, which are the same.
     context.res = undefined
     context.res = watched
   }

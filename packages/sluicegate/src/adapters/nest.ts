@@ -1,6 +1,6 @@
 import type { DynamicModule, FactoryProvider, ModuleMetadata, Provider } from '@nestjs/common'
 import { PolicyError } from '../errors.js'
-import { checkGatekeeperOptions } from '../middleware/check-options.js'
+import { checkMiddlewareOptions } from '../middleware/check-options.js'
 import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
 import type { LimitingOptions } from '../middleware/middleware-options.js'
 import { checkBoolean } from '../options/option-checks.js'
@@ -40,7 +40,7 @@ export class RateLimitModule {
   static forRoot<Request = NestRequest>(argument?: LimitArgument<Request>, place?: RateLimitPlace): DynamicModule
   static forRoot<Request>(argument: LimitArgument<Request> = {}, place: RateLimitPlace = {}): DynamicModule {
     const takenBy = 'RateLimitModule.forRoot'
-    checkGatekeeperOptions(optionsOf(argument, takenBy), takenBy)
+    checkMiddlewareOptions(optionsOf(argument, takenBy), takenBy)
     return moduleOf({ provide: RateLimits, useFactory: () => new RateLimits<Request>(argument, { perRoute: true }) }, isGlobal(place))
   }
 

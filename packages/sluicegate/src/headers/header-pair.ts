@@ -1,7 +1,7 @@
-/** A header's name and value. Headers are data: whoever has the response sets them. */
+/** A header's name and value. Headers are data: the code that has the response sets them. */
 export type HeaderPair = readonly [name: string, value: string]
 
-/** Where headers go: one call that replaces, one that adds a line. */
+/** A response: one method that replaces a header, one that adds a line. */
 export interface HeaderTarget {
   set(name: string, value: string): unknown
   append(name: string, value: string): unknown
@@ -9,7 +9,7 @@ export interface HeaderTarget {
 
 const COOKIE = 'set-cookie'
 
-/** The later of two replaces the earlier, but for cookies, of which each is a line of its own. */
+/** Sets headers. Of two with one name the later replaces the earlier; cookies are added, each on a line of its own. */
 export function putHeaders(pairs: readonly HeaderPair[], target: HeaderTarget): void {
   for (const [name, value] of pairs) {
     if (name.length === COOKIE.length && name.toLowerCase() === COOKIE) target.append(name, value)

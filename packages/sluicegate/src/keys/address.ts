@@ -18,7 +18,7 @@ export interface AddressOptions<Request = unknown> extends ReaderOptions<Request
   readonly trustedNetworks?: readonly string[]
   /**
    * Where your proxies write the client's address: `x-forwarded-for` (the default), `forwarded`, or a header with one address that they
-   * set and overwrite, such as `cf-connecting-ip` or `x-real-ip`. Asked only with `trustedHops` or `trustedNetworks`.
+   * set and overwrite, such as `cf-connecting-ip` or `x-real-ip`. LimitResult only with `trustedHops` or `trustedNetworks`.
    */
   readonly header?: string
   /** Addresses that share a key, as bits: 32 to 128, default 56. What one subscriber is given is a /56 or a /64, sometimes a /48. */

@@ -16,17 +16,17 @@ import {
 import { type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
 import type { Pass } from './middleware.js'
-import { Gatekeeper } from './middleware.js'
+import { Middleware } from './middleware.js'
 import type { Counts } from './middleware-options.js'
 
 const KEY = '192.0.2.1'
 
-function keeperOf(limiter: Limiter, counts: Counts<PlainRequest>, clock = manualClock()): Gatekeeper<PlainRequest> {
-  return new Gatekeeper<PlainRequest>({ limiter, counts }, { nowMs: () => clock.nowMs() })
+function keeperOf(limiter: Limiter, counts: Counts<PlainRequest>, clock = manualClock()): Middleware<PlainRequest> {
+  return new Middleware<PlainRequest>({ limiter, counts }, { nowMs: () => clock.nowMs() })
 }
 
-function pass(keeper: Gatekeeper<PlainRequest>): Pass {
-  const outcome = keeper.decide(plainFacts({}), {})
+function pass(keeper: Middleware<PlainRequest>): Pass {
+  const outcome = keeper.handle(plainFacts({}), {})
   assert.ok(!(outcome instanceof Promise) && outcome.passes)
   return outcome
 }
@@ -47,14 +47,14 @@ for (const policy of POLICIES) {
     for (const status of [200, 302, 204, 200, 399]) pass(keeper).settle?.(status)
     assert.equal(limiter.peek(KEY).remaining, 3)
     for (const status of [400, 401, 500]) pass(keeper).settle?.(status)
-    assert.equal(statusOf(keeper.decide(plainFacts({}), {}) as Pass), 429)
+    assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
   })
 
   test(`under ${policy.name} what is under way counts until it turns out not to`, () => {
     using limiter = createLimiter(policy, { clock: manualClock() })
     const keeper = keeperOf(limiter, 'failures')
     const under = [pass(keeper), pass(keeper), pass(keeper)]
-    assert.equal(statusOf(keeper.decide(plainFacts({}), {}) as Pass), 429)
+    assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
     for (const each of under) each.settle?.(200)
     assert.equal(limiter.peek(KEY).remaining, 3)
   })
@@ -91,7 +91,7 @@ test('what has come back does not come back a second time', () => {
 })
 
 test('where all count there is nothing to settle', () => {
-  assert.equal(pass(new Gatekeeper({ policy: POLICIES[0] as Policy })).settle, undefined)
+  assert.equal(pass(new Middleware({ policy: POLICIES[0] as Policy })).settle, undefined)
 })
 
 for (const policy of POLICIES) {
@@ -117,7 +117,7 @@ test('a response that ends in a later window brings nothing back there', () => {
   clock.advance(10_000)
   for (const status of [500, 500, 500]) pass(keeper).settle?.(status)
   for (const each of late) each.settle?.(200)
-  assert.equal(statusOf(keeper.decide(plainFacts({}), {}) as Pass), 429)
+  assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
 })
 
 test('a response that ends when its key was as good as new for long brings nothing back', () => {
@@ -129,7 +129,7 @@ test('a response that ends when its key was as good as new for long brings nothi
     clock.advance(9_000)
     for (const status of [500, 500, 500]) pass(keeper).settle?.(status)
     for (const each of late) each.settle?.(200)
-    assert.equal(statusOf(keeper.decide(plainFacts({}), {}) as Pass), 429)
+    assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
   }
 })
 
@@ -150,7 +150,7 @@ test('whatever clients do, at most one burst more counts than the policy allows,
       /** When requests that turned out to count were let in. */
       const counted: number[] = []
       for (let i = 0; i < 120; i++) {
-        const outcome = keeper.decide(plainFacts({}), {}) as Pass
+        const outcome = keeper.handle(plainFacts({}), {}) as Pass
         if (outcome.passes) {
           if (random.chance(0.5)) under.push(outcome)
           else {
@@ -181,7 +181,7 @@ test('a place of concurrency is held until the response has ended, whatever coun
       using limiter = createLimiter(concurrency({ limit: 1 }), { clock: manualClock() })
       const keeper = keeperOf(limiter, counts)
       const first = pass(keeper)
-      assert.equal(statusOf(keeper.decide(plainFacts({}), {}) as Pass), 429)
+      assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
       first.settle?.(status)
       pass(keeper)
     }
@@ -192,7 +192,7 @@ test('places and tokens at once: the place comes back, and the token only of wha
   const clock = manualClock()
   const slots = createLimiter(concurrency({ limit: 1 }), { clock })
   const tokens = createLimiter(POLICIES[0] as Policy, { clock })
-  const keeper = new Gatekeeper<PlainRequest>({ limits: [{ limiter: slots }, { limiter: tokens }], counts: 'failures' })
+  const keeper = new Middleware<PlainRequest>({ limits: [{ limiter: slots }, { limiter: tokens }], counts: 'failures' })
   pass(keeper).settle?.(200)
   assert.deepEqual([slots.peek(KEY).remaining, tokens.peek(KEY).remaining], [1, 3])
   pass(keeper).settle?.(500)
@@ -202,8 +202,8 @@ test('places and tokens at once: the place comes back, and the token only of wha
 test('with a limiter that answers later it is the same, and a lost answer to the giving back is no error', async () => {
   const clock = manualClock()
   const limiter = createLimiter(POLICIES[0] as Policy, { clock })
-  const keeper = new Gatekeeper<PlainRequest>({ limiter: promisedLimiter(limiter), counts: 'failures' })
-  const ask = async (): Promise<Pass> => (await keeper.decide(plainFacts({}), {})) as Pass
+  const keeper = new Middleware<PlainRequest>({ limiter: promisedLimiter(limiter), counts: 'failures' })
+  const ask = async (): Promise<Pass> => (await keeper.handle(plainFacts({}), {})) as Pass
   ;(await ask()).settle?.(200)
   assert.equal(limiter.peek(KEY).remaining, 3)
   const { settle } = await ask()

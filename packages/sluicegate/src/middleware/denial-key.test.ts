@@ -3,17 +3,17 @@ import { test } from 'node:test'
 import { allOf, createLimiter, fixedWindow, manualClock, PolicyError } from '../index.js'
 import type { Key } from '../limiter.js'
 import { type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
-import { Gatekeeper } from './middleware.js'
-import type { GatekeeperOptions } from './middleware-options.js'
+import { Middleware } from './middleware.js'
+import type { MiddlewareOptions } from './middleware-options.js'
 
 const clock = manualClock()
 const perDay = (limit: number, name: string) => createLimiter(fixedWindow({ limit, window: 'day', name }), { clock })
 
-function keysOf(options: GatekeeperOptions<PlainRequest>): Key[] {
+function keysOf(options: MiddlewareOptions<PlainRequest>): Key[] {
   const keys: Key[] = []
-  const keeper = new Gatekeeper<PlainRequest>({ ...options, onDenied: ({ key }) => void keys.push(key) })
+  const keeper = new Middleware<PlainRequest>({ ...options, onDenied: ({ key }) => void keys.push(key) })
   const request = { user: 'ada' }
-  for (let i = 0; i < 2; i++) keeper.decide(plainFacts(request), request)
+  for (let i = 0; i < 2; i++) keeper.handle(plainFacts(request), request)
   return keys
 }
 
@@ -27,8 +27,8 @@ test('onDenied is told whom the limit counted, of several the one that denies, i
 })
 
 test('a body that is misspelt, or that JSON cannot hold, is refused as the limit is made', () => {
-  const make = (body: GatekeeperOptions<PlainRequest>['body']) =>
-    new Gatekeeper<PlainRequest>({ limiter: perDay(1, 'e'), ...(body && { body }) })
+  const make = (body: MiddlewareOptions<PlainRequest>['body']) =>
+    new Middleware<PlainRequest>({ limiter: perDay(1, 'e'), ...(body && { body }) })
   const circular: { self?: object } = {}
   circular.self = circular
   for (const body of ['problm', 'Text', 'html', circular, { big: 1n }, { type: 'a\nb', text: '' }]) {
@@ -40,7 +40,7 @@ test('a body that is misspelt, or that JSON cannot hold, is refused as the limit
   }
   for (const body of [5, null, Symbol('a')]) {
     const options = { limiter: perDay(1, 'f'), body } as never
-    assert.throws(() => new Gatekeeper<PlainRequest>(options), { code: 'OPTION_INVALID', option: 'body' })
+    assert.throws(() => new Middleware<PlainRequest>(options), { code: 'OPTION_INVALID', option: 'body' })
   }
-  assert.equal(statusOf(make('Try later').decide(plainFacts({}), {}) as never), 200)
+  assert.equal(statusOf(make('Try later').handle(plainFacts({}), {}) as never), 200)
 })

@@ -4,63 +4,66 @@ import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 
 /**
- * Why a request does not pass. `denied`: its tokens are spent, time will mend it. `impossible`: it costs more than its limit ever allows.
- * `listed`: its key is on the limiter's deny list. `outage`: the limiter could not be asked, and what decides without it does not let
- * it pass.
+ * Why a request does not pass:
+ *
+ * - `denied`: the tokens of its key are spent, and come back with time;
+ * - `impossible`: its cost is above what the limit ever allows;
+ * - `listed`: its key is on the limiter's deny list;
+ * - `outage`: the limiter's store could not be asked, and the decision without it denies.
  */
 export type DenialKind = 'denied' | 'impossible' | 'listed' | 'outage'
 
-/** The problem types that the draft defines. */
+/** The problem types that draft-ietf-httpapi-ratelimit-headers defines. */
 export type ProblemKind = 'quota-exceeded' | 'temporary-reduced-capacity' | 'abnormal-usage-detected'
 
-/** What is known of a request that does not pass: for bodies, hooks and logs. */
+/** A request that does not pass: for bodies, hooks and logs. */
 export interface Denial {
   readonly kind: DenialKind
   readonly problem: ProblemKind
-  /** Whom the strictest counted: what its `key` gave. */
+  /** The key of the strictest limit, as its `key` returned it. */
   readonly key: Key
   /** The strictest of {@link decisions}: the one with the longest wait. */
   readonly decision: Decision
-  /** Those that deny, one for each limit that does. */
+  /** The decisions of all limits that deny. */
   readonly decisions: readonly Decision[]
-  /** Names of the policies that deny, of `allOf` those of its parts. */
+  /** Names of the policies that deny; of `allOf` those of its parts. */
   readonly violated: readonly string[]
-  /** Whether the request passes all the same, because the limit is in the shadow. */
+  /** Whether the request passes all the same, because the limit is in shadow mode. */
   readonly shadow: boolean
 }
 
-/** One limit's no. */
-export interface Refused {
+/** The denial of one limit. */
+export interface LimitDenial {
   readonly decision: Decision
   readonly policy: Policy
   readonly cost: number
   readonly key: Key
-  /** The problem that being denied by it is; default `quota-exceeded`. */
+  /** Default `quota-exceeded`. */
   readonly problem: ProblemKind | undefined
 }
 
-/** What these make together: at least one. */
-export function denialOf(refused: readonly Refused[], shadow: boolean): Denial {
-  const binding = strictestOf(refused) as Refused
+/** The denial of a request by one or more limits. */
+export function denialOf(denials: readonly LimitDenial[], shadow: boolean): Denial {
+  const binding = strictestOf(denials) as LimitDenial
   const kind = kindOf(binding)
   return {
     kind,
     problem: problemOf(kind, binding),
     key: binding.key,
     decision: binding.decision,
-    decisions: refused.map(({ decision }) => decision),
-    violated: refused.length === 1 ? violatedBy(binding.decision) : [...new Set(refused.flatMap(({ decision }) => violatedBy(decision)))],
+    decisions: denials.map(({ decision }) => decision),
+    violated: denials.length === 1 ? violatedBy(binding.decision) : [...new Set(denials.flatMap(({ decision }) => violatedBy(decision)))],
     shadow,
   }
 }
 
-function kindOf({ decision, policy, cost }: Refused): DenialKind {
-  // What can never pass is told as such with or without the store.
+function kindOf({ decision, policy, cost }: LimitDenial): DenialKind {
+  // A cost that can never pass is impossible with and without the store.
   if (decision.retryAfterMs === Number.POSITIVE_INFINITY) return cost > policy.burst && !isListed(decision) ? 'impossible' : 'listed'
   return decision.source === 'outage' ? 'outage' : 'denied'
 }
 
-function problemOf(kind: DenialKind, { problem = 'quota-exceeded' }: Refused): ProblemKind {
+function problemOf(kind: DenialKind, { problem = 'quota-exceeded' }: LimitDenial): ProblemKind {
   if (kind === 'outage') return 'temporary-reduced-capacity'
   return kind === 'listed' ? 'abnormal-usage-detected' : problem
 }

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { allOf, gcra, tokenBucket } from '../index.js'
 import { type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { unheard } from '../testing/unheard.js'
-import { Gatekeeper } from './middleware.js'
-import type { GatekeeperOptions } from './middleware-options.js'
+import { Middleware } from './middleware.js'
+import type { MiddlewareOptions } from './middleware-options.js'
 
 const TWO = tokenBucket({ name: 'two', limit: 2, window: '10s' })
 
@@ -16,7 +16,7 @@ test('when several of what a request is asked for fail, one is told, and nobody 
     throw new Error('told')
   }
   const one = gcra({ name: 'one', limit: 1, window: '1h' })
-  const faults: GatekeeperOptions<PlainRequest>[] = [
+  const faults: MiddlewareOptions<PlainRequest>[] = [
     { policy: TWO, cost: rejects, key: throws },
     { policy: TWO, cost: rejects, key: rejects },
     { policy: allOf([TWO, one]), key: [rejects, throws] },
@@ -36,8 +36,8 @@ test('when several of what a request is asked for fail, one is told, and nobody 
   ]
   const reasons = await unheard(async () => {
     for (const options of faults) {
-      const keeper = new Gatekeeper<PlainRequest>(options)
-      await assert.rejects(async () => keeper.decide(plainFacts({}), {}), /told/)
+      const keeper = new Middleware<PlainRequest>(options)
+      await assert.rejects(async () => keeper.handle(plainFacts({}), {}), /told/)
     }
   })
   assert.deepEqual(reasons, [])
@@ -45,7 +45,7 @@ test('when several of what a request is asked for fail, one is told, and nobody 
 
 test('what costs nothing needs no key, whenever the cost is known', async () => {
   for (const cost of [() => 0, async () => 0]) {
-    const keeper = new Gatekeeper<PlainRequest>({ policy: TWO, cost, key: () => undefined })
-    assert.equal(statusOf(await keeper.decide(plainFacts({}), {})), 200)
+    const keeper = new Middleware<PlainRequest>({ policy: TWO, cost, key: () => undefined })
+    assert.equal(statusOf(await keeper.handle(plainFacts({}), {})), 200)
   }
 })

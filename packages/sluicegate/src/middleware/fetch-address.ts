@@ -1,13 +1,62 @@
-import { type Awaitable, isPromise } from '../awaitable.js'
+import { type Awaitable, ignore, isPromise } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
 import { type Warn, warnOnce } from '../warn-once.js'
 import { socketAddress } from './key-source.js'
-import type { GatekeeperOptions } from './middleware-options.js'
+import type { MiddlewareOptions } from './middleware-options.js'
+
+// The address of the client of a Fetch request, which the standard does not have: runtimes pass it beside the request, or not at all.
+
+/** The second argument of a runtime's handler, as far as it has an address. */
+export interface FetchEnvironment {
+  /** Node.js, by @hono/node-server. */
+  readonly incoming?: { readonly socket?: { readonly remoteAddress?: string; readonly bytesRead?: number } } | null
+  /** Deno. */
+  readonly remoteAddr?: { readonly hostname?: string } | null
+  /** Bun. */
+  requestIP?(request: Request): { readonly address: string } | null
+  /** One of these within another object. */
+  readonly server?: FetchEnvironment
+}
+
+/** The address of the socket on Node.js, Deno and Bun; undefined on other runtimes. */
+export function remoteAddressOf(environment: unknown, request: Request): string | undefined {
+  if (typeof environment !== 'object' || environment === null) return undefined
+  const { server } = environment as FetchEnvironment
+  const from = (server ?? environment) as FetchEnvironment
+  const { incoming, remoteAddr } = from
+  const ofBun = (): unknown => (typeof from.requestIP === 'function' ? from.requestIP(request)?.address : undefined)
+  const address: unknown = incoming?.socket?.remoteAddress ?? remoteAddr?.hostname ?? ofBun()
+  return typeof address === 'string' ? address : undefined
+}
+
+/**
+ * The option `remoteAddress`, checked; the function it becomes checks what the option returns.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, as does the function for other values than a string, null or undefined
+ */
+export function checkedRemoteAddress<Given extends readonly unknown[]>(
+  option: ((...given: Given) => string | undefined) | undefined,
+): typeof option {
+  if (option === undefined) return undefined
+  if (typeof option !== 'function') throw new PolicyError('OPTION_INVALID', 'remoteAddress', option, 'must be a function of the request')
+  return (...given) => {
+    const address: unknown = option(...given)
+    if (typeof address === 'string') return address
+    if (address === undefined || address === null) return undefined
+    ignore(address)
+    throw new PolicyError(
+      'OPTION_INVALID',
+      'remoteAddress',
+      address,
+      'must return the address as a string, or undefined, and not a promise',
+    )
+  }
+}
 
 const CURE =
   "say remoteAddress, or a key that needs none: key: apiKey(), or the header of your platform, key: header('cf-connecting-ip') of sluicegate/keys"
 
-/** Runtimes whose handlers are told no address at all. */
+/** Runtimes that pass no address to handlers. */
 const WITHOUT_ADDRESS: readonly (readonly [name: string, isIt: () => boolean])[] = [
   [
     'Cloudflare Workers',
@@ -17,45 +66,64 @@ const WITHOUT_ADDRESS: readonly (readonly [name: string, isIt: () => boolean])[]
   ['Fastly Compute', () => 'fastly' in globalThis],
 ]
 
-const warn = warnOnce()
-
 /**
- * Refuses, as middleware is made, keys that no request has in this runtime.
+ * Refuses keys that no request has in this runtime, when middleware is made.
  *
+ * @param isGiven whether the option `remoteAddress` is given.
  * @throws {PolicyError} `KEY_MISSING`
  */
-export function checkAddressNeed<Request>(options: GatekeeperOptions<Request>, isGiven: boolean): void {
+export function checkAddressNeed<Request>(options: MiddlewareOptions<Request>, isGiven: boolean): void {
   const { limits = [options], key } = options
-  if (isGiven || !limits.some((limit) => isOfSocket(limit.key ?? key ?? socketAddress))) return
+  if (isGiven || !limits.some((limit) => isSocketKey(limit.key ?? key ?? socketAddress))) return
   const runtime = WITHOUT_ADDRESS.find(([, isIt]) => isIt())?.[0]
-  if (runtime !== undefined)
-    throw new PolicyError('KEY_MISSING', 'key', options.key, `would be the address of the client, which ${runtime} does not tell: ${CURE}`)
+  if (runtime !== undefined) {
+    throw new PolicyError(
+      'KEY_MISSING',
+      'key',
+      options.key,
+      `would be the client's address, which ${runtime} does not pass to handlers: ${CURE}`,
+    )
+  }
 }
 
-/** A decision about a request; where it has no address, what is thrown says what to do about it, and so does a warning: frameworks answer a bare 500. */
-export function explained<Outcome>(address: string | undefined, decide: () => Awaitable<Outcome>, tell: Warn = warn): Awaitable<Outcome> {
-  if (address !== undefined) return decide()
-  const refused = (error: unknown): never => {
-    throw addressFault(error, tell)
+const warnOfAddress = warnOnce()
+
+/**
+ * Calls `handle`. If it fails because the request has no address, the error says what to do, and so does a warning, as frameworks answer a bare 500.
+ */
+export function withAddressHint<Result>(
+  address: string | undefined,
+  handle: () => Awaitable<Result>,
+  warn: Warn = warnOfAddress,
+): Awaitable<Result> {
+  if (address !== undefined) return handle()
+  const fail = (error: unknown): never => {
+    throw hinted(error, warn)
   }
   try {
-    const outcome = decide()
-    return isPromise(outcome) ? outcome.catch(refused) : outcome
+    const result = handle()
+    return isPromise(result) ? result.catch(fail) : result
   } catch (error) {
-    return refused(error)
+    return fail(error)
   }
 }
 
-function addressFault(error: unknown, tell: Warn): unknown {
+function hinted(error: unknown, warn: Warn): unknown {
   if (!(error instanceof PolicyError) || error.code !== 'KEY_MISSING' || !/\baddress\(/.test(error.mend)) return error
-  tell('SLUICEGATE_ADDRESS_MISSING', `a request had no address to count it for, and was answered with an error: ${CURE}`)
-  return new PolicyError('KEY_MISSING', error.option, error.value, `${error.mend}; this runtime told no address of the client: ${CURE}`, {
-    cause: error,
-  })
+  warn('SLUICEGATE_ADDRESS_MISSING', `a request had no address to count it for, and was answered with an error: ${CURE}`)
+  return new PolicyError(
+    'KEY_MISSING',
+    error.option,
+    error.value,
+    `${error.mend}; this runtime did not pass the address of the client: ${CURE}`,
+    {
+      cause: error,
+    },
+  )
 }
 
-/** The address of the socket alone: readers that trust a header, or have an otherwise, may find a key without. */
-function isOfSocket(source: unknown): boolean {
+/** Whether a key is the socket's address alone: readers of a trusted header, or with `otherwise`, may find a key without it. */
+function isSocketKey(source: unknown): boolean {
   const { header = '', readers } = source as { readonly header?: string; readonly readers?: unknown }
   return typeof source === 'object' && source !== null && 'header' in source && readers === undefined && header === ''
 }

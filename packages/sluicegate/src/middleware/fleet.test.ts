@@ -5,9 +5,9 @@ import { freePorts, RedisProcess } from 'sluicegate-testkit'
 import { concurrency, fixedWindow, type Policy, slidingWindow, tokenBucket } from '../index.js'
 import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from '../redis/index.js'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
-import type { Outcome } from './middleware.js'
-import { Gatekeeper } from './middleware.js'
-import type { GatekeeperOptions } from './middleware-options.js'
+import type { MiddlewareResult } from './middleware.js'
+import { Middleware } from './middleware.js'
+import type { MiddlewareOptions } from './middleware-options.js'
 
 interface Store {
   readonly server: RedisProcess
@@ -36,9 +36,9 @@ async function store(t: TestContext): Promise<Store> {
   }
 }
 
-function asking(options: GatekeeperOptions<PlainRequest>): (user: string) => Promise<Outcome> {
-  const keeper = new Gatekeeper<PlainRequest>({ key: ({ user }) => user, ...options })
-  return async (user) => keeper.decide(plainFacts({}), { user })
+function asking(options: MiddlewareOptions<PlainRequest>): (user: string) => Promise<MiddlewareResult> {
+  const keeper = new Middleware<PlainRequest>({ key: ({ user }) => user, ...options })
+  return async (user) => keeper.handle(plainFacts({}), { user })
 }
 
 for (const mode of ['exact', 'leased'] as const) {
@@ -117,7 +117,7 @@ for (const policy of [
 test('when a real store stops, requests are decided as the limiter says, and onOutage may say otherwise', async (t) => {
   const { server, limiter } = await store(t)
   const policy = tokenBucket({ name: 'p', limit: 50, window: '1s' })
-  const one = (outage: 'closed' | 'open', onOutage?: 'open' | 'closed'): ((user: string) => Promise<Outcome>) =>
+  const one = (outage: 'closed' | 'open', onOutage?: 'open' | 'closed'): ((user: string) => Promise<MiddlewareResult>) =>
     asking({ limiter: limiter(policy, { mode: 'exact', outage, timeoutMs: 300 }), ...(onOutage && { onOutage }) })
   const [shut, open, overruled] = [one('closed'), one('open'), one('closed', 'open')]
   assert.equal(headerOf(await shut('ada'), 'RateLimit-Policy'), '"p";q=50;w=1')

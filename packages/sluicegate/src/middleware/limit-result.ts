@@ -8,110 +8,112 @@ import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { SlowDown } from '../slow-down.js'
 import type { ProblemKind } from './denial.js'
-import type { EdgeLimiter } from './middleware-limiter.js'
+import type { MiddlewareLimiter } from './middleware-limiter.js'
 
-/** What of a rule the answer has to know. */
-export interface AskedRule {
-  readonly limiter: EdgeLimiter
+/** What a result has to know of the limit that it is a result of. */
+export interface ResultLimit {
+  readonly limiter: MiddlewareLimiter
   readonly shadow: boolean
   readonly unit: QuotaUnit | undefined
   readonly problem: ProblemKind | undefined
   readonly slowDown: SlowDown<never> | undefined
 }
 
-/** Until when a charge may come back, on the clock that tells how long requests take. */
-export interface Refundable {
+/** Until when a charge may be refunded, on the clock that measures how long requests take. */
+export interface RefundTerm {
   readonly nowMs: () => number
   readonly untilMs: number
 }
 
-/** What one limit answered to one request, and what it took. */
-export class Asked {
-  readonly rule: AskedRule
+/** What one limit decided about one request, and what it charged. */
+export class LimitResult {
+  readonly limit: ResultLimit
   readonly key: Key
   readonly cost: number
   /** The policy that decided. */
   readonly policy: Policy
   readonly decision: Decision
-  private taken: Decision | undefined
-  private refundable: Refundable | undefined
-  private unkeep: (() => void) | undefined
+  /** The decision that was charged; undefined once it is settled or undone. */
+  private charged: Decision | undefined
+  private refundTerm: RefundTerm | undefined
+  private stopRenewing: (() => void) | undefined
 
-  constructor(rule: AskedRule, key: Key, cost: number, policy: Policy, decision: Decision) {
-    this.rule = rule
+  constructor(limit: ResultLimit, key: Key, cost: number, policy: Policy, decision: Decision) {
+    this.limit = limit
     this.key = key
     this.cost = cost
     this.policy = policy
     this.decision = decision
   }
 
-  /** Notes what was charged. @param refundable where it may turn out not to count. */
-  took(taken: Decision, refundable: Refundable | undefined): void {
-    this.taken = taken
-    this.refundable = refundable
+  /** Records a charge. @param refundTerm present where the request may turn out not to count. */
+  charge(charged: Decision, refundTerm: RefundTerm | undefined): void {
+    this.charged = charged
+    this.refundTerm = refundTerm
   }
 
   get problem(): ProblemKind | undefined {
-    return this.rule.problem
+    return this.limit.problem
   }
 
   get unit(): QuotaUnit | undefined {
-    return this.rule.unit
+    return this.limit.unit
   }
 
   get denies(): boolean {
-    return !this.decision.allowed && !this.rule.shadow
+    return !this.decision.allowed && !this.limit.shadow
   }
 
-  /** Whether it would deny, were it not in the shadow. */
+  /** A denial in shadow mode: the request passes. */
   get wouldDeny(): boolean {
-    return this.rule.shadow && (!this.decision.allowed || this.decision.wouldDeny === true)
+    return this.limit.shadow && (!this.decision.allowed || this.decision.wouldDeny === true)
   }
 
-  /** The decision as a limiter in the shadow answers it. */
+  /** The decision as a shadow limiter returns it. */
   get passing(): Decision {
-    return this.rule.shadow ? passing(this.decision) : this.decision
+    return this.limit.shadow ? passing(this.decision) : this.decision
   }
 
-  /** Whether something is to be done when the response has ended. */
-  get isOpen(): boolean {
-    return this.taken !== undefined && (this.refundable !== undefined || isPermit(this.taken))
+  /** Whether {@link settle} has to be called after the response. */
+  get needsSettling(): boolean {
+    return this.charged !== undefined && (this.refundTerm !== undefined || isPermit(this.charged))
   }
 
-  /** Whether a place is held, which runs out if nobody keeps it. */
-  get holdsPlace(): boolean {
-    return this.taken !== undefined && isPermit(this.taken)
+  /** Whether a permit is held, which expires unless it is renewed. */
+  get holdsPermit(): boolean {
+    return this.charged !== undefined && isPermit(this.charged)
   }
 
-  /** Keeps a place from running out until {@link settle}. */
-  keep(after: After): void {
-    const { taken, policy } = this
-    if (taken !== undefined && this.unkeep === undefined && isPermit(taken)) this.unkeep = keptPermit(taken, policy, after)
+  /** Renews a permit until {@link settle}. */
+  renewPermit(after: After): void {
+    const { charged, policy } = this
+    if (charged !== undefined && this.stopRenewing === undefined && isPermit(charged))
+      this.stopRenewing = keptPermit(charged, policy, after)
   }
 
-  /** The response has ended: places come back, and what does not count as far as it can still be there. */
+  /** The response has ended: a permit is released; a request that does not count is refunded, unless its charge may have worn off. */
   settle(counts: boolean): void {
-    const { taken, refundable } = this
-    if (taken === undefined) return
-    this.taken = undefined
-    this.unkeep?.()
-    const mayComeBack = !counts && refundable !== undefined && refundable.nowMs() < refundable.untilMs
-    if (mayComeBack || isPermit(taken)) giveBack(this.rule.limiter, this.key, this.cost, taken)
+    const { charged, refundTerm } = this
+    if (charged === undefined) return
+    this.charged = undefined
+    this.stopRenewing?.()
+    const isRefunded = !counts && refundTerm !== undefined && refundTerm.nowMs() < refundTerm.untilMs
+    if (isRefunded || isPermit(charged)) giveBack(this.limit.limiter, this.key, this.cost, charged)
   }
 
-  /** What was taken goes back at once, because the request does not pass after all. */
+  /** Gives the charge back at once, because the request does not pass after all. */
   undo(): void {
-    const { taken } = this
-    if (taken === undefined) return
-    this.taken = undefined
-    giveBack(this.rule.limiter, this.key, this.cost, taken)
+    const { charged } = this
+    if (charged === undefined) return
+    this.charged = undefined
+    giveBack(this.limit.limiter, this.key, this.cost, charged)
   }
 }
 
-/** A place, or tokens. What cannot be given back stays charged until it wears off: no reason to fail a request that was decided. */
-export function giveBack(limiter: EdgeLimiter, key: Key, cost: number, taken: Decision): void {
+/** Releases a permit or refunds tokens. If that fails the charge stays until it wears off: the request was decided and does not fail for it. */
+export function giveBack(limiter: MiddlewareLimiter, key: Key, cost: number, charged: Decision): void {
   try {
-    const done: Awaitable<unknown> = isPermit(taken) ? taken.release() : limiter.refund(key, cost)
+    const done: Awaitable<unknown> = isPermit(charged) ? charged.release() : limiter.refund(key, cost)
     ignore(done)
   } catch {
     // As above.

@@ -10,58 +10,62 @@ import type { Policy } from '../policy/policy.js'
 import type { SlowDown } from '../slow-down.js'
 import type { ProblemKind } from './denial.js'
 import type { KeyFinder } from './key-source.js'
-import { Asked, type AskedRule, giveBack, type Refundable } from './limit-result.js'
-import type { EdgeLimiter } from './middleware-limiter.js'
+import { giveBack, LimitResult, type RefundTerm, type ResultLimit } from './limit-result.js'
+import type { MiddlewareLimiter } from './middleware-limiter.js'
 import type { Tally } from './misuse-watch.js'
 import { checkedChoice, type OutageChoice } from './outage-choice.js'
 
-/** How long to stay away when the limiter could not say it. */
-const UNTOLD_RETRY_MS = 1_000
+/** `retryAfterMs` of a denial by a limiter that could not decide. */
+const UNDECIDED_RETRY_MS = 1_000
 
-/** A limit with its options read. */
-export interface LimitRuleParts<Request> {
-  readonly limiter: EdgeLimiter
+/** The options of a limit, checked. */
+export interface LimitParts<Request> {
+  readonly limiter: MiddlewareLimiter
   readonly keyOf: KeyFinder<Request>
   readonly cost: number | ((request: Request, facts: RequestFacts) => Awaitable<number>)
   readonly shadow: boolean
   readonly unit: QuotaUnit | undefined
   readonly problem: ProblemKind | undefined
-  /** Where some requests turn out not to count: a clock that tells how long they took. */
+  /** Present where some requests do not count: a clock that measures how long they took. */
   readonly nowMs: (() => number) | undefined
   readonly inOutage: OutageChoice<Request> | undefined
   readonly tally: Tally
   readonly slowDown: SlowDown<Request> | undefined
 }
 
-/** What is done with the key and the cost of a request. */
-export type Weighed<Request, Result> = (rule: LimitRule<Request>, key: Key, cost: number, request: Request) => Awaitable<Result>
-
-/** Finds the rule, the key and the cost of a request. */
-export interface Weigher<Request> {
-  /**
-   * Goes on with all three. What costs nothing needs no key, and comes to `free`. One after the other: were two under way and one failed,
-   * nobody would hear of the other.
-   */
-  weigh<Result>(facts: RequestFacts, request: Request, next: Weighed<Request, Result>, free: Result): Awaitable<Result>
+/** What one request takes of one limit. */
+export interface Charge<Request> {
+  readonly limit: Limit<Request>
+  readonly key: Key
+  readonly cost: number
 }
 
-/** Asks one limiter about requests. */
-export class LimitRule<Request> implements AskedRule, Weigher<Request> {
-  readonly limiter: EdgeLimiter
+/** Finds what a request takes: a limit, or limits by a policy that is chosen for each request. */
+export interface ChargeSource<Request> {
+  /**
+   * Cost first, then the key; undefined for a request that costs nothing, whose key is not asked for. One after the other: if both were pending
+   * and one rejected, the rejection of the other would be unhandled.
+   */
+  chargeFor(facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined>
+}
+
+/** One limit: finds the key and the cost of a request, takes from its limiter, and decides what an outage means. */
+export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
+  readonly limiter: MiddlewareLimiter
   readonly shadow: boolean
   readonly unit: QuotaUnit | undefined
   readonly problem: ProblemKind | undefined
   readonly slowDown: SlowDown<Request> | undefined
-  private readonly parts: LimitRuleParts<Request>
-  /** Whether of what is allowed nothing ever comes back, and nothing is hidden or chosen: all there is to know of it is the decision. */
+  private readonly parts: LimitParts<Request>
+  /** Nothing is given back, hidden or chosen: an allowed decision says everything, and no {@link LimitResult} is needed. */
   private readonly isPlain: boolean
   private tally: Tally | undefined
-  /** The policy when it was last looked at: a limiter that is closed does not tell it. */
+  /** The policy as last read: a closed limiter does not return it any more. */
   private policy: Policy
-  /** Whether peeks are answered at once, as far as is known. */
-  private foresees = true
+  /** False once a peek was answered by a promise. */
+  private peeksAtOnce = true
 
-  constructor(parts: LimitRuleParts<Request>) {
+  constructor(parts: LimitParts<Request>) {
     const { limiter, shadow, unit, problem, nowMs, inOutage, tally, slowDown } = parts
     const { policy } = limiter
     this.parts = parts
@@ -76,44 +80,43 @@ export class LimitRule<Request> implements AskedRule, Weigher<Request> {
     this.isPlain = isPlain && !holdsPermits(policy)
   }
 
-  weigh<Result>(facts: RequestFacts, request: Request, next: Weighed<Request, Result>, free: Result): Awaitable<Result> {
+  chargeFor(facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined> {
     const { cost } = this.parts
-    if (typeof cost === 'number') return this.identify(cost, facts, request, next, free)
+    if (typeof cost === 'number') return this.chargeOf(cost, facts, request)
     const found = cost(request, facts)
-    return isPromise(found) ? this.weighLater(found, facts, request, next, free) : this.identify(found, facts, request, next, free)
+    return isPromise(found) ? this.chargeLater(found, facts, request) : this.chargeOf(found, facts, request)
   }
 
-  /** What a take would answer, where the limiter says so at once and by itself; nothing is taken. */
-  foresee(key: Key, cost: number): Asked | undefined {
-    if (!this.foresees) return undefined
+  /** What a take would decide, without taking; undefined where the limiter does not answer at once and by itself. */
+  preview({ key, cost }: Charge<Request>): LimitResult | undefined {
+    if (!this.peeksAtOnce) return undefined
     try {
       const decision = this.limiter.peek(key, cost)
       if (isPromise(decision)) {
-        // Whoever is asked elsewhere is asked once: this costs as much as a take, and knows nothing of the tokens that are in hand here.
-        this.foresees = false
+        // A peek at a remote limiter costs as much as a take, and does not see the tokens that this process holds: it is not repeated.
+        this.peeksAtOnce = false
         ignore(decision)
         return undefined
       }
-      // As is no decision at all.
       if (!isDecision(decision) || decision.source === 'outage') return undefined
-      return new Asked(this, key, cost, this.policyOf(key), decision)
+      return new LimitResult(this, key, cost, this.policyOf(key), decision)
     } catch (error) {
-      // An outage, which is told of when it is taken from.
+      // An outage: the take reports it.
       if (error instanceof StoreError) return undefined
       throw error
     }
   }
 
-  take(key: Key, cost: number, request: Request): Awaitable<Asked> {
+  take(charge: Charge<Request>, request: Request): Awaitable<LimitResult> {
     const takenAtMs = this.nowMs()
-    return this.asked(key, cost, request, takenAtMs, this.answer(key, cost, request))
+    return this.resultOf(charge, request, takenAtMs, this.askLimiter(charge, request))
   }
 
-  /** The same; where nothing is to be known but the decision, and that it is allowed, only that. */
-  takePlainly(key: Key, cost: number, request: Request): Decision | Awaitable<Asked> {
+  /** As {@link take}, but the bare decision where it allows and there is nothing else to know. Nearly every request takes this path. */
+  takePlain(charge: Charge<Request>, request: Request): Decision | Awaitable<LimitResult> {
     const takenAtMs = this.nowMs()
-    const answer = this.answer(key, cost, request)
-    return this.isPlain && isAllowed(answer) ? answer : this.asked(key, cost, request, takenAtMs, answer)
+    const answer = this.askLimiter(charge, request)
+    return this.isPlain && isAllowed(answer) ? answer : this.resultOf(charge, request, takenAtMs, answer)
   }
 
   /** The policy in force for a key, as its limiter knows it since it last decided. */
@@ -123,30 +126,18 @@ export class LimitRule<Request> implements AskedRule, Weigher<Request> {
     return this.policy
   }
 
-  private weighLater<Result>(
-    cost: Promise<number>,
-    facts: RequestFacts,
-    request: Request,
-    next: Weighed<Request, Result>,
-    free: Result,
-  ): Promise<Result> {
-    return cost.then((found) => this.identify(found, facts, request, next, free))
-  }
-
-  private identify<Result>(
-    cost: number,
-    facts: RequestFacts,
-    request: Request,
-    next: Weighed<Request, Result>,
-    free: Result,
-  ): Awaitable<Result> {
-    if (cost === 0) return free
+  private chargeOf(cost: number, facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined> {
+    if (cost === 0) return undefined
     const key = this.parts.keyOf(facts, request)
-    return isPromise(key) ? this.identifyLater(key, cost, request, next) : next(this, key, cost, request)
+    return isPromise(key) ? this.chargeOnceKnown(key, cost) : { limit: this, key, cost }
   }
 
-  private identifyLater<Result>(key: Promise<Key>, cost: number, request: Request, next: Weighed<Request, Result>): Promise<Result> {
-    return key.then((found) => next(this, found, cost, request))
+  private chargeLater(cost: Promise<number>, facts: RequestFacts, request: Request): Promise<Charge<Request> | undefined> {
+    return cost.then((found) => this.chargeOf(found, facts, request))
+  }
+
+  private chargeOnceKnown(key: Promise<Key>, cost: number): Promise<Charge<Request>> {
+    return key.then((found) => ({ limit: this, key: found, cost }))
   }
 
   private nowMs(): number {
@@ -154,8 +145,7 @@ export class LimitRule<Request> implements AskedRule, Weigher<Request> {
     return nowMs === undefined ? 0 : nowMs()
   }
 
-  /** What the limiter says to a take, or why it says nothing. */
-  private answer(key: Key, cost: number, request: Request): Awaitable<Decision> | StoreError {
+  private askLimiter({ key, cost }: Charge<Request>, request: Request): Awaitable<Decision> | StoreError {
     const { tally } = this
     if (tally !== undefined && !tally.count(request, key)) this.tally = undefined
     try {
@@ -166,91 +156,92 @@ export class LimitRule<Request> implements AskedRule, Weigher<Request> {
     }
   }
 
-  private asked(key: Key, cost: number, request: Request, takenAtMs: number, answer: Awaitable<Decision> | StoreError): Awaitable<Asked> {
-    if (answer instanceof StoreError) return this.without(answer, key, cost, request)
-    if (isPromise(answer)) return this.askedLater(key, cost, request, takenAtMs, answer)
-    return isAllowed(answer) ? this.answered(key, cost, request, takenAtMs, answer) : this.heard(key, cost, request, takenAtMs, answer)
-  }
-
-  private askedLater(key: Key, cost: number, request: Request, takenAtMs: number, answer: Promise<Decision>): Promise<Asked> {
+  private resultOf(
+    charge: Charge<Request>,
+    request: Request,
+    takenAtMs: number,
+    answer: Awaitable<Decision> | StoreError,
+  ): Awaitable<LimitResult> {
+    if (answer instanceof StoreError) return this.undecided(answer, charge, request)
+    if (!isPromise(answer)) {
+      return isAllowed(answer) ? this.decided(answer, charge, request, takenAtMs) : this.checked(answer, charge, request, takenAtMs)
+    }
     return answer.then(
-      (decision) => this.heard(key, cost, request, takenAtMs, decision),
-      (error) => this.without(error, key, cost, request),
+      (decision) => this.checked(decision, charge, request, takenAtMs),
+      (error) => this.undecided(error, charge, request),
     )
   }
 
-  private heard(key: Key, cost: number, request: Request, takenAtMs: number, decision: Decision): Asked {
-    if (isDecision(decision)) return this.answered(key, cost, request, takenAtMs, decision)
-    return this.without(new StoreError('OUTAGE', 'the limiter answered, and not with a decision', { cause: decision }), key, cost, request)
+  private checked(decision: Decision, charge: Charge<Request>, request: Request, takenAtMs: number): LimitResult {
+    if (isDecision(decision)) return this.decided(decision, charge, request, takenAtMs)
+    const error = new StoreError('OUTAGE', 'the limiter answered with something that is not a decision', { cause: decision })
+    return this.undecided(error, charge, request)
   }
 
-  private answered(key: Key, cost: number, request: Request, takenAtMs: number, decision: Decision): Asked {
-    // What would have been denied in the shadow was not charged. What was decided without the store was charged to this process's share at
-    // most, and the store is told of it afterwards: nothing brings that back.
+  private decided(decision: Decision, { key, cost }: Charge<Request>, request: Request, takenAtMs: number): LimitResult {
+    // A denial in shadow mode is not charged. A decision without the store is charged to this process's share at most, and reported to the
+    // store later: nothing can be refunded.
     const isCharged = decision.allowed && !decision.wouldDeny && (decision.source !== 'outage' || isPermit(decision))
     try {
-      const shown = decision.source === 'outage' ? this.chosen(decision, undefined, request) : decision
-      const asked = new Asked(this, key, cost, this.policyOf(key), shown)
-      if (!isCharged) return asked
-      asked.took(decision, this.refundable(decision, takenAtMs))
-      if (!shown.allowed) asked.undo()
-      return asked
+      const chosen = decision.source === 'outage' ? this.chosenInOutage(decision, undefined, request) : decision
+      const result = new LimitResult(this, key, cost, this.policyOf(key), chosen)
+      if (!isCharged) return result
+      result.charge(decision, this.refundTerm(decision, takenAtMs))
+      if (!chosen.allowed) result.undo()
+      return result
     } catch (error) {
-      // A function of the application failed, and with it the request.
+      // A function of the application threw: the request fails, and nothing stays charged.
       if (isCharged) giveBack(this.limiter, key, cost, decision)
       throw error
     }
   }
 
-  private refundable({ parts, resetAfterMs }: Decision, takenAtMs: number): Refundable | undefined {
+  private refundTerm({ parts, resetAfterMs }: Decision, takenAtMs: number): RefundTerm | undefined {
     const { nowMs } = this.parts
-    // Of `allOf`, which a key may have as a policy of its own, each policy would have to give back until an end of its own.
+    // The policies of `allOf`, which a key may have as a policy of its own, each wear off at a time of their own: none is refunded.
     if (nowMs === undefined || parts !== undefined) return undefined
-    // The key is as good as new when resetAfterMs, which is rounded up, is over: then nothing of it is left to come back.
+    // After resetAfterMs, which is rounded up, the key is as good as new: nothing of the charge is left to refund.
     return { nowMs, untilMs: takenAtMs + resetAfterMs - 1 }
   }
 
-  /** The limiter could not decide: an outage, unless it is misuse. */
-  private without(error: unknown, key: Key, cost: number, request: Request): Asked {
+  /** The limiter threw: an outage if it is a `StoreError`, otherwise misuse, which is rethrown. */
+  private undecided(error: unknown, { key, cost }: Charge<Request>, request: Request): LimitResult {
     if (!(error instanceof StoreError)) throw error
-    return new Asked(this, key, cost, this.policy, this.chosen(undecided(this.policy), error, request))
+    return new LimitResult(this, key, cost, this.policy, this.chosenInOutage(undecidedDenial(this.policy), error, request))
   }
 
-  private chosen(decision: Decision, error: StoreError | undefined, request: Request): Decision {
+  private chosenInOutage(decision: Decision, error: StoreError | undefined, request: Request): Decision {
     const { inOutage } = this.parts
     const choice = inOutage === undefined ? undefined : checkedChoice(inOutage({ decision, error }, request))
-    // What can never pass does not pass in an outage either.
+    // A cost that can never pass does not pass in an outage either.
     if (choice === undefined || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision
     return overruled(decision, choice === 'open')
   }
 }
 
-/** Promises and errors are neither allowed nor denied. */
+/** False for promises, errors, denials and shadow denials. */
 function isAllowed(answer: Awaitable<Decision> | StoreError): answer is Decision {
   const decision = answer as Decision | undefined
   return decision?.allowed === true && decision.wouldDeny === undefined
 }
 
-function undecided({ name, limit, policies }: Policy): Decision {
-  if (policies !== undefined) return combined(policies.map(undecided))
-  return { allowed: false, limit, remaining: 0, retryAfterMs: UNTOLD_RETRY_MS, resetAfterMs: 0, policy: name, source: 'outage' }
+function undecidedDenial({ name, limit, policies }: Policy): Decision {
+  if (policies !== undefined) return combined(policies.map(undecidedDenial))
+  return { allowed: false, limit, remaining: 0, retryAfterMs: UNDECIDED_RETRY_MS, resetAfterMs: 0, policy: name, source: 'outage' }
 }
 
-/** Of `allOf` each of its policies, so that all of them are told. */
+/** Each part of `allOf` is overruled with the whole, so that headers describe all of them. */
 function overruled(decision: Decision, allowed: boolean): Decision {
   const { limit, remaining, resetAfterMs, policy, source, parts } = decision
-  const retryAfterMs = allowed ? 0 : Math.max(decision.retryAfterMs, UNTOLD_RETRY_MS)
+  const retryAfterMs = allowed ? 0 : Math.max(decision.retryAfterMs, UNDECIDED_RETRY_MS)
   const whole: Decision = { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source }
   return parts === undefined ? whole : { ...whole, parts: parts.map((part) => overruled(part, allowed)) }
 }
 
-/**
- * Whether what a limiter told is a decision. One that asks elsewhere passes on what it heard there, and that may be anything: what a proxy in
- * between answered, or another version.
- */
-export function isDecision(told: unknown): told is Decision {
-  if (typeof told !== 'object' || told === null) return false
-  const { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, spent = 0, parts } = told as Partial<Decision>
+/** A remote limiter passes on what it received, which may be the answer of a proxy or of another version: it is checked before it is used. */
+function isDecision(answer: unknown): answer is Decision {
+  if (typeof answer !== 'object' || answer === null) return false
+  const { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, spent = 0, parts } = answer as Partial<Decision>
   if (typeof allowed !== 'boolean' || typeof policy !== 'string') return false
   if (!isAmount(limit) || !isAmount(remaining) || !isAmount(retryAfterMs) || !isAmount(resetAfterMs) || !isAmount(spent)) return false
   return parts === undefined || (Array.isArray(parts) && parts.every(isDecision))

@@ -5,17 +5,17 @@ import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 
 /**
- * What the edge asks of a limiter: those in the process and those of a fleet have it all. What throws, or rejects with, a `StoreError` is without its
- * store, as is what answers with no decision; any other error is one of the application.
+ * The methods of a limiter that middleware calls; in-memory and shared limiters have all of them. A thrown or rejected `StoreError` is an outage,
+ * and so is an answer that is not a decision. Any other error is one of the application.
  */
-export interface EdgeLimiter {
+export interface MiddlewareLimiter {
   readonly policy: Policy
-  /** Of a limiter in the shadow the one that decides and says no. */
-  readonly [WITHIN]?: EdgeLimiter
-  /** The policy in force for a key, where keys may have one of their own. */
+  /** Of a shadow limiter: the limiter that decides and denies. */
+  readonly [WITHIN]?: MiddlewareLimiter
+  /** The policy in force for a key, where keys may have a policy of their own. */
   policyOf?(key: Key): Policy
   take(key: Key, cost?: number): Awaitable<Decision>
-  /** What a take would answer. Of several limits those are asked that say so at once; one that answers by a promise is not asked again. */
+  /** What a take would decide. Called only where several limits apply; once it answered by a promise it is not called again. */
   peek(key: Key, cost?: number): Awaitable<Decision>
   refund(key: Key, tokens: number): Awaitable<Decision>
 }

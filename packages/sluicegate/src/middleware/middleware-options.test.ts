@@ -2,17 +2,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { concurrency, createLimiter, gcra, type Limiter, manualClock, PolicyError, tokenBucket } from '../index.js'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
-import type { Answer, Outcome, Pass } from './middleware.js'
-import { Gatekeeper } from './middleware.js'
-import type { GatekeeperOptions } from './middleware-options.js'
+import type { DenialResponse } from './denial-response.js'
+import type { MiddlewareResult, Pass } from './middleware.js'
+import { Middleware } from './middleware.js'
+import type { MiddlewareOptions } from './middleware-options.js'
 
-type Options = GatekeeperOptions<PlainRequest>
+type Options = MiddlewareOptions<PlainRequest>
 
 const TWO = tokenBucket({ name: 'two', limit: 2, window: '10s' })
 
-function asking(options: Options): (request?: PlainRequest) => Outcome {
-  const keeper = new Gatekeeper<PlainRequest>(options)
-  return (request = {}) => keeper.decide(plainFacts(request), request) as Outcome
+function asking(options: Options): (request?: PlainRequest) => MiddlewareResult {
+  const keeper = new Middleware<PlainRequest>(options)
+  return (request = {}) => keeper.handle(plainFacts(request), request) as MiddlewareResult
 }
 
 function limited(): Limiter {
@@ -21,7 +22,7 @@ function limited(): Limiter {
 
 function refused(options: object, code: string, message: RegExp): void {
   const isIt = (error: unknown): boolean => error instanceof PolicyError && error.code === code && message.test(error.message)
-  assert.throws(() => new Gatekeeper(options as Options), isIt)
+  assert.throws(() => new Middleware(options as Options), isIt)
 }
 
 test('the status can be chosen, for denials or for each kind', () => {
@@ -34,7 +35,7 @@ test('the body is a line of text, or what a function makes of the denial', () =>
   const bodyWith = (body: Options['body']): (string | undefined)[] => {
     const ask = asking({ limiter: limited(), cost: 2, ...(body && { body }) })
     ask()
-    const answer = ask() as Answer
+    const answer = ask() as DenialResponse
     return [headerOf(answer, 'Content-Type'), answer.body]
   }
   assert.deepEqual(bodyWith('text'), ['text/plain; charset=utf-8', 'Quota exceeded. Try again in 10 seconds.\n'])
@@ -67,7 +68,7 @@ test('onDenied is told of each denial and may change the answer', () => {
     },
   })
   ask({ user: 'ada' })
-  const answer = ask({ user: 'ada' }) as Answer
+  const answer = ask({ user: 'ada' }) as DenialResponse
   assert.deepEqual(
     [answer.status, answer.body, headerOf(answer, 'X-Why'), headerOf(answer, 'Retry-After')],
     [420, 'calm down', 'calm', '10'],
@@ -83,24 +84,24 @@ test('what onDenied or body returns is looked at before any of it is written', a
     [{ onDenied: () => ({ status: Number.NaN }) }, /^onDenied/],
     [
       { onDenied: () => new Response('{}', { headers: { 'set-cookie': 'a=1' } }) as never },
-      /^onDenied: must give \{ status, headers, body \}/,
+      /^onDenied: must return \{ status, headers, body \}/,
     ],
-    [{ onDenied: () => ({ headers: { 'X-Asked': 'a' } }) as never }, /^onDenied: must give headers as an array/],
-    [{ onDenied: async () => ({ headers: [['X-Asked', 'a\r\nb']] }) }, /^onDenied: must give headers/],
+    [{ onDenied: () => ({ headers: { 'X-Asked': 'a' } }) as never }, /^onDenied: must return headers as an array/],
+    [{ onDenied: async () => ({ headers: [['X-Asked', 'a\r\nb']] }) }, /^onDenied: must contain headers/],
     [{ onDenied: () => ({ headers: [['X-Price', '\u20ac']] }) }, /^onDenied/],
-    [{ onDenied: () => ({ headers: [['X Asked', 'a']] }) }, /^onDenied/],
+    [{ onDenied: () => ({ headers: [['X LimitResult', 'a']] }) }, /^onDenied/],
     [{ onDenied: () => ({ headers: ['X-Asked'] as never }) }, /^onDenied/],
-    [{ onDenied: () => ({ headers: [['content-Length', '3']] }) }, /^onDenied: cannot give content-Length/],
-    [{ onDenied: () => ({ headers: [['Transfer-Encoding', 'chunked']] }) }, /^onDenied: cannot give Transfer-Encoding/],
+    [{ onDenied: () => ({ headers: [['content-Length', '3']] }) }, /^onDenied: must not contain content-Length/],
+    [{ onDenied: () => ({ headers: [['Transfer-Encoding', 'chunked']] }) }, /^onDenied: must not contain Transfer-Encoding/],
     [{ onDenied: () => ({ headers: [['X-Asked', 5]] as never }) }, /^onDenied/],
-    [{ onDenied: () => ({ body: 5 as never }) }, /^onDenied: must give a string/],
-    [{ body: () => undefined as never }, /^body: must give a string/],
-    [{ body: async () => ({ type: 'text/plain\n', text: '' }) }, /^body: must give headers/],
+    [{ onDenied: () => ({ body: 5 as never }) }, /^onDenied: must be a string/],
+    [{ body: () => undefined as never }, /^body: must be a string/],
+    [{ body: async () => ({ type: 'text/plain\n', text: '' }) }, /^body: must contain headers/],
   ]
   for (const [options, message] of wrong) {
-    const keeper = new Gatekeeper<PlainRequest>({ limiter: limited(), cost: 3, ...options })
+    const keeper = new Middleware<PlainRequest>({ limiter: limited(), cost: 3, ...options })
     const isIt = (error: unknown): boolean => error instanceof PolicyError && error.code === 'OPTION_INVALID' && message.test(error.message)
-    await assert.rejects(async () => keeper.decide(plainFacts({}), {}), isIt)
+    await assert.rejects(async () => keeper.handle(plainFacts({}), {}), isIt)
   }
 })
 
@@ -141,11 +142,11 @@ test('a hook that fails leaves no place taken', async () => {
   ]
   for (const onDenied of hooks) {
     dark.take('192.0.2.1')
-    const keeper = new Gatekeeper<PlainRequest>({
+    const keeper = new Middleware<PlainRequest>({
       limits: [{ limiter: slots }, { limiter: dark, shadow: true }],
       ...(onDenied && { onDenied }),
     })
-    await assert.rejects(async () => keeper.decide(plainFacts({}), {}), fault)
+    await assert.rejects(async () => keeper.handle(plainFacts({}), {}), fault)
     assert.equal(slots.peek('192.0.2.1').remaining, 1)
   }
 })
@@ -167,7 +168,7 @@ test('a function that fails to say what counts gives places back all the same, a
   )
 })
 
-test('wrong options are refused where the gatekeeper is made', () => {
+test('wrong options are refused where the middleware is made', () => {
   const limiter = limited()
   refused({}, 'OPTION_INVALID', /^policy: or limiter must be given/)
   refused({ policy: TWO, limiter }, 'OPTION_INVALID', /^policy/)

@@ -5,19 +5,20 @@ import { allOf, createLimiter, gcra, type Limiter, type ManualClock, manualClock
 import { address } from '../keys/address.js'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
-import type { Answer, Outcome } from './middleware.js'
-import { Gatekeeper } from './middleware.js'
-import type { GatekeeperOptions } from './middleware-options.js'
+import type { DenialResponse } from './denial-response.js'
+import type { MiddlewareResult } from './middleware.js'
+import { Middleware } from './middleware.js'
+import type { MiddlewareOptions } from './middleware-options.js'
 
-type Options = GatekeeperOptions<PlainRequest>
+type Options = MiddlewareOptions<PlainRequest>
 
 const TWO = tokenBucket({ name: 'two', limit: 2, window: '10s' })
 
 /** Asks at once: whatever is a promise is a fault here. */
-function asking(options: Options): (request?: PlainRequest) => Outcome {
-  const keeper = new Gatekeeper<PlainRequest>(options)
+function asking(options: Options): (request?: PlainRequest) => MiddlewareResult {
+  const keeper = new Middleware<PlainRequest>(options)
   return (request = {}) => {
-    const outcome = keeper.decide(plainFacts(request), request)
+    const outcome = keeper.handle(plainFacts(request), request)
     assert.ok(!isPromise(outcome), 'it answers at once')
     return outcome
   }
@@ -39,7 +40,7 @@ test('a request within the limit passes with the headers of draft 11', () => {
 
 test('a request above it is answered with 429, Retry-After and a problem', () => {
   const ask = asking({ limiter: limited() })
-  const outcome = [ask(), ask(), ask()][2] as Answer
+  const outcome = [ask(), ask(), ask()][2] as DenialResponse
   assert.deepEqual(
     [outcome.passes, outcome.status, headerOf(outcome, 'Retry-After'), headerOf(outcome, 'Content-Type')],
     [false, 429, '5', 'application/problem+json'],
@@ -57,7 +58,7 @@ test('a request above it is answered with 429, Retry-After and a problem', () =>
 test('who waits as long as Retry-After says passes', () => {
   const clock = manualClock()
   const ask = asking({ limiter: limited(TWO, clock) })
-  const denied = [ask(), ask(), ask()][2] as Answer
+  const denied = [ask(), ask(), ask()][2] as DenialResponse
   clock.advance(Number(headerOf(denied, 'Retry-After')) * 1000 - 1)
   assert.equal(statusOf(ask()), 429)
   clock.advance(1)
@@ -133,22 +134,22 @@ test('what skip names passes uncounted', () => {
 })
 
 test('an impossible cost, a listed key and an outage are told apart from a denial', () => {
-  const impossible = asking({ limiter: limited(), cost: 3 })() as Answer
+  const impossible = asking({ limiter: limited(), cost: 3 })() as DenialResponse
   assert.deepEqual([impossible.status, headerOf(impossible, 'Retry-After')], [422, undefined])
   assert.match(impossible.body, /#quota-exceeded.*ever allows/)
-  const listed = asking({ limiter: createLimiter(TWO, { deny: ['192.0.2.1'] }) })() as Answer
+  const listed = asking({ limiter: createLimiter(TWO, { deny: ['192.0.2.1'] }) })() as DenialResponse
   assert.deepEqual([listed.status, headerOf(listed, 'Retry-After')], [403, undefined])
   assert.match(listed.body, /#abnormal-usage-detected/)
   const limiter = limited()
   const ask = asking({ limiter })
   limiter.close()
-  const outage = ask() as Answer
+  const outage = ask() as DenialResponse
   assert.deepEqual([outage.status, headerOf(outage, 'Retry-After')], [503, '1'])
   assert.match(outage.body, /#temporary-reduced-capacity/)
 })
 
 test('a listed key is told as such whatever its request costs', () => {
-  const listed = asking({ limiter: createLimiter(TWO, { deny: ['192.0.2.1'] }), cost: 3 })() as Answer
+  const listed = asking({ limiter: createLimiter(TWO, { deny: ['192.0.2.1'] }), cost: 3 })() as DenialResponse
   assert.equal(listed.status, 403)
   const clock = manualClock()
   const spent = createLimiter(TWO, { clock })
@@ -174,7 +175,7 @@ test('a limiter that is in the shadow by itself tells what kind of denial it wou
 test('a limit may say that who is denied by it is up to no good', () => {
   const denied = asking({ limiter: createLimiter(TWO), cost: 2, problem: 'abnormal-usage-detected' })
   denied()
-  assert.match((denied() as Answer).body, /#abnormal-usage-detected/)
+  assert.match((denied() as DenialResponse).body, /#abnormal-usage-detected/)
 })
 
 test('a key with a policy of its own is told of that one, also through lists and in layers', () => {
@@ -202,11 +203,11 @@ test('with a limiter, keys, costs, bodies and hooks that take their time the out
     body: async () => 'later',
     onDenied: async () => ({ status: 499 }),
   }
-  const keeper = new Gatekeeper<PlainRequest>(later)
-  const first = keeper.decide(plainFacts({}), {})
+  const keeper = new Middleware<PlainRequest>(later)
+  const first = keeper.handle(plainFacts({}), {})
   assert.ok(isPromise(first))
   assert.equal(statusOf(await first), 200)
-  const denied = await keeper.decide(plainFacts({}), {})
-  assert.deepEqual([statusOf(denied), (denied as Answer).body], [499, 'later'])
-  assert.equal(statusOf(await keeper.decide(plainFacts({}), { path: '/health' })), 200)
+  const denied = await keeper.handle(plainFacts({}), {})
+  assert.deepEqual([statusOf(denied), (denied as DenialResponse).body], [499, 'later'])
+  assert.equal(statusOf(await keeper.handle(plainFacts({}), { path: '/health' })), 200)
 })

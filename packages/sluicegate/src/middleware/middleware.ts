@@ -2,236 +2,228 @@ import { type Awaitable, answersOf, chained, isPromise } from '../awaitable.js'
 import { afterHeld, afterUnheld, preciseClock } from '../clock.js'
 import { bindsMore, strictestOf } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
-import { PolicyError } from '../errors.js'
 import type { HeaderPair } from '../headers/header-pair.js'
 import { HeaderWriter } from '../headers/header-writer.js'
 import type { After } from '../kept-permit.js'
 import type { RequestFacts } from '../keys/key-reader.js'
-import type { Key } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
 import { afterDelay, type Delay } from '../slow-down.js'
-import { type Denial, type DenialKind, denialOf } from './denial.js'
-import { type BodyMaker, bodyMaker, bodyOf, checkedChange, statusesOf } from './denial-response.js'
-import type { LimitRule, Weighed, Weigher } from './limit.js'
-import { Asked } from './limit-result.js'
-import { limitRules, readersOf, type Surroundings } from './limits.js'
-import type { GatekeeperOptions } from './middleware-options.js'
+import { checkFunctions } from './check-options.js'
+import { type Denial, denialOf } from './denial.js'
+import { DenialResponder, type DenialResponse } from './denial-response.js'
+import type { Charge, ChargeSource } from './limit.js'
+import { LimitResult } from './limit-result.js'
+import { type LimitEnvironment, limitsOf, readersOf } from './limits.js'
+import type { MiddlewareOptions } from './middleware-options.js'
 import { MisuseWatch, type ReceivedFacts } from './misuse-watch.js'
 import { countsOf, type Settle, settleOf } from './settle.js'
-import { longestDelay, type Question, SeveralTakes } from './several-limits.js'
+import { longestDelay, TakeAll } from './several-limits.js'
 
-/** The request goes on. */
+/** The request passes to its handler. */
 export interface Pass {
   readonly passes: true
   /** For the response, whatever it will be. */
   readonly headers: readonly HeaderPair[]
-  /** The strictest of the limits; undefined where none was asked. */
+  /** The strictest decision of the limits; undefined where none was asked. */
   readonly decision: Decision | undefined
-  /** Where it is there, to be called once the response has ended: it gives back places, and what does not count after all. */
+  /** Present where something has to be given back: the adapter calls it once the response has ended. */
   readonly settle: Settle | undefined
-  /** Before it goes on; whoever was told of the outcome need not wait any more. */
+  /** A delay by `slowDown`, which {@link Middleware.handle} has already waited for. */
   readonly delay?: Delay
 }
 
-/** The request is answered here. */
-export interface Answer {
-  readonly passes: false
-  readonly status: number
-  /** With the type of the body. */
-  readonly headers: readonly HeaderPair[]
-  readonly body: string
-  readonly decision: Decision
+/** What an adapter does with a request: pass it to its handler, or send the response of a denial. */
+export type MiddlewareResult = Pass | DenialResponse
+
+const PASS_UNCOUNTED: Pass = Object.freeze({ passes: true, headers: [], decision: undefined, settle: undefined })
+
+/** One for the process: misuse is counted and warned of across all middleware. */
+const processWatch = /* @__PURE__ */ onceInProcess('misuse watch', () => new MisuseWatch())
+
+/**
+ * Rate limits requests, for all frameworks: an adapter gives {@link handle} the facts of a request and acts on the result. In the order of this file:
+ *
+ * 1. The constructor checks and reads the options, once.
+ * 2. `skip` lets a request pass uncounted.
+ * 3. Each limit finds the policy, the cost and the key of the request: a {@link Charge}.
+ * 4. The limit takes; several limits take all or nothing ({@link TakeAll}).
+ * 5. `onDenied` is called with denials in shadow mode.
+ * 6. Headers are written, and the request passes, at once or after a delay, or
+ * 7. is denied with a response.
+ * 8. After the response the adapter calls `settle`: permits are released, and requests that do not count are refunded (`settle.ts`).
+ *
+ * Every step returns at once if what it calls does, so that a limiter in memory decides without a promise. Such steps call a method named
+ * `...Later` with a promise: a closure in the step itself would be allocated for every request.
+ */
+export class Middleware<Request> {
+  private readonly limits: readonly ChargeSource<Request>[]
+  private readonly onlyLimit: ChargeSource<Request> | undefined
+  private readonly writer: HeaderWriter
+  private readonly responder: DenialResponder<Request>
+  private readonly counts: (status: number, request: Request) => Awaitable<boolean>
+  private readonly skip: MiddlewareOptions<Request>['skip']
+  private readonly onDenied: MiddlewareOptions<Request>['onDenied']
+  /** Whether a limit has `slowDown`. */
+  private readonly delays: boolean
+  /** A timer that renews permits, and one that ends delays, which keeps the process alive. */
+  private readonly afterRenewal: After
+  private readonly afterDelay: After
+  /** Look at the first requests for misuse; undefined when they have seen enough. */
+  private onRequest: OnRequest | undefined
+  private onProxyHeaders: ((facts: RequestFacts) => boolean) | undefined
+
+  /** @throws {PolicyError} on an option that is unknown or wrong. */
+  constructor(
+    options: MiddlewareOptions<Request>,
+    {
+      watch = processWatch,
+      nowMs = preciseClock().nowMs,
+      perRoute = false,
+      after,
+    }: Partial<LimitEnvironment> & { readonly after?: After } = {},
+  ) {
+    this.limits = limitsOf(options, { watch, nowMs, perRoute })
+    this.onlyLimit = this.limits.length === 1 ? this.limits[0] : undefined
+    const { headers = 'draft-11' } = options
+    this.writer = new HeaderWriter(typeof headers === 'string' ? { version: headers } : headers)
+    this.responder = new DenialResponder(options)
+    this.counts = countsOf(options.counts)
+    checkFunctions(options)
+    this.skip = options.skip
+    this.onDenied = options.onDenied
+    this.delays = (options.limits ?? [options]).some(({ slowDown }) => slowDown !== undefined)
+    this.afterRenewal = after ?? afterUnheld
+    this.afterDelay = after ?? afterHeld
+    this.onRequest = ({ isReceived = false }) => watch.firstRequest(isReceived)
+    this.onProxyHeaders = watch.proxyCheck(readersOf(options))
+  }
+
+  /**
+   * Decides about one request.
+   *
+   * @throws what the functions among the options throw, and `PolicyError` `KEY_MISSING`, `KEY_INVALID` or `COST_INVALID` where they return no
+   * key or no cost. Rejects with the same where the result is a promise.
+   */
+  handle(facts: RequestFacts, request: Request): Awaitable<MiddlewareResult> {
+    if (this.skip === undefined) return this.limitRequest(facts, request)
+    const isSkipped = this.skip(request, facts)
+    if (isPromise(isSkipped)) return this.handleLater(isSkipped, facts, request)
+    return isSkipped ? PASS_UNCOUNTED : this.limitRequest(facts, request)
+  }
+
+  private handleLater(isSkipped: Promise<boolean>, facts: RequestFacts, request: Request): Promise<MiddlewareResult> {
+    return isSkipped.then((skipped) => (skipped ? PASS_UNCOUNTED : this.limitRequest(facts, request)))
+  }
+
+  private limitRequest(facts: RequestFacts, request: Request): Awaitable<MiddlewareResult> {
+    if (this.onRequest !== undefined) this.onRequest = this.onRequest(facts)
+    if (this.onProxyHeaders !== undefined && !this.onProxyHeaders(facts)) this.onProxyHeaders = undefined
+    const result = this.onlyLimit === undefined ? this.takeAll(facts, request) : this.takeOne(this.onlyLimit, facts, request)
+    return this.delays ? this.delayed(result, facts) : result
+  }
+
+  private takeOne(limit: ChargeSource<Request>, facts: RequestFacts, request: Request): Awaitable<MiddlewareResult> {
+    const charge = limit.chargeFor(facts, request)
+    return isPromise(charge) ? this.takeLater(charge, request) : this.take(charge, request)
+  }
+
+  private takeLater(charge: Promise<Charge<Request> | undefined>, request: Request): Promise<MiddlewareResult> {
+    return charge.then((found) => this.take(found, request))
+  }
+
+  private take(charge: Charge<Request> | undefined, request: Request): Awaitable<MiddlewareResult> {
+    if (charge === undefined) return PASS_UNCOUNTED
+    const { limit, key } = charge
+    const taken = limit.takePlain(charge, request)
+    if (taken instanceof LimitResult) return this.conclude([taken], request)
+    if (isPromise<LimitResult | Decision>(taken)) return this.concludeLater(taken, request)
+    // Nearly every request ends here.
+    return { passes: true, headers: this.writer.write(limit.policyOf(key), taken, key), decision: taken, settle: undefined }
+  }
+
+  private concludeLater(result: Promise<LimitResult>, request: Request): Promise<MiddlewareResult> {
+    return result.then((found) => this.conclude([found], request))
+  }
+
+  private takeAll(facts: RequestFacts, request: Request): Awaitable<MiddlewareResult> {
+    const charges = answersOf(this.limits, (limit) => limit.chargeFor(facts, request))
+    return chained(charges, (all) => {
+      const takes = new TakeAll(
+        all.filter((charge) => charge !== undefined),
+        request,
+      )
+      return chained(takes.take(), (results) => this.conclude(results, request))
+    })
+  }
+
+  /** Calls `onDenied` with denials in shadow mode; headers and body show nothing of them. */
+  private conclude(results: readonly LimitResult[], request: Request): Awaitable<MiddlewareResult> {
+    const { onDenied } = this
+    const shadowed = onDenied === undefined ? [] : results.filter(({ wouldDeny }) => wouldDeny)
+    if (onDenied === undefined || shadowed.length === 0) return this.passOrDeny(results, request)
+    return unlessFailed(results, () =>
+      chained(onDenied(denialOf(shadowed, true), request) as Awaitable<unknown>, () => this.passOrDeny(results, request)),
+    )
+  }
+
+  private passOrDeny(results: readonly LimitResult[], request: Request): Awaitable<MiddlewareResult> {
+    const shown = results.some(isHidden) ? results.filter((result) => !isHidden(result)) : results
+    const headers = this.writer.writeAll(shown)
+    const denying = shown.filter(({ denies }) => denies)
+    if (denying.length > 0) return this.deny(denialOf(denying, false), headers, request)
+    const open = results.filter(({ needsSettling }) => needsSettling)
+    const settle = open.length === 0 ? undefined : settleOf(open, (status) => this.counts(status, request), this.afterRenewal)
+    const pass: Pass = { passes: true, headers, decision: strictestOf(results)?.decision, settle }
+    return this.delays ? this.withDelay(pass, results, request) : pass
+  }
+
+  /** Adds the longest delay of `slowDown`; a request for which no place among the delayed is left is denied. */
+  private withDelay(pass: Pass, results: readonly LimitResult[], request: Request): Awaitable<MiddlewareResult> {
+    return unlessFailed(results, () => {
+      const delay = longestDelay(results, request)
+      if (delay === undefined) return pass
+      if (!(delay instanceof LimitResult)) return { ...pass, delay }
+      for (const result of results) result.undo()
+      return this.deny(denialOf([delay], false), this.writer.writeAll([delay]), request)
+    })
+  }
+
+  private delayed(result: Awaitable<MiddlewareResult>, facts: RequestFacts): Awaitable<MiddlewareResult> {
+    return chained(result, (found) => {
+      if (!found.passes || found.delay === undefined) return found
+      return afterDelay(found.delay, found, facts, this.afterDelay)
+    })
+  }
+
+  private deny(denial: Denial, headers: readonly HeaderPair[], request: Request): Awaitable<DenialResponse> {
+    return chained(this.onDenied?.(denial, request) as Awaitable<unknown>, (change) =>
+      this.responder.respond(denial, headers, change, request),
+    )
+  }
 }
 
-/** What is to be done with a request. */
-export type Outcome = Pass | Answer
-
-/** Nobody was asked. */
-export const PASS: Pass = Object.freeze({ passes: true, headers: [], decision: undefined, settle: undefined })
-
-/** Of what was decided about a request before and now what is stricter; null where no limit was asked. */
+/** The stricter of two decisions about one request; null where no limit was asked. */
 export function stricter(before: Decision | null, now: Decision | undefined): Decision | null {
   return now === undefined || (before !== null && !bindsMore(now, before)) ? before : now
 }
 
-const ownWatch = /* @__PURE__ */ onceInProcess('misuse watch', () => new MisuseWatch())
-
-/**
- * Decides about requests: what all adapters share. Options are read once. Answers at once as far as keys, costs and limiters do.
- *
- * Of several limits a denial by one costs those of this process nothing, and what was taken of others goes back: see {@link SeveralTakes}.
- */
-export class Gatekeeper<Request> {
-  private readonly rules: readonly Weigher<Request>[]
-  private readonly only: Weigher<Request> | undefined
-  private readonly writer: HeaderWriter
-  private readonly bodyFor: BodyMaker<Request>
-  private readonly statuses: Readonly<Record<DenialKind, number>>
-  private readonly counts: (status: number, request: Request) => Awaitable<boolean>
-  private readonly skip: GatekeeperOptions<Request>['skip']
-  private readonly onDenied: GatekeeperOptions<Request>['onDenied']
-  /** Told of the first requests; answers with who is to be told of the next one. */
-  private onRequest: OnRequest | undefined
-  private checksProxy: ((facts: RequestFacts) => boolean) | undefined
-  /** Renews what is held as long as responses take. */
-  private readonly after: After
-  /** Times delays, for which requests wait. */
-  private readonly afterDelay: After
-  private readonly takeOnly: Weighed<Request, Outcome>
-  private readonly delays: boolean
-
-  /** @throws {PolicyError} on an unknown option, or one that is wrong. */
-  constructor(
-    options: GatekeeperOptions<Request>,
-    { watch = ownWatch, nowMs = preciseClock().nowMs, perRoute = false, after }: Partial<Surroundings> & { readonly after?: After } = {},
-  ) {
-    this.rules = limitRules(options, { watch, nowMs, perRoute })
-    this.only = this.rules.length === 1 ? this.rules[0] : undefined
-    const { headers = 'draft-11' } = options
-    this.writer = new HeaderWriter(typeof headers === 'string' ? { version: headers } : headers)
-    this.bodyFor = bodyMaker(options.body)
-    this.statuses = statusesOf(options.status)
-    this.counts = countsOf(options.counts)
-    this.skip = checkedFunction('skip', options.skip)
-    this.onDenied = checkedFunction('onDenied', options.onDenied)
-    this.after = after ?? afterUnheld
-    this.afterDelay = after ?? afterHeld
-    this.delays = (options.limits ?? [options]).some(({ slowDown }) => slowDown !== undefined)
-    this.onRequest = ({ isReceived = false }) => watch.serving(isReceived)
-    this.checksProxy = watch.proxyCheck(readersOf(options))
-    this.takeOnly = (rule, key, cost, request) => this.take(rule, key, cost, request)
-  }
-
-  /**
-   * What is to be done with a request.
-   *
-   * Throws, or rejects with, what the functions among the options throw, and `PolicyError` `KEY_MISSING`, `KEY_INVALID` or `COST_INVALID` where
-   * they give no key or no cost.
-   */
-  decide(facts: RequestFacts, request: Request): Awaitable<Outcome> {
-    if (this.skip === undefined) return this.ask(facts, request)
-    const skipped = this.skip(request, facts)
-    if (isPromise(skipped)) return this.askUnless(skipped, facts, request)
-    return skipped ? PASS : this.ask(facts, request)
-  }
-
-  private askUnless(skipped: Promise<boolean>, facts: RequestFacts, request: Request): Promise<Outcome> {
-    return skipped.then((isSkipped) => (isSkipped ? PASS : this.ask(facts, request)))
-  }
-
-  private ask(facts: RequestFacts, request: Request): Awaitable<Outcome> {
-    if (this.onRequest !== undefined) this.onRequest = this.onRequest(facts)
-    if (this.checksProxy !== undefined && !this.checksProxy(facts)) this.checksProxy = undefined
-    const { only } = this
-    const outcome = only === undefined ? this.askSeveral(facts, request) : only.weigh(facts, request, this.takeOnly, PASS)
-    return this.delays ? chained(outcome, (found) => this.delayed(found, facts)) : outcome
-  }
-
-  private delayed(outcome: Outcome, facts: RequestFacts): Awaitable<Outcome> {
-    if (!outcome.passes || outcome.delay === undefined) return outcome
-    return afterDelay(outcome.delay, outcome, facts, this.afterDelay)
-  }
-
-  private take(rule: LimitRule<Request>, key: Key, cost: number, request: Request): Awaitable<Outcome> {
-    const answer = rule.takePlainly(key, cost, request)
-    if (answer instanceof Asked) return this.concluded([answer], request)
-    if (isPromise<Asked | Decision>(answer)) return this.concludedLater(answer, request)
-    // What nearly every request comes to.
-    return { passes: true, headers: this.writer.write(rule.policyOf(key), answer, key), decision: answer, settle: undefined }
-  }
-
-  private concludedLater(asked: Promise<Asked>, request: Request): Promise<Outcome> {
-    return asked.then((answered) => this.concluded([answered], request))
-  }
-
-  private askSeveral(facts: RequestFacts, request: Request): Awaitable<Outcome> {
-    const questions = answersOf(this.rules, (rule) => rule.weigh<Question<Request> | undefined>(facts, request, questionOf, undefined))
-    return chained(questions, (all) => {
-      const takes = new SeveralTakes(
-        all.filter((question) => question !== undefined),
-        request,
-      )
-      return chained(takes.take(), (asked) => this.concluded(asked, request))
-    })
-  }
-
-  /** What comes of what the limits said, once `onDenied` has heard of those in the shadow. */
-  private concluded(asked: readonly Asked[], request: Request): Awaitable<Outcome> {
-    const { onDenied } = this
-    const shadowed = onDenied === undefined ? [] : asked.filter(({ wouldDeny }) => wouldDeny)
-    if (onDenied === undefined || shadowed.length === 0) return this.written(asked, request)
-    try {
-      const heard = onDenied(denialOf(shadowed, true), request)
-      return isPromise(heard) ? this.writtenLater(heard, asked, request) : this.written(asked, request)
-    } catch (error) {
-      return failed(asked, error)
-    }
-  }
-
-  private writtenLater(heard: Promise<unknown>, asked: readonly Asked[], request: Request): Promise<Outcome> {
-    return heard.then(
-      () => this.written(asked, request),
-      (error) => failed(asked, error),
-    )
-  }
-
-  /** The same as it is written for the client, who is not to know of the shadow. */
-  private written(asked: readonly Asked[], request: Request): Awaitable<Outcome> {
-    const seen = asked.some(isHidden) ? asked.filter((each) => !isHidden(each)) : asked
-    const headers = this.writer.writeAll(seen)
-    const denying = seen.filter(({ denies }) => denies)
-    if (denying.length > 0) return this.deny(denialOf(denying, false), headers, request)
-    const open = asked.filter(({ isOpen }) => isOpen)
-    const settle = open.length === 0 ? undefined : settleOf(open, (status) => this.counts(status, request), this.after)
-    const pass: Pass = { passes: true, headers, decision: strictestOf(asked)?.decision, settle }
-    return this.delays ? this.slowed(pass, asked, request) : pass
-  }
-
-  /** The same with the longest of its delays; denied where there is no place for one more. */
-  private slowed(pass: Pass, asked: readonly Asked[], request: Request): Awaitable<Outcome> {
-    try {
-      const delay = longestDelay(asked, request)
-      if (delay === undefined) return pass
-      if (!(delay instanceof Asked)) return { ...pass, delay }
-      for (const each of asked) each.undo()
-      return this.deny(denialOf([delay], false), this.writer.writeAll([delay]), request)
-    } catch (error) {
-      return failed(asked, error)
-    }
-  }
-
-  private deny(denial: Denial, headers: readonly HeaderPair[], request: Request): Awaitable<Answer> {
-    return chained(this.onDenied?.(denial, request) as Awaitable<unknown>, (returned) => {
-      const change = checkedChange(returned)
-      const status = change.status ?? this.statuses[denial.kind]
-      const body = change.body === undefined ? this.bodyFor(denial, status, request) : bodyOf(change.body, 'onDenied')
-      return chained(body, ({ type, text }): Answer => {
-        const all: HeaderPair[] = [...headers, ['Content-Type', type], ['Cache-Control', 'no-store'], ...(change.headers ?? [])]
-        return { passes: false, status, headers: all, body: text, decision: denial.decision }
-      })
-    })
-  }
-}
-
 type OnRequest = (facts: ReceivedFacts) => OnRequest | undefined
 
-/** @throws {PolicyError} `OPTION_INVALID` */
-function checkedFunction<Option>(name: string, option: Option): Option {
-  if (option === undefined || typeof option === 'function') return option
-  throw new PolicyError('OPTION_INVALID', name, option, 'must be a function')
+/** Runs a step that calls functions of the application. If one fails, so does the request, and its charges are undone. */
+function unlessFailed<Result>(results: readonly LimitResult[], step: () => Awaitable<Result>): Awaitable<Result> {
+  const fail = (error: unknown): never => {
+    for (const result of results) result.undo()
+    throw error
+  }
+  try {
+    const done = step()
+    return isPromise(done) ? done.then((result) => result, fail) : done
+  } catch (error) {
+    return fail(error)
+  }
 }
 
-function questionOf<Request>(rule: LimitRule<Request>, key: Key, cost: number): Question<Request> {
-  return { rule, key, cost }
-}
-
-/** A hook failed, and with it the request: nothing stays taken. */
-function failed(asked: readonly Asked[], error: unknown): never {
-  for (const each of asked) each.undo()
-  throw error
-}
-
-/** What clients are not to know of. */
-function isHidden({ rule, decision }: Asked): boolean {
-  return rule.shadow || decision.wouldDeny === true
+/** Whether clients must not notice the limit: it is in shadow mode, or its limiter is. */
+function isHidden({ limit, decision }: LimitResult): boolean {
+  return limit.shadow || decision.wouldDeny === true
 }

@@ -9,9 +9,9 @@ import { address } from '../keys/address.js'
 import { compose, method } from '../keys/readers.js'
 import { listening } from '../testing/adapters/listening.js'
 import { type PlainRequest, plainFacts } from '../testing/plain-request.js'
-import { type EdgeWarning, warnOnce } from '../warn-once.js'
-import { Gatekeeper } from './middleware.js'
-import type { GatekeeperOptions } from './middleware-options.js'
+import { type UsageWarning, warnOnce } from '../warn-once.js'
+import { Middleware } from './middleware.js'
+import type { MiddlewareOptions } from './middleware-options.js'
 import { MisuseWatch } from './misuse-watch.js'
 
 const POLICY = tokenBucket({ name: 'p', limit: 1_000_000, window: '1s' })
@@ -21,10 +21,10 @@ class Watched {
   readonly told: string[] = []
   readonly watch = new MisuseWatch((code, message) => this.told.push(`${code}: ${message}`))
 
-  keeper(options: GatekeeperOptions<PlainRequest>): (...requests: PlainRequest[]) => void {
-    const keeper = new Gatekeeper<PlainRequest>(options, { watch: this.watch })
+  keeper(options: MiddlewareOptions<PlainRequest>): (...requests: PlainRequest[]) => void {
+    const keeper = new Middleware<PlainRequest>(options, { watch: this.watch })
     return (...requests) => {
-      for (const request of requests) keeper.decide(plainFacts(request), request)
+      for (const request of requests) keeper.handle(plainFacts(request), request)
     }
   }
 
@@ -41,7 +41,7 @@ function limited(): Limiter {
   return createLimiter(POLICY, { clock: manualClock() })
 }
 
-const EXPECTED: EdgeWarning = 'SLUICEGATE_PROXY_UNTRUSTED'
+const EXPECTED: UsageWarning = 'SLUICEGATE_PROXY_UNTRUSTED'
 
 test('headers of a proxy while no hop is trusted are warned about, once, with what to do and where to read on', () => {
   const watched = new Watched()
@@ -178,8 +178,8 @@ test('of one fault a process is told once, through whichever entry it is found',
 
 test('a warning is one of the process, with its code', async () => {
   const warned = new Promise<Error & { code?: string }>((resolve) => process.once('warning', resolve))
-  const keeper = new Gatekeeper<PlainRequest>({ limiter: limited() })
-  keeper.decide(plainFacts(FORWARDED), FORWARDED)
+  const keeper = new Middleware<PlainRequest>({ limiter: limited() })
+  keeper.handle(plainFacts(FORWARDED), FORWARDED)
   const { name, code } = await warned
   assert.deepEqual([name, code], ['SluicegateWarning', EXPECTED])
 })

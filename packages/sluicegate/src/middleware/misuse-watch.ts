@@ -3,58 +3,58 @@ import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { type Warn, warnOnce } from '../warn-once.js'
 
-/** So many of one policy, each made for a request and asked about no other. */
-const MOST_MADE = 30
-const MOST_POLICIES = 1_000
-const MOST_AT_ONCE = 10
-/** How many requests are looked at; afterwards nothing is spent on it, and no request is held. */
-const LOOKED_AT = 1_000
-/** How many have to come without the header of a trusted proxy: checks of health come without, too. */
-const WITHOUT_PROXY = 100
+/** Limits of one policy, each made for one request and used for no other, before a warning. */
+const MAX_MADE = 30
+const MAX_POLICIES = 1_000
+const MAX_AT_ONCE = 10
+/** Requests that are checked; afterwards checks cost nothing and no request is retained. */
+const CHECKED_REQUESTS = 1_000
+/** Requests without the header of a trusted proxy before a warning: health checks come without it. */
+const REQUESTS_WITHOUT_PROXY = 100
 
 const PROXY_HEADERS = ['x-forwarded-for', 'forwarded', 'x-real-ip'] as const
 
-/** Notices a key that one limiter counts twice for one request. */
+/** Detects a key that one limiter counts twice for one request. */
 export interface Tally {
-  /** False once it has seen enough: it need not be told any more. */
+  /** False once enough requests were checked: it need not be called again. */
   count(request: unknown, key: Key): boolean
 }
 
-/** Facts of a request that may know whether it came over a socket. */
+/** Facts of a request, with whether it came over a socket where that is known. */
 export interface ReceivedFacts extends RequestFacts {
   readonly isReceived?: boolean
 }
 
-/** Looks at how limits are put to use, and warns. */
+/** Detects common misuse of limits, and warns of it. */
 export class MisuseWatch {
   private readonly warn: Warn
   private readonly tallies = new WeakMap<object, Tally>()
-  /** Limits of a policy that were made for a request each; undefined once one of them was asked about another. */
+  /** By policy: how many limits were made for one request each; undefined once one of them was used for a second request. */
   private readonly made = new Map<string, number | undefined>()
-  /** Policies of the limits that were made in this very run of code. */
+  /** Policies of the limits that were made in this run of the event loop. */
   private fresh: readonly Policy[] = []
 
   constructor(emit?: Warn) {
     this.warn = warnOnce(emit)
   }
 
-  /** A limit was made for this policy. */
-  making(policy: Policy): void {
+  /** A limit of this policy was made. */
+  limitMade(policy: Policy): void {
     if (this.fresh.length === 0) {
       queueMicrotask(() => {
         this.fresh = []
       })
     }
-    this.fresh = [...this.fresh.slice(0, MOST_AT_ONCE), policy]
+    this.fresh = [...this.fresh.slice(0, MAX_AT_ONCE), policy]
   }
 
   /**
-   * The first request that a limit is asked about. Limits that were made in the same run of code were made for it, if it came over a socket:
-   * that takes a turn of the event loop, and tests that make a request of their own right after the limit have none.
+   * The first request of a limit. If limits were made in the same run of the event loop, they were made for this request: a request over a socket
+   * arrives in a later run than middleware that is made when the app starts. Tests that make requests without a socket are not counted.
    *
-   * @returns what is to be called at the second one, if any.
+   * @returns a function to call at the second request, if any.
    */
-  serving(isReceived: boolean): (() => undefined) | undefined {
+  firstRequest(isReceived: boolean): (() => undefined) | undefined {
     const { fresh } = this
     if (!isReceived || fresh.length === 0) return undefined
     this.fresh = []
@@ -67,12 +67,12 @@ export class MisuseWatch {
   }
 
   private count(kind: string, name: string): void {
-    if (!this.made.has(kind) && this.made.size >= MOST_POLICIES) return
+    if (!this.made.has(kind) && this.made.size >= MAX_POLICIES) return
     const made = this.made.has(kind) ? this.made.get(kind) : 0
-    // They are kept and used again, as those of a map of tenants.
+    // Limits that are kept and used again, such as those of a map of tenants.
     if (made === undefined) return
     this.made.set(kind, made + 1)
-    if (made + 1 < MOST_MADE) return
+    if (made + 1 < MAX_MADE) return
     this.warn(
       'SLUICEGATE_LIMITER_PER_REQUEST',
       `${made + 1} limits of the policy '${name}' were made, each for one request: make it once, outside the handler, or each starts afresh`,
@@ -80,45 +80,45 @@ export class MisuseWatch {
     )
   }
 
-  /** The tally of a limiter, shared by all that ask it. */
+  /** The tally of a limiter, shared by all middleware that uses it. */
   tallyOf(limiter: object & { readonly policy?: Policy }): Tally {
     const known = this.tallies.get(limiter)
     if (known !== undefined) return known
     const name = limiter.policy?.name ?? ''
-    let looks = 0
+    let checked = 0
     let lastRequest: unknown
     let lastKey: Key | undefined
     const tally: Tally = {
       count: (request, key) => {
-        if (looks >= LOOKED_AT) return false
+        if (checked >= CHECKED_REQUESTS) return false
         if (request === lastRequest && isSameKey(key, lastKey)) {
           const message = 'counted one request twice for the same key: is its middleware there twice?'
           this.warn('SLUICEGATE_COUNTED_TWICE', `the limiter of the policy '${name}' ${message}`, name)
         }
-        looks++
-        const looksOn = looks < LOOKED_AT
-        lastRequest = looksOn ? request : undefined
+        checked++
+        const goesOn = checked < CHECKED_REQUESTS
+        lastRequest = goesOn ? request : undefined
         lastKey = key
-        return looksOn
+        return goesOn
       },
     }
     this.tallies.set(limiter, tally)
     return tally
   }
 
-  /** A look at requests for as long as it takes, or undefined when keys are not addresses. */
+  /** A check of requests, to call until it returns false; undefined when keys are not addresses. */
   proxyCheck(readers: readonly KeyReader<never>[]): ((facts: RequestFacts) => boolean) | undefined {
     const trusted = readers.flatMap((reader) => ('header' in reader ? [reader.header as string | undefined] : []))
     if (trusted.length === 0) return undefined
     const header = trusted.find((name) => name !== undefined)
-    return header === undefined ? this.untrusted() : this.missing(header)
+    return header === undefined ? this.untrustedProxyCheck() : this.missingProxyCheck(header)
   }
 
-  private untrusted(): (facts: RequestFacts) => boolean {
-    let looks = 0
+  private untrustedProxyCheck(): (facts: RequestFacts) => boolean {
+    let checked = 0
     return (facts) => {
       const header = PROXY_HEADERS.find((name) => facts.header(name) !== undefined)
-      if (header === undefined) return ++looks < LOOKED_AT
+      if (header === undefined) return ++checked < CHECKED_REQUESTS
       this.warn(
         'SLUICEGATE_PROXY_UNTRUSTED',
         `a request came with ${header}, and no hop is trusted: if a proxy of yours stands in front, all its clients share one key; say address({ trustedHops: 1 })`,
@@ -127,14 +127,14 @@ export class MisuseWatch {
     }
   }
 
-  private missing(header: string): (facts: RequestFacts) => boolean {
-    let looks = 0
+  private missingProxyCheck(header: string): (facts: RequestFacts) => boolean {
+    let checked = 0
     return (facts) => {
       if (facts.header(header) !== undefined) return false
-      if (++looks < WITHOUT_PROXY) return true
+      if (++checked < REQUESTS_WITHOUT_PROXY) return true
       this.warn(
         'SLUICEGATE_PROXY_MISSING',
-        `${looks} requests came without ${header}, though a proxy is trusted to set it: if none stands in front, clients may choose their own key; say address()`,
+        `${checked} requests came without ${header}, though a proxy is trusted to set it: if no proxy stands in front, clients may choose their own key; say address()`,
       )
       return false
     }

@@ -1,10 +1,12 @@
 import { type HeaderPair, putHeaders } from '../headers/header-pair.js'
 import type { RequestFacts } from '../keys/key-reader.js'
 import { onceInProcess } from '../once-in-process.js'
-import type { Answer } from './middleware.js'
+import type { DenialResponse } from './denial-response.js'
 import { type Settle, settleQuietly } from './settle.js'
 
-/** What adapters use of a request of Node's, over HTTP/1 or HTTP/2. */
+// Requests and responses of Node.js, over HTTP/1 or HTTP/2, as far as adapters use them.
+
+/** A request of Node.js. */
 export interface NodeRequest {
   readonly method?: string | undefined
   readonly url?: string | undefined
@@ -12,7 +14,7 @@ export interface NodeRequest {
   readonly socket?: NodeSocket | undefined
 }
 
-/** What they use of the connection that it came by. */
+/** The connection of a request. */
 export interface NodeSocket {
   readonly remoteAddress?: string | undefined
   readonly destroyed?: boolean
@@ -20,14 +22,14 @@ export interface NodeSocket {
   on?(event: 'close', listener: () => void): unknown
 }
 
-/** What adapters use of a response of Node's. */
+/** A response of Node.js. */
 export interface NodeResponse {
   statusCode: number
   readonly headersSent: boolean
   readonly destroyed?: boolean
   /** Whether `end` was called. */
   readonly writableEnded?: boolean
-  /** Null while it waits behind other responses. */
+  /** Null while it waits behind other responses of its connection. */
   readonly socket?: unknown
   setHeader(name: string, value: string): unknown
   appendHeader(name: string, value: string): unknown
@@ -36,23 +38,23 @@ export interface NodeResponse {
 }
 
 /**
- * The facts of a request of Node's; frameworks know its URL and route. All but the address is read when somebody asks for it: Express gives each
- * request a prototype of its own, after which V8 knows no property of it, and each that is read costs as much as a decision.
+ * The facts of a request of Node.js; adapters add its URL and route. All but the address are read on demand: Express gives each request a prototype
+ * of its own, which makes every property access of it as slow as a decision.
  */
 export abstract class NodeFacts<Raw extends NodeRequest = NodeRequest> implements RequestFacts {
   readonly remoteAddress: string | undefined
   protected readonly raw: Raw
   private readonly response: NodeResponse
 
-  /** @param socket read once, by whoever has asked it something already. */
+  /** @param socket for callers that have read it already. */
   constructor(raw: Raw, response: NodeResponse, socket: NodeRequest['socket'] = raw.socket) {
     this.raw = raw
     this.response = response
-    // Read now: Node forgets the address of a socket that is closed before anybody asked for it.
+    // Read now: Node.js drops the address of a socket that closes before it was read.
     this.remoteAddress = socket?.remoteAddress
   }
 
-  /** As the client asked for it, with the query. */
+  /** As the client requested it, with the query. */
   protected abstract readonly url: string
   abstract readonly route: string | undefined
 
@@ -73,54 +75,61 @@ export abstract class NodeFacts<Raw extends NodeRequest = NodeRequest> implement
   header(name: string): string | undefined {
     const value = this.raw.headers[name]
     if (typeof value === 'string') return value
-    // Node's headers are an object like any other: it has a `constructor` that nobody sent.
+    // The headers are an ordinary object, which inherits names such as `constructor`.
     return Array.isArray(value) ? value.join(', ') : undefined
   }
 
-  whenGone(tell: () => void): void {
-    if (isGone(this.raw, this.response)) tell()
-    else whenEnded(this.raw, this.response, tell)
+  whenGone(callback: () => void): void {
+    if (isGone(this.raw, this.response)) callback()
+    else whenEnded(this.raw, this.response, callback)
   }
 }
 
+/** The pattern of a route as text: patterns of an array are joined by commas, a regular expression gives its source. Undefined for none. */
+export function routePattern(path: unknown): string | undefined {
+  if (typeof path === 'string') return path
+  if (path instanceof RegExp) return path.source
+  return Array.isArray(path) ? path.map(routePattern).join(',') : undefined
+}
+
 /**
- * Whether nobody is there any more to be answered. Such a request is neither counted nor served: its socket has no address to
- * count it for, and an error would fill logs with what is none.
+ * Whether the client has disconnected. Such a request is neither counted nor served: its socket has no address to count it for, and an error would
+ * only fill logs.
  */
 export function isGone(request: NodeRequest, response: NodeResponse): boolean {
   return response.destroyed === true || request.socket?.destroyed === true
 }
 
-/** Headers of a request that goes on; without effect where an answer is on its way already. */
+/** Sets the headers of a request that passes; without effect if a response was sent already. */
 export function setHeaders(response: NodeResponse, headers: readonly HeaderPair[]): void {
   if (headers.length === 0) return
   const { setHeader } = response
   try {
     for (const pair of headers) setHeader.call(response, pair[0], pair[1])
   } catch (error) {
-    // Asked only now: Node refuses the first of them if it is too late, and looks at nothing else to find out.
+    // Checked only now, to save time: Node.js throws at the first header if it is too late.
     if (!response.headersSent) throw error
   }
 }
 
-/** Answers in the place of the handler. */
-export function sendAnswer(response: NodeResponse, { status, headers, body }: Answer): void {
+/** Sends the response of a denial in the place of the handler. */
+export function sendDenial(response: NodeResponse, { status, headers, body }: DenialResponse): void {
   if (response.headersSent) return
   putHeaders(headers, {
     set: (name, value) => response.setHeader(name, value),
     append: (name, value) => response.appendHeader(name, value),
   })
-  // Last: what goes wrong is answered by others, some of whom keep a status that they find.
+  // Last: if a header is invalid an error handler responds, and some of these keep a status that was set.
   response.statusCode = status
   response.end(body)
 }
 
 /**
- * Follows an outcome that comes later, and goes on by `next` where `follow` says so. Whatever goes wrong on the way, `next` is told, once: a
- * rejection that nobody hears of ends the process.
+ * Follows a result that is a promise, and calls `next` if `follow` returns true. Any error on the way goes to `next`, once: an unhandled rejection
+ * would end the process.
  */
-export function followLater<Found>(outcome: Promise<Found>, follow: (outcome: Found) => boolean, next: (error?: Error) => void): void {
-  outcome.then(
+export function followLater<Found>(result: Promise<Found>, follow: (result: Found) => boolean, next: (error?: Error) => void): void {
+  result.then(
     (found) => {
       let goesOn: boolean
       try {
@@ -135,15 +144,13 @@ export function followLater<Found>(outcome: Promise<Found>, follow: (outcome: Fo
   )
 }
 
-/**
- * What was thrown, as frameworks take it for an error: nothing, or a word such as `route`, would let the request pass.
- */
+/** A thrown value as an error for `next`, which would let a request pass for undefined or a word such as `route`. */
 export function faultOf(thrown: unknown): Error {
   if (typeof thrown === 'object' && thrown !== null) return thrown as Error
-  return new Error(`a limit failed, by what is no error: ${String(thrown)}`, { cause: thrown })
+  return new Error(`a limit failed with a value that is not an error: ${String(thrown)}`, { cause: thrown })
 }
 
-/** Calls once the response has ended, or now if its client has gone, and keeps places until then. */
+/** Settles once the response has ended, or now if its client has disconnected, and renews permits until then. */
 export function settleAtEnd(request: NodeRequest, response: NodeResponse, settle: Settle): void {
   if (isGone(request, response)) {
     settleQuietly(settle, undefined)
@@ -153,57 +160,50 @@ export function settleAtEnd(request: NodeRequest, response: NodeResponse, settle
   whenEnded(request, response, settle)
 }
 
-/** Where a response says who is to be told of its end: for requests by the thousand a WeakMap costs more than all else here. */
+/** Where a response keeps what to settle at its end: with thousands of requests a WeakMap costs more than all else here. */
 const SETTLES: unique symbol = Symbol.for('sluicegate: end of a response')
 
 interface WatchedResponse extends NodeResponse {
   [SETTLES]?: Settle[] | undefined
 }
 
-/** What is to be done when a connection is closed on which responses wait behind others. */
-const queueOf = /* @__PURE__ */ onceInProcess('queued responses', () => new WeakMap<NodeSocket, Set<() => void>>())
+/** For each connection with pipelined responses: what to do when it closes. */
+const pipelinedOf = /* @__PURE__ */ onceInProcess('queued responses', () => new WeakMap<NodeSocket, Set<() => void>>())
 
 /**
- * Settles once the response has ended. The listeners are shared by all that wait for one response, or for one connection: how many these are is
- * for clients to choose, and Node warns of more than ten.
+ * Settles once the response has ended. Listeners are shared by all callers for one response or one connection: clients choose how many requests a
+ * connection has, and Node.js warns of more than ten listeners.
  */
-export function whenEnded(request: NodeRequest, response: WatchedResponse, settle: Settle): void {
+function whenEnded(request: NodeRequest, response: WatchedResponse, settle: Settle): void {
   const known = response[SETTLES]
-  if (known === undefined) watch(request, response, [settle])
+  if (known === undefined) watchEnd(request, response, [settle])
   else known.push(settle)
 }
 
-function watch(request: NodeRequest, response: WatchedResponse, settles: Settle[]): void {
+function watchEnd(request: NodeRequest, response: WatchedResponse, settles: Settle[]): void {
   const hangUp = (): void => end(undefined)
-  const queue = queueBefore(request, response)
+  const pipelined = pipelinedBehind(request, response)
   const end = (status: number | undefined): void => {
     response[SETTLES] = undefined
-    queue?.delete(hangUp)
+    pipelined?.delete(hangUp)
     for (const settle of settles.splice(0)) settleQuietly(settle, status)
   }
   response[SETTLES] = settles
-  queue?.add(hangUp)
-  // Over HTTP/2 it is told of streams that were reset as well, with whatever status they had by then.
+  pipelined?.add(hangUp)
+  // Over HTTP/2 `finish` is also emitted for streams that were reset, with the status that they had by then.
   response.on('finish', () => end(response.writableEnded === false ? undefined : response.statusCode))
   response.on('close', hangUp)
 }
 
-/** Of a response that waits behind others Node tells nothing when their connection is closed, and its request may be closed long before. */
-function queueBefore({ socket }: NodeRequest, response: NodeResponse): Set<() => void> | undefined {
+/** A response that waits behind others emits nothing when their connection closes: the close of the socket is watched instead. */
+function pipelinedBehind({ socket }: NodeRequest, response: NodeResponse): Set<() => void> | undefined {
   if (response.socket !== null || socket?.on === undefined) return undefined
-  const known = queueOf.get(socket)
+  const known = pipelinedOf.get(socket)
   if (known !== undefined) return known
-  const queue = new Set<() => void>()
-  queueOf.set(socket, queue)
+  const pipelined = new Set<() => void>()
+  pipelinedOf.set(socket, pipelined)
   socket.on('close', () => {
-    for (const hangUp of queue) hangUp()
+    for (const hangUp of pipelined) hangUp()
   })
-  return queue
-}
-
-/** The pattern of a route as text: of several joined by commas, of a regular expression its source. Undefined where none matched. */
-export function routePattern(path: unknown): string | undefined {
-  if (typeof path === 'string') return path
-  if (path instanceof RegExp) return path.source
-  return Array.isArray(path) ? path.map(routePattern).join(',') : undefined
+  return pipelined
 }

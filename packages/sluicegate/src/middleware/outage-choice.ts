@@ -4,16 +4,16 @@ import { PolicyError, type StoreError } from '../errors.js'
 
 /** A decision that was made without the store. */
 export interface OutageDecision {
-  /** By the limiter itself, or, when it threw, a denial. */
+  /** The limiter's own decision; a denial if it threw. */
   readonly decision: Decision
   /** What it threw, if it did. */
   readonly error: StoreError | undefined
 }
 
 /**
- * What becomes of a request that the limiter decides without its store: `open` lets it pass, `closed` does not, whatever the limiter said. A
- * function is told of each and may say either; undefined leaves it as it is. Without this option the limiter's own choice stands, and where it
- * made none, because it threw, the request does not pass.
+ * What happens to a request that the limiter decides without its store: `open` lets it pass and `closed` denies it, whatever the limiter decided.
+ * A function is called with each such decision and returns either, or undefined to keep the decision. Default: the limiter's own decision; if it
+ * threw, the request is denied.
  */
 export type OutageOption<Request> = 'open' | 'closed' | OutageChoice<Request>
 
@@ -34,13 +34,14 @@ export function outageChoice<Request>(option: OutageOption<Request> | undefined)
 }
 
 /**
- * What a choice came to, undefined where it was none: a short arrow function returns whatever it did last, such as the length of a list.
+ * What a choice returned; undefined for values that are not meant as a choice: a short arrow function returns the value of its last call, such as
+ * the length of a list.
  *
- * @throws {PolicyError} `OPTION_INVALID` where it was meant as one: other words, and what comes later
+ * @throws {PolicyError} `OPTION_INVALID` for other strings, and for promises
  */
 export function checkedChoice(returned: unknown): 'open' | 'closed' | undefined {
   if (returned === 'open' || returned === 'closed') return returned
   if (typeof returned !== 'string' && !isPromise(returned)) return undefined
   ignore(returned)
-  throw new PolicyError('OPTION_INVALID', 'onOutage', returned, "must return 'open', 'closed' or undefined, at once")
+  throw new PolicyError('OPTION_INVALID', 'onOutage', returned, "must return 'open', 'closed' or undefined, and not a promise")
 }

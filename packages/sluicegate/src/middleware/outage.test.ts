@@ -15,16 +15,17 @@ import {
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
 import { unheard } from '../testing/unheard.js'
-import type { Answer, Outcome } from './middleware.js'
-import { Gatekeeper } from './middleware.js'
-import type { EdgeLimiter } from './middleware-limiter.js'
-import type { GatekeeperOptions } from './middleware-options.js'
+import type { DenialResponse } from './denial-response.js'
+import type { MiddlewareResult } from './middleware.js'
+import { Middleware } from './middleware.js'
+import type { MiddlewareLimiter } from './middleware-limiter.js'
+import type { MiddlewareOptions } from './middleware-options.js'
 import type { OutageDecision } from './outage-choice.js'
 
 const POLICY = tokenBucket({ name: 'p', limit: 2, window: '10s' })
 
 /** A limiter that decides as one of a fleet does without its store. */
-function withoutStore(policy: Policy, allowed: boolean, retryAfterMs = allowed ? 0 : 2_500): EdgeLimiter {
+function withoutStore(policy: Policy, allowed: boolean, retryAfterMs = allowed ? 0 : 2_500): MiddlewareLimiter {
   const { limit, name } = policy
   const decision: Decision = { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs: 0, policy: name, source: 'outage' }
   const out = async (): Promise<never> => {
@@ -37,10 +38,10 @@ function limited(policy: Policy = POLICY): Limiter {
   return createLimiter(policy, { clock: manualClock() })
 }
 
-async function outcomeOf(options: GatekeeperOptions<PlainRequest>, prepare?: () => void): Promise<Outcome> {
-  const keeper = new Gatekeeper<PlainRequest>(options)
+async function outcomeOf(options: MiddlewareOptions<PlainRequest>, prepare?: () => void): Promise<MiddlewareResult> {
+  const keeper = new Middleware<PlainRequest>(options)
   prepare?.()
-  return keeper.decide(plainFacts({}), {})
+  return keeper.handle(plainFacts({}), {})
 }
 
 test('what a limiter lets pass during an outage passes, and only its policy is told', async () => {
@@ -49,7 +50,7 @@ test('what a limiter lets pass during an outage passes, and only its policy is t
 })
 
 test('what it does not let pass is answered with 503 and when to come back, not as a denial', async () => {
-  const outcome = (await outcomeOf({ limiter: withoutStore(POLICY, false) })) as Answer
+  const outcome = (await outcomeOf({ limiter: withoutStore(POLICY, false) })) as DenialResponse
   assert.deepEqual([outcome.status, headerOf(outcome, 'Retry-After'), headerOf(outcome, 'RateLimit')], [503, '3', undefined])
   const { type, status, detail } = JSON.parse(outcome.body)
   assert.match(type, /#temporary-reduced-capacity$/)
@@ -130,21 +131,21 @@ test('an answer that is no decision is an outage, whoever gives it', async () =>
   const told: OutageDecision[] = []
   for (const answer of answers) {
     for (const take of [() => answer, async () => answer]) {
-      const limiter = { ...withoutStore(POLICY, true), take, peek: take } as EdgeLimiter
-      const outcome = (await outcomeOf({ limiter, onOutage: (outage) => void told.push(outage) })) as Answer
+      const limiter = { ...withoutStore(POLICY, true), take, peek: take } as MiddlewareLimiter
+      const outcome = (await outcomeOf({ limiter, onOutage: (outage) => void told.push(outage) })) as DenialResponse
       assert.deepEqual([outcome.status, headerOf(outcome, 'RateLimit'), headerOf(outcome, 'Retry-After')], [503, undefined, '1'])
       assert.equal(statusOf(await outcomeOf({ limiter, onOutage: 'open' })), 200)
       assert.equal(statusOf(await outcomeOf({ limits: [{ limiter }, { limiter: limited(gcra({ limit: 1, window: 1 })) }] })), 503)
     }
   }
-  assert.ok(told.every(({ error }) => error?.code === 'OUTAGE' && /not with a decision/.test(error.message)))
+  assert.ok(told.every(({ error }) => error?.code === 'OUTAGE' && /is not a decision/.test(error.message)))
   assert.equal(told.length, 2 * answers.length)
   const whole = { ...withoutStore(POLICY, true), take: async () => denied }
   assert.equal(statusOf(await outcomeOf({ limiter: whole })), 429)
 })
 
 test('an error that is no outage is not taken for one', async () => {
-  const broken: EdgeLimiter = {
+  const broken: MiddlewareLimiter = {
     ...withoutStore(POLICY, true),
     take: () => {
       throw new RangeError('a fault')
@@ -166,7 +167,7 @@ test('where a limit of this process denies, one without its store is not asked',
   own.take('192.0.2.1')
   const told: OutageDecision[] = []
   const limits = [{ limiter: own }, { limiter: withoutStore(POLICY, false) }]
-  const outcome = (await outcomeOf({ limits, onOutage: (outage) => void told.push(outage) })) as Answer
+  const outcome = (await outcomeOf({ limits, onOutage: (outage) => void told.push(outage) })) as DenialResponse
   assert.deepEqual([outcome.status, headerOf(outcome, 'Retry-After'), told.length], [429, '3600', 0])
   assert.deepEqual(JSON.parse(outcome.body)['violated-policies'], ['own'])
 })
@@ -174,11 +175,11 @@ test('where a limit of this process denies, one without its store is not asked',
 test('of several limits onOutage is told of one request once, and what it says then holds', async () => {
   const choices = ['open', 'closed'] as const
   let told = 0
-  const keeper = new Gatekeeper<PlainRequest>({
+  const keeper = new Middleware<PlainRequest>({
     limits: [{ limiter: limited(gcra({ name: 'own', limit: 2, window: '1h', burst: 2 })) }, { limiter: withoutStore(POLICY, true) }],
     onOutage: () => choices[told++],
   })
-  const statuses = [await keeper.decide(plainFacts({}), {}), await keeper.decide(plainFacts({}), {})].map(statusOf)
+  const statuses = [await keeper.handle(plainFacts({}), {}), await keeper.handle(plainFacts({}), {})].map(statusOf)
   assert.deepEqual([statuses, told], [[200, 503], 2])
 })
 
@@ -187,7 +188,7 @@ test('during an outage allOf is told as its policies, whatever onOutage says', a
   const told = '"second";q=10;w=1, "day";q=1000;w=86400'
   const decided = { ...(withoutStore(both, true).take('') as Decision), policy: 'second' }
   const parts = [decided, { ...decided, policy: 'day' }]
-  const apart: EdgeLimiter = { ...withoutStore(both, true), take: () => ({ ...decided, parts }) }
+  const apart: MiddlewareLimiter = { ...withoutStore(both, true), take: () => ({ ...decided, parts }) }
   for (const isShut of [false, true]) {
     for (const onOutage of ['open', 'closed'] as const) {
       const shut = limited(both)

@@ -9,18 +9,18 @@ import { createRedisLimiter } from '../redis/create-redis-limiter.js'
 import { channelPair } from '../testing/channel-pair.js'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { type OpenClient, SERVER_CLIENTS } from '../testing/redis-clients.js'
-import type { Outcome } from './middleware.js'
-import { Gatekeeper } from './middleware.js'
-import type { GatekeeperOptions } from './middleware-options.js'
+import type { MiddlewareResult } from './middleware.js'
+import { Middleware } from './middleware.js'
+import type { MiddlewareOptions } from './middleware-options.js'
 
 const window = '365d'
 const FREE = fixedWindow({ limit: 30, window, name: 'free' })
 const PRO = fixedWindow({ limit: 60, window, name: 'pro' })
 const planOf = ({ user = '' }: PlainRequest): Policy => (user.startsWith('pro') ? PRO : FREE)
 
-function asking(options: GatekeeperOptions<PlainRequest>): (user: string) => Promise<Outcome> {
-  const keeper = new Gatekeeper<PlainRequest>({ key: ({ user }) => user, ...options })
-  return async (user) => keeper.decide(plainFacts({}), { user })
+function asking(options: MiddlewareOptions<PlainRequest>): (user: string) => Promise<MiddlewareResult> {
+  const keeper = new Middleware<PlainRequest>({ key: ({ user }) => user, ...options })
+  return async (user) => keeper.handle(plainFacts({}), { user })
 }
 
 let server: RedisProcess
@@ -35,7 +35,7 @@ after(async () => {
 })
 
 /** What makes the limiters of each policy. */
-const MAKERS: readonly (readonly [string, () => GatekeeperOptions<PlainRequest>])[] = [
+const MAKERS: readonly (readonly [string, () => MiddlewareOptions<PlainRequest>])[] = [
   ['memory', () => ({ policy: planOf })],
   [
     'Redis, exact',
@@ -65,7 +65,7 @@ for (const [name, options] of MAKERS) {
       const outcomes = []
       for (let i = 0; i < limit + 5; i++) outcomes.push(await ask(user))
       assert.equal(outcomes.filter((outcome) => statusOf(outcome) === 200).length, limit)
-      const last = outcomes.at(-1) as Outcome
+      const last = outcomes.at(-1) as MiddlewareResult
       assert.match(headerOf(last, 'RateLimit-Policy') ?? '', limit === 30 ? /^"free"/ : /^"pro"/)
     }
   })
@@ -104,7 +104,7 @@ test('misuse is refused at once where it is known at once', () => {
     [{ limits: [{ policy: planOf }, {}] }, 'policy'],
   ]
   for (const [options, option] of cases) {
-    assert.throws(() => new Gatekeeper(options), { name: 'PolicyError', code: 'OPTION_INVALID', option })
+    assert.throws(() => new Middleware(options), { name: 'PolicyError', code: 'OPTION_INVALID', option })
   }
   assert.equal(asking({ policy: FREE, limiter: createLimiter }) instanceof Function, true)
 })

@@ -1,9 +1,9 @@
 /** The media type of a problem. Source: RFC 9457, section 3. */
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json'
 
-/** What a problem says; whatever else it has are extension members. */
+/** The members of a problem; other names are extension members. */
 export interface ProblemMembers {
-  /** A URI that names the kind of problem; without it the status says it. */
+  /** A URI that identifies the kind of problem; default `about:blank`, whose meaning is that of the status. */
   readonly type?: string
   readonly title: string | undefined
   readonly status: number
@@ -12,7 +12,7 @@ export interface ProblemMembers {
 }
 
 /**
- * A problem as the body of a response, `application/problem+json`.
+ * A problem as the body of a response of type `application/problem+json`.
  *
  * Source: RFC 9457, sections 3.1 and 4.2.1.
  *

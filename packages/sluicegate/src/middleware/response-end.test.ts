@@ -10,7 +10,7 @@ import { ask, pipeline } from '../testing/adapters/http-client.js'
 import { listening } from '../testing/adapters/listening.js'
 import { type PlainRequest, plainFacts } from '../testing/plain-request.js'
 import type { Pass } from './middleware.js'
-import { Gatekeeper } from './middleware.js'
+import { Middleware } from './middleware.js'
 import { settleAtEnd } from './node-exchange.js'
 
 setFlagsFromString('--expose-gc')
@@ -80,10 +80,10 @@ test('a response that had ended before anybody asked counts', async (t) => {
 test('a place is kept while a response is open, and comes back with its end', async (t) => {
   const clock = manualClock()
   const slots = createLimiter(concurrency({ limit: 1, ttl: '1m' }), { clock })
-  const keeper = new Gatekeeper<PlainRequest>({ limiter: slots, key: () => 'ada' }, { after: clock.after })
+  const keeper = new Middleware<PlainRequest>({ limiter: slots, key: () => 'ada' }, { after: clock.after })
   let open: ServerResponse | undefined
   const port = await serving(t, (request, response) => {
-    const { settle } = keeper.decide(plainFacts({}), {}) as Pass
+    const { settle } = keeper.handle(plainFacts({}), {}) as Pass
     if (settle !== undefined) settleAtEnd(request, response, settle)
     open = response
   })

@@ -1,44 +1,45 @@
 import { type LimitArgument, routeOptions } from './limit-argument.js'
-import { Gatekeeper } from './middleware.js'
-import type { GatekeeperOptions } from './middleware-options.js'
+import { Middleware } from './middleware.js'
+import type { MiddlewareOptions } from './middleware-options.js'
 
-/** The gatekeepers of routes that have a limit of their own, each made once. */
-export class RouteKeepers<Request> {
-  private readonly all: GatekeeperOptions<Request>
-  private readonly byRoute = new WeakMap<object, Gatekeeper<Request>>()
-  private readonly byArgument = new WeakMap<object, Map<string, Gatekeeper<Request>>>()
+/** The middleware of routes with a limit of their own, each made once. */
+export class RouteMiddlewares<Request> {
+  private readonly shared: MiddlewareOptions<Request>
+  private readonly byRoute = new WeakMap<object, Middleware<Request>>()
+  private readonly byArgument = new WeakMap<object, Map<string, Middleware<Request>>>()
 
-  /** @param all what routes are like where they say nothing else. */
-  constructor(all: GatekeeperOptions<Request>) {
-    this.all = all
+  /** @param shared options of routes that do not set them. */
+  constructor(shared: MiddlewareOptions<Request>) {
+    this.shared = shared
   }
 
   /**
-   * @param route what a framework knows the route by: an object that is always the same.
+   * @param route an object that identifies the route in its framework.
    * @throws {PolicyError} on an option that is wrong.
    */
-  of(route: object, argument: LimitArgument<Request>): Gatekeeper<Request> {
+  of(route: object, argument: LimitArgument<Request>): Middleware<Request> {
     const known = this.byRoute.get(route)
     if (known !== undefined) return known
-    const keeper = this.made(argument)
-    this.byRoute.set(route, keeper)
-    return keeper
+    const middleware = this.make(argument)
+    this.byRoute.set(route, middleware)
+    return middleware
   }
 
   /**
-   * Those of GET and HEAD, which a framework has as two routes, share one: routes do that have the same argument and one of the same names.
+   * For frameworks with routes that share a limit, such as GET and HEAD of one path: routes with the same argument and a name in common have one
+   * middleware.
    *
    * @throws {PolicyError} on an option that is wrong.
    */
-  named(argument: LimitArgument<Request>, names: readonly string[]): Gatekeeper<Request> {
+  named(argument: LimitArgument<Request>, names: readonly string[]): Middleware<Request> {
     const known = this.byArgument.get(argument)
     const shared = names.find((name) => known?.has(name))
-    const keeper = (shared === undefined ? undefined : known?.get(shared)) ?? this.made(argument)
-    this.byArgument.set(argument, new Map([...(known ?? []), ...names.map((name) => [name, keeper] as const)]))
-    return keeper
+    const middleware = (shared === undefined ? undefined : known?.get(shared)) ?? this.make(argument)
+    this.byArgument.set(argument, new Map([...(known ?? []), ...names.map((name) => [name, middleware] as const)]))
+    return middleware
   }
 
-  private made(argument: LimitArgument<Request>): Gatekeeper<Request> {
-    return new Gatekeeper(routeOptions(this.all, argument), { perRoute: true })
+  private make(argument: LimitArgument<Request>): Middleware<Request> {
+    return new Middleware(routeOptions(this.shared, argument), { perRoute: true })
   }
 }

@@ -5,8 +5,8 @@ import { concurrency, createLimiter, fixedWindow, type Limiter, manualClock } fr
 import { type PlainRequest, plainFacts } from '../testing/plain-request.js'
 import { unheard } from '../testing/unheard.js'
 import type { Pass } from './middleware.js'
-import { Gatekeeper } from './middleware.js'
-import type { GatekeeperOptions } from './middleware-options.js'
+import { Middleware } from './middleware.js'
+import type { MiddlewareOptions } from './middleware-options.js'
 import { settleQuietly } from './settle.js'
 
 const KEY = '192.0.2.1'
@@ -16,14 +16,14 @@ function tokens(): Limiter {
   return createLimiter(fixedWindow({ name: 'tokens', limit: 3, window: 'day' }))
 }
 
-function passOf(keeper: Gatekeeper<PlainRequest>): Required<Pass> {
-  const outcome = keeper.decide(plainFacts({}), {}) as Pass
+function passOf(keeper: Middleware<PlainRequest>): Required<Pass> {
+  const outcome = keeper.handle(plainFacts({}), {}) as Pass
   assert.ok(outcome.passes && outcome.settle !== undefined)
   return outcome as Required<Pass>
 }
 
-function settled(options: GatekeeperOptions<PlainRequest>, status: number | undefined): void {
-  settleQuietly(passOf(new Gatekeeper(options)).settle as NonNullable<Pass['settle']>, status)
+function settled(options: MiddlewareOptions<PlainRequest>, status: number | undefined): void {
+  settleQuietly(passOf(new Middleware(options)).settle as NonNullable<Pass['settle']>, status)
 }
 
 async function warningsOf(t: TestContext, run: () => Promise<void>): Promise<string[]> {
@@ -72,7 +72,7 @@ test('places wait for no answer of counts, and a client that hangs up meanwhile 
     new Promise((resolve) => {
       answer = resolve
     })
-  const { settle } = passOf(new Gatekeeper({ limits: [{ limiter: slots }, { limiter }], counts }))
+  const { settle } = passOf(new Middleware({ limits: [{ limiter: slots }, { limiter }], counts }))
   settle?.(200)
   assert.deepEqual([slots.peek(KEY).remaining, limiter.peek(KEY).remaining], [1, 2])
   settle?.(undefined)
@@ -89,7 +89,7 @@ test('a place is kept however long its response takes, and not after it', () => 
     timers++
     return clock.after(ms, fn)
   }
-  const { settle } = passOf(new Gatekeeper({ limiter: slots }, { after }))
+  const { settle } = passOf(new Middleware({ limiter: slots }, { after }))
   settle?.keep?.()
   settle?.keep?.()
   for (let i = 0; i < 20; i++) clock.advance(TTL_MS / 4)
@@ -103,16 +103,16 @@ test('a place is kept however long its response takes, and not after it', () => 
 test('a place that nobody keeps runs out, and where none is held there is nothing to keep', () => {
   const clock = manualClock()
   const slots = createLimiter(concurrency({ name: 'slots', limit: 1, ttl: TTL_MS }), { clock })
-  passOf(new Gatekeeper({ limiter: slots }, { after: clock.after }))
+  passOf(new Middleware({ limiter: slots }, { after: clock.after }))
   clock.advance(TTL_MS)
   assert.equal(slots.peek(KEY).remaining, 1)
-  assert.equal(passOf(new Gatekeeper({ limiter: tokens(), counts: 'failures' })).settle?.keep, undefined)
+  assert.equal(passOf(new Middleware({ limiter: tokens(), counts: 'failures' })).settle?.keep, undefined)
 })
 
 test('a limiter that is closed meanwhile harms no response that is kept', () => {
   const clock = manualClock()
   const slots = createLimiter(concurrency({ name: 'slots', limit: 1, ttl: TTL_MS }), { clock })
-  const { settle } = passOf(new Gatekeeper({ limiter: slots }, { after: clock.after }))
+  const { settle } = passOf(new Middleware({ limiter: slots }, { after: clock.after }))
   settle?.keep?.()
   slots.close()
   clock.advance(TTL_MS)

@@ -2,45 +2,53 @@ import { type Awaitable, isPromise } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
 import type { After } from '../kept-permit.js'
 import { warnProcess } from '../process-warning.js'
-import type { Asked } from './limit-result.js'
+import type { LimitResult } from './limit-result.js'
 import type { Counts } from './middleware-options.js'
 
-/** What an outcome has to be told when the response has ended. */
+/** Called by an adapter after the response: releases permits, and refunds what does not count. */
 export interface Settle {
-  /** With the status, or undefined when the client had gone before. It throws or rejects with what `counts` does. Further calls change nothing. */
+  /**
+   * With the status, or undefined if the client had gone before the response ended. It throws or rejects with what `counts` does. Further
+   * calls change nothing.
+   */
   (status: number | undefined): Awaitable<void>
-  /** Where places are held: keeps them from running out until then, for who is sure to hear of the end. */
+  /** Present where permits are held: renews them until then. For adapters that are certain to notice the end of the response. */
   readonly keep?: () => void
 }
 
 /**
- * Settles what is open of one request. How a response would have ended that did not is not known: it counts, or breaking off would be free. So
- * does one of which `counts` fails to say it.
+ * The settling of one request. A response that never ended has no status: its request counts, or a client could avoid being counted by
+ * disconnecting. A request also counts if `counts` fails.
  */
-export function settleOf(open: readonly Asked[], counts: (status: number) => Awaitable<boolean>, after: After): Settle {
+export function settleOf(results: readonly LimitResult[], counts: (status: number) => Awaitable<boolean>, after: After): Settle {
   let isSettled = false
   const settle = (status: number | undefined): Awaitable<void> => {
     if (isSettled) return undefined
     isSettled = true
-    // Places wait for no answer of `counts`.
-    for (const each of open) if (each.holdsPlace) each.settle(true)
-    if (status === undefined) return settleEach(open, true)
+    // Permits are released at once, whatever `counts` will return.
+    for (const result of results) if (result.holdsPermit) result.settle(true)
+    if (status === undefined) return settleAll(results, true)
     let found: Awaitable<boolean>
     try {
       found = counts(status)
     } catch (error) {
-      return settleFailed(open, error)
+      return settleFailed(results, error)
     }
-    if (!isPromise(found)) return settleEach(open, found)
+    if (!isPromise(found)) return settleAll(results, found)
     return found.then(
-      (counted) => settleEach(open, counted),
-      (error) => settleFailed(open, error),
+      (isCounted) => settleAll(results, isCounted),
+      (error) => settleFailed(results, error),
     )
   }
-  return open.some(({ holdsPlace }) => holdsPlace) ? Object.assign(settle, { keep: () => keepEach(open, after) }) : settle
+  if (!results.some(({ holdsPermit }) => holdsPermit)) return settle
+  return Object.assign(settle, {
+    keep: () => {
+      for (const result of results) result.renewPermit(after)
+    },
+  })
 }
 
-/** Tells it where no caller is left to hear of a fault: what `counts` throws is a warning, and not the end of the process. */
+/** Settles where no caller is left to handle an error: what `counts` throws becomes a warning of the process. */
 export function settleQuietly(settle: Settle, status: number | undefined): void {
   try {
     const settled = settle(status)
@@ -50,25 +58,7 @@ export function settleQuietly(settle: Settle, status: number | undefined): void 
   }
 }
 
-function settleEach(open: readonly Asked[], counts: boolean): void {
-  for (const each of open) each.settle(counts)
-}
-
-function settleFailed(open: readonly Asked[], error: unknown): never {
-  settleEach(open, true)
-  throw error
-}
-
-function keepEach(open: readonly Asked[], after: After): void {
-  for (const each of open) each.keep(after)
-}
-
-function warnOf(error: unknown): void {
-  if (error instanceof Error) warnProcess(error)
-  else console.warn(error)
-}
-
-/** Whether a request counts. @throws {PolicyError} `OPTION_INVALID` */
+/** Whether a request counts, by the option `counts`. @throws {PolicyError} `OPTION_INVALID` */
 export function countsOf<Request>(counts: Counts<Request> = 'all'): (status: number, request: Request) => Awaitable<boolean> {
   if (typeof counts === 'function') return counts
   switch (counts) {
@@ -85,4 +75,18 @@ export function countsOf<Request>(counts: Counts<Request> = 'all'): (status: num
     counts,
     "must be 'all', 'failures', 'successes' or a function of the status and the request",
   )
+}
+
+function settleAll(results: readonly LimitResult[], counts: boolean): void {
+  for (const result of results) result.settle(counts)
+}
+
+function settleFailed(results: readonly LimitResult[], error: unknown): never {
+  settleAll(results, true)
+  throw error
+}
+
+function warnOf(error: unknown): void {
+  if (error instanceof Error) warnProcess(error)
+  else console.warn(error)
 }

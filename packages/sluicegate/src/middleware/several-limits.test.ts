@@ -15,24 +15,25 @@ import {
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
 import { unheard } from '../testing/unheard.js'
-import type { Answer, Outcome } from './middleware.js'
-import { Gatekeeper } from './middleware.js'
-import type { EdgeLimiter } from './middleware-limiter.js'
-import type { GatekeeperOptions } from './middleware-options.js'
+import type { DenialResponse } from './denial-response.js'
+import type { MiddlewareResult } from './middleware.js'
+import { Middleware } from './middleware.js'
+import type { MiddlewareLimiter } from './middleware-limiter.js'
+import type { MiddlewareOptions } from './middleware-options.js'
 
 interface Gate {
   readonly user: Limiter
   readonly global: Limiter
-  ask(user?: string): Promise<Outcome>
+  ask(user?: string): Promise<MiddlewareResult>
 }
 
 /** A user may take 5, all together 7; answers at once or later. */
-function gate(isLater: boolean, more: Partial<GatekeeperOptions<PlainRequest>> = {}): Gate {
+function gate(isLater: boolean, more: Partial<MiddlewareOptions<PlainRequest>> = {}): Gate {
   const clock = manualClock()
   const user = createLimiter(tokenBucket({ name: 'user', limit: 5, window: '50s' }), { clock })
   const global = createLimiter(fixedWindow({ name: 'global', limit: 7, window: '1h' }), { clock })
-  const asked = (limiter: Limiter): EdgeLimiter => (isLater ? promisedLimiter(limiter) : limiter)
-  const keeper = new Gatekeeper<PlainRequest>({
+  const asked = (limiter: Limiter): MiddlewareLimiter => (isLater ? promisedLimiter(limiter) : limiter)
+  const keeper = new Middleware<PlainRequest>({
     limits: [
       { limiter: asked(user), key: (request) => request.user },
       { limiter: asked(global), key: () => 'all' },
@@ -44,7 +45,7 @@ function gate(isLater: boolean, more: Partial<GatekeeperOptions<PlainRequest>> =
     global,
     async ask(name = 'ada') {
       const request = { user: name }
-      const outcome = keeper.decide(plainFacts(request), request)
+      const outcome = keeper.handle(plainFacts(request), request)
       assert.equal(outcome instanceof Promise, isLater, 'at once where everything is')
       return outcome
     },
@@ -66,7 +67,7 @@ for (const isLater of [false, true]) {
     const { ask, user, global } = gate(isLater)
     for (let i = 0; i < 5; i++) assert.equal(statusOf(await ask()), 200)
     for (let i = 0; i < 50; i++) {
-      const denied = (await ask()) as Answer
+      const denied = (await ask()) as DenialResponse
       assert.equal(denied.status, 429)
       assert.deepEqual(JSON.parse(denied.body)['violated-policies'], ['user'])
       assert.equal(headerOf(denied, 'Retry-After'), '10')
@@ -80,7 +81,7 @@ for (const isLater of [false, true]) {
     const { ask } = gate(isLater)
     for (let i = 0; i < 5; i++) await ask()
     for (let i = 0; i < 2; i++) await ask('bob')
-    const denied = (await ask()) as Answer
+    const denied = (await ask()) as DenialResponse
     assert.deepEqual(JSON.parse(denied.body)['violated-policies'], isLater ? ['user'] : ['user', 'global'])
     assert.equal(headerOf(denied, 'Retry-After'), isLater ? '10' : '3600')
     assert.equal(denied.decision.policy, isLater ? 'user' : 'global')
@@ -95,20 +96,20 @@ for (const isLater of [false, true]) {
     const fails = (): never => {
       throw fault
     }
-    const broken: EdgeLimiter = {
+    const broken: MiddlewareLimiter = {
       policy: gcra({ name: 'broken', limit: 1, window: '1h' }),
       peek: isLater ? async () => decided : () => decided,
       take: isLater ? async () => fails() : fails,
       refund: () => decided,
     }
-    const without: EdgeLimiter = { ...broken, take: () => ({ ...decided, source: 'outage' }) }
-    const misled: EdgeLimiter = { ...broken, take: () => decided, policyOf: fails }
-    const asked = (limiter: Limiter): EdgeLimiter => (isLater ? promisedLimiter(limiter) : limiter)
+    const without: MiddlewareLimiter = { ...broken, take: () => ({ ...decided, source: 'outage' }) }
+    const misled: MiddlewareLimiter = { ...broken, take: () => decided, policyOf: fails }
+    const asked = (limiter: Limiter): MiddlewareLimiter => (isLater ? promisedLimiter(limiter) : limiter)
     for (const limiter of [broken, without, misled]) {
       const limits = [{ limiter: asked(slots) }, { limiter: asked(user) }, { limiter }]
-      const keeper = new Gatekeeper<PlainRequest>({ limits, onOutage: fails })
+      const keeper = new Middleware<PlainRequest>({ limits, onOutage: fails })
       const reasons = await unheard(async () => {
-        for (let i = 0; i < 10; i++) await assert.rejects(async () => keeper.decide(plainFacts({}), {}), fault)
+        for (let i = 0; i < 10; i++) await assert.rejects(async () => keeper.handle(plainFacts({}), {}), fault)
       })
       assert.deepEqual([slots.peek('192.0.2.1').remaining, user.peek('192.0.2.1').remaining, reasons], [2, 5, []])
     }
@@ -120,16 +121,16 @@ for (const isLater of [false, true]) {
     const slots = createLimiter(concurrency({ name: 'slots', limit: 2 }), { clock })
     const global = createLimiter(fixedWindow({ name: 'global', limit: 1, window: '1h' }), { clock })
     // Peeks still see what is gone when it is taken.
-    const quick: EdgeLimiter = {
+    const quick: MiddlewareLimiter = {
       policy: global.policy,
       peek: (key, cost) => ({ ...global.peek(key, cost), allowed: true, retryAfterMs: 0 }),
       take: (key, cost) => global.take(key, cost),
       refund: (key, tokens) => global.refund(key, tokens),
     }
     global.take('192.0.2.1')
-    const asked = (limiter: Limiter): EdgeLimiter => (isLater ? promisedLimiter(limiter) : limiter)
-    const keeper = new Gatekeeper<PlainRequest>({ limits: [{ limiter: asked(user) }, { limiter: slots }, { limiter: quick }] })
-    for (let i = 0; i < 20; i++) assert.equal(statusOf(await keeper.decide(plainFacts({}), {})), 429)
+    const asked = (limiter: Limiter): MiddlewareLimiter => (isLater ? promisedLimiter(limiter) : limiter)
+    const keeper = new Middleware<PlainRequest>({ limits: [{ limiter: asked(user) }, { limiter: slots }, { limiter: quick }] })
+    for (let i = 0; i < 20; i++) assert.equal(statusOf(await keeper.handle(plainFacts({}), {})), 429)
     await undefined
     assert.deepEqual([user.peek('192.0.2.1').remaining, slots.peek('192.0.2.1').remaining], [5, 2])
   })
@@ -148,11 +149,11 @@ test('a denial is told where the limiter tells of denials, once', async () => {
   const clock = manualClock()
   const limiter = createLimiter(gcra({ name: 'one', limit: 1, window: '1h' }), { clock, hotKeys: 5 })
   const other = createLimiter(gcra({ name: 'two', limit: 9, window: '1h', burst: 9 }), { clock, hotKeys: 5 })
-  const keeper = new Gatekeeper<PlainRequest>({
+  const keeper = new Middleware<PlainRequest>({
     limits: [{ limiter }, { limiter: other }],
     onDenied: ({ decision }) => void told.push(decision),
   })
-  for (let i = 0; i < 4; i++) await keeper.decide(plainFacts({}), {})
+  for (let i = 0; i < 4; i++) await keeper.handle(plainFacts({}), {})
   assert.deepEqual(
     [limiter, other].map((each) => each.hotKeys().denials.map(({ count }) => count)),
     [[3], []],
@@ -165,11 +166,11 @@ test('a limit in the shadow neither denies, nor tells clients, nor keeps others 
   const real = createLimiter(gcra({ name: 'real', limit: 3, window: '1h', burst: 3 }), { clock })
   const dark = createLimiter(gcra({ name: 'dark', limit: 1, window: '1h' }), { clock })
   const shadows: boolean[] = []
-  const keeper = new Gatekeeper<PlainRequest>({
+  const keeper = new Middleware<PlainRequest>({
     limits: [{ limiter: dark, shadow: true }, { limiter: real }],
     onDenied: ({ shadow, violated }) => void shadows.push(shadow === (violated[0] === 'dark')),
   })
-  const outcomes = await Promise.all([1, 2, 3, 4].map(() => keeper.decide(plainFacts({}), {})))
+  const outcomes = await Promise.all([1, 2, 3, 4].map(() => keeper.handle(plainFacts({}), {})))
   assert.deepEqual(outcomes.map(statusOf), [200, 200, 200, 429])
   for (const outcome of outcomes) assert.equal(headerOf(outcome, 'RateLimit-Policy'), '"real";q=3;w=3600')
   // The last one is denied by the other limit as well.
@@ -180,36 +181,36 @@ test('limits that cost nothing this time are left out', async () => {
   const clock = manualClock()
   const reads = createLimiter(gcra({ name: 'reads', limit: 1, window: '1h' }), { clock })
   const writes = createLimiter(gcra({ name: 'writes', limit: 1, window: '1h' }), { clock })
-  const keeper = new Gatekeeper<PlainRequest>({
+  const keeper = new Middleware<PlainRequest>({
     limits: [
       { limiter: reads, cost: ({ method }) => (method === 'GET' ? 1 : 0) },
       { limiter: writes, cost: ({ method }) => (method === 'POST' ? 1 : 0) },
     ],
   })
-  const status = async (method: string): Promise<number> => statusOf(await keeper.decide(plainFacts({ method }), { method }))
+  const status = async (method: string): Promise<number> => statusOf(await keeper.handle(plainFacts({ method }), { method }))
   assert.deepEqual([await status('GET'), await status('POST'), await status('GET'), await status('PUT')], [200, 200, 429, 200])
 })
 
 test('several limits need several names, since they are told by name', () => {
   const policy = gcra({ limit: 1, window: '1h' })
   const isIt = (error: unknown): boolean => error instanceof PolicyError && error.code === 'NAME_INVALID'
-  assert.throws(() => new Gatekeeper({ limits: [{ policy }, { policy }] }), isIt)
+  assert.throws(() => new Middleware({ limits: [{ policy }, { policy }] }), isIt)
 })
 
 test('a denial by one of two parts of one name says by which', async () => {
   const policy = allOf([tokenBucket({ limit: 10, window: '1m' }), tokenBucket({ limit: 10, window: '1m', burst: 1 })])
   const limiter = createLimiter(policy, { clock: manualClock() })
-  const keeper = new Gatekeeper<PlainRequest>({ limiter, key: ({ user }) => [user ?? '', 'site'] })
-  const ask = async (user: string): Promise<Outcome> => keeper.decide(plainFacts({ user }), { user })
+  const keeper = new Middleware<PlainRequest>({ limiter, key: ({ user }) => [user ?? '', 'site'] })
+  const ask = async (user: string): Promise<MiddlewareResult> => keeper.handle(plainFacts({ user }), { user })
   await ask('ada')
-  const { body } = (await ask('bob')) as Answer
+  const { body } = (await ask('bob')) as DenialResponse
   assert.deepEqual(JSON.parse(body)['violated-policies'], ['token-bucket-10-1m 2'])
 })
 
 test('a cost that one limit refuses is charged to none', () => {
   const clock = manualClock()
   const limiter = createLimiter(gcra({ name: 'one', limit: 9, window: '1h', burst: 9 }), { clock })
-  const keeper = new Gatekeeper<PlainRequest>({ limits: [{ limiter }, { policy: gcra({ limit: 1, window: '1h' }), cost: () => 0.5 }] })
-  assert.throws(() => keeper.decide(plainFacts({}), {}), PolicyError)
+  const keeper = new Middleware<PlainRequest>({ limits: [{ limiter }, { policy: gcra({ limit: 1, window: '1h' }), cost: () => 0.5 }] })
+  assert.throws(() => keeper.handle(plainFacts({}), {}), PolicyError)
   assert.equal(limiter.peek('192.0.2.1').remaining, 9)
 })

@@ -1,123 +1,112 @@
 import { type Awaitable, isPromise } from '../awaitable.js'
 import { nameOf } from '../key-name.js'
-import type { Key } from '../limiter.js'
 import type { Delay, SlowDown } from '../slow-down.js'
-import type { LimitRule } from './limit.js'
-import { Asked } from './limit-result.js'
-
-/** What a rule is to be asked. */
-export interface Question<Request> {
-  readonly rule: LimitRule<Request>
-  readonly key: Key
-  readonly cost: number
-}
+import type { Charge } from './limit.js'
+import { LimitResult } from './limit-result.js'
 
 /**
- * Takes of several limits for one request: of all, or of none.
+ * Takes for one request from several limits: from all of them, or from none.
  *
- * First those are looked at that say at once what they would decide. Where some deny, these are asked, as by any take, so that the denial is told
- * and counted there, and nobody else is. Otherwise one after another is taken from: first those that were not to be looked at, as they ask
- * elsewhere, up to the first that denies, and then those of this process. Should one deny after all, because another thread or process was
- * quicker, or fail, what was taken goes back.
+ * 1. Limits that answer a peek at once are peeked. If some would deny, only these take, so that the denial is recorded there.
+ * 2. Otherwise the limits take one after another, up to the first that denies: first those that cannot be peeked, because they are remote, then
+ *    those of this process.
+ * 3. If one denies after all, because another thread or process took in between, or if one fails, all charges are undone.
  */
-export class SeveralTakes<Request> {
-  private readonly questions: readonly Question<Request>[]
+export class TakeAll<Request> {
+  private readonly charges: readonly Charge<Request>[]
   private readonly request: Request
-  /** What each said last, as far as it was asked. */
-  private readonly asked: (Asked | undefined)[]
-  /** Which is asked when. */
+  /** By charge: the preview, then the result of the take. */
+  private readonly results: (LimitResult | undefined)[]
+  /** Indexes of charges in the order in which they take. */
   private readonly order: readonly number[]
-  /** How many of these are foreseen to deny: all of them are asked. */
-  private readonly foreseen: number
+  /** The first ones in that order, which deny by their preview: all of them take. */
+  private readonly denying: number
   private isDenied = false
 
-  constructor(questions: readonly Question<Request>[], request: Request) {
-    this.questions = questions
+  constructor(charges: readonly Charge<Request>[], request: Request) {
+    this.charges = charges
     this.request = request
-    this.asked = questions.map(({ rule, key, cost }) => rule.foresee(key, cost))
-    const those = (is: (asked: Asked | undefined) => boolean): number[] => [...questions.keys()].filter((i) => is(this.asked[i]))
-    const denying = those((asked) => asked?.denies === true)
-    this.order = [...denying, ...those((asked) => asked === undefined), ...those((asked) => asked?.denies === false)]
-    this.foreseen = denying.length
+    this.results = charges.map((charge) => charge.limit.preview(charge))
+    const those = (is: (result: LimitResult | undefined) => boolean): number[] => [...charges.keys()].filter((i) => is(this.results[i]))
+    const denying = those((result) => result?.denies === true)
+    this.order = [...denying, ...those((result) => result === undefined), ...those((result) => result?.denies === false)]
+    this.denying = denying.length
   }
 
-  /** What those said that were asked, in the order of the questions. */
-  take(): Awaitable<readonly Asked[]> {
-    return this.from(0)
+  /** The results of the limits that were asked, in the order of the charges. */
+  take(): Awaitable<readonly LimitResult[]> {
+    return this.takeFrom(0)
   }
 
-  private from(first: number): Awaitable<readonly Asked[]> {
+  private takeFrom(first: number): Awaitable<readonly LimitResult[]> {
     for (let i = first; i < this.order.length; i++) {
-      if (this.isDenied && i >= this.foreseen) break
-      const asked = this.next(i)
-      if (isPromise(asked)) return this.later(asked, i)
-      this.note(asked, i)
+      if (this.isDenied && i >= this.denying) break
+      const result = this.takeNext(i)
+      if (isPromise(result)) return this.takeLater(result, i)
+      this.record(result, i)
     }
     if (this.isDenied) this.undo()
-    return this.asked.filter((asked) => asked !== undefined)
+    return this.results.filter((result) => result !== undefined)
   }
 
-  private next(i: number): Awaitable<Asked> {
-    const { rule, key, cost } = this.questions[this.order[i] as number] as Question<Request>
+  private takeNext(i: number): Awaitable<LimitResult> {
+    const charge = this.charges[this.order[i] as number] as Charge<Request>
     try {
-      return rule.take(key, cost, this.request)
+      return charge.limit.take(charge, this.request)
     } catch (error) {
-      throw this.failed(error)
+      this.undo()
+      throw error
     }
   }
 
-  private later(asked: Promise<Asked>, i: number): Promise<readonly Asked[]> {
-    return asked.then(
-      (answered) => {
-        this.note(answered, i)
-        return this.from(i + 1)
+  private takeLater(result: Promise<LimitResult>, i: number): Promise<readonly LimitResult[]> {
+    return result.then(
+      (taken) => {
+        this.record(taken, i)
+        return this.takeFrom(i + 1)
       },
       (error) => {
-        throw this.failed(error)
+        this.undo()
+        throw error
       },
     )
   }
 
-  private note(asked: Asked, i: number): void {
-    this.asked[this.order[i] as number] = asked
-    if (asked.denies) this.isDenied = true
-  }
-
-  private failed(error: unknown): unknown {
-    this.undo()
-    return error
+  private record(result: LimitResult, i: number): void {
+    this.results[this.order[i] as number] = result
+    if (result.denies) this.isDenied = true
   }
 
   private undo(): void {
-    for (const asked of this.asked) asked?.undo()
+    for (const result of this.results) result?.undo()
   }
 }
 
 /**
- * The longest delay that limits ask for one request that they let pass, with a place among the delayed of that limit; undefined for none. Where
- * there is no place: the limit's denial.
+ * The longest delay by `slowDown` for a request that passes, with a place among the delayed requests of that limit; undefined for no delay. If
+ * there is no place left: that limit's denial.
  */
-export function longestDelay<Request>(all: readonly Asked[], request: Request): Delay | Asked | undefined {
-  let longest: Asked | undefined
+export function longestDelay<Request>(results: readonly LimitResult[], request: Request): Delay | LimitResult | undefined {
+  let longest: LimitResult | undefined
   let ms = 0
-  for (const asked of all) {
-    const slowDown = slowDownOf<Request>(asked)
+  for (const result of results) {
+    const slowDown = slowDownOf<Request>(result)
     if (slowDown === undefined) continue
-    const own = slowDown.delayMs(asked.decision, asked.policy, request)
+    const own = slowDown.delayMs(result.decision, result.policy, request)
     if (own <= ms) continue
     ms = own
-    longest = asked
+    longest = result
   }
   if (longest === undefined) return undefined
   const leave = slowDownOf<Request>(longest)?.enter(nameOf(longest.key))
-  return leave === undefined ? refused(longest, ms) : { ms, leave }
+  return leave === undefined ? deniedFor(longest, ms) : { ms, leave }
 }
 
-function slowDownOf<Request>({ rule }: Asked): SlowDown<Request> | undefined {
-  // Clients hear nothing of what is in the shadow.
-  return rule.shadow ? undefined : (rule.slowDown as SlowDown<Request> | undefined)
+/** Limits in shadow mode delay nothing. */
+function slowDownOf<Request>({ limit }: LimitResult): SlowDown<Request> | undefined {
+  return limit.shadow ? undefined : (limit.slowDown as SlowDown<Request> | undefined)
 }
 
-function refused({ rule, key, cost, policy, decision }: Asked, ms: number): Asked {
-  return new Asked(rule, key, cost, policy, { ...decision, allowed: false, retryAfterMs: Math.max(1, Math.ceil(ms)) })
+function deniedFor({ limit, key, cost, policy, decision }: LimitResult, ms: number): LimitResult {
+  return new LimitResult(limit, key, cost, policy, { ...decision, allowed: false, retryAfterMs: Math.max(1, Math.ceil(ms)) })
 }

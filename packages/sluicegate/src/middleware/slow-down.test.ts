@@ -4,14 +4,14 @@ import { isPromise } from '../awaitable.js'
 import { allOf, concurrency, createLimiter, fixedWindow, manualClock, tokenBucket } from '../index.js'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
-import type { Outcome } from './middleware.js'
-import { Gatekeeper } from './middleware.js'
-import type { GatekeeperOptions } from './middleware-options.js'
+import type { MiddlewareResult } from './middleware.js'
+import { Middleware } from './middleware.js'
+import type { MiddlewareOptions } from './middleware-options.js'
 
 const HUNDRED = fixedWindow({ limit: 100, window: '365d', name: 'hundred' })
 
 /** Requests whose delays are on a clock of the test. */
-function slowed(options: GatekeeperOptions<PlainRequest>) {
+function slowed(options: MiddlewareOptions<PlainRequest>) {
   const clock = manualClock(1_789_000_000_000)
   let timers = 0
   const after = (ms: number, fn: () => void): (() => void) => {
@@ -26,15 +26,19 @@ function slowed(options: GatekeeperOptions<PlainRequest>) {
     clock.after?.(ms, () => void (end() && fn()))
     return () => void end()
   }
-  const keeper = new Gatekeeper<PlainRequest>({ key: ({ user = 'ada' }) => user, ...options }, { after })
+  const keeper = new Middleware<PlainRequest>({ key: ({ user = 'ada' }) => user, ...options }, { after })
   const decide = (request: PlainRequest = {}, whenGone?: (tell: () => void) => void) =>
-    keeper.decide({ ...plainFacts(request), ...(whenGone && { whenGone }) }, request)
+    keeper.handle({ ...plainFacts(request), ...(whenGone && { whenGone }) }, request)
   return { clock, decide, timers: () => timers }
 }
 
 /** Whether a request passes at once, after how many milliseconds, or is denied. */
-async function course(decided: Outcome | Promise<Outcome>, advance: (ms: number) => void, most = 100): Promise<number | 'denied'> {
-  let outcome: Outcome | undefined
+async function course(
+  decided: MiddlewareResult | Promise<MiddlewareResult>,
+  advance: (ms: number) => void,
+  most = 100,
+): Promise<number | 'denied'> {
+  let outcome: MiddlewareResult | undefined
   if (isPromise(decided)) void decided.then((found) => (outcome = found))
   else outcome = decided
   for (let ms = 0; ms <= most; ms++) {
@@ -61,7 +65,7 @@ test('requests up to `after` go on at once, those above are delayed by what is s
 
 test('a delay is the same over limiters that answer later, of several limits the longest, and of allOf by the policy most used', async () => {
   const one = createLimiter(HUNDRED)
-  const cases: readonly GatekeeperOptions<PlainRequest>[] = [
+  const cases: readonly MiddlewareOptions<PlainRequest>[] = [
     { limiter: promisedLimiter(one), slowDown: { after: 0, delay: 9 } },
     {
       limits: [
@@ -86,7 +90,7 @@ test('a client that goes away ends its delay at once, and no timer stays', async
   const { decide, timers } = slowed({ limiter, slowDown: { after: 0, delay: '10s', maxDelayedPerKey: 1 } })
   for (let i = 0; i < 5; i++) {
     let gone = (): void => undefined
-    const decided = decide({}, (tell) => (gone = tell)) as Promise<Outcome>
+    const decided = decide({}, (tell) => (gone = tell)) as Promise<MiddlewareResult>
     assert.equal(timers(), 1)
     assert.equal(statusOf(await Promise.resolve(decide())), 429)
     gone()
@@ -102,7 +106,7 @@ test('of a key and of all keys only so many are delayed at once: others are deni
   const { clock, decide, timers } = slowed({ limiter, slowDown: { after: 0, delay: '2s', maxDelayedPerKey: 2, maxDelayed: 3 } })
   const delayed = [decide(), decide(), decide({ user: 'bob' })]
   for (const user of ['ada', 'bob', 'eve']) {
-    const denied = decide({ user }) as Outcome
+    const denied = decide({ user }) as MiddlewareResult
     assert.deepEqual([statusOf(denied), headerOf(denied, 'Retry-After')], [429, '2'])
   }
   assert.deepEqual([limiter.peek('ada').remaining, limiter.peek('eve').remaining, timers()], [98, 100, 3])
@@ -123,10 +127,10 @@ test('nobody is delayed in the shadow, of what was decided without the store, an
     { policy: HUNDRED, cost: 0, slowDown },
   ]) {
     const { decide } = slowed(options)
-    assert.equal((decide() as Outcome).passes, true)
+    assert.equal((decide() as MiddlewareResult).passes, true)
   }
   const { decide } = slowed({ limiter: createLimiter(HUNDRED, { allow: ['friend'] }), slowDown })
-  assert.equal((decide({ user: 'friend' }) as Outcome).passes, true)
+  assert.equal((decide({ user: 'friend' }) as MiddlewareResult).passes, true)
 })
 
 test('a place of concurrency is held while its request is delayed, and comes back where the function fails', async () => {
@@ -157,12 +161,12 @@ test('what makes no sense is refused, and what a function says and is no time', 
     [{ delayMs: 5 }, 'OPTION_UNKNOWN', 'delayMs'],
   ] as const) {
     const slowDown = { after: 1, delay: 5, ...wrong } as never
-    assert.throws(() => new Gatekeeper({ policy: HUNDRED, slowDown }), { name: 'PolicyError', code, option })
+    assert.throws(() => new Middleware({ policy: HUNDRED, slowDown }), { name: 'PolicyError', code, option })
   }
   for (const told of [-1, Number.NaN, '5', undefined, Promise.resolve(5)]) {
     const { decide } = slowed({ policy: HUNDRED, slowDown: { after: 0, delay: () => told as never } })
     assert.throws(() => decide(), { code: 'OPTION_INVALID', option: 'slowDown.delay' })
   }
   const banAfter = { denials: 2, within: '1m', for: '1h' } as const
-  assert.throws(() => new Gatekeeper({ limiter: createLimiter(HUNDRED), banAfter }), { code: 'OPTION_INVALID', option: 'banAfter' })
+  assert.throws(() => new Middleware({ limiter: createLimiter(HUNDRED), banAfter }), { code: 'OPTION_INVALID', option: 'banAfter' })
 })

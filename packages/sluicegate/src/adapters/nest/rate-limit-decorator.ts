@@ -1,5 +1,5 @@
 import { PolicyError } from '../../errors.js'
-import { checkGatekeeperOptions } from '../../middleware/check-options.js'
+import { checkMiddlewareOptions } from '../../middleware/check-options.js'
 import { type LimitArgument, ownOptions } from '../../middleware/limit-argument.js'
 import type { LimitingOptions } from '../../middleware/middleware-options.js'
 import { onceInProcess } from '../../once-in-process.js'
@@ -39,7 +39,7 @@ export function RateLimit<Request = NestRequest>(options: LimitingOptions<Reques
 export function RateLimit<Request = NestRequest>(argument: LimitArgument<Request>): RateLimitDecorator
 export function RateLimit<Request>(argument: LimitArgument<Request>, second?: unknown): RateLimitDecorator {
   const takenBy = '@RateLimit'
-  checkGatekeeperOptions(ownOptions(argument, takenBy, second), takenBy)
+  checkMiddlewareOptions(ownOptions(argument, takenBy, second), takenBy)
   return saying('RateLimit', argument as Said)
 }
 

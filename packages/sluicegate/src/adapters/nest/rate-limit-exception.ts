@@ -1,13 +1,13 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common'
-import type { Answer } from '../../middleware/middleware.js'
+import type { DenialResponse } from '../../middleware/denial-response.js'
 import { onceInProcess } from '../../once-in-process.js'
 import { NestExchange } from './nest-exchange.js'
 
 /** A request that does not pass. Its headers are set already; `getResponse()` is the body, as an object if it is one of JSON. */
 class RateLimitException extends HttpException {
-  readonly answer: Answer
+  readonly answer: DenialResponse
 
-  constructor(answer: Answer) {
+  constructor(answer: DenialResponse) {
     super(contentOf(answer), answer.status)
     this.answer = answer
   }
@@ -19,7 +19,7 @@ type OnceRateLimitException = RateLimitException
 
 export { OnceRateLimitException as RateLimitException }
 
-function contentOf({ headers, body }: Answer): string | Record<string, unknown> {
+function contentOf({ headers, body }: DenialResponse): string | Record<string, unknown> {
   const type = headers.findLast(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? ''
   return (/[/+]json\b/.test(type) ? objectOf(body) : undefined) ?? body
 }

@@ -1,10 +1,10 @@
 import { type CanActivate, type ExecutionContext, HttpException, Inject } from '@nestjs/common'
 import { isPromise } from '../../awaitable.js'
 import { type LimitArgument, namesLimit, optionsOf } from '../../middleware/limit-argument.js'
-import type { Surroundings } from '../../middleware/limits.js'
-import { Gatekeeper, type Outcome } from '../../middleware/middleware.js'
+import type { LimitEnvironment } from '../../middleware/limits.js'
+import { Middleware, type MiddlewareResult } from '../../middleware/middleware.js'
 import { isGone, settleAtEnd } from '../../middleware/node-exchange.js'
-import { RouteKeepers } from '../../middleware/route-middlewares.js'
+import { RouteMiddlewares } from '../../middleware/route-middlewares.js'
 import { onceInProcess } from '../../once-in-process.js'
 import { NestExchange, type NestRequest } from './nest-exchange.js'
 import { limitSaidOf } from './rate-limit-decorator.js'
@@ -12,16 +12,16 @@ import { RateLimitException } from './rate-limit-exception.js'
 
 /** The limits of an app, shared by all guards that a module makes: Nest makes one for each controller that names the class. */
 class RateLimits<Request = NestRequest> {
-  private readonly ofAll: Gatekeeper<Request> | undefined
-  private readonly ofRoutes: RouteKeepers<Request>
+  private readonly ofAll: Middleware<Request> | undefined
+  private readonly ofRoutes: RouteMiddlewares<Request>
   /** Where a request says that its limit was asked. */
   private readonly asked = Symbol('sluicegate: rate limit')
 
   /** @throws {PolicyError} on an option that is wrong. */
-  constructor(argument: LimitArgument<Request>, { perRoute = false }: Pick<Surroundings, 'perRoute'> = {}) {
+  constructor(argument: LimitArgument<Request>, { perRoute = false }: Pick<LimitEnvironment, 'perRoute'> = {}) {
     const all = optionsOf(argument)
-    this.ofAll = namesLimit(all) ? new Gatekeeper<Request>(all, { perRoute }) : undefined
-    this.ofRoutes = new RouteKeepers<Request>(all)
+    this.ofAll = namesLimit(all) ? new Middleware<Request>(all, { perRoute }) : undefined
+    this.ofRoutes = new RouteMiddlewares<Request>(all)
   }
 
   /** Whether a request comes to a guard for the first time: the guard of all may stand before a controller as well. */
@@ -32,7 +32,7 @@ class RateLimits<Request = NestRequest> {
   }
 
   /** Who decides about requests to a handler, if anybody. */
-  keeperOf(handler: object, controller: object): Gatekeeper<Request> | undefined {
+  keeperOf(handler: object, controller: object): Middleware<Request> | undefined {
     const own = limitSaidOf(handler, controller)
     if (own === undefined) return this.ofAll
     return own.limit === false ? undefined : this.ofRoutes.of(own.target, own.limit as LimitArgument<Request>)
@@ -74,7 +74,7 @@ export class RateLimitGuard<Request = NestRequest> implements CanActivate {
     if (!this.limits.isFirst(http.getRequest())) return true
     const exchange = new NestExchange(http.getRequest(), http.getResponse())
     refuseGone(exchange)
-    const outcome = keeper.decide(exchange.facts(), http.getRequest())
+    const outcome = keeper.handle(exchange.facts(), http.getRequest())
     return isPromise(outcome) ? outcome.then((later) => follow(later, exchange)) : follow(outcome, exchange)
   }
 }
@@ -82,7 +82,7 @@ export class RateLimitGuard<Request = NestRequest> implements CanActivate {
 // What a module provides, where the guard is named by its class.
 Inject(RateLimits)(RateLimitGuard, undefined, 0)
 
-function follow(outcome: Outcome, exchange: NestExchange): true {
+function follow(outcome: MiddlewareResult, exchange: NestExchange): true {
   exchange.put(outcome.headers)
   if (!outcome.passes) throw new RateLimitException(outcome)
   if (outcome.settle !== undefined) settleAtEnd(exchange.request, exchange.response, outcome.settle)

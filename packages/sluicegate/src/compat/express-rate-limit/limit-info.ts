@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import type { Decision } from '../../decision.js'
 import { HeaderWriter } from '../../headers/header-writer.js'
-import type { Asked } from '../../middleware/limit-result.js'
+import type { LimitResult } from '../../middleware/limit-result.js'
 import { setHeaders } from '../../middleware/node-exchange.js'
 import type { Policy } from '../../policy/policy.js'
 import type { DecidedHits } from './hit-counts.js'
@@ -10,18 +10,18 @@ import type { UsedOptions } from './rate-limit-options.js'
 /** What handlers find on the request. */
 export interface RateLimitInfo {
   readonly limit: number
-  /** At most one above the limit: what is denied is not counted. */
+  /** At most one above the limit: denied requests are not counted. */
   readonly used: number
   readonly remaining: number
   readonly resetTime: Date | undefined
   readonly key: string
 }
 
-/** A request that a limit was asked about. */
+/** A request that was limited. */
 export type AugmentedRequest = Request & Record<string, RateLimitInfo>
 
-/** Tells of decisions as express-rate-limit does: on the request, and in the headers that it was told to write. */
-export class ToldLimit {
+/** Publishes results as express-rate-limit does: on the request, and in the headers that its options ask for. */
+export class LimitInfo {
   private readonly used: UsedOptions
   private readonly hits: DecidedHits
   private readonly legacy: HeaderWriter | undefined
@@ -35,10 +35,10 @@ export class ToldLimit {
     this.standard = standardHeaders === false ? undefined : new HeaderWriter({ version: standardHeaders })
   }
 
-  tell(asked: Asked, request: Request, response: Response): void {
+  publish(result: LimitResult, request: Request, response: Response): void {
     const { requestPropertyName } = this.used
     const { legacy, standard } = this
-    const { key, policy, passing: decision } = asked
+    const { key, policy, passing: decision } = result
     ;(request as AugmentedRequest)[requestPropertyName] = this.infoOf(key as string, policy, decision)
     if (legacy !== undefined) setHeaders(response, legacy.write(policy, decision))
     if (standard === undefined || response.headersSent) return
@@ -50,8 +50,8 @@ export class ToldLimit {
     }
   }
 
-  /** Instead of the truth, of a denial whose headers are told. */
-  tellRetryAfter(seconds: number, response: Response): void {
+  /** The option `retryAfter` overrides the exact value, if headers are written at all. */
+  setRetryAfter(seconds: number, response: Response): void {
     if (response.headersSent || (this.legacy ?? this.standard) === undefined) return
     response.setHeader('Retry-After', String(seconds))
   }

@@ -5,39 +5,42 @@ import { PolicyError } from '../../errors.js'
 import { retryAfterS } from '../../headers/quota.js'
 import { fittedKey } from '../../keys/fitted-key.js'
 import { denialOf } from '../../middleware/denial.js'
-import { bodyMaker, statusesOf } from '../../middleware/denial-response.js'
-import type { LimitRule } from '../../middleware/limit.js'
-import type { Asked } from '../../middleware/limit-result.js'
-import { limitRules } from '../../middleware/limits.js'
+import { DenialResponder } from '../../middleware/denial-response.js'
+import type { Limit } from '../../middleware/limit.js'
+import type { LimitResult } from '../../middleware/limit-result.js'
+import { limitsOf } from '../../middleware/limits.js'
 import { MisuseWatch } from '../../middleware/misuse-watch.js'
-import { faultOf, followLater, isGone, sendAnswer } from '../../middleware/node-exchange.js'
+import { faultOf, followLater, isGone, sendDenial } from '../../middleware/node-exchange.js'
 import type { OutageOption } from '../../middleware/outage-choice.js'
 import { onceInProcess } from '../../once-in-process.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 import { decidingLimiter } from './deciding-limiter.js'
 import { DecidedHits, type HitCount } from './hit-counts.js'
 import { addressCheck, validates } from './ip-keys.js'
-import { ToldLimit } from './limit-info.js'
+import { LimitInfo } from './limit-info.js'
 import { type RateLimitOptions, type UsedOptions, usedOptions } from './rate-limit-options.js'
 
-/** Told of the first requests. */
+/** Called with the first requests. */
 type OnRequest = (request: Pick<Request, 'socket'>) => OnRequest | undefined
 
-/** Middleware of Express, with what express-rate-limit puts beside it. */
+/** Express middleware with the methods that express-rate-limit adds to it. */
 export interface RateLimitMiddleware {
   (request: Request, response: Response, next: NextFunction): void
-  /** The key begins anew. */
+  /** Resets the count of a key. */
   resetKey(key: string): Promise<void>
-  /** How often a key was counted, or undefined where nothing is known of it. */
+  /** The count of a key; undefined for an unknown key. */
   getKey(key: string): Promise<HitCount | undefined>
 }
 
+const watch = /* @__PURE__ */ onceInProcess('misuse watch of moved routes', () => new MisuseWatch())
+
+const OUTAGE_STATUS = 503
+
 /**
- * Middleware of Express that takes the options of express-rate-limit, and answers as it does: statuses, headers and bodies are the same.
- * What is denied is not counted; without `create` windows are counted in the shared memory of this process. What the functions among
- * the options throw goes to `next`.
+ * Express middleware with the options of express-rate-limit, and its statuses, headers and bodies. Denied requests are not counted; without `create`
+ * windows are counted in the shared memory of this process. Errors of the functions among the options go to `next`.
  *
- * @throws {PolicyError} on an option that cannot be honoured; the message says what to write instead.
+ * @throws {PolicyError} on an option that is not supported; the message says what to write instead.
  * @example
  * app.use(rateLimit({ windowMs: 15 * 60_000, limit: 100, standardHeaders: 'draft-8', legacyHeaders: false }))
  */
@@ -45,50 +48,52 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
   const used = usedOptions(options)
   const { skip, keyGenerator } = used
   const limiter = decidingLimiter(options, used)
-  const rule = requestRule(limiter, used)
+  const limit = limitOf(limiter, used)
   const hits = new DecidedHits(limiter)
-  const told = new ToldLimit(used, hits)
-  const looksAtKeys = options.keyGenerator !== undefined && validates(options.validate, 'keyGeneratorIpFallback')
-  const checkAddress = looksAtKeys ? addressCheck() : undefined
+  const info = new LimitInfo(used, hits)
+  const responder = new DenialResponder<Request>({})
+  const checksKeys = options.keyGenerator !== undefined && validates(options.validate, 'keyGeneratorIpFallback')
+  const checkAddress = checksKeys ? addressCheck() : undefined
 
-  const ask = (request: Request, response: Response): Awaitable<Asked | undefined> =>
+  /** Undefined for a request that passes uncounted. */
+  const take = (request: Request, response: Response): Awaitable<LimitResult | undefined> =>
     chained(skip(request, response), (isSkipped) => {
       if (isSkipped) return undefined
       return chained(keyGenerator(request, response), (key) => {
         checkAddress?.(key, request)
-        return rule.take(keyText(key), 1, request)
+        return limit.take({ limit, key: keyText(key), cost: 1 }, request)
       })
     })
 
-  /** Whether the request goes on. */
-  const follow = (asked: Asked | undefined, request: Request, response: Response, next: NextFunction): boolean => {
-    if (asked?.denies === true && asked.decision.source === 'outage') {
-      answerOutage(asked, response)
+  /** True if the request goes on. */
+  const apply = (result: LimitResult | undefined, request: Request, response: Response, next: NextFunction): boolean => {
+    if (result?.denies === true && result.decision.source === 'outage') {
+      denyInOutage(responder, result, request, response)
       return false
     }
-    // Nobody knows how often a request was counted that passes because the limiter could not decide.
-    if (asked !== undefined && !(used.passOnStoreError && asked.decision.source === 'outage')) told.tell(asked, request, response)
-    if (asked?.denies === true) {
-      deny(told, used, request, response, next).catch((error) => next(faultOf(error)))
+    // The count of a request that passes without the store is not known.
+    if (result !== undefined && !(used.passOnStoreError && result.decision.source === 'outage')) info.publish(result, request, response)
+    if (result?.denies === true) {
+      deny(info, used, request, response, next).catch((error) => next(faultOf(error)))
       return false
     }
-    if (asked?.isOpen === true) settleAtEnd(asked, used, request, response)
+    if (result?.needsSettling === true) settleAtEnd(result, used, request, response)
     return !isGone(request, response)
   }
 
-  let onRequest: OnRequest | undefined = ({ socket }) => requestWatch.serving((socket?.bytesRead ?? 0) > 0)
+  let onRequest: OnRequest | undefined = ({ socket }) => watch.firstRequest((socket?.bytesRead ?? 0) > 0)
   const middleware = (request: Request, response: Response, next: NextFunction): void => {
     if (isGone(request, response)) return
     onRequest = onRequest?.(request)
-    let asked: Awaitable<Asked | undefined>
+    let result: Awaitable<LimitResult | undefined>
     try {
-      asked = ask(request, response)
+      result = take(request, response)
     } catch (error) {
       next(faultOf(error))
       return
     }
-    if (isPromise(asked)) followLater(asked, (later) => follow(later, request, response, next), next)
-    else if (follow(asked, request, response, next)) next()
+    if (isPromise(result)) followLater(result, (found) => apply(found, request, response, next), next)
+    else if (apply(result, request, response, next)) next()
   }
   return Object.assign(middleware, {
     resetKey: async (key: string) => {
@@ -98,12 +103,67 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
   })
 }
 
-async function deny(told: ToldLimit, used: UsedOptions, request: Request, response: Response, next: NextFunction): Promise<void> {
+/** The limit as the middleware of this library has it. */
+function limitOf(limiter: LimiterVerbs, used: UsedOptions): Limit<Request> {
+  const { skipFailedRequests, skipSuccessfulRequests, passOnStoreError, logger } = used
+  const isRefunding = skipFailedRequests || skipSuccessfulRequests
+  const pass: OutageOption<Request> = ({ error }) => {
+    if (error !== undefined) logger.error(error, 'error from the limiter, the request passes without it')
+    return 'open'
+  }
+  const [limit] = limitsOf<Request>(
+    { limiter, counts: isRefunding ? 'successes' : 'all', ...(passOnStoreError && { onOutage: pass }) },
+    { watch, nowMs: preciseClock().nowMs },
+  )
+  return limit as Limit<Request>
+}
+
+async function deny(info: LimitInfo, used: UsedOptions, request: Request, response: Response, next: NextFunction): Promise<void> {
   const { retryAfter, handler } = used
   if (retryAfter !== undefined) {
-    told.tellRetryAfter(typeof retryAfter === 'function' ? await retryAfter(request, response) : retryAfter, response)
+    info.setRetryAfter(typeof retryAfter === 'function' ? await retryAfter(request, response) : retryAfter, response)
   }
   await handler(request, response, next, used)
+}
+
+/** Answers 503: an outage is not the client's fault, hence not 429. */
+function denyInOutage(responder: DenialResponder<Request>, result: LimitResult, request: Request, response: Response): void {
+  const headers = [['Retry-After', retryAfterS(result.decision.retryAfterMs)]] as const
+  void chained(responder.respond(denialOf([result], false), headers, { status: OUTAGE_STATUS }, request), (denial) =>
+    sendDenial(response, denial),
+  )
+}
+
+/** Refunds a request after its response if its success or failure does not count. A response that did not finish counts, or clients could avoid being counted by disconnecting. */
+function settleAtEnd(result: LimitResult, used: UsedOptions, request: Request, response: Response): void {
+  if (isGone(request, response)) {
+    result.settle(true)
+    return
+  }
+  let isFinished = false
+  response.once('finish', () => {
+    isFinished = true
+    const fail = (error: unknown): void => {
+      result.settle(true)
+      used.logger.error(error, 'error of requestWasSuccessful, the request counts')
+    }
+    try {
+      const settled = settleBySuccess(result, used, request, response)
+      if (isPromise(settled)) settled.catch(fail)
+    } catch (error) {
+      fail(error)
+    }
+  })
+  response.once('close', () => {
+    if (!isFinished) result.settle(true)
+  })
+}
+
+function settleBySuccess(result: LimitResult, used: UsedOptions, request: Request, response: Response): Awaitable<void> {
+  const { requestWasSuccessful, skipFailedRequests, skipSuccessfulRequests } = used
+  return chained(requestWasSuccessful(request, response), (isSuccess) =>
+    result.settle(isSuccess ? !skipSuccessfulRequests : !skipFailedRequests),
+  )
 }
 
 function keyText(key: unknown): string {
@@ -113,76 +173,6 @@ function keyText(key: unknown): string {
     'KEY_MISSING',
     'keyGenerator',
     key,
-    'gave no key for this request: return a string or a finite number, or let skip pass such requests',
+    'returned no key for this request: return a string or a finite number, or use skip for requests without a key',
   )
-}
-
-/** Told of each request that is asked about. */
-export const requestWatch = /* @__PURE__ */ onceInProcess('misuse watch of moved routes', () => new MisuseWatch())
-
-/** What asks a limiter about requests, as all middleware here does it. */
-export function requestRule(limiter: LimiterVerbs, used: UsedOptions): LimitRule<Request> {
-  const { skipFailedRequests, skipSuccessfulRequests, passOnStoreError, logger } = used
-  const mayComeBack = skipFailedRequests || skipSuccessfulRequests
-  const pass: OutageOption<Request> = ({ error }) => {
-    if (error !== undefined) logger.error(error, 'error from the limiter, the request passes without it')
-    return 'open'
-  }
-  const [rule] = limitRules<Request>(
-    { limiter, counts: mayComeBack ? 'successes' : 'all', ...(passOnStoreError && { onOutage: pass }) },
-    { watch: requestWatch, nowMs: preciseClock().nowMs },
-  )
-  return rule as LimitRule<Request>
-}
-
-/**
- * Gives back what was taken once the response has ended, if its success or failure is not to count. What ended otherwise counts, or
- * breaking off would be free.
- */
-export function settleAtEnd(asked: Asked, used: UsedOptions, request: Request, response: Response): void {
-  if (isGone(request, response)) {
-    asked.settle(true)
-    return
-  }
-  let isFinished = false
-  response.once('finish', () => {
-    isFinished = true
-    const { logger } = used
-    const failed = (error: unknown): void => {
-      asked.settle(true)
-      logger.error(error, 'error of requestWasSuccessful, the request counts')
-    }
-    try {
-      const settled = settledBy(asked, used, request, response)
-      if (isPromise(settled)) settled.catch(failed)
-    } catch (error) {
-      failed(error)
-    }
-  })
-  response.once('close', () => {
-    if (!isFinished) asked.settle(true)
-  })
-}
-
-function settledBy(asked: Asked, used: UsedOptions, request: Request, response: Response): Awaitable<void> {
-  const { requestWasSuccessful, skipFailedRequests, skipSuccessfulRequests } = used
-  return chained(requestWasSuccessful(request, response), (isSuccess) =>
-    asked.settle(isSuccess ? !skipSuccessfulRequests : !skipFailedRequests),
-  )
-}
-
-const { outage: OUTAGE_STATUS } = statusesOf()
-const bodyOf = bodyMaker()
-
-/** Answers a request that the limiter could not decide, and that does not pass without it: no fault of the client, hence not 429. */
-export function answerOutage(asked: Asked, response: Response): void {
-  const { decision } = asked
-  void chained(bodyOf(denialOf([asked], false), OUTAGE_STATUS, undefined), ({ type, text }) => {
-    const headers = [
-      ['Retry-After', retryAfterS(decision.retryAfterMs)],
-      ['Content-Type', type],
-      ['Cache-Control', 'no-store'],
-    ] as const
-    sendAnswer(response, { passes: false, status: OUTAGE_STATUS, headers, body: text, decision })
-  })
 }

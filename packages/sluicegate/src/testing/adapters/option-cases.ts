@@ -143,7 +143,10 @@ export function optionCases<Request>({ name, header: headerOf }: Harness<Request
     const limiter = createLimiter(perDay(1))
     for (const all of [limiter, promisedLimiter(limiter)]) {
       const { port, site } = await start(t, {
-        all: { limiter: all, onDenied: (_, request) => ({ headers: [['X-Asked', decodeURIComponent(headerOf(request, 'x-q') ?? '')]] }) },
+        all: {
+          limiter: all,
+          onDenied: (_, request) => ({ headers: [['X-Asked', decodeURIComponent(headerOf(request, 'x-q') ?? '')]] }),
+        },
       })
       limiter.take('127.0.0.1')
       const reasons = await unheard(async () => {
