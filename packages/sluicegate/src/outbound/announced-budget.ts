@@ -1,46 +1,49 @@
 import type { PolicyReading, RateLimitReading } from '../headers/rate-limit-reading.js'
 
-/** Policies that count something else than requests bind only when nothing is left. */
+/** Resources other than requests limit only when nothing is left. */
 const OTHER_RESOURCES = new Set(['tokens', 'input-tokens', 'output-tokens'])
 
-const TOLD_UNIT_MS = 1_000
+const RESET_UNIT_MS = 1_000
 
-/** What was told of one policy. */
+/** What was announced of one policy. */
 interface Statement {
   readonly remaining: number
-  /** How long it says something. */
+  /** How long the announcement holds. */
   readonly forMs: number
   readonly endsMs: number
-  /** Between requests of the policy itself, where limit and window are told. */
+  /** The policy's own interval between requests, where limit and window are announced. */
   readonly tokenMs: number | undefined
-  /** Between requests after the end, or with nothing left. */
+  /** The interval after the end, or with nothing left. */
   readonly afterMs: number
 }
 
 /**
- * The budget that the other side told last: r requests within t milliseconds. A share of its limit may be spent at once, the rest is spread
- * evenly over the time left, r over t. Requests that were under way then count as if they were not in r yet, until they are over.
+ * The quota that the server announced last: r requests within t milliseconds. A share of its limit may be spent at once, the rest is spread
+ * evenly over the time left, r over t. Requests that were under way at the announcement count as not included in r until they end.
  *
  * Pure: times are readings in milliseconds.
  */
-export class ToldBudget {
+export class AnnouncedBudget {
   private readonly freeShare: number
   private statements: readonly Statement[] = []
-  /** Requests that were under way when it was told. */
+  /** Requests that were under way at the announcement. */
   private unsure = 0
   /** Requests that may be sent at once. */
   private free = 0
-  /** Until when nothing is left. */
+  /** The end of the time in which nothing is left. */
   emptyUntilMs = Number.NEGATIVE_INFINITY
-  /** What was told to remain, for those who look. */
+  /** The announced remaining requests, for statistics. */
   remaining: number | undefined
 
-  /** @param freeShare of a told limit, 0 to 1: what may be spent without spreading it. */
+  /** @param freeShare the share of an announced limit, 0 to 1, that may be spent at once. */
   constructor(freeShare: number) {
     this.freeShare = freeShare
   }
 
-  /** When the next may go after one at `slotMs`, with so many under way. Where these may have used up what was left, one that is over tells. */
+  /**
+   * The reading at which a request may follow one at `slotMs`. While requests under way may have used up the quota: when one of them has
+   * ended.
+   */
   readyMs(slotMs: number, inFlight: number, nowMs: number): number {
     let readyMs = slotMs
     if (this.free >= 1) return readyMs
@@ -48,13 +51,13 @@ export class ToldBudget {
       const { endsMs, afterMs } = statement
       const left = this.left(statement, inFlight)
       const dueMs = nowMs < endsMs && left >= 1 ? slotMs + evenMs(statement, left) : Number.POSITIVE_INFINITY
-      // A wait that is longer than what was told ends with it.
+      // No wait is longer than the announcement holds.
       readyMs = Math.max(readyMs, Math.min(dueMs, Math.max(endsMs, slotMs + afterMs)))
     }
     return readyMs
   }
 
-  /** Milliseconds between requests, with so many under way. */
+  /** Milliseconds between requests. */
   intervalMs(inFlight: number, nowMs: number): number {
     let intervalMs = 0
     if (this.free >= 1) return intervalMs
@@ -65,27 +68,27 @@ export class ToldBudget {
     return intervalMs
   }
 
-  /** How many may go at once; what is spread goes by {@link intervalMs}. */
+  /** Requests that may be sent at once; spread requests go by {@link intervalMs}. */
   get room(): number {
     return this.free >= 1 ? Math.floor(this.free) : Number.POSITIVE_INFINITY
   }
 
-  /** True when it was one of those that may go at once. */
+  /** True if the request was one of those that may be sent at once. */
   sent(): boolean {
     if (this.free < 1) return false
     this.free--
     return true
   }
 
-  /** One that was to go at once did not. */
+  /** Such a request was not sent. */
   unsent(): void {
     this.free++
   }
 
-  /** What a response says, with so many others still under way. Without numbers what was told before holds on, until its end. */
-  hear(reading: RateLimitReading, inFlight: number, nowMs: number): void {
+  /** Reads a response. Without numbers the earlier announcement holds until its end. */
+  read(reading: RateLimitReading, inFlight: number, nowMs: number): void {
     const { policies = [] } = reading
-    // Of no policy: told in fields of its own.
+    // Announced in fields of their own, and not with a policy.
     const isApart = policies.every(({ remaining }) => remaining !== reading.remaining)
     const bound = (isApart ? [...policies, withWindow(reading)] : policies).filter(binds)
     if (bound.length === 0) {
@@ -100,7 +103,7 @@ export class ToldBudget {
     this.statements = bound.flatMap((each) => this.statement(each, retryAfterMs, nowMs) ?? [])
   }
 
-  /** @param mostMs what `Retry-After` says, which has precedence over a reset: draft 11, section 7. */
+  /** @param mostMs the value of `Retry-After`, which precedes a reset: draft 11, section 7. */
   private statement({ remaining = 0, resetAfterMs, limit, windowMs }: PolicyReading, mostMs: number, nowMs: number): Statement | undefined {
     const tokenMs = limit !== undefined && windowMs !== undefined ? windowMs / Math.max(1, limit) : undefined
     const forMs = resetAfterMs ?? (tokenMs === undefined ? undefined : tokenMs * Math.max(1, remaining))
@@ -108,7 +111,7 @@ export class ToldBudget {
     if (remaining < 1 && mostMs < forMs) return this.emptyFor(mostMs, nowMs)
     const endsMs = nowMs + forMs
     if (remaining < 1) this.emptyUntilMs = Math.max(this.emptyUntilMs, endsMs)
-    // Without a limit nobody can tell what share this is.
+    // Without a limit the share is not known.
     const left = remaining - this.unsure
     const free = limit === undefined || left < 1 ? 0 : Math.max(0, Math.floor(left - limit * (1 - this.freeShare)))
     this.free = Math.min(this.free, free)
@@ -122,7 +125,7 @@ export class ToldBudget {
     return { remaining: 0, forMs, endsMs, tokenMs: undefined, afterMs: 0 }
   }
 
-  /** Somebody was answered without a word of it: what is over says no more, but for how much a window has. */
+  /** A response without an announcement: expired ones end, except the interval of their window. */
   private outlast(nowMs: number): void {
     if (this.statements.every(({ endsMs }) => nowMs < endsMs)) return
     this.statements = this.statements.filter(({ endsMs, tokenMs }) => nowMs < endsMs || tokenMs !== undefined)
@@ -133,12 +136,12 @@ export class ToldBudget {
   }
 }
 
-/** Resets are told in whole seconds, rounded up. What is left of the last one is nothing to wait for, as long as some remain. */
+/** Resets are announced in whole seconds, rounded up: while requests remain, the last one is not waited for in full. */
 function evenMs({ forMs, tokenMs }: Statement, left: number): number {
-  return tokenMs === undefined ? forMs / left : Math.max(tokenMs, (forMs - TOLD_UNIT_MS) / left)
+  return tokenMs === undefined ? forMs / left : Math.max(tokenMs, (forMs - RESET_UNIT_MS) / left)
 }
 
-/** Draft 7 and older tell the window in another field than what remains. */
+/** Draft 7 and older announce the window in another field than the remaining requests. */
 function withWindow({ policies = [], ...numbers }: RateLimitReading): PolicyReading {
   const windowMs = policies.find(({ limit }) => limit === numbers.limit)?.windowMs
   return { ...numbers, ...(windowMs !== undefined && { windowMs }) }

@@ -1,4 +1,4 @@
-/** What is looked at of fetch's second argument, whichever fetch it is. */
+/** The part of fetch's second argument that is read, of any fetch. */
 export interface InitLike {
   readonly method?: unknown
   readonly body?: unknown
@@ -10,15 +10,15 @@ export interface InitLike {
   readonly referrerPolicy?: unknown
 }
 
-/** What is looked at of a `Request`. */
+/** The part of a `Request` that is read. */
 export interface RequestLike extends InitLike {
   readonly url: string
   clone(): RequestLike
 }
 
 /**
- * The second argument as it is now: fetch reads it when it is called, and whoever waits must not send what was put there since. With all that
- * is inherited, too: a `Request` can be given here as well.
+ * A copy of fetch's second argument: a plain fetch reads it during the call, so changes while the request waits must not be sent. Inherited
+ * properties are copied, too, as the argument may be a `Request`.
  */
 export function copiedInit(init: unknown): InitLike {
   if (typeof init !== 'object' || init === null) return {}
@@ -33,7 +33,7 @@ export function copiedInput(input: unknown): unknown {
   return kindOf(input) === 'URL' ? new URL(String(input)) : input
 }
 
-/** A `Request` as it is now, with what fetch is to be given beside it. Of one that cannot be sent fetch itself will say so. */
+/** A copy of a `Request`, and the second argument to pass with it. For a request that cannot be sent, fetch itself throws. */
 export function copiedRequest(from: RequestLike, given: InitLike): readonly [own: RequestLike, init: InitLike] {
   let own: RequestLike
   try {
@@ -41,35 +41,38 @@ export function copiedRequest(from: RequestLike, given: InitLike): readonly [own
   } catch {
     return [from, given]
   }
-  // A copy's signal follows only until the runtime collects what ties the two: fetch has to follow the one that the caller has.
+  // The signal of a clone may be disconnected by garbage collection: fetch gets the caller's signal.
   const { signal, referrer, referrerPolicy } = from
   if (given.signal !== undefined || signal === undefined || signal === null) return [own, given]
-  // Beside anything else fetch forgets where a Request came from.
+  // With a second argument fetch drops the referrer of a Request.
   const isAlone = Object.keys(given).length === 0
   return [own, { ...given, signal, ...(isAlone && referrer !== undefined && { referrer, referrerPolicy }) }]
 }
 
-/** In the form in which they are: there are fetches that look into it. */
+/** In the same form: some fetch implementations inspect it. */
 function copiedHeaders(headers: unknown): unknown {
   if (typeof headers !== 'object' || headers === null) return headers
   if (!(Symbol.iterator in headers)) return { ...headers }
   if ('append' in headers || headers instanceof Map) return new (headers.constructor as new (from: object) => object)(headers)
   const pairs = [...(headers as Iterable<unknown>)].map((pair) => (Array.isArray(pair) ? [...pair] : pair))
-  // An array of undici has names and values in turn, anything else that is iterable has pairs.
+  // Undici takes an array of names and values in turn; other iterables have pairs.
   return Array.isArray(headers) ? pairs : { [Symbol.iterator]: () => pairs[Symbol.iterator]() }
 }
 
 type Made = new (from?: unknown) => unknown
 
-/** What fetch reads anew each time; a stream, or whatever else it takes as one, only once. Of any make: by what it calls itself. */
+/**
+ * Whether fetch can read a body more than once; streams and unknown types only once. By class name, so that bodies of other realms and
+ * implementations are recognised.
+ */
 export function isRepeatable(body: unknown): boolean {
   if (body === undefined || body === null || typeof body === 'string' || ArrayBuffer.isView(body)) return true
   return ['ArrayBuffer', 'URLSearchParams', 'Blob', 'File'].includes(kindOf(body)) || isForm(body)
 }
 
-/** What can be changed while a request waits, as it is now; all else is itself. */
+/** A copy of a body that may be changed while the request waits; other bodies unchanged. */
 export function copiedBody(body: unknown): unknown {
-  // Of a Buffer its own `slice` would be no copy.
+  // `slice` of a Buffer does not copy.
   if (ArrayBuffer.isView(body)) return body instanceof DataView ? new DataView(bytesOf(body)) : Uint8Array.prototype.slice.call(body)
   if (isForm(body)) {
     const form = new (body.constructor as Made)() as FormData
@@ -88,7 +91,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: DataView): ArrayBuffer {
   return buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer
 }
 
-/** There are forms that are streams. */
+/** Some FormData implementations are streams. */
 function isForm(body: unknown): body is FormData {
   return kindOf(body) === 'FormData' && !('pipe' in (body as object))
 }

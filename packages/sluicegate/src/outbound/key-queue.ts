@@ -1,61 +1,61 @@
 import type { Decision } from '../decision.js'
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import type { Alert } from '../waiting/alarm.js'
-import { type Asker, LimiterDoor, release } from './limiter-client.js'
+import { LimiterClient, release, type TokenListener } from './limiter-client.js'
 import type { OutboundLimiter } from './outbound-options.js'
 import type { Pace, Sent } from './pace.js'
-import { LineErrors } from './queue-errors.js'
+import { QueueErrors } from './queue-errors.js'
 import { Turn } from './turn.js'
 import { WaitingList, type WaitingRequest } from './waiting-list.js'
 
-/** What a line needs of those around it. */
-export interface LineDesk {
+/** What a queue needs of the {@link KeyQueues} it belongs to. */
+export interface QueueServices {
   readonly concurrency: number
   readonly maxPauseMs: number
   readonly bodyStallMs: number
   nowMs(): number
-  wakeAt(line: Line, ms: number): void
-  sleepOn(line: Line): void
-  /** Calls `fn` in so many milliseconds, unless the returned function was called before. Nobody waits for it. */
-  aside(ms: number, fn: () => void): () => void
-  /** @param isAgain whether it was sent before. */
+  wakeAt(queue: KeyQueue, ms: number): void
+  cancelWake(queue: KeyQueue): void
+  /** Calls `fn` after `ms` milliseconds, unless the returned function cancels it. Does not keep the process alive. */
+  background(ms: number, fn: () => void): () => void
+  /** @param isAgain whether the request is a retry. */
   granted(isAgain: boolean): void
-  /** What was granted was not sent. */
+  /** A granted request was not sent. */
   withdrawn(isAgain: boolean): void
-  /** Returns what a hook says. */
-  throttled(line: Line, status: number, retryAfterMs: number | undefined): unknown
-  /** Nothing waits and nothing is under way. */
-  rested(line: Line): void
+  /** Returns what the hook returns. */
+  throttled(queue: KeyQueue, status: number, retryAfterMs: number | undefined): unknown
+  /** The queue is empty and nothing is under way. */
+  becameIdle(queue: KeyQueue): void
 }
 
-/** Timers go by whole microseconds. */
+/** Timers have a resolution of whole microseconds. */
 const RESOLUTION_MS = 0.001
 
 /**
- * The requests of one key. The first of them goes when there is a place, when the other side's pace lets it, and when the limiter has a token,
- * which is asked for last and for whoever is first by then: so priority counts to the end, and who gives up while others wait leaves the token
- * to them. A token that cannot be used at once goes back.
+ * The requests of one key. The first is sent when `concurrency`, the pace of the server, and the limiter allow it. The limiter is asked
+ * last, for whichever request is first when it answers: so priority counts to the end, and a request that is aborted leaves its token to
+ * the others. A token that cannot be used at once is given back.
  */
-export class Line implements Alert, Asker {
+export class KeyQueue implements Alert, TokenListener {
   dueUs = Number.POSITIVE_INFINITY
   order = 0
   place = -1
   readonly key: string
   readonly pace: Pace
-  private readonly desk: LineDesk
-  private readonly door: LimiterDoor | undefined
-  /** What those who wait are rejected with. */
-  readonly errors: LineErrors
+  private readonly services: QueueServices
+  private readonly client: LimiterClient | undefined
+  /** The errors of rejected requests. */
+  readonly errors: QueueErrors
   private readonly list = new WaitingList()
   private placesTaken = 0
   private restedMs: number | undefined
 
-  constructor(key: string, pace: Pace, limiter: OutboundLimiter | undefined, desk: LineDesk) {
+  constructor(key: string, pace: Pace, limiter: OutboundLimiter | undefined, services: QueueServices) {
     this.key = key
     this.pace = pace
-    this.door = limiter && new LimiterDoor(limiter, key)
-    this.desk = desk
-    this.errors = new LineErrors({ key, pace, door: this.door, nowMs: () => desk.nowMs() })
+    this.client = limiter && new LimiterClient(limiter, key)
+    this.services = services
+    this.errors = new QueueErrors({ key, pace, client: this.client, nowMs: () => services.nowMs() })
   }
 
   get size(): number {
@@ -66,32 +66,32 @@ export class Line implements Alert, Asker {
     return this.list.size === 0 && this.placesTaken === 0 && this.pace.inFlight === 0
   }
 
-  /** Milliseconds until the next may go, but for what the limiter says; `Infinity` for when another is answered. */
+  /** Milliseconds until the next request may be sent, apart from the limiter; `Infinity` if that depends on an answer. */
   delayMs(): number {
-    const nowMs = this.desk.nowMs()
-    return this.placesTaken >= this.desk.concurrency ? Number.POSITIVE_INFINITY : Math.max(0, this.pace.readyMs(nowMs) - nowMs)
+    const nowMs = this.services.nowMs()
+    return this.placesTaken >= this.services.concurrency ? Number.POSITIVE_INFINITY : Math.max(0, this.pace.readyMs(nowMs) - nowMs)
   }
 
-  /** Lets a request in, which gets its turn, or is rejected, sooner or later. */
+  /** Adds a request, which gets its turn or is rejected. */
   enter(waiting: WaitingRequest): void {
     this.wake()
-    const earliestMs = this.pace.earliestMs(this.desk.nowMs())
+    const earliestMs = this.pace.earliestMs(this.services.nowMs())
     this.list.add(waiting)
     waiting.onEnd = () => this.drop(waiting)
     if (waiting.deadlineMs < earliestMs) waiting.reject(this.errors.tooEarly(waiting))
     this.advance()
-    this.rejectHasty()
+    this.rejectImmediate()
   }
 
-  /** Counts another request of one that had its turn. */
+  /** Charges the limiter for one more request, such as a redirect. */
   charge(): void {
-    this.door?.charge()
+    this.client?.charge()
   }
 
-  /** Counts a request that came here without asking, by a redirect. Returns what a hook says. */
-  visited(status: number, reading: RateLimitReading): unknown {
+  /** Counts a request that reached this key by a redirect, without a turn. Returns what the hook returns. */
+  arrivedByRedirect(status: number, reading: RateLimitReading): unknown {
     this.wake()
-    const nowMs = this.desk.nowMs()
+    const nowMs = this.services.nowMs()
     const sent = this.pace.sent(nowMs)
     this.placesTaken++
     this.charge()
@@ -101,7 +101,7 @@ export class Line implements Alert, Asker {
     return told
   }
 
-  /** Forgets what the other side said and did: whoever waits goes on as to somebody new. */
+  /** Forgets what the server announced and how it responded: waiting requests go on as to an unknown host. */
   forget(): void {
     this.pace.forget()
     this.advance()
@@ -115,7 +115,7 @@ export class Line implements Alert, Asker {
     this.advance()
   }
 
-  /** Lets go whoever may. What a clock throws on the way is told to all who wait. */
+  /** Sends all requests that may be sent. If the clock throws, all waiting requests are rejected with its error. */
   advance(): void {
     try {
       this.letGo()
@@ -127,53 +127,53 @@ export class Line implements Alert, Asker {
   private letGo(): void {
     let { first } = this.list
     for (; first !== undefined; { first } = this.list) {
-      const nowMs = this.desk.nowMs()
+      const nowMs = this.services.nowMs()
       if (!this.mayGo(nowMs)) {
         if (first.deadlineMs >= this.pace.earliestMs(nowMs)) break
         first.reject(this.errors.tooEarly(first))
-      } else if (this.door !== undefined) {
-        this.ask(this.door, nowMs)
+      } else if (this.client !== undefined) {
+        this.ask(this.client, nowMs)
         return
       } else this.grant(first, undefined)
     }
-    this.door?.stop()
+    this.client?.stop()
     if (first !== undefined) return
-    this.desk.sleepOn(this)
+    this.services.cancelWake(this)
     this.rest()
   }
 
-  /** If not, it sees to being called again. */
+  /** If false, a timer or an answer will call again. */
   private mayGo(nowMs: number): boolean {
-    const { desk, pace } = this
+    const { services, pace } = this
     const readyMs = pace.readyMs(nowMs)
     if (readyMs <= nowMs + RESOLUTION_MS) {
-      if (this.placesTaken < desk.concurrency) return true
-      // A place comes back when nobody reads a body any more: until then whoever waits for it keeps the process alive.
-      if (desk.bodyStallMs !== Number.POSITIVE_INFINITY) desk.wakeAt(this, nowMs + desk.bodyStallMs)
+      if (this.placesTaken < services.concurrency) return true
+      // A place is freed when a body stalls: until then this timer keeps the process alive for the waiting requests.
+      if (services.bodyStallMs !== Number.POSITIVE_INFINITY) services.wakeAt(this, nowMs + services.bodyStallMs)
       return false
     }
-    // What is only spread, or not known yet, is waited for.
-    if (pace.blockedUntilMs - nowMs > desk.maxPauseMs) {
+    // Only a pause rejects: spacing, and what is not known yet, is waited for.
+    if (pace.blockedUntilMs - nowMs > services.maxPauseMs) {
       this.rejectAll((waiting) => this.errors.of(waiting, 'PAUSED', 'it wants to be left alone for longer than maxPauseMs'))
-    } else if (readyMs !== Number.POSITIVE_INFINITY) desk.wakeAt(this, readyMs)
+    } else if (readyMs !== Number.POSITIVE_INFINITY) services.wakeAt(this, readyMs)
     return false
   }
 
-  // What the limiter's door tells.
+  // The answers of the limiter.
 
   nowMs(): number {
-    return this.desk.nowMs()
+    return this.services.nowMs()
   }
 
   decided(decision: Decision | undefined): void {
     const { first } = this.list
     if (decision?.allowed === false) this.denied(decision)
     else if (decision !== undefined) {
-      if (first !== undefined && this.mayGo(this.desk.nowMs())) this.grant(first, decision)
-      else this.door?.giveBack(decision)
+      if (first !== undefined && this.mayGo(this.services.nowMs())) this.grant(first, decision)
+      else this.client?.giveBack(decision)
     }
     this.advance()
-    this.rejectHasty()
+    this.rejectImmediate()
   }
 
   failed(error: unknown): void {
@@ -181,42 +181,42 @@ export class Line implements Alert, Asker {
     this.advance()
   }
 
-  /** Not now is no reason to give up: how long to wait is for each to say. */
+  /** A denial does not reject a request that can wait: each request has a time of its own. */
   private denied({ retryAfterMs, policy }: Decision): void {
     if (retryAfterMs === Number.POSITIVE_INFINITY) {
       this.rejectAll((waiting) => this.errors.of(waiting, 'DENIED', `never let through by the limiter (${policy})`, retryAfterMs))
       return
     }
-    this.rejectHasty()
-    const { surelyMs = Number.NEGATIVE_INFINITY } = this.door ?? {}
-    this.list.rejectBefore(surelyMs, (waiting) => this.errors.tooEarly(waiting))
+    this.rejectImmediate()
+    const { earliestTokenMs = Number.NEGATIVE_INFINITY } = this.client ?? {}
+    this.list.rejectBefore(earliestTokenMs, (waiting) => this.errors.tooEarly(waiting))
   }
 
-  /** Those that do not wait, unless an answer is on its way to them. */
-  private rejectHasty(): void {
-    if (this.door !== undefined && this.door.soon > 0) return
-    this.list.rejectHasty((waiting) => this.errors.tooLate(waiting))
+  /** Rejects requests that do not wait, unless an answer for them is outstanding. */
+  private rejectImmediate(): void {
+    if (this.client !== undefined && this.client.pending > 0) return
+    this.list.rejectImmediate((waiting) => this.errors.tooLate(waiting))
   }
 
-  private ask(door: LimiterDoor, nowMs: number): void {
-    const { desk, pace, list } = this
-    if (door.notBeforeMs > nowMs) {
-      desk.wakeAt(this, door.notBeforeMs)
+  private ask(client: LimiterClient, nowMs: number): void {
+    const { services, pace, list } = this
+    if (client.notBeforeMs > nowMs) {
+      services.wakeAt(this, client.notBeforeMs)
       return
     }
-    const most = Math.min(list.size, desk.concurrency - this.placesTaken, pace.room(nowMs))
-    door.ask(most, list.patienceMs(nowMs), this)
+    const most = Math.min(list.size, services.concurrency - this.placesTaken, pace.room(nowMs))
+    client.ask(most, list.patienceMs(nowMs), this)
   }
 
   private grant(waiting: WaitingRequest, decision: Decision | undefined): void {
     this.placesTaken++
-    const sent = this.pace.sent(this.desk.nowMs())
-    this.desk.granted(waiting.isAgain)
+    const sent = this.pace.sent(this.services.nowMs())
+    this.services.granted(waiting.isAgain)
     waiting.resolve(this.turnOf(sent, decision, waiting.isAgain))
   }
 
   private turnOf(sent: Sent, decision: Decision | undefined, isAgain: boolean): Turn {
-    const unkept = decision && this.door?.kept(decision, this.desk.aside)
+    const unkept = decision && this.client?.kept(decision, this.services.background)
     return new Turn({
       answered: (status, reading) => this.answered(sent, status, reading),
       failed: () => {
@@ -231,20 +231,20 @@ export class Line implements Alert, Asker {
       },
       giveBack: () => {
         this.pace.unsent(sent)
-        this.desk.withdrawn(isAgain)
-        if (decision !== undefined) this.door?.giveBack(decision)
+        this.services.withdrawn(isAgain)
+        if (decision !== undefined) this.client?.giveBack(decision)
       },
     })
   }
 
   private answered(sent: Sent, status: number, reading: RateLimitReading): unknown {
-    const nowMs = this.desk.nowMs()
+    const nowMs = this.services.nowMs()
     const beforeMs = this.pace.blockedUntilMs
     const isNews = this.pace.answered({ status, reading, sent, nowMs })
     const untilMs = this.pace.blockedUntilMs
     if (untilMs > beforeMs) this.list.rejectBefore(untilMs, (waiting) => this.errors.tooEarly(waiting))
     this.advance()
-    return isNews ? this.desk.throttled(this, status, reading.retryAfterMs) : undefined
+    return isNews ? this.services.throttled(this, status, reading.retryAfterMs) : undefined
   }
 
   private drop(waiting: WaitingRequest): void {
@@ -254,13 +254,13 @@ export class Line implements Alert, Asker {
 
   private wake(): void {
     if (this.restedMs === undefined) return
-    this.pace.rested(this.desk.nowMs() - this.restedMs)
+    this.pace.skipIdle(this.services.nowMs() - this.restedMs)
     this.restedMs = undefined
   }
 
   private rest(): void {
     if (!this.isIdle || this.restedMs !== undefined) return
-    this.restedMs = this.desk.nowMs()
-    this.desk.rested(this)
+    this.restedMs = this.services.nowMs()
+    this.services.becameIdle(this)
   }
 }

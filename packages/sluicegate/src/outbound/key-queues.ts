@@ -2,33 +2,33 @@ import { checkKey } from '../arguments.js'
 import { isPromise } from '../awaitable.js'
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import { AbortWatch } from '../waiting/abort-watch.js'
-import type { LineDesk } from './key-queue.js'
-import { Line } from './key-queue.js'
+import type { QueueServices } from './key-queue.js'
+import { KeyQueue } from './key-queue.js'
 import { OutboundError, type OutboundErrorCode } from './outbound-error.js'
 import type { OutboundSettings } from './outbound-options.js'
 import type { SentRequest } from './outbound-request.js'
 import type { KeyStats, OutboundStats } from './outbound-stats.js'
-import { OwnLimits } from './own-limits.js'
+import { KeyLimiters } from './own-limits.js'
 import { Pace } from './pace.js'
 import { Pauses, Timers } from './timers.js'
 import type { Turn } from './turn.js'
-import { heardOut } from './turn.js'
+import { afterHook } from './turn.js'
 import { WaitingRequest } from './waiting-list.js'
 
-/** Of idle keys so many are looked through for one that is not paused. */
+/** Idle keys that are searched for one that is not paused. */
 const LOOKED_AT = 16
 
-/** The lines of all keys, on one timer, in bounded memory. */
-export class Lines {
+/** The queues of all keys, on one timer, in bounded memory. */
+export class KeyQueues {
   private readonly settings: OutboundSettings
-  private readonly limits: OwnLimits
+  private readonly limits: KeyLimiters
   private readonly timers: Timers
   private readonly pauses: Pauses
   private readonly aborts = new AbortWatch()
-  private readonly lines = new Map<string, Line>()
-  /** The longest idle first. */
-  private readonly idle = new Set<Line>()
-  private readonly desk: LineDesk
+  private readonly queues = new Map<string, KeyQueue>()
+  /** The one that is idle for longest first. */
+  private readonly idle = new Set<KeyQueue>()
+  private readonly services: QueueServices
   private sent = 0
   private retried = 0
   private throttled = 0
@@ -40,21 +40,21 @@ export class Lines {
     this.settings = settings
     const { clock, concurrency, bodyStallMs, maxPauseMs, jitter, maxKeys, given } = settings
     const { policy, policyFor, limiter } = given
-    this.limits = new OwnLimits({ policy, policyFor, limiter, maxKeys, clock })
+    this.limits = new KeyLimiters({ policy, policyFor, limiter, maxKeys, clock })
     this.timers = new Timers(clock, (error) => this.rejectAll(() => error))
     this.pauses = new Pauses(this.timers, this.aborts)
-    this.desk = {
+    this.services = {
       concurrency,
       bodyStallMs,
       maxPauseMs: maxPauseMs * (1 + jitter),
       nowMs: () => this.nowMs(),
-      wakeAt: (line, ms) => this.timers.wakeAt(line, ms),
-      sleepOn: (line) => this.timers.sleepOn(line),
-      aside: (ms, fn) => this.aside(ms, fn),
+      wakeAt: (queue, ms) => this.timers.wakeAt(queue, ms),
+      cancelWake: (queue) => this.timers.cancelWake(queue),
+      background: (ms, fn) => this.background(ms, fn),
       granted: (isAgain) => this.count(isAgain, 1),
       withdrawn: (isAgain) => this.count(isAgain, -1),
-      throttled: (line, status, retryAfterMs) => this.told(line, status, retryAfterMs),
-      rested: (line) => this.idle.add(line),
+      throttled: (queue, status, retryAfterMs) => this.told(queue, status, retryAfterMs),
+      becameIdle: (queue) => this.idle.add(queue),
     }
   }
 
@@ -62,15 +62,15 @@ export class Lines {
     return this.settings.clock.nowMs()
   }
 
-  /** The place of a call in the order of calls, which its retries keep. */
+  /** A number for the order of calls; retries keep it. */
   nextOrder(): number {
     return this.order++
   }
 
   /**
-   * Waits for leave to send a request. Rejects with an {@link OutboundError}, with what aborts it, or with what the limiter throws.
+   * Waits for the turn of a request. Rejects with an {@link OutboundError}, with the signal's reason, or with what the limiter throws.
    *
-   * @param againMs given for one that is sent again: so long it waits at most. It has been in the line before, which is never too full for it.
+   * @param againMs for a retry: the longest wait. A retry enters even if the queue is full.
    */
   turn(key: string, request: SentRequest, order: number, againMs?: number): Promise<Turn> {
     let told: unknown
@@ -80,58 +80,58 @@ export class Lines {
       if (signal?.aborted) return reject(signal.reason)
       const { maxWaiting, given } = this.settings
       const maxWaitMs = Math.min(this.settings.maxWaitMs, againMs ?? Number.POSITIVE_INFINITY)
-      const line = this.lineOf(key, request)
+      const queue = this.queueOf(key, request)
       const isAgain = againMs !== undefined
-      if (!isAgain && line.size >= maxWaiting) {
-        return reject(errorOf('QUEUE_FULL', `${maxWaiting} requests are waiting`, key, request, line.errors.knownDelayMs()))
+      if (!isAgain && queue.size >= maxWaiting) {
+        return reject(errorOf('QUEUE_FULL', `${maxWaiting} requests are waiting`, key, request, queue.errors.knownDelayMs()))
       }
       waiting = new WaitingRequest(request, { key, order, nowMs: this.nowMs(), maxWaitMs, isAgain }, { resolve, reject })
-      line.enter(waiting)
+      queue.enter(waiting)
       if (waiting.isOver) return
       try {
-        this.watch(line, waiting)
-        told = given.onWait?.({ key, url: request.url, method: request.method, waiting: line.size, delayMs: line.delayMs() })
+        this.watch(queue, waiting)
+        told = given.onWait?.({ key, url: request.url, method: request.method, waiting: queue.size, delayMs: queue.delayMs() })
       } catch (error) {
         waiting.reject(error)
       }
     })
-    return isPromise(told) ? heardOut(told, turn, (error) => waiting?.reject(error)) : turn
+    return isPromise(told) ? afterHook(told, turn, (error) => waiting?.reject(error)) : turn
   }
 
-  /** Whether the turn after this is known to come too late for somebody who comes now. */
+  /** Whether a pause is known to be longer than a new request may wait. */
   isTooLate(key: string): boolean {
-    const line = this.lines.get(key)
-    return line !== undefined && line.pace.blockedUntilMs - this.nowMs() > Math.min(this.settings.maxWaitMs, this.desk.maxPauseMs)
+    const queue = this.queues.get(key)
+    return queue !== undefined && queue.pace.blockedUntilMs - this.nowMs() > Math.min(this.settings.maxWaitMs, this.services.maxPauseMs)
   }
 
-  /** Whether the key has a pace, to which whoever is sent again keeps. */
+  /** Whether the key has a pause or a learned rate, which retries obey by waiting in its queue. */
   isSlowed(key: string): boolean {
     const { perSecond = Number.POSITIVE_INFINITY, pauseMs = 0 } = this.statsOf(key) ?? {}
     return pauseMs > 0 || perSecond !== Number.POSITIVE_INFINITY
   }
 
-  /** A redirect within the key: one more request than had its turn. */
+  /** A redirect within the key is one more request than had a turn. */
   charge(key: string): void {
-    this.lines.get(key)?.charge()
+    this.queues.get(key)?.charge()
   }
 
-  /** A response that another key gave in place of the one that was asked. Returns what a hook says. */
-  visited(key: string, request: SentRequest, status: number, reading: RateLimitReading): unknown {
+  /** A response from another key, after a redirect. Returns what the hook returns. */
+  arrivedByRedirect(key: string, request: SentRequest, status: number, reading: RateLimitReading): unknown {
     try {
-      return this.lineOf(key, request).visited(status, reading)
+      return this.queueOf(key, request).arrivedByRedirect(status, reading)
     } catch (error) {
-      // No room for what is known of it: the response is there all the same.
+      // There is no room for another key: the response is returned all the same.
       if (!(error instanceof OutboundError)) throw error
       return undefined
     }
   }
 
-  /** Calls `fn` in so many milliseconds, unless the returned function was called before. Nobody waits for it. */
-  aside(ms: number, fn: () => void): () => void {
-    return this.timers.aside(ms, fn)
+  /** Calls `fn` after `ms` milliseconds, unless the returned function cancels it. Does not keep the process alive. */
+  background(ms: number, fn: () => void): () => void {
+    return this.timers.background(ms, fn)
   }
 
-  /** Resolves in so many milliseconds. Rejects when the signal of the request aborts, and with `CLOSED`. */
+  /** Resolves after `ms` milliseconds. Rejects with the signal's reason, or with `CLOSED`. */
   pause(ms: number, key: string, request: SentRequest): Promise<void> {
     const closed = (): OutboundError => closedError(key, request)
     return this.isClosed ? Promise.reject(closed()) : this.pauses.pause(ms, request.signal, closed)
@@ -140,17 +140,17 @@ export class Lines {
   stats(): OutboundStats {
     let waiting = 0
     let inFlight = 0
-    for (const line of this.lines.values()) {
-      waiting += line.size
-      inFlight += line.pace.inFlight
+    for (const queue of this.queues.values()) {
+      waiting += queue.size
+      inFlight += queue.pace.inFlight
     }
-    return { keys: this.lines.size, waiting, inFlight, sent: this.sent, retried: this.retried, throttled: this.throttled }
+    return { keys: this.queues.size, waiting, inFlight, sent: this.sent, retried: this.retried, throttled: this.throttled }
   }
 
   statsOf(key: string): KeyStats | undefined {
-    const line = this.lines.get(key)
-    if (line === undefined) return undefined
-    const { pace, size } = line
+    const queue = this.queues.get(key)
+    if (queue === undefined) return undefined
+    const { pace, size } = queue
     const nowMs = this.nowMs()
     return {
       waiting: size,
@@ -162,24 +162,24 @@ export class Lines {
   }
 
   forget(key: string): boolean {
-    const line = this.lines.get(key)
-    line?.forget()
-    return line !== undefined
+    const queue = this.queues.get(key)
+    queue?.forget()
+    return queue !== undefined
   }
 
   close(): void {
     this.isClosed = true
-    for (const line of this.lines.values()) line.rejectAll(({ request }) => closedError(line.key, request))
+    for (const queue of this.queues.values()) queue.rejectAll(({ request }) => closedError(queue.key, request))
     this.pauses.close()
     this.limits.close()
   }
 
-  private watch(line: Line, waiting: WaitingRequest): void {
+  private watch(queue: KeyQueue, waiting: WaitingRequest): void {
     const { signal } = waiting.request
     const unwatch = signal && this.aborts.add(signal, () => waiting.reject(signal.reason))
-    const late = (): void => waiting.reject(line.errors.tooLate(waiting))
+    const late = (): void => waiting.reject(queue.errors.tooLate(waiting))
     const leftMs = waiting.deadlineMs - this.nowMs()
-    const isTimed = !waiting.isHasty && leftMs !== Number.POSITIVE_INFINITY
+    const isTimed = !waiting.isImmediate && leftMs !== Number.POSITIVE_INFINITY
     const unset = isTimed ? this.timers.after(Math.max(0, leftMs), late) : undefined
     const { onEnd } = waiting
     waiting.onEnd = () => {
@@ -190,35 +190,35 @@ export class Lines {
   }
 
   /** @throws {OutboundError} `CLOSED`, `KEYS_FULL` @throws {PolicyError} `KEY_INVALID` */
-  private lineOf(key: string, request: SentRequest): Line {
+  private queueOf(key: string, request: SentRequest): KeyQueue {
     if (this.isClosed) throw closedError(key, request)
-    const known = this.lines.get(key)
+    const known = this.queues.get(key)
     if (known !== undefined) {
       this.idle.delete(known)
       return known
     }
     checkKey(key)
-    if (this.lines.size >= this.settings.maxKeys && !this.forgetOne()) {
+    if (this.queues.size >= this.settings.maxKeys && !this.forgetOne()) {
       throw errorOf('KEYS_FULL', `all ${this.settings.maxKeys} keys are in use`, key, request, 0)
     }
-    const line = new Line(key, new Pace(this.settings.pace), this.limits.of(key), this.desk)
-    this.lines.set(key, line)
-    return line
+    const queue = new KeyQueue(key, new Pace(this.settings.pace), this.limits.of(key), this.services)
+    this.queues.set(key, queue)
+    return queue
   }
 
-  /** Rather one that is not paused: forgotten, it would be asked too early. */
+  /** Prefers a key that is not paused: a forgotten pause would be ignored by the next request. */
   private forgetOne(): boolean {
     const nowMs = this.nowMs()
-    let found: Line | undefined
+    let found: KeyQueue | undefined
     let looked = 0
-    for (const line of this.idle) {
-      found ??= line
-      if (line.pace.blockedUntilMs <= nowMs) found = line
+    for (const queue of this.idle) {
+      found ??= queue
+      if (queue.pace.blockedUntilMs <= nowMs) found = queue
       if (found.pace.blockedUntilMs <= nowMs || ++looked >= LOOKED_AT) break
     }
     if (found === undefined) return false
     this.idle.delete(found)
-    return this.lines.delete(found.key)
+    return this.queues.delete(found.key)
   }
 
   private count(isAgain: boolean, change: number): void {
@@ -226,15 +226,15 @@ export class Lines {
     if (isAgain) this.retried += change
   }
 
-  private told(line: Line, status: number, retryAfterMs: number | undefined): unknown {
+  private told(queue: KeyQueue, status: number, retryAfterMs: number | undefined): unknown {
     this.throttled++
     const nowMs = this.nowMs()
-    const pauseMs = Math.max(0, line.pace.blockedUntilMs - nowMs)
-    return this.settings.given.onThrottle?.({ key: line.key, status, retryAfterMs, pauseMs, perSecond: line.pace.perSecond(nowMs) })
+    const pauseMs = Math.max(0, queue.pace.blockedUntilMs - nowMs)
+    return this.settings.given.onThrottle?.({ key: queue.key, status, retryAfterMs, pauseMs, perSecond: queue.pace.perSecond(nowMs) })
   }
 
   private rejectAll(reason: () => unknown): void {
-    for (const line of this.lines.values()) line.rejectAll(reason)
+    for (const queue of this.queues.values()) queue.rejectAll(reason)
   }
 }
 

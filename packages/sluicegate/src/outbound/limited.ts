@@ -3,7 +3,7 @@ import { type HeaderSource, headerOf } from '../headers/header-source.js'
 import { copiedInit, isRepeatable } from './copied-arguments.js'
 import { type AttemptOwner, DispatchAttempt } from './dispatch-attempt.js'
 import { type Dispatch, type DispatchHandler, type DispatchOptions, LastingController } from './dispatch-handler.js'
-import { Lines } from './key-queues.js'
+import { KeyQueues } from './key-queues.js'
 import { OutboundCall } from './outbound-call.js'
 import { type OutboundOptions, type OutboundSettings, outboundSettings } from './outbound-options.js'
 import type { SentRequest } from './outbound-request.js'
@@ -15,21 +15,21 @@ export type OutboundInterceptor = (<Function extends (options: never, handler: n
   OutboundControls
 
 /**
- * The same as {@link limitedFetch} for undici: each request of the dispatcher waits for its turn, that of every redirect included, when it stands
- * before `interceptors.redirect()`.
+ * The same as {@link limitedFetch} for undici: each request of the dispatcher waits for its turn. Before `interceptors.redirect()` in
+ * `compose` each redirect does, too.
  *
- * @throws {PolicyError} on options that cannot be.
+ * @throws {PolicyError} on options that are unknown or wrong.
  * @example
  * const agent = new Agent().compose(limited({ policy: gcra({ limit: 5, window: '1s' }) }))
  * const { statusCode, body } = await request('http://example.com/', { dispatcher: agent })
  */
 export function limited(options: OutboundOptions = {}): OutboundInterceptor {
   const settings = outboundSettings(options)
-  const lines = new Lines(settings)
+  const queues = new KeyQueues(settings)
   const interceptor =
     (dispatch: Dispatch): Dispatch =>
     (opts, handler) => {
-      // Undici 7 translates for callers of older forms, 8 and 6 do not: whoever waits for other calls would wait for ever.
+      // Undici 7 adapts handlers of the older interface, 8 and 6 do not: the request would never be answered.
       if (handler.onRequestStart === undefined && 'onConnect' in handler) {
         throw new PolicyError(
           'CLIENT_INVALID',
@@ -38,13 +38,13 @@ export function limited(options: OutboundOptions = {}): OutboundInterceptor {
           'must be called by undici 7 or later, or be of undici 7 where Node calls it',
         )
       }
-      new LimitedDispatch(dispatch, opts, handler, lines, settings).start()
+      new LimitedDispatch(dispatch, opts, handler, queues, settings).start()
       return true
     }
-  return Object.assign(interceptor, controlsOf(lines)) as unknown as OutboundInterceptor
+  return Object.assign(interceptor, controlsOf(queues)) as unknown as OutboundInterceptor
 }
 
-/** One request of a dispatcher, with all its attempts: between undici and whoever called it. */
+/** One request of a dispatcher with all its attempts, between undici and the caller. */
 export class LimitedDispatch implements AttemptOwner {
   readonly handler: DispatchHandler
   readonly controller: LastingController
@@ -52,17 +52,17 @@ export class LimitedDispatch implements AttemptOwner {
   call!: OutboundCall
   private readonly dispatch: Dispatch
   private readonly options: DispatchOptions
-  private readonly lines: Lines
+  private readonly queues: KeyQueues
   private readonly settings: OutboundSettings
   private readonly own = new AbortController()
   private hasFailed = false
 
-  constructor(dispatch: Dispatch, options: DispatchOptions, handler: DispatchHandler, lines: Lines, settings: OutboundSettings) {
+  constructor(dispatch: Dispatch, options: DispatchOptions, handler: DispatchHandler, queues: KeyQueues, settings: OutboundSettings) {
     this.dispatch = dispatch
-    // Undici reads them when it is called, and a caller may use them again for the next.
+    // Undici reads the options during the call, and the caller may reuse the object for its next request.
     this.options = copiedInit(options) as DispatchOptions
     this.handler = handler
-    this.lines = lines
+    this.queues = queues
     this.settings = settings
     this.controller = new LastingController(this.own)
   }
@@ -74,10 +74,10 @@ export class LimitedDispatch implements AttemptOwner {
   start(): void {
     const { signal } = this.own
     try {
-      // Before there is a connection, so that whoever called can abort while it waits: undici hands its signals on to the controller.
+      // Before there is a connection, so that the caller can abort while the request waits: undici passes its signals to the controller.
       this.handler.onRequestStart?.(this.controller, this.context)
       if (signal.aborted) throw signal.reason
-      this.call = new OutboundCall(this.lines, this.settings, dispatchRequest(this.options, signal, this.settings.given.priority))
+      this.call = new OutboundCall(this.queues, this.settings, dispatchRequest(this.options, signal, this.settings.given.priority))
       this.again()
     } catch (error) {
       this.fail(error)
@@ -88,8 +88,8 @@ export class LimitedDispatch implements AttemptOwner {
     void this.attempt()
   }
 
-  aside(ms: number, fn: () => void): () => void {
-    return this.lines.aside(ms, fn)
+  background(ms: number, fn: () => void): () => void {
+    return this.queues.background(ms, fn)
   }
 
   fail(error: unknown): void {
@@ -111,7 +111,7 @@ export class LimitedDispatch implements AttemptOwner {
   }
 }
 
-/** Looks at what undici is asked to dispatch. @throws {TypeError} when it goes nowhere. @throws {PolicyError} `CLIENT_INVALID` */
+/** The request in undici's options. @throws {TypeError} on an invalid URL. @throws {PolicyError} `CLIENT_INVALID` */
 export function dispatchRequest(
   { origin, path, method, headers, body }: DispatchOptions,
   signal: AbortSignal,
@@ -130,9 +130,9 @@ export function dispatchRequest(
 }
 
 function urlOf(origin: string | URL | undefined, path = '/', method = 'GET'): URL {
-  // Who is to be reached through a proxy, be it by its host and port alone.
+  // CONNECT has the authority for a path, such as `example.com:443`.
   if (method === 'CONNECT' && !path.startsWith('/')) return new URL(`https://${path}`)
-  // A client of one host knows it, and does not tell.
+  // A Client of one host does not pass its origin.
   if (origin === undefined) {
     throw new PolicyError(
       'CLIENT_INVALID',
@@ -141,11 +141,11 @@ function urlOf(origin: string | URL | undefined, path = '/', method = 'GET'): UR
       'must be given with each request of a Client or Pool of undici 7; an Agent is told it',
     )
   }
-  // Put together as undici does it: a path that begins with two slashes is no host.
+  // Joined as undici does it: a path that begins with two slashes does not name a host.
   return path.startsWith('/') ? new URL(new URL(origin).origin + path) : new URL(path, origin)
 }
 
-/** Headers as undici takes them: an object, pairs, or names and values in turn. */
+/** Headers in undici's forms: an object, pairs, or names and values in turn. */
 function headerSource(headers: unknown): HeaderSource {
   if (headers === undefined || headers === null) return {}
   const pairs: [string, string][] = []

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Decision } from '../decision.js'
 import { gcra } from '../policy/rate-policy.js'
 import { settled } from '../testing/fake-net.js'
-import { LimiterDoor } from './limiter-client.js'
+import { LimiterClient } from './limiter-client.js'
 
 test('a fleet is asked for several tokens at once where they pass, or come faster than its answers, and for one that takes long', async () => {
   const open: { verb: 'take' | 'wait'; answer: (decision: Decision) => void }[] = []
@@ -15,7 +15,7 @@ test('a fleet is asked for several tokens at once where they pass, or come faste
     refund: () => undefined,
     penalize: () => undefined,
   }
-  const door = new LimiterDoor(limiter, 'a')
+  const door = new LimiterClient(limiter, 'a')
   let atMs = 0
   const asker = { nowMs: () => atMs, decided: () => undefined, failed: () => undefined }
   /** Answers all that is asked, and tells what is asked then for a hundred who wait. */

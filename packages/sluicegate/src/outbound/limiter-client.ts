@@ -3,41 +3,46 @@ import { holdsPermits, isPermit } from '../empty-permit.js'
 import { type After, keptPermit } from '../kept-permit.js'
 import type { OutboundLimiter } from './outbound-options.js'
 
-/** So many answers about a key may be outstanding at once. */
-const MOST_ASKED = 64
-/** As long as nothing is known of it. */
+/** Answers for one key that may be outstanding at once. */
+const MAX_ASKED = 64
+/** Concurrent takes before anything is known of the limiter. */
 const FIRST_TAKES = 8
-/** Waits that are shorter than this are little more than round trips: then several are outstanding, so that these cost nothing. */
+/** A wait that is shorter is little more than a round trip: several are then outstanding, to hide the latency. */
 const BRIEF_MS = 50
-/** What is leased comes to a process by itself, in shares: a denial that ends within this is looked at again, so often in a row. */
+/**
+ * Leases arrive at a process in shares: after a leased denial that ends within this time the client takes again, up to this number of times
+ * in a row.
+ */
 const SOON_MS = 100
-const MOST_LOOKS = 4
-/** Blocks are lifted, and places come back, before a denial says so. */
+const MAX_LOOKS = 4
+/**
+ * Blocks may be lifted and permits released before the time that a denial announced: the client asks again after this time at the latest.
+ */
 const LATEST_LOOK_MS = 1_000
 
-/** Who hears what a limiter answers. */
-export interface Asker {
+/** Receives the answers of a limiter. */
+export interface TokenListener {
   nowMs(): number
-  /** Undefined: it was not wanted any more. */
+  /** @param decision undefined for an answer that is not needed any more. */
   decided(decision: Decision | undefined): void
   failed(error: unknown): void
 }
 
 /**
- * Asks a limiter for tokens of a key, and gives back what is not used. A fleet's is asked by takes as long as they pass, several at once: they
- * use leases, and nobody waits for another's round trip. Where they do not pass, and of a limiter in memory always, one `wait` holds the place
- * of the whole line, or a few where tokens come faster than answers.
+ * Asks a limiter for tokens of one key, and gives back those that are not used. A shared limiter is asked by takes as long as they are
+ * allowed, several at once: these use leases and hide round trips. After a denial, and always for a limiter in memory, one `wait` holds the
+ * place of the whole queue, or several where tokens come faster than answers.
  */
-export class LimiterDoor {
-  /** Answers that come as soon as the limiter can. */
-  soon = 0
-  /** Not to be asked before. */
+export class LimiterClient {
+  /** Outstanding answers that do not wait for tokens. */
+  pending = 0
+  /** The limiter is not asked before this reading. */
   notBeforeMs = Number.NEGATIVE_INFINITY
-  /** When there may be a token, as far as it said. */
+  /** The reading from which on a token is expected. */
   expectedMs = Number.NEGATIVE_INFINITY
-  /** The same where it is no guess: places come back earlier, and an outage ends, and leases come. */
-  surelyMs = Number.NEGATIVE_INFINITY
-  /** Its last word was that it cannot reach its store. */
+  /** The same if it is certain; not known for permits, which may be released earlier, for outages, which may end, and for leases. */
+  earliestTokenMs = Number.NEGATIVE_INFINITY
+  /** Its last answer was an outage. */
   isOut = false
   private readonly limiter: OutboundLimiter
   private readonly key: string
@@ -58,40 +63,41 @@ export class LimiterDoor {
   }
 
   /**
-   * Asks for up to so many tokens, those that it was asked for already among them. What comes of a wait after {@link stop} goes back.
+   * Asks for tokens, including those that were asked for and not answered yet. What a wait returns after {@link stop} is given back.
    *
-   * @param patienceMs so long anybody waits for it: what is known to take longer is denied. 0: nobody is there who could wait.
+   * @param patienceMs the longest time that a request waits; longer waits are denied. 0 if no request can wait.
    */
-  ask(tokens: number, patienceMs: number, asker: Asker): void {
+  ask(tokens: number, patienceMs: number, listener: TokenListener): void {
     if (this.waits.size === 0) {
-      while (this.next === 'take' && this.takes < Math.min(tokens, this.mostTakes) && asker.nowMs() >= this.notBeforeMs) this.take(asker)
+      while (this.next === 'take' && this.takes < Math.min(tokens, this.mostTakes) && listener.nowMs() >= this.notBeforeMs)
+        this.take(listener)
     }
     if (this.next === 'take' || this.takes > 0) return
     const mostWaits = patienceMs <= 0 ? 1 : this.mostWaits
-    while (this.waits.size < Math.min(tokens, mostWaits)) this.wait(patienceMs, asker)
+    while (this.waits.size < Math.min(tokens, mostWaits)) this.wait(patienceMs, listener)
   }
 
-  /** Nobody wants it any more. */
+  /** No request needs a token any more. */
   stop(): void {
     const waits = [...this.waits]
     this.waits.clear()
-    // The last to come goes back first: so all of them can.
+    // The newest reservation is cancelled first, so that all of them can be.
     for (const wait of waits.reverse()) wait.abort()
   }
 
-  /** What was charged; what was decided in the shadow or without the store was not. */
+  /** Gives back a charge. Decisions in shadow mode or without the store were not charged. */
   giveBack(decision: Decision): void {
     if (release(decision) || decision.wouldDeny || decision.source === 'outage') return
     quietly(() => this.limiter.refund(this.key, 1))
   }
 
-  /** Takes a token whether it is there or not. */
+  /** Takes a token even if none is left. */
   charge(): void {
-    // Not so a limit of places, which cannot be in debt.
+    // Fails for `concurrency`, which has no debt.
     quietly(() => this.limiter.penalize(this.key, 1))
   }
 
-  /** Keeps a place from running out until the returned function is called. */
+  /** Renews a permit until the returned function is called. */
   kept(decision: Decision, after: After): (() => void) | undefined {
     if (!isPermit(decision)) return undefined
     let unkeep: (() => void) | undefined
@@ -101,39 +107,39 @@ export class LimiterDoor {
     return () => unkeep?.()
   }
 
-  private take(asker: Asker): void {
+  private take(listener: TokenListener): void {
     const answer = attempted(() => this.limiter.take?.(this.key) as Decision | Promise<Decision>)
     const isAtOnce = !('then' in answer)
-    if (isAtOnce) this.heard(answer, asker.nowMs())
+    if (isAtOnce) this.note(answer, listener.nowMs())
     this.takes++
-    this.soon++
+    this.pending++
     const over = (): void => {
       this.takes--
-      this.soon--
+      this.pending--
     }
-    // For whoever is first then, also where the answer is there now.
+    // Asynchronous also for an answer that is there already: the request that is first then gets it.
     Promise.resolve(answer).then(
       (decision) => {
         over()
-        if (!isAtOnce) this.heard(decision, asker.nowMs())
-        asker.decided(decision)
+        if (!isAtOnce) this.note(decision, listener.nowMs())
+        listener.decided(decision)
       },
       (error) => {
         over()
-        asker.failed(error)
+        listener.failed(error)
       },
     )
   }
 
-  private wait(maxWaitMs: number, asker: Asker): void {
-    const isHasty = maxWaitMs <= 0
+  private wait(maxWaitMs: number, listener: TokenListener): void {
+    const isImmediate = maxWaitMs <= 0
     const wait = new AbortController()
     const { signal } = wait
     this.waits.add(wait)
-    if (isHasty) this.soon++
-    const sinceMs = asker.nowMs()
+    if (isImmediate) this.pending++
+    const sinceMs = listener.nowMs()
     const over = (): void => {
-      if (isHasty) this.soon--
+      if (isImmediate) this.pending--
       this.waits.delete(wait)
     }
     Promise.resolve(attempted(() => this.limiter.wait(this.key, { signal, maxWaitMs }))).then(
@@ -141,40 +147,40 @@ export class LimiterDoor {
         over()
         if (signal.aborted) {
           if (decision.allowed) this.giveBack(decision)
-          return asker.decided(undefined)
+          return listener.decided(undefined)
         }
-        const nowMs = asker.nowMs()
+        const nowMs = listener.nowMs()
         const isBrief = decision.source !== 'memory' && nowMs - sinceMs < BRIEF_MS
-        this.mostWaits = isBrief ? Math.min(MOST_ASKED, 2 * this.mostWaits) : 1
-        this.heard(decision, nowMs, isHasty ? 'hasty' : 'patient')
-        asker.decided(decision)
+        this.mostWaits = isBrief ? Math.min(MAX_ASKED, 2 * this.mostWaits) : 1
+        this.note(decision, nowMs, isImmediate ? 'immediate' : 'patient')
+        listener.decided(decision)
       },
       (error) => {
         over()
-        if (signal.aborted) asker.decided(undefined)
-        else asker.failed(error)
+        if (signal.aborted) listener.decided(undefined)
+        else listener.failed(error)
       },
     )
   }
 
-  /** @param wait what kind of one was answered; otherwise it was a take. */
-  private heard({ allowed, source, remaining, retryAfterMs }: Decision, nowMs: number, wait?: 'hasty' | 'patient'): void {
+  /** @param wait the kind of wait that was answered; undefined for a take. */
+  private note({ allowed, source, remaining, retryAfterMs }: Decision, nowMs: number, wait?: 'immediate' | 'patient'): void {
     const mayTake = this.limiter.take !== undefined && source !== 'memory'
     this.isLeased ||= source === 'lease'
     this.isOut = !allowed && source === 'outage'
     if (allowed) {
       this.denials = 0
       this.next = mayTake && (this.isLeased || remaining >= 1) ? 'take' : 'wait'
-      // More come while an answer is on its way.
-      this.mostTakes = Math.min(MOST_ASKED, Math.max(remaining, wait === undefined ? this.mostTakes + 1 : 1))
+      // More requests arrive while an answer is on its way.
+      this.mostTakes = Math.min(MAX_ASKED, Math.max(remaining, wait === undefined ? this.mostTakes + 1 : 1))
       return
     }
     this.denials++
     this.mostTakes = Math.ceil(this.mostTakes / 2)
     if (retryAfterMs !== Number.POSITIVE_INFINITY) this.expectedMs = nowMs + retryAfterMs
     const isSure = source !== 'outage' && source !== 'lease' && !this.hasPlaces
-    this.surelyMs = isSure ? nowMs + retryAfterMs : Number.NEGATIVE_INFINITY
-    const isSoon = source === 'lease' && retryAfterMs <= SOON_MS && this.denials <= MOST_LOOKS
+    this.earliestTokenMs = isSure ? nowMs + retryAfterMs : Number.NEGATIVE_INFINITY
+    const isSoon = source === 'lease' && retryAfterMs <= SOON_MS && this.denials <= MAX_LOOKS
     this.next = mayTake && (wait === undefined ? isSoon : this.isLeased) ? 'take' : 'wait'
     if (wait === 'patient' || (wait === undefined && isSoon)) {
       this.notBeforeMs = nowMs + Math.min(LATEST_LOOK_MS, Math.max(1, retryAfterMs))
@@ -182,7 +188,7 @@ export class LimiterDoor {
   }
 }
 
-/** Gives back a place, if that is what the decision is about. */
+/** Releases a permit. False for other decisions. */
 export function release(decision: Decision): boolean {
   if (!isPermit(decision)) return false
   quietly(() => decision.release())
@@ -197,7 +203,7 @@ function attempted(ask: () => Decision | Promise<Decision>): Decision | Promise<
   }
 }
 
-/** A limiter that is closed or out of reach says so to the next request as well. */
+/** Errors are ignored: a limiter that is closed or unreachable fails the next request as well. */
 function quietly(change: () => unknown): void {
   try {
     const done = change()

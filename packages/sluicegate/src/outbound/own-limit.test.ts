@@ -5,12 +5,12 @@ import type { Decision } from '../decision.js'
 import { concurrency } from '../policy/concurrency-policy.js'
 import { gcra, tokenBucket } from '../policy/rate-policy.js'
 import { FakeNet, refusal, settled } from '../testing/fake-net.js'
-import { Lines } from './key-queues.js'
+import { KeyQueues } from './key-queues.js'
 import { limitedFetch } from './limited-fetch.js'
-import { LimiterDoor } from './limiter-client.js'
+import { LimiterClient } from './limiter-client.js'
 import type { OutboundLimiter } from './outbound-options.js'
 import { outboundSettings } from './outbound-options.js'
-import { OwnLimits } from './own-limits.js'
+import { KeyLimiters } from './own-limits.js'
 
 const EVEN = gcra({ limit: 10, window: '1s', burst: 1 })
 
@@ -86,7 +86,7 @@ test('a limiter in which too many others wait is asked again', async () => {
 test('of as many keys as there may be one each can wait', async () => {
   const { clock } = new FakeNet()
   const maxKeys = 12_000
-  const limiter = new OwnLimits({ policy: EVEN, policyFor: undefined, limiter: undefined, maxKeys, clock }).of('') as OutboundLimiter
+  const limiter = new KeyLimiters({ policy: EVEN, policyFor: undefined, limiter: undefined, maxKeys, clock }).of('') as OutboundLimiter
   let denied = 0
   for (let i = 0; i < maxKeys; i++) {
     limiter.penalize(`host ${i}`, 1)
@@ -100,7 +100,7 @@ test('of as many keys as there may be one each can wait', async () => {
 
 test('what was not charged is not given back', () => {
   const limiter = outLimiter()
-  const door = new LimiterDoor(limiter, 'a')
+  const door = new LimiterClient(limiter, 'a')
   const decision = { allowed: true, limit: 1, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, policy: 'p' } as const
   door.giveBack({ ...decision, source: 'outage' })
   door.giveBack({ ...decision, source: 'store', wouldDeny: true })
@@ -167,7 +167,7 @@ test('a signal that is none fails its own request, and leaves nothing in the lin
 test('a turn that was not used counts nowhere', async () => {
   const { clock } = new FakeNet()
   const limiter = createLimiter(tokenBucket({ limit: 3, window: '1h' }), { clock })
-  const lines = new Lines(outboundSettings({ limiter, clock }))
+  const lines = new KeyQueues(outboundSettings({ limiter, clock }))
   const request = { method: 'GET', header: () => undefined, isRepeatable: true, signal: undefined, priority: 0 }
   const turn = await lines.turn('a', { ...request, url: new URL('http://a/') }, 0)
   assert.equal(lines.stats().sent, 1)
