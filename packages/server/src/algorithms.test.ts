@@ -12,7 +12,7 @@ interface Answer {
   readonly body: Record<string, unknown>
 }
 
-interface LimitResult {
+interface Asked {
   readonly clock: ManualClock
   take(cost?: number, key?: unknown): Promise<Answer>
   /** The statuses of so many takes in a row. */
@@ -22,7 +22,7 @@ interface LimitResult {
 const DAY_MS = 86_400_000
 
 /** A service whose policy `api` has these options, at 90 s past midnight UTC of 1 March 2026 unless told otherwise. */
-async function ask(t: TestContext, options: string, startMs = Date.UTC(2026, 2, 1, 0, 1, 30)): Promise<LimitResult> {
+async function ask(t: TestContext, options: string, startMs = Date.UTC(2026, 2, 1, 0, 1, 30)): Promise<Asked> {
   const clock = manualClock(startMs)
   const { url } = await runService(t, `listen: { port: 0 }\npolicies:\n  api: { ${options} }\n`, { clock })
   const take = async (cost = 1, key: unknown = 'alice'): Promise<Answer> => {

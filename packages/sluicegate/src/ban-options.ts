@@ -5,31 +5,31 @@ import { checkedWindowMs } from './policy/policy-options.js'
 
 /** When a key is banned, and for how long. */
 export interface BanOptions {
-  /** So many takes of a key that are denied, 1 to 1,000 ... */
+  /** Denied takes of a key, 1 to 1,000, ... */
   readonly denials: number
-  /** ... within that time, 1 ms to 366 days, ... */
+  /** ... within this time, 1 ms to 366 days, ... */
   readonly within: Duration
-  /** ... block the key for that time, 1 ms to 366 days. */
+  /** ... block the key for this time, 1 ms to 366 days. */
   readonly for: Duration
-  /** How many times as long the next ban of a key is, 1 to 1,000; default 1. */
+  /** The factor by which each further ban of a key is longer, 1 to 1,000; default 1. */
   readonly factor?: number
-  /** The longest ban; default 24 h, or `for` where that is longer. A ban that began more than twice as long ago is forgotten. */
+  /** The longest ban; default 24 h, or `for` if that is longer. A ban that began more than twice as long ago is forgotten. */
   readonly max?: Duration
-  /** Told of each ban that this process decides. What it throws is a warning of the process. */
+  /** Called with each ban that this process decides. What it throws becomes a warning of the process. */
   readonly onBan?: (ban: BanEvent) => void
 }
 
-/** Published on `sluicegate:ban`: a key was blocked because too many of its takes were denied. */
+/** Published on `sluicegate:ban`: a key was blocked after too many denials. */
 export interface BanEvent {
   readonly policy: string
   readonly key: string
   /** Milliseconds. */
   readonly forMs: number
-  /** How many bans of this key this is, of those that are remembered here. */
+  /** The number of this ban among those of the key that this process remembers. */
   readonly bans: number
 }
 
-/** The same, read. */
+/** The checked option. */
 export interface BanRule {
   readonly denials: number
   readonly withinMs: number

@@ -1,4 +1,5 @@
-// HTTP as data: what is said of decisions in headers and bodies, and what others say. Nothing here touches a request or a response.
+// HTTP as data: headers and bodies that describe decisions, and a reader for those of other servers. Nothing here touches a request or a
+// response.
 
 export type { ResetMeaning } from './headers/header-formats.js'
 export type { HeaderOptions, HeaderVersion } from './headers/header-options.js'

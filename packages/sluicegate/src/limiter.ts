@@ -44,7 +44,7 @@ export interface LimiterOptions {
   /** Bounds of the queue behind {@link Limiter.run} and {@link Limiter.wrap}; it belongs to this thread. */
   readonly queue?: QueueOptions
   /**
-   * Another policy for some keys: overrides and tiers. LimitResult at each call; undefined, or what the limiter was made with, is the limiter's
+   * Another policy for some keys: overrides and tiers. Asked at each call; undefined, or what the limiter was made with, is the limiter's
    * own policy, the only one that `update` changes. Return policies made beforehand: one made anew finds what counts for its equal, but
    * more slowly. Each policy has its own table of `maxKeys`, its own waiters and hot keys; a key whose policy changes starts afresh there.
    * Keys are then single strings, also under `allOf`.

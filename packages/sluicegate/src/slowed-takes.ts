@@ -10,7 +10,7 @@ import { afterDelay, SlowDown, type SlowDownOptions } from './slow-down.js'
 import { checkedWaitRequest } from './wait-request.js'
 import { AbortWatch } from './waiting/abort-watch.js'
 
-/** What is delayed: a limiter in this process or of a fleet. */
+/** The limiter that is delayed, in memory or shared. */
 interface DelayedLimiter<Answer extends Decision> {
   readonly policy: Policy
   policyOf?(key: Key): Policy
@@ -21,16 +21,16 @@ interface DelayedLimiter<Answer extends Decision> {
 /** Takes that resolve later the more of a key is in use. */
 export interface SlowedTakes<Answer extends Decision = Decision> {
   /**
-   * Takes `cost` tokens and resolves once the delay is over; a denial resolves at once. Where as many takes are delayed as may be, it is denied
-   * with the delay as `retryAfterMs`, and costs nothing. Rejects when the signal aborts, with its reason; what was taken goes back.
+   * Takes `cost` tokens and resolves once the delay is over; a denial resolves at once. If no more takes may be delayed, it is denied with
+   * the delay as `retryAfterMs`, and costs nothing. If the signal aborts it rejects with the reason, and the charge is refunded.
    */
   take(key: Key, options?: Pick<WaitOptions, 'cost' | 'signal'>): Promise<Answer>
 }
 
 /**
- * Delays takes of a limiter before it denies them, as the option `slowDown` of middleware does for requests.
+ * Delays takes of a limiter before it denies them, like the option `slowDown` of middleware.
  *
- * @param options `delay` is given the key in the place of a request.
+ * @param options `delay` is called with the key instead of a request.
  * @throws {PolicyError} on an option that is wrong.
  * @example
  * const slowed = slowDown(limiter, { after: 50, delay: (over) => over * 100 })

@@ -3,7 +3,7 @@ import type { RateSpec } from './oracle/emission.js'
 
 /** What a booking asks back, and all that a rule may look at. Amounts and wear are in units, see `debt`. */
 export interface Claim {
-  /** LimitResult back, at most `cost`. */
+  /** Asked back, at most `cost`. */
   readonly back: number
   readonly cost: number
   /** The key's debt right after the booking, and now. */

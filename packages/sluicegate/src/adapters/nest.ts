@@ -15,23 +15,23 @@ export { RateLimit, type RateLimitDecorator, SkipRateLimit } from './nest/rate-l
 export { RateLimitException, RateLimitFilter } from './nest/rate-limit-exception.js'
 export { RateLimitGuard } from './nest/rate-limit-guard.js'
 
-/** A limit that is made of what the app provides. */
+/** A limit made from providers of the app. */
 export interface AsyncRateLimit<Request> extends RateLimitPlace, Pick<ModuleMetadata, 'imports'> {
   readonly inject?: FactoryProvider['inject']
   readonly useFactory: (...injected: never[]) => LimitArgument<Request> | Promise<LimitArgument<Request>>
 }
 
-// What Nest calls APP_GUARD and APP_FILTER, in a package that is not needed otherwise.
+// The tokens APP_GUARD and APP_FILTER of Nest, whose package is not needed otherwise.
 const GUARD_OF_ALL = 'APP_GUARD'
 const FILTER_OF_ALL = 'APP_FILTER'
 
-/** Limits the handlers of an app of Nest, on Express or on Fastify. What no controller handles comes to no guard: it is not limited. */
+/** Rate limits the handlers of a Nest app, on Express or on Fastify. Requests without a handler reach no guard and are not limited. */
 // biome-ignore lint/complexity/noStaticOnlyClass: a module of Nest is a class
 export class RateLimitModule {
   /**
-   * Each app that is made of it has budgets of its own, unless it is given a limiter.
+   * Each app has budgets of its own, unless a limiter is given.
    *
-   * @param argument of all handlers; options without a policy, or nothing, limit those alone that have `@RateLimit(...)`.
+   * @param argument the limit of all handlers; without a policy only handlers with `@RateLimit(...)` are limited.
    * @throws {PolicyError} on an option that is wrong.
    * @example
    * \@Module({ imports: [RateLimitModule.forRoot(tokenBucket({ limit: 100, window: '1m' }))] })
@@ -44,7 +44,7 @@ export class RateLimitModule {
     return moduleOf({ provide: RateLimits, useFactory: () => new RateLimits<Request>(argument, { perRoute: true }) }, isGlobal(place))
   }
 
-  /** The same once other providers are there. */
+  /** The same, once the providers it needs are available. */
   static forRootAsync<Request = NestRequest>({ imports = [], inject = [], useFactory, ...place }: AsyncRateLimit<Request>): DynamicModule {
     if (typeof useFactory !== 'function') throw new PolicyError('OPTION_INVALID', 'useFactory', useFactory, 'must be a function')
     const limits: Provider = {
@@ -67,9 +67,12 @@ function moduleOf(limits: Provider, global: boolean): DynamicModule {
   }
 }
 
-/** Where the guard stands. */
+/** Where the guard is registered. */
 export interface RateLimitPlace {
-  /** Before every handler of the app, default true. Else only where `@UseGuards(RateLimitGuard)` says, such as behind a guard that finds the user. */
+  /**
+   * Before every handler of the app; default true. If false, only where `@UseGuards(RateLimitGuard)` is, such as after a guard that sets
+   * the user.
+   */
   readonly global?: boolean
 }
 

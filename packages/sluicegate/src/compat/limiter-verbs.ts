@@ -6,10 +6,10 @@ import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import { checkedName } from '../policy/policy-options.js'
 
-/** What is asked of a limiter in the name of another library: those of this process and those of a fleet have it all. */
+/** The methods of a limiter that the compatible interfaces call; in-memory and shared limiters have all of them. */
 export interface LimiterVerbs {
   readonly policy: Policy
-  /** The policy in force for a key, where keys may have one of their own. */
+  /** The policy in force for a key, where keys may have a policy of their own. */
   policyOf?(key: Key): Policy
   take(key: Key, cost?: number): Awaitable<Decision>
   peek(key: Key, cost?: number): Awaitable<Decision>
@@ -26,7 +26,7 @@ export type MakeLimiter = (policy: Policy) => LimiterVerbs
 const EXAMPLE = '(policy) => createRedisLimiter(policy, { client })'
 
 /**
- * The limiter that `create` makes of this policy, and of no other: what the options say is what counts.
+ * The limiter that `create` makes of this policy; one of another policy is refused, as the options would be ignored.
  *
  * @throws {PolicyError} `OPTION_INVALID`
  */
@@ -41,26 +41,26 @@ export function madeLimiter(create: MakeLimiter, policy: Policy): LimiterVerbs {
   throw new PolicyError('OPTION_INVALID', 'create', create, `must make a limiter of the policy that it is given, as ${EXAMPLE} does`)
 }
 
-/** How a key stands, in the terms of libraries that count up to a limit. */
+/** The state of a key, in the terms of libraries that count up to a limit. */
 export interface KeyStanding {
-  /** What may be spent at once: the limit of a window. */
+  /** Tokens that may be spent at once: the limit of a window. */
   readonly burst: number
-  /** What is spent, in whole tokens: more than that of a key in debt. In an outage it is what this process knows to be spent. */
+  /** Whole tokens spent; above the burst for a key in debt. In an outage: those that this process knows of. */
   readonly spent: number
   /** Nothing is spent, and the key is not blocked. */
   readonly isAsNew: boolean
 }
 
-/** How the key stood that a decision is about. */
+/** The state of a key at the time of a decision. */
 export function standingOf(limiter: LimiterVerbs, key: string, decision: Decision): KeyStanding {
   const { allowed, remaining, resetAfterMs, source } = decision
   const { burst } = limiter.policyOf?.(key) ?? limiter.policy
-  // What is shown of a key on an allow list may be more than its burst.
+  // A key on an allow list may have more remaining than its burst.
   const { spent = Math.min(Math.max(burst - remaining, 0), burst) } = decision
   return { burst, spent, isAsNew: allowed && resetAfterMs === 0 && (source !== 'outage' || spent === 0) }
 }
 
-/** What an option says that is the name of a policy here. @throws {PolicyError} `NAME_INVALID`, by the name of the option. */
+/** An option that becomes the name of a policy. @throws {PolicyError} `NAME_INVALID`, with the name of the option. */
 export function checkedPolicyName(option: string, name: string): string {
   try {
     return checkedName(name, '')

@@ -2,16 +2,16 @@ import type { Decision } from '../decision.js'
 import type { HeaderPair } from './header-pair.js'
 import { effectiveWindowMs, effectiveWindowS, type Quota, type QuotaUnit } from './quota.js'
 
-/** A quota with what a format makes of it once. */
+/** A quota with its parts in one format, made once. */
 export interface Digest {
   readonly quota: Quota
-  /** The unit that was asked for. */
+  /** As given in the options. */
   readonly unit: QuotaUnit | undefined
   /** Its item in `RateLimit-Policy`. */
   readonly item: string
-  /** The whole `RateLimit-Policy` where it stands alone. */
+  /** The whole `RateLimit-Policy` of this policy alone. */
   readonly alone: HeaderPair
-  /** What each of its service limits begins with. */
+  /** The beginning of each of its items in `RateLimit`. */
   readonly prefix: string
 }
 
@@ -19,33 +19,33 @@ export interface Digest {
 export interface Served {
   readonly digest: Digest
   readonly decision: Decision
-  /** `pk` as it is written, undefined when it is not told. */
+  /** The value of `pk`; undefined where it is not written. */
   readonly partitionKey: string | undefined
 }
 
-/** How one version writes. */
+/** The syntax of one version. */
 export interface HeaderFormat {
-  /** The item of a quota in `RateLimit-Policy`; undefined where there is no such field. */
+  /** The item of a quota in `RateLimit-Policy`; undefined for versions without this field. */
   readonly item: ((quota: Quota) => string) | undefined
-  /** What the service limits of a policy begin with, where there is anything to prepare. */
+  /** The constant beginning of an item in `RateLimit`, if there is one. */
   readonly prefix?: (quota: Quota) => string
-  /** The quotas that may stand together in one `RateLimit-Policy`; all of them where it is not given. */
+  /** The quotas that may be listed together in one `RateLimit-Policy`; default all. */
   readonly listed?: (digests: readonly Digest[]) => readonly Digest[]
   /**
-   * All fields of one decision: nearly every response has only that.
+   * The fields of one decision, which is all that nearly every response has.
    *
-   * @param policies the field `RateLimit-Policy`, first of those that are returned, where there is such a field.
-   * @param partitionKey as {@link Served} has it.
-   * @param nowMs reads Unix time, for those that tell it.
+   * @param policies the field `RateLimit-Policy`, which comes first in versions that have it.
+   * @param partitionKey as in {@link Served}.
+   * @param nowMs Unix time, for versions whose reset is a moment.
    */
   fields(policies: HeaderPair, digest: Digest, decision: Decision, partitionKey: string | undefined, nowMs: () => number): HeaderPair[]
-  /** All fields of several decisions; where it is not given, those of the one that binds. */
+  /** The fields of several decisions; default those of the binding one. */
   readonly several?: (policies: HeaderPair, served: readonly Served[]) => HeaderPair[]
 }
 
 /**
- * `RateLimit-Policy: "burst";q=100;w=60` and `RateLimit: "burst";r=50;t=30`, with an item for each policy. Of concurrency neither has a
- * window. `pk` stands in `RateLimit` alone, so that the other field stays the same for all.
+ * `RateLimit-Policy: "burst";q=100;w=60` and `RateLimit: "burst";r=50;t=30`, with an item for each policy. For `concurrency` neither has a
+ * window. `pk` is only in `RateLimit`, so that the other field is the same for all clients.
  *
  * Source: draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4, and -08 to -10, of the same form; RFC 9651.
  */
@@ -69,12 +69,12 @@ function serviceLimit({ prefix, quota }: Digest, decision: Decision, partitionKe
 
 const parameters = Array.from({ length: 601 }, (_, seconds) => `;t=${seconds}`)
 
-/** `;t=60`: kept for times that most responses tell, as this runs once a request. */
+/** `;t=60`, prepared for common times, as this runs for each request. */
 function windowParameter(seconds: number): string {
   return seconds < parameters.length ? (parameters[seconds] as string) : `;t=${seconds}`
 }
 
-/** RFC 9651, section 3.3.3. Policy names are printable ASCII by construction, which is what such a string can hold. */
+/** RFC 9651, section 3.3.3. Policy names are printable ASCII, as such a string has to be. */
 function structuredString(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`
 }
@@ -84,7 +84,7 @@ export function namelessItem({ tokens, windowS }: Quota): string {
   return `${tokens};w=${windowS}`
 }
 
-/** Two policies must not have the same number of tokens there; the longer window binds. Source: the same, section 3.5. */
+/** Two listed policies must not have the same number of tokens; the longer window binds. Source: the same, section 3.5. */
 export function differentQuotas(digests: readonly Digest[]): readonly Digest[] {
   return digests.filter(({ quota: { tokens, windowS } }, i) =>
     digests.every(({ quota: other }, j) => other.tokens !== tokens || other.windowS < windowS || (other.windowS === windowS && i <= j)),
@@ -92,7 +92,7 @@ export function differentQuotas(digests: readonly Digest[]): readonly Digest[] {
 }
 
 /**
- * `RateLimit-Policy: 100;w=60`, with all policies, and `RateLimit: limit=100, remaining=50, reset=30` of the one that binds.
+ * `RateLimit-Policy: 100;w=60`, with all policies, and `RateLimit: limit=100, remaining=50, reset=30` of the binding one.
  *
  * Source: draft-ietf-httpapi-ratelimit-headers-07, sections 3 and 4.
  */
@@ -106,7 +106,7 @@ export const draft7: HeaderFormat = {
 }
 
 /**
- * `RateLimit-Policy: 100;w=60`, with all policies, and `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` of the one that binds.
+ * `RateLimit-Policy: 100;w=60`, with all policies, and `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` of the binding one.
  *
  * Source: draft-ietf-httpapi-ratelimit-headers-06, section 3.
  */
@@ -122,13 +122,13 @@ export const draft6: HeaderFormat = {
 }
 
 /**
- * What `X-RateLimit-Reset` says: a moment in Unix time, in seconds or milliseconds, or the seconds until then. There is no standard.
- * `epoch-seconds` is the default, because that is what most clients read it as: those of GitHub, and all who were served by
- * express-rate-limit. A moment is of use only to clients whose clock is right, hence `Retry-After` beside it.
+ * The meaning of `X-RateLimit-Reset`: a moment in Unix time, in seconds or milliseconds, or the seconds until then. There is no standard.
+ * `epoch-seconds` is the default, because most clients read it so: those of GitHub, and of servers with express-rate-limit. A moment is
+ * useful only to clients with a correct clock, hence `Retry-After` beside it.
  */
 export type ResetMeaning = 'epoch-seconds' | 'epoch-milliseconds' | 'delta-seconds'
 
-/** The forms of a reset that is due in `ms`. Rounded up: nobody is told to come before. */
+/** The value of a reset that is due in `ms`, rounded up, so that no client returns too early. */
 const RESET: Readonly<Record<ResetMeaning, (ms: number, nowMs: () => number) => number>> = {
   'epoch-seconds': (ms, nowMs) => Math.ceil((nowMs() + ms) / 1000),
   'epoch-milliseconds': (ms, nowMs) => Math.ceil(nowMs() + ms),
@@ -137,7 +137,7 @@ const RESET: Readonly<Record<ResetMeaning, (ms: number, nowMs: () => number) => 
 
 export const RESET_MEANINGS = Object.keys(RESET) as readonly ResetMeaning[]
 
-/** `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` of the policy that binds. */
+/** `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` of the binding policy. */
 export function xRateLimit(meaning: ResetMeaning): HeaderFormat {
   const reset = RESET[meaning]
   return {

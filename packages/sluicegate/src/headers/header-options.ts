@@ -3,20 +3,20 @@ import { checkFunction, checkOneOf, checkOptionNames } from '../options/option-c
 import { RESET_MEANINGS, type ResetMeaning } from './header-formats.js'
 import type { QuotaUnit } from './quota.js'
 
-/** Drafts 8 to 10 are written as draft 11 is. `none`: only `Retry-After`. */
+/** Drafts 8 to 10 are written as draft 11. `none`: only `Retry-After`. */
 export type HeaderVersion = 'draft-11' | 'draft-10' | 'draft-9' | 'draft-8' | 'draft-7' | 'draft-6' | 'x-ratelimit' | 'none'
 
-/** What is told of decisions, and how. */
+/** Which headers describe decisions, and how. */
 export interface HeaderOptions {
   /** Default `draft-11`. */
   readonly version?: HeaderVersion
-  /** Of `x-ratelimit`: what its reset means; default `epoch-seconds`. */
+  /** With `x-ratelimit`: the meaning of its reset; default `epoch-seconds`. */
   readonly reset?: ResetMeaning
-  /** Of `draft-11`: what the tokens are; default `requests`, which is not written. That of `concurrency` is known. */
+  /** With `draft-11`: what tokens are; default `requests`, which is not written. The unit of `concurrency` is always written. */
   readonly unit?: QuotaUnit
   /**
-   * Of `draft-11`: tell which key was counted, as `pk`, by a keyed hash of it. True for a secret of this process alone; for a fleet 32
-   * hexadecimal digits, the same everywhere. Default false.
+   * With `draft-11`: write a keyed hash of the key as `pk`. True for a secret of this process; for several processes 32 hexadecimal digits,
+   * the same in all. Default false.
    */
   readonly partitionKey?: boolean | string
   /** Unix time in milliseconds, for resets that are moments; default `Date.now`. */
@@ -48,7 +48,7 @@ export function checkHeaderOptions(options: HeaderOptions): void {
   checkOneOf('reset', reset, RESET_MEANINGS)
   checkUnit(unit)
   if (partitionKey !== undefined && typeof partitionKey !== 'boolean' && !(typeof partitionKey === 'string' && SECRET.test(partitionKey))) {
-    // The value may be a secret, however wrong.
+    // The value may be a secret, even if it is invalid: it is not part of the error.
     throw new PolicyError('OPTION_INVALID', 'partitionKey', typeof partitionKey, 'must be true, false or 32 hexadecimal digits')
   }
   checkFunction('nowMs', nowMs, 'must be a function that reads Unix time in milliseconds')

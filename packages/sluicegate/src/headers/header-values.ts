@@ -2,27 +2,27 @@ import { httpDateMs, offsetDateMs } from './http-date.js'
 
 const LONGEST = 256
 const LONGEST_COUNTS = 1_024
-/** Between commas; a date has one after the day of the week. */
+/** A value between commas; a date has a comma after the day of the week. */
 const ONE_TIME = /\s*[A-Za-z]{3,9},[^,]*|[^,]+/g
 const NUMBER = /^\d{1,16}(?:\.\d{1,9})?$/
 const AGE = /^[ \t]*(\d+)[ \t]*(?:,|$)/
 const COUNT = /^(\d{1,15})(?:\.\d{1,9})?(?=$|[,;])/
 const DURATION = /^(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?$/
 
-/** Numbers from here on are moments and not spans: as seconds 2001, and no quota lasts thirty years. */
+/** Numbers from here on are moments, below it durations: as seconds this is the year 2001, and no quota lasts thirty years. */
 const LEAST_EPOCH_S = 1e9
-/** As milliseconds 1973, as seconds 5138. */
+/** From here on milliseconds: the year 1973, which as seconds would be 5138. */
 const LEAST_EPOCH_MS = 1e11
 /** The same between milliseconds and microseconds. */
 const LEAST_EPOCH_US = 1e14
 
-/** A whole number of tokens, of a fraction what is whole; a list has it in front. */
+/** A whole number of tokens; fractions are cut off, and a list begins with it. */
 export function toldCount(text: string | undefined): number | undefined {
   const found = text === undefined || text.length > LONGEST_COUNTS ? null : COUNT.exec(text.trim())
   return found === null ? undefined : Number(found[1])
 }
 
-/** The least of several such numbers, as those of two lines that were joined. */
+/** The least of several such numbers, such as those of two joined lines. */
 export function toldLeast(text: string | undefined): number | undefined {
   if (text === undefined || text.length > LONGEST_COUNTS) return undefined
   const counts = text.split(',').flatMap((each) => toldCount(each) ?? [])
@@ -30,20 +30,20 @@ export function toldLeast(text: string | undefined): number | undefined {
 }
 
 /**
- * `Retry-After` in milliseconds from now: seconds, with a fraction if need be, or a date. Of several, as those of two lines that were joined,
- * the longest.
+ * `Retry-After` in milliseconds from now: seconds, with an optional fraction, or a date. Of several values, such as those of two joined
+ * lines, the longest.
  *
  * Source: RFC 9110, section 10.2.3.
  *
- * @param nowMs Unix time as the server has it.
+ * @param nowMs Unix time on the server's clock.
  */
 export function toldDelayMs(text: string | undefined, nowMs: number): number | undefined {
   return longest(text, (value) => (NUMBER.test(value) ? Math.ceil(Number(value) * 1000) : untilMs(httpDateMs(value, nowMs), nowMs)))
 }
 
 /**
- * A reset in milliseconds from now, of several the longest. Servers say it as a span in seconds, as a moment in Unix time, told apart by its
- * size, as a date, or as a duration such as `6m0s`.
+ * A reset in milliseconds from now, of several the longest. Servers write a duration in seconds, a moment in Unix time, which is recognised
+ * by its size, a date, or a duration such as `6m0s`.
  */
 export function toldResetMs(text: string | undefined, nowMs: number): number | undefined {
   return longest(text, (value) => singleResetMs(value, nowMs))
@@ -65,7 +65,7 @@ export function toldMs(text: string | undefined): number | undefined {
 }
 
 /**
- * `Age` in milliseconds, 0 where there is none or it is malformed; of several the first.
+ * `Age` in milliseconds; 0 if it is absent or malformed. Of several values the first.
  *
  * Source: RFC 9111, sections 1.2.2 and 5.1.
  */
@@ -81,7 +81,7 @@ function durationMs(text: string): number | undefined {
   return Math.ceil(Number(hours) * 3_600_000 + Number(minutes) * 60_000 + Number(seconds) * 1000 + Number(ms))
 }
 
-/** Of several times, as those of two lines that were joined; undefined where one of them is none. */
+/** The longest of several values; undefined if one of them is malformed. */
 function longest(text: string | undefined, read: (value: string) => number | undefined): number | undefined {
   const times = trimmed(text)
     ?.match(ONE_TIME)
@@ -89,7 +89,7 @@ function longest(text: string | undefined, read: (value: string) => number | und
   return times?.every((ms) => ms !== undefined) ? Math.max(...(times as number[])) : undefined
 }
 
-/** What is past is due now. */
+/** A moment in the past is due now. */
 function untilMs(momentMs: number | undefined, nowMs: number): number | undefined {
   return momentMs === undefined ? undefined : Math.max(0, Math.ceil(momentMs - nowMs))
 }

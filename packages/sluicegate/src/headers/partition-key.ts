@@ -1,17 +1,17 @@
 const DIGITS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/']
-/** Two digits at a time, made when the first key is told. */
+/** Two digits at a time, made for the first key. */
 let pairs: readonly string[] | undefined
 
 /**
- * A key as `pk` may show it: a keyed hash of 64 bits as a byte sequence, such as `:cHsdsRa894A=:`. An unkeyed hash of an address could be
- * turned back by hashing them all.
+ * A key as the value of `pk`: a keyed hash of 64 bits as a byte sequence, such as `:cHsdsRa894A=:`. An unkeyed hash of an address could be
+ * reversed by hashing all addresses.
  *
  * Source: draft-ietf-httpapi-ratelimit-headers-11, section 6.1; RFC 9651, section 3.3.5; RFC 4648, section 4.
  */
 export function partitionKey(key: string, secret: SipSecret): string {
   pairs ??= DIGITS.flatMap((first) => DIGITS.map((second) => first + second))
   const [low, high] = sipHash(key, secret)
-  // Eight bytes, the lowest first, are sixty-four bits from the highest on: five pairs of digits and four bits.
+  // Eight bytes, the lowest first, are 64 bits from the highest on: five pairs of digits and four bits.
   const a = reversed(low)
   const b = reversed(high)
   const three = `${pairs[a >>> 20]}${pairs[(a >>> 8) & 4095]}${pairs[((a & 255) << 4) | (b >>> 28)]}`
@@ -22,16 +22,16 @@ function reversed(word: number): number {
   return (((word & 0xff) << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24)) >>> 0
 }
 
-// SipHash-2-4 of a text's UTF-16 units, low byte first, under a secret of 128 bits. Unlike the fingerprint of keys, whose output
-// nobody sees, this one is for values that are shown: the secret is too long to be found by trying, and two and four rounds have
-// withstood analysis where one and three are a bet. It is synchronous, which HMAC of the Web Crypto API is not.
+// SipHash-2-4 of a text's UTF-16 units, low byte first, under a secret of 128 bits. Unlike the fingerprint of keys, whose output is never
+// visible, this hash is shown to clients: the secret cannot be found by trial, and two and four rounds have withstood analysis better than
+// one and three. It is synchronous, unlike HMAC of the Web Crypto API.
 //
 // Source: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF", 2012.
 
 /** 128 bits as four unsigned 32-bit words, the lowest first. */
 export type SipSecret = readonly [number, number, number, number]
 
-/** v0 to v3 as halves of 32 bits, the low one first. One for all: nothing here waits. */
+/** v0 to v3 as halves of 32 bits, the low one first. Shared by all calls, which are synchronous. */
 const v = new Int32Array(8)
 
 /** The hash: its two halves of 32 bits, the low one first. */
@@ -49,7 +49,7 @@ export function sipHash(text: string, [k0, k1, k2, k3]: SipSecret): readonly [lo
   for (; i + 4 <= length; i += 4) {
     absorb(pair(text, i), pair(text, i + 2))
   }
-  // The last word: up to three units and, in its highest byte, how many bytes there were.
+  // The last word: up to three units and, in its highest byte, the number of bytes.
   const rest = length - i
   const low = rest >= 2 ? pair(text, i) : rest === 1 ? text.charCodeAt(i) : 0
   const last = rest === 3 ? text.charCodeAt(i + 2) : 0
@@ -59,7 +59,7 @@ export function sipHash(text: string, [k0, k1, k2, k3]: SipSecret): readonly [lo
   return [folded(0), folded(1)]
 }
 
-/** A random secret, or the one of the bytes that 32 hexadecimal digits say in their order. */
+/** A random secret, or the one of 32 hexadecimal digits, two for each byte. */
 export function sipSecret(hex?: string): SipSecret {
   if (hex === undefined) return [...crypto.getRandomValues(new Uint32Array(4))] as unknown as SipSecret
   const bytes = new DataView(Uint8Array.from(hex.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16)).buffer)
@@ -70,7 +70,7 @@ function pair(text: string, at: number): number {
   return text.charCodeAt(at) | (text.charCodeAt(at + 1) << 16)
 }
 
-/** v0 to v3 as one, of their low or their high halves. */
+/** The exclusive or of the low or the high halves of v0 to v3. */
 function folded(half: 0 | 1): number {
   return ((v[half] as number) ^ (v[2 + half] as number) ^ (v[4 + half] as number) ^ (v[6 + half] as number)) >>> 0
 }
@@ -84,7 +84,7 @@ function absorb(low: number, high: number): void {
   v[1] = (v[1] as number) ^ high
 }
 
-/** One round. A 64-bit sum carries where the low halves, read without sign, end below what was added. */
+/** One round. A 64-bit sum carries if the unsigned sum of the low halves is below what was added. */
 function sipRound(): void {
   let a = v[0] as number
   let b = v[1] as number

@@ -4,21 +4,21 @@ import { sha256, unitBytes } from './sha256.js'
 const DIGEST = /^sha256:[\w-]{43}$/
 
 /**
- * A key that a limiter takes: one above 1,024 units is replaced by `sha256:` and the digest of it all. So is one that looks like such a digest
- * by itself, so that two keys that differ anywhere stay two keys: the same would be a collision of SHA-256. Hence once is enough: the digest of
- * a digest is another key.
+ * A key that a limiter accepts: a key of more than 1,024 UTF-16 units is replaced by `sha256:` and its digest. So is a key that looks like
+ * such a digest, so that two different keys never become one, apart from collisions of SHA-256. Apply it once: the digest of a digest is
+ * another key.
  */
 export function fittedKey(key: string): string {
   return key.length <= MAX_KEY_LENGTH && !DIGEST.test(key) ? key : `sha256:${base64Url(sha256(unitBytes(key)))}`
 }
 
-/** What stands between the parts of a composed key. */
+/** Separates the parts of a composed key. */
 export const JOINT = '|'
 const SPECIAL = /[|\\]/g
 
 /**
- * A key, or a part of one, with a backslash before each `|` and each backslash: a `|` without one is then always a joint of {@link compose},
- * and no value makes a key of one reader look like one of several.
+ * A key, or a part of one, with a backslash before each `|` and each backslash: an unescaped `|` is then always a separator of {@link
+ * compose}, and no value makes the key of one reader equal to one of several.
  */
 export function escapedPart(part: string): string {
   return part.includes(JOINT) || part.includes('\\') ? part.replace(SPECIAL, '\\$&') : part
@@ -26,7 +26,7 @@ export function escapedPart(part: string): string {
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** Bytes as text without padding. Source: RFC 4648, section 5. */
+/** Bytes as base64url without padding. Source: RFC 4648, section 5. */
 export function base64Url(bytes: Uint8Array): string {
   let text = ''
   for (let i = 0; i < bytes.length; i += 3) {

@@ -8,7 +8,7 @@ import { fittedKey } from './fitted-key.js'
 import { type KeyReader, keyOf } from './key-reader.js'
 import { compose, header, method, route, subject } from './readers.js'
 
-interface LimitResult {
+interface Asked {
   readonly reader: KeyReader
   readonly key: string
   /** Whose key it is, in a form that is surely injective. */
@@ -40,9 +40,9 @@ function hostile(random: Random, seen: readonly string[]): string {
   return Array.from({ length: random.integer(1, 4) }, () => random.pick(PIECES)).join('')
 }
 
-function single(random: Random, seen: readonly string[]): LimitResult {
+function single(random: Random, seen: readonly string[]): Asked {
   const value = hostile(random, seen)
-  const ask = (reader: KeyReader, facts: Parameters<typeof factsOf>[0], kind: string, own: string): LimitResult => ({
+  const ask = (reader: KeyReader, facts: Parameters<typeof factsOf>[0], kind: string, own: string): Asked => ({
     reader,
     key: keyOf(reader, factsOf(facts), undefined),
     whose: [kind, own],
@@ -74,7 +74,7 @@ function single(random: Random, seen: readonly string[]): LimitResult {
   }
 }
 
-function asked(random: Random, seen: readonly string[], depth = 2): LimitResult {
+function asked(random: Random, seen: readonly string[], depth = 2): Asked {
   if (depth === 0 || random.chance(0.4)) return single(random, seen)
   const parts = Array.from({ length: random.integer(2, 3) }, () => asked(random, seen, depth - 1))
   const readers = parts.map(({ reader, key }): KeyReader => ({ name: reader.name, read: () => key }))

@@ -4,12 +4,12 @@ import { escapedPart, fittedKey, JOINT } from './fitted-key.js'
 import { checkReader, type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
 
 /**
- * A header's value as the key: `header:x-tenant:acme`. Clients send what they like: this is for headers that a proxy of your own sets
- * and overwrites, or beside other limits.
+ * A header's value as the key: `header:x-tenant:acme`. Clients can send any value: use it for headers that your own proxy sets and
+ * overwrites, or beside other limits.
  *
- * A header that is absent or empty gives none.
+ * A request without the header, or with an empty one, has no key.
  *
- * @throws {PolicyError} `OPTION_INVALID` when the name is none, `OPTION_UNKNOWN`
+ * @throws {PolicyError} `OPTION_INVALID` for an invalid name, `OPTION_UNKNOWN`
  */
 export function header<Request = unknown>(name: string, options: ReaderOptions<Request> = {}): KeyReader<Request> {
   checkOptions(options, ['otherwise'], '{ otherwise: address() }', 'header()')
@@ -36,14 +36,14 @@ export function checkedHeaderName(option: string, name: unknown): string {
 }
 
 const METHODS = new Map([
-  // Answered as GET is, but for the body: a budget of its own would double that of a route.
+  // HEAD is answered like GET without the body: a budget of its own would double that of a route.
   ['HEAD', 'method:GET'],
   ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'TRACE', 'CONNECT'].map((name) => [name, `method:${name}`] as const),
 ])
 
 /**
  * The method as the key: `method:POST`. HEAD counts as GET. Methods outside RFC 9110, PATCH and QUERY share `method:other`: clients can
- * make up as many as they like.
+ * make up any number of them.
  */
 export function method(): KeyReader {
   return METHOD
@@ -55,8 +55,8 @@ const METHOD: KeyReader = Object.freeze({
 } satisfies KeyReader)
 
 /**
- * The route that matched as the key: `route:/users/:id`. It is the pattern and never the path, of which clients can make up as many as they
- * like. Requests that match no route, or come before there is one, share the key `route`.
+ * The route that matched as the key: `route:/users/:id`. It is the pattern and never the path, of which clients can make up any number.
+ * Requests without a matching route, or before routing, share the key `route`.
  */
 export function route(): KeyReader {
   return ROUTE
@@ -67,13 +67,13 @@ const ROUTE: KeyReader = Object.freeze({
   read: ({ route }) => (route === undefined || route === '' ? 'route' : fittedKey(escapedPart(`route:${route}`))),
 } satisfies KeyReader)
 
-/** Who a request is from. Null, undefined and the empty string are nobody. */
+/** The subject of a request. Null, undefined and the empty string are none. */
 export type Subject = string | number | bigint | null | undefined
 
 /**
  * The subject of a token, or the user of a session, that was verified before: `subject:42`. `read` gets the framework's own request.
  *
- * A number and its text are one subject. Anything else than these is refused: the text of an object would be the same for all.
+ * A number and its text are one subject. Other types throw: the text of an object would be the same for all.
  *
  * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`; at a request `KEY_INVALID`
  * @example
@@ -102,8 +102,9 @@ function textOf(found: unknown): string | undefined {
 const MOST_READERS = 8
 
 /**
- * Several keys as one: `203.0.113.7|method:POST|route:/login`. Other parts make another key, whatever they hold, and no
- * reader's key is one of several readers: a `|` or a backslash within a part gets a backslash before it. Where one part has no key there is none; parts have their own `otherwise`.
+ * Several keys as one: `203.0.113.7|method:POST|route:/login`. Different parts always make different keys, and no key of a single reader
+ * equals a composed one: a `|` or a backslash within a part is escaped. If one part has no key there is none; parts have their own
+ * `otherwise`.
  *
  * @param readers 2 to 8 of them.
  * @throws {PolicyError} `OPTION_INVALID`

@@ -1,6 +1,6 @@
 import { PolicyError } from '../errors.js'
 
-// The checks that options of all kinds share. Each throws a `PolicyError` with the option and its value, or returns nothing.
+// The checks of options in all of the library. Each throws a `PolicyError` with the option and its value, or returns nothing.
 
 /**
  * Options have to be an object without unknown names.
@@ -51,7 +51,7 @@ export function checkNumber(option: string, value: unknown, least: number, most 
   throw new PolicyError('OPTION_INVALID', option, value, `must be a number ${rangeText(least, most)}`)
 }
 
-/** A limiter by its `take`. @throws {PolicyError} `OPTION_INVALID` */
+/** A limiter, recognised by `take`. @throws {PolicyError} `OPTION_INVALID` */
 export function checkLimiter(option: string, value: unknown, example = 'createLimiter(policy)'): void {
   if (typeof (value as { take?: unknown } | null | undefined)?.take === 'function') return
   throw new PolicyError('OPTION_INVALID', option, value, `must be a limiter such as ${example}`)
@@ -61,9 +61,9 @@ function rangeText(least: number, most: number): string {
   return most === Number.MAX_SAFE_INTEGER || most === Number.POSITIVE_INFINITY ? `>= ${least}` : `from ${least} to ${most}`
 }
 
-/** More letters than any option has: longer names are not compared. */
+/** Longer names than any option has are not compared. */
 const LONGEST = 40
-/** Letters that may be wrong in a name that was meant. */
+/** The number of wrong letters in a name that is still recognised. */
 const MOST_WRONG = 2
 
 /** An option that does not exist. */
@@ -71,13 +71,13 @@ export interface UnknownOption {
   readonly option: string
   readonly value: unknown
   readonly known: readonly string[]
-  /** What takes the options, such as `tokenBucket()`. */
+  /** The function or object that takes the options, such as `tokenBucket()`. */
   readonly of?: string | undefined
-  /** What to do instead, where that is known. */
+  /** What to write instead, if known. */
   readonly mend?: string | undefined
 }
 
-/** The error about it, with the option that may be meant. */
+/** The error for an unknown option, with the most similar known one. */
 export function unknownOption({ option, value, known, of, mend }: UnknownOption): PolicyError {
   const meant = mend === undefined ? nearest(option.slice(option.lastIndexOf('.') + 1), known) : undefined
   const guess = mend ?? (meant === undefined ? undefined : `did you mean ${meant}?`)
@@ -85,7 +85,7 @@ export function unknownOption({ option, value, known, of, mend }: UnknownOption)
   return new PolicyError('OPTION_UNKNOWN', option, value, guess === undefined ? list : `${list}: ${guess}`)
 }
 
-/** Of some names the one that differs least, in at most two letters, but never in most of them; undefined where there is none. */
+/** The most similar of several names, with at most two differing letters, and fewer than half of them; undefined if there is none. */
 function nearest(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST) return undefined
   const own = name.toLowerCase()
@@ -94,7 +94,7 @@ function nearest(name: string, known: readonly string[]): string | undefined {
   return best !== undefined && best.wrong <= Math.min(MOST_WRONG, name.length / 2) ? best.each : undefined
 }
 
-/** Letters added, dropped, changed, or swapped with their neighbour. */
+/** The number of letters added, dropped, changed, or swapped with their neighbour. */
 function distance(a: string, b: string): number {
   let before: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, j) => j)

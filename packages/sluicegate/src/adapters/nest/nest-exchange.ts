@@ -1,7 +1,7 @@
 import { type HeaderPair, putHeaders } from '../../headers/header-pair.js'
 import { NodeFacts, type NodeRequest, type NodeResponse } from '../../middleware/node-exchange.js'
 
-/** What requests of Express and of Fastify have in common. Where more is known, say so: `key: (request: express.Request) => ...`. */
+/** What requests of Express and of Fastify have in common. For more, name the type: `key: (request: express.Request) => ...`. */
 export interface NestRequest {
   readonly method: string
   readonly url: string
@@ -11,11 +11,11 @@ export interface NestRequest {
   readonly params: unknown
   readonly query: unknown
   readonly body?: unknown
-  /** What guards before this one have put there. */
+  /** Set by earlier guards. */
   readonly user?: unknown
 }
 
-/** A request of Express, or one of Fastify around one of Node's. */
+/** A request of Express, or one of Fastify with the request of Node.js in `raw`. */
 interface PlatformRequest extends NodeRequest {
   readonly raw?: NodeRequest
   readonly originalUrl: string
@@ -30,7 +30,7 @@ interface PlatformResponse extends NodeResponse {
   status(code: number): { send(body: string): unknown }
 }
 
-/** One request and its response, whatever Nest runs on. */
+/** One request and its response, on either platform. */
 export class NestExchange {
   readonly request: NodeRequest
   readonly response: NodeResponse
@@ -52,7 +52,7 @@ export class NestExchange {
     const { outgoing, response } = this
     if (response.headersSent) return
     const isFastify = outgoing.raw !== undefined
-    // Fastify adds a line for each cookie by itself.
+    // Fastify itself adds a line for each cookie.
     const set = (name: string, value: string): unknown => (isFastify ? outgoing.header?.(name, value) : response.setHeader(name, value))
     const append = (name: string, value: string): unknown => (isFastify ? set(name, value) : response.appendHeader(name, value))
     putHeaders(headers, { set, append })

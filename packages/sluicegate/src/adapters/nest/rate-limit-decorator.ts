@@ -5,16 +5,16 @@ import type { LimitingOptions } from '../../middleware/middleware-options.js'
 import { onceInProcess } from '../../once-in-process.js'
 import type { NestRequest } from './nest-exchange.js'
 
-/** What was said of a class or a method: its limit, or false for none. */
+/** The limit of a class or a method; false for none. */
 type Said = LimitArgument<never> | false
 
-/** Kept beside, so that nothing depends on reflect-metadata, and legacy and standard decorators are alike. */
+/** Kept in a WeakMap, so that reflect-metadata is not needed, and legacy and standard decorators work alike. */
 const said = /* @__PURE__ */ onceInProcess('Nest limits', () => new WeakMap<object, Said>())
 
-/** Noted there as well, where it is: decorators that put another function in the place of a method copy what was said of the first. */
+/** Also kept as metadata, if available: decorators that replace a method copy its metadata. */
 const SAID: unique symbol = Symbol.for('sluicegate: rate limit')
 
-/** What is used of reflect-metadata. */
+/** The part of reflect-metadata that is used. */
 interface Metadata {
   defineMetadata(key: unknown, value: Said, target: object): void
   getOwnMetadata(key: unknown, target: object): Said | undefined
@@ -22,14 +22,14 @@ interface Metadata {
 
 const metadata: Partial<Metadata> = Reflect
 
-/** A decorator of classes and methods, of TypeScript's legacy kind and of the standard's. */
+/** A decorator of classes and methods, legacy or standard. */
 export type RateLimitDecorator = (target: object, about?: unknown, descriptor?: PropertyDescriptor) => void
 
 /**
- * The limit of a controller, for all of its handlers together, or of one handler: instead of the module's own. It has a policy, a limiter or limits
- * of its own; how it counts and answers, where it does not say, is as in the module.
+ * The limit of a controller, shared by its handlers, or of one handler, instead of the module's. It has a policy, a limiter or limits of
+ * its own; options of counting and answering that it does not set are the module's.
  *
- * It takes effect where {@link RateLimitGuard} stands guard, and nowhere else.
+ * It takes effect only where {@link RateLimitGuard} is registered.
  *
  * @throws {PolicyError} on an option that is wrong, when the class is defined.
  * @example
@@ -43,12 +43,12 @@ export function RateLimit<Request>(argument: LimitArgument<Request>, second?: un
   return saying('RateLimit', argument as Said)
 }
 
-/** Without a limit, in a controller or an app that has one. */
+/** No limit, in a controller or an app that has one. */
 export function SkipRateLimit(): RateLimitDecorator {
   return saying('SkipRateLimit', false)
 }
 
-/** What a limit was said of, the nearest first: the handler, its controller, those that it extends. */
+/** The nearest target with a limit: the handler, its controller, the classes that this extends. */
 export function limitSaidOf(handler: object, controller: object): { readonly target: object; readonly limit: Said } | undefined {
   let target: object | null = handler
   let next: object | null = controller

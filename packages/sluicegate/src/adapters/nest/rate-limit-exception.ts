@@ -3,7 +3,7 @@ import type { DenialResponse } from '../../middleware/denial-response.js'
 import { onceInProcess } from '../../once-in-process.js'
 import { NestExchange } from './nest-exchange.js'
 
-/** A request that does not pass. Its headers are set already; `getResponse()` is the body, as an object if it is one of JSON. */
+/** A denied request. Its headers are set already; `getResponse()` is the body, parsed if it is JSON. */
 class RateLimitException extends HttpException {
   readonly answer: DenialResponse
 
@@ -13,7 +13,7 @@ class RateLimitException extends HttpException {
   }
 }
 
-/** Of one identity in both forms of the package, so that `instanceof` agrees. */
+/** One class for both forms of the package, so that `instanceof` agrees. */
 const OnceRateLimitException: typeof RateLimitException = /* @__PURE__ */ onceInProcess('RateLimitException', () => RateLimitException)
 type OnceRateLimitException = RateLimitException
 
@@ -24,7 +24,7 @@ function contentOf({ headers, body }: DenialResponse): string | Record<string, u
   return (/[/+]json\b/.test(type) ? objectOf(body) : undefined) ?? body
 }
 
-/** Nobody checks that a body is what its media type says. */
+/** An application's body may not match its media type. */
 function objectOf(body: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(body)
@@ -34,7 +34,7 @@ function objectOf(body: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Answers as the limit says, to the letter, where Nest's own filter would make JSON of everything. */
+/** Sends the body of the denial unchanged; Nest's own filter would make JSON of any body. */
 export class RateLimitFilter implements ExceptionFilter<RateLimitException> {
   catch({ answer }: RateLimitException, host: ArgumentsHost): void {
     const http = host.switchToHttp()

@@ -10,11 +10,11 @@ import { NestExchange, type NestRequest } from './nest-exchange.js'
 import { limitSaidOf } from './rate-limit-decorator.js'
 import { RateLimitException } from './rate-limit-exception.js'
 
-/** The limits of an app, shared by all guards that a module makes: Nest makes one for each controller that names the class. */
+/** The limits of an app, shared by all guards of a module: Nest makes a guard for each controller that names the class. */
 class RateLimits<Request = NestRequest> {
   private readonly ofAll: Middleware<Request> | undefined
   private readonly ofRoutes: RouteMiddlewares<Request>
-  /** Where a request says that its limit was asked. */
+  /** Marks requests that were limited. */
   private readonly asked = Symbol('sluicegate: rate limit')
 
   /** @throws {PolicyError} on an option that is wrong. */
@@ -24,14 +24,14 @@ class RateLimits<Request = NestRequest> {
     this.ofRoutes = new RouteMiddlewares<Request>(all)
   }
 
-  /** Whether a request comes to a guard for the first time: the guard of all may stand before a controller as well. */
+  /** Whether a guard sees the request for the first time: a global guard and one of the controller may both see it. */
   isFirst(request: { [mark: symbol]: unknown }): boolean {
     if (request[this.asked] === true) return false
     request[this.asked] = true
     return true
   }
 
-  /** Who decides about requests to a handler, if anybody. */
+  /** The middleware for a handler; undefined if it is not limited. */
   keeperOf(handler: object, controller: object): Middleware<Request> | undefined {
     const own = limitSaidOf(handler, controller)
     if (own === undefined) return this.ofAll
@@ -39,18 +39,18 @@ class RateLimits<Request = NestRequest> {
   }
 }
 
-/** Of one identity in both forms of the package, so that `instanceof` agrees. */
+/** One class for both forms of the package, so that `instanceof` agrees. */
 const OnceRateLimits: typeof RateLimits = /* @__PURE__ */ onceInProcess('RateLimits', () => RateLimits)
 type OnceRateLimits<Request = NestRequest> = RateLimits<Request>
 
 export { OnceRateLimits as RateLimits }
 
-/** Nobody reads it. Nginx notes those who hang up so. */
+/** The client does not receive it; nginx logs this status for clients that disconnected. */
 const CLIENT_GONE = 499
 
 /**
- * Asks limits before handlers run; a denial is a {@link RateLimitException}. Requests of HTTP alone: others pass. Where guards of one module
- * stand behind each other, the first asks.
+ * Limits requests before their handlers run; a denial throws a {@link RateLimitException}. Only HTTP requests; others pass. If several
+ * guards of one module see a request, the first one limits it.
  *
  * @example
  * app.useGlobalGuards(new RateLimitGuard(tokenBucket({ limit: 100, window: '1m' })))
@@ -59,7 +59,7 @@ export class RateLimitGuard<Request = NestRequest> implements CanActivate {
   private readonly limits: RateLimits<Request>
 
   /**
-   * @param argument of all routes; options without a policy, or nothing, limit those alone that have a limit of their own.
+   * @param argument the limit of all routes; without a policy only routes with a limit of their own are limited.
    * @throws {PolicyError} on an option that is wrong.
    */
   constructor(argument: LimitArgument<Request> | RateLimits<Request> = {}) {
@@ -79,7 +79,7 @@ export class RateLimitGuard<Request = NestRequest> implements CanActivate {
   }
 }
 
-// What a module provides, where the guard is named by its class.
+// The module's provider, for a guard that is named by its class.
 Inject(RateLimits)(RateLimitGuard, undefined, 0)
 
 function follow(outcome: MiddlewareResult, exchange: NestExchange): true {

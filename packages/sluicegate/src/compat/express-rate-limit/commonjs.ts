@@ -18,5 +18,5 @@ const required = Object.assign((options?: RateLimitOptions) => rateLimit(options
   DAY,
 })
 
-/** What require() answers with, as of express-rate-limit: the middleware itself, with all else beside it. */
+/** What require() returns, as for express-rate-limit: the middleware itself, with the other exports as properties. */
 export default required

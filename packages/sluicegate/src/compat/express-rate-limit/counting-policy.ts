@@ -4,16 +4,16 @@ import { checkedWindowMs } from '../../policy/policy-options.js'
 import { fixedWindow } from '../../policy/window-policy.js'
 import { checkedPolicyName } from '../limiter-verbs.js'
 
-/** What keys of a store begin with that makes its limiter. */
+/** The default prefix of keys. */
 export const DEFAULT_PREFIX = 'rl:'
-/** So many that nobody is denied here. */
+/** A limit that is never reached. */
 const MOST_HITS = 1_000_000_000
 
 /**
- * The policy of a limiter that only counts, which a store asks `create` for: windows of so many milliseconds. A primary of
+ * The policy of a limiter that only counts, for the option `create` of a store: windows of `windowMs` milliseconds. A primary of
  * `sluicegate/cluster` serves it.
  *
- * @param prefix of the store. One of its own is in the policy's name, by which a fleet knows it.
+ * @param prefix of the store. If it is not the default it is part of the policy's name, which identifies it in a shared store.
  * @throws {PolicyError} `WINDOW_INVALID`, `NAME_INVALID`
  * @example serveLimiter(countingPolicy(60_000, 'login:'), { cluster })
  */

@@ -10,12 +10,12 @@ import type { RateLimitOptions, UsedOptions } from './rate-limit-options.js'
 import { SluicegateStore } from './sluicegate-store.js'
 
 /**
- * The limiter that decides for the middleware: one of the store that it was given, or made by `create`, or of this process.
+ * The limiter that decides for the middleware: that of the store, the one that `create` makes, or one in memory.
  *
  * @throws {PolicyError} `OPTION_INVALID`
  */
 export function decidingLimiter({ create, store }: RateLimitOptions, { limit, windowMs, identifier }: UsedOptions): LimiterVerbs {
-  // No policy has a limit of 0: one of 1 tells when windows end.
+  // A policy's limit is at least 1: for 0 it only determines the ends of windows.
   const policy = fixedWindow({ limit: Math.max(1, limit), window: windowMs, name: identifier })
   const limiter = store === undefined ? madeLimiter(create ?? ((asked) => createLimiter(asked)), policy) : limiterOf(store, create, policy)
   return limit === 0 ? denyingAll(limiter) : limiter
@@ -31,13 +31,13 @@ function limiterOf(store: unknown, create: unknown, policy: Policy): LimiterVerb
   return store.decideBy(policy)
 }
 
-/** Under a limit of 0: everything is denied until the window ends, and after it too. */
+/** A limit of 0: everything is denied, with the end of the window for `Retry-After`. */
 function denyingAll(limiter: LimiterVerbs): LimiterVerbs {
   const denied = (decision: Decision): Decision => {
     const { retryAfterMs, resetAfterMs } = decision
     return { ...decision, allowed: false, limit: 0, remaining: 0, retryAfterMs: Math.max(1, retryAfterMs, resetAfterMs) }
   }
-  // Made once of each: header fields are kept by the policy.
+  // One for each policy, as header fields are cached by policy.
   const made = new WeakMap<Policy, Policy>()
   const none = (policy: Policy): Policy => {
     const known = made.get(policy) ?? changedPolicy(policy, { limit: 0, burst: 0 })

@@ -3,53 +3,53 @@ import type { Decision } from '../../decision.js'
 import { StoreError } from '../../errors.js'
 import { type LimiterVerbs, standingOf } from '../limiter-verbs.js'
 
-/** How often a key has hit, as express-rate-limit is told. */
+/** The count of a key, as express-rate-limit takes it from a store. */
 export interface HitCount {
-  /** At least 1. It denies where this is above its `limit`. */
+  /** >= 1. express-rate-limit denies if it is above `limit`. */
   readonly totalHits: number
-  /** When the count begins anew; of what is denied, when it would pass. Undefined where that never is. */
+  /** When the count is reset; for a denied key, when it would pass. Undefined for never. */
   readonly resetTime: Date | undefined
 }
 
-/** More than any limit that is a number. */
+/** Above any limit that is a number. */
 export const BEYOND_ANY_LIMIT: number = Number.MAX_SAFE_INTEGER
 
-/** Port: counts the hits of keys. It rejects with `StoreError` where it cannot know, and never makes a number up. */
+/** Port: counts the hits of keys. It rejects with `StoreError` if the count is not known, and never makes one up. */
 export interface Hits {
   readonly limiter: LimiterVerbs
-  /** One more, in one step. */
+  /** Adds a hit, atomically. */
   hit(key: string): Awaitable<HitCount>
-  /** How it stands, or undefined where nothing is known of the key. */
+  /** The count without a hit; undefined for an unknown key. */
   seen(key: string): Awaitable<HitCount | undefined>
 }
 
 /**
- * When the count is new, as a moment of this machine's clock; of a denial when the same would pass, which is what `Retry-After` is made of.
- * Undefined where that never is.
+ * When the count is reset, on this machine's clock; for a denial when the same request would pass, from which `Retry-After` is made.
+ * Undefined for never.
  */
 export function resetTimeOf({ allowed, resetAfterMs, retryAfterMs }: Decision): Date | undefined {
   const ms = allowed ? resetAfterMs : retryAfterMs
   return ms === Number.POSITIVE_INFINITY ? undefined : new Date(Date.now() + ms)
 }
 
-/** Of what is rounded up twice, by two clocks. */
+/** Two clocks round up. */
 const MOST_MS_APART = 1
 
-/** The end of a window that all keys share, as a moment of this machine's clock. */
+/** The end of a window that all keys share, on this machine's clock. */
 export class WindowEnd {
   private last = new Date(Number.NaN)
 
-  /** The moment in so many milliseconds, or one just after it that was told before: to make a date takes as long as to count. */
+  /** The moment after `ms` milliseconds, or the last one returned if that is just after it: making a Date takes as long as counting. */
   after(ms: number): Date {
     const endMs = Date.now() + ms
-    // Read anew each time: whoever was given it may have changed it.
+    // Read each time, as the caller may have changed the Date.
     const apartMs = this.last.getTime() - endMs
     if (!(apartMs >= 0 && apartMs <= MOST_MS_APART)) this.last = new Date(endMs)
     return this.last
   }
 }
 
-/** Counts every hit, also those that are denied: express-rate-limit decides, whatever its limit is for a request. */
+/** Counts every hit, also denied ones: express-rate-limit decides, even if its limit differs by request. */
 export class CountedHits implements Hits {
   readonly limiter: LimiterVerbs
   private readonly isHere: boolean
@@ -64,7 +64,8 @@ export class CountedHits implements Hits {
 
   hit(key: string): Awaitable<HitCount> {
     const { limiter } = this
-    // A take of a fleet may be of a lease, and tell what this process knows. A penalty is always one call, and tells the count of all.
+    // A take of a shared limiter may use a lease, and return the count of this process. A penalty is always one call, and returns the
+    // total.
     return chained(this.isHere ? limiter.take(key) : limiter.penalize(key, 1), this.countOf)
   }
 
@@ -80,24 +81,24 @@ function countOf(decision: Decision, end: WindowEnd): HitCount {
   const { allowed, limit, remaining, resetAfterMs, source } = decision
   if (source === 'outage') throw new StoreError('OUTAGE', 'the store does not answer, and nobody else knows how often this key has hit')
   if (allowed) return { totalHits: limit - remaining, resetTime: end.after(resetAfterMs) }
-  // Only who was blocked by hand.
+  // A key is denied here only while it is blocked by hand.
   return { totalHits: BEYOND_ANY_LIMIT, resetTime: resetTimeOf(decision) }
 }
 
-/** What the hits of a key are compared with, given what the limiter lets that key pass at once. */
+/** The number that the hits of a key are compared with, by the burst of that key. */
 export type LimitFor = (burst: number) => number
 
 const OWN_BURST: LimitFor = (burst) => burst
 
 /**
- * Hits under a limiter that decides by itself: of what it lets pass there are at most as many as they are compared with, of what it denies
- * one more, also where it lets this key pass more or less than others. What is denied is not counted.
+ * Hits under a limiter that decides by itself: for an allowed request at most the number they are compared with, for a denied one 1 more,
+ * also for keys with another burst. Denied requests are not counted.
  */
 export class DecidedHits implements Hits {
   readonly limiter: LimiterVerbs
   private readonly limitFor: LimitFor
 
-  /** @param limitFor default what the limiter lets the key pass at once. */
+  /** @param limitFor default the burst of the key. */
   constructor(limiter: LimiterVerbs, limitFor = OWN_BURST) {
     this.limiter = limiter
     this.limitFor = limitFor
@@ -113,7 +114,7 @@ export class DecidedHits implements Hits {
     )
   }
 
-  /** How a decision about a key is told. */
+  /** The count that a decision stands for. */
   countOf(key: string, decision: Decision): HitCount {
     const { allowed, source } = decision
     if (!allowed && source === 'outage') throw new StoreError('OUTAGE', 'the store does not answer, and without it this does not pass')

@@ -1,6 +1,6 @@
 export type { LimiterVerbs, MakeLimiter } from '../limiter-verbs.js'
 export { countingPolicy } from './counting-policy.js'
-// The second names are those of express-rate-limit: who imports them changes no more than the package's.
+// The second names are those of express-rate-limit: only the package's name in an import has to change.
 export type { HitCount, HitCount as ClientRateLimitInfo, HitCount as IncrementResponse } from './hit-counts.js'
 export type { Ipv6Subnet } from './ip-keys.js'
 export { ipKeyGenerator } from './ip-keys.js'

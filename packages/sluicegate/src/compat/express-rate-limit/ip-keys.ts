@@ -7,40 +7,40 @@ import { masked } from '../../keys/ip-network.js'
 import { onceInProcess } from '../../once-in-process.js'
 import { warnOnce } from '../../warn-once.js'
 
-/** What express-rate-limit looks for at run time and is looked for here too, by its names. */
+/** The run-time checks of express-rate-limit that exist here, too, by its names. */
 export type Validation = 'trustProxy' | 'xForwardedForHeader' | 'keyGeneratorIpFallback'
 
-/** Whether the option `validate` leaves a check on: true or nothing for all, false for none, or an object that says it of each. */
+/** Whether the option `validate` enables a check: true or undefined enables all, false none, an object each by name. */
 export function validates(validate: unknown, name: Validation): boolean {
   if (typeof validate !== 'object' || validate === null) return validate !== false
   const { [name]: own, default: others = true } = validate as Readonly<Record<string, unknown>>
   return Boolean(own ?? others)
 }
 
-/** An IPv4 address written as one of IPv6, `::203.0.113.7`: the notation alone tells it from the other addresses of that network. */
+/** An IPv4 address in IPv6 notation, `::203.0.113.7`: only the notation tells it from other addresses of that network. */
 const COMPATIBLE = /^[^%]*\./
 
 /**
- * The key of an address, for a `keyGenerator` that falls back on it, as express-rate-limit 8.7 makes it: IPv4 as it is, also where it is
- * mapped into IPv6, and IPv6 by its network. Anything else is returned unchanged, `undefined` and an address with a port too.
+ * The key of an address, for a `keyGenerator`, as in express-rate-limit 8.7: IPv4 as it is, also if it is mapped into IPv6; IPv6 by its
+ * network. Anything else is returned unchanged, including `undefined` and an address with a port.
  *
  * @param ipv6Subnet bits of IPv6 that tell clients apart, 1 to 128, default 56; false or 0 returns an IPv6 address unchanged.
- * @throws {PolicyError} `OPTION_INVALID` where an IPv6 address cannot have such a network
+ * @throws {PolicyError} `OPTION_INVALID` for other values, if the address is IPv6
  * @example ipKeyGenerator('2001:db8:0:42ff::1') // '2001:db8:0:4200::/56'
  */
 export function ipKeyGenerator(ip: string, ipv6Subnet: number | false = 56): string {
-  // `request.ip` of a socket that is closed already.
+  // `request.ip` is undefined for a closed socket.
   const address = typeof ip === 'string' && ip.includes(':') ? parsedAddress(ip) : undefined
   if (address === undefined) return ip
   if (isIpv4(address)) return ipText(address)
   if (isCompatible(ip, address)) return ipText({ a: 0, b: 0, c: 0xffff, d: address.d })
   if (!ipv6Subnet) return ip
-  // Of the environment it comes as text, which theirs takes.
+  // From the environment it is a string, which express-rate-limit accepts.
   const bits = checkedSubnet('ipv6Subnet', typeof ipv6Subnet === 'string' ? Number(ipv6Subnet) : ipv6Subnet, 1, 128)
   return `${ipText(masked(address, bits))}/${bits}`
 }
 
-/** Of the option `ipv6Subnet`. @throws {PolicyError} `OPTION_INVALID` */
+/** The option `ipv6Subnet`, checked. @throws {PolicyError} `OPTION_INVALID` */
 export function checkedSubnetOption(ipv6Subnet: unknown): number | false {
   return ipv6Subnet === false ? false : checkedSubnet('ipv6Subnet', ipv6Subnet, 32, 128)
 }
@@ -55,10 +55,9 @@ export type Ipv6Subnet = number | false | ((request: Request, response: Response
 const warn = /* @__PURE__ */ onceInProcess('warnings: keys of addresses', () => warnOnce())
 
 /**
- * The key where no `keyGenerator` is given: `request.ip`, which Express finds by its setting `trust proxy`, without a port. Where that is no
- * address, the socket's has to do.
+ * The default key: `request.ip`, which Express finds by its setting `trust proxy`, without a port. If that is not an address, the socket's.
  *
- * @param validate the option, which says what is not to be warned of.
+ * @param validate the option, which disables warnings.
  * @throws {PolicyError} `OPTION_INVALID`
  */
 export function requestIpKey(
@@ -77,7 +76,7 @@ export function requestIpKey(
   }
 }
 
-/** The key as {@link ipKeyGenerator} makes it; a whole address in its one spelling, or a client would have a key for each. */
+/** The key as {@link ipKeyGenerator} makes it; a whole address in canonical form, or a client would have a key for each spelling. */
 function keyOf(ip: string, bits: number | false): string {
   const key = ipKeyGenerator(ip, bits)
   if (bits !== false) return key
@@ -108,10 +107,10 @@ function checkTrust({ app, headers }: Request, looksAtTrust: boolean, looksForPr
   }
 }
 
-/** How many keys are looked at that may be addresses. */
+/** Keys that are checked. */
 const LOOKED_AT = 1_000
 
-/** Looks at keys that a `keyGenerator` gave, and warns of whole IPv6 addresses: whoever has one has as many as they like. */
+/** Checks keys of a `keyGenerator`, and warns of whole IPv6 addresses: each client has a network full of them. */
 export function addressCheck(): (key: unknown, request: Request) => void {
   let looks = 0
   return (key, request) => {

@@ -10,10 +10,10 @@ import type { SluicegateStore } from './sluicegate-store.js'
 /** A function of the request, as express-rate-limit calls it. */
 export type OfRequest<Value> = (request: Request, response: Response) => Awaitable<Value>
 
-/** Answers a request that is denied. Headers are set already. */
+/** Answers a denied request. Headers are set already. */
 export type DenialHandler = (request: Request, response: Response, next: NextFunction, used: UsedOptions) => unknown
 
-/** Where errors are told that no request can hear of. */
+/** Receives errors that cannot be passed to a request. */
 export interface Logger {
   error(error: unknown, message?: string): void
 }
@@ -26,7 +26,7 @@ export interface RateLimitOptions {
   readonly limit?: number
   /** The older name of `limit`. */
   readonly max?: number
-  /** The body of a denial, or a function of the request; what `response.send` takes. */
+  /** The body of a denial, for `response.send`, or a function of the request. */
   readonly message?: unknown
   /** Default 429. */
   readonly statusCode?: number
@@ -36,44 +36,44 @@ export interface RateLimitOptions {
   readonly headers?: boolean
   /** Default false; true is `draft-6`. */
   readonly standardHeaders?: boolean | StandardHeaders
-  /** The name of the policy, which `draft-8` tells; default `5-in-1min`. */
+  /** The name of the policy, which `draft-8` shows; default `5-in-1min`. */
   readonly identifier?: string
-  /** Seconds that `Retry-After` says instead of the truth. */
+  /** Seconds for `Retry-After`, instead of the exact value. */
   readonly retryAfter?: number | OfRequest<number>
-  /** Where the count is left for handlers, default `rateLimit`. */
+  /** The property of the request with the count; default `rateLimit`. */
   readonly requestPropertyName?: string
-  /** Requests that were not successful are not counted. */
+  /** Requests that failed are not counted. */
   readonly skipFailedRequests?: boolean
-  /** Requests that were successful are not counted. */
+  /** Requests that succeeded are not counted. */
   readonly skipSuccessfulRequests?: boolean
   /** Default: a status below 400. */
   readonly requestWasSuccessful?: OfRequest<boolean>
-  /** Requests that pass uncounted. */
+  /** True for requests that pass uncounted. */
   readonly skip?: OfRequest<boolean>
-  /** Who is counted; default {@link requestIpKey}. */
+  /** What requests are counted by; default {@link requestIpKey}. */
   readonly keyGenerator?: OfRequest<string | number | bigint | undefined>
   /** Default 56. */
   readonly ipv6Subnet?: Ipv6Subnet
-  /** Default: `statusCode` and `message`. */
+  /** Default: sends `statusCode` and `message`. */
   readonly handler?: DenialHandler
-  /** Let requests pass that the limiter cannot decide. */
+  /** Requests pass that the limiter cannot decide. Default false. */
   readonly passOnStoreError?: boolean
   /** Default `console`. */
   readonly logger?: Logger
   /**
-   * `false`, or `{ trustProxy: false }` and the like: leave out the warnings that express-rate-limit has too, `trustProxy`,
-   * `xForwardedForHeader` and `keyGeneratorIpFallback`; any other has no effect.
+   * `false`, or an object such as `{ trustProxy: false }`, disables warnings that express-rate-limit has, too: `trustProxy`,
+   * `xForwardedForHeader` and `keyGeneratorIpFallback`. Other names have no effect.
    */
   readonly validate?: boolean | Readonly<Record<string, boolean>>
-  /** Who makes the limiter, for a fleet `(policy) => createRedisLimiter(policy, { client })`. */
+  /** Makes the limiter, for several processes `(policy) => createRedisLimiter(policy, { client })`. */
   readonly create?: MakeLimiter
-  /** Or a store of this library, `new MemoryStore()`; any other store is for express-rate-limit itself. */
+  /** Instead: a store of this library, `new MemoryStore()`. Other stores are refused. */
   readonly store?: SluicegateStore
 }
 
 export type StandardHeaders = 'draft-6' | 'draft-7' | 'draft-8'
 
-/** The options that are in force. */
+/** The options with their defaults. */
 export interface UsedOptions {
   readonly windowMs: number
   readonly limit: number
@@ -123,7 +123,7 @@ const OPTIONS = [
 const OF_SLOW_DOWN =
   'is of express-slow-down: say slowDown in rateLimit() of sluicegate/express, { policy, slowDown: { after, delay, maxDelay } }'
 
-/** What express-rate-limit or its relatives take and this does not, with what to write instead. */
+/** Options of older versions and related libraries that are not supported, with what to write instead. */
 const INSTEAD: Readonly<Record<string, string>> = {
   onLimitReached: 'is no option any more: say handler',
   draft_polli_ratelimit_headers: "is no option any more: say standardHeaders: 'draft-6'",
@@ -142,7 +142,7 @@ const WINDOW_UNITS = [
   ['min', 60_000],
 ] as const
 
-/** The options with their defaults, which are those of express-rate-limit. @throws {PolicyError} on one that cannot be honoured. */
+/** The options with the defaults of express-rate-limit. @throws {PolicyError} on an option that is not supported. */
 export function usedOptions(options: RateLimitOptions): UsedOptions {
   checkNames(options)
   const {
@@ -190,7 +190,7 @@ export function usedOptions(options: RateLimitOptions): UsedOptions {
   })
 }
 
-/** `5-in-1min`, as express-rate-limit calls it. */
+/** `5-in-1min`, as in express-rate-limit. */
 function defaultIdentifier(limit: number, windowMs: number): string {
   for (const [unit, ms] of WINDOW_UNITS) {
     const many = windowMs / ms
@@ -223,7 +223,7 @@ function checkedLimit(limit: unknown): number {
   return limit === 0 ? 0 : checkedTokenCount('limit', limit, MOST_LIMIT)
 }
 
-/** Looked at when the middleware is made: what fails while an error is told of would end the process. */
+/** Checked when the middleware is made: an error while an error is logged would end the process. */
 function checkLogger(logger: unknown): void {
   if (typeof logger === 'object' && typeof (logger as Logger | null)?.error === 'function') return
   throw new PolicyError('OPTION_INVALID', 'logger', logger, 'must be an object with a method error, such as console')

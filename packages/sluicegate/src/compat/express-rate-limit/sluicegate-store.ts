@@ -10,24 +10,24 @@ import { type LimiterVerbs, type MakeLimiter, madeLimiter } from '../limiter-ver
 import { countingPolicy, DEFAULT_PREFIX } from './counting-policy.js'
 import { BEYOND_ANY_LIMIT, CountedHits, DecidedHits, type HitCount, type Hits, type LimitFor } from './hit-counts.js'
 
-/** Where stores count: the memory of limiters that share one, or a limiter itself. */
+/** Where stores count: a memory, which several limiters may share, or a limiter. */
 export type CountingPlace = object
 
-/** What the handle of a limiter in memory has; that of several policies has it in its parts. */
+/** The handle of a limiter in memory; that of `allOf` has the memory in its parts. */
 interface MemoryHandle {
   readonly memory?: object
   readonly parts?: readonly { readonly memory?: object }[]
 }
 
-/** How many stores of this thread count in each place. */
+/** The number of stores of this thread that count in each place. */
 const stores = /* @__PURE__ */ onceInProcess('counting places', () => new WeakMap<CountingPlace, number>())
 
-/** Whether a limiter is in the memory of this process: what is in a store or another process has no snapshot. */
+/** Whether a limiter is in the memory of this process: remote ones have no snapshot. */
 export function isHere(limiter: LimiterVerbs): boolean {
   return 'snapshot' in limiter
 }
 
-/** A store begins to count by this limiter. @returns where, or undefined where other processes count as well. */
+/** Registers a store that counts by this limiter. @returns the place; undefined if other processes count there as well. */
 export function joinedPlace(limiter: LimiterVerbs): CountingPlace | undefined {
   if (!isHere(limiter)) return undefined
   const place = placeOf(limiter as LimiterVerbs & { handle?(): MemoryHandle })
@@ -35,18 +35,18 @@ export function joinedPlace(limiter: LimiterVerbs): CountingPlace | undefined {
   return place
 }
 
-/** Whether one store alone counts there. */
+/** Whether a single store counts there. */
 export function isAlone(place: CountingPlace): boolean {
   return stores.get(place) === 1
 }
 
-/** Two limiters may be two ends of one count, as those that were attached are: what they share is the memory. */
+/** Attached limiters share one memory, and with it their counts. */
 function placeOf(limiter: LimiterVerbs & { handle?(): MemoryHandle }): CountingPlace {
   try {
     const { memory, parts } = limiter.handle?.() ?? {}
     return memory ?? parts?.[0]?.memory ?? limiter
   } catch {
-    // What has no handle is attached nowhere.
+    // A limiter without a handle cannot be attached elsewhere.
     return limiter
   }
 }
@@ -54,17 +54,17 @@ function placeOf(limiter: LimiterVerbs & { handle?(): MemoryHandle }): CountingP
 /** Options of {@link SluicegateStore}. */
 export interface SluicegateStoreOptions {
   /**
-   * Who counts where express-rate-limit decides: makes a limiter of the policy that it is given, such as
-   * `(policy) => createRedisLimiter(policy, { client })`. Default: one of this process.
+   * Makes the limiter that counts, of the policy it is given: `(policy) => createRedisLimiter(policy, { client })`. express-rate-limit
+   * decides. Default: a limiter in memory.
    */
   readonly create?: MakeLimiter
-  /** Or a limiter that decides, whatever its policy; `limit` is then what that lets pass at once, or a function. */
+  /** Instead: a limiter that decides, with any policy; `limit` of express-rate-limit then has to be its burst, or a function. */
   readonly limiter?: LimiterVerbs
-  /** What keys begin with, default `rl:`, and nothing where a `limiter` is given. In a fleet give each store one of its own. */
+  /** The prefix of keys; default `rl:`, and none with a `limiter`. In a shared store each store needs one of its own. */
   readonly prefix?: string
 }
 
-/** What a store looks at of express-rate-limit's options. */
+/** The options of express-rate-limit that a store uses. */
 export interface StoreSettings {
   readonly windowMs: number
   readonly limit: unknown
@@ -77,8 +77,8 @@ const OPTIONS = ['create', 'limiter', 'prefix']
 /**
  * A store for express-rate-limit.
  *
- * It counts, in windows of `windowMs` that are aligned to UTC, and express-rate-limit decides: all its options work. Given a `limiter` it is
- * that which decides, and what it denies is not counted.
+ * It counts, in windows of `windowMs` that are aligned to UTC, and express-rate-limit decides: all its options work. With a `limiter`, that
+ * decides, and denied requests are not counted.
  *
  * @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID`
  * @example
@@ -89,14 +89,14 @@ export class SluicegateStore {
   private readonly create: MakeLimiter | undefined
   private readonly given: LimiterVerbs | undefined
   private readonly ownPrefix: string
-  /** Nobody else can ask the limiter. */
+  /** Whether the store made its limiter in memory, which then has no other user. */
   private readonly isOwn: boolean
   private hits: Hits | undefined
-  /** Undefined where other processes count as well. */
+  /** Undefined if other processes count as well. */
   private place: CountingPlace | undefined
-  /** Makes what counts, also anew. */
+  /** Makes the hits, also for a reset. */
   private make: (() => Hits) | undefined
-  /** What was wrong when express-rate-limit told its options. */
+  /** The error of {@link init}. */
   private misuse: unknown
 
   constructor(options: SluicegateStoreOptions = {}) {
@@ -110,13 +110,13 @@ export class SluicegateStore {
     this.isOwn = create === undefined && limiter === undefined
   }
 
-  /** Whether nobody else counts the keys of this store: by it express-rate-limit knows which counts are one. */
+  /** Whether all keys of this store are counted here alone; express-rate-limit uses it to detect double counting. */
   get localKeys(): boolean {
     if (this.hits === undefined) return this.isOwn
     return this.place !== undefined && isAlone(this.place)
   }
 
-  /** What tells these keys from those of other stores, in the same terms. */
+  /** The prefix that tells these keys from those of other stores, for the same check. */
   get prefix(): string {
     return this.hits === undefined || this.localKeys ? this.ownPrefix : `${this.hits.limiter.policy.name}:${this.ownPrefix}`
   }
@@ -124,7 +124,8 @@ export class SluicegateStore {
   /**
    * Called by express-rate-limit, once.
    *
-   * @throws {PolicyError} on options that this store cannot honour. They are logged there, and each request fails with the same error.
+   * @throws {PolicyError} on options that this store does not support. express-rate-limit logs it, and each request fails with the same
+   *   error.
    */
   init(settings: StoreSettings): void {
     const { given } = this
@@ -132,10 +133,10 @@ export class SluicegateStore {
   }
 
   /**
-   * For the middleware of this library, whose limiter decides under this policy, made as the options of the store say.
+   * Makes the limiter that decides for the middleware of this library, by the options of the store.
    *
    * @internal
-   * @throws {PolicyError} `OPTION_INVALID` where the store has a limiter of its own, or another middleware.
+   * @throws {PolicyError} `OPTION_INVALID` if the store has a limiter of its own, or belongs to another middleware.
    */
   decideBy(policy: Policy): LimiterVerbs {
     if (this.given !== undefined) {
@@ -158,27 +159,27 @@ export class SluicegateStore {
     }
   }
 
-  /** How often a key has hit; undefined where nothing is known of it. */
+  /** The count of a key; undefined for an unknown key. */
   get(key: string): Awaitable<HitCount | undefined> {
     return this.ready().seen(this.named(key))
   }
 
-  /** One hit more. */
+  /** Adds a hit. */
   increment(key: string): Awaitable<HitCount> {
     return this.ready().hit(this.named(key))
   }
 
-  /** One hit less, in the window at hand. */
+  /** Takes back a hit, in the current window. */
   decrement(key: string): Awaitable<void> {
     return chained(this.ready().limiter.refund(this.named(key), 1), nothing)
   }
 
-  /** The key begins anew; a block that was laid on it by hand is over. */
+  /** Resets the count of a key, and lifts a block. */
   resetKey(key: string): Awaitable<void> {
     return chained(this.ready().limiter.reset(this.named(key)), nothing)
   }
 
-  /** All keys begin anew. @throws {PolicyError} `OPTION_INVALID` where the limiter may have others' keys. */
+  /** Resets all keys. @throws {PolicyError} `OPTION_INVALID` if the limiter may have other users. */
   async resetAll(): Promise<void> {
     const { limiter } = this.ready()
     if (!this.isOwn) {
@@ -220,7 +221,7 @@ export class SluicegateStore {
   }
 
   private counting(windowMs: number): Hits {
-    // Of a limiter of its own nobody is told the name.
+    // The name of a limiter of its own is not visible.
     const limiter = this.made(countingPolicy(windowMs, this.isOwn ? '' : this.ownPrefix))
     return new CountedHits(limiter, isHere(limiter))
   }
@@ -234,7 +235,7 @@ export class SluicegateStore {
     if ((typeof key === 'object' && key !== null) || typeof key === 'function' || typeof key === 'symbol') {
       throw new PolicyError('KEY_INVALID', 'key', key, 'must be a string: all that are no text would share one key')
     }
-    // Where nobody else has keys a prefix tells nothing apart, and to put it before each takes as long as half the count.
+    // Without other users no prefix is needed, and prepending one takes half as long as counting.
     if (!this.isOwn && this.ownPrefix !== '') return fittedKey(`${this.ownPrefix}${key}`)
     const text = String(key)
     return fittedKey(text.charCodeAt(0) > 0 ? text : `\0${text}`)
@@ -244,16 +245,16 @@ export class SluicegateStore {
 function deciding(limiter: LimiterVerbs, { limit, skipFailedRequests = false, skipSuccessfulRequests = false }: StoreSettings): Hits {
   const skips = skipFailedRequests ? 'skipFailedRequests' : 'skipSuccessfulRequests'
   if (skipFailedRequests || skipSuccessfulRequests) {
-    // A denied request took nothing, and would be given back a token all the same.
+    // A denied request was not charged, but would be refunded.
     const mend = 'needs a store that counts: leave out limiter, or take counts of sluicegate/express instead'
     throw new PolicyError('OPTION_INVALID', skips, true, mend)
   }
   return new DecidedHits(limiter, comparedWith(limiter, limit))
 }
 
-/** The number that express-rate-limit compares hits with: it has to be what the limiter lets pass at once, or no hits would tell both apart. */
+/** The number that express-rate-limit compares hits with. It has to be the burst, or counts could not express both results. */
 function comparedWith({ policy: { burst, name } }: LimiterVerbs, limit: unknown): LimitFor {
-  // What a function says of a request is not known here.
+  // The limit of a request is not known here.
   if (typeof limit === 'function') return () => BEYOND_ANY_LIMIT - 1
   if (limit === burst) return () => burst
   throw new PolicyError('OPTION_INVALID', 'limit', limit, `must be ${burst}, which is what the policy '${name}' lets pass at once`)

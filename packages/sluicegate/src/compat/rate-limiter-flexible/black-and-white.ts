@@ -14,13 +14,13 @@ export interface BlackAndWhiteOptions {
   readonly blackList?: readonly (string | number)[]
   readonly isWhiteListed?: (key: string | number) => boolean
   readonly isBlackListed?: (key: string | number) => boolean
-  /** Also ask the limiter about listed keys, so that they are counted; default false. Its answer is not waited for. */
+  /** Also consume from the limiter for listed keys, so that they are counted; default false. The result is not awaited. */
   readonly runActionAnyway?: boolean
 }
 
 type Key = string | number
 
-/** What is asked of the limiter within: any of these classes, in memory or in a fleet. */
+/** The methods of the inner limiter that are called. */
 export type ListedVerbs = Pick<
   RateLimiterSluicegate,
   'consume' | 'penalty' | 'reward' | 'block' | 'get' | 'set' | 'delete' | 'keyPrefix' | 'blockDuration'
@@ -82,7 +82,7 @@ export class RLWrapperBlackAndWhite {
     return this.unlessListed(key, () => this.limiter.set(key, points, secDuration))
   }
 
-  /** How a key stands; with `runActionAnyway` as the limiter knows it, listed or not. */
+  /** The state of a key; with `runActionAnyway` as the limiter has it, also for listed keys. */
   get(key: Key, options?: CallOptions): Promise<RateLimiterRes | null> {
     if (this.runsAnyway) return this.limiter.get(key, options)
     return this.unlessListed<RateLimiterRes | null>(key, () => this.limiter.get(key, options))
@@ -109,7 +109,7 @@ function listOf(name: string, list: readonly Key[] | undefined, option: string, 
   return (key) => {
     if (isListed === undefined || keys.has(key)) return keys.has(key)
     const answer: unknown = (isListed as (key: Key) => unknown)(key)
-    // It would count as true, whatever comes of it: everybody would be on the list.
+    // A promise is truthy: every key would be on the list.
     if (isPromise(answer)) throw new PolicyError('OPTION_INVALID', option, answer, 'must answer at once, and not by a promise')
     return Boolean(answer)
   }

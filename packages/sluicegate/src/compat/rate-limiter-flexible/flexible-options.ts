@@ -3,15 +3,15 @@ import type { Policy } from '../../policy/policy.js'
 import { checkedWindowMs, MAX_WINDOW_MS } from '../../policy/policy-options.js'
 import { fixedWindow } from '../../policy/window-policy.js'
 
-/** What every limiter of rate-limiter-flexible is told. */
+/** The options of every limiter of rate-limiter-flexible. */
 export interface FlexibleOptions {
-  /** Points a window: an integer from 1 to 1,000,000,000. */
+  /** Points per window: an integer from 1 to 1,000,000,000. */
   readonly points: number
   /** Seconds, above 0, at most 366 days. Windows are aligned to UTC. */
   readonly duration: number
-  /** Seconds that a key is blocked for when it is denied; default 0, it is not. */
+  /** Seconds for which a key is blocked after a denial; default 0, no block. */
   readonly blockDuration?: number
-  /** What keys begin with, and a colon; default `rlflx`. In a fleet give each limiter one of its own. */
+  /** Prefix of keys, followed by a colon; default `rlflx`. In a shared store each limiter needs one of its own. */
   readonly keyPrefix?: string
 }
 
@@ -20,13 +20,13 @@ export const DEFAULT_PREFIX = 'rlflx'
 
 const MOST_POINTS = 1_000_000_000
 const MOST_S = MAX_WINDOW_MS / 1000
-/** 100 years, the longest that a key can be blocked for. */
+/** 100 years, the longest block. */
 const FOR_EVER_S = 100 * 366 * 86_400
 const LEASES = "is not needed: mode: 'leased' answers what is denied without the server"
 const EVENLY = 'spreads nothing here: take gcra({ limit, window, burst: 1 }), and wait() of its limiter'
 const CLIENT = 'is not needed: clients of node-redis, ioredis and valkey-glide are told apart'
 
-/** Options of rate-limiter-flexible that cannot be honoured, with what to write instead. */
+/** Options of rate-limiter-flexible that are not supported, with what to write instead. */
 const INSTEAD: Readonly<Record<string, string>> = {
   execEvenly: EVENLY,
   execEvenlyMinDelayMs: EVENLY,
@@ -43,7 +43,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   customIncrTtlLuaScript: 'cannot be: the scripts are those of the policy',
 }
 
-/** What asks for nothing here, whatever it says: clients are told apart. */
+/** Options without effect: clients are recognised. */
 const IGNORED: readonly string[] = ['useRedisPackage']
 
 /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
@@ -53,15 +53,15 @@ export function checkFlexibleOptions(options: object, known: readonly string[]):
   }
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || known.includes(name) || IGNORED.includes(name)) continue
-    // What is turned off asks for nothing.
+    // An option that is turned off has no effect.
     if (!Object.hasOwn(INSTEAD, name)) throw new PolicyError('OPTION_UNKNOWN', name, value, `is not one of ${known.join(', ')}`)
     if (value) throw new PolicyError('OPTION_INVALID', name, value, INSTEAD[name] as string)
   }
 }
 
 /**
- * The options of a limiter that is made here, with what all have by default and without what is turned off. Looked at first: what is refused
- * leaves no limiter behind, and asks no server anything.
+ * The options of a limiter with defaults, without undefined ones. Checked first, so that an error leaves no limiter behind and calls no
+ * server.
  *
  * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`, `WINDOW_INVALID`
  */
@@ -77,7 +77,7 @@ export function checkedOptions<Options extends FlexibleOptions>(
   return { ...(given as unknown as Options), blockDuration, keyPrefix }
 }
 
-/** Those of a single call. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
+/** Checks the options of a single call. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
 export function checkCallOptions(options: Readonly<Record<string, unknown>> | undefined): void {
   for (const [name, value] of Object.entries(options ?? {})) {
     if (value === undefined) continue
@@ -93,7 +93,7 @@ export function checkKeyPrefix(keyPrefix: unknown): void {
   if (typeof keyPrefix !== 'string') throw new PolicyError('OPTION_INVALID', 'keyPrefix', keyPrefix, 'must be a string')
 }
 
-/** Points of a call: an integer from 1 on, or its digits, as they come out of a request or of the environment. */
+/** Points of a call: an integer >= 1, or its digits, as in a request or the environment. */
 export type Points = number | `${number}`
 
 const DIGITS = /^[1-9][0-9]{0,15}$/
@@ -105,21 +105,21 @@ export function checkedPoints(points: unknown): number {
   throw new PolicyError('COST_INVALID', 'points', points, 'must be an integer >= 1')
 }
 
-/** Seconds of a block at a denial, in milliseconds; 0 is none. @throws {PolicyError} `WINDOW_INVALID` */
+/** Seconds of a block after a denial, in milliseconds; 0 for none. @throws {PolicyError} `WINDOW_INVALID` */
 export function checkedBlockMs(blockDuration: unknown): number {
   return blockDuration === 0 ? 0 : secondsAsMs('blockDuration', blockDuration, ', or 0 for no block')
 }
 
-/** Seconds of a block by hand, in milliseconds; 0 is a hundred years. @throws {PolicyError} `DURATION_INVALID` */
+/** Seconds of a block by hand, in milliseconds; 0 becomes 100 years. @throws {PolicyError} `DURATION_INVALID` */
 export function checkedLockMs(secDuration: unknown): number {
   if (typeof secDuration === 'number' && secDuration >= 0 && secDuration <= FOR_EVER_S) return (secDuration || FOR_EVER_S) * 1000
   throw new PolicyError('DURATION_INVALID', 'secDuration', secDuration, `must be seconds from 0 to ${FOR_EVER_S}, which is 100 years`)
 }
 
 /**
- * The windows of these options.
+ * The policy of these options.
  *
- * @param name of the policy; default one that says its numbers.
+ * @param name of the policy; default a name of its numbers.
  * @throws {PolicyError} `LIMIT_INVALID`, `WINDOW_INVALID`
  */
 export function flexiblePolicy({ points, duration }: FlexibleOptions, name?: string): Policy {
@@ -140,7 +140,7 @@ function secondsAsMs(option: string, seconds: unknown, also: string): number {
   try {
     if (typeof seconds === 'number') return checkedWindowMs(seconds * 1000, option)
   } catch {
-    // It would speak of milliseconds.
+    // Its message has milliseconds.
   }
   throw new PolicyError(
     'WINDOW_INVALID',

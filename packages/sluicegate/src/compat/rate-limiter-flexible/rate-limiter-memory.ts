@@ -22,7 +22,7 @@ const OPTIONS = [
 /**
  * `RateLimiterMemory` of rate-limiter-flexible: points in windows, in the shared memory of this process.
  *
- * @throws {PolicyError} on an option that cannot be honoured; the message says what to write instead.
+ * @throws {PolicyError} on an option that is not supported; the message says what to write instead.
  * @example
  * const limiter = new RateLimiterMemory({ points: 5, duration: 60 })
  * limiter.consume(request.ip).then(() => serve(), (denied) => denied instanceof Error ? fail(denied) : tooMany(denied.msBeforeNext))

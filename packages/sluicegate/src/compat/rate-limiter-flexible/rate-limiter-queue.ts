@@ -6,26 +6,26 @@ import type { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'
 
 /** Options of {@link RateLimiterQueue}. */
 export interface RateLimiterQueueOptions {
-  /** How many may wait for one key at once; default as many as the limiter's `maxWaiters` lets wait for all keys together. */
+  /** Calls that may wait for one key; default as many as `maxWaiters` of the limiter allows for all keys together. */
   readonly maxQueueSize?: number
 }
 
-/** A limiter whose callers can wait: those in memory and those of a fleet. */
+/** A limiter with `wait`: in memory or shared. */
 export interface WaitingVerbs extends LimiterVerbs {
   wait(key: string, options?: WaitOptions): Promise<Decision>
 }
 
-/** The key of calls that name none, as in rate-limiter-flexible. */
+/** The default key, as in rate-limiter-flexible. */
 const KEY = 'limiter'
 
-/** What {@link RateLimiterQueue} rejects with where nothing is to be waited for. */
+/** What {@link RateLimiterQueue} rejects with if a call cannot be satisfied. */
 export class RateLimiterQueueError extends Error {
   override readonly name = 'RateLimiterQueueError'
 }
 
 /**
- * `RateLimiterQueue` of rate-limiter-flexible: callers of a key wait for tokens, first come, first served, by the limiter's own `wait`. Its
- * `maxWaiters`, 10,000 unless the limiter was told otherwise, bounds those who wait for all keys together; `blockDuration` does not apply.
+ * `RateLimiterQueue` of rate-limiter-flexible: calls wait for tokens of a key, first come, first served, by the limiter's own `wait`. Its
+ * `maxWaiters`, default 10,000, bounds the waiting calls of all keys together; `blockDuration` does not apply.
  *
  * @throws {PolicyError} `OPTION_INVALID`
  * @example
@@ -35,7 +35,7 @@ export class RateLimiterQueueError extends Error {
 export class RateLimiterQueue {
   private readonly limiter: RateLimiterSluicegate<WaitingVerbs>
   private readonly maxQueueSize: number
-  /** How many wait for each key: keys that nobody waits for are not in it. */
+  /** Waiting calls by key; keys without any are removed. */
   private readonly waiting = new Map<string, number>()
 
   constructor(limiter: RateLimiterSluicegate<WaitingVerbs>, { maxQueueSize = Number.POSITIVE_INFINITY }: RateLimiterQueueOptions = {}) {
@@ -49,7 +49,7 @@ export class RateLimiterQueue {
     this.maxQueueSize = maxQueueSize
   }
 
-  /** Tokens that may be had now. Of a limiter that cannot be read all of them, as there. */
+  /** Tokens that are available now. All of them if the limiter fails, as in rate-limiter-flexible. */
   async getTokensRemaining(key = KEY): Promise<number> {
     const { limiter } = this
     try {
@@ -63,9 +63,9 @@ export class RateLimiterQueue {
   /**
    * Waits for tokens.
    *
-   * @param expiresUnixAt Unix time in seconds after which they are not wanted any more; 0 is never. What cannot be had by then rejects at once.
-   * @returns {Promise} of what is left. It rejects with {@link RateLimiterQueueError} where more is asked for than there ever is, the queue is
-   * full, or the time has come; with `StoreError` where the limiter cannot decide.
+   * @param expiresUnixAt Unix time in seconds of a deadline; 0 for none. A call that cannot meet it rejects at once.
+   * @returns {Promise} of what remains. It rejects with {@link RateLimiterQueueError} if more is requested than there ever is, the queue is
+   *   full, or the deadline has passed; with `StoreError` if the limiter cannot decide.
    */
   async removeTokens(tokens: number, key = KEY, expiresUnixAt = 0): Promise<number> {
     const { limiter, maxQueueSize } = this

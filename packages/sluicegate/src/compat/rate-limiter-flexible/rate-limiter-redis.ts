@@ -10,11 +10,11 @@ import { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'
 export interface RateLimiterRedisOptions
   extends FlexibleOptions,
     Pick<RedisLimiterOptions, 'prefix' | 'lease' | 'outage' | 'localShare' | 'timeoutMs' | 'maxKeys' | 'hotKeys' | 'maxWaiters'> {
-  /** A client of node-redis, ioredis or valkey-glide: made, connected and closed by you. */
+  /** A client of node-redis, ioredis or valkey-glide: created, connected and closed by you. */
   readonly storeClient: RedisLimiterOptions['client']
-  /** Default `exact`: each call is one to the server. `leased` fetches points ahead, and what it tells of them is what this process knows. */
+  /** Default `exact`: each call is one to the server. `leased` fetches points ahead; results then contain what this process knows. */
   readonly mode?: RedisLimiterOptions['mode']
-  /** Of rate-limiter-flexible, and ignored: clients are told apart by themselves. */
+  /** An option of rate-limiter-flexible without effect: clients are recognised. */
   readonly useRedisPackage?: boolean
 }
 
@@ -33,15 +33,16 @@ const OPTIONS = [
 ] as const satisfies readonly (keyof RateLimiterRedisOptions)[]
 
 /**
- * `RateLimiterRedis` of rate-limiter-flexible: points in windows that a whole fleet shares, in Redis or Valkey.
+ * `RateLimiterRedis` of rate-limiter-flexible: points in windows, shared by all processes, in Redis or Valkey.
  *
- * @throws {PolicyError} `CLIENT_INVALID`, and on an option that cannot be honoured; the message says what to write instead.
+ * @throws {PolicyError} `CLIENT_INVALID`, and on an option that is not supported; the message says what to write instead.
  * @example new RateLimiterRedis({ storeClient: await createClient().connect(), points: 5, duration: 60, keyPrefix: 'login' })
  */
 export class RateLimiterRedis extends RateLimiterSluicegate<FleetLimiter> {
   constructor(options: RateLimiterRedisOptions) {
     const { storeClient, points, duration, blockDuration, keyPrefix, mode = 'exact', ...others } = checkedOptions(options, OPTIONS)
-    // By a name of one's own what was consumed outlives a change of the numbers; under that which all have, other numbers count apart.
+    // With a prefix of its own the policy's name is independent of its numbers, so that counts survive a change of these; with the default
+    // prefix other numbers count separately.
     const name = keyPrefix === DEFAULT_PREFIX || keyPrefix === '' ? undefined : checkedPolicyName('keyPrefix', keyPrefix)
     const limiter = limiterBy(storeClient, flexiblePolicy({ points, duration }, name), { ...others, mode })
     super({ limiter, blockDuration, keyPrefix })
@@ -52,7 +53,7 @@ export class RateLimiterRedis extends RateLimiterSluicegate<FleetLimiter> {
   }
 }
 
-/** @throws {PolicyError} `CLIENT_INVALID`, by the name that the client has here. */
+/** @throws {PolicyError} `CLIENT_INVALID`, with the option's name here. */
 function limiterBy(
   client: RateLimiterRedisOptions['storeClient'],
   policy: Policy,

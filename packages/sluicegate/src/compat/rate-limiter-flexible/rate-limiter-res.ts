@@ -1,14 +1,17 @@
 import { onceInProcess } from '../../once-in-process.js'
 
-/** What rate-limiter-flexible resolves with, and what it rejects with when it denies: no error. */
+/** What a call resolves with, and what it rejects with for a denial; not an Error. */
 class RateLimiterRes {
   /** Points that may still be consumed in this window. */
   readonly remainingPoints: number
-  /** Milliseconds until the window is new; of a denial until the same would pass, or, where it never does, the rest of the window or block. */
+  /**
+   * Milliseconds until the window is new; for a denial until the same call would pass, or, if it never does, the rest of the window or
+   * block.
+   */
   readonly msBeforeNext: number
   /**
-   * Points that were consumed in this window; above all points where the key is denied. What was denied is not counted: of a denial it says
-   * what it would have come to.
+   * Points consumed in this window; above all points for a denied key. Denied points are not counted: for a denial it is what they would
+   * have come to.
    */
   readonly consumedPoints: number
   /** Whether these points are the first of the window. */
@@ -31,7 +34,7 @@ class RateLimiterRes {
   }
 }
 
-/** Of one identity in both forms of the package, so that `instanceof` agrees. */
+/** One class for both forms of the package, so that `instanceof` agrees. */
 const OnceRateLimiterRes: typeof RateLimiterRes = /* @__PURE__ */ onceInProcess('RateLimiterRes', () => RateLimiterRes)
 type OnceRateLimiterRes = RateLimiterRes
 

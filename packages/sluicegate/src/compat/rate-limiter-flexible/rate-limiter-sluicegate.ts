@@ -19,33 +19,33 @@ import type { RateLimiterRes } from './rate-limiter-res.js'
 
 /** Options of {@link RateLimiterSluicegate}. */
 export interface RateLimiterSluicegateOptions<Verbs extends LimiterVerbs = LimiterVerbs> {
-  /** Of this process or of a fleet, of any policy but `concurrency`. */
+  /** In memory or shared, with any policy except `concurrency`. */
   readonly limiter: Verbs
-  /** Seconds that a key is blocked for when it is denied; default 0, it is not. */
+  /** Seconds for which a key is blocked after a denial; default 0, no block. */
   readonly blockDuration?: number
-  /** What keys begin with, and a colon; default nothing. */
+  /** Prefix of keys, followed by a colon; default none. */
   readonly keyPrefix?: string
 }
 
-/** What may stand behind points: nothing that is honoured. */
+/** Options of a call: none is supported. */
 export type CallOptions = Readonly<Record<string, unknown>>
 
 const CHANGE = 'cannot be set: say limiter.limiter.update(fixedWindow({ limit, window, name: limiter.limiter.policy.name }))'
 const MAKE_ANOTHER = 'cannot be set: make another limiter'
 
 /**
- * The methods of rate-limiter-flexible over any limiter. Each answers with a promise; a denial rejects with a {@link RateLimiterRes}, all else
- * that goes wrong with an `Error`: `PolicyError` on misuse, `StoreError` where the limiter cannot decide.
+ * The methods of rate-limiter-flexible over any limiter. Each returns a promise; a denial rejects with a {@link RateLimiterRes}, anything
+ * else with an `Error`: `PolicyError` on misuse, `StoreError` if the limiter cannot decide.
  *
- * What is denied is not counted.
+ * Denied points are not counted.
  *
- * @throws {PolicyError} on an option that cannot be honoured; the message says what to write instead.
+ * @throws {PolicyError} on an option that is not supported; the message says what to write instead.
  * @example
  * const limiter = new RateLimiterSluicegate({ limiter: createLimiter(tokenBucket({ limit: 10, window: '1s', burst: 20 })) })
  * await limiter.consume('ada', 2)
  */
 export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
-  /** The limiter behind it, with all its verbs; its keys are those of {@link getKey}. */
+  /** The limiter itself, with all its methods; its keys are those of {@link getKey}. */
   readonly limiter: Verbs
   private readonly prefix: string
   private readonly blockMs: number
@@ -67,7 +67,7 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     this.told = new ToldPoints(limiter, this.blocks.isAtDenial)
   }
 
-  /** What may be consumed at once. */
+  /** Points that may be consumed at once. */
   get points(): number {
     return this.limiter.policy.burst
   }
@@ -110,41 +110,41 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     return this.blockMs
   }
 
-  /** The key of the limiter: with the prefix, and as a digest where it would be too long. */
+  /** The limiter's key: with the prefix, and as a digest if it is too long. */
   getKey(key: string | number): string {
     return fittedKey(this.prefix === '' ? String(key) : `${this.prefix}:${key}`)
   }
 
-  /** The same without the prefix. */
+  /** A limiter's key without the prefix. */
   parseKey(limiterKey: string): string {
     return this.prefix === '' ? limiterKey : limiterKey.slice(this.prefix.length + 1)
   }
 
-  /** Consumes points if they are there. @returns {Promise} that rejects with a {@link RateLimiterRes} where they are not. */
+  /** Consumes points if they are available. @returns {Promise} that rejects with a {@link RateLimiterRes} if they are not. */
   async consume(key: string | number, pointsToConsume: Points = 1, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
     const points = checkedPoints(pointsToConsume)
     const named = this.getKey(key)
     const taken = this.limiter.take(named, points)
-    // Not awaited where it is there: of several callers at once those who come after the first denial are to find the block.
+    // Not awaited if it is synchronous: of several concurrent calls those after the first denial have to find the block.
     const decision = isPromise(taken) ? await taken : taken
     if (decision.allowed) return this.told.consumed(named, decision, points)
     const denial = await this.blocks.afterDenial(decision, named, points)
     return Promise.reject(this.told.denied(named, denial, points))
   }
 
-  /** Consumes points whether they are there or not, down to a debt of ten times all of them; nothing of a key that is blocked. */
+  /** Consumes points even if they are not available, down to a debt of ten times all points; none of a blocked key. */
   async penalty(key: string | number, points: Points = 1, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
     const many = checkedPoints(points)
     const named = this.getKey(key)
     const standing = await this.limiter.peek(named)
-    // It would outlive the block, with which all points are new.
+    // The debt would outlive the block, after which all points are new.
     if (isBlocked(standing)) return this.told.standing(named, standing)
     return this.told.changed(named, await this.limiter.penalize(named, many), many)
   }
 
-  /** Gives back points, at most as many as were consumed. */
+  /** Gives back points, at most those that were consumed. */
   async reward(key: string | number, points: Points = 1, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
     const many = checkedPoints(points)
@@ -152,7 +152,7 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     return this.told.changed(named, await this.limiter.refund(named, many))
   }
 
-  /** Denies the key everything for so many seconds, 0 for ever, which is a hundred years; then all points are new. The longest block wins. */
+  /** Blocks a key for seconds; 0 means for ever, which is 100 years. Then all points are new. The longest block wins. */
   async block(key: string | number, secDuration: number, options?: CallOptions): Promise<RateLimiterRes> {
     checkCallOptions(options)
     const ms = checkedLockMs(secDuration)
@@ -160,20 +160,20 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     return this.told.standing(named, await this.blocks.block(named, ms))
   }
 
-  /** How a key stands, or null where nothing is known of it. */
+  /** The state of a key; null for an unknown key. */
   async get(key: string | number, options?: CallOptions): Promise<RateLimiterRes | null> {
     checkCallOptions(options)
     const named = this.getKey(key)
     return this.told.known(named, await this.limiter.peek(named))
   }
 
-  /** Not to be had: it always rejects. */
+  /** Not supported: it always rejects. */
   async set(key: string | number, points: number, secDuration: number): Promise<RateLimiterRes> {
     const mend = 'cannot be: say delete() and then penalty() for what is consumed in the window at hand, or block()'
     throw new PolicyError('OPTION_INVALID', 'set', [key, points, secDuration], mend)
   }
 
-  /** Forgets what was consumed, and any block. @returns {Promise} whether there was anything to forget. */
+  /** Resets the points and the block of a key. @returns {Promise} whether there was anything to reset. */
   async delete(key: string | number, options?: CallOptions): Promise<boolean> {
     checkCallOptions(options)
     const named = this.getKey(key)
@@ -182,6 +182,6 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     return known !== null
   }
 
-  /** A limiter that was given stays open. */
+  /** Does nothing: a limiter that was given stays open. */
   close(): void {}
 }
