@@ -94,7 +94,7 @@ export class SlowDown<Request> {
 
 /** A request that may end before its delay does. */
 interface Awaiting {
-  whenGone?(tell: () => void): void
+  whenGone?(callback: () => void): void
 }
 
 /** Resolves with `value` when the delay is over, or at once when the client has disconnected. */

@@ -63,8 +63,8 @@ export function slowDown<Answer extends Decision>(
           return isPermit(decision) ? { ...denied, ...emptyPermit(denied) } : denied
         }
         let unwatch: (() => void) | undefined
-        const whenGone = (tell: () => void): void => {
-          unwatch = signal && aborts.add(signal, tell)
+        const whenGone = (callback: () => void): void => {
+          unwatch = signal && aborts.add(signal, callback)
         }
         await afterDelay({ ms, leave }, undefined, { whenGone }, after)
         unwatch?.()

@@ -21,7 +21,7 @@ import { RouteMiddlewares } from '../middleware/route-middlewares.js'
 export type * from '../middleware/option-types.js'
 
 interface HookOption {
-  /** The hook that asks limits; default `onRequest`, before the body is read. A key made of a user or a body needs a later hook. */
+  /** The hook in which requests are limited; default `onRequest`, before the body is read. A key made of a user or a body needs a later hook. */
   readonly hook?: 'onRequest' | 'preValidation' | 'preHandler'
 }
 
@@ -45,7 +45,7 @@ declare module 'fastify' {
     rateLimit(argument: LimitArgument<FastifyRequest>): RateLimitHook
   }
   interface FastifyRequest {
-    /** The strictest decision about the request; null if no limit was asked. */
+    /** The strictest decision about the request; null if no limit applied. */
     rateLimit: Decision | null
   }
 }

@@ -42,7 +42,7 @@ export function madeLimiter(create: MakeLimiter, policy: Policy): LimiterVerbs {
 }
 
 /** The state of a key, in the terms of libraries that count up to a limit. */
-export interface KeyStanding {
+export interface KeyState {
   /** Tokens that may be spent at once: the limit of a window. */
   readonly burst: number
   /** Whole tokens spent; above the burst for a key in debt. In an outage: those that this process knows of. */
@@ -52,7 +52,7 @@ export interface KeyStanding {
 }
 
 /** The state of a key at the time of a decision. */
-export function standingOf(limiter: LimiterVerbs, key: string, decision: Decision): KeyStanding {
+export function stateOf(limiter: LimiterVerbs, key: string, decision: Decision): KeyState {
   const { allowed, remaining, resetAfterMs, source } = decision
   const { burst } = limiter.policyOf?.(key) ?? limiter.policy
   // A key on an allow list may have more remaining than its burst.

@@ -17,15 +17,15 @@ const LEAST_EPOCH_MS = 1e11
 const LEAST_EPOCH_US = 1e14
 
 /** A whole number of tokens; fractions are cut off, and a list begins with it. */
-export function toldCount(text: string | undefined): number | undefined {
+export function readCount(text: string | undefined): number | undefined {
   const found = text === undefined || text.length > LONGEST_COUNTS ? null : COUNT.exec(text.trim())
   return found === null ? undefined : Number(found[1])
 }
 
 /** The least of several such numbers, such as those of two joined lines. */
-export function toldLeast(text: string | undefined): number | undefined {
+export function readLeast(text: string | undefined): number | undefined {
   if (text === undefined || text.length > LONGEST_COUNTS) return undefined
-  const counts = text.split(',').flatMap((each) => toldCount(each) ?? [])
+  const counts = text.split(',').flatMap((each) => readCount(each) ?? [])
   return counts.length === 0 ? undefined : Math.min(...counts)
 }
 
@@ -37,7 +37,7 @@ export function toldLeast(text: string | undefined): number | undefined {
  *
  * @param nowMs Unix time on the server's clock.
  */
-export function toldDelayMs(text: string | undefined, nowMs: number): number | undefined {
+export function readDelayMs(text: string | undefined, nowMs: number): number | undefined {
   return longest(text, (value) => (NUMBER.test(value) ? Math.ceil(Number(value) * 1000) : untilMs(httpDateMs(value, nowMs), nowMs)))
 }
 
@@ -45,7 +45,7 @@ export function toldDelayMs(text: string | undefined, nowMs: number): number | u
  * A reset in milliseconds from now, of several the longest. Servers write a duration in seconds, a moment in Unix time, which is recognised
  * by its size, a date, or a duration such as `6m0s`.
  */
-export function toldResetMs(text: string | undefined, nowMs: number): number | undefined {
+export function readResetMs(text: string | undefined, nowMs: number): number | undefined {
   return longest(text, (value) => singleResetMs(value, nowMs))
 }
 
@@ -59,7 +59,7 @@ function singleResetMs(value: string, nowMs: number): number | undefined {
 }
 
 /** A number of milliseconds. */
-export function toldMs(text: string | undefined): number | undefined {
+export function readMs(text: string | undefined): number | undefined {
   const value = trimmed(text)
   return value !== undefined && NUMBER.test(value) ? Math.ceil(Number(value)) : undefined
 }
@@ -69,7 +69,7 @@ export function toldMs(text: string | undefined): number | undefined {
  *
  * Source: RFC 9111, sections 1.2.2 and 5.1.
  */
-export function toldAgeMs(text: string | undefined): number {
+export function readAgeMs(text: string | undefined): number {
   const [, seconds = '0'] = (text === undefined || text.length > LONGEST ? null : AGE.exec(text)) ?? []
   return Math.min(Number(seconds), 2 ** 31) * 1000
 }

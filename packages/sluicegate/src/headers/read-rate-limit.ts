@@ -1,5 +1,5 @@
 import { type HeaderSource, headerOf, lowerCased } from './header-source.js'
-import { toldAgeMs, toldCount, toldDelayMs, toldLeast, toldMs, toldResetMs } from './header-values.js'
+import { readAgeMs, readCount, readDelayMs, readLeast, readMs, readResetMs } from './header-values.js'
 import { httpDateMs } from './http-date.js'
 import type { PolicyReading, RateLimitReading } from './rate-limit-reading.js'
 import { readDraftFields } from './read-draft-fields.js'
@@ -36,10 +36,10 @@ export function readRateLimit(headers: HeaderSource, options: { readonly nowMs?:
   const source = lowerCased(headers)
   const read = (name: string): string | undefined => headerOf(source, name)
   const date = read('date')
-  const ageMs = toldAgeMs(read('age'))
+  const ageMs = readAgeMs(read('age'))
   // Moments are compared with the server's clock when it made the response.
   const nowMs = (date === undefined ? undefined : httpDateMs(date, ownNowMs)) ?? ownNowMs - ageMs
-  const delayMs = toldMs(read('retry-after-ms') ?? read('x-ms-retry-after-ms')) ?? toldDelayMs(read('retry-after'), nowMs)
+  const delayMs = readMs(read('retry-after-ms') ?? read('x-ms-retry-after-ms')) ?? readDelayMs(read('retry-after'), nowMs)
   if (ageMs > 0) return delayMs === undefined || delayMs <= ageMs ? {} : { retryAfterMs: delayMs - ageMs }
   const { policies: drafted = [], ...draft } = readDraftFields(read('ratelimit'), read('ratelimit-policy')) ?? {}
   const families = FAMILIES.map((family) => {
@@ -86,9 +86,9 @@ function numbersOf(
   resetText: string | undefined,
   nowMs: number,
 ): Numbers {
-  const limit = toldCount(limitText)
-  const remaining = toldLeast(remainingText)
-  const resetAfterMs = toldResetMs(resetText, nowMs)
+  const limit = readCount(limitText)
+  const remaining = readLeast(remainingText)
+  const resetAfterMs = readResetMs(resetText, nowMs)
   return {
     ...(limit !== undefined && { limit }),
     ...(remaining !== undefined && { remaining }),

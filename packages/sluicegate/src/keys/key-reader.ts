@@ -15,7 +15,7 @@ export interface RequestFacts {
   /** A header by its lower-case name; several lines are joined by `, `. */
   header(name: string): string | undefined
   /** Calls `callback` once the response has ended or the client has disconnected, if the adapter can know it. */
-  whenGone?(tell: () => void): void
+  whenGone?(callback: () => void): void
 }
 
 /**

@@ -96,7 +96,12 @@ function textOf(found: unknown): string | undefined {
   if (found === undefined || found === null || found === '') return undefined
   if (typeof found === 'string') return found
   if (typeof found === 'bigint' || (typeof found === 'number' && Number.isFinite(found))) return String(found)
-  throw new PolicyError('KEY_INVALID', 'subject', found, 'must be a string, a finite number or a bigint; undefined for nobody')
+  throw new PolicyError(
+    'KEY_INVALID',
+    'subject',
+    found,
+    'must be a string, a finite number or a bigint; undefined for a request without a subject',
+  )
 }
 
 const MOST_READERS = 8

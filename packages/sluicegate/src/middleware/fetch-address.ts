@@ -89,7 +89,7 @@ export function checkAddressNeed<Request>(options: MiddlewareOptions<Request>, i
 const warnOfAddress = warnOnce()
 
 /**
- * Calls `handle`. If it fails because the request has no address, the error says what to do, and so does a warning, as frameworks answer a bare 500.
+ * Calls `handle`. If it fails because the request has no address, the error has a remedy, and so does a warning, as frameworks answer a bare 500.
  */
 export function withAddressHint<Result>(
   address: string | undefined,

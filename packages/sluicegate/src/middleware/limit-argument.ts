@@ -13,7 +13,7 @@ type NothingElse<Request> = {
   readonly [Name in Exclude<keyof (Policy & MiddlewareLimiter) & string, keyof MiddlewareOptions<Request>>]?: undefined
 }
 
-/** The options that say how much passes. A route takes over all others from the app. */
+/** The options that determine how much passes. A route takes over all others from the app. */
 const AMOUNT_OPTIONS = ['policy', 'limiter', 'limits', 'cost', 'unit', 'problem', 'slowDown', 'banAfter'] as const
 
 /**

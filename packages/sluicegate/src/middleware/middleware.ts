@@ -24,7 +24,7 @@ export interface Pass {
   readonly passes: true
   /** For the response, whatever it will be. */
   readonly headers: readonly HeaderPair[]
-  /** The strictest decision of the limits; undefined where none was asked. */
+  /** The strictest decision of the limits; undefined if no limit applied. */
   readonly decision: Decision | undefined
   /** Present where something has to be given back: the adapter calls it once the response has ended. */
   readonly settle: Settle | undefined
@@ -202,7 +202,7 @@ export class Middleware<Request> {
   }
 }
 
-/** The stricter of two decisions about one request; null where no limit was asked. */
+/** The stricter of two decisions about one request; null if no limit applied. */
 export function stricter(before: Decision | null, now: Decision | undefined): Decision | null {
   return now === undefined || (before !== null && !bindsMore(now, before)) ? before : now
 }

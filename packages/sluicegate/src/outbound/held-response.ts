@@ -114,7 +114,7 @@ export class WatchedBody {
     this.reader = reader
     const end = (): void => this.end()
     reader.closed.then(end, end)
-    abandoned?.register(stream, () => void this.cancel('nobody can read it').catch(() => undefined))
+    abandoned?.register(stream, () => void this.cancel('the body is unreachable').catch(() => undefined))
     this.wait()
   }
 

@@ -96,9 +96,9 @@ export class KeyQueue implements Alert, TokenListener {
     this.placesTaken++
     this.charge()
     const turn = this.turnOf(sent, undefined, false)
-    const told = turn.answered(status, reading)
+    const hooked = turn.answered(status, reading)
     turn.end()
-    return told
+    return hooked
   }
 
   /** Forgets what the server announced and how it responded: waiting requests go on as to an unknown host. */
@@ -154,7 +154,7 @@ export class KeyQueue implements Alert, TokenListener {
     }
     // Only a pause rejects: spacing, and what is not known yet, is waited for.
     if (pace.blockedUntilMs - nowMs > services.maxPauseMs) {
-      this.rejectAll((waiting) => this.errors.of(waiting, 'PAUSED', 'it wants to be left alone for longer than maxPauseMs'))
+      this.rejectAll((waiting) => this.errors.of(waiting, 'PAUSED', 'the server asked for a pause longer than maxPauseMs'))
     } else if (readyMs !== Number.POSITIVE_INFINITY) services.wakeAt(this, readyMs)
     return false
   }
@@ -184,7 +184,7 @@ export class KeyQueue implements Alert, TokenListener {
   /** A denial does not reject a request that can wait: each request has a time of its own. */
   private denied({ retryAfterMs, policy }: Decision): void {
     if (retryAfterMs === Number.POSITIVE_INFINITY) {
-      this.rejectAll((waiting) => this.errors.of(waiting, 'DENIED', `never let through by the limiter (${policy})`, retryAfterMs))
+      this.rejectAll((waiting) => this.errors.of(waiting, 'DENIED', `its limiter never allows this key (${policy})`, retryAfterMs))
       return
     }
     this.rejectImmediate()

@@ -53,7 +53,7 @@ export class KeyQueues {
       background: (ms, fn) => this.background(ms, fn),
       granted: (isAgain) => this.count(isAgain, 1),
       withdrawn: (isAgain) => this.count(isAgain, -1),
-      throttled: (queue, status, retryAfterMs) => this.told(queue, status, retryAfterMs),
+      throttled: (queue, status, retryAfterMs) => this.countThrottle(queue, status, retryAfterMs),
       becameIdle: (queue) => this.idle.add(queue),
     }
   }
@@ -73,7 +73,7 @@ export class KeyQueues {
    * @param againMs for a retry: the longest wait. A retry enters even if the queue is full.
    */
   turn(key: string, request: SentRequest, order: number, againMs?: number): Promise<Turn> {
-    let told: unknown
+    let hooked: unknown
     let waiting: WaitingRequest | undefined
     const turn = new Promise<Turn>((resolve, reject) => {
       const { signal } = request
@@ -90,12 +90,12 @@ export class KeyQueues {
       if (waiting.isOver) return
       try {
         this.watch(queue, waiting)
-        told = given.onWait?.({ key, url: request.url, method: request.method, waiting: queue.size, delayMs: queue.delayMs() })
+        hooked = given.onWait?.({ key, url: request.url, method: request.method, waiting: queue.size, delayMs: queue.delayMs() })
       } catch (error) {
         waiting.reject(error)
       }
     })
-    return isPromise(told) ? afterHook(told, turn, (error) => waiting?.reject(error)) : turn
+    return isPromise(hooked) ? afterHook(hooked, turn, (error) => waiting?.reject(error)) : turn
   }
 
   /** Whether a pause is known to be longer than a new request may wait. */
@@ -226,7 +226,7 @@ export class KeyQueues {
     if (isAgain) this.retried += change
   }
 
-  private told(queue: KeyQueue, status: number, retryAfterMs: number | undefined): unknown {
+  private countThrottle(queue: KeyQueue, status: number, retryAfterMs: number | undefined): unknown {
     this.throttled++
     const nowMs = this.nowMs()
     const pauseMs = Math.max(0, queue.pace.blockedUntilMs - nowMs)

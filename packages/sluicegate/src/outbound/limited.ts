@@ -138,7 +138,7 @@ function urlOf(origin: string | URL | undefined, path = '/', method = 'GET'): UR
       'CLIENT_INVALID',
       'origin',
       origin,
-      'must be given with each request of a Client or Pool of undici 7; an Agent is told it',
+      'must be given with each request of a Client or Pool of undici 7; an Agent has it',
     )
   }
   // Joined as undici does it: a path that begins with two slashes does not name a host.

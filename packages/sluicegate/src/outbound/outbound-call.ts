@@ -58,7 +58,7 @@ export class OutboundCall {
 
   /** Reports a response. True if the request is to be sent again and the response discarded. A promise if a hook returns one. */
   answered(turn: Turn, answer: Answer): Awaitable<boolean> {
-    const { key, reading, hooked } = this.tell(turn, answer)
+    const { key, reading, hooked } = this.report(turn, answer)
     const { status, isRedirected } = answer
     // The queue of the key keeps the pause itself, and this request is first in its order.
     const isPaced = key === this.key && isRefusal(status) && this.queues.isSlowed(key)
@@ -68,7 +68,7 @@ export class OutboundCall {
   /** Reports an upgrade, after which there is no other attempt. */
   upgraded(turn: Turn, answer: Answer): void {
     try {
-      ignore(this.tell(turn, answer).hooked)
+      ignore(this.report(turn, answer).hooked)
     } finally {
       turn.end()
     }
@@ -85,7 +85,7 @@ export class OutboundCall {
     return this.again({ error, isRedirected }, undefined, undefined)
   }
 
-  private tell(turn: Turn, { status, headers, at }: Answer): Told {
+  private report(turn: Turn, { status, headers, at }: Answer): Reported {
     const reading = readRateLimit(headers, { nowMs: this.queues.nowMs() })
     const key = at === undefined || at.host === this.request.url.host ? this.key : keyOf(this.settings, redirected(this.request, at))
     if (key === this.key) {
@@ -123,7 +123,7 @@ export class OutboundCall {
 }
 
 /** A reported response. */
-interface Told {
+interface Reported {
   /** The key that it belongs to. */
   readonly key: string
   readonly reading: RateLimitReading

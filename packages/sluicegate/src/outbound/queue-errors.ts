@@ -26,7 +26,7 @@ export class QueueErrors {
   /** The request has waited as long as it may. */
   tooLate(waiting: WaitingRequest): OutboundError {
     const isOut = this.queue.client?.isOut
-    if (isOut) return this.of(waiting, 'OUTAGE', 'its limiter cannot reach its store, and nothing was left without it')
+    if (isOut) return this.of(waiting, 'OUTAGE', 'its limiter cannot reach its store, and denies without it')
     return this.of(waiting, 'WAIT_TOO_LONG', 'its turn did not come in time')
   }
 

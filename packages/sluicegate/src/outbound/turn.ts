@@ -45,11 +45,11 @@ export class Turn {
 }
 
 /** The turn, once the hook has resolved as well; the request fails with what the hook rejects with. */
-export async function afterHook(told: Promise<unknown>, turn: Promise<Turn>, fail: (error: unknown) => void): Promise<Turn> {
-  told.then(undefined, fail)
+export async function afterHook(hooked: Promise<unknown>, turn: Promise<Turn>, fail: (error: unknown) => void): Promise<Turn> {
+  hooked.then(undefined, fail)
   const leave = await turn
   try {
-    await told
+    await hooked
   } catch (error) {
     leave.unused()
     throw error

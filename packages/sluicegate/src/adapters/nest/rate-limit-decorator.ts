@@ -6,18 +6,18 @@ import { onceInProcess } from '../../once-in-process.js'
 import type { NestRequest } from './nest-exchange.js'
 
 /** The limit of a class or a method; false for none. */
-type Said = LimitArgument<never> | false
+type OwnLimit = LimitArgument<never> | false
 
 /** Kept in a WeakMap, so that reflect-metadata is not needed, and legacy and standard decorators work alike. */
-const said = /* @__PURE__ */ onceInProcess('Nest limits', () => new WeakMap<object, Said>())
+const ownLimits = /* @__PURE__ */ onceInProcess('Nest limits', () => new WeakMap<object, OwnLimit>())
 
 /** Also kept as metadata, if available: decorators that replace a method copy its metadata. */
-const SAID: unique symbol = Symbol.for('sluicegate: rate limit')
+const OWN_LIMIT: unique symbol = Symbol.for('sluicegate: rate limit')
 
 /** The part of reflect-metadata that is used. */
 interface Metadata {
-  defineMetadata(key: unknown, value: Said, target: object): void
-  getOwnMetadata(key: unknown, target: object): Said | undefined
+  defineMetadata(key: unknown, value: OwnLimit, target: object): void
+  getOwnMetadata(key: unknown, target: object): OwnLimit | undefined
 }
 
 const metadata: Partial<Metadata> = Reflect
@@ -40,20 +40,20 @@ export function RateLimit<Request = NestRequest>(argument: LimitArgument<Request
 export function RateLimit<Request>(argument: LimitArgument<Request>, second?: unknown): RateLimitDecorator {
   const takenBy = '@RateLimit'
   checkMiddlewareOptions(ownOptions(argument, takenBy, second), takenBy)
-  return saying('RateLimit', argument as Said)
+  return decoratorOf('RateLimit', argument as OwnLimit)
 }
 
 /** No limit, in a controller or an app that has one. */
 export function SkipRateLimit(): RateLimitDecorator {
-  return saying('SkipRateLimit', false)
+  return decoratorOf('SkipRateLimit', false)
 }
 
 /** The nearest target with a limit: the handler, its controller, the classes that this extends. */
-export function limitSaidOf(handler: object, controller: object): { readonly target: object; readonly limit: Said } | undefined {
+export function ownLimitOf(handler: object, controller: object): { readonly target: object; readonly limit: OwnLimit } | undefined {
   let target: object | null = handler
   let next: object | null = controller
   while (target !== null) {
-    const limit = said.get(target) ?? metadata.getOwnMetadata?.(SAID, target)
+    const limit = ownLimits.get(target) ?? metadata.getOwnMetadata?.(OWN_LIMIT, target)
     if (limit !== undefined) return { target, limit }
     target = next
     next = next === null ? null : (Object.getPrototypeOf(next) as object | null)
@@ -61,13 +61,13 @@ export function limitSaidOf(handler: object, controller: object): { readonly tar
   return undefined
 }
 
-function saying(name: string, limit: Said): RateLimitDecorator {
+function decoratorOf(name: string, limit: OwnLimit): RateLimitDecorator {
   return (target, _, descriptor) => {
     const decorated: unknown = descriptor === undefined ? target : descriptor.value
     if (typeof decorated !== 'function') {
       throw new PolicyError('OPTION_INVALID', `@${name}`, decorated, 'belongs on a controller or one of its methods')
     }
-    said.set(decorated, limit)
-    metadata.defineMetadata?.(SAID, limit, decorated)
+    ownLimits.set(decorated, limit)
+    metadata.defineMetadata?.(OWN_LIMIT, limit, decorated)
   }
 }

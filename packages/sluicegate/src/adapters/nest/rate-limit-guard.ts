@@ -7,7 +7,7 @@ import { isGone, settleAtEnd } from '../../middleware/node-exchange.js'
 import { RouteMiddlewares } from '../../middleware/route-middlewares.js'
 import { onceInProcess } from '../../once-in-process.js'
 import { NestExchange, type NestRequest } from './nest-exchange.js'
-import { limitSaidOf } from './rate-limit-decorator.js'
+import { ownLimitOf } from './rate-limit-decorator.js'
 import { RateLimitException } from './rate-limit-exception.js'
 
 /** The limits of an app, shared by all guards of a module: Nest makes a guard for each controller that names the class. */
@@ -15,7 +15,7 @@ class RateLimits<Request = NestRequest> {
   private readonly ofAll: Middleware<Request> | undefined
   private readonly ofRoutes: RouteMiddlewares<Request>
   /** Marks requests that were limited. */
-  private readonly asked = Symbol('sluicegate: rate limit')
+  private readonly limited = Symbol('sluicegate: rate limit')
 
   /** @throws {PolicyError} on an option that is wrong. */
   constructor(argument: LimitArgument<Request>, { perRoute = false }: Pick<LimitEnvironment, 'perRoute'> = {}) {
@@ -26,14 +26,14 @@ class RateLimits<Request = NestRequest> {
 
   /** Whether a guard sees the request for the first time: a global guard and one of the controller may both see it. */
   isFirst(request: { [mark: symbol]: unknown }): boolean {
-    if (request[this.asked] === true) return false
-    request[this.asked] = true
+    if (request[this.limited] === true) return false
+    request[this.limited] = true
     return true
   }
 
   /** The middleware for a handler; undefined if it is not limited. */
-  keeperOf(handler: object, controller: object): Middleware<Request> | undefined {
-    const own = limitSaidOf(handler, controller)
+  middlewareFor(handler: object, controller: object): Middleware<Request> | undefined {
+    const own = ownLimitOf(handler, controller)
     if (own === undefined) return this.ofAll
     return own.limit === false ? undefined : this.ofRoutes.of(own.target, own.limit as LimitArgument<Request>)
   }
@@ -68,24 +68,24 @@ export class RateLimitGuard<Request = NestRequest> implements CanActivate {
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     if (context.getType() !== 'http') return true
-    const keeper = this.limits.keeperOf(context.getHandler(), context.getClass())
-    if (keeper === undefined) return true
+    const middleware = this.limits.middlewareFor(context.getHandler(), context.getClass())
+    if (middleware === undefined) return true
     const http = context.switchToHttp()
     if (!this.limits.isFirst(http.getRequest())) return true
     const exchange = new NestExchange(http.getRequest(), http.getResponse())
     refuseGone(exchange)
-    const outcome = keeper.handle(exchange.facts(), http.getRequest())
-    return isPromise(outcome) ? outcome.then((later) => follow(later, exchange)) : follow(outcome, exchange)
+    const result = middleware.handle(exchange.facts(), http.getRequest())
+    return isPromise(result) ? result.then((later) => apply(later, exchange)) : apply(result, exchange)
   }
 }
 
 // The module's provider, for a guard that is named by its class.
 Inject(RateLimits)(RateLimitGuard, undefined, 0)
 
-function follow(outcome: MiddlewareResult, exchange: NestExchange): true {
-  exchange.put(outcome.headers)
-  if (!outcome.passes) throw new RateLimitException(outcome)
-  if (outcome.settle !== undefined) settleAtEnd(exchange.request, exchange.response, outcome.settle)
+function apply(result: MiddlewareResult, exchange: NestExchange): true {
+  exchange.put(result.headers)
+  if (!result.passes) throw new RateLimitException(result)
+  if (result.settle !== undefined) settleAtEnd(exchange.request, exchange.response, result.settle)
   refuseGone(exchange)
   return true
 }

@@ -17,7 +17,7 @@ import { SluicegateStore } from './sluicegate-store.js'
 export function decidingLimiter({ create, store }: RateLimitOptions, { limit, windowMs, identifier }: UsedOptions): LimiterVerbs {
   // A policy's limit is at least 1: for 0 it only determines the ends of windows.
   const policy = fixedWindow({ limit: Math.max(1, limit), window: windowMs, name: identifier })
-  const limiter = store === undefined ? madeLimiter(create ?? ((asked) => createLimiter(asked)), policy) : limiterOf(store, create, policy)
+  const limiter = store === undefined ? madeLimiter(create ?? ((own) => createLimiter(own)), policy) : limiterOf(store, create, policy)
   return limit === 0 ? denyingAll(limiter) : limiter
 }
 

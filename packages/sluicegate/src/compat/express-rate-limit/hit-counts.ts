@@ -1,7 +1,7 @@
 import { type Awaitable, chained } from '../../awaitable.js'
 import type { Decision } from '../../decision.js'
 import { StoreError } from '../../errors.js'
-import { type LimiterVerbs, standingOf } from '../limiter-verbs.js'
+import { type LimiterVerbs, stateOf } from '../limiter-verbs.js'
 
 /** The count of a key, as express-rate-limit takes it from a store. */
 export interface HitCount {
@@ -79,7 +79,7 @@ export class CountedHits implements Hits {
 
 function countOf(decision: Decision, end: WindowEnd): HitCount {
   const { allowed, limit, remaining, resetAfterMs, source } = decision
-  if (source === 'outage') throw new StoreError('OUTAGE', 'the store does not answer, and nobody else knows how often this key has hit')
+  if (source === 'outage') throw new StoreError('OUTAGE', 'the store does not answer, and the count of this key is not known without it')
   if (allowed) return { totalHits: limit - remaining, resetTime: end.after(resetAfterMs) }
   // A key is denied here only while it is blocked by hand.
   return { totalHits: BEYOND_ANY_LIMIT, resetTime: resetTimeOf(decision) }
@@ -110,7 +110,7 @@ export class DecidedHits implements Hits {
 
   seen(key: string): Awaitable<HitCount | undefined> {
     return chained(this.limiter.peek(key), (decision) =>
-      standingOf(this.limiter, key, decision).isAsNew ? undefined : this.countOf(key, decision),
+      stateOf(this.limiter, key, decision).isAsNew ? undefined : this.countOf(key, decision),
     )
   }
 
@@ -118,7 +118,7 @@ export class DecidedHits implements Hits {
   countOf(key: string, decision: Decision): HitCount {
     const { allowed, source } = decision
     if (!allowed && source === 'outage') throw new StoreError('OUTAGE', 'the store does not answer, and without it this does not pass')
-    const { burst, spent } = standingOf(this.limiter, key, decision)
+    const { burst, spent } = stateOf(this.limiter, key, decision)
     const limit = this.limitFor(burst)
     return { totalHits: allowed ? Math.min(Math.max(1, spent), limit) : limit + 1, resetTime: resetTimeOf(decision) }
   }

@@ -143,19 +143,19 @@ export class SluicegateStore {
       throw new PolicyError('OPTION_INVALID', 'store', this, 'has a limiter: here say create: () => limiter, of the same limit and window')
     }
     this.start(() => new DecidedHits(this.made(policy)))
-    const asked = (): LimiterVerbs => this.ready().limiter
+    const limiter = (): LimiterVerbs => this.ready().limiter
     return {
       get policy() {
-        return asked().policy
+        return limiter().policy
       },
-      policyOf: (key) => asked().policyOf?.(this.named(key as string)) ?? asked().policy,
-      take: (key, cost) => asked().take(this.named(key as string), cost),
-      peek: (key, cost) => asked().peek(this.named(key as string), cost),
-      refund: (key, tokens) => asked().refund(this.named(key as string), tokens),
-      penalize: (key, tokens) => asked().penalize(this.named(key as string), tokens),
-      block: (key, duration) => asked().block(this.named(key as string), duration),
-      reset: (key) => asked().reset(this.named(key as string)),
-      close: () => asked().close(),
+      policyOf: (key) => limiter().policyOf?.(this.named(key as string)) ?? limiter().policy,
+      take: (key, cost) => limiter().take(this.named(key as string), cost),
+      peek: (key, cost) => limiter().peek(this.named(key as string), cost),
+      refund: (key, tokens) => limiter().refund(this.named(key as string), tokens),
+      penalize: (key, tokens) => limiter().penalize(this.named(key as string), tokens),
+      block: (key, duration) => limiter().block(this.named(key as string), duration),
+      reset: (key) => limiter().reset(this.named(key as string)),
+      close: () => limiter().close(),
     }
   }
 
@@ -227,7 +227,7 @@ export class SluicegateStore {
   }
 
   private made(policy: Policy): LimiterVerbs {
-    const { create = (asked) => createLimiter(asked) } = this
+    const { create = (own) => createLimiter(own) } = this
     return madeLimiter(create, policy)
   }
 
@@ -268,7 +268,7 @@ function checkDecidingLimiter(limiter: LimiterVerbs, create: MakeLimiter | undef
       'OPTION_INVALID',
       'limiter',
       limiter,
-      'holds permits, which express-rate-limit gives nobody back: see sluicegate/express',
+      'holds permits, which express-rate-limit never releases: see sluicegate/express',
     )
   }
 }

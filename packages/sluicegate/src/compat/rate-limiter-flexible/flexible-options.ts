@@ -24,7 +24,7 @@ const MOST_S = MAX_WINDOW_MS / 1000
 const FOR_EVER_S = 100 * 366 * 86_400
 const LEASES = "is not needed: mode: 'leased' answers what is denied without the server"
 const EVENLY = 'spreads nothing here: take gcra({ limit, window, burst: 1 }), and wait() of its limiter'
-const CLIENT = 'is not needed: clients of node-redis, ioredis and valkey-glide are told apart'
+const CLIENT = 'is not needed: clients of node-redis, ioredis and valkey-glide are recognised'
 
 /** Options of rate-limiter-flexible that are not supported, with what to write instead. */
 const INSTEAD: Readonly<Record<string, string>> = {

@@ -29,13 +29,9 @@ export class KeyBlocks {
     const { limiter } = this
     const given = chained(limiter.block(key, ms), () => limiter.refund(key, ALL))
     // With a sliding window the previous count may leave nothing, which a refund does not change.
-    const blocked = chained(given, (standing) =>
-      standing.remaining > 0 ? standing : chained(limiter.reset(key), () => limiter.block(key, ms)),
-    )
+    const blocked = chained(given, (state) => (state.remaining > 0 ? state : chained(limiter.reset(key), () => limiter.block(key, ms))))
     // The time that the answer took is over already; it is not subtracted.
-    return chained(blocked, (standing) =>
-      standing.allowed ? standing : { ...standing, retryAfterMs: Math.max(standing.retryAfterMs, Math.round(ms)) },
-    )
+    return chained(blocked, (state) => (state.allowed ? state : { ...state, retryAfterMs: Math.max(state.retryAfterMs, Math.round(ms)) }))
   }
 
   /** Blocks a key after a denial of `points`, unless it is blocked. @returns the denial with the block. */
@@ -43,9 +39,9 @@ export class KeyBlocks {
     if (!this.isAtDenial || denial.source === 'outage' || isBlocked(denial, points)) return denial
     if (denial.remaining === 0 && denial.retryAfterMs !== Number.POSITIVE_INFINITY) return this.blockedNow(denial, key)
     // If more was requested than is left, or than there ever is, only a peek at one point tells whether the key is blocked.
-    return chained(this.limiter.peek(key), (standing) => {
-      const isOnDenyList = standing.retryAfterMs === Number.POSITIVE_INFINITY
-      return isOnDenyList || standing.source === 'outage' || isBlocked(standing) ? denial : this.blockedNow(denial, key)
+    return chained(this.limiter.peek(key), (state) => {
+      const isOnDenyList = state.retryAfterMs === Number.POSITIVE_INFINITY
+      return isOnDenyList || state.source === 'outage' || isBlocked(state) ? denial : this.blockedNow(denial, key)
     })
   }
 

@@ -14,7 +14,7 @@ import {
   type Points,
 } from './flexible-options.js'
 import { isBlocked, KeyBlocks } from './key-blocks.js'
-import { ToldPoints } from './points.js'
+import { PointResults } from './point-results.js'
 import type { RateLimiterRes } from './rate-limiter-res.js'
 
 /** Options of {@link RateLimiterSluicegate}. */
@@ -49,7 +49,7 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
   readonly limiter: Verbs
   private readonly prefix: string
   private readonly blockMs: number
-  private readonly told: ToldPoints
+  private readonly results: PointResults
   private readonly blocks: KeyBlocks
 
   constructor(options: RateLimiterSluicegateOptions<Verbs>) {
@@ -57,14 +57,14 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     const { limiter, blockDuration = 0, keyPrefix = '' } = options
     checkLimiter('limiter', limiter)
     if (holdsPermits(limiter.policy)) {
-      throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'holds permits, which nobody here gives back: call its take() itself')
+      throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'holds permits, which this class never releases: call its take() itself')
     }
     checkKeyPrefix(keyPrefix)
     this.limiter = limiter
     this.prefix = keyPrefix
     this.blockMs = checkedBlockMs(blockDuration)
     this.blocks = new KeyBlocks(limiter, this.blockMs)
-    this.told = new ToldPoints(limiter, this.blocks.isAtDenial)
+    this.results = new PointResults(limiter, this.blocks.isAtDenial)
   }
 
   /** Points that may be consumed at once. */
@@ -128,9 +128,9 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     const taken = this.limiter.take(named, points)
     // Not awaited if it is synchronous: of several concurrent calls those after the first denial have to find the block.
     const decision = isPromise(taken) ? await taken : taken
-    if (decision.allowed) return this.told.consumed(named, decision, points)
+    if (decision.allowed) return this.results.consumed(named, decision, points)
     const denial = await this.blocks.afterDenial(decision, named, points)
-    return Promise.reject(this.told.denied(named, denial, points))
+    return Promise.reject(this.results.denied(named, denial, points))
   }
 
   /** Consumes points even if they are not available, down to a debt of ten times all points; none of a blocked key. */
@@ -138,10 +138,10 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     checkCallOptions(options)
     const many = checkedPoints(points)
     const named = this.getKey(key)
-    const standing = await this.limiter.peek(named)
+    const state = await this.limiter.peek(named)
     // The debt would outlive the block, after which all points are new.
-    if (isBlocked(standing)) return this.told.standing(named, standing)
-    return this.told.changed(named, await this.limiter.penalize(named, many), many)
+    if (isBlocked(state)) return this.results.state(named, state)
+    return this.results.changed(named, await this.limiter.penalize(named, many), many)
   }
 
   /** Gives back points, at most those that were consumed. */
@@ -149,7 +149,7 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     checkCallOptions(options)
     const many = checkedPoints(points)
     const named = this.getKey(key)
-    return this.told.changed(named, await this.limiter.refund(named, many))
+    return this.results.changed(named, await this.limiter.refund(named, many))
   }
 
   /** Blocks a key for seconds; 0 means for ever, which is 100 years. Then all points are new. The longest block wins. */
@@ -157,14 +157,14 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
     checkCallOptions(options)
     const ms = checkedLockMs(secDuration)
     const named = this.getKey(key)
-    return this.told.standing(named, await this.blocks.block(named, ms))
+    return this.results.state(named, await this.blocks.block(named, ms))
   }
 
   /** The state of a key; null for an unknown key. */
   async get(key: string | number, options?: CallOptions): Promise<RateLimiterRes | null> {
     checkCallOptions(options)
     const named = this.getKey(key)
-    return this.told.known(named, await this.limiter.peek(named))
+    return this.results.known(named, await this.limiter.peek(named))
   }
 
   /** Not supported: it always rejects. */
@@ -177,7 +177,7 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
   async delete(key: string | number, options?: CallOptions): Promise<boolean> {
     checkCallOptions(options)
     const named = this.getKey(key)
-    const known = this.told.known(named, await this.limiter.peek(named))
+    const known = this.results.known(named, await this.limiter.peek(named))
     await this.limiter.reset(named)
     return known !== null
   }

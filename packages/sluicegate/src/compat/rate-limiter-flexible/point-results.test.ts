@@ -12,7 +12,7 @@ test('a decision about a key in debt says what is spent, of any policy, and no o
   const policies = [fixedWindow(day), slidingWindow(day), slidingLog(day), tokenBucket(day), gcra({ ...day, burst: 5 })]
   for (const policy of [...policies, allOf([fixedWindow(day)])]) {
     const limiter = createLimiter(policy, { clock })
-    for (const standing of [limiter.take('ada', 5), limiter.take('ada'), limiter.peek('ada')]) assert.equal('spent' in standing, false)
+    for (const state of [limiter.take('ada', 5), limiter.take('ada'), limiter.peek('ada')]) assert.equal('spent' in state, false)
     assert.equal(limiter.penalize('ada', 7).spent, 12, policy.name)
     assert.equal(limiter.peek('ada').spent, 12)
     assert.equal(limiter.take('ada').spent, 12)
