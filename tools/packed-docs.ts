@@ -9,17 +9,24 @@ const PACKAGES: readonly { readonly folder: string; readonly carries: (file: str
   { folder: 'packages/server', carries: (file) => file === 'service.md' },
 ]
 
+/** Pictures that the pages of both packages show. Plots of measurements stay in the repository with their pages. */
+const IMAGES: readonly string[] = readdirSync('docs/images').map((file) => `images/${file}`)
+
 /** Copies into each package the pages that its messages and its README name, so that they are there where it is installed. */
 export function writePackedDocs(): string {
   const counts = PACKAGES.map(({ folder, carries }) => {
     rmSync(`${folder}/docs`, { recursive: true, force: true })
     const files = readdirSync('docs', { recursive: true, encoding: 'utf8' }).filter((file) => /\.md$/.test(file) && carries(file))
+    for (const file of IMAGES) {
+      mkdirSync(`${folder}/docs/images`, { recursive: true })
+      cpSync(`docs/${file}`, `${folder}/docs/${file}`)
+    }
     for (const file of files) {
       const target = `${folder}/docs/${file}`
       mkdirSync(posix.dirname(target), { recursive: true })
       writeFileSync(
         target,
-        linksWithin(file, readFileSync(`docs/${file}`, 'utf8'), (page) => files.includes(page)),
+        linksWithin(file, readFileSync(`docs/${file}`, 'utf8'), (page) => files.includes(page) || IMAGES.includes(page)),
       )
     }
     if (folder === 'packages/sluicegate') copyExamples(`${folder}/docs/examples`)

@@ -165,6 +165,13 @@ for (const name of ['sluicegate', 'sluicegate-server']) {
   })
 }
 
+test('the page of the service is shown where the quick start and the guide of the service are installed', () => {
+  for (const page of ['sluicegate/docs/quick-start.md', 'sluicegate-server/docs/service.md']) {
+    assert.match(readFileSync(join(MODULES, page), 'utf8'), /^!\[.+\]\(images\/page\.png\)$/m, page)
+    assert.ok(existsSync(join(MODULES, page, '../images/page.png')), page)
+  }
+})
+
 test('what messages name is installed, with the headings that they name', () => {
   const code = readdirSync(join(LIBRARY, 'dist'), { recursive: true, encoding: 'utf8' }).filter((file) => /\.c?js$/.test(file))
   const texts = code.map((file) => readFileSync(join(LIBRARY, 'dist', file), 'utf8')).join('\n')

@@ -76,6 +76,33 @@ for (const path of ['/v1/take?policy=burst&key=a', '/page.js', '/metrics', '/eve
   })
 }
 
+test('bodies that come in chunks of one byte and do not end fill no memory, and others are served meanwhile', async (t) => {
+  const service = await serveProcess(t, TWO_POLICIES)
+  const attackers = await connected(t, service.url, 2 * ATTACKERS)
+  const head = 'POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const sent = attackers.map((socket) => new Promise((resolve) => socket.write(head + '1\r\n \r\n'.repeat(12_000), resolve)))
+  await neighbourIsServed(service)
+  await Promise.all(sent)
+  // What the system has taken from the attackers comes in by and by.
+  await neighbourIsServed(service)
+  while ((await service.metric('sluicegate_requests_in_flight')) <= attackers.length) await sleep(10)
+  await neighbourIsServed(service)
+})
+
+test('a newcomer behind many others that pipeline is answered long before they are', async (t) => {
+  const service = await serveProcess(t, TWO_POLICIES)
+  // All of them are there, with their requests, before the service sees the first one.
+  service.child.kill('SIGSTOP')
+  const attackers = await connected(t, service.url, 2 * ATTACKERS)
+  const requests = get('/v1/take?policy=burst&key=a').repeat(900)
+  await Promise.all(attackers.map((socket) => new Promise((resolve) => socket.write(requests, resolve))))
+  const decisions = service.metric('sluicegate_decisions_total', { policy: 'burst', outcome: 'denied' })
+  await connected(t, service.url, 1)
+  service.child.kill('SIGCONT')
+  const before = await decisions
+  assert.ok(before < 200 * ATTACKERS, `${before} requests of others were answered before`)
+})
+
 test('who leaves an answer unread is cut off in the end', async (t) => {
   const { url, connections } = await runService(t, undefined, { clients: { readMs: 200 } })
   const attackers = await connected(t, url, 3)

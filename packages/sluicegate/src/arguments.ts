@@ -38,6 +38,16 @@ export function checkedTokens(tokens: unknown, option = 'tokens'): number {
 }
 
 /**
+ * What a request really cost.
+ *
+ * @throws {PolicyError} `COST_INVALID`
+ */
+export function checkActualCost(actualCost: unknown): void {
+  if (typeof actualCost === 'number' && Number.isInteger(actualCost) && actualCost >= 0) return
+  throw new PolicyError('COST_INVALID', 'actualCost', actualCost, 'must be an integer >= 0')
+}
+
+/**
  * How many of the top keys are wanted.
  *
  * @throws {PolicyError} `OPTION_INVALID`

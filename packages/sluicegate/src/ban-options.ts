@@ -46,7 +46,7 @@ const LONGEST_MS = 366 * DAY_MS
 /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`, `DURATION_INVALID`, `WINDOW_INVALID` */
 export function checkedBan(options: BanOptions | undefined): BanRule | undefined {
   if (options === undefined) return undefined
-  checkOptions(options, NAMES, "{ denials: 10, within: '1m', for: '15m' }")
+  checkOptions(options, NAMES, "{ denials: 10, within: '1m', for: '15m' }", 'banAfter', 'banAfter')
   const { denials, factor = 1, onBan } = options
   checkInteger('banAfter.denials', denials, 1, 1_000)
   checkNumber('banAfter.factor', factor, 1, 1_000)

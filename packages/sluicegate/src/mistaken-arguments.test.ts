@@ -197,3 +197,12 @@ for (const [name, limit] of Object.entries(LIMITS)) {
 test('an array of policies may be mapped to limits', () => {
   assert.equal([policy, policy].map(limitExpress as (each: typeof policy) => unknown).length, 2)
 })
+
+test('what is wrong inside slowDown and banAfter is told with their name', () => {
+  const slowed = (slowDown: never): unknown => limitExpress({ policy, slowDown })
+  const banned = (banAfter: never): unknown => limitExpress({ policy, banAfter })
+  assert.match(said(slowed, true), /^slowDown: must be an object such as/)
+  assert.match(said(slowed, { after: 1, delay: 1, delayAfter: 3 }), /which are the options of slowDown/)
+  assert.match(said(banned, true), /^banAfter: must be an object such as/)
+  assert.match(said(banned, { denials: 1, within: '1m', for: '1m', factr: 2 }), /which are the options of banAfter: did you mean factor\?/)
+})

@@ -48,7 +48,7 @@ export class SlowDown<Request> {
 
   /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`, `DURATION_INVALID` */
   constructor(options: SlowDownOptions<Request>) {
-    checkOptions(options, NAMES, EXAMPLE)
+    checkOptions(options, NAMES, EXAMPLE, 'slowDown', 'slowDown')
     const { after, delay, maxDelay = DEFAULT_MAX_MS, maxDelayedPerKey = 10, maxDelayed = 1_000 } = options
     checkInteger('slowDown.after', after, 0, MOST_TOKENS)
     checkInteger('slowDown.maxDelayedPerKey', maxDelayedPerKey, 1, MOST_DELAYED)

@@ -102,3 +102,31 @@ test('limiters that answer later are delayed alike, and misuse is refused', asyn
   })
   await assert.rejects(fails.take('k'), /no/)
 })
+
+test('a permit lasts through a delay that is longer than its time, and from then on as long as ever', async () => {
+  const clock = manualClock(1_789_000_000_000)
+  const limiter = createLimiter(concurrency({ limit: 2, ttl: '10s' }), { clock })
+  const takes = slowDown(limiter, { after: 0, delay: 25_000 }, { clock })
+  const first = takes.take('k')
+  await turn()
+  for (let i = 0; i < 5; i++) {
+    assert.equal(limiter.peek('k').remaining, 1)
+    clock.advance(5_000)
+  }
+  const permit = await first
+  clock.advance(9_999)
+  assert.deepEqual([permit.allowed, limiter.peek('k').remaining], [true, 1])
+  assert.equal(permit.release(), true)
+})
+
+test('an abort after the limiter was closed rejects with its reason as well', async () => {
+  const { limiter, takes } = slowed()
+  await takes.take('k', { cost: 2 })
+  const stop = new AbortController()
+  const delayed = takes.take('k', { signal: stop.signal })
+  await turn()
+  limiter.close()
+  const reason = new Error('no longer wanted')
+  stop.abort(reason)
+  await assert.rejects(delayed, reason)
+})

@@ -2,6 +2,7 @@ import { type Awaitable, ignore } from './awaitable.js'
 import { afterHeld, type Clock } from './clock.js'
 import type { Decision } from './decision.js'
 import { emptyPermit, isPermit } from './empty-permit.js'
+import { keptPermit, renew } from './kept-permit.js'
 import { nameOf } from './key-name.js'
 import type { Key, WaitOptions } from './limiter.js'
 import { checkLimiter } from './options/option-checks.js'
@@ -51,7 +52,14 @@ export function slowDown<Answer extends Decision>(
       signal?.throwIfAborted()
       const decision = await limiter.take(key, cost)
       if (!decision.allowed) return decision
-      const giveBack = (): void => ignore(isPermit(decision) ? decision.release() : limiter.refund(key, cost))
+      const giveBack = (): void => {
+        try {
+          ignore(isPermit(decision) ? decision.release() : limiter.refund(key, cost))
+        } catch {
+          // The limiter is closed or unreachable: the charge wears off.
+        }
+      }
+      let stopRenewing: (() => void) | undefined
       try {
         signal?.throwIfAborted()
         const ms = slow.delayMs(decision, limiter.policyOf?.(key) ?? limiter.policy, key)
@@ -62,6 +70,8 @@ export function slowDown<Answer extends Decision>(
           const denied = { ...decision, allowed: false, retryAfterMs: Math.max(1, Math.ceil(ms)) }
           return isPermit(decision) ? { ...denied, ...emptyPermit(denied) } : denied
         }
+        // A delay may be longer than the time to live of a permit.
+        if (isPermit(decision)) stopRenewing = keptPermit(decision, limiter, key, after)
         let unwatch: (() => void) | undefined
         const whenGone = (callback: () => void): void => {
           unwatch = signal && aborts.add(signal, callback)
@@ -69,10 +79,13 @@ export function slowDown<Answer extends Decision>(
         await afterDelay({ ms, leave }, undefined, { whenGone }, after)
         unwatch?.()
         signal?.throwIfAborted()
+        if (isPermit(decision)) renew(decision)
         return decision
       } catch (error) {
         giveBack()
         throw error
+      } finally {
+        stopRenewing?.()
       }
     },
   }

@@ -173,3 +173,9 @@ test('a name given twice in different spellings is refused', () => {
   const rate = '{ algorithm: gcra, limit: 1, window: 1s }'
   assert.deepEqual(faults(`policies:\n  1: ${rate}\n  "1": ${rate}\n`), ['gate.yaml:3:3: policies.1: is given more than once'])
 })
+
+test('a second document in the file is a fault with its place, in words for whoever wrote the file', () => {
+  const yaml = one('algorithm: gcra, limit: 7, window: 10s')
+  const [fault] = faults(`${yaml}---\n${yaml}`)
+  assert.match(String(fault), /begins a second document/)
+})

@@ -9,6 +9,11 @@ import { Section, type Source } from './section.js'
 /** Far above any real file; a larger one is a mistake in the path. */
 const MAX_FILE_CHARACTERS = 1_000_000
 
+/** Where the parser speaks to programmers. */
+const REASON_BY_CODE: Readonly<Record<string, string>> = {
+  MULTIPLE_DOCS: 'begins a second document: a file has one, so take out the line "---" or what follows it',
+}
+
 /**
  * The configuration in `file`.
  *
@@ -29,7 +34,7 @@ export function parseConfig(text: string, file = 'config'): Config {
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: '1.2' })
   const faults: Fault[] = document.errors.map((error) => {
     const { line, col } = lines.linePos(error.pos[0])
-    return { line: Math.max(1, line), column: Math.max(1, col), path: '', reason: error.message }
+    return { line: Math.max(1, line), column: Math.max(1, col), path: '', reason: REASON_BY_CODE[error.code] ?? error.message }
   })
   // What the parser could not make sense of would only cause a crowd of faults that are none.
   if (faults.length > 0) throw new ConfigError(file, faults)

@@ -4,7 +4,7 @@
 --
 -- entries   id "<time in microseconds>-<sequence>", the newest of which is the highest that there ever was; one field, named
 --           "<window in microseconds>:<limit>:<ahead>:<kept>:<block>", the numbers under which it was written, "ahead" when it was booked
---           ahead, for whom else entries are kept, and the block of the key, of which the newest speaks; its value is
+--           ahead, "closed" when until then nothing passes under any lease, for whom else entries are kept, and the block of the key, of which the newest speaks; its value is
 --           "<cost> <cost of all requests so far>". One of cost 0 stands where there is no other: for the newest time, or at 0 for a block
 -- kept      "" or "<window> <limit> <until>": while other numbers are in use, as in steps/records.lua, entries stay as long as these need them
 -- numbers   limit, window in microseconds; the length of a lease, 0 where none is given
@@ -32,7 +32,7 @@ end
 
 --- The first moment at which a request would not be written before the newest.
 local function opensUs(part)
-  return math.max(now, part.lastUs - part.leaseUs)
+  return math.max(now, part.isShut and part.lastUs or part.lastUs - part.leaseUs)
 end
 
 local function isClosed(part)
@@ -69,7 +69,9 @@ local function readKept(part, windowUs, limit, kept)
     -- What had ended under the numbers of before does not come back.
     local keptUs = math.max(windowUs, kept and kept.windowUs or 0)
     part.mended = true
-    part.keptSinceUs = math.max(now, part.lastUs - LONGEST_LEASE_US) - keptUs + 1
+    -- A log that is booked ahead is read as of its newest, and has to be closed until then to those, too, who lease.
+    part.isShut = part.isShut or part.leaseUs == 0 and part.ahead and part.lastUs > now
+    part.keptSinceUs = math.max(now, part.isShut and part.lastUs or part.lastUs - LONGEST_LEASE_US) - keptUs + 1
     kept = {
       windowUs = keptUs,
       limit = math.max(limit, kept and kept.limit or 0),
@@ -92,12 +94,12 @@ function log.read(part)
   end
   local itsWindowUs, itsLimit, ahead, kept, endUs, lengthUs = string.match(newest.field, '^(%d+):(%d+):(%a*):([^:]*):(%d*) ?(%d*)$')
   readBlock(part, endUs, lengthUs)
-  part.ahead = ahead ~= ''
+  part.ahead, part.isShut = ahead ~= '', ahead == 'closed' and part.lastUs > now
   readKept(part, tonumber(itsWindowUs), tonumber(itsLimit), kept)
   if part.lastUs > now + part.leaseUs + longestUs(part) + (part.ahead and FURTHEST_US or 0) then
     -- Written by a clock that was ahead of this one: all is spent, now.
     local spent = math.max(part.limit, part.kept and part.kept.limit or 0)
-    part.mended, part.ahead, part.keptSinceUs = true, false, 0
+    part.mended, part.ahead, part.isShut, part.keptSinceUs = true, false, false, 0
     part.newest = { us = now + part.leaseUs, total = spent, cost = spent }
     part.lastUs, part.total, part.sequence, part.used, part.first = now + part.leaseUs, spent, 0, spent, part.newest
   else
@@ -115,7 +117,7 @@ local function add(part, us, cost, total, ahead)
   local kept = ''
   if part.kept then kept = whole(part.kept.windowUs) .. ' ' .. whole(part.kept.limit) .. ' ' .. whole(part.kept.untilUs) end
   local block = part.blockedUs > 0 and blockOf(part) or ''
-  local field = whole(part.windowUs) .. ':' .. whole(part.limit) .. ':' .. (ahead and 'ahead' or '') .. ':' .. kept .. ':' .. block
+  local field = whole(part.windowUs) .. ':' .. whole(part.limit) .. ':' .. (part.isShut and 'closed' or ahead and 'ahead' or '') .. ':' .. kept .. ':' .. block
   part.sequence = us > part.lastUs and 0 or part.sequence + 1
   local id = whole(us) .. '-' .. whole(part.sequence)
   -- What stands for a block alone is older than all.

@@ -71,7 +71,7 @@ export function createClusterLimiter(policy: Policy, options: ClusterLimiterOpti
     new OverrideCache(new ClusterOverrides(ownLink), new CallGuard(ONE_PRIMARY, clock, timeoutMs), clock, staleMs, now)
   const makeOverride: FleetMaker['makeOverride'] = ({ policy: each, content }) =>
     limiterOver(linkOf(overrideChannel(own.name, content)), each, options, clock)
-  return layeredFleet(own, { make, makeOverride, overridesOf, clock }, options)
+  return layeredFleet(own, { make, makeOverride, overridesOf, clock, isKnownByName: true }, options)
 }
 
 function limiterOver(link: PrimaryLink, policy: Policy, options: ClusterLimiterOptions, clock: Clock): FleetLimiter {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { manualClock, preciseClock } from '../clock.js'
 import type { FleetLimiter } from '../fleet/fleet-limiter.js'
-import { fixedWindow, type Policy } from '../index.js'
+import { fixedWindow, type Policy, slidingLog } from '../index.js'
 import { channelPair } from '../testing/channel-pair.js'
 import { START_MS } from '../testing/cluster-fixture.js'
 import { layerSuite } from '../testing/layer-suite.js'
@@ -36,4 +36,41 @@ test('a tier whose name another limiter has leaves nothing open', async () => {
   // The names are free again.
   using limiter = make()
   assert.equal((await limiter.take('k')).policy, 'one')
+})
+
+test('a policy that the primary changed is found by its name, before and after the worker hears of it', async () => {
+  const { worker, parent } = channelPair()
+  const clock = manualClock(START_MS)
+  const plan = (name: string, limit: number): Policy => fixedWindow({ limit, window: '1d', name })
+  const [own, pro] = [serveLimiter(plan('own', 10), { clock, mode: 'exact' }), serveLimiter(plan('pro', 50), { clock, mode: 'exact' })]
+  for (const served of [own, pro]) served.serve(worker)
+  for (const policies of [undefined, [plan('pro', 50)]]) {
+    let limit = 10
+    using limiter = createClusterLimiter(plan('own', 10), {
+      process: parent,
+      clock,
+      policyFor: (key) => (key === 'p' ? plan('pro', limit * 5) : plan('own', limit)),
+      ...(policies && { policies }),
+    })
+    for (limit of [10, 20, 40]) {
+      // As the worker's own table has it already.
+      for (const [key, most] of [
+        ['k', limit],
+        ['p', limit * 5],
+      ] as const)
+        await limiter.take(key, most / 10)
+      own.update(plan('own', limit))
+      pro.update(plan('pro', limit * 5))
+      const [k, p] = [await limiter.peek('k'), await limiter.peek('p')]
+      assert.deepEqual([k.limit, p.limit], [limit, limit * 5])
+    }
+    await limiter.reset('k')
+    await limiter.reset('p')
+  }
+  using wrong = createClusterLimiter(plan('own', 10), {
+    process: parent,
+    clock,
+    policyFor: () => slidingLog({ limit: 5, window: '1d', name: 'own' }),
+  })
+  assert.throws(() => wrong.take('k'), { name: 'PolicyError', code: 'ALGORITHM_CHANGE' })
 })

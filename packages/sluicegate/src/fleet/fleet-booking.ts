@@ -1,4 +1,4 @@
-import { checkedTokens } from '../arguments.js'
+import { checkActualCost } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import type { Key } from '../limiter.js'
 import { Shown } from '../shown.js'
@@ -35,7 +35,7 @@ export class FleetBooking extends Shown implements FleetReservation {
   }
 
   async settle(actualCost: number): Promise<Decision> {
-    if (actualCost !== 0) checkedTokens(actualCost, 'actualCost')
+    checkActualCost(actualCost)
     return this.once((booked) => {
       const { key, cost } = booked
       if (actualCost > cost) return this.verbs.penalize(key, actualCost - cost)

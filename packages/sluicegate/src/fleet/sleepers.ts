@@ -26,8 +26,18 @@ export class Sleepers {
     return this.clock.nowMs()
   }
 
+  /** The reading of the clock in `ms`, in microseconds. */
+  inUs(ms: number): number {
+    return this.alarm.inUs(ms)
+  }
+
   /** Resolves after `ms`, or when `name` is woken; rejects with the signal's reason, or that of {@link close}. */
   sleep(ms: number, signal?: AbortSignal, name?: symbol): Promise<void> {
+    return this.sleepUntil(this.inUs(ms), signal, name)
+  }
+
+  /** The same until a reading of the clock. Of those who sleep until the same one, who came first wakes first. */
+  sleepUntil(dueUs: number, signal?: AbortSignal, name?: symbol): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.closed !== undefined) return reject(this.closed.reason)
       if (signal?.aborted) return reject(signal.reason)
@@ -49,7 +59,7 @@ export class Sleepers {
       const unwatch = signal && this.aborts.add(signal, () => sleeper.giveUp(signal.reason))
       this.asleep.add(sleeper)
       if (name !== undefined) this.named.set(name, sleeper)
-      this.alarm.set(sleeper, this.alarm.inUs(ms), this.order++)
+      this.alarm.set(sleeper, dueUs, this.order++)
     })
   }
 

@@ -38,7 +38,9 @@ export class StoreWaiting<Answer extends Decision> {
   private readonly lines = new Map<string, WaitingLine>()
   private readonly limits: BookingLimits
   private readonly underway = new QuestionsUnderway()
+  /** The earliest times at which those who have booked may be served, and the times until which they sleep. */
   private readonly awaited = new AwaitedTimes()
+  private readonly slept = new AwaitedTimes()
   private arrivals = 0
   private readonly meanwhile: WaitingMeanwhile<Answer>
   private waiters = 0
@@ -99,11 +101,20 @@ export class StoreWaiting<Answer extends Decision> {
     if (line === undefined) {
       if (!this.underway.mayFollow(name, request.cost)) return this.inLine(wait)
       const asked = await this.askedWithoutLine(name, wait)
-      return asked.denied === undefined ? asked : this.inLine(wait, asked.denied)
+      if (asked.denied !== undefined) return this.inLine(wait, asked.denied)
+      if (asked.booked === undefined || !this.overtakes(name, wait)) return asked
+      this.desk.giveBack(asked.booked)
+      return this.inLine(wait)
     }
     if (!this.isTooLate(line, request.cost, untilMs)) return this.inLine(wait)
     // As things stand its time is over before its turn comes: it is told so now.
     return { answer: await this.desk.deny(request.key, request.cost) }
+  }
+
+  /** Of questions asked together one may pass after others were denied, as time goes by in the store. */
+  private overtakes(name: string, { arrival }: Wait): boolean {
+    const first = this.lines.get(name)?.first
+    return first !== undefined && first.arrival < arrival
   }
 
   private async askedWithoutLine(name: string, wait: Wait): Promise<Asked<Answer>> {
@@ -176,7 +187,7 @@ export class StoreWaiting<Answer extends Decision> {
     if (booked.allowed) {
       // Something came back in front of others who have booked: it is not for those who came after them.
       const latestMs = this.awaited.latestMs(nameOf(key))
-      if (sentMs + booked.waitUs / 1000 >= latestMs || untilMs < latestMs) return { booked: { ...booked, sentMs } }
+      if (this.sleepers.nowMs() + booked.waitUs / 1000 >= latestMs || untilMs < latestMs) return { booked: { ...booked, sentMs } }
       this.desk.giveBack(booked)
       return { denied: { atMs: latestMs } }
     }
@@ -188,16 +199,20 @@ export class StoreWaiting<Answer extends Decision> {
   }
 
   /** Sleeps until what was booked may be spent; nothing when it came too late for that, and is to be booked anew. */
-  private async kept(booked: Booked & { readonly sentMs: number }, { request }: Wait): Promise<Answer | undefined> {
+  private async kept(booked: Booked & { readonly sentMs: number }, { request, untilMs }: Wait): Promise<Answer | undefined> {
     const { signal } = request
-    const served = this.awaited.add(nameOf(request.key), booked.sentMs + booked.waitUs / 1000)
+    const name = nameOf(request.key)
+    const served = this.awaited.add(name, booked.sentMs + booked.waitUs / 1000)
+    const dueUs = this.dueUs(name, booked, untilMs)
+    const woken = this.slept.add(name, dueUs / 1000)
     try {
-      if (booked.waitUs > 0) await this.sleepers.sleep(booked.waitUs / 1000, signal)
+      if (booked.waitUs > 0) await this.sleepers.sleepUntil(dueUs, signal)
     } catch (reason) {
       this.giveBack(booked, booked.sentMs)
       throw reason
     } finally {
       served()
+      woken()
     }
     const answer = await this.desk.answer(booked, this.sleepers.nowMs() - booked.sentMs)
     if (signal?.aborted) {
@@ -205,6 +220,16 @@ export class StoreWaiting<Answer extends Decision> {
       throw signal.reason
     }
     return answer
+  }
+
+  /**
+   * When to wake for a booking: not before those who booked earlier, as answers take their time, not all the same, and the last of those who are
+   * booked for one moment would be served first.
+   */
+  private dueUs(name: string, { waitUs }: Booked, untilMs: number): number {
+    const ownUs = this.sleepers.inUs(waitUs / 1000)
+    const latestMs = this.slept.latestMs(name)
+    return waitUs > 0 && latestMs <= untilMs ? Math.max(ownUs, Math.round(latestMs * 1000)) : ownUs
   }
 
   private giveBack(booked: Booked, sentMs: number): void {

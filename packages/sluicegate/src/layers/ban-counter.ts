@@ -3,6 +3,7 @@ import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { bans } from '../diagnostics.js'
 import { PolicyError } from '../errors.js'
+import { forwardClock } from '../forward-clock.js'
 import type { Key, Limiter } from '../limiter.js'
 import { newMemoryLimiter } from '../memory/memory-limiters.js'
 import type { Policy } from '../policy/policy.js'
@@ -35,7 +36,8 @@ export class BanCounter {
     const policy = slidingLog({ limit: rule.denials, window: rule.withinMs, slotBytes: 4, name: 'denials' })
     this.denials = newMemoryLimiter(policy, {
       room: { maxKeys: MOST_COUNTED, newcomers: false, denyWhenFull: false },
-      clock,
+      // A log is closed after a step back, which would look like as many denials as ban a key.
+      clock: forwardClock(clock),
       hotKeys: 0,
       maxWaiters: 0,
     })
@@ -48,7 +50,8 @@ export class BanCounter {
 
   /**
    * A take of a key was denied under `policy`: for how many milliseconds it is to be banned, 0 for not at all. Not counted are denials that say
-   * nothing of how often the key comes: of what can never pass, of an outage, and while the key is blocked.
+   * nothing of how often the key comes: of what can never pass, of an outage, and while the key is blocked. Next comes
+   * {@link tell} or {@link missed}.
    */
   denied(key: string, cost: number, decision: Decision, policy: Policy): number {
     const { source, retryAfterMs } = decision
@@ -63,8 +66,28 @@ export class BanCounter {
     const before = last !== undefined && nowMs - last.sinceMs < 2 * maxMs ? last.bans : 0
     const lengthMs = Math.min(maxMs, forMs * factor ** before)
     this.note(key, { bans: before + 1, sinceMs: nowMs, untilMs: nowMs + lengthMs })
-    this.tell(key, decision, lengthMs, before + 1)
     return lengthMs
+  }
+
+  /** The key is banned for so long: those who listen hear of it. */
+  tell(key: string, { policy }: Decision, forMs: number): void {
+    const ban = this.banned.get(key)
+    if (ban === undefined) return
+    const event = { policy, key, forMs, bans: ban.bans }
+    if (bans.hasSubscribers) bans.publish(event)
+    try {
+      this.rule.onBan?.(event)
+    } catch (error) {
+      globalThis.process?.emitWarning?.(error instanceof Error ? error : String(error))
+    }
+  }
+
+  /** The ban that {@link denied} has just decided could not be put in force: denials count again, and earlier bans are remembered. */
+  missed(key: string): void {
+    const ban = this.banned.get(key)
+    if (ban === undefined) return
+    if (ban.bans === 1) this.banned.delete(key)
+    else this.banned.set(key, { ...ban, bans: ban.bans - 1, untilMs: this.clock.nowMs() })
   }
 
   /** The key is as good as new. */
@@ -97,16 +120,6 @@ export class BanCounter {
       }
     }
     this.banned.set(key, ban)
-  }
-
-  private tell(key: string, { policy }: Decision, forMs: number, count: number): void {
-    const event = { policy, key, forMs, bans: count }
-    if (bans.hasSubscribers) bans.publish(event)
-    try {
-      this.rule.onBan?.(event)
-    } catch (error) {
-      globalThis.process?.emitWarning?.(error instanceof Error ? error : String(error))
-    }
   }
 }
 

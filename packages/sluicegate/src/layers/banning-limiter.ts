@@ -1,6 +1,7 @@
 import { blockUs } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import { emptyPermit, isPermit } from '../empty-permit.js'
+import { StoreError } from '../errors.js'
 import type { BoundKey, Key, Limiter, WaitOptions } from '../limiter.js'
 import type { Duration } from '../policy/duration.js'
 import type { Reservation } from '../reservation.js'
@@ -73,10 +74,22 @@ export class BanningLimiter<Answer extends Decision> extends WrappedLimiter<Answ
   private counted(key: string, cost: number, decision: Answer): Answer {
     if (decision.allowed) return decision
     const forMs = this.counter.denied(key, cost, decision, this.policyOf(key))
-    if (forMs === 0) return decision
-    this.inner.block(key, forMs)
+    if (forMs === 0 || !this.isBanned(key, forMs)) return decision
+    this.counter.tell(key, decision, forMs)
     const banned = bannedFor(decision, forMs)
     return isPermit(decision) ? ({ ...banned, ...emptyPermit(banned) } as Answer) : banned
+  }
+
+  /** False where the block could not be noted, as in a full table: the denial stands, and those that follow are counted. */
+  private isBanned(key: string, forMs: number): boolean {
+    try {
+      this.inner.block(key, forMs)
+      return true
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      this.counter.missed(key)
+      return false
+    }
   }
 }
 

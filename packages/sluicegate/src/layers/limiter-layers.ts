@@ -4,7 +4,7 @@ import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
 import type { Key, KeyList, Limiter, LimiterHandle, LimiterOptions } from '../limiter.js'
 import { invalidHandle } from '../memory/invalid-handle.js'
-import type { Snapshot } from '../memory/snapshot.js'
+import { invalidSnapshot, type Snapshot } from '../memory/snapshot.js'
 import { checkBoolean, checkFunction } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
@@ -14,7 +14,7 @@ import { preparedKeyList, travelledKeyList } from './key-list.js'
 import { type ListedHandle, ListedLimiter } from './listed-limiter.js'
 import { OverrideMap } from './override-map.js'
 import { type ShadowHandle, ShadowLimiter } from './shadow-limiter.js'
-import { checkTier, contentOf, MOST_TIERS } from './tier-table.js'
+import { checkTier, contentOf, isTier, MOST_TIERS } from './tier-table.js'
 import { areTiers, type TieredHandle, TieredLimiter } from './tiered-limiter.js'
 import { type Tier, untieredSnapshot } from './tiered-snapshot.js'
 
@@ -42,7 +42,16 @@ export function layered(own: Policy, make: (policy: Policy) => Limiter, options:
   if (policyFor === undefined && !keepsOverrides) return outer(make(own))
   const plain = make(own)
   const overrides = keepsOverrides ? new OverrideMap(() => plain.policy) : undefined
-  const plan = { ownAs: [own], now: policies ?? [], make, later: policies === undefined, policyFor, overrides, makeOverride: make }
+  const plan = {
+    ownAs: [own],
+    now: policies ?? [],
+    make,
+    later: policies === undefined,
+    policyFor,
+    overrides,
+    makeOverride: make,
+    restored: [],
+  }
   return withOverrides(outer(tiersAround(plain, plan)), overrides)
 }
 
@@ -104,15 +113,23 @@ export function restoredLayers(
   const policies = checkedPolicies(options, own.policy)
   if (policyFor === undefined && !keepsOverrides) return outer(own)
   const known = new Map(parts.tiers.map(({ policy, counted }) => [contentOf(policy), counted]))
+  const fresh = (policy: Policy): Limiter => make(policy, parts.own)
+  const restored = ({ policy, counted }: Tier<Snapshot>): Limiter => {
+    const limiter = restore(counted)
+    if (contentOf(limiter.policy) === contentOf(policy) && isTier(policy, own.policy)) return limiter
+    throw invalidSnapshot('has a limiter of another policy than it names')
+  }
   const again = (policy: Policy): Limiter => {
     const counted = known.get(contentOf(policy))
-    return counted === undefined ? make(policy, parts.own) : restore(counted)
+    return counted === undefined ? fresh(policy) : restored({ policy, counted })
   }
   // After an update the own policy may say what one of the others says.
   const ownAs = [own.policy, ...parts.ownAs].filter((policy) => !known.has(contentOf(policy)))
   const now = policies ?? parts.tiers.map(({ policy }) => policy)
   const overrides = keepsOverrides ? new OverrideMap(() => own.policy) : undefined
-  const plan = { ownAs, now, make: again, later: policies === undefined, policyFor, overrides, makeOverride: again }
+  const overridden = keepsOverrides ? parts.overridden.map((tier) => ({ policy: tier.policy, counted: restored(tier) })) : []
+  const later = policies === undefined
+  const plan = { ownAs, now, make: again, later, policyFor, overrides, makeOverride: fresh, restored: overridden }
   return withOverrides(outer(tiersAround(own, plan)), overrides)
 }
 
@@ -126,10 +143,12 @@ interface TierPlan {
   readonly policyFor: ((key: string) => Policy | undefined) | undefined
   readonly overrides: OverrideMap | undefined
   readonly makeOverride: (policy: Policy) => Limiter
+  /** What counted for policies of overrides before a restart. */
+  readonly restored: readonly Tier<Limiter>[]
 }
 
 function tiersAround(own: Limiter, plan: TierPlan): TieredLimiter<Decision> {
-  const { ownAs, now, later, make, policyFor, overrides, makeOverride } = plan
+  const { ownAs, now, later, make, policyFor, overrides, makeOverride, restored } = plan
   const contents = new Set(ownAs.map(contentOf))
   const tiers: Tier<Limiter>[] = []
   for (const policy of now) {
@@ -137,7 +156,7 @@ function tiersAround(own: Limiter, plan: TierPlan): TieredLimiter<Decision> {
     if (!contents.has(content)) tiers.push({ policy, counted: make(policy) })
     contents.add(content)
   }
-  const overridden = overrides && { map: overrides, make: makeOverride }
+  const overridden = overrides && { map: overrides, make: makeOverride, restored }
   return new TieredLimiter({ own, ownAs, tiers, policyFor, make: later ? make : undefined, overridden })
 }
 

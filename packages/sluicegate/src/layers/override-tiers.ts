@@ -7,6 +7,8 @@ export interface OverrideTiersParts<Counted> {
   readonly close: (counted: Counted) => void
   /** Whether some key has this policy for an override now. */
   readonly isUsed: (content: string) => boolean
+  /** What counted for policies before, by what they say. */
+  readonly known?: Iterable<readonly [content: string, counted: Counted]> | undefined
 }
 
 /**
@@ -15,11 +17,12 @@ export interface OverrideTiersParts<Counted> {
  */
 export class OverrideTiers<Counted> {
   private readonly parts: OverrideTiersParts<Counted>
-  private readonly byContent = new Map<string, Counted>()
+  private readonly byContent: Map<string, Counted>
   private readonly byOverride = new WeakMap<Override, Counted>()
 
   constructor(parts: OverrideTiersParts<Counted>) {
     this.parts = parts
+    this.byContent = new Map(parts.known)
   }
 
   get all(): Iterable<Counted> {

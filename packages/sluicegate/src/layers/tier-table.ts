@@ -13,6 +13,8 @@ export interface TierTableParts<Counted> {
   readonly make: (policy: Policy) => Counted
   /** The option whose function returns policies, for messages. */
   readonly option: string
+  /** What counts for a policy that says what no other in the table does, such as the limiter's own after an update. */
+  readonly known?: (policy: Policy) => Counted | undefined
 }
 
 /**
@@ -52,9 +54,16 @@ export class TierTable<Counted> {
 
   private found(policy: Policy, isNamed: boolean): Counted {
     const checked = checkedPolicy(policy, this.parts.option)
-    const counted = this.byContent.get(contentOf(checked)) ?? this.made(checked, isNamed)
+    const counted = this.byContent.get(contentOf(checked)) ?? this.known(checked) ?? this.made(checked, isNamed)
     // What is not frozen may say something else tomorrow.
     if (Object.isFrozen(policy)) this.byIdentity.set(policy, counted)
+    return counted
+  }
+
+  private known(policy: Policy): Counted | undefined {
+    const counted = this.parts.known?.(policy)
+    // However often the own policy changes, its texts stay few.
+    if (counted !== undefined && this.byContent.size < 2 * MOST_TIERS) this.name(policy, counted)
     return counted
   }
 
@@ -83,6 +92,11 @@ export function contentOf(policy: Policy): string {
  * @throws {PolicyError} `POLICY_INVALID`
  */
 export function checkTier(policy: Policy, own: Policy, option: string): void {
-  if (holdsPermits(policy) === holdsPermits(own)) return
+  if (isTier(policy, own)) return
   throw new PolicyError('POLICY_INVALID', option, policy, 'must answer with permits if and only if the own policy of the limiter does')
+}
+
+/** Whether takes of both policies answer alike. */
+export function isTier(policy: Policy, own: Policy): boolean {
+  return holdsPermits(policy) === holdsPermits(own)
 }

@@ -102,6 +102,22 @@ test('a key that was hashed once follows its policy', () => {
   assert.equal(bound.take().remaining, 8)
 })
 
+test('the own policy of now leads to the own account, whatever it was updated from', () => {
+  const plan = (limit: number): Policy => tokenBucket({ limit, window: '10s', burst: 10, name: 'free' })
+  for (const policies of [undefined, [PRO]]) {
+    let now = plan(10)
+    const limiter = createLimiter(plan(10), { clock: manualClock(1_789_000_000_000), policyFor: () => now, ...(policies && { policies }) })
+    limiter.take('k', 10)
+    for (const limit of [20, 30, 20]) {
+      now = plan(limit)
+      limiter.update(plan(limit))
+      const { allowed, limit: told } = limiter.take('k')
+      assert.deepEqual([allowed, told], [false, limit])
+    }
+    assert.equal(limiter.stats().keys, 1)
+  }
+})
+
 test('stats are those of all policies together', () => {
   const limiter = tiered({ maxKeys: 100 })
   const alone = limiter.stats().memoryBytes

@@ -12,7 +12,7 @@ import { shownAs } from '../shown.js'
 import type { OverrideMap } from './override-map.js'
 import { OverrideTiers } from './override-tiers.js'
 import { sumOfStats } from './sum-of-stats.js'
-import { checkTier, TierTable } from './tier-table.js'
+import { checkTier, contentOf, TierTable } from './tier-table.js'
 import { type Tier, tieredSnapshot } from './tiered-snapshot.js'
 import { WrappedLimiter } from './wrapped-limiter.js'
 
@@ -33,7 +33,14 @@ export interface TieredLimiterParts<Answer extends Decision> {
   /** Makes the limiter of a policy that is not yet among the tiers; without it there are no others. */
   readonly make?: ((policy: Policy) => Limiter<Answer>) | undefined
   /** Policies of single keys, which come first, and what makes their limiters. */
-  readonly overridden?: { readonly map: OverrideMap; readonly make: (policy: Policy) => Limiter<Answer> } | undefined
+  readonly overridden?: OverriddenParts<Answer> | undefined
+}
+
+interface OverriddenParts<Answer extends Decision> {
+  readonly map: OverrideMap
+  readonly make: (policy: Policy) => Limiter<Answer>
+  /** Limiters of policies that keys had before a restart. */
+  readonly restored: readonly Tier<Limiter<Answer>>[]
 }
 
 /** Whether a handle may say this of its tiers; their own handles are looked at where they are attached. */
@@ -51,7 +58,11 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   constructor(parts: TieredLimiterParts<Answer>) {
     super(parts.own)
     this.parts = parts
-    this.table = new TierTable({ option: 'policyFor', make: (policy) => this.made(policy) })
+    this.table = new TierTable({
+      option: 'policyFor',
+      make: (policy) => this.made(policy),
+      known: (policy) => (contentOf(policy) === contentOf(this.policy) ? this.inner : undefined),
+    })
     for (const policy of parts.ownAs) this.table.name(policy, parts.own)
     for (const tier of parts.tiers) this.table.add(tier)
     const { overridden } = parts
@@ -63,6 +74,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
       },
       close: (limiter) => limiter.close(),
       isUsed: (content) => overridden.map.isUsed(content),
+      known: overridden.restored.map(({ policy, counted }) => [contentOf(policy), counted]),
     })
   }
 
@@ -149,8 +161,9 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   override snapshot(): Uint8Array {
-    const tiers = this.table.tiers.map(({ policy, counted }) => ({ policy, counted: counted.snapshot() }))
-    return tieredSnapshot({ own: this.inner.snapshot(), ownAs: this.parts.ownAs, tiers })
+    const snapshotOf = ({ policy, counted }: Tier<Limiter<Answer>>): Tier<Uint8Array> => ({ policy, counted: counted.snapshot() })
+    const overridden = [...(this.overridden?.all ?? [])].map((counted) => snapshotOf({ policy: counted.policy, counted }))
+    return tieredSnapshot({ own: this.inner.snapshot(), ownAs: this.parts.ownAs, tiers: this.table.tiers.map(snapshotOf), overridden })
   }
 
   override close(): void {

@@ -117,3 +117,16 @@ test('a snapshot whose checksum fits, but which says of tiers what is not so, is
   for (const wrong of wrongs)
     assert.throws(() => untieredSnapshot(sealedSnapshot({ ...right, ...wrong }, [own, own])), REFUSED, JSON.stringify(wrong))
 })
+
+test('a snapshot whose parts are of other policies than it names, or more than there may be, is refused', () => {
+  const own = make(TEN).snapshot()
+  const tier = { policy: PRO, counted: own }
+  const refused = { name: 'PolicyError', code: 'SNAPSHOT_INVALID' }
+  const other = tieredSnapshot({ own, ownAs: [TEN], tiers: [tier] })
+  assert.throws(() => restoredLayers(other, restore, fresh, { policyFor }), refused)
+  const otherOverride = tieredSnapshot({ own, ownAs: [TEN], tiers: [], overridden: [tier] })
+  assert.throws(() => restoredLayers(otherOverride, restore, fresh, { overrides: true }), refused)
+  const tiers = Array.from({ length: 1001 }, (_, i) => ({ policy: tokenBucket({ limit: 1 + i, window: '1s' }), counted: own }))
+  assert.throws(() => untieredSnapshot(tieredSnapshot({ own, ownAs: [TEN], tiers })), refused)
+  assert.throws(() => untieredSnapshot(tieredSnapshot({ own, ownAs: [TEN], tiers: [], overridden: tiers })), refused)
+})

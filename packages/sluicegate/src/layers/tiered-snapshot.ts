@@ -1,6 +1,7 @@
 import { invalidSnapshot, openedSnapshot, type Snapshot, sealedSnapshot } from '../memory/snapshot.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
+import { MOST_TIERS } from './tier-table.js'
 
 /** A policy other than the limiter's own, with what counts for it: a limiter, a handle or a snapshot. */
 export interface Tier<Counted> {
@@ -14,21 +15,25 @@ export interface TieredSnapshot<Counted> {
   /** What `policyFor` may call the own policy by. */
   readonly ownAs: readonly Policy[]
   readonly tiers: readonly Tier<Counted>[]
+  /** What counts for policies of single keys. */
+  readonly overridden?: readonly Tier<Counted>[]
 }
 
-/** What is said of contents that are several snapshots: that of the limiter's own policy, then one a tier. */
+/** What is said of contents that are several snapshots: that of the limiter's own policy, then one a tier, then one a policy of overrides. */
 interface TieredDescription {
   readonly ownAs: readonly Policy[]
   readonly tiers: readonly Policy[]
+  readonly overridden: readonly Policy[]
   readonly lengths: readonly number[]
 }
 
 /** The snapshots as one. */
-export function tieredSnapshot({ own, ownAs, tiers }: TieredSnapshot<Uint8Array>): Uint8Array {
-  const parts = [own, ...tiers.map(({ counted }) => counted)]
+export function tieredSnapshot({ own, ownAs, tiers, overridden = [] }: TieredSnapshot<Uint8Array>): Uint8Array {
+  const parts = [own, ...[...tiers, ...overridden].map(({ counted }) => counted)]
   const description: TieredDescription = {
     ownAs,
     tiers: tiers.map(({ policy }) => policy),
+    overridden: overridden.map(({ policy }) => policy),
     lengths: parts.map(({ length }) => length),
   }
   return sealedSnapshot(description, parts)
@@ -39,14 +44,17 @@ export function tieredSnapshot({ own, ownAs, tiers }: TieredSnapshot<Uint8Array>
  *
  * @throws {PolicyError} `SNAPSHOT_INVALID` when something is missing, too much or damaged.
  */
-export function untieredSnapshot(bytes: unknown): TieredSnapshot<Snapshot> {
+export function untieredSnapshot(bytes: unknown): Required<TieredSnapshot<Snapshot>> {
   const snapshot = openedSnapshot(bytes)
-  const { ownAs, tiers, lengths } = snapshot.description as Partial<TieredDescription>
-  if (tiers === undefined) return { own: snapshot, ownAs: [], tiers: [] }
-  const policies = checkedPolicies(tiers)
+  const { ownAs, tiers, overridden = [], lengths } = snapshot.description as Partial<TieredDescription>
+  if (tiers === undefined) return { own: snapshot, ownAs: [], tiers: [], overridden: [] }
+  const ofKeys = checkedPolicies(overridden)
+  const policies = [...checkedPolicies(tiers), ...ofKeys]
   const [own, ...counted] = partsOf(snapshot.contents, lengths).map(openedSnapshot)
   if (own === undefined || counted.length !== policies.length) throw invalidSnapshot('does not hold what it says')
-  return { own, ownAs: checkedPolicies(ownAs), tiers: policies.map((policy, i) => ({ policy, counted: counted[i] as Snapshot })) }
+  const apart = policies.map((policy, i) => ({ policy, counted: counted[i] as Snapshot }))
+  const count = policies.length - ofKeys.length
+  return { own, ownAs: checkedPolicies(ownAs), tiers: apart.slice(0, count), overridden: apart.slice(count) }
 }
 
 function partsOf(contents: Uint8Array, lengths: unknown): Uint8Array[] {
@@ -61,8 +69,10 @@ function partsOf(contents: Uint8Array, lengths: unknown): Uint8Array[] {
 }
 
 function checkedPolicies(policies: unknown): readonly Policy[] {
+  if (!Array.isArray(policies) || policies.length > MOST_TIERS) throw invalidSnapshot(`names no policies, or more than ${MOST_TIERS}`)
   try {
-    return (policies as readonly unknown[]).map((policy) => checkedPolicy(policy, 'snapshot'))
+    // Spread, because `map` passes over holes.
+    return [...policies].map((policy) => checkedPolicy(policy, 'snapshot'))
   } catch {
     throw invalidSnapshot('names something that is no policy')
   }

@@ -78,3 +78,32 @@ test('an attached limiter counts bans by the clock of its handle', () => {
   }
   assert.deepEqual(bans, [60_000, 60_000])
 })
+
+test('a key that finds no room in a full table is denied, not answered with an error, and nobody is told of a ban', () => {
+  const clock = manualClock(1_789_000_000_000)
+  let bans = 0
+  const banAfter = { denials: 3, within: '1m', for: '15m', onBan: () => bans++ } as const
+  const limiter = createLimiter(fixedWindow({ limit: 1, window: 'day' }), { clock, maxKeys: 100, newcomers: false, banAfter })
+  for (let i = 0; i < 500; i++) limiter.take(`key ${i}`)
+  const { refusals } = limiter.stats()
+  for (let i = 0; i < 10; i++) assert.equal(limiter.take('new').allowed, false)
+  assert.deepEqual([limiter.stats().refusals >= refusals + 10, bans], [true, 0])
+  clock.advance(86_400_000)
+  limiter.take('new')
+  for (let i = 0; i < 3; i++) limiter.take('new')
+  assert.equal(bans, 1)
+})
+
+test('after a step back of the clock as many denials ban a key as before it, also one that is new', () => {
+  const clock = manualClock(Date.parse('2026-05-01T12:00:00Z'))
+  const told: number[] = []
+  const banAfter = { denials: 10, within: '1m', for: '15m', onBan: ({ forMs }: { forMs: number }) => told.push(forMs) } as const
+  const limiter = createLimiter(fixedWindow({ limit: 1, window: 'day' }), { clock, banAfter })
+  for (const key of ['known', 'known', ...Array.from({ length: 60_000 }, (_, i) => `key ${i >> 1}`)]) limiter.take(key)
+  clock.set(clock.nowMs() - 3_600_000)
+  limiter.take('new')
+  for (let i = 0; i < 8; i++) for (const key of ['known', 'new']) limiter.take(key)
+  assert.deepEqual(told, [])
+  for (let i = 0; i < 2; i++) for (const key of ['known', 'new']) limiter.take(key)
+  assert.deepEqual(told, [900_000, 900_000])
+})

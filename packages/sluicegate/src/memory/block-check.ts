@@ -35,8 +35,10 @@ function isLaidOut({ form, countBits, numberBits, slots, slotBytes, stride }: Po
   return areSlots && countBits >= 1 && countBits <= MOST_COUNT_BITS && countBits + numberBits === VALUE_BITS
 }
 
-function isPublished(open: OpenCore, block: number, { numberBits, unitsPerUs, tickUs }: PolicyNumbers): boolean {
+function isPublished(open: OpenCore, block: number, { form, numberBits, unitsPerUs, tickUs }: PolicyNumbers): boolean {
   const field = (name: string): number => open.field(block, name)
+  // What is no form at all is read as the first.
+  if (field('BLOCK_FORM') !== open.constant(form)) return false
   const [sinceUs, epoch, era] = ['BLOCK_SINCE_US', 'BLOCK_EPOCH', 'BLOCK_ERA'].map(field) as [number, number, number]
   if (![sinceUs, epoch, era].every((number) => Math.abs(number) <= MOST) || era < 0) return false
   if (epoch !== open.epoch() || epoch > MOST_EPOCH || field('BLOCK_KEEPS_DEBT') >>> 1 !== 0) return false

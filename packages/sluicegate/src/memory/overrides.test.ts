@@ -55,6 +55,24 @@ test('a restored limiter is told its overrides again', () => {
   assert.equal(limiter.take('acme').limit, 5)
 })
 
+test('what keys have spent under their overrides is in a snapshot, also one of a restored limiter', () => {
+  const clock = manualClock(1_789_000_000_000)
+  const options = { clock, overrides: true, policyFor: (key: string) => (key === 'pro' ? numbered(7) : undefined) } as const
+  const before = createLimiter(OWN, options)
+  before.overrides.set('acme', numbered(5))
+  before.overrides.set('gone', numbered(6))
+  for (let i = 0; i < 5; i++) for (const key of ['acme', 'gone', 'pro']) before.take(key)
+  before.overrides.delete('gone')
+  const once = restoreLimiter(before.snapshot(), options)
+  once.overrides.set('acme', numbered(5))
+  assert.equal(once.peek('acme').remaining, 0)
+  const twice = restoreLimiter(once.snapshot(), options)
+  twice.overrides.set('acme', numbered(5))
+  twice.overrides.set('gone', numbered(6))
+  assert.deepEqual([twice.peek('acme').remaining, twice.peek('gone').remaining, twice.peek('pro').remaining], [0, 1, 2])
+  assert.equal('overrides' in restoreLimiter(before.snapshot(), { clock, policyFor: options.policyFor }), false)
+})
+
 test('without the option there are no overrides', () => {
   assert.equal('overrides' in createLimiter(OWN), false)
   assert.throws(() => createLimiter(OWN, { overrides: { staleMs: 10 } as never }), { code: 'OPTION_INVALID', option: 'overrides' })

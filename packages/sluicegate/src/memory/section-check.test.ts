@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLimiter, type Limiter, manualClock, restoreLimiter, slidingLog } from '../index.js'
+import { createLimiter, gcra, type Limiter, manualClock, restoreLimiter, slidingLog, tokenBucket } from '../index.js'
 import { openedSnapshot, sealedSnapshot } from './snapshot.js'
 
 const START_MS = 1_789_000_000_000
@@ -37,5 +37,19 @@ test('a description that is not one of a limiter is refused', () => {
   for (const cut of [8, 16, contents.length - 3]) {
     const cutOff = sealedSnapshot(description, [contents.subarray(0, cut)])
     assert.throws(() => restoreLimiter(cutOff), { name: 'PolicyError', code: 'SNAPSHOT_INVALID' }, `${cut} bytes`)
+  }
+})
+
+test('a policy in a form that there is not, of which all else fits, is refused', () => {
+  const placeOfForm = (4096 + 40) / 8 // BLOCKS + BLOCK_FORM
+  for (const policy of [gcra({ limit: 5, window: '1s', burst: 2 }), tokenBucket({ limit: 7, window: '1m' })]) {
+    const limiter = createLimiter(policy, { clock: manualClock(START_MS), maxKeys: 30 })
+    limiter.take('k')
+    const { description, contents } = openedSnapshot(limiter.snapshot())
+    for (const form of [8n, 7n << 32n, 1n << 40n, (1n << 62n) + 1n]) {
+      const piece = new BigUint64Array([BigInt(placeOfForm) | (8n << 32n), form])
+      const changed = sealedSnapshot(description, [contents, new Uint8Array(piece.buffer)])
+      assert.throws(() => restoreLimiter(changed), { name: 'PolicyError', code: 'SNAPSHOT_INVALID' }, String(form))
+    }
   }
 })

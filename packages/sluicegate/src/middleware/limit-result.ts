@@ -2,7 +2,7 @@ import { type Awaitable, ignore } from '../awaitable.js'
 import type { Decision } from '../decision.js'
 import { isPermit } from '../empty-permit.js'
 import type { QuotaUnit } from '../headers/quota.js'
-import { type After, keptPermit } from '../kept-permit.js'
+import { type After, keptPermit, renew } from '../kept-permit.js'
 import { passing } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
@@ -36,7 +36,7 @@ export class LimitResult {
   /** The decision that was charged; undefined once it is settled or undone. */
   private charged: Decision | undefined
   private refundTerm: RefundTerm | undefined
-  private stopRenewing: (() => void) | undefined
+  private cancelRenewal: (() => void) | undefined
 
   constructor(limit: ResultLimit, key: Key, cost: number, policy: Policy, decision: Decision) {
     this.limit = limit
@@ -84,11 +84,19 @@ export class LimitResult {
     return this.charged !== undefined && isPermit(this.charged)
   }
 
-  /** Renews a permit until {@link settle}. */
+  /** Renews a permit until {@link stopRenewing} or {@link settle}. */
   renewPermit(after: After): void {
-    const { charged, policy } = this
-    if (charged !== undefined && this.stopRenewing === undefined && isPermit(charged))
-      this.stopRenewing = keptPermit(charged, policy, after)
+    const { charged, limit, key } = this
+    if (charged === undefined || this.cancelRenewal !== undefined || !isPermit(charged)) return
+    this.cancelRenewal = keptPermit(charged, limit.limiter, key, after)
+  }
+
+  /** From now on a permit expires after its time to live, unless it is renewed again. */
+  stopRenewing(): void {
+    const { charged } = this
+    this.cancelRenewal?.()
+    this.cancelRenewal = undefined
+    if (charged !== undefined && isPermit(charged)) renew(charged)
   }
 
   /** The response has ended: a permit is released; a request that does not count is refunded, unless its charge may have worn off. */
@@ -96,7 +104,7 @@ export class LimitResult {
     const { charged, refundTerm } = this
     if (charged === undefined) return
     this.charged = undefined
-    this.stopRenewing?.()
+    this.cancelRenewal?.()
     const isRefunded = !counts && refundTerm !== undefined && refundTerm.nowMs() < refundTerm.untilMs
     if (isRefunded || isPermit(charged)) giveBack(this.limit.limiter, this.key, this.cost, charged)
   }

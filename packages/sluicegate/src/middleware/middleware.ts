@@ -191,7 +191,10 @@ export class Middleware<Request> {
   private delayed(result: Awaitable<MiddlewareResult>, facts: RequestFacts): Awaitable<MiddlewareResult> {
     return chained(result, (found) => {
       if (!found.passes || found.delay === undefined) return found
-      return afterDelay(found.delay, found, facts, this.afterDelay)
+      const delayed = afterDelay(found.delay, found, facts, this.afterDelay)
+      // A delay may be longer than the time to live of a permit.
+      const stopRenewing = found.settle?.keep?.()
+      return stopRenewing === undefined ? delayed : delayed.finally(stopRenewing)
     })
   }
 

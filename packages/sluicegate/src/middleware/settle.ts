@@ -12,8 +12,11 @@ export interface Settle {
    * calls change nothing.
    */
   (status: number | undefined): Awaitable<void>
-  /** Present where permits are held: renews them until then. For adapters that are certain to notice the end of the response. */
-  readonly keep?: () => void
+  /**
+   * Present where permits are held: renews them until then, or until the returned function is called. For callers that are certain to notice the end
+   * of the response.
+   */
+  readonly keep?: () => () => void
 }
 
 /**
@@ -44,6 +47,9 @@ export function settleOf(results: readonly LimitResult[], counts: (status: numbe
   return Object.assign(settle, {
     keep: () => {
       for (const result of results) result.renewPermit(after)
+      return () => {
+        for (const result of results) result.stopRenewing()
+      }
     },
   })
 }

@@ -170,3 +170,22 @@ test('what makes no sense is refused, and what a function says and is no time', 
   const banAfter = { denials: 2, within: '1m', for: '1h' } as const
   assert.throws(() => new Middleware({ limiter: createLimiter(HUNDRED), banAfter }), { code: 'OPTION_INVALID', option: 'banAfter' })
 })
+
+test('a place of concurrency lasts through a delay that is longer than its time, and as long as ever after it', async () => {
+  const own = manualClock(1_789_000_000_000)
+  const limiter = createLimiter(concurrency({ limit: 1, ttl: '10s' }), { clock: own })
+  const { clock, decide } = slowed({ limiter, slowDown: { after: 0, delay: '25s' } })
+  const outcome = decide()
+  const elapse = async (ms: number): Promise<number> => {
+    await new Promise(setImmediate)
+    own.advance(ms)
+    clock.advance(ms)
+    await new Promise(setImmediate)
+    return limiter.peek('ada').remaining
+  }
+  for (let i = 0; i < 5; i++) assert.equal(await elapse(5_000), 0)
+  assert.equal((await outcome).passes, true)
+  assert.equal(await elapse(9_999), 0)
+  // Nobody who is sure to hear of the end keeps it.
+  assert.equal(await elapse(1), 1)
+})

@@ -7,11 +7,12 @@ import { PolicyError } from '../errors.js'
  *
  * @param example for the message where no object was given: `{ limit: 100, window: '1s' }`.
  * @param of what takes the options, for the message: `tokenBucket()`.
+ * @param name the option that has these options, such as `slowDown`.
  * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
  */
-export function checkOptions(options: unknown, known: readonly string[], example: string, of?: string): void {
+export function checkOptions(options: unknown, known: readonly string[], example: string, of?: string, name = 'options'): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new PolicyError('OPTION_INVALID', 'options', options, `must be an object such as ${example}`)
+    throw new PolicyError('OPTION_INVALID', name, options, `must be an object such as ${example}`)
   }
   checkOptionNames(options, known, of)
 }

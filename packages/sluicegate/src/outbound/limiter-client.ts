@@ -102,7 +102,7 @@ export class LimiterClient {
     if (!isPermit(decision)) return undefined
     let unkeep: (() => void) | undefined
     quietly(() => {
-      unkeep = keptPermit(decision, this.limiter.policy, after)
+      unkeep = keptPermit(decision, this.limiter, this.key, after)
     })
     return () => unkeep?.()
   }

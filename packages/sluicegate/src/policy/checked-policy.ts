@@ -68,6 +68,9 @@ function makerFor(policy: unknown, takenBy: string | undefined): string {
     return `${siblings}; options of express-rate-limit are taken by sluicegate/express-rate-limit`
   if ('points' in policy || 'duration' in policy)
     return `${siblings}; options of rate-limiter-flexible are taken by sluicegate/rate-limiter-flexible`
+  const throttle = ['minTime', 'maxConcurrent', 'reservoir', 'intervalCap'].find((name) => name in policy)
+  if (throttle !== undefined)
+    return `${siblings}; options of Bottleneck and p-queue, such as ${throttle}, are translated in node_modules/sluicegate/docs/moving-from-bottleneck.md`
   const numbers = Object.keys(policy).filter((name) => name === 'limit' || name === 'window')
   if (numbers.length === 0) return siblings
   const made = `tokenBucket({ ${numbers.length === 2 ? 'limit, window' : "limit: 100, window: '1m'"} })`

@@ -139,3 +139,16 @@ test('a policy that was cloned is checked again, whatever it claims', () => {
   for (const wrong of [null, undefined, 'gcra', 7, []])
     assert.throws(() => checkedPolicy(wrong), { code: 'POLICY_INVALID', option: 'policy' })
 })
+
+test('options of Bottleneck and p-queue in the place of a policy lead to their guide', () => {
+  for (const options of [{ minTime: 100 }, { maxConcurrent: 5 }, { reservoir: 40 }, { concurrency: 2, intervalCap: 10, interval: 1000 }]) {
+    assert.throws(
+      () => checkedPolicy(options as never),
+      (error) =>
+        error instanceof PolicyError &&
+        error.code === 'POLICY_INVALID' &&
+        /docs\/moving-from-bottleneck\.md/.test(error.message) &&
+        Object.keys(options).some((name) => error.message.includes(name)),
+    )
+  }
+})

@@ -2,6 +2,7 @@ import { ignore, isPromise } from '../awaitable.js'
 import type { Decision } from '../decision.js'
 import { isPermit } from '../empty-permit.js'
 import type { Key } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
 import { type Due, DueHeap } from '../waiting/due-heap.js'
 import type { Job, Rank } from './job.js'
 import { QueueError } from './queue-error.js'
@@ -202,7 +203,10 @@ export class Lane implements Due {
     const leftMs = job.deadlineMs - this.host.nowMs()
     const isLate = leftMs <= 0 || (hasWaited && leftMs < retryAfterMs)
     if (isLate || retryAfterMs === Number.POSITIVE_INFINITY) {
-      this.host.reject(job, retryAfterMs === Number.POSITIVE_INFINITY ? refusalOf(job, decision) : tooLate(job, decision))
+      this.host.reject(
+        job,
+        retryAfterMs === Number.POSITIVE_INFINITY ? refusalOf(job, decision, this.host.limiter) : tooLate(job, decision),
+      )
       return
     }
     // Other takes that were under way heard the same.
@@ -245,12 +249,17 @@ export class Lane implements Due {
   }
 }
 
-function refusalOf(job: Job, decision: Decision): QueueError {
+function refusalOf(job: Job, decision: Decision, limiter: QueueLimiter): QueueError {
   const { cost } = job.settings
-  const { source, policy, limit } = decision
+  const { source, policy } = decision
   if (source === 'outage') return new QueueError('OUTAGE', `policy "${policy}" cannot reach its store`, job.key, decision)
-  if (cost > limit) return new QueueError('IMPOSSIBLE', `a cost of ${cost} can never pass policy "${policy}"`, job.key, decision)
+  if (cost > mostAtOnce(limiter.policyOf?.(job.key) ?? limiter.policy))
+    return new QueueError('IMPOSSIBLE', `a cost of ${cost} can never pass policy "${policy}"`, job.key, decision)
   return new QueueError('DENIED', `policy "${policy}" never admits this key at a cost of ${cost}`, job.key, decision)
+}
+
+function mostAtOnce({ burst, policies }: Policy): number {
+  return policies === undefined ? burst : Math.min(...policies.map((part) => part.burst))
 }
 
 /** A job that did not start in time. An outage is named as such. */

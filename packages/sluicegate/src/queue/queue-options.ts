@@ -13,6 +13,8 @@ export type Overflow = 'refuse-newest' | 'drop-oldest' | 'drop-lowest-priority'
 /** What a queue asks of a limiter: limiters in memory, in Redis and of a cluster have it all. */
 export interface QueueLimiter {
   readonly policy: Policy
+  /** The policy in force for a key, where that may be another. */
+  policyOf?(key: Key): Policy
   take(key: Key, cost?: number): Awaitable<Decision>
   wait(key: Key, options?: WaitOptions): Promise<Decision>
   refund(key: Key, tokens: number): Awaitable<Decision>

@@ -4,6 +4,7 @@ import { manualClock } from '../clock.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import type { LimiterOptions } from '../limiter.js'
+import { allOf } from '../policy/all-of.js'
 import { concurrency } from '../policy/concurrency-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { gcra, tokenBucket } from '../policy/rate-policy.js'
@@ -244,6 +245,17 @@ test('a cost that can never pass and a key on the deny list are two different er
   assert.equal(await limiter.run('key', quick('fits'), { cost: 5 }), 'fits')
 })
 
+test('what can never pass is measured by the burst, of the policy of the key, and of each of several', async () => {
+  const small = tokenBucket({ limit: 10, window: '1s', burst: 5 })
+  const large = tokenBucket({ limit: 10, window: '1s', burst: 50 })
+  const tiers = made(small, { deny: ['mallory'], policyFor: (key) => (key === 'pro' || key === 'mallory' ? large : undefined) })
+  await assert.rejects(tiers.limiter.run('key', tiers.quick('large'), { cost: 7 }), hasCode('IMPOSSIBLE'))
+  await assert.rejects(tiers.limiter.run('pro', tiers.quick('large'), { cost: 51 }), hasCode('IMPOSSIBLE'))
+  await assert.rejects(tiers.limiter.run('mallory', tiers.quick('never'), { cost: 20 }), hasCode('DENIED'))
+  const several = made(allOf([small, large]))
+  await assert.rejects(several.limiter.run('key', several.quick('large'), { cost: 7 }), hasCode('IMPOSSIBLE'))
+})
+
 test('a full queue refuses the newest job unless told otherwise', async () => {
   const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), { queue: { maxQueued: 2 } })
   const runs = ['a', 'b', 'c'].map((name) => limiter.run('key', quick(name)))
@@ -466,4 +478,20 @@ test('ten thousand jobs of a thousand keys leave nothing behind', async () => {
   await Promise.all(runs)
   assert.equal(ran, 10_000)
   assert.deepEqual(limiter.queue.stats(), { queued: 0, running: 0, keys: 0, completed: 10_000, failed: 0, rejected: 0 })
+})
+
+test('a permit is renewed as its own policy says, also one of a tier, and after an update that makes it shorter', async () => {
+  const long = concurrency({ limit: 1, ttl: '60s' })
+  const short = concurrency({ limit: 1, ttl: '4s', name: 'short' })
+  const { limiter, job, finish, advance } = made(long, { policyFor: (key) => (key === 'tier' ? short : undefined) })
+  const jobs = [limiter.run('tier', job('tier')), limiter.run('own', job('own'))]
+  await settled()
+  limiter.update(concurrency({ limit: 1, ttl: '6s' }))
+  for (let i = 0; i < 60; i++) {
+    await advance(1_000)
+    assert.deepEqual([limiter.peek('tier').remaining, limiter.peek('own').remaining], [0, 0], `after ${i + 1} s`)
+  }
+  await finish('tier')
+  await finish('own')
+  await Promise.all(jobs)
 })

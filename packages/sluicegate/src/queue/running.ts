@@ -1,9 +1,10 @@
-import { checkedTokens } from '../arguments.js'
+import { checkActualCost } from '../arguments.js'
 import { ignore } from '../awaitable.js'
 import type { Decision } from '../decision.js'
 import { isPermit } from '../empty-permit.js'
 import { PolicyError } from '../errors.js'
 import { type After, keptPermit } from '../kept-permit.js'
+import type { Key } from '../limiter.js'
 import type { AbortWatch } from '../waiting/abort-watch.js'
 import type { Job } from './job.js'
 import { QueueError } from './queue-error.js'
@@ -42,7 +43,7 @@ export function runAdmitted(job: Job, decision: Decision, host: RunningHost): vo
     host.ended(isSuccess)
   }
   try {
-    letGo = held(decision, host)
+    letGo = held(job.key, decision, host)
     if (timeoutMs !== Number.POSITIVE_INFINITY) {
       untime = host.after(timeoutMs, () => {
         const error = new QueueError('TIMEOUT', `still running after ${timeoutMs} ms`, job.key, decision)
@@ -78,9 +79,9 @@ export function runAdmitted(job: Job, decision: Decision, host: RunningHost): vo
 }
 
 /** Keeps what the decision holds from running out, until the returned function is called. */
-function held(decision: Decision, { limiter, afterUnheld }: RunningHost): () => void {
+function held(key: Key, decision: Decision, { limiter, afterUnheld }: RunningHost): () => void {
   if (!isPermit(decision)) return () => {}
-  const unkeep = keptPermit(decision, limiter.policy, afterUnheld)
+  const unkeep = keptPermit(decision, limiter, key, afterUnheld)
   return () => {
     unkeep()
     try {
@@ -94,7 +95,7 @@ function held(decision: Decision, { limiter, afterUnheld }: RunningHost): () => 
 function settling({ key, settings }: Job, decision: Decision, limiter: QueueLimiter): RunningJob['settle'] {
   let isSettled = false
   return async (actualCost) => {
-    if (actualCost !== 0) checkedTokens(actualCost, 'actualCost')
+    checkActualCost(actualCost)
     if (isPermit(decision)) {
       throw new PolicyError('OPTION_INVALID', 'actualCost', actualCost, 'is not for permits: they count places, not tokens')
     }

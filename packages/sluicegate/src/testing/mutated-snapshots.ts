@@ -74,6 +74,14 @@ function usedLimiter(policy: Policy): { readonly snapshot: Snapshot; readonly no
   return { snapshot: openedSnapshot(limiter.snapshot()), nowMs: clock.nowMs() }
 }
 
+/** The same of a table that has grown to its bound, and of which new keys without room share a budget. */
+function fullLimiter(policy: Policy): { readonly snapshot: Snapshot; readonly nowMs: number } {
+  const clock = manualClock(START_MS)
+  using limiter = createLimiter(policy, { clock, maxKeys: 4, growTo: 40, newcomers: { limit: 5, window: '1h' } })
+  for (let i = 0; i < 400; i++) limiter.take(`k${i >> 2}`, 2)
+  return { snapshot: openedSnapshot(limiter.snapshot()), nowMs: clock.nowMs() }
+}
+
 /** Changes words of the memory, not the headers of its pieces: most of them words that are not zero, many of them in what all keys share. */
 function mutated(random: Random, contents: Uint8Array): Uint8Array {
   const bytes = contents.slice()
@@ -130,7 +138,7 @@ function driven(limiter: Limiter, clock: ManualClock, random: Random, policies: 
 
 function report({ from, to, progress }: MutationJob): MutationReport {
   const at = new Int32Array(progress)
-  const used = POLICIES.map(([policy]) => usedLimiter(policy))
+  const used = [usedLimiter, fullLimiter].flatMap((make) => POLICIES.map(([policy]) => make(policy)))
   const faults: string[] = []
   let [refused, count] = [0, 0]
   for (let seed = from; seed < to; seed++) {
@@ -138,7 +146,7 @@ function report({ from, to, progress }: MutationJob): MutationReport {
     Atomics.add(at, 1, 1)
     const random = new Random(seed)
     const policies = POLICIES[seed % POLICIES.length] as readonly [Policy, Policy]
-    const { snapshot, nowMs } = used[seed % POLICIES.length] as (typeof used)[number]
+    const { snapshot, nowMs } = used[seed % used.length] as (typeof used)[number]
     const clock = manualClock(nowMs)
     try {
       using limiter = restoreLimiter(sealedSnapshot(snapshot.description, [mutated(random, snapshot.contents)]), { clock })

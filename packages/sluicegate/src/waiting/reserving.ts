@@ -1,6 +1,6 @@
+import { checkActualCost } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import { emptyReservation } from '../empty-reservation.js'
-import { PolicyError } from '../errors.js'
 import type { Key, Limiter } from '../limiter.js'
 import type { Reservation } from '../reservation.js'
 import { Shown } from '../shown.js'
@@ -46,9 +46,7 @@ class BookedReservation extends Shown implements Reservation {
   }
 
   settle(actualCost: number): Decision {
-    if (!Number.isInteger(actualCost) || actualCost < 0) {
-      throw new PolicyError('COST_INVALID', 'actualCost', actualCost, 'must be an integer >= 0')
-    }
+    checkActualCost(actualCost)
     const { key, cost } = this.booking
     if (actualCost > cost) return this.once(() => this.desk.penalize(key, actualCost - cost))
     if (actualCost < cost) return this.once(() => this.desk.giveBack(this.booking, cost - actualCost))

@@ -8,6 +8,7 @@ import { repeatedMember } from './repeated-member.js'
 const MAX_BODY_BYTES = 16_384
 
 const MAX_DISCARDED_BYTES = 4_194_304
+const NOTHING = Buffer.alloc(0)
 
 const JSON_CONTENT = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -55,20 +56,37 @@ export function discardRest(request: IncomingMessage): void {
   request.on('error', () => {})
 }
 
+/** Copies into one buffer: a client may send each byte in a chunk of its own, and each chunk that was kept would take a hundred bytes and more. */
 function readAll(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    let body: Buffer = NOTHING
     let bytes = 0
     const keep = (chunk: Buffer): void => {
+      if (bytes + chunk.length > MAX_BODY_BYTES) {
+        request.off('data', keep)
+        reject(tooLarge())
+        return
+      }
+      if (bytes === 0) body = chunk
+      else body = appended(body, bytes, chunk)
       bytes += chunk.length
-      if (bytes <= MAX_BODY_BYTES) return void chunks.push(chunk)
-      request.off('data', keep)
-      reject(tooLarge())
     }
     request.on('data', keep)
-    request.once('end', () => resolve(Buffer.concat(chunks)))
+    request.once('end', () => resolve(body.subarray(0, bytes)))
     request.once('error', () => reject(new Problem(400, 'REQUEST_INVALID', 'the body ended early')))
   })
+}
+
+/** `chunk` behind the first `bytes` of `body`, in `body` itself where it has room. */
+function appended(body: Buffer, bytes: number, chunk: Buffer): Buffer {
+  const neededBytes = bytes + chunk.length
+  let roomy = body
+  if (neededBytes > body.length) {
+    roomy = Buffer.allocUnsafeSlow(Math.min(MAX_BODY_BYTES, 2 * neededBytes))
+    body.copy(roomy, 0, 0, bytes)
+  }
+  chunk.copy(roomy, bytes)
+  return roomy
 }
 
 function tooLarge(): Problem {

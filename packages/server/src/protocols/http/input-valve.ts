@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net'
+import { inLaterTurn } from './later-turns.js'
 
 const HEADERS_END = Buffer.from('\r\n\r\n')
 /** What is parsed at once at most. A request takes 16 bytes or more, so that one slice never holds more than 64, whatever ends its headers. */
 const MAX_SLICE_BYTES = 1_024
-/** After that many slices the other connections have their turn. */
+/** After that many slices the other connections have their turn; then it is one slice at a time as long as others wait. */
 const SLICES_PER_TURN = 4
 const NOTHING = Buffer.alloc(0)
 
@@ -102,9 +103,9 @@ export class InputValve {
 
   #defer(): void {
     this.#isDeferred = true
-    setImmediate(() => {
+    inLaterTurn((isAlone) => {
       this.#isDeferred = false
-      this.#slicesLeft = SLICES_PER_TURN
+      this.#slicesLeft = isAlone ? SLICES_PER_TURN : 1
       this.open()
     })
   }

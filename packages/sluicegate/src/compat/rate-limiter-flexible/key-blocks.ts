@@ -1,5 +1,6 @@
 import { type Awaitable, chained, isPromise } from '../../awaitable.js'
 import type { Decision } from '../../decision.js'
+import { StoreError } from '../../errors.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 
 /** Above any debt. */
@@ -47,13 +48,27 @@ export class KeyBlocks {
 
   private blockedNow(denial: Decision, key: string): Awaitable<Decision> {
     const { underWay } = this
-    const blocking = underWay.get(key) ?? this.block(key, this.blockMs)
+    const blocking = underWay.get(key) ?? unlessFull(() => this.block(key, this.blockMs), denial)
     if (isPromise(blocking) && !underWay.has(key)) {
       underWay.set(key, blocking)
       const isOver = (): unknown => underWay.delete(key)
       blocking.then(isOver, isOver)
     }
     return chained(blocking, ({ retryAfterMs }) => ({ ...denial, retryAfterMs }))
+  }
+}
+
+/** Without room for the block in a full table the denial is returned unchanged. */
+function unlessFull(block: () => Awaitable<Decision>, denial: Decision): Awaitable<Decision> {
+  const denialOr = (error: unknown): Decision => {
+    if (error instanceof StoreError && error.code === 'TABLE_FULL') return denial
+    throw error
+  }
+  try {
+    const blocked = block()
+    return isPromise(blocked) ? blocked.catch(denialOr) : blocked
+  } catch (error) {
+    return denialOr(error)
   }
 }
 

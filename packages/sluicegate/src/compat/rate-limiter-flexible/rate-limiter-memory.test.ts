@@ -232,3 +232,10 @@ test('options that cannot be honoured say what to write instead; what is turned 
   assert.equal(limiterOf({ nothing: undefined, blockDuration: undefined } as object).points, 5, 'what is undefined is not given')
   assert.throws(() => limiterOf({ point: 5 } as object), { code: 'OPTION_UNKNOWN', option: 'point' })
 })
+
+test('a new key is denied by a full table as ever, where its block cannot be noted', async () => {
+  const own = createLimiter(fixedWindow({ limit: 1, window: '1d' }), { clock, maxKeys: 100, newcomers: false })
+  for (let i = 0; i < 500; i++) own.take(`key ${i}`)
+  const limiter = new RateLimiterSluicegate({ limiter: own, blockDuration: 60 })
+  assert.ok((await denied(limiter, 'new')) instanceof RateLimiterRes)
+})

@@ -84,9 +84,10 @@ export class BanningFleetLimiter<Answer extends Decision> extends WrappedFleetLi
     } catch (error) {
       // Without its store no key is banned: the denial stands, and those that follow are counted.
       if (!(error instanceof StoreError)) throw error
-      if (this.counter.isCounting) this.counter.forget(key)
+      this.counter.missed(key)
       return decision
     }
+    this.counter.tell(key, decision, forMs)
     const banned = bannedFor(decision, forMs)
     return isPermit(decision) ? (StorePermit.empty(banned) as Decision as Answer) : banned
   }

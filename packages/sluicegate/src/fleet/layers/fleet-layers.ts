@@ -18,6 +18,8 @@ import { TieredFleetLimiter } from './tiered-fleet-limiter.js'
 /** How a limiter of a fleet is made for each policy. */
 export interface FleetMaker {
   readonly make: (policy: Policy) => FleetLimiter
+  /** As of {@link TieredFleetLimiter}. */
+  readonly isKnownByName?: boolean
   readonly clock: Clock
   readonly makeOverride: (override: Override) => FleetLimiter
   /** @param own the policy in force. */

@@ -12,12 +12,16 @@ class HeldOverrides implements OverrideStore {
   version = 1
   loads = 0
   isOut = false
+  /** What the answers of loads wait for. */
+  held: Promise<void> | undefined
   policies: (readonly [string, unknown])[] = []
 
   async load(version: number): Promise<KeptOverrides> {
     this.loads++
     if (this.isOut) throw new Error('out')
-    return { version: this.version, policies: version === this.version ? undefined : this.policies }
+    const answer = { version: this.version, policies: version === this.version ? undefined : [...this.policies] }
+    await this.held
+    return answer
   }
 
   async set(key: string, policy: Policy): Promise<boolean> {
@@ -49,6 +53,27 @@ test('many keys without an override cost one look at the store in half of staleM
     await new Promise(setImmediate)
   }
   assert.ok(store.loads >= 18 && store.loads <= 21, String(store.loads))
+})
+
+test('an answer from before a change that comes after it, over another connection, takes nothing back', async () => {
+  const { clock, store, cache } = cached()
+  store.policies = [['old', PRO]]
+  await cache.refreshed()
+  store.policies = []
+  store.version++
+  clock.advance(STALE_MS)
+  let answer = (): void => undefined
+  store.held = new Promise((resolve) => {
+    answer = resolve
+  })
+  const early = cache.refreshed()
+  await new Promise(setImmediate)
+  store.held = undefined
+  await cache.set('acme', PRO)
+  assert.equal(cache.of('acme')?.policy.name, 'pro')
+  answer()
+  await early
+  assert.equal(cache.of('acme')?.policy.name, 'pro')
 })
 
 test('a take that finds them older than staleMs waits, together with all others', async () => {

@@ -45,6 +45,9 @@ export class OverrideCache extends Shown implements FleetOverrides {
   /** Before that a store that did not answer is not asked again. */
   private againMs = Number.NEGATIVE_INFINITY
   private loading: Promise<void> | undefined
+  private loads = 0
+  /** The last asked of those that were answered. */
+  private answered = 0
 
   /** @param own the limiter's own policy, as it is now. */
   constructor(store: OverrideStore, guard: CallGuard, clock: Clock, staleMs: number, own: () => Policy) {
@@ -113,7 +116,12 @@ export class OverrideCache extends Shown implements FleetOverrides {
   /** Loads what there is now. Rejects with `OUTAGE`. */
   private async latest(): Promise<void> {
     const nowMs = this.clock.nowMs()
-    this.take(await this.asked(() => this.store.load(this.version)), nowMs)
+    const load = ++this.loads
+    const kept = await this.asked(() => this.store.load(this.version))
+    // Over several connections what was asked before a change may be answered after what was asked behind it.
+    if (load < this.answered) return
+    this.answered = load
+    this.take(kept, nowMs)
   }
 
   private async load(nowMs: number): Promise<void> {

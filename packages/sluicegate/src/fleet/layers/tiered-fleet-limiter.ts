@@ -6,10 +6,11 @@ import { type HotKeys, merged } from '../../hot-keys.js'
 import type { Override } from '../../layers/override-map.js'
 import { OverrideTiers } from '../../layers/override-tiers.js'
 import { sumOfStats } from '../../layers/sum-of-stats.js'
-import { checkTier, TierTable } from '../../layers/tier-table.js'
+import { checkTier, contentOf, TierTable } from '../../layers/tier-table.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import type { Duration } from '../../policy/duration.js'
 import type { Policy } from '../../policy/policy.js'
+import { checkChange } from '../../policy/policy-change.js'
 import { closeQueueOf } from '../../queue/create-queue.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from '../fleet-limiter.js'
 import { mergedLoads, type ShardLoads } from '../shard-load.js'
@@ -25,6 +26,8 @@ export interface TieredFleetParts<Answer extends Decision> {
   /** All that `policyFor` may return, where that was named. */
   readonly policies: readonly Policy[] | undefined
   readonly make: (policy: Policy) => FleetLimiter<Answer>
+  /** Whether another process says what a policy of a name is: then all that `policyFor` returns under that name are this one. */
+  readonly isKnownByName?: boolean
   readonly overrides: OverrideCache | undefined
   /** Makes the limiter of an override. */
   readonly makeOverride: (override: Override) => FleetLimiter<Answer>
@@ -36,12 +39,17 @@ export class TieredFleetLimiter<Answer extends Decision> extends WrappedFleetLim
   private readonly table: TierTable<FleetLimiter<Answer>>
   private readonly overridden: OverrideTiers<FleetLimiter<Answer>>
   private isClosed = false
+  private readonly isMade: boolean = false
 
   constructor(parts: TieredFleetParts<Answer>) {
     super(parts.own)
     this.parts = parts
     const { overrides } = parts
-    this.table = new TierTable({ option: 'policyFor', make: (policy) => this.made(policy) })
+    this.table = new TierTable({
+      option: 'policyFor',
+      make: (policy) => this.made(policy),
+      known: (policy) => this.known(policy),
+    })
     this.table.name(parts.ownAs, parts.own)
     this.overridden = new OverrideTiers({
       make: (override) => this.madeOverride(override),
@@ -50,6 +58,7 @@ export class TieredFleetLimiter<Answer extends Decision> extends WrappedFleetLim
     })
     try {
       for (const policy of parts.policies ?? []) this.table.of(policy, false)
+      this.isMade = true
     } catch (error) {
       // Nobody gets those that were made, and could close them.
       this.close()
@@ -152,6 +161,16 @@ export class TieredFleetLimiter<Answer extends Decision> extends WrappedFleetLim
     if (policy === undefined) return this.inner
     ignore(policy)
     return this.table.of(policy, policies !== undefined)
+  }
+
+  /** @throws {PolicyError} `ALGORITHM_CHANGE` */
+  private known(policy: Policy): FleetLimiter<Answer> | undefined {
+    if (this.parts.isKnownByName !== true) return contentOf(policy) === contentOf(this.policy) ? this.inner : undefined
+    // Two of one name among those that were named beforehand are a mistake, which making them tells.
+    if (!this.isMade) return undefined
+    const known = [this.inner, ...this.table.tiers.map(({ counted }) => counted)].find((each) => each.policy.name === policy.name)
+    if (known !== undefined) checkChange(known.policy, policy)
+    return known
   }
 
   private made(policy: Policy): FleetLimiter<Answer> {
