@@ -74,7 +74,7 @@ export class SlowDown<Request> {
     const ms: unknown = typeof this.delay === 'number' ? this.delay : this.delay(over, request)
     if (typeof ms === 'number' && ms >= 0) return Math.min(ms, this.maxMs)
     if (isPromise(ms)) ignore(ms)
-    throw new PolicyError('OPTION_INVALID', 'slowDown.delay', ms, 'must give milliseconds >= 0, at once')
+    throw new PolicyError('OPTION_INVALID', 'slowDown.delay', ms, 'must return milliseconds >= 0, and not a promise')
   }
 
   /** A place among the delayed requests; undefined if there is none. */

@@ -14,6 +14,9 @@ export type UsageWarning =
 /** Warns of a fault. @param subject what it is about, such as a policy, where one code may concern several. */
 export type Warn<Code extends string = UsageWarning> = (code: Code, message: string, subject?: string) => void
 
+/** The same with a message that is made only if it is needed. */
+type LazyWarn<Code extends string = UsageWarning> = (code: Code, message: string | (() => string), subject?: string) => void
+
 /** Subjects of one code that are remembered and warned of: clients may choose them. */
 const MAX_SUBJECTS = 10
 
@@ -25,14 +28,15 @@ const WARNED = Symbol.for('sluicegate: warnings that were told')
  *
  * @param emit where warnings go instead; the returned function then remembers for itself. Default: warnings of the process, once in the process.
  */
-export function warnOnce<Code extends string = UsageWarning>(emit?: Warn<Code>): Warn<Code> {
+export function warnOnce<Code extends string = UsageWarning>(emit?: Warn<Code>): LazyWarn<Code> {
   const warned = emit === undefined ? warnedInProcess() : new Map<string, Set<string>>()
   const warn = emit ?? emitWarning
   return (code, message, subject = '') => {
     const subjects = warned.get(code) ?? new Set()
     if (subjects.has(subject) || subjects.size >= MAX_SUBJECTS) return
     warned.set(code, subjects.add(subject))
-    warn(code, `${message}; see node_modules/sluicegate/docs/warnings.md#${code.toLowerCase()}`)
+    const text = typeof message === 'string' ? message : message()
+    warn(code, `${text}; see node_modules/sluicegate/docs/warnings.md#${code.toLowerCase()}`)
   }
 }
 

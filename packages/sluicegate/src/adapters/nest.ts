@@ -84,7 +84,7 @@ export function isGlobal(place: RateLimitPlace): boolean {
         'OPTION_UNKNOWN',
         option,
         value,
-        'is not global, the only option beside what limits: others belong into one object, RateLimitModule.forRoot({ policy, key })',
+        'is not global, the only option beside the limit: give others with it in one object, RateLimitModule.forRoot({ policy, key })',
       )
   }
   const { global = true } = place

@@ -80,12 +80,12 @@ function structuredString(text: string): string {
 }
 
 /** `100;w=60`. Source: draft-ietf-httpapi-ratelimit-headers-07, section 2.1. */
-export function namelessItem({ tokens, windowS }: Quota): string {
+function namelessItem({ tokens, windowS }: Quota): string {
   return `${tokens};w=${windowS}`
 }
 
 /** Two listed policies must not have the same number of tokens; the longer window binds. Source: the same, section 3.5. */
-export function differentQuotas(digests: readonly Digest[]): readonly Digest[] {
+function differentQuotas(digests: readonly Digest[]): readonly Digest[] {
   return digests.filter(({ quota: { tokens, windowS } }, i) =>
     digests.every(({ quota: other }, j) => other.tokens !== tokens || other.windowS < windowS || (other.windowS === windowS && i <= j)),
   )

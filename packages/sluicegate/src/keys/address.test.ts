@@ -20,7 +20,7 @@ for (const { why, socket, headers, options, client } of addressCorpus().requests
 }
 
 test('trust without a number or networks is refused, with what to do instead', () => {
-  const untold = /trustedHops: would believe whatever .* makes up; must be the number of your own proxies .*docs\/keys\.md \(got true\)/
+  const untold = /trustedHops: would trust any address .* makes up; must be the number of your own proxies .*docs\/keys\.md \(got true\)/
   assert.throws(() => address({ trustedHops: true as never }), {
     code: 'TRUST_INVALID',
     option: 'trustedHops',

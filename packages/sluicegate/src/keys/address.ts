@@ -74,12 +74,12 @@ export function address<Request = unknown>(options: AddressOptions<Request> = {}
   const hops = checkedHops(trustedHops)
   const networks = trustedNetworks === undefined ? undefined : checkedTrust(trustedNetworks)
   if (networks !== undefined && trustedHops !== undefined) {
-    throw new PolicyError('TRUST_INVALID', 'trustedHops', trustedHops, `cannot be told with trustedNetworks: say one of them, ${GUIDE}`)
+    throw new PolicyError('TRUST_INVALID', 'trustedHops', trustedHops, `must not be given with trustedNetworks: use one of them, ${GUIDE}`)
   }
   const trusts = hops > 0 || networks !== undefined
   const header = checkedHeaderName('header', name)
   if (options.header !== undefined && !trusts) {
-    const mend = `is believed only from proxies of yours: say trustedHops or trustedNetworks as well, ${GUIDE}`
+    const mend = `is trusted only from your own proxies: give trustedHops or trustedNetworks as well, ${GUIDE}`
     throw new PolicyError('TRUST_INVALID', 'header', header, mend)
   }
   checkFunction('onFallback', onFallback)
@@ -134,7 +134,7 @@ function checkedTrust(networks: unknown): ReturnType<typeof checkedNetworks> {
 }
 
 function believing(value: unknown): string {
-  return value === true ? 'would believe whatever address a client makes up; ' : ''
+  return value === true ? 'would trust any address that a client makes up; ' : ''
 }
 
 /** An IPv4 address comes with a whole /48 by 6to4. */

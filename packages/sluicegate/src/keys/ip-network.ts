@@ -63,7 +63,7 @@ function checkedNetwork(option: string, text: unknown): IpNetwork {
   if (!(bits <= 128) || (isIpv4(address) && bits < IPV4_BITS)) throw invalid(option, text)
   const first = masked(address, bits)
   if (bits < (isIpv4(address) || isIn({ first, bits }, IPV4) ? IPV4_BITS + WIDEST_IPV4 : WIDEST_IPV6)) {
-    throw new PolicyError('TRUST_INVALID', option, text, 'is wider than any network of proxies; name the networks that yours are in')
+    throw new PolicyError('TRUST_INVALID', option, text, 'is wider than any network of proxies; name the networks of your own proxies')
   }
   if (first.a === address.a && first.b === address.b && first.c === address.c && first.d === address.d) return { first, bits }
   throw new PolicyError(

@@ -71,7 +71,7 @@ export function isRepeatable(body: unknown): boolean {
 }
 
 /** A copy of a body that may be changed while the request waits; other bodies unchanged. */
-export function copiedBody(body: unknown): unknown {
+function copiedBody(body: unknown): unknown {
   // `slice` of a Buffer does not copy.
   if (ArrayBuffer.isView(body)) return body instanceof DataView ? new DataView(bytesOf(body)) : Uint8Array.prototype.slice.call(body)
   if (isForm(body)) {
@@ -83,7 +83,7 @@ export function copiedBody(body: unknown): unknown {
   return kindOf(body) === 'URLSearchParams' ? new ((body as object).constructor as Made)(body) : body
 }
 
-export function kindOf(value: unknown): string {
+function kindOf(value: unknown): string {
   return Object.prototype.toString.call(value).slice(8, -1)
 }
 

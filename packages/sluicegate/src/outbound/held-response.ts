@@ -83,7 +83,7 @@ const abandoned = typeof FinalizationRegistry === 'undefined' ? undefined : new 
  *
  * It holds no reference to the stream that it opened, which could otherwise never be garbage collected.
  */
-export class WatchedBody {
+class WatchedBody {
   private readonly body: ByteStream
   private readonly stallMs: number
   private readonly after: SetTimer

@@ -35,7 +35,7 @@ export function limited(options: OutboundOptions = {}): OutboundInterceptor {
           'CLIENT_INVALID',
           'dispatcher',
           handler,
-          'must be called by undici 7 or later, or be of undici 7 where Node calls it',
+          'must be used with undici 7 or later, and be of undici 7 for the fetch of Node.js',
         )
       }
       new LimitedDispatch(dispatch, opts, handler, queues, settings).start()
@@ -45,7 +45,7 @@ export function limited(options: OutboundOptions = {}): OutboundInterceptor {
 }
 
 /** One request of a dispatcher with all its attempts, between undici and the caller. */
-export class LimitedDispatch implements AttemptOwner {
+class LimitedDispatch implements AttemptOwner {
   readonly handler: DispatchHandler
   readonly controller: LastingController
   readonly context: object = {}
@@ -112,7 +112,7 @@ export class LimitedDispatch implements AttemptOwner {
 }
 
 /** The request in undici's options. @throws {TypeError} on an invalid URL. @throws {PolicyError} `CLIENT_INVALID` */
-export function dispatchRequest(
+function dispatchRequest(
   { origin, path, method, headers, body }: DispatchOptions,
   signal: AbortSignal,
   priorityOf: OutboundOptions['priority'],

@@ -27,7 +27,7 @@ export interface Hits {
  * When the count is reset, on this machine's clock; for a denial when the same request would pass, from which `Retry-After` is made.
  * Undefined for never.
  */
-export function resetTimeOf({ allowed, resetAfterMs, retryAfterMs }: Decision): Date | undefined {
+function resetTimeOf({ allowed, resetAfterMs, retryAfterMs }: Decision): Date | undefined {
   const ms = allowed ? resetAfterMs : retryAfterMs
   return ms === Number.POSITIVE_INFINITY ? undefined : new Date(Date.now() + ms)
 }
@@ -117,7 +117,7 @@ export class DecidedHits implements Hits {
   /** The count that a decision stands for. */
   countOf(key: string, decision: Decision): HitCount {
     const { allowed, source } = decision
-    if (!allowed && source === 'outage') throw new StoreError('OUTAGE', 'the store does not answer, and without it this does not pass')
+    if (!allowed && source === 'outage') throw new StoreError('OUTAGE', 'the store does not answer, and denies without it')
     const { burst, spent } = stateOf(this.limiter, key, decision)
     const limit = this.limitFor(burst)
     return { totalHits: allowed ? Math.min(Math.max(1, spent), limit) : limit + 1, resetTime: resetTimeOf(decision) }

@@ -41,7 +41,7 @@ export function ipKeyGenerator(ip: string, ipv6Subnet: number | false = 56): str
 }
 
 /** The option `ipv6Subnet`, checked. @throws {PolicyError} `OPTION_INVALID` */
-export function checkedSubnetOption(ipv6Subnet: unknown): number | false {
+function checkedSubnetOption(ipv6Subnet: unknown): number | false {
   return ipv6Subnet === false ? false : checkedSubnet('ipv6Subnet', ipv6Subnet, 32, 128)
 }
 
@@ -96,7 +96,7 @@ function checkTrust({ app, headers }: Request, looksAtTrust: boolean, looksForPr
   if (trust === true && looksAtTrust) {
     warn(
       'SLUICEGATE_PROXY_ANYBODY',
-      "Express believes everybody who sends x-forwarded-for, so that clients choose the address that they are counted by: say how many proxies of yours stand in front, app.set('trust proxy', 1)",
+      "Express trusts x-forwarded-for from every client, so that clients choose the address they are counted by: set the number of your own proxies in front, app.set('trust proxy', 1)",
     )
   }
   if (trust === false && looksForProxies && headers['x-forwarded-for'] !== undefined) {

@@ -125,8 +125,8 @@ const OF_SLOW_DOWN =
 
 /** Options of older versions and related libraries that are not supported, with what to write instead. */
 const INSTEAD: Readonly<Record<string, string>> = {
-  onLimitReached: 'is no option any more: say handler',
-  draft_polli_ratelimit_headers: "is no option any more: say standardHeaders: 'draft-6'",
+  onLimitReached: 'is not an option any more: use handler',
+  draft_polli_ratelimit_headers: "is not an option any more: use standardHeaders: 'draft-6'",
   delayAfter: OF_SLOW_DOWN,
   delayMs: OF_SLOW_DOWN,
   maxDelayMs: OF_SLOW_DOWN,

@@ -23,12 +23,12 @@ interface MemoryHandle {
 const stores = /* @__PURE__ */ onceInProcess('counting places', () => new WeakMap<CountingPlace, number>())
 
 /** Whether a limiter is in the memory of this process: remote ones have no snapshot. */
-export function isHere(limiter: LimiterVerbs): boolean {
+function isHere(limiter: LimiterVerbs): boolean {
   return 'snapshot' in limiter
 }
 
 /** Registers a store that counts by this limiter. @returns the place; undefined if other processes count there as well. */
-export function joinedPlace(limiter: LimiterVerbs): CountingPlace | undefined {
+function joinedPlace(limiter: LimiterVerbs): CountingPlace | undefined {
   if (!isHere(limiter)) return undefined
   const place = placeOf(limiter as LimiterVerbs & { handle?(): MemoryHandle })
   stores.set(place, (stores.get(place) ?? 0) + 1)
@@ -36,7 +36,7 @@ export function joinedPlace(limiter: LimiterVerbs): CountingPlace | undefined {
 }
 
 /** Whether a single store counts there. */
-export function isAlone(place: CountingPlace): boolean {
+function isAlone(place: CountingPlace): boolean {
   return stores.get(place) === 1
 }
 
@@ -233,7 +233,7 @@ export class SluicegateStore {
 
   private named(key: string): string {
     if ((typeof key === 'object' && key !== null) || typeof key === 'function' || typeof key === 'symbol') {
-      throw new PolicyError('KEY_INVALID', 'key', key, 'must be a string: all that are no text would share one key')
+      throw new PolicyError('KEY_INVALID', 'key', key, 'must be a string: all other values would share one key')
     }
     // Without other users no prefix is needed, and prepending one takes half as long as counting.
     if (!this.isOwn && this.ownPrefix !== '') return fittedKey(`${this.ownPrefix}${key}`)

@@ -110,7 +110,7 @@ function listOf(name: string, list: readonly Key[] | undefined, option: string, 
     if (isListed === undefined || keys.has(key)) return keys.has(key)
     const answer: unknown = (isListed as (key: Key) => unknown)(key)
     // A promise is truthy: every key would be on the list.
-    if (isPromise(answer)) throw new PolicyError('OPTION_INVALID', option, answer, 'must answer at once, and not by a promise')
+    if (isPromise(answer)) throw new PolicyError('OPTION_INVALID', option, answer, 'must return a boolean, and not a promise')
     return Boolean(answer)
   }
 }

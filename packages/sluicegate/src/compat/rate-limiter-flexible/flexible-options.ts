@@ -35,12 +35,12 @@ const INSTEAD: Readonly<Record<string, string>> = {
   inMemoryBlockDuration: LEASES,
   inmemoryBlockOnConsumed: LEASES,
   inmemoryBlockDuration: LEASES,
-  blockOnConsumed: 'cannot be: what is denied is not counted; blockDuration blocks at the first denial',
+  blockOnConsumed: 'is not supported: denied points are not counted; blockDuration blocks after the first denial',
   rejectIfRedisNotReady: 'is not needed: no call takes longer than timeoutMs, 100 unless you say otherwise',
   redis: 'is called storeClient',
   storeType: CLIENT,
   useRedis3AndLowerPackage: 'is not supported: take a client of @redis/client or redis from 5 on, or of ioredis',
-  customIncrTtlLuaScript: 'cannot be: the scripts are those of the policy',
+  customIncrTtlLuaScript: 'is not supported: the scripts are those of the policy',
 }
 
 /** Options without effect: clients are recognised. */
@@ -82,9 +82,14 @@ export function checkCallOptions(options: Readonly<Record<string, unknown>> | un
   for (const [name, value] of Object.entries(options ?? {})) {
     if (value === undefined) continue
     if (name === 'customDuration') {
-      throw new PolicyError('OPTION_INVALID', name, value, 'cannot be: all windows of a policy are of one length; make another limiter')
+      throw new PolicyError(
+        'OPTION_INVALID',
+        name,
+        value,
+        'is not supported: all windows of a policy have one length; make another limiter',
+      )
     }
-    throw new PolicyError('OPTION_UNKNOWN', name, value, 'is no option of a call')
+    throw new PolicyError('OPTION_UNKNOWN', name, value, 'is not an option of a call')
   }
 }
 

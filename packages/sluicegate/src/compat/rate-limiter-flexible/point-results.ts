@@ -28,7 +28,7 @@ export class PointResults {
   /** A take of `points` that was denied. @throws {StoreError} `OUTAGE` if the decision was made without the store. */
   denied(key: string, decision: Decision, points: number): RateLimiterRes {
     const { source, remaining } = decision
-    if (source === 'outage') throw new StoreError('OUTAGE', 'the store does not answer, and without it this does not pass')
+    if (source === 'outage') throw new StoreError('OUTAGE', 'the store does not answer, and denies without it')
     const { burst, spent } = stateOf(this.limiter, key, decision)
     // A key that is denied although enough points are left is blocked, and can consume none.
     const left = this.blocksAtDenial || remaining >= points ? 0 : remaining

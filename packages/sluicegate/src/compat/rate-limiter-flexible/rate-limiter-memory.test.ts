@@ -223,7 +223,7 @@ test('options that cannot be honoured say what to write instead; what is turned 
     [{ inMemoryBlockOnConsumed: 9 }, /^inMemoryBlockOnConsumed: .*leased/],
     [{ inmemoryBlockOnConsumed: 9 }, /^inmemoryBlockOnConsumed: .*leased/],
     [{ redis: {} }, /^redis: is called storeClient/],
-    [{ storeType: 'redis' }, /^storeType: .*told apart/],
+    [{ storeType: 'redis' }, /^storeType: .*recognised/],
     [{ blockOnConsumed: 9 }, /^blockOnConsumed: .*blockDuration/],
     [{ storeClient: {} }, /^storeClient: is not one of points/],
   ]

@@ -93,8 +93,7 @@ export class RateLimiterQueue {
     const maxWaitMs = expiresUnixAt > 0 ? Math.max(0, expiresUnixAt * 1000 - Date.now()) : Number.POSITIVE_INFINITY
     const decision = await this.limiter.limiter.wait(named, { cost, maxWaitMs })
     if (decision.allowed) return decision.remaining
-    if (decision.source === 'outage')
-      throw new StoreError('OUTAGE', 'the store does not answer, and without it nothing is to be waited for')
+    if (decision.source === 'outage') throw new StoreError('OUTAGE', 'the store does not answer, and calls cannot wait without it')
     if (decision.retryAfterMs > maxWaitMs) {
       throw new RateLimiterQueueError('The request to remove tokens expired before it could be fulfilled')
     }

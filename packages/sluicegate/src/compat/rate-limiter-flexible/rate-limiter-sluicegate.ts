@@ -169,7 +169,7 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
 
   /** Not supported: it always rejects. */
   async set(key: string | number, points: number, secDuration: number): Promise<RateLimiterRes> {
-    const mend = 'cannot be: say delete() and then penalty() for what is consumed in the window at hand, or block()'
+    const mend = 'is not supported: call delete() and then penalty() for what is consumed in the current window, or block()'
     throw new PolicyError('OPTION_INVALID', 'set', [key, points, secDuration], mend)
   }
 
