@@ -133,9 +133,10 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: ({ from, target }) => !isOf(target, 'compat') || isOf(from, 'compat'),
   },
   {
-    why: 'a fleet is a limiter over ports: leases know no fleet, and neither knows who implements its ports',
-    files: sourcesOf('packages/sluicegate/src/(lease|fleet)'),
-    allows: (edge) => !leadsTo(edge, /\/src\/(redis|cluster)\//) && (!isOf(edge.from, 'lease') || !leadsTo(edge, /\/src\/fleet\//)),
+    why: 'a shared limiter works over a backend: it does not know which; leases know of it only the port',
+    files: sourcesOf('packages/sluicegate/src/(lease|shared)'),
+    allows: (edge) =>
+      !leadsTo(edge, /\/src\/(redis|cluster)\//) && (!isOf(edge.from, 'lease') || !leadsTo(edge, /\/src\/shared\/(?!backend\.ts)/)),
   },
   {
     why: 'Redis and the processes of a machine know nothing of each other',

@@ -22,7 +22,7 @@ export async function embedLua(): Promise<string> {
   const overrides = embedded(withoutComments(await readFile(`${LUA}/scripts/overrides.lua`, 'utf8')))
   const text = [
     `// Composed from lua/ by tools/embed-lua.\nexport const SCRIPTS = {\n${entries.join('')}} as const\n\n`,
-    `/** What a policy is to the scripts. */\nexport type FormName = ${FORMS.map((form) => `'${form}'`).join(' | ')}\n\n`,
+    `/** What a policy is to the scripts. */\nexport type EncodingName = ${FORMS.map((form) => `'${form}'`).join(' | ')}\n\n`,
     `/** Which knows no policy. */\nexport const OVERRIDES_SCRIPT = ${overrides} as const\n`,
   ].join('')
   if ((await readFile(GENERATED, 'utf8').catch(() => '')) !== text) await writeFile(GENERATED, text)

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import type { FleetOptions } from './fleet/fleet-options.js'
 import { HeaderWriter } from './http.js'
 import {
   allOf,
@@ -16,8 +15,9 @@ import {
 } from './index.js'
 import type { WithFleetOverrides, WithOverrides } from './overrides.js'
 import { layersOver, limiterOver } from './redis/create-redis-limiter.js'
+import type { SharedOptions } from './shared/shared-options.js'
 import { fleet } from './testing/cluster-fixture.js'
-import { HeldStore } from './testing/held-store.js'
+import { HeldScripts } from './testing/held-scripts.js'
 
 /** The key of somebody, which no log is to show. */
 const KEY = 'mallory@example.org'
@@ -102,7 +102,7 @@ test('the secret of a limiter is out of reach for what looks at its fields, too'
 })
 
 test('limiters of a fleet and of a cluster, and what they give, show neither keys nor their store', async () => {
-  const store = new HeldStore()
+  const store = new HeldScripts()
   const remote = limiterOver(store, BUCKET, { outage: 'open', timeoutMs: 1 })
   const layers = { policyFor: () => undefined, banAfter: { denials: 3, within: '1m', for: '1h' }, allow: ['other'], shadow: true } as const
   const layered = limiterOver(store, BUCKET, { outage: 'open', timeoutMs: 1, ...layers })
@@ -124,7 +124,7 @@ test('limiters of a fleet and of a cluster, and what they give, show neither key
 })
 
 test('layers over a fleet and a cluster, and the overrides of limiters, show neither keys nor their store', async () => {
-  const layers: Readonly<Record<string, FleetOptions>> = {
+  const layers: Readonly<Record<string, SharedOptions>> = {
     tiers: { policyFor: () => undefined },
     overrides: { overrides: true },
     lists: { allow: [`${KEY}!`], deny: [KEY] },
@@ -133,7 +133,7 @@ test('layers over a fleet and a cluster, and the overrides of limiters, show nei
     all: { policyFor: () => undefined, deny: [`${KEY}!`], shadow: true, banAfter: { denials: 1, within: '1m', for: '1h' } },
   }
   for (const [name, options] of Object.entries(layers)) {
-    const remote = layersOver(new HeldStore(), NO_OVERRIDES, BUCKET, { outage: 'open', timeoutMs: 1, ...options })
+    const remote = layersOver(new HeldScripts(), NO_OVERRIDES, BUCKET, { outage: 'open', timeoutMs: 1, ...options })
     const { limiter: worker, served } = fleet<Policy>(BUCKET, { serve: { overrides: true }, worker: options })
     await worker.take(KEY)
     for (const [what, limiter] of Object.entries({ remote, worker })) {

@@ -19,19 +19,19 @@ interface Standing {
 /** One of a crowd: all the ways in which it may stand, as each of its policies may have forgotten it where a take of 1 would pass. */
 export class CrowdKey {
   readonly #key: Key
-  #standings: readonly Standing[]
+  #states: readonly Standing[]
 
   constructor(spec: PolicySpec, key: Key) {
     this.#key = key
-    this.#standings = [standing(spec.algorithm === 'all-of' ? spec.parts.map(oracleFor) : [oracleFor(spec)], spec.algorithm === 'all-of')]
+    this.#states = [standing(spec.algorithm === 'all-of' ? spec.parts.map(oracleFor) : [oracleFor(spec)], spec.algorithm === 'all-of')]
   }
 
   /** Goes on in those ways only that fit, in a call at that time; a key that was turned away was forgotten by at least one policy. */
   goOn(fits: (oracle: Oracle) => boolean, nowMs: number, isTurnedAway: boolean): Explained {
-    const forgetful = this.#standings.flatMap((standing) => this.#forgetting(standing, nowMs))
-    const kept = isTurnedAway ? [] : this.#standings.filter(({ whole }) => fits(whole))
+    const forgetful = this.#states.flatMap((standing) => this.#forgetting(standing, nowMs))
+    const kept = isTurnedAway ? [] : this.#states.filter(({ whole }) => fits(whole))
     const lost = forgetful.filter(({ whole }) => fits(whole))
-    this.#standings = [...new Map([...kept, ...lost].map((standing) => [standing.whole.standing(this.#key), standing])).values()]
+    this.#states = [...new Map([...kept, ...lost].map((standing) => [standing.whole.standing(this.#key), standing])).values()]
     return { kept: kept.length, lost: lost.length }
   }
 

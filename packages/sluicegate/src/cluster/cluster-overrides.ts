@@ -1,6 +1,7 @@
 import { StoreError } from '../errors.js'
-import type { KeptOverrides, OverrideStore } from '../fleet/layers/override-cache.js'
 import type { Policy } from '../policy/policy.js'
+import { newOperationId } from '../shared/backend.js'
+import type { KeptOverrides, OverrideStore } from '../shared/layers/override-cache.js'
 import { numbersIn } from './message.js'
 import type { PrimaryLink } from './primary-link.js'
 
@@ -27,7 +28,7 @@ export class ClusterOverrides implements OverrideStore {
   }
 
   private ask(verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
-    return this.link.ask(this.link.newId(), verb, ...args)
+    return this.link.ask(newOperationId(), verb, ...args)
   }
 }
 

@@ -4,14 +4,6 @@ import type { Awaitable } from '../awaitable.js'
 import { type Clock, preciseClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { PolicyError, StoreError } from '../errors.js'
-import { CallGuard } from '../fleet/call-guard.js'
-import type { FleetLimiter } from '../fleet/fleet-limiter.js'
-import { checkFleetOptions, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../fleet/fleet-options.js'
-import { type FleetPorts, partsOver } from '../fleet/fleet-parts.js'
-import { LateAnswers } from '../fleet/late-answers.js'
-import { type FleetMaker, layeredFleet } from '../fleet/layers/fleet-layers.js'
-import { OverrideCache } from '../fleet/layers/override-cache.js'
-import { StoreLimiter, type StoreLimiterParts } from '../fleet/store-limiter.js'
 import { leaseUsOf } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import type { WithFleetOverrides } from '../overrides.js'
@@ -19,22 +11,28 @@ import type { AnswerOf } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
-import { ClusterAuthority } from './cluster-authority.js'
+import { CallGuard } from '../shared/call-guard.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
+import { OverrideCache } from '../shared/layers/override-cache.js'
+import { layeredShared, type SharedMaker } from '../shared/layers/shared-layers.js'
+import { SharedLimiter } from '../shared/shared-limiter.js'
+import { checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
+import type { LeaseLength } from '../shared/shared-parts.js'
+import { ClusterBackend } from './cluster-backend.js'
 import { ClusterOverrides } from './cluster-overrides.js'
-import { ClusterVerbs } from './cluster-verbs.js'
 import { overrideChannel } from './message.js'
 import { PrimaryLink } from './primary-link.js'
 import type { ParentChannel } from './worker-process.js'
 
 /** What {@link createClusterLimiter} takes beside the policy. */
-export interface ClusterLimiterOptions extends FleetOptions {
+export interface ClusterLimiterOptions extends SharedOptions {
   /** The end of the channel to the primary; default this `process`. */
   readonly process?: ParentChannel
   /** Times leases, waits and time-outs; default `preciseClock()`. It need not agree with that of the primary. */
   readonly clock?: Clock
 }
 
-const OPTIONS: ReadonlySet<string> = new Set(['process', 'clock', ...FLEET_OPTIONS] satisfies (keyof ClusterLimiterOptions)[])
+const OPTIONS: ReadonlySet<string> = new Set(['process', 'clock', ...SHARED_OPTIONS] satisfies (keyof ClusterLimiterOptions)[])
 const ONE_PRIMARY = { serverOf: () => undefined, slotOf: () => undefined }
 
 /**
@@ -58,7 +56,7 @@ export function createClusterLimiter<P extends Policy>(
 export function createClusterLimiter<P extends Policy>(policy: P, options?: ClusterLimiterOptions): FleetLimiter<AnswerOf<P> & Decision>
 export function createClusterLimiter(policy: Policy, options: ClusterLimiterOptions = {}): FleetLimiter {
   checkOptionNames(options, OPTIONS, '{ timeoutMs: 100 }', undefined, 'createClusterLimiter()')
-  checkFleetOptions(options)
+  checkSharedOptions(options)
   const { process: channel = globalThis.process, clock = preciseClock(), timeoutMs = 100 } = options
   if (typeof channel?.send !== 'function' || typeof channel.on !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'process', channel, 'has no channel: it must have been started by fork() or by node:cluster')
@@ -66,57 +64,46 @@ export function createClusterLimiter(policy: Policy, options: ClusterLimiterOpti
   const own = checkedPolicy(policy, 'policy', 'createClusterLimiter')
   const linkOf = (name: string): PrimaryLink => new PrimaryLink({ channel, name, clock })
   const ownLink = linkOf(own.name)
-  const make: FleetMaker['make'] = (each) => limiterOver(each === own ? ownLink : linkOf(each.name), each, options, clock)
-  const overridesOf: FleetMaker['overridesOf'] = (staleMs, now) =>
+  const make: SharedMaker['make'] = (each) => limiterOver(each === own ? ownLink : linkOf(each.name), each, options, clock)
+  const overridesOf: SharedMaker['overridesOf'] = (staleMs, now) =>
     new OverrideCache(new ClusterOverrides(ownLink), new CallGuard(ONE_PRIMARY, clock, timeoutMs), clock, staleMs, now)
-  const makeOverride: FleetMaker['makeOverride'] = ({ policy: each, content }) =>
+  const makeOverride: SharedMaker['makeOverride'] = ({ policy: each, content }) =>
     limiterOver(linkOf(overrideChannel(own.name, content)), each, options, clock)
-  return layeredFleet(own, { make, makeOverride, overridesOf, clock, isKnownByName: true }, options)
+  return layeredShared(own, { make, makeOverride, overridesOf, clock, isKnownByName: true }, options)
 }
 
 function limiterOver(link: PrimaryLink, policy: Policy, options: ClusterLimiterOptions, clock: Clock): FleetLimiter {
-  const { process: _, timeoutMs = 100, ...settings } = options
-  const guard = new CallGuard(ONE_PRIMARY, clock, timeoutMs)
-  const late = new LateAnswers("raise lease.horizonMs of serveLimiter, or use its mode 'exact'")
-  let horizonMs = 0
-  const ports: FleetPorts = {
-    guard,
-    late,
-    isTogether: () => true,
-    verbsOf: (each, _, leases) =>
-      new ClusterVerbs({ guard, link, policy: each, clock, isLeased: leases !== undefined, leaseUs: () => leaseUsOf(horizonMs) }),
-    authoritiesOf: (each) => (each.policies ?? [each]).map((part, i) => new ClusterAuthority(guard, link, part, i)),
-  }
-  const partsFor: PartsFor = (each, nextHorizonMs, without) => {
-    horizonMs = nextHorizonMs
-    return partsOver(ports, each, { ...settings, clock, horizonMs }, () => limiter, without)
-  }
-  const limiter: ClusterLimiter = new ClusterLimiter(link, guard, policy, partsFor)
+  const limiter = new ClusterLimiter(link, policy, options, clock)
   link.open((next, nextHorizonMs) => limiter.agree(next, nextHorizonMs))
   return limiter
 }
 
-/** @param without what decides in an outage, if it did so before. */
-type PartsFor = (policy: Policy, horizonMs: number, without?: StoreLimiterParts['outage']) => StoreLimiterParts
-
 /** What is different when the policy is another process's. */
-class ClusterLimiter extends StoreLimiter {
+class ClusterLimiter extends SharedLimiter {
   private readonly link: PrimaryLink
-  private readonly guard: CallGuard
-  private readonly partsFor: PartsFor
+  private readonly lease: { horizonMs: number }
   private terms = ''
   private readonly heard: Promise<void>
   private hear: () => void = () => undefined
-  /** Whether the first terms are here, which those who come before them wait for; or were not here in time, and are not waited for again. */
+  /** Whether the first terms are here, which takes before them wait for; or did not come in time, and are not waited for again. */
   private isGreeted = false
   private greeting: Promise<void> | undefined
 
   /** Nothing is leased until the primary says what is. */
-  constructor(link: PrimaryLink, guard: CallGuard, policy: Policy, partsFor: PartsFor) {
-    super(partsFor(policy, 0))
+  constructor(link: PrimaryLink, policy: Policy, options: ClusterLimiterOptions, clock: Clock) {
+    const lease = { horizonMs: 0 }
+    const leaseUs = (): number => leaseUsOf(lease.horizonMs)
+    super({
+      policy,
+      connect: (each, lengthOf) => new ClusterBackend({ link, policy: each, clock, isLeased: isLeasedWhole(each, lengthOf), leaseUs }),
+      places: ONE_PRIMARY,
+      options,
+      horizonMs: 0,
+      lateAdvice: "raise lease.horizonMs of serveLimiter, or use its mode 'exact'",
+      clock,
+    })
     this.link = link
-    this.guard = guard
-    this.partsFor = partsFor
+    this.lease = lease
     this.heard = new Promise((resolve) => {
       this.hear = resolve
     })
@@ -136,9 +123,8 @@ class ClusterLimiter extends StoreLimiter {
     try {
       const next = checkedPolicy(policy)
       checkChange(this.policy, next)
-      const { outage } = this.parts
-      outage.update(next)
-      this.changeTo(this.partsFor(next, horizonMs, outage))
+      this.lease.horizonMs = horizonMs
+      this.changeTo(next, horizonMs)
       this.terms = terms
     } catch (error) {
       if (!(error instanceof PolicyError)) throw error
@@ -169,8 +155,13 @@ class ClusterLimiter extends StoreLimiter {
     } catch (error) {
       this.isGreeted = true
       if (!(error instanceof StoreError)) throw error
-      return this.toldLater(key, tokens, Promise.resolve(this.calls.without(key, tokens)))
+      return this.record(key, tokens, this.parts.fallback.without(key, tokens))
     }
     return super.take(key, cost)
   }
+}
+
+/** Of several policies all are leased, or none. */
+function isLeasedWhole(policy: Policy, lengthOf: LeaseLength): boolean {
+  return (policy.policies ?? [policy]).every((part) => lengthOf(part) > 0)
 }

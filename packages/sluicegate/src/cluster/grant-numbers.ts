@@ -1,5 +1,5 @@
 import { askAfterUs } from '../lease/ask-after.js'
-import type { Grant } from '../lease/authority.js'
+import type { Grant } from '../lease/grant.js'
 import type { Policy } from '../policy/policy.js'
 import { flowsBack, isBookedAhead, type LeaseRun, type MemoryLease } from './memory-lease.js'
 import { numbersIn, receivedTime, sentTime } from './message.js'
@@ -32,8 +32,8 @@ export function grantIn(answer: readonly unknown[], policy: Policy, horizonUs: n
   const later = countOf(runs) - ready
   const runOf = runFinder(runs)
   return {
-    ready,
-    later,
+    availableNow: ready,
+    availableLater: later,
     flowsBack: flowsBack(policy),
     id: flowsBack(policy) ? undefined : id,
     beginUs: (token) => runOf(token).beginUs,

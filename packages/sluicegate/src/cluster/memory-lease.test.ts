@@ -13,8 +13,8 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../index.js'
-import type { Grant } from '../lease/authority.js'
 import { Batch } from '../lease/batch.js'
+import type { Grant } from '../lease/grant.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { BookingDesk } from '../waiting/booking.js'
 import { grantIn, numbersOfLease } from './grant-numbers.js'
@@ -134,7 +134,7 @@ function history(policy: Policy, random: Random, rules: Rules): Admission[] {
       const answer = JSON.parse(JSON.stringify(numbersOfLease(leasedFrom(desk, policy, request)))) as number[]
       after(delayUs(), () => {
         const grant = rules.taken(grantIn(answer, policy, request.horizonUs, least))
-        const count = grant.ready + grant.later
+        const count = grant.availableNow + grant.availableLater
         if (count === 0) return
         held.push(new Batch(grant, sentUs, nowUs))
         const endUs = grant.endUs(random.pick([0, count - 1]))

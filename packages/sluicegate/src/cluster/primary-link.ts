@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.js'
 import { StoreError } from '../errors.js'
-import { onceInProcess } from '../once-in-process.js'
 import { warnProcess } from '../process-warning.js'
+import { newOperationId } from '../shared/backend.js'
 import { Alarm, type Alert } from '../waiting/alarm.js'
 import { type Receiver, receiveFromPrimary } from './inbox.js'
 import { ANSWER, ASK, MOST_AT_ONCE, NAME_UNKNOWN, type Request, TERMS } from './message.js'
@@ -13,9 +13,6 @@ const LATEST_MS = 60_000
 const CLOSING_MS = 5_000
 /** How long a primary may serve no policy of the name before that is a fault. */
 const UNKNOWN_FOR_MS = 1_000
-
-/** Of all links of this process: what was asked by one that was closed is never taken for a question of the one that follows it. */
-const ids = /* @__PURE__ */ onceInProcess('ids of questions', () => ({ last: 0 }))
 
 /** Somebody who waits for an answer, and until when. */
 interface Asker {
@@ -65,11 +62,6 @@ export class PrimaryLink {
     this.tell('hello')
   }
 
-  /** For one request; what comes of it is known by it. */
-  newId(): number {
-    return ++ids.last
-  }
-
   /** What the primary answers, after the id. Rejects with `StoreError`, `OUTAGE` when there is no channel. */
   ask(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
     if (!this.isOpen) return Promise.reject(noChannel(this.fault))
@@ -87,7 +79,7 @@ export class PrimaryLink {
 
   /** Asks without waiting for what comes of it. */
   tell(verb: string, ...args: readonly unknown[]): void {
-    if (this.isOpen) this.post([this.newId(), verb, ...args])
+    if (this.isOpen) this.post([newOperationId(), verb, ...args])
   }
 
   /** What the primary says makes no sense: it is not asked any more. */

@@ -2,23 +2,24 @@ import { tickerOf } from '../clock.js'
 import { createLimiter } from '../create-limiter.js'
 import { defaultClock } from '../default-clock.js'
 import { PolicyError } from '../errors.js'
-import { checkLease, checkOneOf, checkOptionNames } from '../fleet/fleet-options.js'
 import type { Override } from '../layers/override-map.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Limiter, LimiterOptions } from '../limiter.js'
+import { checkOneOf } from '../options/option-checks.js'
 import type { WithOverrides } from '../overrides.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
 import { checkChange } from '../policy/policy-change.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'
+import { checkLease, checkOptionNames } from '../shared/shared-options.js'
 import { ShownLimiter } from '../shown.js'
 import type { BookingDesk } from '../waiting/booking.js'
 import { receiveFromWorker } from './inbox.js'
 import { policyUnderLease } from './memory-lease.js'
 import { ANSWER, ASK, type Message, MOST_AT_ONCE, overrideChannel, TERMS } from './message.js'
 import { ServedOverrides } from './served-overrides.js'
-import { type PrimaryLimiter, type ServedTerms, WorkerDesk } from './worker-desk.js'
 import type { PrimaryCluster, WorkerProcess } from './worker-process.js'
+import { type PrimaryLimiter, type ServedTerms, WorkerSession } from './worker-session.js'
 
 /** What {@link serveLimiter} takes beside the policy. */
 export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'> {
@@ -157,7 +158,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     const before = this.workers.get(worker)
     if (before !== undefined) return before
     const hello = (): void => this.sendTerms(worker)
-    const desk = new WorkerDesk(this, hello)
+    const desk = new WorkerSession(this, hello)
     const stop = receiveFromWorker(worker, this.name, {
       receiver: (kind, [requests]) => {
         if (kind !== ASK || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return

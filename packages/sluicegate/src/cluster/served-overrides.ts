@@ -1,8 +1,8 @@
 import { type Override, OverrideMap } from '../layers/override-map.js'
 import { OverrideTiers } from '../layers/override-tiers.js'
 import type { Policy } from '../policy/policy.js'
-import type { OverridesDesk } from './worker-desk.js'
 import type { WorkerProcess } from './worker-process.js'
+import type { OverridesSession } from './worker-session.js'
 
 /** What is served under the policy of an override. */
 interface ServedOverride {
@@ -11,7 +11,7 @@ interface ServedOverride {
 }
 
 /** Overrides in a primary: each of their policies is served to all workers. */
-export class ServedOverrides extends OverrideMap implements OverridesDesk {
+export class ServedOverrides extends OverrideMap implements OverridesSession {
   private readonly tiers: OverrideTiers<ServedOverride>
   private readonly workers = new Set<WorkerProcess>()
 

@@ -1,9 +1,9 @@
-/** What is asked of the authority, and when. */
+/** A request for tokens, and when it was sent. */
 export interface Asked {
   readonly want: number
   readonly least: number
   readonly sentUs: number
 }
 
-/** Whether the authority answered, and in time for what it gave to be spent. */
+/** How a refill ended: its tokens came in time to be spent, came late, or the backend could not be reached. */
 export type Asking = 'in time' | 'late' | 'out'

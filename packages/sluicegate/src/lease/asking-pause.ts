@@ -1,15 +1,15 @@
-import type { Grant } from './authority.js'
+import type { Grant } from './grant.js'
 
-/** A denial that is known for longer is looked at again, as somebody may have changed the key by hand. */
+/** A cached denial is checked again after this long: a verb in another process may have changed the key. */
 export const LONGEST_UNASKED_HORIZONS = 20
-/** Where others may give back what they do not spend, that is looked for once a lease of theirs is over, then less and less often. */
+/** Where other processes may return tokens, look for these after one lease, then less and less often. */
 const SHORTEST_UNASKED_HORIZONS = 2
 
-/** When nobody asks ahead of need. */
+/** When this process asks for no tokens ahead of need. */
 export class AskingPause {
   untilUs = 0
   private readonly horizonUs: number
-  /** After how long it is looked whether others gave something back. */
+  /** How long until it looks for returned tokens. */
   private unaskedUs: number
 
   constructor(horizonUs: number) {
@@ -21,16 +21,16 @@ export class AskingPause {
     this.untilUs = 0
   }
 
-  /** Before there may be something; each time that there was nothing, of what others may give back, for longer. */
-  begin({ askAfterUs, blockedUs, flowsBack, ready, later }: Grant, nowUs: number): void {
+  /** Pauses until tokens may be free; longer each time that none were returned. */
+  begin({ askAfterUs, blockedUs, flowsBack, availableNow, availableLater }: Grant, nowUs: number): void {
     const longestUs = LONGEST_UNASKED_HORIZONS * this.horizonUs
-    if (ready + later > 0) this.unaskedUs = SHORTEST_UNASKED_HORIZONS * this.horizonUs
+    if (availableNow + availableLater > 0) this.unaskedUs = SHORTEST_UNASKED_HORIZONS * this.horizonUs
     const mostUs = flowsBack || blockedUs > 0 ? longestUs : this.unaskedUs
     this.unaskedUs = Math.min(2 * this.unaskedUs, longestUs)
     this.untilUs = nowUs + Math.min(Math.max(askAfterUs, blockedUs), mostUs)
   }
 
-  /** The authority could not be asked. */
+  /** The backend could not be reached. */
   failed(nowUs: number): void {
     this.untilUs = nowUs + this.horizonUs
   }

@@ -1,30 +1,30 @@
-import type { Grant } from './authority.js'
+import type { Grant } from './grant.js'
 import { CLOCK_DRIFT } from './leasing.js'
 
 /**
- * The tokens of one grant. The beginning of each counts from the arrival of the answer, its end from the sending of the question, on
- * this process's monotonic clock: whenever between them the authority answered, no token is spent before it conforms, and none after its
- * end. So clocks never have to agree.
+ * The tokens of one grant. On this process's monotonic clock the beginning of each counts from the arrival of the answer, and its end from
+ * the sending of the request. Whenever between these the backend answered, no token is spent before it conforms, and none after its end. So
+ * clocks never have to agree.
  */
 export class Batch {
   private readonly grant: Grant
   private readonly sentUs: number
   private readonly arrivedUs: number
-  /** Numbers of the first token that is neither spent nor void, of the first that does not conform yet, and of none. */
+  /** The first token that is neither spent nor expired, the first that does not conform yet, and the number of tokens. */
   private next = 0
   private open: number
   private readonly count: number
-  /** Tokens that ended without being spent, and were not told yet. */
+  /** Tokens that expired unspent and were not taken by {@link takeEnded}. */
   private ended = 0
-  /** Before that time no other token begins, and none ends. */
+  /** Before this no other token begins or expires. */
   private steadyUs = Number.NEGATIVE_INFINITY
 
   constructor(grant: Grant, sentUs: number, arrivedUs: number) {
     this.grant = grant
     this.sentUs = sentUs
     this.arrivedUs = arrivedUs
-    this.open = grant.ready
-    this.count = grant.ready + grant.later
+    this.open = grant.availableNow
+    this.count = grant.availableNow + grant.availableLater
   }
 
   /** Tokens that may be spent at a time. */
@@ -33,50 +33,50 @@ export class Batch {
     return this.ready
   }
 
-  /** Until when that stays so, if nothing is spent. */
+  /** Until when that stays the same, if nothing is spent. */
   get untilChangeUs(): number {
     return this.steadyUs
   }
 
-  /** Tokens that could be spent at the time last asked about, less those that were. */
+  /** Tokens that may be spent, as of the last time read. */
   get ready(): number {
     return this.open > this.next ? this.open - this.next : 0
   }
 
-  /** Tokens that are neither spent nor void at the time last asked about. */
+  /** Tokens neither spent nor expired, as of the last time read. */
   get left(): number {
     return this.count - this.next
   }
 
-  /** By which the authority knows what is given back; undefined when nothing can be. */
+  /** The id under which tokens are returned; undefined when none can be. */
   get id(): number | undefined {
     return this.grant.id
   }
 
-  /** Makes void whatever is left. */
+  /** Expires all tokens that are left. */
   end(): void {
     this.ended += this.left
     this.next = this.count
   }
 
-  /** How many tokens ended without being spent, since that was asked last: nobody ever spends them. */
+  /** Tokens that expired unspent since the last call: no take spends them. */
   takeEnded(): number {
     const { ended } = this
     this.ended = 0
     return ended
   }
 
-  /** Spends tokens that are ready. */
+  /** Spends tokens that may be spent now. */
   drop(tokens: number): void {
     this.next += tokens
   }
 
-  /** When the first of them is void; `Infinity` when none is left. */
+  /** When the first of them expires; `Infinity` when none is left. */
   get untilUs(): number {
     return this.endOf(this.next)
   }
 
-  /** When so many of those that are left may be spent; `Infinity` when there are fewer. */
+  /** When `tokens` of those that are left may be spent; `Infinity` when there are fewer. */
   readyFrom(tokens: number): number {
     return this.beginOf(this.next + tokens - 1)
   }
@@ -103,8 +103,8 @@ export class Batch {
 }
 
 /**
- * The first number from `from` on whose time is still to come. Times never go back from one number to the next: of a million that have
- * come a few are looked at.
+ * The first number from `from` on whose time is after `nowUs`. The times never decrease, so this is a galloping search: of a million
+ * elapsed times a few are read.
  */
 function firstAfter(nowUs: number, from: number, timeOf: (number: number) => number): number {
   let low = from

@@ -1,41 +1,41 @@
-import type { Grant } from './authority.js'
 import { Batch } from './batch.js'
+import type { Grant } from './grant.js'
 
-/** A wait is told in whole milliseconds: who comes back does so up to one later than was foreseen. */
+/** `retryAfterMs` is in whole milliseconds: a caller comes back up to one later than was computed. */
 export const TOLD_US = 1000
 
-/** Tokens of a grant that were not spent and never will be. */
+/** Tokens of a grant that expired unspent. */
 export interface Unspent {
   readonly id: number
   readonly tokens: number
 }
 
-/** The tokens of one key that are here, of several grants: spent from the oldest on. */
+/** The leased tokens of one key, from several grants; the oldest are spent first. */
 export class HeldTokens {
   private readonly batches: Batch[] = []
-  /** Tokens that may be spent, and those that may be now or later, before a time from which they are to be counted anew. */
+  /** Tokens that may be spent now, and now or later; both are counted anew from `recountUs` on. */
   private ready = 0
   private tokens = 0
   private recountUs = Number.NEGATIVE_INFINITY
   private unspent: Unspent[] = []
 
-  /** Tokens that may be spent now or later, at the time last asked about. */
+  /** Tokens that may be spent now or later, as of the last time read. */
   get left(): number {
     return this.tokens
   }
 
-  /** Before this no token becomes ready or ends, unless some come or are spent. */
+  /** Before this no token begins or expires, unless tokens arrive or are spent. */
   get countedUntilUs(): number {
     return this.recountUs
   }
 
-  /** When the oldest of them end; `Infinity` when there are none. */
+  /** When the oldest of them expire; `Infinity` when there are none. */
   get untilUs(): number {
     return this.batches[0]?.untilUs ?? Number.POSITIVE_INFINITY
   }
 
   add(grant: Grant, sentUs: number, arrivedUs: number): void {
-    if (grant.ready + grant.later > 0) this.batches.push(new Batch(grant, sentUs, arrivedUs))
+    if (grant.availableNow + grant.availableLater > 0) this.batches.push(new Batch(grant, sentUs, arrivedUs))
     this.recountUs = Number.NEGATIVE_INFINITY
   }
 
@@ -45,7 +45,7 @@ export class HeldTokens {
     return this.ready
   }
 
-  /** Spends so many, if they are ready. */
+  /** Spends `cost` tokens if as many may be spent now. */
   spend(nowUs: number, cost: number): boolean {
     if (this.readyAt(nowUs) < cost) return false
     this.ready -= cost
@@ -54,7 +54,7 @@ export class HeldTokens {
     return true
   }
 
-  /** Makes all of it void, to be given back. */
+  /** Expires all tokens; they are returned. */
   end(): void {
     for (const batch of this.batches) {
       batch.end()
@@ -63,27 +63,27 @@ export class HeldTokens {
     this.clear()
   }
 
-  /** Makes all of it void, and what was to be given back is not. */
+  /** Drops all tokens; none are returned. */
   drain(): void {
     this.unspent = []
     this.clear()
   }
 
-  /** What ended without being spent since that was asked last, as far as it can be given back. */
+  /** Returnable tokens that expired unspent since the last call. */
   takeUnspent(): readonly Unspent[] {
     const { unspent } = this
     if (unspent.length > 0) this.unspent = []
     return unspent
   }
 
-  /** When the first of what can be given back ends; `Infinity` when there is none. */
+  /** When the first returnable tokens expire; `Infinity` when there are none. */
   get backUs(): number {
     let us = Number.POSITIVE_INFINITY
     for (const batch of this.batches) if (batch.id !== undefined) us = Math.min(us, batch.untilUs)
     return us
   }
 
-  /** When what is held is enough for a cost, without those that would be void by then; `Infinity` when it never is. */
+  /** When the leased tokens suffice for `cost`, without those that will have expired by then; `Infinity` if they never do. */
   heldUntil(cost: number): number {
     const { batches } = this
     for (let first = 0; first < batches.length; first++) {
@@ -129,7 +129,7 @@ export class HeldTokens {
     if (tokens > 0 && batch.id !== undefined) this.unspent.push({ id: batch.id, tokens })
   }
 
-  /** From the oldest lease on; those that are used up are not kept. */
+  /** Spends from the oldest lease on, and drops leases that are used up. */
   private drop(cost: number): void {
     const { batches } = this
     let missing = cost

@@ -1,21 +1,21 @@
-/** Of so many costs it is remembered until when they are denied. */
+/** Costs whose denial is remembered. */
 const MOST_SAID = 8
 
-/** What the authority said of a number of tokens. */
+/** What the backend said of a number of tokens. */
 interface Said {
   readonly tokens: number
   readonly untilUs: number
 }
 
 /**
- * Until when the authority denies how many tokens, as far as it said so. Who asks for more is denied at least as long, until others give
- * something back: what was said is to be asked for anew after a while.
+ * Until when the backend denies how many tokens. A larger cost is denied at least as long, until other processes return tokens: so an entry
+ * is believed for a limited time.
  */
 export class KnownDenials {
   private said: Said[] = []
   private readonly longestUs: number
 
-  /** @param longestUs what was said is believed for at most so long. */
+  /** @param longestUs how long an entry is believed. */
   constructor(longestUs: number) {
     this.longestUs = longestUs
   }
@@ -27,7 +27,7 @@ export class KnownDenials {
     this.said.push({ tokens, untilUs: last })
   }
 
-  /** So many tokens passed, or would have. */
+  /** `tokens` passed, or would have. */
   passed(tokens: number): void {
     if (this.said.some((other) => other.tokens <= tokens)) this.said = this.said.filter((other) => other.tokens > tokens)
   }
@@ -36,7 +36,7 @@ export class KnownDenials {
     if (this.said.length > 0) this.said = []
   }
 
-  /** Until when so many are denied; 0 when nothing is known. */
+  /** Until when `tokens` are denied; 0 when nothing is known. */
   until(tokens: number): number {
     let untilUs = 0
     for (const other of this.said) if (other.tokens <= tokens && other.untilUs > untilUs) untilUs = other.untilUs

@@ -1,32 +1,32 @@
-/** Of what was handed out last, so much is left when more is fetched. */
+/** A refill is due when this share of the last grant is left. */
 const LOW_SHARE = 0.25
-/** Demand is looked at over at least this long. */
+/** The shortest span over which demand is measured. */
 const LEAST_SPAN_US = 1_000
-/** Demand is met a little more than in full. */
+/** Requests exceed demand by this factor. */
 const RESERVE = 1.25
-/** Of what the authority has left, where that does not flow back by itself soon, so much is asked for beyond what was spent of the last lease. */
+/** The share of the backend's remaining tokens requested beyond what was spent, where tokens do not flow back by themselves. */
 const SHARE_OF_REST = 1 / 8
-/** The pace of before says nothing after so many horizons without a lease. */
+/** The measured pace is void after this many horizons without a lease. */
 const PACE_HORIZONS = 2
 
-/** How much is asked of a key in one process, and how much of that it pays to fetch ahead. */
+/** The demand for a key in one process, and how many tokens to lease ahead for it. */
 export class LeaseDemand {
   private readonly horizonUs: number
-  /** Tokens for which callers wait now. */
+  /** Tokens that callers wait for now. */
   private waiting = 0
-  /** Tokens asked for here since the last lease was fetched, the smallest cost among them, and since when. */
+  /** Tokens requested by takes since the last lease, the smallest cost among them, and since when. */
   private asked = 0
   private leastCost = Number.POSITIVE_INFINITY
   private sinceUs: number
-  /** For how long of that somebody waited, up to the last lease, and since when somebody does. */
+  /** How long of that callers waited, up to the last lease, and since when they wait now. */
   private waitedUs = 0
   private waitingSinceUs = 0
-  /** Tokens of the last lease, and what was spent since it came. */
+  /** Tokens of the last grant, and tokens spent since it came. */
   private granted = 0
   private used = 0
-  /** At most so many are asked for, unless more are waited for. */
+  /** The most tokens to request, unless callers wait for more. */
   private most = 1
-  /** Tokens a microsecond. */
+  /** Tokens per microsecond. */
   private pace = 0
 
   constructor(nowUs: number, horizonUs: number) {
@@ -34,13 +34,13 @@ export class LeaseDemand {
     this.horizonUs = horizonUs
   }
 
-  /** Notes what is asked for, once each. */
+  /** Counts the cost of a take, once. */
   ask(cost: number): void {
     this.asked += cost
     if (cost < this.leastCost) this.leastCost = cost
   }
 
-  /** Notes who waits for the next lease, until {@link leave}. */
+  /** Counts a take that waits for the next lease, until {@link leave}. */
   join(cost: number, nowUs: number): void {
     if (this.waiting === 0) this.waitingSinceUs = nowUs
     this.waiting += cost
@@ -59,7 +59,7 @@ export class LeaseDemand {
     this.used += tokens
   }
 
-  /** Notes what a lease held, and that those who waited were served. */
+  /** Notes a grant, which ends the measured span. */
   given(tokens: number, nowUs: number): void {
     this.granted = tokens
     this.used = 0
@@ -67,33 +67,32 @@ export class LeaseDemand {
     this.waitingSinceUs = nowUs
   }
 
-  /** Whether the pace that was seen still says something: a key that is forgotten sooner would ask for a token at a time for ever. */
+  /** Whether the measured pace is still valid. A key that was forgotten sooner would request one token at a time for ever. */
   isRecent(nowUs: number): boolean {
     return nowUs - this.sinceUs <= PACE_HORIZONS * this.horizonUs
   }
 
-  /** Whether so little is left that more should be fetched for those who will ask soon. */
+  /** Whether so few tokens are left that a refill is due. */
   isLow(left: number): boolean {
     return this.asked > 0 && left <= LOW_SHARE * this.granted
   }
 
   /**
-   * What to ask for beside the tokens that are here: the demand of a horizon, as it was since the last time. Of what was not spent less is
-   * asked for the next time, and at most twice what was, so that little is lost when demand ends; being given too little is no reason to
-   * want less.
+   * Tokens to request beside those held: the demand of one horizon at the measured pace. If tokens were left unspent, the next request is
+   * smaller; it is at most twice the spent tokens, so that little is lost when demand ends. A short grant does not make the next request smaller.
    *
-   * @param rest what the authority has left for all, as far as that is known.
+   * @param rest tokens left at the backend for all processes, as far as is known.
    */
   wanted(nowUs: number, ready: number, rest = Number.POSITIVE_INFINITY): { readonly want: number; readonly least: number } {
     const { waiting, horizonUs, granted, used } = this
     const spanUs = nowUs - this.sinceUs
-    // Who waits asks for nothing more: while a lease is on its way demand does not show.
+    // A waiting caller takes nothing more: while a lease is on its way demand does not show.
     const servedUs = Math.max(LEAST_SPAN_US, spanUs - this.waitedUs - this.waitingFor(nowUs))
     this.pace = Math.max(this.asked / servedUs, this.isRecent(nowUs) ? this.pace / 2 : 0)
     if (granted > 0) this.most = Math.max(2 * used, 2 * used >= granted ? this.most : this.most / 2)
     const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
-    // With nothing left, what was spent is what could be had and not what was needed: who went by it would want less each time. Nor is a share
-    // needed then, as nobody is given more than what came back meanwhile.
+    // With nothing left, spent tokens show supply, not demand: following them would shrink each request. A share is not needed then either, as
+    // no process is granted more than what flowed back meanwhile.
     const share = rest > 0 ? used + Math.ceil(rest * SHARE_OF_REST) : Number.POSITIVE_INFINITY
     const foreseen = Math.min(Math.ceil(this.pace * horizonUs * RESERVE), Math.floor(this.most), share)
     this.asked = 0

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { seedsFrom } from 'sluicegate-testkit'
-import { firstLeaseExcess, LEASED_FORMS } from '../testing/lease-excess.js'
+import { firstLeaseExcess, LEASED_ENCODINGS } from '../testing/lease-excess.js'
 import { FAULTY, SOUND } from '../testing/lease-rules.js'
 
 // A part of `npm run prove:leases`.
@@ -11,9 +11,9 @@ const MOST_FOR_A_FAULT = 20_000
 /** They once found something. */
 const SAVED_SEEDS: readonly number[] = []
 
-for (const form of LEASED_FORMS) {
-  test(`I1: leases of a ${form} never let more pass than the policy, whatever becomes of processes, messages and clocks`, (t) => {
-    const { admitted, charged, excess } = firstLeaseExcess([...SAVED_SEEDS, ...seedsFrom(1, HISTORIES)], SOUND, [form])
+for (const encoding of LEASED_ENCODINGS) {
+  test(`I1: leases of a ${encoding} never let more pass than the policy, whatever becomes of processes, messages and clocks`, (t) => {
+    const { admitted, charged, excess } = firstLeaseExcess([...SAVED_SEEDS, ...seedsFrom(1, HISTORIES)], SOUND, [encoding])
     assert.equal(excess, undefined)
     assert.ok(admitted > HISTORIES && admitted < charged, `${admitted} of ${charged} tokens were spent`)
     t.diagnostic(`${admitted} of ${charged} tokens spent`)
@@ -21,9 +21,9 @@ for (const form of LEASED_FORMS) {
 }
 
 for (const rules of FAULTY) {
-  for (const form of rules.forms) {
-    test(`the histories of a ${form} find the planted fault: ${rules.name}`, (t) => {
-      const { histories, excess } = firstLeaseExcess(seedsFrom(1, MOST_FOR_A_FAULT), rules, [form])
+  for (const encoding of rules.encodings) {
+    test(`the histories of a ${encoding} find the planted fault: ${rules.name}`, (t) => {
+      const { histories, excess } = firstLeaseExcess(seedsFrom(1, MOST_FOR_A_FAULT), rules, [encoding])
       assert.notEqual(excess, undefined, `not found in ${histories} histories`)
       t.diagnostic(`found in history ${histories}`)
     })

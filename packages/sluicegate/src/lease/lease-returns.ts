@@ -1,9 +1,9 @@
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
+import type { Backend } from '../shared/backend.js'
 import { Alarm, type Alert } from '../waiting/alarm.js'
-import type { Authority } from './authority.js'
 import type { KeyLease } from './key-lease.js'
 
-/** The tokens of a key that are here until they end. */
+/** The alert for the expiry of a key's leased tokens. */
 class Ending implements Alert {
   dueUs = 0
   order = 0
@@ -16,11 +16,12 @@ class Ending implements Alert {
 }
 
 /**
- * Gives back what was not spent. It is void here first, and only then is the authority told, by one call for what a key had of a lease: so
- * nothing that was given back is ever spent. Should that call be lost, the tokens stay charged, as those of a process that crashed do.
+ * Returns unspent tokens to the backend. They expire here first and are returned after that, by one call for each grant of a key: so no
+ * returned token is ever spent. If the call is lost, the tokens stay charged, as those of a crashed process do.
  */
 export class LeaseReturns {
-  private readonly authority: Authority
+  private readonly backend: Backend
+  private readonly part: number
   private readonly ticker: Ticker
   /** One timer for all keys. */
   private readonly alarm: Alarm
@@ -28,40 +29,41 @@ export class LeaseReturns {
   private order = 0
   private isClosed = false
 
-  constructor(authority: Authority, clock: Clock) {
-    this.authority = authority
+  constructor({ backend, part, clock }: { readonly backend: Backend; readonly part: number; readonly clock: Clock }) {
+    this.backend = backend
+    this.part = part
     this.ticker = tickerOf(clock)
-    // Who knows no time spends nothing either.
+    // Without a clock no token is spent either.
     this.alarm = new Alarm(clock, () => {
       for (const ending of this.endings.values()) this.alarm.clear(ending)
       this.endings.clear()
     })
   }
 
-  /** Sees to what a key has been lent. */
+  /** Returns the tokens of a key when they expire. */
   watch(lease: KeyLease, key: string): void {
     this.tell(lease, key)
     const { backUs } = lease
-    if (backUs === Number.POSITIVE_INFINITY || this.authority.giveBack === undefined || this.endings.has(lease)) return
+    if (backUs === Number.POSITIVE_INFINITY || this.endings.has(lease)) return
     const ending = new Ending(() => {
       this.endings.delete(lease)
       if (this.isClosed) lease.end()
       this.watch(lease, key)
     })
     this.endings.set(lease, ending)
-    // Those who waited for it are served first, also by a limiter that was closed meanwhile.
+    // Takes that wait for the grant are served first, also by a limiter that was closed meanwhile.
     this.alarm.set(ending, this.isClosed ? this.ticker.read() : backUs, this.order++)
   }
 
-  /** Gives back what has ended already. */
+  /** Returns tokens that have expired. */
   tell(lease: KeyLease, key: string): void {
     for (const { id, tokens } of lease.unspentAt(this.ticker.read())) {
       const reopen = (): void => lease.reopen(this.ticker.read())
-      this.authority.giveBack?.(key, tokens, id).then(reopen, () => undefined)
+      this.backend.execute({ verb: 'return', key, part: this.part, tokens, grantId: id }).then(reopen, () => undefined)
     }
   }
 
-  /** Gives back all that is here, and whatever still comes. */
+  /** Returns all tokens, and those still on their way. */
   close(): void {
     this.isClosed = true
     for (const ending of [...this.endings.values()]) {

@@ -1,47 +1,48 @@
-import type { Clock, Ticker } from '../clock.js'
-import { tickerOf } from '../clock.js'
+import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { isOutage } from '../errors.js'
 import type { Policy } from '../policy/policy.js'
+import type { Backend } from '../shared/backend.js'
 import type { Asking } from './asked.js'
-import type { Authority } from './authority.js'
 import { KeyLease } from './key-lease.js'
 import { LeaseReturns } from './lease-returns.js'
 import { leaseUsOf, mostLeased, surelyUs } from './leasing.js'
 
-/** How many keys are looked at to make room for one. */
+/** Keys checked to make room for one. */
 const LOOKED_AT = 16
 
 /** What a table of leases is made of. */
 export interface LeaseTableParts {
   readonly policy: Policy
-  readonly authority: Authority
+  readonly backend: Backend
+  /** Which policy of `allOf` the backend knows it as; else 0. */
+  readonly part: number
   readonly clock: Clock
   readonly horizonMs: number
   readonly maxKeys: number
-  /** Told how many tokens each lease brought. */
+  /** Called with the tokens of each grant. */
   readonly charged?: (tokens: number) => void
-  /** Told of each answer whether it came too late for what it gave to be spent. */
+  /** Called with each answer: whether it came too late for its tokens to be spent. */
   readonly answered?: (isLate: boolean) => void
 }
 
-/** What becomes of tokens in hand when their key was changed by hand: given back, unless the authority has forgotten that it lent them. */
+/** What happens to leased tokens when a verb changes their key: returned, unless the backend has forgotten that it granted them. */
 export type HeldThen = 'given back' | 'dropped'
 
-/** What this process holds of the keys of one policy. */
+/** The leases of one policy in this process, by key. */
 export class LeaseTable {
   readonly policy: Policy
   readonly leaseUs: number
-  /** What costs more never passes. */
+  /** A larger cost never passes. */
   readonly mostTokens: number
   private readonly parts: LeaseTableParts
   private readonly ticker: Ticker
   private readonly horizonUs: number
-  /** An answer that took longer is too late. */
+  /** An answer that takes longer is late. */
   private readonly goodUs: number
   private readonly leases = new Map<string, KeyLease>()
   private readonly returns: LeaseReturns
-  /** Who asks about a key often asks about it again. */
+  /** The same key is often taken again. */
   private lastKey = ''
   private lastLease: KeyLease | undefined
 
@@ -53,15 +54,15 @@ export class LeaseTable {
     this.leaseUs = leaseUsOf(parts.horizonMs)
     this.goodUs = surelyUs(this.leaseUs)
     this.mostTokens = mostLeased(parts.policy, this.leaseUs)
-    this.returns = new LeaseReturns(parts.authority, parts.clock)
+    this.returns = new LeaseReturns(parts)
   }
 
-  /** Keys of which something is known here. */
+  /** Keys with a lease or a cached denial. */
   get size(): number {
     return this.leases.size
   }
 
-  /** What is held of a key; undefined when there is no room for another. */
+  /** The lease of a key; undefined when the table is full. */
   of(key: string, nowUs: number): KeyLease | undefined {
     if (key === this.lastKey && this.lastLease !== undefined) return this.lastLease
     const lease = this.leases.get(key) ?? this.newLease(key, nowUs)
@@ -70,12 +71,12 @@ export class LeaseTable {
     return lease
   }
 
-  /** For one take alone, of which nobody else knows. */
+  /** A lease for one take alone, outside the table. */
   aside(nowUs: number): KeyLease {
     return new KeyLease(nowUs, this.horizonUs)
   }
 
-  /** The key was changed by hand: what is known of it is not true any more. */
+  /** A verb changed the key: what is known of it is void. */
   forget(key: string, held: HeldThen): void {
     const lease = this.leases.get(key)
     if (lease === undefined) return
@@ -87,24 +88,24 @@ export class LeaseTable {
     }
   }
 
-  /** The key was given something back, and stands like this now where the lease came from. */
+  /** Tokens of the key were refunded at the backend, where it stands like `decision` now. */
   refunded(key: string, decision: Decision): void {
     this.leases.get(key)?.refunded(decision, this.ticker.read())
   }
 
-  /** Gives back all that is here and can be, and whatever still comes. */
+  /** Returns all returnable tokens, and those still on their way. */
   close(): void {
     this.returns.close()
   }
 
-  /** Fetches more for those who will ask soon, if it is time to. */
+  /** Requests a refill for the takes to come, if one is due. */
   ahead(lease: KeyLease, key: string, nowUs: number): void {
     if (lease.asking === undefined && lease.isLow(nowUs)) this.fetch(lease, key).catch(() => undefined)
   }
 
   /**
-   * Waits for the lease that is on its way, or for one that is asked for now: one request at a time is on its way for a key. Whoever comes
-   * meanwhile waits for it, and then looks again first.
+   * Waits for the refill on its way, or requests one. A key has at most one request on its way: takes that come meanwhile wait for it, and
+   * then check their lease again first.
    */
   async next(lease: KeyLease, key: string, cost: number): Promise<Asking> {
     lease.demand.join(cost, this.ticker.read())
@@ -138,13 +139,15 @@ export class LeaseTable {
   }
 
   private async asked(lease: KeyLease, key: string): Promise<Asking> {
-    // All who come in this turn ask together.
+    // All takes of this turn are one request.
     await undefined
+    const { backend, part } = this.parts
     const asked = lease.want(this.ticker.read())
+    const { want, least } = asked
     try {
-      const grant = await this.parts.authority.lease(key, asked.want, this.horizonUs, asked.least)
+      const grant = await backend.lease({ key, part, want, least, horizonUs: this.horizonUs })
       const arrivedUs = this.ticker.read()
-      this.parts.charged?.(grant.ready + grant.later)
+      this.parts.charged?.(grant.availableNow + grant.availableLater)
       lease.take(grant, asked, arrivedUs)
       this.returns.watch(lease, key)
       const isLate = arrivedUs - asked.sentUs > this.goodUs
@@ -164,9 +167,9 @@ export class LeaseTable {
     let looked = 0
     for (const [other, lease] of leases) {
       leases.delete(other)
-      // For how much a key was asked of late is forgotten only where room is needed.
+      // The demand of a recently used key is forgotten only when room is needed.
       if (!lease.isEmpty(nowUs) || (!isFull && lease.demand.isRecent(nowUs))) leases.set(other, lease)
-      // Two for each that comes keep the table clean; a full one is searched a little further.
+      // Two checks for each new key keep the table clean; a full table is searched further.
       if (++looked >= (leases.size < maxKeys ? 2 : LOOKED_AT)) break
     }
     if (leases.size >= maxKeys) return undefined

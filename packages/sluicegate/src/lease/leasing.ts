@@ -2,25 +2,25 @@ import type { Decision } from '../decision.js'
 import { emissionOf } from '../policy/emission.js'
 import type { Policy } from '../policy/policy.js'
 
-/** A process's clock and the authority's may differ in pace by one part in this many. */
+/** The clocks of a process and the backend may differ in pace by one part in this many. */
 export const CLOCK_DRIFT = 1000
 
-/** Two horizons, if nobody says otherwise. */
+/** The length of a lease in horizons. */
 const LEASE_HORIZONS = 2
-/** A bucket of fewer tokens beyond what a lease takes from it is not leased. */
+/** Tokens that a bucket must hold beyond what a lease takes from its burst. */
 const LEAST_BURST = 2
-/** A window is so many leases long, and holds so many tokens, at least. */
+/** A leased window is at least this many leases long, and its limit at least this many tokens. */
 const LEAST_LEASES = 20
 const LEAST_LIMIT = 20
 
-/** How long a leased token of a policy is good, in microseconds: a constant of the policy, the same in the whole fleet. */
+/** How long a leased token may be spent, in microseconds: a constant of the policy, the same in the whole fleet. */
 export function leaseUsOf(horizonMs: number): number {
   return Math.round(LEASE_HORIZONS * horizonMs * 1000)
 }
 
 /**
- * Why a policy is not leased: undefined where it can be. A rate has to hold a token a lease, and its burst what a lease takes from it; a
- * window has to be much longer than a lease. What is too small for that is decided by the authority each time, and nothing is lost.
+ * Why a policy cannot be leased; undefined where it can. A rate must give at least a token per lease, and its burst must hold what a lease
+ * takes from it; a window must be much longer than a lease. The backend decides each take of a policy that is too small, and nothing is lost.
  */
 export function whyNotLeased(policy: Policy, horizonMs: number): string | undefined {
   const leaseMs = leaseUsOf(horizonMs) / 1000
@@ -42,14 +42,14 @@ export function whyNotLeased(policy: Policy, horizonMs: number): string | undefi
   }
 }
 
-/** The most tokens that a leased policy ever lets pass at once: what costs more never does. */
+/** The most tokens that a leased policy ever lets pass at once. A larger cost never passes. */
 export function mostLeased(policy: Policy, leaseUs: number): number {
   if (policy.algorithm !== 'token-bucket' && policy.algorithm !== 'gcra') return policy.limit
   const { capacity, unitsPerToken, unitsPerUs } = emissionOf(policy)
   return Math.floor((capacity - leaseUs * unitsPerUs) / unitsPerToken)
 }
 
-/** As long by a process's clock, which may be slow, as surely does not outlast a time of the authority's. */
+/** A duration on this process's clock, which may be slow, that surely does not outlast `us` on the backend's. */
 export function surelyUs(us: number): number {
   return us - us / CLOCK_DRIFT
 }

@@ -1,8 +1,8 @@
 import type { Decision } from '../decision.js'
 
 /**
- * The denial that was told last, for as long as no word of it changes: who is denied a million times a second is denied a thousand times in
- * each millisecond.
+ * The last denial, reused as long as none of its fields changes: a key denied a million times a second gets the same decision a thousand
+ * times in each millisecond.
  */
 export class ToldDenial {
   private decision: Decision | undefined
@@ -10,13 +10,13 @@ export class ToldDenial {
   private fromUs = 0
   private untilUs = 0
 
-  /** What would be told now of that cost, if it is known. */
+  /** The cached denial of `cost`, if it still holds. */
   at(nowUs: number, cost: number): Decision | undefined {
     return nowUs < this.untilUs && nowUs >= this.fromUs && cost === this.cost ? this.decision : undefined
   }
 
   /**
-   * @param deniedUntilUs when the cost passes, and `newAtUs` when the key is as good as new: both are told in whole milliseconds.
+   * @param deniedUntilUs when the cost passes; `newAtUs` when the key is full. The decision has both in whole milliseconds.
    * @param otherwiseUs when anything else may change.
    */
   keep(decision: Decision, cost: number, nowUs: number, deniedUntilUs: number, newAtUs: number, otherwiseUs: number): void {
@@ -33,7 +33,7 @@ export class ToldDenial {
   }
 }
 
-/** Until when so many milliseconds are told of what is due then. */
+/** Until when the distance to `dueUs` rounds up to `toldMs` milliseconds. */
 function lastOf(dueUs: number, toldMs: number): number {
   return dueUs - (toldMs - 1) * 1000
 }

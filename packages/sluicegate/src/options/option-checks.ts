@@ -59,6 +59,7 @@ export function checkLimiter(option: string, value: unknown, example = 'createLi
 }
 
 function rangeText(least: number, most: number): string {
+  if (least === Number.MIN_VALUE) return `above 0 to ${most}`
   return most === Number.MAX_SAFE_INTEGER || most === Number.POSITIVE_INFINITY ? `>= ${least}` : `from ${least} to ${most}`
 }
 

@@ -1,5 +1,4 @@
-import type { Clock } from '../clock.js'
-import { unheldClock } from '../clock.js'
+import { type Clock, unheldClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { nameOf } from '../key-name.js'
 import type { Key } from '../limiter.js'

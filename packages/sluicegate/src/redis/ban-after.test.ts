@@ -4,10 +4,10 @@ import { manualClock } from '../clock.js'
 import { banSuite } from '../testing/ban-suite.js'
 import { type OpenClient, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { layersOver } from './create-redis-limiter.js'
+import { RedisKeys } from './redis-keys.js'
 import { RedisOverrides } from './redis-overrides.js'
-import { RedisStore } from './redis-store.js'
+import { RedisScripts } from './redis-scripts.js'
 import { runnerFor } from './runner-for.js'
-import { StoreKeys } from './store-keys.js'
 
 const KINDS = SERVER_CLIENTS.filter(({ name }) => name === 'node-redis' || name === 'ioredis')
 
@@ -28,10 +28,11 @@ for (const { name } of KINDS) {
     name: `Redis, ${name}`,
     make: (policy, banAfter, more = {}) => {
       const clock = manualClock(1_789_000_000_000)
-      const keys = new StoreKeys(`${name} ${++pairs}`)
+      const keys = new RedisKeys(`${name} ${++pairs}`)
       const runner = runnerFor(opened.get(name)?.client)
       const options = { mode: 'exact', banAfter, outage: 'closed', ...more } as const
-      const limiter = () => layersOver(new RedisStore(runner, keys), new RedisOverrides(runner, keys, policy.name), policy, options, clock)
+      const limiter = () =>
+        layersOver(new RedisScripts(runner, keys), new RedisOverrides(runner, keys, policy.name), policy, options, clock)
       return { one: limiter(), other: limiter(), clock }
     },
   })

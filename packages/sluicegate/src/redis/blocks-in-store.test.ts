@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
-import type { FleetLimiter } from '../fleet/fleet-limiter.js'
 import { concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow } from '../index.js'
 import { changedPolicy } from '../policy/policy.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { exactLimiter, type TimedLimiter } from '../testing/fleet-replay.js'
 import { ownRedis } from '../testing/own-redis.js'
 import { limiterOver } from './create-redis-limiter.js'
-import { RedisStore } from './redis-store.js'
-import { StoreKeys } from './store-keys.js'
+import { RedisKeys } from './redis-keys.js'
+import { RedisScripts } from './redis-scripts.js'
 
 // A block and what was spent are kept in one place, and know nothing of each other.
 
@@ -26,7 +26,11 @@ after(() => redis.stop())
 beforeEach(() => redis.send('FLUSHALL'))
 
 function real(policy: Policy): FleetLimiter {
-  return limiterOver(new RedisStore(redis.runner, new StoreKeys('blocks')), policy, { mode: 'exact', outage: 'closed', timeoutMs: 60_000 })
+  return limiterOver(new RedisScripts(redis.runner, new RedisKeys('blocks')), policy, {
+    mode: 'exact',
+    outage: 'closed',
+    timeoutMs: 60_000,
+  })
 }
 
 function timed(policy: Policy, prefix = 'timed'): TimedLimiter {

@@ -4,10 +4,10 @@ import { Random, seedsFrom } from 'sluicegate-testkit'
 import { slidingLog } from '../index.js'
 import { GivenTime } from '../testing/given-time.js'
 import { ownRedis } from '../testing/own-redis.js'
-import { RedisStore } from './redis-store.js'
-import type { StoreStanding } from './store.js'
-import { type StoreForm, storePoliciesOf } from './store-form.js'
-import { StoreKeys } from './store-keys.js'
+import { encodingsOf, type PolicyEncoding } from './policy-encoding.js'
+import { RedisKeys } from './redis-keys.js'
+import { RedisScripts } from './redis-scripts.js'
+import type { KeyState } from './script-call.js'
 
 /** Tokens that passed, spent at any time from `fromUs` to `untilUs`. */
 interface Spent {
@@ -19,8 +19,8 @@ interface Spent {
 const redis = await ownRedis()
 after(() => redis.stop())
 
-function formOf(limit: number, windowMs: number, leaseUs: number): StoreForm {
-  return storePoliciesOf(slidingLog({ limit, window: windowMs, name: 'log' }), () => leaseUs).forms[0] as StoreForm
+function formOf(limit: number, windowMs: number, leaseUs: number): PolicyEncoding {
+  return encodingsOf(slidingLog({ limit, window: windowMs, name: 'log' }), () => leaseUs).encodings[0] as PolicyEncoding
 }
 
 /** The most that can be spent in one window, when every leased token is spent at its worst time. */
@@ -38,23 +38,23 @@ async function played(given: GivenTime, seed: number): Promise<{ readonly most: 
   const random = new Random(seed)
   const windowMs = random.pick([40, 150, 1000])
   const limits = [random.integer(2, 20), random.integer(2, 20)]
-  const store = new RedisStore(given, new StoreKeys(`booked ${seed}`))
+  const store = new RedisScripts(given, new RedisKeys(`booked ${seed}`))
   const spent: Spent[] = []
   given.nowUs = 1_000_000_000
   for (let i = 0; i < 80; i++) {
     given.nowUs += random.chance(0.3) ? 0 : random.magnitude(1, windowMs * random.pick([30, 30, 30, 300, 1000]))
     const { nowUs } = given
     const leaseUs = random.pick([0, 0, windowMs * 10, windowMs * 50])
-    const form = formOf(random.pick(limits), windowMs, leaseUs)
+    const encoding = formOf(random.pick(limits), windowMs, leaseUs)
     if (leaseUs > 0) {
-      const { ready } = await store.lease(form, 'k', random.integer(1, 10), leaseUs, 1)
+      const { ready } = await store.lease(encoding, 'k', random.integer(1, 10), leaseUs, 1)
       if (ready > 0) spent.push({ fromUs: nowUs, untilUs: nowUs + leaseUs, tokens: ready })
       continue
     }
     const tokens = random.integer(1, 6)
     const verb = random.pick(['take', 'reserve'] as const)
-    const { standings } = await store.ask(verb, [{ form, key: 'k', tokens, mostUs: windowMs * random.pick([20, 1000]) }])
-    const { done, waitUs } = standings[0] as StoreStanding
+    const { states } = await store.ask(verb, [{ encoding, key: 'k', tokens, mostUs: windowMs * random.pick([20, 1000]) }])
+    const { done, waitUs } = states[0] as KeyState
     if (done) spent.push({ fromUs: nowUs + waitUs, untilUs: nowUs + waitUs, tokens })
   }
   return { most: mostInAWindow(spent, windowMs * 1000), limit: Math.max(...limits) }

@@ -1,35 +1,30 @@
 import { type Clock, preciseClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
-import { CallGuard } from '../fleet/call-guard.js'
-import type { FleetLimiter } from '../fleet/fleet-limiter.js'
-import { checkFleetOptions, checkLease, checkOneOf, checkOptionNames, FLEET_OPTIONS, type FleetOptions } from '../fleet/fleet-options.js'
-import { type FleetPorts, partsOver } from '../fleet/fleet-parts.js'
-import { LateAnswers } from '../fleet/late-answers.js'
-import { type FleetMaker, layeredFleet } from '../fleet/layers/fleet-layers.js'
-import { OverrideCache, type OverrideStore } from '../fleet/layers/override-cache.js'
-import { StoreLimiter } from '../fleet/store-limiter.js'
 import { whyNotLeased } from '../lease/leasing.js'
+import { checkOneOf } from '../options/option-checks.js'
 import type { WithFleetOverrides } from '../overrides.js'
 import type { AnswerOf } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
-import { ApartStore } from './apart-store.js'
-import { ApartVerbs } from './apart-verbs.js'
-import { GuardedStore } from './guarded-store.js'
+import { CallGuard } from '../shared/call-guard.js'
+import { CrossSlotBackend } from '../shared/cross-slot-backend.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
+import { OverrideCache, type OverrideStore } from '../shared/layers/override-cache.js'
+import { layeredShared, type SharedMaker } from '../shared/layers/shared-layers.js'
+import { SharedLimiter } from '../shared/shared-limiter.js'
+import { checkLease, checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
+import { encodingsOf } from './policy-encoding.js'
+import { RedisBackend, type ScriptCalls } from './redis-backend.js'
+import { type HashTag, RedisKeys } from './redis-keys.js'
 import { RedisOverrides } from './redis-overrides.js'
-import { RedisStore } from './redis-store.js'
+import { RedisScripts } from './redis-scripts.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
 import { noteName } from './shared-names.js'
-import type { Store } from './store.js'
-import { StoreAuthority } from './store-authority.js'
-import { storePoliciesOf } from './store-form.js'
-import { type HashTag, StoreKeys } from './store-keys.js'
-import { StoreVerbs } from './store-verbs.js'
 import { warnAtStart, warnOfUnheardErrors } from './warn-at-start.js'
 
 /** What {@link createRedisLimiter} takes beside the policy. */
-export interface RedisLimiterOptions extends FleetOptions {
+export interface RedisLimiterOptions extends SharedOptions {
   /** Made, connected and closed by you. */
   readonly client: RedisClient
   /** What all names in the store begin with, default `sluicegate`. */
@@ -53,7 +48,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'mode',
   'lease',
   'hashTag',
-  ...FLEET_OPTIONS,
+  ...SHARED_OPTIONS,
 ] satisfies (keyof RedisLimiterOptions)[])
 
 /**
@@ -80,8 +75,8 @@ export function createRedisLimiter(policy: Policy, options: RedisLimiterOptions)
   void warnAtStart(runner)
   warnOfUnheardErrors(runner, options.client)
   const prefix = options.prefix ?? 'sluicegate'
-  const keys = new StoreKeys(prefix, options.hashTag)
-  const store = new RedisStore(runner, keys)
+  const keys = new RedisKeys(prefix, options.hashTag)
+  const store = new RedisScripts(runner, keys)
   const limiter = layersOver(store, new RedisOverrides(runner, keys, own.name), own, options)
   noteName(runner, prefix, limiter)
   return limiter
@@ -89,72 +84,58 @@ export function createRedisLimiter(policy: Policy, options: RedisLimiterOptions)
 
 /** Over any store, in the layers that the options ask for. */
 export function layersOver(
-  store: Store,
+  store: ScriptCalls,
   kept: OverrideStore,
   own: Policy,
   options: Omit<RedisLimiterOptions, 'client'>,
   clock: Clock = preciseClock(),
 ): FleetLimiter {
   const make = (policy: Policy): FleetLimiter => limiterOver(store, policy, options, clock)
-  const overridesOf: FleetMaker['overridesOf'] = (staleMs, now) => {
+  const overridesOf: SharedMaker['overridesOf'] = (staleMs, now) => {
     const guard = new CallGuard(ONE_PLACE, clock, options.timeoutMs ?? 100)
     return new OverrideCache(kept, guard, clock, staleMs, now)
   }
-  return layeredFleet(own, { make, makeOverride: ({ policy }) => make(policy), overridesOf, clock }, options)
+  return layeredShared(own, { make, makeOverride: ({ policy }) => make(policy), overridesOf, clock }, options)
 }
 
 /** Where overrides are kept. */
 const ONE_PLACE = { serverOf: () => undefined, slotOf: () => undefined }
 
-const LATE_MEND = "raise lease.horizonMs in the whole fleet, or use mode 'exact'"
-
-/** Over any store. */
+/** Over the scripts of any store. */
 export function limiterOver(
-  store: Store,
+  store: ScriptCalls,
   policy: Policy,
   options: Omit<RedisLimiterOptions, 'client'>,
   clock: Clock = preciseClock(),
 ): FleetLimiter {
   checkOptions(options)
-  const { mode, timeoutMs = 100, lease = {} } = options
+  const { mode, lease = {} } = options
   const { horizonMs = 50 } = lease
   const reason = whyNotLeased(policy, horizonMs)
   if (mode === 'leased' && reason !== undefined && policy.algorithm === 'concurrency') {
     throw new PolicyError('LEASE_UNSUPPORTED', 'mode', mode, `${reason}: use 'exact', or leave it out`)
   }
-  const settings = { ...options, clock, horizonMs: mode === 'exact' ? 0 : horizonMs }
-  const limiter: StoreLimiter = new StoreLimiter(
-    partsOver(storePorts(new GuardedStore(store, clock, timeoutMs)), policy, settings, () => limiter),
-  )
-  return limiter
+  const permitOf = permitNames()
+  return new SharedLimiter({
+    policy,
+    connect: (each, lengthOf) => new RedisBackend(store, encodingsOf(each, lengthOf), permitOf),
+    crossSlot: CrossSlotBackend,
+    places: store,
+    options,
+    horizonMs: mode === 'exact' ? 0 : horizonMs,
+    lateAdvice: "raise lease.horizonMs in the whole fleet, or use mode 'exact'",
+    clock,
+  })
 }
 
-function storePorts(guard: GuardedStore): FleetPorts {
-  const newPermit = permitNames()
-  const apart = new ApartStore(guard)
-  return {
-    guard,
-    late: new LateAnswers(LATE_MEND),
-    isTogether: (keys) => apart.isTogether(keys),
-    verbsOf: (policy, leaseUs, leases) => {
-      const policies = storePoliciesOf(policy, leaseUs)
-      if (leases === undefined || !policies.isAllOf) return new StoreVerbs(guard, policies, newPermit)
-      return new ApartVerbs(apart, policies, newPermit, leases)
-    },
-    authoritiesOf: (policy, leaseUs) =>
-      storePoliciesOf(policy, () => leaseUs).forms.map((form) => new StoreAuthority(guard, form, leaseUs)),
-  }
-}
-
-/** Names for permits: of one process in the order in which they were given. */
-function permitNames(): () => string {
+/** Names of permits: those of one process in the order of their operations. */
+function permitNames(): (id: number) => string {
   const process = globalThis.crypto.randomUUID()
-  let count = 0
-  return () => `${process}:${(++count).toString(36).padStart(8, '0')}`
+  return (id) => `${process}:${id.toString(36).padStart(8, '0')}`
 }
 
 function checkOptions(options: Omit<RedisLimiterOptions, 'client'>): void {
   checkOneOf('mode', options.mode, ['leased', 'exact'])
   checkLease(options.lease)
-  checkFleetOptions(options)
+  checkSharedOptions(options)
 }

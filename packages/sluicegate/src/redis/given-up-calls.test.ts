@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
-import type { FleetLimiter, FleetPermit } from '../fleet/fleet-limiter.js'
 import { concurrency } from '../policy/concurrency-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { tokenBucket } from '../policy/rate-policy.js'
+import type { FleetLimiter, FleetPermit } from '../shared/fleet-limiter.js'
 import { type ClientKind, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
 

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { givenUpWaits } from '../testing/given-up-waits.js'
 import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
 import { limiterOver } from './create-redis-limiter.js'
-import { RedisStore } from './redis-store.js'
-import { StoreKeys } from './store-keys.js'
+import { RedisKeys } from './redis-keys.js'
+import { RedisScripts } from './redis-scripts.js'
 
 let redis: OwnRedis
 before(async () => {
@@ -17,7 +17,7 @@ for (const mode of ['exact', 'leased'] as const) {
   givenUpWaits(
     `Redis, ${mode}`,
     (policy) => {
-      const store = new RedisStore(redis.runner, new StoreKeys(`given up ${++made}`))
+      const store = new RedisScripts(redis.runner, new RedisKeys(`given up ${++made}`))
       const limiter = limiterOver(store, policy, { mode, outage: 'closed', timeoutMs: 60_000 })
       const witness = limiterOver(store, policy, { mode: 'exact', outage: 'closed', timeoutMs: 60_000 })
       // What waits is written and answered in order: a peek behind it comes last, and what goes back follows within two turns.

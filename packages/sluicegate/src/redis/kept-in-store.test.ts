@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import type { FleetLimiter, FleetPermit } from '../fleet/fleet-limiter.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import type { FleetLimiter, FleetPermit } from '../shared/fleet-limiter.js'
 import { ownRedis } from '../testing/own-redis.js'
 import { limiterOver } from './create-redis-limiter.js'
-import { RedisStore } from './redis-store.js'
-import { StoreKeys } from './store-keys.js'
+import { RedisKeys } from './redis-keys.js'
+import { RedisScripts } from './redis-scripts.js'
 
 const redis = await ownRedis()
 after(() => redis.stop())
 beforeEach(() => redis.send('FLUSHALL'))
 
 function limiterOf(policy: Policy): FleetLimiter {
-  return limiterOver(new RedisStore(redis.runner, new StoreKeys('kept')), policy, { mode: 'exact', outage: 'closed', timeoutMs: 60_000 })
+  return limiterOver(new RedisScripts(redis.runner, new RedisKeys('kept')), policy, { mode: 'exact', outage: 'closed', timeoutMs: 60_000 })
 }
 
 /** Windows from the shortest one on. */

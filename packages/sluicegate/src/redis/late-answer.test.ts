@@ -1,26 +1,50 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { allOf, concurrency, slidingWindow, tokenBucket } from '../index.js'
+import { allOf, concurrency, manualClock, slidingWindow, tokenBucket } from '../index.js'
 import type { Policy } from '../policy/policy.js'
-import { undoingOf } from './late-answer.js'
-import type { StoreAnswer, StoreRequest } from './store.js'
-import { storePoliciesOf } from './store-form.js'
+import type { Operation } from '../shared/backend.js'
+import { CallGuard } from '../shared/call-guard.js'
+import { GuardedBackend } from '../shared/guarded-backend.js'
+import { turns } from '../testing/channel-pair.js'
+import { type HeldQuestion, HeldScripts } from '../testing/held-scripts.js'
+import { encodingsOf } from './policy-encoding.js'
+import { RedisBackend } from './redis-backend.js'
+import type { ScriptVerb } from './script-call.js'
 
 const NOW_US = 5_000_000
+const BUCKET = tokenBucket({ limit: 10, window: '1s' })
+const PERMITS = concurrency({ limit: 5, ttl: '1m' })
 
-function requestsOf(policy: Policy, tokens = 3): StoreRequest[] {
-  return storePoliciesOf(policy).forms.map((form) => ({ form, key: 'k', tokens, mostUs: 1000, permit: 'p1' }))
+/** What the store is asked after an answer that came when its caller had been given an outage. */
+async function askedAfter(policy: Policy, operation: Operation, done = true): Promise<readonly HeldQuestion[]> {
+  const clock = manualClock()
+  const store = new HeldScripts()
+  const backend = new RedisBackend(store, encodingsOf(policy), (id) => `p${id}`)
+  const guarded = new GuardedBackend(backend, new CallGuard(store, clock, 100), policy)
+  const asked = assert.rejects(guarded.execute(operation), { code: 'OUTAGE' })
+  clock.advance(100)
+  await asked
+  store.asked[0]?.answer(NOW_US, { done, debt: 9, waitUs: 700 })
+  await turns()
+  return store.asked.slice(1)
 }
 
-function answerTo(requests: readonly StoreRequest[], done = true, waitUs = 700): StoreAnswer {
-  const standing = { done, debt: 9, blockedUs: 0, untilFreeUs: 0, untilNewUs: 0, waitUs }
-  return { nowUs: NOW_US, standings: requests.map(() => standing) }
+function reserve(): Operation {
+  return { verb: 'reserve', key: 'k', cost: 3, id: 1, maxWaitUs: 1000 }
 }
 
-test('a booking for a caller who has gone is cancelled as he would have done', () => {
-  const requests = requestsOf(slidingWindow({ limit: 10, window: '1s' }))
-  const { verb, requests: back = [] } = undoingOf('reserve', requests, answerTo(requests)) ?? {}
-  assert.equal(verb, 'cancel')
+function take(): Operation {
+  return { verb: 'take', key: 'k', cost: 3, id: 1 }
+}
+
+function verbsOf(questions: readonly HeldQuestion[]): readonly ScriptVerb[] {
+  return questions.map(({ verb }) => verb)
+}
+
+test('a booking for a caller who has gone is cancelled as he would have done', async () => {
+  const asked = await askedAfter(slidingWindow({ limit: 10, window: '1s' }), reserve())
+  assert.deepEqual(verbsOf(asked), ['cancel'])
+  const back = asked[0]?.requests ?? []
   assert.deepEqual(
     back.map(({ booking }) => booking),
     [{ cost: 3, bookedUs: NOW_US, atUs: NOW_US + 700, debt: 9 }],
@@ -31,27 +55,42 @@ test('a booking for a caller who has gone is cancelled as he would have done', (
   )
 })
 
-test('a permit for a caller who has gone is released; of allOf only the permit', () => {
-  const requests = requestsOf(allOf([tokenBucket({ limit: 10, window: '1s' }), concurrency({ limit: 5, ttl: '1m' })]))
-  const { verb, requests: back = [] } = undoingOf('take', requests, answerTo(requests)) ?? {}
-  assert.equal(verb, 'release')
+test('a permit for a caller who has gone is released; of allOf only the permit', async () => {
+  const asked = await askedAfter(allOf([BUCKET, PERMITS]), take())
+  assert.deepEqual(verbsOf(asked), ['release'])
   assert.deepEqual(
-    back.map(({ form, permit }) => `${form.form} ${permit}`),
+    asked[0]?.requests.map(({ encoding, permit }) => `${encoding.name} ${permit}`),
     ['concurrency p1'],
   )
 })
 
-test('tokens of a take stay spent, and what was denied needs nothing', () => {
-  const rate = requestsOf(tokenBucket({ limit: 10, window: '1s' }))
-  assert.equal(undoingOf('take', rate, answerTo(rate)), undefined)
-  assert.equal(undoingOf('reserve', rate, answerTo(rate, false)), undefined)
-  const permits = requestsOf(concurrency({ limit: 5, ttl: '1m' }))
-  assert.equal(undoingOf('take', permits, answerTo(permits, false)), undefined)
+test('tokens of a take stay spent, and what was denied needs nothing', async () => {
+  assert.deepEqual(await askedAfter(BUCKET, take()), [])
+  assert.deepEqual(await askedAfter(BUCKET, reserve(), false), [])
+  assert.deepEqual(await askedAfter(PERMITS, take(), false), [])
 })
 
-test('other verbs are not taken back', () => {
-  const requests = requestsOf(tokenBucket({ limit: 10, window: '1s' }))
-  for (const verb of ['peek', 'refund', 'penalize', 'block', 'reset', 'cancel', 'release', 'heartbeat'] as const) {
-    assert.equal(undoingOf(verb, requests, answerTo(requests)), undefined)
+test('other operations are not taken back', async () => {
+  const booked = {
+    key: 'k',
+    cost: 3,
+    id: 1,
+    allowed: true,
+    waitUs: 0,
+    order: 1,
+    decision: { allowed: true, limit: 1, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, policy: 'p', source: 'store' },
+  } as const
+  const operations: readonly Operation[] = [
+    { verb: 'peek', key: 'k', cost: 3 },
+    { verb: 'refund', key: 'k', tokens: 3 },
+    { verb: 'penalize', key: 'k', tokens: 3 },
+    { verb: 'ban', key: 'k', us: 3 },
+    { verb: 'reset', key: 'k' },
+    { verb: 'cancel', key: 'k', booked, tokens: 3 },
+    { verb: 'release', key: 'k', cost: 3, id: 1 },
+    { verb: 'heartbeat', key: 'k', cost: 3, id: 1 },
+  ]
+  for (const policy of [BUCKET, PERMITS]) {
+    for (const operation of operations) assert.deepEqual(await askedAfter(policy, operation), [], operation.verb)
   }
 })

@@ -1,7 +1,7 @@
 import { after, before, test } from 'node:test'
 import { seedsFrom } from 'sluicegate-testkit'
 import { compareLeases } from '../testing/compare-leases.js'
-import { LEASED_FORMS } from '../testing/lease-excess.js'
+import { LEASED_ENCODINGS } from '../testing/lease-excess.js'
 import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
 
 // What the histories of leases run on is what the scripts do.
@@ -16,8 +16,8 @@ before(async () => {
 
 after(() => redis.stop())
 
-for (const form of LEASED_FORMS) {
-  test(`the authority of the histories decides as the scripts of a ${form} do, also for several versions of a policy`, async () => {
-    await compareLeases(redis.runner, form, [...seedsFrom(1, SEQUENCES)])
+for (const encoding of LEASED_ENCODINGS) {
+  test(`the authority of the histories decides as the scripts of a ${encoding} do, also for several versions of a policy`, async () => {
+    await compareLeases(redis.runner, encoding, [...seedsFrom(1, SEQUENCES)])
   })
 }

@@ -7,11 +7,11 @@ import { allow, DOCUMENTED_COMMANDS, DOCUMENTED_FOR_OVERRIDES, USER } from '../t
 import { overrideSuite, STALE_MS } from '../testing/override-suite.js'
 import { CLUSTER_CLIENTS, type OpenClient, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter, layersOver } from './create-redis-limiter.js'
+import { RedisKeys } from './redis-keys.js'
 import { RedisOverrides } from './redis-overrides.js'
-import { RedisStore } from './redis-store.js'
+import { RedisScripts } from './redis-scripts.js'
 import { runnerFor } from './runner-for.js'
 import { OVERRIDES_SCRIPT } from './scripts.gen.js'
-import { StoreKeys } from './store-keys.js'
 
 const OWN = fixedWindow({ limit: 3, window: '365d', name: 'own' })
 const PRO = fixedWindow({ limit: 5, window: '365d', name: 'pro' })
@@ -39,11 +39,11 @@ for (const kind of PLAIN) {
       isLeased: mode === 'leased',
       make: (policy, more = {}) => {
         const clock = manualClock(1_789_000_000_000)
-        const keys = new StoreKeys(`${kind.name} ${mode} ${++pairs}`)
+        const keys = new RedisKeys(`${kind.name} ${mode} ${++pairs}`)
         const options = { mode, overrides: { staleMs: STALE_MS }, ...more, outage: 'closed' } as const
         const limiter = () => {
           const runner = runnerFor(opened.get(kind.name)?.client)
-          return layersOver(new RedisStore(runner, keys), new RedisOverrides(runner, keys, policy.name), policy, options, clock) as never
+          return layersOver(new RedisScripts(runner, keys), new RedisOverrides(runner, keys, policy.name), policy, options, clock) as never
         }
         return { one: limiter(), other: limiter(), clock }
       },
@@ -80,11 +80,11 @@ test('the commands that are documented for overrides are those that they need', 
 test('a hash that was lost, and made anew by as many changes, is not taken for the one before', async () => {
   await using open = await (SERVER_CLIENTS[0] as (typeof SERVER_CLIENTS)[0]).open([server])
   const clock = manualClock(1_789_000_000_000)
-  const keys = new StoreKeys('lost')
+  const keys = new RedisKeys('lost')
   const runner = runnerFor(open.client)
   const make = () => {
     const kept = new RedisOverrides(runner, keys, 'own')
-    return layersOver(new RedisStore(runner, keys), kept, OWN, { mode: 'exact', overrides: true }, clock) as unknown as ReturnType<
+    return layersOver(new RedisScripts(runner, keys), kept, OWN, { mode: 'exact', overrides: true }, clock) as unknown as ReturnType<
       typeof createRedisLimiter
     > & { readonly overrides: { set(key: string, policy: typeof PRO): Promise<void> } }
   }

@@ -1,17 +1,17 @@
 import { StoreError } from '../errors.js'
-import type { KeptOverrides, OverrideStore } from '../fleet/layers/override-cache.js'
 import type { Policy } from '../policy/policy.js'
+import type { KeptOverrides, OverrideStore } from '../shared/layers/override-cache.js'
+import type { CommandRunner } from './command-runner.js'
+import type { RedisKeys } from './redis-keys.js'
 import { runScript } from './run-script.js'
-import type { ScriptRunner } from './script-runner.js'
 import { OVERRIDES_SCRIPT } from './scripts.gen.js'
-import type { StoreKeys } from './store-keys.js'
 
 /** The overrides of a limiter in Redis, one hash that has no expiry; `lua/scripts/overrides.lua` says what is in it. */
 export class RedisOverrides implements OverrideStore {
-  private readonly runner: ScriptRunner
+  private readonly runner: CommandRunner
   private readonly name: string
 
-  constructor(runner: ScriptRunner, keys: StoreKeys, policy: string) {
+  constructor(runner: CommandRunner, keys: RedisKeys, policy: string) {
     this.runner = runner
     this.name = keys.before('overrides', policy).slice(0, -1)
   }

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { RedisProcess } from 'sluicegate-testkit'
 import { SERVER_CLIENTS } from '../testing/redis-clients.js'
+import type { CommandRunner } from './command-runner.js'
 import { runScript, type Script } from './run-script.js'
 import { runnerFor } from './runner-for.js'
-import type { ScriptRunner } from './script-runner.js'
 import { SCRIPTS } from './scripts.gen.js'
 
 let server: RedisProcess
@@ -21,7 +21,7 @@ function scriptOf(source: string): Script {
 const asIs = (reply: unknown): unknown => reply
 
 /** A runner that remembers what it sent. */
-function watched(runner: ScriptRunner): ScriptRunner & { readonly sent: string[] } {
+function watched(runner: CommandRunner): CommandRunner & { readonly sent: string[] } {
   const sent: string[] = []
   return {
     ...runner,
@@ -115,7 +115,7 @@ test('a script that the server does not know is not sent in full for somebody wh
       addEventListener: () => undefined,
       removeEventListener: () => undefined,
     }
-    const gone: ScriptRunner = {
+    const gone: CommandRunner = {
       ...runner,
       send: (...call) =>
         runner.send(...call).catch((error) => {

@@ -1,8 +1,8 @@
-import type { KeyFault } from '../fleet/key-fault.js'
-import type { Recall } from '../fleet/recall.js'
 import { onceInProcess } from '../once-in-process.js'
+import type { CancelSignal } from '../shared/backend.js'
+import type { KeyFault } from '../shared/call-guard.js'
+import type { CommandRunner } from './command-runner.js'
 import { hashSlot } from './hash-slot.js'
-import type { ScriptRunner } from './script-runner.js'
 import { faultOf } from './server-fault.js'
 
 /** A script and the SHA-1 by which a server that has seen it knows it. */
@@ -12,7 +12,7 @@ export interface Script {
 }
 
 /** Scripts that are on their way in full, by hash and server: whoever finds one unknown meanwhile waits for that. */
-const underway = /* @__PURE__ */ onceInProcess('scripts under way', () => new WeakMap<ScriptRunner, Map<string, Promise<void>>>())
+const underway = /* @__PURE__ */ onceInProcess('scripts under way', () => new WeakMap<CommandRunner, Map<string, Promise<void>>>())
 
 /**
  * Runs a script: by its hash, and only when the server says that it does not know it, once in full. So scripts need no loading: a server
@@ -23,15 +23,16 @@ const underway = /* @__PURE__ */ onceInProcess('scripts under way', () => new We
  * @param read what a reply says.
  */
 export function runScript<Answer>(
-  runner: ScriptRunner,
+  runner: CommandRunner,
   script: Script,
   keys: readonly string[],
   args: readonly string[],
   read: (reply: unknown) => Answer,
-  recall?: Recall,
+  signal?: CancelSignal,
 ): Promise<Answer> {
-  const call = new ScriptCall(runner, script, keys, args, recall)
-  return call.byHash().then(read, (error) => {
+  const command = ['EVALSHA', script.sha1, String(keys.length), ...keys, ...args]
+  return runner.send(keys[0] as string, command, signal).then(read, (error) => {
+    const call = new ScriptCall(runner, script, keys, args, signal)
     if (!call.maySayAgain(error)) throw faultOf(error)
     return call.afterRefusal(error).then(read, (again) => {
       throw faultOf(again)
@@ -40,27 +41,27 @@ export function runScript<Answer>(
 }
 
 class ScriptCall {
-  private readonly runner: ScriptRunner
+  private readonly runner: CommandRunner
   private readonly script: Script
   private readonly key: string
   private readonly more: readonly string[]
-  private readonly recall: Recall | undefined
+  private readonly signal: CancelSignal | undefined
 
-  constructor(runner: ScriptRunner, script: Script, keys: readonly string[], args: readonly string[], recall: Recall | undefined) {
+  constructor(runner: CommandRunner, script: Script, keys: readonly string[], args: readonly string[], signal: CancelSignal | undefined) {
     this.runner = runner
     this.script = script
     this.key = keys[0] as string
     this.more = [String(keys.length), ...keys, ...args]
-    this.recall = recall
+    this.signal = signal
   }
 
-  byHash(): Promise<unknown> {
-    return this.runner.send(this.key, ['EVALSHA', this.script.sha1, ...this.more], this.recall)
+  private byHash(): Promise<unknown> {
+    return this.runner.send(this.key, ['EVALSHA', this.script.sha1, ...this.more], this.signal)
   }
 
   /** Nothing was done, and somebody still waits. */
   maySayAgain(error: unknown): boolean {
-    return isUnknownScript(error) && this.recall?.aborted !== true
+    return isUnknownScript(error) && this.signal?.aborted !== true
   }
 
   /** One call is enough to make a script known: of all that find it unknown at once the others go by its hash again. */
@@ -81,7 +82,7 @@ class ScriptCall {
   private inFull(): Promise<unknown> {
     const { place } = this
     const lessons = lessonsOf(this.runner)
-    const reply = this.runner.send(this.key, ['EVAL', this.script.source, ...this.more], this.recall)
+    const reply = this.runner.send(this.key, ['EVAL', this.script.source, ...this.more], this.signal)
     const lesson = reply.then(noMatterWhat, noMatterWhat).then(() => {
       if (lessons.get(place) === lesson) lessons.delete(place)
     })
@@ -97,7 +98,7 @@ class ScriptCall {
   }
 }
 
-function lessonsOf(runner: ScriptRunner): Map<string, Promise<void>> {
+function lessonsOf(runner: CommandRunner): Map<string, Promise<void>> {
   let lessons = underway.get(runner)
   if (lessons === undefined) {
     lessons = new Map()

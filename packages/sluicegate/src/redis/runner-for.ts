@@ -1,22 +1,22 @@
 import { PolicyError } from '../errors.js'
 import { onceInProcess } from '../once-in-process.js'
+import type { CommandRunner } from './command-runner.js'
 import { type GlideClient, glideRunner, isGlide } from './runners/glide.js'
 import { type IoredisClient, ioredisRunner, isIoredis } from './runners/ioredis.js'
 import { isNodeRedis, type NodeRedisClient, nodeRedisRunner } from './runners/node-redis.js'
-import type { ScriptRunner } from './script-runner.js'
 
 /** A client that the caller made, and connects and closes: of node-redis, ioredis or valkey-glide; one server, Sentinel or Cluster. */
 export type RedisClient = NodeRedisClient | IoredisClient | GlideClient
 
 /** One for each client, however many limiters use it. */
-const runners = /* @__PURE__ */ onceInProcess('script runners', () => new WeakMap<object, ScriptRunner>())
+const runners = /* @__PURE__ */ onceInProcess('script runners', () => new WeakMap<object, CommandRunner>())
 
 /**
  * The runner for a client.
  *
  * @throws {PolicyError} `CLIENT_INVALID`
  */
-export function runnerFor(client: unknown): ScriptRunner {
+export function runnerFor(client: unknown): CommandRunner {
   const known = typeof client === 'object' && client !== null ? runners.get(client) : undefined
   if (known !== undefined) return known
   const runner = newRunner(client)
@@ -24,7 +24,7 @@ export function runnerFor(client: unknown): ScriptRunner {
   return runner
 }
 
-function newRunner(client: unknown): ScriptRunner {
+function newRunner(client: unknown): CommandRunner {
   if (isGlide(client)) return glideRunner(client)
   if (isIoredis(client)) return ioredisRunner(client)
   if (isNodeRedis(client)) return nodeRedisRunner(client)

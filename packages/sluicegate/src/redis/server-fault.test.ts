@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { KeyFault } from '../fleet/key-fault.js'
+import { KeyFault } from '../shared/call-guard.js'
 import { faultOf } from './server-fault.js'
 
 /** As node-redis and ioredis bring it; and as valkey-glide does, where it has other words. */

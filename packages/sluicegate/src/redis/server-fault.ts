@@ -1,4 +1,4 @@
-import { KeyFault } from '../fleet/key-fault.js'
+import { KeyFault } from '../shared/call-guard.js'
 
 /** What servers say of themselves: not now, not here, not to you. Clients of glide have other words for some. */
 const OUT: ReadonlySet<string> = new Set([

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import { allOf, fixedWindow, type Policy, tokenBucket } from '../index.js'
-import { HeldStore } from '../testing/held-store.js'
+import { HeldScripts } from '../testing/held-scripts.js'
+import type { CommandRunner } from './command-runner.js'
 import { limiterOver } from './create-redis-limiter.js'
 import { runnerFor } from './runner-for.js'
-import type { ScriptRunner } from './script-runner.js'
 import { noteName } from './shared-names.js'
 import { warnOfUnheardErrors } from './warn-at-start.js'
 
 const BUCKET = tokenBucket({ limit: 5, window: '1m' })
 
-function client(): ScriptRunner {
+function client(): CommandRunner {
   return { client: 'node-redis', isCluster: false, serverOf: () => undefined, send: async () => 0, sendToAll: async () => [] }
 }
 
@@ -20,7 +20,7 @@ function told(policies: readonly Policy[], { prefixes = ['a'], closes = false } 
   const runner = client()
   const messages: string[] = []
   for (const [i, policy] of policies.entries()) {
-    const limiter = limiterOver(new HeldStore(), policy, {})
+    const limiter = limiterOver(new HeldScripts(), policy, {})
     noteName(runner, prefixes[i % prefixes.length] as string, limiter, (code, message) => messages.push(`${code}: ${message}`))
     if (closes) limiter.close()
   }

@@ -1,11 +1,11 @@
-import type { FleetLimiter } from '../fleet/fleet-limiter.js'
 import { onceInProcess } from '../once-in-process.js'
 import { hasDefaultName } from '../policy/policy-options.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { type Warn, warnOnce } from '../warn-once.js'
-import type { ScriptRunner } from './script-runner.js'
+import type { CommandRunner } from './command-runner.js'
 
 /** Limiters of a client by the names that they have in the store. */
-const limiters = /* @__PURE__ */ onceInProcess('names of limiters', () => new WeakMap<ScriptRunner, Map<string, WeakRef<FleetLimiter>>>())
+const limiters = /* @__PURE__ */ onceInProcess('names of limiters', () => new WeakMap<CommandRunner, Map<string, WeakRef<FleetLimiter>>>())
 /** Names of one client that are remembered. */
 const MOST_NAMES = 10_000
 
@@ -15,7 +15,7 @@ const warnInProcess = warnOnce()
  * Warns of two limiters that share a budget only because their policies have the same numbers, which names default to. What was given a name is
  * meant to be shared, and what was closed is not there any more.
  */
-export function noteName(runner: ScriptRunner, prefix: string, limiter: FleetLimiter, warn: Warn = warnInProcess): void {
+export function noteName(runner: CommandRunner, prefix: string, limiter: FleetLimiter, warn: Warn = warnInProcess): void {
   const known = limiters.get(runner) ?? new Map<string, WeakRef<FleetLimiter>>()
   limiters.set(runner, known)
   const { policy } = limiter

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import type { FleetLimiter, FleetPermit } from '../fleet/fleet-limiter.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import type { FleetLimiter, FleetPermit } from '../shared/fleet-limiter.js'
 import { exactLimiter } from '../testing/fleet-replay.js'
 import { ownRedis } from '../testing/own-redis.js'
 import { limiterOver } from './create-redis-limiter.js'
-import { RedisStore } from './redis-store.js'
-import { StoreKeys } from './store-keys.js'
+import { RedisKeys } from './redis-keys.js'
+import { RedisScripts } from './redis-scripts.js'
 
 // Faults that other limiters over a store have had.
 
@@ -25,7 +25,7 @@ function timed(policy: Policy): { readonly limiter: FleetLimiter; set(ms: number
 
 /** At the server's own time; several of them with one prefix are as many processes. */
 function real(policy: Policy, prefix = `traps ${++limiters}`): FleetLimiter {
-  return limiterOver(new RedisStore(redis.runner, new StoreKeys(prefix)), policy, { mode: 'exact', outage: 'closed', timeoutMs: 60_000 })
+  return limiterOver(new RedisScripts(redis.runner, new RedisKeys(prefix)), policy, { mode: 'exact', outage: 'closed', timeoutMs: 60_000 })
 }
 
 async function admitted(limiter: FleetLimiter, times: number, cost = 1): Promise<number> {

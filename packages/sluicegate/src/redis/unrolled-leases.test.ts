@@ -5,12 +5,11 @@ import { fixedWindow, gcra, type Policy, slidingWindow, tokenBucket } from '../i
 import { leaseUsOf } from '../lease/leasing.js'
 import { GivenTime } from '../testing/given-time.js'
 import { ownRedis } from '../testing/own-redis.js'
-import { RedisStore } from './redis-store.js'
-import type { ScriptRunner } from './script-runner.js'
+import type { CommandRunner } from './command-runner.js'
+import { encodingsOf, type PolicyEncoding } from './policy-encoding.js'
+import { RedisKeys } from './redis-keys.js'
+import { RedisScripts } from './redis-scripts.js'
 import { SCRIPTS } from './scripts.gen.js'
-import type { Store } from './store.js'
-import { type StoreForm, storePoliciesOf } from './store-form.js'
-import { StoreKeys } from './store-keys.js'
 
 const SEQUENCES = 60
 const STEPS = 60
@@ -24,7 +23,7 @@ after(() => redis.stop())
 const UNROLLED = /local value = [\s\S]*?\nend\n(?=local function ceilDiv)/
 
 /** Leases are decided by what stands after the unrolled ones. */
-function wholeOf(runner: ScriptRunner): ScriptRunner {
+function wholeOf(runner: CommandRunner): CommandRunner {
   return {
     client: runner.client,
     isCluster: false,
@@ -46,11 +45,11 @@ function withoutUnrolled(command: string[]): string[] {
 const MAKERS = [tokenBucket, gcra, fixedWindow, slidingWindow] as const
 
 /** A policy, and the same with another limit, as while it changes process by process. */
-function randomForms(random: Random, make: (typeof MAKERS)[number]): readonly StoreForm[] {
+function randomForms(random: Random, make: (typeof MAKERS)[number]): readonly PolicyEncoding[] {
   const window = random.pick([250, 1000, 60_000, 86_400_000])
   const limits = [random.pick([20, 47, 100, 1000, 999_983]), 61]
   const policies = limits.map((limit): Policy => make({ limit, window, name: 'policy' }))
-  return policies.flatMap((policy) => storePoliciesOf(policy, () => leaseUsOf(HORIZON_MS)).forms)
+  return policies.flatMap((policy) => encodingsOf(policy, () => leaseUsOf(HORIZON_MS)).encodings)
 }
 
 for (const make of MAKERS) {
@@ -61,18 +60,18 @@ for (const make of MAKERS) {
 
 async function compared(seed: number, make: (typeof MAKERS)[number]): Promise<void> {
   const random = new Random(seed)
-  const forms = randomForms(random, make)
-  const windowUs = (forms[0] as StoreForm).policy.windowMs * 1000
+  const encodings = randomForms(random, make)
+  const windowUs = (encodings[0] as PolicyEncoding).policy.windowMs * 1000
   const prefixes = ['short', 'whole'].map((name) => `${name} ${make.name} ${seed}`)
   const pair = prefixes.map((prefix, i) => {
     const time = new GivenTime(redis.runner)
-    return { time, store: new RedisStore(i === 0 ? time : wholeOf(time), new StoreKeys(prefix)) }
+    return { time, store: new RedisScripts(i === 0 ? time : wholeOf(time), new RedisKeys(prefix)) }
   })
   let us = START_US + Math.floor(random.fraction() * windowUs)
   for (let step = 0; step < STEPS; step++) {
     us += random.chance(0.1) ? -random.pick([1, 1000, windowUs]) : random.pick([0, 0, 1, 1000, windowUs / 3, windowUs])
     us = Math.floor(us)
-    const act = randomAct(random, random.chance(0.9) ? (forms[0] as StoreForm) : random.pick(forms))
+    const act = randomAct(random, random.chance(0.9) ? (encodings[0] as PolicyEncoding) : random.pick(encodings))
     const answers: unknown[] = []
     for (const { time, store } of pair) {
       time.nowUs = us
@@ -85,18 +84,18 @@ async function compared(seed: number, make: (typeof MAKERS)[number]): Promise<vo
   }
 }
 
-function randomAct(random: Random, form: StoreForm): (store: Store) => Promise<unknown> {
-  const { limit } = form.policy
+function randomAct(random: Random, encoding: PolicyEncoding): (store: RedisScripts) => Promise<unknown> {
+  const { limit } = encoding.policy
   const tokens = random.pick([1, 1, 2, Math.ceil(limit / 2), limit])
   if (random.chance(0.75)) {
     const least = random.pick([1, 1, tokens])
     const horizonUs = random.pick([0, HORIZON_MS * 1000, random.integer(0, HORIZON_MS * 2000)])
     const want = least + random.pick([0, 5, limit])
-    return (store) => store.lease(form, 'k', want, horizonUs, least)
+    return (store) => store.lease(encoding, 'k', want, horizonUs, least)
   }
   const verb = random.pick(['take', 'refund', 'penalize', 'reserve', 'block', 'reset'] as const)
   const mostUs = verb === 'reserve' ? 10_000_000 : undefined
-  return (store) => store.ask(verb, [{ form, key: 'k', tokens, ...(mostUs === undefined ? {} : { mostUs }) }])
+  return (store) => store.ask(verb, [{ encoding, key: 'k', tokens, ...(mostUs === undefined ? {} : { mostUs }) }])
 }
 
 /** The value and its end. */

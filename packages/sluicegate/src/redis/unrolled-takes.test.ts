@@ -4,7 +4,7 @@ import { Random } from 'sluicegate-testkit'
 import { fixedWindow, gcra, type Policy, slidingWindow, tokenBucket } from '../index.js'
 import { exactLimiter } from '../testing/fleet-replay.js'
 import { ownRedis } from '../testing/own-redis.js'
-import type { ScriptRunner } from './script-runner.js'
+import type { CommandRunner } from './command-runner.js'
 
 const SEQUENCES = 60
 const STEPS = 60
@@ -14,13 +14,13 @@ const redis = await ownRedis()
 after(() => redis.stop())
 
 /** An ordinary take of one policy has two arguments, before the time that the tests give; with its verb it is not unrolled. */
-const whole: ScriptRunner = {
+const whole: CommandRunner = {
   ...redis.runner,
   send: (key, command, recall) => redis.runner.send(key, command.length === 7 ? command.toSpliced(6, 0, 'take') : command, recall),
 }
 
 let shortReplies = 0
-const short: ScriptRunner = {
+const short: CommandRunner = {
   ...redis.runner,
   send: async (key, command, recall) => {
     const reply = await redis.runner.send(key, command, recall)
@@ -81,7 +81,7 @@ async function keptOf(prefix: string): Promise<readonly unknown[]> {
 test('an ordinary take sends its numbers and its amount, and is answered by one number', async () => {
   const sent: (readonly string[])[] = []
   const replies: unknown[] = []
-  const watched: ScriptRunner = {
+  const watched: CommandRunner = {
     ...redis.runner,
     send: async (key, command, recall) => {
       sent.push([...command])

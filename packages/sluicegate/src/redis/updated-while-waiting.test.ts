@@ -4,8 +4,8 @@ import { until } from 'sluicegate-testkit'
 import { tokenBucket } from '../policy/rate-policy.js'
 import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
 import { limiterOver } from './create-redis-limiter.js'
-import { RedisStore } from './redis-store.js'
-import { StoreKeys } from './store-keys.js'
+import { RedisKeys } from './redis-keys.js'
+import { RedisScripts } from './redis-scripts.js'
 
 // Who waits has booked in the numbers of his time. What was booked ahead is no debt under those of an update, and must not come off it.
 
@@ -24,7 +24,7 @@ after(() => redis.stop())
 for (const end of ['abort', 'close'] as const) {
   for (const isSeen of [true, false]) {
     test(`${end} after an update ${isSeen ? 'that the store has seen' : 'of which the store knows nothing yet'} brings no fresh burst`, async () => {
-      const store = new RedisStore(redis.runner, new StoreKeys(`updated ${end} ${isSeen}`))
+      const store = new RedisScripts(redis.runner, new RedisKeys(`updated ${end} ${isSeen}`))
       const over = (policy: typeof OLD) => limiterOver(store, policy, { outage: 'closed', timeoutMs: 60_000 })
       const limiter = over(OLD)
       const updated = over(NEW)

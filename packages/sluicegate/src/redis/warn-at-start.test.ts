@@ -3,13 +3,13 @@ import { test } from 'node:test'
 import { RedisProcess, until } from 'sluicegate-testkit'
 import { tokenBucket } from '../policy/rate-policy.js'
 import { SERVER_CLIENTS } from '../testing/redis-clients.js'
+import type { CommandRunner } from './command-runner.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 import { runnerFor } from './runner-for.js'
-import type { ScriptRunner } from './script-runner.js'
 import { warnAtStart } from './warn-at-start.js'
 
 /** Servers that say of themselves what a test wants. */
-function serversSaying(...infos: readonly string[]): ScriptRunner {
+function serversSaying(...infos: readonly string[]): CommandRunner {
   return { client: 'stub', isCluster: false, serverOf: () => undefined, send: async () => null, sendToAll: async () => infos }
 }
 
@@ -19,7 +19,7 @@ function infoOf(fields: Readonly<Record<string, string>>): string {
     .join('')
 }
 
-async function warningsOf(runner: ScriptRunner): Promise<string[]> {
+async function warningsOf(runner: CommandRunner): Promise<string[]> {
   const codes: string[] = []
   await warnAtStart(runner, (_message, code) => codes.push(code))
   return codes
@@ -87,7 +87,7 @@ test('each server of several is looked at, and told of for each fault once', asy
 
 test('what a server does not tell is no fault, and is asked for again by the next limiter', async () => {
   let calls = 0
-  const refusing: ScriptRunner = {
+  const refusing: CommandRunner = {
     ...serversSaying(),
     sendToAll: () => Promise.reject(new Error(`NOPERM this user has no permissions to run the 'info' command (${++calls})`)),
   }

@@ -1,5 +1,5 @@
 import { onceInProcess } from '../once-in-process.js'
-import type { ScriptRunner } from './script-runner.js'
+import type { CommandRunner } from './command-runner.js'
 
 /** Since 6.2 there are `SET ... PXAT`, by which every key gets its end, and streams that are trimmed by their times. */
 const OLDEST = [6, 2] as const
@@ -10,14 +10,14 @@ export type ServerWarning = 'SLUICEGATE_EVICTION' | 'SLUICEGATE_NO_ERROR_LISTENE
 type Warn = (message: string, code: ServerWarning) => void
 
 /** Whose servers were looked at, so that further limiters on a client ask nothing. */
-const asked = /* @__PURE__ */ onceInProcess('servers asked', () => new WeakSet<ScriptRunner>())
+const asked = /* @__PURE__ */ onceInProcess('servers asked', () => new WeakSet<CommandRunner>())
 /** Clients that were looked at for a listener. */
-const unheard = /* @__PURE__ */ onceInProcess('clients looked at', () => new WeakSet<ScriptRunner>())
+const unheard = /* @__PURE__ */ onceInProcess('clients looked at', () => new WeakSet<CommandRunner>())
 /** Servers and codes that were told. */
 const told = /* @__PURE__ */ onceInProcess('servers told of', () => new Set<string>())
 
 /** Looks at each server once and says what is wrong with it. What a server does not want to tell is no fault. */
-export async function warnAtStart(runner: ScriptRunner, warn: Warn = emitWarning): Promise<void> {
+export async function warnAtStart(runner: CommandRunner, warn: Warn = emitWarning): Promise<void> {
   if (asked.has(runner)) return
   asked.add(runner)
   try {
@@ -34,7 +34,7 @@ export async function warnAtStart(runner: ScriptRunner, warn: Warn = emitWarning
  * Looks whether a client of node-redis has somebody who hears of its errors: without, the first connection that is lost ends the process. It looks
  * in a later turn, as listeners may come after the limiter.
  */
-export function warnOfUnheardErrors(runner: ScriptRunner, client: unknown, warn: Warn = emitWarning): void {
+export function warnOfUnheardErrors(runner: CommandRunner, client: unknown, warn: Warn = emitWarning): void {
   const { listenerCount } = client as { readonly listenerCount?: unknown }
   if (runner.client !== 'node-redis' || typeof listenerCount !== 'function' || unheard.has(runner)) return
   unheard.add(runner)

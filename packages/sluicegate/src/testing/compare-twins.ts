@@ -12,7 +12,7 @@ import {
   type Sequence,
   sequenceOf,
 } from 'sluicegate-testkit'
-import type { ScriptRunner } from '../redis/script-runner.js'
+import type { CommandRunner } from '../redis/command-runner.js'
 import { exactLimiter, FleetReplay, namedPolicy } from './fleet-replay.js'
 import { type TwinOptions, twinSequence } from './twin-sequence.js'
 
@@ -44,7 +44,7 @@ export interface CompareTwins extends TwinOptions {
  * The scripts on a real server, at given times, against the oracle, and against the limiter in memory wherever nothing of what is declared
  * different shows: field by field.
  */
-export async function compareTwins(runner: ScriptRunner, options: CompareTwins): Promise<TwinRun> {
+export async function compareTwins(runner: CommandRunner, options: CompareTwins): Promise<TwinRun> {
   const { algorithm, prefix, oracle } = options
   const mismatches: { seed: number; against: 'oracle' | 'memory'; mismatch: Mismatch }[] = []
   const seeds = options.seeds[Symbol.iterator]()
@@ -76,7 +76,7 @@ export async function compareTwins(runner: ScriptRunner, options: CompareTwins):
   return { sequences, steps, inMemory, mismatches }
 }
 
-async function answers(runner: ScriptRunner, prefix: string, { policy, steps }: Sequence): Promise<(Answer | undefined)[]> {
+async function answers(runner: CommandRunner, prefix: string, { policy, steps }: Sequence): Promise<(Answer | undefined)[]> {
   const replay = new FleetReplay(exactLimiter(runner, prefix.slice(0, 100), namedPolicy(policy)))
   const all: (Answer | undefined)[] = []
   try {

@@ -1,12 +1,12 @@
 import { type Answer, bookingAnswer, numbered, type PolicySpec, policyOf, type Step } from 'sluicegate-testkit'
 import { manualClock } from '../clock.js'
-import type { FleetLimiter, FleetPermit, FleetReservation } from '../fleet/fleet-limiter.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
+import type { CommandRunner } from '../redis/command-runner.js'
 import { limiterOver } from '../redis/create-redis-limiter.js'
-import { RedisStore } from '../redis/redis-store.js'
-import type { ScriptRunner } from '../redis/script-runner.js'
-import { StoreKeys } from '../redis/store-keys.js'
+import { RedisKeys } from '../redis/redis-keys.js'
+import { RedisScripts } from '../redis/redis-scripts.js'
+import type { FleetLimiter, FleetPermit, FleetReservation } from '../shared/fleet-limiter.js'
 import { GivenTime } from './given-time.js'
 
 /** Nobody waits so long for a server that is there. */
@@ -28,11 +28,11 @@ export interface TimedLimiter {
 }
 
 /** An exact limiter over the scripts at given times. */
-export function exactLimiter(runner: ScriptRunner, prefix: string, policy: Policy): TimedLimiter {
+export function exactLimiter(runner: CommandRunner, prefix: string, policy: Policy): TimedLimiter {
   const time = new GivenTime(runner)
   const clock = manualClock(0)
   const limiter = limiterOver(
-    new RedisStore(time, new StoreKeys(prefix)),
+    new RedisScripts(time, new RedisKeys(prefix)),
     policy,
     { mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS },
     clock,

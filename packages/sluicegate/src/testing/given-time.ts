@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { ScriptRunner } from '../redis/script-runner.js'
+import type { CommandRunner } from '../redis/command-runner.js'
 import { SCRIPTS } from '../redis/scripts.gen.js'
 
 /** What a script reads its time from, and how long beyond its state a key is kept. */
@@ -23,13 +23,13 @@ const SHA1S: ReadonlyMap<string, string> = new Map(
 )
 
 /** The scripts of the store at times that are given: every call runs at `nowUs`, as it is when the call is made. */
-export class GivenTime implements ScriptRunner {
+export class GivenTime implements CommandRunner {
   nowUs = 0
   readonly client: string
   readonly isCluster: boolean
-  private readonly runner: ScriptRunner
+  private readonly runner: CommandRunner
 
-  constructor(runner: ScriptRunner) {
+  constructor(runner: CommandRunner) {
     this.runner = runner
     this.client = runner.client
     this.isCluster = runner.isCluster

@@ -1,7 +1,8 @@
-import type { Grant } from '../lease/authority.js'
+import type { Grant } from '../lease/grant.js'
 
 /** Durations from the answer on, in microseconds. */
-export interface GrantParts extends Partial<Omit<Grant, 'later' | 'endUs' | 'beginUs'>> {
+export interface GrantParts extends Partial<Omit<Grant, 'availableNow' | 'availableLater' | 'endUs' | 'beginUs'>> {
+  readonly ready?: number
   /** When each of the later tokens begins. */
   readonly later?: readonly number[]
   /** How long each token is good. */
@@ -12,8 +13,8 @@ export interface GrantParts extends Partial<Omit<Grant, 'later' | 'endUs' | 'beg
 export function grantOf({ ready = 0, later = [], endUs = 100_000, ...more }: GrantParts): Grant {
   const beginUs = (token: number): number => later[token - ready] ?? 0
   return {
-    ready,
-    later: later.length,
+    availableNow: ready,
+    availableLater: later.length,
     beginUs,
     endUs: (token) => beginUs(token) + endUs,
     flowsBack: true,

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { FleetLimiter } from '../fleet/fleet-limiter.js'
-import type { FleetOptions } from '../fleet/fleet-options.js'
 import { concurrency, fixedWindow, type Limiter, type Policy, tokenBucket } from '../index.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
+import type { SharedOptions } from '../shared/shared-options.js'
 
 /** A limiter of this process or of a fleet: each verb answers with its value or a promise of it. */
 export type AnyLimiter = Limiter | FleetLimiter
 
-export type LayerChoice = Pick<FleetOptions, 'policyFor' | 'policies' | 'allow' | 'deny' | 'shadow' | 'hotKeys'>
+export type LayerChoice = Pick<SharedOptions, 'policyFor' | 'policies' | 'allow' | 'deny' | 'shadow' | 'hotKeys'>
 
 /** Makes limiters of one kind, each with a state of its own. */
 export interface LayerHarness {

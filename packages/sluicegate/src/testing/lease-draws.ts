@@ -2,12 +2,12 @@ import type { Random } from 'sluicegate-testkit'
 import { fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
-import { type StoreForm, storePoliciesOf } from '../redis/store-form.js'
+import { encodingsOf, type PolicyEncoding } from '../redis/policy-encoding.js'
 
 /** A policy that is leased, with the length of its leases; 0 where it is taken from exactly. */
 export interface LeasedPolicy {
   readonly policy: Policy
-  readonly form: StoreForm
+  readonly encoding: PolicyEncoding
   readonly horizonMs: number
   readonly leaseUs: number
 }
@@ -19,10 +19,10 @@ const HORIZONS_MS = [1, 2, 5, 20, 50]
 const MOST_TRIES = 100
 
 /** A small policy, so that its budget is often spent to the last token. */
-function randomLeasedPolicy(random: Random, forms: readonly StoreForm['form'][]): LeasedPolicy {
+function randomLeasedPolicy(random: Random, encodings: readonly PolicyEncoding['name'][]): LeasedPolicy {
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const horizonMs = random.pick(HORIZONS_MS)
-    const policy = drawn(random, random.pick(forms), horizonMs)
+    const policy = drawn(random, random.pick(encodings), horizonMs)
     if (whyNotLeased(policy, horizonMs) !== undefined) continue
     return versionOf(policy, horizonMs)
   }
@@ -30,8 +30,8 @@ function randomLeasedPolicy(random: Random, forms: readonly StoreForm['form'][])
 }
 
 /** One to three versions of a policy, of which the first is leased: another burst, limit or horizon, or one that is taken from exactly. */
-export function randomVersions(random: Random, forms: readonly StoreForm['form'][]): readonly [LeasedPolicy, ...LeasedPolicy[]] {
-  const first = randomLeasedPolicy(random, forms)
+export function randomVersions(random: Random, encodings: readonly PolicyEncoding['name'][]): readonly [LeasedPolicy, ...LeasedPolicy[]] {
+  const first = randomLeasedPolicy(random, encodings)
   if (random.chance(SINGLE)) return [first]
   return [first, ...Array.from({ length: random.integer(1, 2) }, () => changed(random, first))]
 }
@@ -53,13 +53,13 @@ function changed(random: Random, { policy, horizonMs }: LeasedPolicy): LeasedPol
 /** What cannot be leased runs exact by itself. */
 function versionOf(policy: Policy, horizonMs: number): LeasedPolicy {
   const leaseUs = horizonMs > 0 && whyNotLeased(policy, horizonMs) === undefined ? leaseUsOf(horizonMs) : 0
-  const form = storePoliciesOf(policy, () => leaseUs).forms[0] as StoreForm
-  return { policy, form, horizonMs, leaseUs }
+  const encoding = encodingsOf(policy, () => leaseUs).encodings[0] as PolicyEncoding
+  return { policy, encoding, horizonMs, leaseUs }
 }
 
-function drawn(random: Random, form: StoreForm['form'], horizonMs: number): Policy {
+function drawn(random: Random, encoding: PolicyEncoding['name'], horizonMs: number): Policy {
   const leaseMs = leaseUsOf(horizonMs) / 1000
-  if (form === 'rate') {
+  if (encoding === 'rate') {
     const perLease = random.integer(1, 6)
     const limit = random.integer(1, 40)
     const window = Math.max(1, Math.floor((limit * leaseMs) / perLease) - random.integer(0, 1))
@@ -67,8 +67,8 @@ function drawn(random: Random, form: StoreForm['form'], horizonMs: number): Poli
     return random.pick([tokenBucket, gcra])({ limit, window, burst })
   }
   // In a sliding window several tokens come due within a horizon only where there are many.
-  const limit = form === 'sliding-window' ? random.pick([random.integer(20, 26), random.integer(80, 120)]) : random.integer(20, 26)
+  const limit = encoding === 'sliding-window' ? random.pick([random.integer(20, 26), random.integer(80, 120)]) : random.integer(20, 26)
   const window = random.integer(20 * leaseMs, 24 * leaseMs)
-  if (form === 'fixed-window') return fixedWindow({ limit, window })
-  return form === 'sliding-window' ? slidingWindow({ limit, window }) : slidingLog({ limit, window })
+  if (encoding === 'fixed-window') return fixedWindow({ limit, window })
+  return encoding === 'sliding-window' ? slidingWindow({ limit, window }) : slidingLog({ limit, window })
 }

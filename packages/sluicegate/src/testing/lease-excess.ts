@@ -1,10 +1,15 @@
 import { type Excess, firstOver } from 'sluicegate-testkit'
-import type { StoreForm } from '../redis/store-form.js'
+import type { PolicyEncoding } from '../redis/policy-encoding.js'
 import { leaseHistory } from './lease-history.js'
 import type { LeaseRules } from './lease-rules.js'
 import { boundOf, namesOf } from './version-bound.js'
 
-export const LEASED_FORMS = ['rate', 'fixed-window', 'sliding-window', 'sliding-log'] as const satisfies readonly StoreForm['form'][]
+export const LEASED_ENCODINGS = [
+  'rate',
+  'fixed-window',
+  'sliding-window',
+  'sliding-log',
+] as const satisfies readonly PolicyEncoding['name'][]
 
 /** What many histories came to. */
 export interface LeaseRun {
@@ -17,12 +22,12 @@ export interface LeaseRun {
 }
 
 /** Runs the histories of seeds until one goes over the budget. */
-export function firstLeaseExcess(seeds: Iterable<number>, rules: LeaseRules, forms: readonly StoreForm['form'][]): LeaseRun {
+export function firstLeaseExcess(seeds: Iterable<number>, rules: LeaseRules, encodings: readonly PolicyEncoding['name'][]): LeaseRun {
   let histories = 0
   let admitted = 0
   let charged = 0
   for (const seed of seeds) {
-    const history = leaseHistory(seed, rules, forms)
+    const history = leaseHistory(seed, rules, encodings)
     histories++
     charged += history.charged
     for (const { cost } of history.admissions) admitted += cost

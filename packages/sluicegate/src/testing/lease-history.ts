@@ -1,10 +1,10 @@
 import { type Admission, Random } from 'sluicegate-testkit'
 import type { Decision } from '../decision.js'
 import type { Asked } from '../lease/asked.js'
-import type { Grant } from '../lease/authority.js'
+import type { Grant } from '../lease/grant.js'
 import { goodForUs } from '../lease/leasing.js'
-import { grantsOf } from '../redis/store-authority.js'
-import type { StoreForm } from '../redis/store-form.js'
+import { grantsOf } from '../redis/grants.js'
+import type { PolicyEncoding } from '../redis/policy-encoding.js'
 import { type LeasedPolicy, randomVersions } from './lease-draws.js'
 import { LeasePace } from './lease-pace.js'
 import { LeaseProcess } from './lease-process.js'
@@ -19,8 +19,8 @@ const [MOST_EVENTS, MOST_AT_ONCE] = [120, 64]
  * policy, over a network that delays and loses, until all is over. Who spends does so when it hurts most: at the last moment of what it holds,
  * together with the others, and then as each token conforms.
  */
-export function leaseHistory(seed: number, rules: LeaseRules, forms: readonly StoreForm['form'][]): LeaseHistory {
-  return new Fleet(new Random(seed), rules, forms).history()
+export function leaseHistory(seed: number, rules: LeaseRules, encodings: readonly PolicyEncoding['name'][]): LeaseHistory {
+  return new Fleet(new Random(seed), rules, encodings).history()
 }
 
 class Fleet {
@@ -35,11 +35,11 @@ class Fleet {
   private readonly mostCost: number
   private charged = 0
 
-  constructor(random: Random, rules: LeaseRules, forms: readonly StoreForm['form'][]) {
+  constructor(random: Random, rules: LeaseRules, encodings: readonly PolicyEncoding['name'][]) {
     this.random = random
     this.rules = rules
-    this.versions = randomVersions(random, forms)
-    this.records = new LeaseRecords(this.versions[0].form.form, rules.records, rules.numbersOf)
+    this.versions = randomVersions(random, encodings)
+    this.records = new LeaseRecords(this.versions[0].encoding.name, rules.records, rules.numbersOf)
     this.time = new Timeline(random.integer(1, 20_000_000))
     const count = random.integer(1, random.pick(this.versions.length > 1 ? [4, 8] : [2, 4, 8]))
     this.processes = Array.from({ length: count }, () => new LeaseProcess(random, random.pick(this.versions)))
@@ -104,7 +104,7 @@ class Fleet {
 
   /** What ended unspent, or all that is there, as `LeaseReturns` does it: the message may take its time, or be lost. */
   private giveBack(process: LeaseProcess, isAll: boolean): void {
-    if (this.nowUs < process.stoppedUntilUs || this.versions[0].form.form === 'rate' || process.version.leaseUs === 0) return
+    if (this.nowUs < process.stoppedUntilUs || this.versions[0].encoding.name === 'rate' || process.version.leaseUs === 0) return
     const { random, rules } = this
     const atUs = process.clockUs(this.nowUs)
     const before = isAll ? process.lease.readyAt(atUs) : 0
@@ -120,9 +120,9 @@ class Fleet {
 
   private send(process: LeaseProcess, leasedUs: number, tokens: number): void {
     if (this.random.chance(0.05)) return
-    const { form } = process.version
+    const { encoding } = process.version
     this.inUs(this.pace.delayUs(), () => {
-      this.records.giveBack(form, this.nowUs, tokens, this.rules.leasedUs(leasedUs, this.nowUs))
+      this.records.giveBack(encoding, this.nowUs, tokens, this.rules.leasedUs(leasedUs, this.nowUs))
       this.arrives(process, this.pace.delayUs(), process.life, () => process.lease.reopen(process.clockUs(this.nowUs)))
     })
   }
@@ -142,10 +142,10 @@ class Fleet {
     this.inUs(this.pace.delayUs(), () => {
       if (random.chance(0.05)) return this.lost(process, life)
       const horizonUs = version.horizonMs * 1000
-      const lease = this.records.lease(version.form, this.nowUs, asked.want, asked.least, horizonUs)
+      const lease = this.records.lease(version.encoding, this.nowUs, asked.want, asked.least, horizonUs)
       this.charged += lease.ready + lease.later
       if (random.chance(0.05)) return this.lost(process, life)
-      const grant = rules.grantOf(grantsOf(version.form, version.leaseUs)(lease, horizonUs, asked.least), version.leaseUs)
+      const grant = rules.grantOf(grantsOf(version.encoding, version.leaseUs)(lease, horizonUs, asked.least), version.leaseUs)
       this.arrives(process, this.pace.delayUs(), life, () => this.arrived(process, asked, grant))
     })
   }
@@ -155,7 +155,7 @@ class Fleet {
     const arrivedUs = process.clockUs(this.nowUs)
     process.isAsking = false
     process.lease.take(grant, { ...asked, sentUs: rules.endsFromUs(asked.sentUs, arrivedUs) }, rules.beginsFromUs(asked.sentUs, arrivedUs))
-    if (grant.ready + grant.later > 0) {
+    if (grant.availableNow + grant.availableLater > 0) {
       process.lastId = grant.id
       process.spent = 0
     }
@@ -165,7 +165,7 @@ class Fleet {
       process.lease.demand.leave(cost)
       if (!process.hoards) this.spent(process, cost)
     }
-    if (grant.ready + grant.later > 0) this.lieInWait(process, asked.sentUs, arrivedUs, grant)
+    if (grant.availableNow + grant.availableLater > 0) this.lieInWait(process, asked.sentUs, arrivedUs, grant)
   }
 
   /** The moments at which the tokens of a grant may end, by one rule or another, and at which one begins. */
@@ -191,19 +191,19 @@ class Fleet {
   private follow(more: number): void {
     const process = this.random.pick(this.processes)
     for (let takes = 0; takes < MOST_AT_ONCE && this.takeAtOnce(process, 1, 0, 0); takes++);
-    const untilUs = this.records.untilFreeUs(process.version.form, this.nowUs, 1)
+    const untilUs = this.records.untilFreeUs(process.version.encoding, this.nowUs, 1)
     if (more > 0) this.inUs(Math.max(1, untilUs), () => this.follow(more - 1))
   }
 
   /** Whether it passed at the authority, as far as that is known at once. */
   private takeAtOnce(process: LeaseProcess, cost: number, thereUs: number, backUs: number): boolean {
     const { life, version } = process
-    const { policy, leaseUs, form } = version
+    const { policy, leaseUs, encoding } = version
     if (this.nowUs < process.stoppedUntilUs) return false
     const sentUs = process.clockUs(this.nowUs)
     let isAllowed = false
     const asked = (): void => {
-      const { allowed, untilNewUs } = this.records.take(form, this.nowUs, cost)
+      const { allowed, untilNewUs } = this.records.take(encoding, this.nowUs, cost)
       isAllowed = allowed
       if (!allowed) return
       this.charged += cost

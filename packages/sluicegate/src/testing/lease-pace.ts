@@ -1,5 +1,5 @@
 import type { Random } from 'sluicegate-testkit'
-import type { Grant } from '../lease/authority.js'
+import type { Grant } from '../lease/grant.js'
 import { CLOCK_DRIFT } from '../lease/leasing.js'
 import type { LeasedPolicy } from './lease-draws.js'
 
@@ -32,7 +32,7 @@ export class LeasePace {
   /** A moment at which tokens of a grant may end, by one rule or another, or just before or after it. */
   lastUs(sentUs: number, arrivedUs: number, grant: Grant): number {
     const { random, leased } = this
-    const token = random.pick([0, grant.ready + grant.later - 1])
+    const token = random.pick([0, grant.availableNow + grant.availableLater - 1])
     const endUs = Math.min(grant.endUs(token), 4 * leased.leaseUs + leased.policy.windowMs * 1000)
     const fromUs = random.pick([sentUs, arrivedUs])
     const forDriftUs = random.pick([0, Math.ceil(endUs / CLOCK_DRIFT)])

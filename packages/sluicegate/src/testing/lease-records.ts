@@ -1,5 +1,5 @@
-import type { StoreLease } from '../redis/store.js'
-import type { StoreForm } from '../redis/store-form.js'
+import type { PolicyEncoding } from '../redis/policy-encoding.js'
+import type { ScriptLease } from '../redis/script-call.js'
 import { type LeaseStep, type RecordRules, SOUND_RECORDS, type StepTake } from './lease-step.js'
 import { leaseStepOf } from './lease-step-of.js'
 import { LogStep } from './log-step.js'
@@ -12,56 +12,56 @@ interface LeaseRecord {
 
 /** One key at the authority under the numbers of several versions of a policy. Twin of `lua/steps/records.lua`, within an hour, for four versions. */
 export class LeaseRecords {
-  private readonly form: StoreForm['form']
+  private readonly encoding: PolicyEncoding['name']
   private readonly rules: RecordRules
-  private readonly numbersOf: (form: StoreForm) => readonly number[]
+  private readonly numbersOf: (encoding: PolicyEncoding) => readonly number[]
   /** Those written last first. */
   private records: readonly LeaseRecord[] = []
   /** Whether the numbers that are asked about were not known. */
   private isNew = false
 
   /** @param numbersOf of a version; of others in a mutant. */
-  constructor(form: StoreForm['form'], rules = SOUND_RECORDS, numbersOf = wholeNumbersOf) {
-    this.form = form
+  constructor(encoding: PolicyEncoding['name'], rules = SOUND_RECORDS, numbersOf = wholeNumbersOf) {
+    this.encoding = encoding
     this.rules = rules
     this.numbersOf = numbersOf
   }
 
-  lease(form: StoreForm, nowUs: number, want: number, least: number, horizonUs: number): StoreLease {
-    return this.asked(form, nowUs, true, (step) => {
+  lease(encoding: PolicyEncoding, nowUs: number, want: number, least: number, horizonUs: number): ScriptLease {
+    return this.asked(encoding, nowUs, true, (step) => {
       const lease = step.lease(nowUs, want, least, horizonUs)
       return { answer: lease, passed: lease.ready + lease.later }
     })
   }
 
-  take(form: StoreForm, nowUs: number, cost: number): StepTake {
-    return this.asked(form, nowUs, false, (step) => {
+  take(encoding: PolicyEncoding, nowUs: number, cost: number): StepTake {
+    return this.asked(encoding, nowUs, false, (step) => {
       const take = step.take(nowUs, cost)
       return { answer: take, passed: take.allowed ? cost : 0 }
     })
   }
 
-  giveBack(form: StoreForm, nowUs: number, tokens: number, leasedUs: number): void {
-    this.asked(form, nowUs, false, (step) => {
+  giveBack(encoding: PolicyEncoding, nowUs: number, tokens: number, leasedUs: number): void {
+    this.asked(encoding, nowUs, false, (step) => {
       const back = step.giveBack(nowUs, tokens, leasedUs)
       for (const other of this.records) if (other.step !== step) other.step.relieved(back)
       // A log keeps its newest time.
-      if (back > 0 && this.form !== 'sliding-log' && this.records.every((record) => record.step.isOver())) this.records = []
+      if (back > 0 && this.encoding !== 'sliding-log' && this.records.every((record) => record.step.isOver())) this.records = []
       return { answer: undefined, passed: 0 }
     })
   }
 
-  untilFreeUs(form: StoreForm, nowUs: number, cost: number): number {
-    return this.asked(form, nowUs, false, (step) => ({ answer: step.untilFreeUs(nowUs, cost), passed: 0 }))
+  untilFreeUs(encoding: PolicyEncoding, nowUs: number, cost: number): number {
+    return this.asked(encoding, nowUs, false, (step) => ({ answer: step.untilFreeUs(nowUs, cost), passed: 0 }))
   }
 
   private asked<Answer>(
-    form: StoreForm,
+    encoding: PolicyEncoding,
     nowUs: number,
     isLease: boolean,
     ask: (step: LeaseStep) => { readonly answer: Answer; readonly passed: number },
   ): Answer {
-    const own = this.recordOf(form, nowUs)
+    const own = this.recordOf(encoding, nowUs)
     const { step } = own
     const others = this.records.filter((record) => record !== own).map((record) => record.step)
     const forget = step.met(others)
@@ -82,9 +82,9 @@ export class LeaseRecords {
     this.records = isOver ? [own] : [own, ...this.records.filter((record) => record !== own)]
   }
 
-  private recordOf(form: StoreForm, nowUs: number): LeaseRecord {
-    const numbers = this.numbersOf(form)
-    const name = this.form === 'sliding-log' ? '' : numbers.join(' ')
+  private recordOf(encoding: PolicyEncoding, nowUs: number): LeaseRecord {
+    const numbers = this.numbersOf(encoding)
+    const name = this.encoding === 'sliding-log' ? '' : numbers.join(' ')
     for (const { step } of this.records) step.read(nowUs)
     const known = this.records.find((record) => record.numbers === name)
     if (known?.step instanceof LogStep) known.step.numbers = numbers
@@ -93,7 +93,7 @@ export class LeaseRecords {
       known.step.read(nowUs)
       return known
     }
-    const own = { numbers: name, step: leaseStepOf(form, numbers, this.rules) }
+    const own = { numbers: name, step: leaseStepOf(encoding, numbers, this.rules) }
     own.step.read(nowUs)
     const from = this.rules.beginsWithLargest ? largestOf(this.records) : this.records[0]
     if (from !== undefined)
@@ -113,6 +113,6 @@ function largestOf(records: readonly LeaseRecord[]): LeaseRecord | undefined {
   )
 }
 
-export function wholeNumbersOf(form: StoreForm): number[] {
-  return form.numbersAt(0).split(' ').map(Number)
+export function wholeNumbersOf(encoding: PolicyEncoding): number[] {
+  return encoding.numbersAt(0).split(' ').map(Number)
 }

@@ -1,7 +1,7 @@
 import type { Admission } from 'sluicegate-testkit'
-import type { Grant } from '../lease/authority.js'
+import type { Grant } from '../lease/grant.js'
 import { CLOCK_DRIFT } from '../lease/leasing.js'
-import type { StoreForm } from '../redis/store-form.js'
+import type { PolicyEncoding } from '../redis/policy-encoding.js'
 import type { LeasedPolicy } from './lease-draws.js'
 import { wholeNumbersOf } from './lease-records.js'
 import { type RecordRules, SOUND_RECORDS } from './lease-step.js'
@@ -19,7 +19,7 @@ export interface LeaseHistory {
 export interface LeaseRules {
   readonly name: string
   /** The numbers of a version at the authority, and how it counts what passes under other numbers. */
-  numbersOf(form: StoreForm): number[]
+  numbersOf(encoding: PolicyEncoding): number[]
   readonly records: RecordRules
   /** A grant as a process takes it in, and the times from which its ends and its beginnings count. */
   grantOf(grant: Grant, leaseUs: number): Grant
@@ -50,18 +50,18 @@ export const SOUND: LeaseRules = {
 
 const NEVER_US = 2 ** 40
 
-/** One rule broken each, with the forms in which that is seen. */
-export const FAULTY: readonly (LeaseRules & { readonly forms: readonly StoreForm['form'][] })[] = [
+/** One rule broken each, with the encodings in which that is seen. */
+export const FAULTY: readonly (LeaseRules & { readonly encodings: readonly PolicyEncoding['name'][] })[] = [
   {
     ...SOUND,
     name: 'tokens have no end',
-    forms: ['rate', 'sliding-log'],
+    encodings: ['rate', 'sliding-log'],
     grantOf: (grant) => ({ ...grant, endUs: () => NEVER_US }),
   },
   {
     ...SOUND,
     name: 'the whole burst is lent (tau instead of tau - L)',
-    forms: ['rate'],
+    encodings: ['rate'],
     numbersOf: ({ numbersAt }) => {
       const [unitsPerToken = 0, unitsPerUs = 0, , whole = 0] = numbersAt(0).split(' ').map(Number)
       return [unitsPerToken, unitsPerUs, whole, whole]
@@ -75,14 +75,14 @@ export const FAULTY: readonly (LeaseRules & { readonly forms: readonly StoreForm
   {
     ...SOUND,
     name: 'ends count from the arrival',
-    forms: ['rate', 'fixed-window', 'sliding-window', 'sliding-log'],
+    encodings: ['rate', 'fixed-window', 'sliding-window', 'sliding-log'],
     endsFromUs: (_sentUs, arrivedUs) => arrivedUs,
   },
-  { ...SOUND, name: 'beginnings count from the sending', forms: ['rate'], beginsFromUs: (sentUs) => sentUs },
+  { ...SOUND, name: 'beginnings count from the sending', encodings: ['rate'], beginsFromUs: (sentUs) => sentUs },
   {
     ...SOUND,
     name: 'clocks are taken to be equally fast',
-    forms: ['rate', 'sliding-log', 'fixed-window', 'sliding-window'],
+    encodings: ['rate', 'sliding-log', 'fixed-window', 'sliding-window'],
     // What a batch takes off and adds for the pace of clocks, the other way round.
     grantOf: (grant) => ({
       ...grant,
@@ -93,13 +93,13 @@ export const FAULTY: readonly (LeaseRules & { readonly forms: readonly StoreForm
   {
     ...SOUND,
     name: 'tokens of a window outlive it',
-    forms: ['fixed-window', 'sliding-window'],
+    encodings: ['fixed-window', 'sliding-window'],
     grantOf: (grant) => ({ ...grant, endUs: () => NEVER_US }),
   },
   {
     ...SOUND,
     name: 'a log counts from now instead of from the end of the lease',
-    forms: ['sliding-log'],
+    encodings: ['sliding-log'],
     numbersOf: ({ numbersAt }) => {
       const [limit = 0, windowUs = 0] = numbersAt(0).split(' ').map(Number)
       return [limit, windowUs, 0]
@@ -109,43 +109,43 @@ export const FAULTY: readonly (LeaseRules & { readonly forms: readonly StoreForm
   {
     ...SOUND,
     name: 'what was spent is given back',
-    forms: ['fixed-window', 'sliding-window', 'sliding-log'],
+    encodings: ['fixed-window', 'sliding-window', 'sliding-log'],
     backOf: (unspent, spent) => unspent + spent,
   },
   {
     ...SOUND,
     name: 'what was given back is spent as well',
-    forms: ['fixed-window', 'sliding-window', 'sliding-log'],
+    encodings: ['fixed-window', 'sliding-window', 'sliding-log'],
     voidsReturned: false,
   },
   {
     ...SOUND,
     name: 'what comes back from one window makes room in the next',
-    forms: ['fixed-window', 'sliding-window'],
+    encodings: ['fixed-window', 'sliding-window'],
     leasedUs: (_leasedUs, nowUs) => nowUs,
   },
   {
     ...SOUND,
     name: 'a record without room drops what others lend ahead',
-    forms: ['rate', 'sliding-window'],
+    encodings: ['rate', 'sliding-window'],
     records: { ...SOUND_RECORDS, fillsBeyond: false },
   },
   {
     ...SOUND,
     name: 'tokens of a longer lease count as if they were spent at once',
-    forms: ['rate'],
+    encodings: ['rate'],
     records: { ...SOUND_RECORDS, countsLent: false },
   },
   {
     ...SOUND,
     name: 'a third version begins as the one written last, and not as the largest',
-    forms: ['rate', 'fixed-window', 'sliding-window'],
+    encodings: ['rate', 'fixed-window', 'sliding-window'],
     records: { ...SOUND_RECORDS, beginsWithLargest: false },
   },
   {
     ...SOUND,
     name: 'atomic answers are spent however late they come',
-    forms: ['rate', 'fixed-window', 'sliding-window', 'sliding-log'],
+    encodings: ['rate', 'fixed-window', 'sliding-window', 'sliding-log'],
     voidsLate: false,
   },
 ]

@@ -1,12 +1,12 @@
-import type { StoreForm } from '../redis/store-form.js'
+import type { PolicyEncoding } from '../redis/policy-encoding.js'
 import type { LeaseStep, RecordRules } from './lease-step.js'
 import { LogStep } from './log-step.js'
 import { RateStep } from './rate-step.js'
 import { FixedStep, SlidingStep } from './window-steps.js'
 
-/** @param numbers what `form` says of them; of others in a mutant. */
-export function leaseStepOf({ form }: Pick<StoreForm, 'form'>, numbers: readonly number[], rules: RecordRules): LeaseStep {
-  switch (form) {
+/** @param numbers what `name` says of them; of others in a mutant. */
+export function leaseStepOf({ name }: Pick<PolicyEncoding, 'name'>, numbers: readonly number[], rules: RecordRules): LeaseStep {
+  switch (name) {
     case 'rate':
       return new RateStep(numbers, rules)
     case 'fixed-window':
@@ -16,6 +16,6 @@ export function leaseStepOf({ form }: Pick<StoreForm, 'form'>, numbers: readonly
     case 'sliding-log':
       return new LogStep(numbers)
     default:
-      throw new RangeError(`${form} is not leased`)
+      throw new RangeError(`${name} is not leased`)
   }
 }

@@ -1,4 +1,4 @@
-import type { StoreLease } from '../redis/store.js'
+import type { ScriptLease } from '../redis/script-call.js'
 
 /** How a take came out, and until the key is as good as new. */
 export interface StepTake {
@@ -7,7 +7,7 @@ export interface StepTake {
 }
 
 /** What was handed out, as `lua/scripts/lease.lua` says it. */
-export type Handed = Pick<StoreLease, 'ready' | 'later' | 'laterUs' | 'endUs'>
+export type Handed = Pick<ScriptLease, 'ready' | 'later' | 'laterUs' | 'endUs'>
 
 export const NOTHING: Handed = { ready: 0, later: 0, laterUs: 0, endUs: 0 }
 
@@ -51,7 +51,7 @@ export abstract class LeaseStep {
   protected abstract untilNewUs(nowUs: number): number
   protected abstract freeUs(nowUs: number, cost: number): number
 
-  lease(nowUs: number, want: number, least: number, horizonUs: number): StoreLease {
+  lease(nowUs: number, want: number, least: number, horizonUs: number): ScriptLease {
     this.read(nowUs)
     const debt = this.debtAt(nowUs)
     const handed = this.leased(nowUs, want, least, horizonUs)

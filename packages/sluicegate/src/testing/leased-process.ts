@@ -1,13 +1,13 @@
 import { createClient } from '@redis/client'
 import { policyOf, type SinglePolicySpec } from 'sluicegate-testkit'
 import type { Clock } from '../clock.js'
-import type { FleetLimiter } from '../fleet/fleet-limiter.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
 import { limiterOver } from '../redis/create-redis-limiter.js'
-import { RedisStore } from '../redis/redis-store.js'
+import { RedisKeys } from '../redis/redis-keys.js'
+import { RedisScripts } from '../redis/redis-scripts.js'
 import { nodeRedisRunner } from '../redis/runners/node-redis.js'
-import { StoreKeys } from '../redis/store-keys.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { machineUs, type SeenTake, saturated, serverClock } from './saturation.js'
 
 /** What a process of a fleet does, for a while. */
@@ -66,7 +66,7 @@ async function worked(job: LeasedJob): Promise<LeasedReport> {
   await client.connect()
   const clock = new ReadClock(clockOffMs)
   const { horizonMs = 50, mode, saturates, forMs } = job
-  const store = new RedisStore(nodeRedisRunner(client), new StoreKeys('leased'))
+  const store = new RedisScripts(nodeRedisRunner(client), new RedisKeys('leased'))
   const limiter = limiterOver(
     store,
     policyIn(job),

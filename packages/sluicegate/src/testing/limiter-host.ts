@@ -6,11 +6,11 @@ import { type ManualClock, manualClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import type { DenialEvent } from '../diagnostics.js'
 import { PolicyError, StoreError } from '../errors.js'
-import type { FleetLimiter } from '../fleet/fleet-limiter.js'
 import { limiterOver } from '../redis/create-redis-limiter.js'
-import { RedisStore } from '../redis/redis-store.js'
+import { RedisKeys } from '../redis/redis-keys.js'
+import { RedisScripts } from '../redis/redis-scripts.js'
 import { nodeRedisRunner } from '../redis/runners/node-redis.js'
-import { StoreKeys } from '../redis/store-keys.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { GivenTime } from './given-time.js'
 import { type HostStart, type LimiterAnswer, type LimiterCall, type LimiterMessage, SYMBOL } from './limiter-calls.js'
 
@@ -71,7 +71,7 @@ async function answerTo(call: LimiterCall): Promise<LimiterAnswer> {
 function made(prefix: string, { policy, options }: Extract<LimiterCall, { make: string }>): Hosted {
   const time = new GivenTime(nodeRedisRunner(client))
   const clock = manualClock(0)
-  return { limiter: limiterOver(new RedisStore(time, new StoreKeys(prefix)), policy, options, clock), clock, time }
+  return { limiter: limiterOver(new RedisScripts(time, new RedisKeys(prefix)), policy, options, clock), clock, time }
 }
 
 async function keysOf(prefix: string): Promise<number> {

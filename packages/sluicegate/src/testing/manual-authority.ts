@@ -3,16 +3,17 @@ import { keysFor } from '../all-of-keys.js'
 import { type ManualClock, manualClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { StoreError } from '../errors.js'
-import type { Beyond } from '../fleet/beyond-leases.js'
-import { LeasedAllOf } from '../fleet/leased-all-of.js'
-import { type LeasedTakes, SingleLeasedTakes } from '../fleet/leased-takes.js'
-import type { Authority } from '../lease/authority.js'
+import type { Grant } from '../lease/grant.js'
 import { LeaseTable } from '../lease/lease-table.js'
 import { leaseUsOf } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { type GrantOf, grantsOf } from '../redis/store-authority.js'
-import { type StoreForm, storePoliciesOf } from '../redis/store-form.js'
+import { type GrantOf, grantsOf } from '../redis/grants.js'
+import { encodingsOf, type PolicyEncoding } from '../redis/policy-encoding.js'
+import type { Answer, Backend, LeaseRequest, Operation } from '../shared/backend.js'
+import { LeaseMiss } from '../shared/lease-miss.js'
+import { LeasedAllOf } from '../shared/leased-all-of.js'
+import { type LeasedTakes, SingleLeasedTakes } from '../shared/leased-takes.js'
 import { type LeaseStep, SOUND_RECORDS } from './lease-step.js'
 import { leaseStepOf } from './lease-step-of.js'
 
@@ -69,7 +70,7 @@ export class ManualAuthority {
   readonly horizonUs: number
   readonly leaseUs: number
   private readonly options: ManualAuthorityOptions
-  private readonly forms: readonly StoreForm[]
+  private readonly encodings: readonly PolicyEncoding[]
   private readonly grantsOf: readonly GrantOf[]
   private readonly steps = new Map<string, LeaseStep>()
   private readonly delayMs: number
@@ -81,8 +82,8 @@ export class ManualAuthority {
     this.leaseUs = leaseUsOf(horizonMs)
     this.delayMs = delayMs
     const random = new Random(seed)
-    this.forms = storePoliciesOf(policy, () => this.leaseUs).forms
-    this.grantsOf = this.forms.map((form) => grantsOf(form, this.leaseUs, () => random.fraction()))
+    this.encodings = encodingsOf(policy, () => this.leaseUs).encodings
+    this.grantsOf = this.encodings.map((encoding) => grantsOf(encoding, this.leaseUs, () => random.fraction()))
     this.fleet = Array.from({ length: processes }, () => this.process())
     this.takes = this.fleet[0] as LeasedTakes
   }
@@ -104,29 +105,48 @@ export class ManualAuthority {
   private process(): LeasedTakes {
     const { policy, horizonMs = 50, maxKeys = 1000 } = this.options
     const { clock } = this
-    const tables = this.forms.map((form, part) => {
-      return new LeaseTable({ policy: form.policy, authority: this.authorityOf(part), clock, horizonMs, maxKeys })
+    const tables = this.encodings.map((encoding, part) => {
+      return new LeaseTable({ policy: encoding.policy, backend: this.backend, part, clock, horizonMs, maxKeys })
     })
-    if (policy.policies !== undefined) return new LeasedAllOf(policy, tables, this.beyond(), clock)
-    return new SingleLeasedTakes(tables[0] as LeaseTable, this.beyond(), clock)
+    if (policy.policies !== undefined) return new LeasedAllOf(tables, this.miss(), clock)
+    return new SingleLeasedTakes(tables[0] as LeaseTable, this.miss(), clock)
   }
 
-  private authorityOf(part: number): Authority {
-    const isRate = this.forms[part]?.form === 'rate'
-    return {
-      ...(!isRate && { giveBack: (key, tokens, id) => this.takenBack(part, key, tokens, id) }),
-      lease: (key, want, horizonUs, least) => {
-        this.leases++
-        return this.sent(key, want, least, () => {
-          const step = this.stepOf(part, key)
-          if (this.isBlocked)
-            return (this.grantsOf[part] as GrantOf)({ ...step.lease(this.nowUs, 0, 1, 0), blockedUs: BLOCK_US }, horizonUs, least)
-          const lease = step.lease(this.nowUs, want, least, horizonUs)
-          this.lent += lease.ready + lease.later
-          return (this.grantsOf[part] as GrantOf)(lease, horizonUs, least)
-        })
-      },
+  private readonly backend: Backend = {
+    execute: (operation) => this.execute(operation),
+    lease: (request) => this.lease(request),
+  }
+
+  private lease({ key, part, want, least, horizonUs }: LeaseRequest): Promise<Grant> {
+    this.leases++
+    return this.sent(key, want, least, () => {
+      const step = this.stepOf(part, key)
+      if (this.isBlocked)
+        return (this.grantsOf[part] as GrantOf)({ ...step.lease(this.nowUs, 0, 1, 0), blockedUs: BLOCK_US }, horizonUs, least)
+      const lease = step.lease(this.nowUs, want, least, horizonUs)
+      this.lent += lease.ready + lease.later
+      return (this.grantsOf[part] as GrantOf)(lease, horizonUs, least)
+    })
+  }
+
+  private async execute(operation: Operation): Promise<Answer> {
+    const { verb, key } = operation
+    if (verb === 'return') {
+      await this.takenBack(operation.part, key as string, operation.tokens, operation.grantId)
+      return { done: true }
     }
+    if (verb === 'take') {
+      const { cost } = operation
+      this.atOnce++
+      return this.sent(String(key), cost, cost, () => this.answered(this.takenAtOnce(key, cost)))
+    }
+    if (verb !== 'peek') throw new TypeError(`no ${verb} here`)
+    const { cost } = operation
+    return this.sent(String(key), cost, cost, () => this.answered(this.untilFreeUs(key, cost) === 0))
+  }
+
+  private answered(allowed: boolean): Answer {
+    return { done: allowed, decision: this.answer(allowed, 'store') }
   }
 
   private takenBack(part: number, key: string, tokens: number, leasedUs: number): Promise<void> {
@@ -137,23 +157,18 @@ export class ManualAuthority {
     })
   }
 
-  private beyond(): Beyond {
-    return {
-      take: (key, cost) => {
-        this.atOnce++
-        return this.sent(String(key), cost, cost, () => this.answer(this.takenAtOnce(key, cost), 'store'))
-      },
-      peek: (key, cost) => this.sent(String(key), cost, cost, () => this.answer(this.untilFreeUs(key, cost) === 0, 'store')),
-      isTogether: () => !this.options.isApart,
-      isOut: () => this.isOut,
-      answered: (isLate) => {
-        if (isLate) this.lateAnswers++
-      },
-      without: () => {
-        this.withoutStore++
-        return this.answer(false, 'outage')
-      },
+  private miss(): LeaseMiss {
+    const { policy } = this.options
+    const without = (): Decision => {
+      this.withoutStore++
+      return this.answer(false, 'outage')
     }
+    const answered = (isLate: boolean): void => {
+      if (isLate) this.lateAnswers++
+    }
+    const guard = { isTogether: () => !this.options.isApart, pausedMs: () => (this.isOut ? 1 : 0) }
+    const fallback = { execute: this.backend.execute, without }
+    return new LeaseMiss({ fallback: () => fallback, guard, late: { answered }, clock: this.clock }, policy, this.leaseUs)
   }
 
   private answer(allowed: boolean, source: Decision['source']): Decision {
@@ -165,19 +180,19 @@ export class ManualAuthority {
 
   private takenAtOnce(key: Key, cost: number): boolean {
     if (this.isBlocked || this.untilFreeUs(key, cost) > 0) return false
-    return keysFor(this.forms.length, key).every((own, part) => this.stepOf(part, own).take(this.nowUs, cost).allowed)
+    return keysFor(this.encodings.length, key).every((own, part) => this.stepOf(part, own).take(this.nowUs, cost).allowed)
   }
 
   private untilFreeUs(key: Key, cost: number): number {
-    return Math.max(...keysFor(this.forms.length, key).map((own, part) => this.stepOf(part, own).untilFreeUs(this.nowUs, cost)))
+    return Math.max(...keysFor(this.encodings.length, key).map((own, part) => this.stepOf(part, own).untilFreeUs(this.nowUs, cost)))
   }
 
   private stepOf(part: number, key: string): LeaseStep {
     const name = `${part} ${key}`
     let step = this.steps.get(name)
     if (step === undefined) {
-      const form = this.forms[part] as StoreForm
-      step = leaseStepOf(form, form.numbersAt(0).split(' ').map(Number), SOUND_RECORDS)
+      const encoding = this.encodings[part] as PolicyEncoding
+      step = leaseStepOf(encoding, encoding.numbersAt(0).split(' ').map(Number), SOUND_RECORDS)
       this.steps.set(name, step)
     }
     return step

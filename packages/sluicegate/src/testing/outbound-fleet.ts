@@ -1,9 +1,9 @@
 import { type Fault, FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
-import type { FleetLimiter } from '../fleet/fleet-limiter.js'
 import { limitedFetch } from '../outbound/limited-fetch.js'
 import type { OutboundOptions } from '../outbound/outbound-options.js'
 import type { Policy } from '../policy/policy.js'
 import { createRedisLimiter, type RedisLimiterOptions } from '../redis/create-redis-limiter.js'
+import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { SERVER_CLIENTS } from './redis-clients.js'
 
 const [NODE_REDIS] = SERVER_CLIENTS

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ManualClock } from '../clock.js'
-import type { FleetOptions } from '../fleet/fleet-options.js'
 import { concurrency, fixedWindow, type Policy } from '../index.js'
 import type { Overrides } from '../overrides.js'
+import type { SharedOptions } from '../shared/shared-options.js'
 import { type AnyLimiter, passed, refused } from './layer-suite.js'
 
 export const STALE_MS = 1_000
@@ -21,7 +21,7 @@ export interface OverrideHarness {
   readonly name: string
   /** Then what one process holds is not for the other, while time stands still. */
   readonly isLeased: boolean
-  make(policy: Policy, options?: Pick<FleetOptions, 'policyFor'>): OverridePair
+  make(policy: Policy, options?: Pick<SharedOptions, 'policyFor'>): OverridePair
 }
 
 const window = '365d'

@@ -1,12 +1,12 @@
 import { createClient } from '@redis/client'
 import { freePorts, RedisProcess } from 'sluicegate-testkit'
+import type { CommandRunner } from '../redis/command-runner.js'
 import { nodeRedisRunner } from '../redis/runners/node-redis.js'
-import type { ScriptRunner } from '../redis/script-runner.js'
 
 /** A server of one's own, and a client of it. */
 export interface OwnRedis {
   readonly server: RedisProcess
-  readonly runner: ScriptRunner
+  readonly runner: CommandRunner
   /** Any command. */
   send(...command: readonly string[]): Promise<unknown>
   stop(): Promise<void>

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { savedTwinSeeds, seedsFrom, VECTOR_ALGORITHMS, versionedOracleFor } from 'sluicegate-testkit'
 import { compareLeases } from './compare-leases.js'
 import { compareTwins } from './compare-twins.js'
-import { LEASED_FORMS } from './lease-excess.js'
+import { LEASED_ENCODINGS } from './lease-excess.js'
 import { ownRedis } from './own-redis.js'
 
 // The scripts on a real server against the oracle and the limiter in memory: `prove-twins [--count 60000] [--from 1] [--algorithm gcra]`,
@@ -41,11 +41,13 @@ try {
       mismatches += run.mismatches.length
     }
   }
-  for (const form of values.algorithm === undefined ? LEASED_FORMS : []) {
+  for (const encoding of values.algorithm === undefined ? LEASED_ENCODINGS : []) {
     // The first difference ends the run, with its seed and step.
-    await compareLeases(redis.runner, form, [...seedsFrom(from, count)])
+    await compareLeases(redis.runner, encoding, [...seedsFrom(from, count)])
     await redis.send('FLUSHALL')
-    console.log(`${form}, leases and takes of several versions: ${count} sequences, ${Math.round((performance.now() - startMs) / 1000)} s`)
+    console.log(
+      `${encoding}, leases and takes of several versions: ${count} sequences, ${Math.round((performance.now() - startMs) / 1000)} s`,
+    )
   }
 } finally {
   await redis.stop()

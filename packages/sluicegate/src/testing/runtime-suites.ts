@@ -10,7 +10,7 @@ const UNASKED: Readonly<Record<Runtime, Readonly<Record<string, string>>>> = {
   node24: {},
   bun: {
     ...SERVERS,
-    '/fleet/deadlines.': 'counts what a timer throws as a failure of the test',
+    '/shared/deadlines.': 'counts what a timer throws as a failure of the test',
     '/outbound/copied-arguments.': 'has an undici of its own',
     '/outbound/dispatch-attempt.': 'has an undici of its own',
     '/outbound/held-response.': 'has no readers of bytes, and does not tell of what is collected',

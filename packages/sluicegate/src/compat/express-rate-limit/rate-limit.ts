@@ -5,7 +5,7 @@ import { PolicyError } from '../../errors.js'
 import { retryAfterS } from '../../headers/quota.js'
 import { fittedKey } from '../../keys/fitted-key.js'
 import { denialOf } from '../../middleware/denial.js'
-import { DenialResponder } from '../../middleware/denial-response.js'
+import { bodyMaker } from '../../middleware/denial-response.js'
 import type { Limit } from '../../middleware/limit.js'
 import type { LimitResult } from '../../middleware/limit-result.js'
 import { limitsOf } from '../../middleware/limits.js'
@@ -51,7 +51,7 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
   const limit = limitOf(limiter, used)
   const hits = new DecidedHits(limiter)
   const info = new LimitInfo(used, hits)
-  const responder = new DenialResponder<Request>({})
+  const outageBody = bodyMaker<Request>()
   const checksKeys = options.keyGenerator !== undefined && validates(options.validate, 'keyGeneratorIpFallback')
   const checkAddress = checksKeys ? addressCheck() : undefined
 
@@ -68,7 +68,7 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
   /** True if the request goes on. */
   const apply = (result: LimitResult | undefined, request: Request, response: Response, next: NextFunction): boolean => {
     if (result?.denies === true && result.decision.source === 'outage') {
-      denyInOutage(responder, result, request, response)
+      denyInOutage(outageBody, result, request, response)
       return false
     }
     // The count of a request that passes without the store is not known.
@@ -127,11 +127,16 @@ async function deny(info: LimitInfo, used: UsedOptions, request: Request, respon
 }
 
 /** Answers 503: an outage is not the client's fault, hence not 429. */
-function denyInOutage(responder: DenialResponder<Request>, result: LimitResult, request: Request, response: Response): void {
-  const headers = [['Retry-After', retryAfterS(result.decision.retryAfterMs)]] as const
-  void chained(responder.respond(denialOf([result], false), headers, { status: OUTAGE_STATUS }, request), (denial) =>
-    sendDenial(response, denial),
-  )
+function denyInOutage(bodyFor: ReturnType<typeof bodyMaker<Request>>, result: LimitResult, request: Request, response: Response): void {
+  const { decision } = result
+  void chained(bodyFor(denialOf([result], false), OUTAGE_STATUS, request), ({ type, text }) => {
+    const headers = [
+      ['Retry-After', retryAfterS(decision.retryAfterMs)],
+      ['Content-Type', type],
+      ['Cache-Control', 'no-store'],
+    ] as const
+    sendDenial(response, { passes: false, status: OUTAGE_STATUS, headers, body: text, decision })
+  })
 }
 
 /** Refunds a request after its response if its success or failure does not count. A response that did not finish counts, or clients could avoid being counted by disconnecting. */

@@ -1,7 +1,7 @@
 import { PolicyError } from '../../errors.js'
-import type { FleetLimiter } from '../../fleet/fleet-limiter.js'
 import type { Policy } from '../../policy/policy.js'
 import { createRedisLimiter, type RedisLimiterOptions } from '../../redis/create-redis-limiter.js'
+import type { FleetLimiter } from '../../shared/fleet-limiter.js'
 import { checkedPolicyName } from '../limiter-verbs.js'
 import { checkedOptions, DEFAULT_PREFIX, FLEXIBLE_OPTIONS, type FlexibleOptions, flexiblePolicy } from './flexible-options.js'
 import { RateLimiterSluicegate } from './rate-limiter-sluicegate.js'

@@ -57,7 +57,7 @@ function chargesNothingLate(kind: ClientKind, home: (slot: number) => Promise<Ho
   })
 }
 
-/** It can recall nothing, and drops what waits when its own time is over: that is to be as short. */
+/** It can signal nothing, and drops what waits when its own time is over: that is to be as short. */
 const HASTY_GLIDE = {
   name: 'valkey-glide with a request time-out as short',
   library: 'valkey-glide',

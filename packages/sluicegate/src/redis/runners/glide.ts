@@ -1,4 +1,4 @@
-import type { ScriptRunner } from '../script-runner.js'
+import type { CommandRunner } from '../command-runner.js'
 
 /** What is used of valkey-glide: `GlideClient` or `GlideClusterClient`. */
 export interface GlideClient {
@@ -12,7 +12,7 @@ export function isGlide(client: unknown): client is GlideClient {
 }
 
 /** It brings a script to the server of its first key. */
-export function glideRunner(client: GlideClient): ScriptRunner {
+export function glideRunner(client: GlideClient): CommandRunner {
   // Only the cluster's client knows routes.
   const isCluster = 'invokeScriptWithRoute' in client
   return {

@@ -1,5 +1,5 @@
-import type { Recall } from '../../fleet/recall.js'
-import type { ScriptRunner } from '../script-runner.js'
+import type { CancelSignal } from '../../shared/backend.js'
+import type { CommandRunner } from '../command-runner.js'
 
 /** What is used of ioredis: `new Redis()`, also with `sentinels`, or `new Cluster()`. */
 export interface IoredisClient {
@@ -23,7 +23,7 @@ interface Command {
 
 /** One that is guarded: whether it may go out as itself, whether it went out as a PING instead, and what its end leads to. */
 interface GuardedCommand extends Command {
-  recall: Recall | undefined
+  signal: CancelSignal | undefined
   maySend: boolean
   isLost: boolean
   resolution: Command['resolve']
@@ -53,16 +53,16 @@ export function isIoredis(client: unknown): client is IoredisClient {
 /**
  * After a lost connection ioredis sends again what was in flight, though the server may have carried it out. However the client was told
  * to behave, nothing of this is charged twice: a command that comes up for the wire once more goes out as a PING, and rejects. So does one
- * that was recalled while it waited for a connection.
+ * that was cancelled while it waited for a connection.
  */
-export function ioredisRunner(client: IoredisClient): ScriptRunner {
+export function ioredisRunner(client: IoredisClient): CommandRunner {
   const Command = sentOnce(commandClassOf(client))
   const { keyPrefix } = client.options as { readonly keyPrefix?: string }
   const options = { replyEncoding: 'utf8', keyPrefix }
-  const sendTo = (target: IoredisClient, words: readonly string[], recall?: Recall): Promise<unknown> => {
+  const sendTo = (target: IoredisClient, words: readonly string[], signal?: CancelSignal): Promise<unknown> => {
     // By names in small letters alone version 4 finds the keys of a command.
     const command = new Command((words[0] as string).toLowerCase(), words.slice(1), options)
-    command.recall = recall
+    command.signal = signal
     const sent = target.sendCommand(command as never)
     // The promise that counts is the command's own.
     if (sent !== command.promise) Promise.resolve(sent).catch(() => undefined)
@@ -74,7 +74,7 @@ export function ioredisRunner(client: IoredisClient): ScriptRunner {
     isCluster: client.isCluster === true,
     // What it knows of slots is its own affair, and may change its shape.
     serverOf: (slot) => client.slots?.[slot]?.[0],
-    send: (_key, command, recall) => sendTo(client, command, recall),
+    send: (_key, command, signal) => sendTo(client, command, signal),
     sendToAll: async (command) => {
       // A cluster knows its nodes from its first command on.
       if (nodes().length === 0) await sendTo(client, ['PING'])
@@ -86,12 +86,12 @@ export function ioredisRunner(client: IoredisClient): ScriptRunner {
 /** Commands of a class of the client that go out once, and then as a PING. */
 function sentOnce(Base: CommandClass): new (...args: ConstructorParameters<CommandClass>) => GuardedCommand {
   class SentOnce extends Base {
-    recall: Recall | undefined = undefined
+    signal: CancelSignal | undefined = undefined
     maySend = true
     isLost = false
 
     override toWritable(socket?: Socket): string | Uint8Array {
-      this.isLost = !this.maySend || this.recall?.aborted === true
+      this.isLost = !this.maySend || this.signal?.aborted === true
       this.maySend = false
       if (socket !== undefined) gather(socket)
       return this.isLost ? PING : super.toWritable(socket)

@@ -1,5 +1,5 @@
-import type { Recall } from '../../fleet/recall.js'
-import type { ScriptRunner } from '../script-runner.js'
+import type { CancelSignal } from '../../shared/backend.js'
+import type { CommandRunner } from '../command-runner.js'
 
 /** What is used of node-redis: `createClient`, `createClientPool`, `createSentinel` or `createCluster` of `@redis/client`. */
 export type NodeRedisClient = NodeRedisServer | NodeRedisSentinel | NodeRedisCluster
@@ -29,50 +29,50 @@ export function isNodeRedis(client: unknown): client is NodeRedisClient {
 }
 
 /** It rejects what was in flight when a connection is lost, and sends nothing again but after MOVED and ASK. */
-export function nodeRedisRunner(client: NodeRedisClient): ScriptRunner {
+export function nodeRedisRunner(client: NodeRedisClient): CommandRunner {
   // Version 4 can only disconnect.
-  const optionsFor = typeof (client as { readonly destroy?: unknown }).destroy === 'function' ? recallOptions : recallOptions4
+  const optionsFor = typeof (client as { readonly destroy?: unknown }).destroy === 'function' ? signalOptions : signalOptions4
   if ('masters' in client) return clusterRunner(client, optionsFor)
   const send =
     'getMasterNode' in client
-      ? (command: string[], recall?: Recall) =>
-          client.sendCommand(false, command, { ...optionsFor(recall, command), abortSignal: new OnceWritten(recall) })
-      : (command: string[], recall?: Recall) => client.sendCommand(command, optionsFor(recall, command))
+      ? (command: string[], signal?: CancelSignal) =>
+          client.sendCommand(false, command, { ...optionsFor(signal, command), abortSignal: new OnceWritten(signal) })
+      : (command: string[], signal?: CancelSignal) => client.sendCommand(command, optionsFor(signal, command))
   return {
     client: 'node-redis',
     isCluster: false,
     serverOf: () => undefined,
-    send: (_key, command, recall) => send(command, recall),
+    send: (_key, command, signal) => send(command, signal),
     sendToAll: (command) => send([...command]).then((reply) => [reply]),
   }
 }
 
 /**
- * What was not written when it is recalled is dropped, wherever it waits. The client's own time-out does no more, and costs as much as all
+ * What was not written when it is cancelled is dropped, wherever it waits. The client's own time-out does no more, and costs as much as all
  * the rest of a command.
  */
-function recallOptions(recall: Recall | undefined): object | undefined {
-  return recall === undefined ? undefined : { timeout: undefined, abortSignal: recall }
+function signalOptions(signal: CancelSignal | undefined): object | undefined {
+  return signal === undefined ? undefined : { timeout: undefined, abortSignal: signal }
 }
 
 /** The same for version 4, which has another name for it. */
-function recallOptions4(recall: Recall | undefined, command: string[]): object | undefined {
-  return recall === undefined ? undefined : { signal: new WhileUnwritten(recall, command) }
+function signalOptions4(signal: CancelSignal | undefined, command: string[]): object | undefined {
+  return signal === undefined ? undefined : { signal: new WhileUnwritten(signal, command) }
 }
 
-/** {@link recallOptions} or {@link recallOptions4} */
-type OptionsFor = (recall: Recall | undefined, command: string[]) => object | undefined
+/** {@link signalOptions} or {@link signalOptions4} */
+type OptionsFor = (signal: CancelSignal | undefined, command: string[]) => object | undefined
 
 /**
- * Version 4 also rejects what was written already, and drops its reply: what a late reply says was charged could not be given back. So a recall
+ * Version 4 also rejects what was written already, and drops its reply: what a late reply says was charged could not be given back. So a signal
  * is not passed on once the command was written, which is when its last argument is read.
  */
-class WhileUnwritten implements Recall {
-  private readonly recall: Recall
+class WhileUnwritten implements CancelSignal {
+  private readonly signal: CancelSignal
   private wasWritten = false
 
-  constructor(recall: Recall, command: string[]) {
-    this.recall = recall
+  constructor(signal: CancelSignal, command: string[]) {
+    this.signal = signal
     const last = command.length - 1
     const value = command[last]
     const get = (): string | undefined => {
@@ -83,58 +83,58 @@ class WhileUnwritten implements Recall {
   }
 
   get aborted(): boolean {
-    return this.recall.aborted
+    return this.signal.aborted
   }
 
   addEventListener(type: 'abort', listener: () => void): void {
-    this.recall.addEventListener(type, () => {
+    this.signal.addEventListener(type, () => {
       if (!this.wasWritten) listener()
     })
   }
 
   removeEventListener(type: 'abort', listener: () => void): void {
-    this.recall.removeEventListener(type, listener)
+    this.signal.removeEventListener(type, listener)
   }
 }
 
 /** With sentinels the client sends again what was in flight when a connection was lost, unless it is told that nobody waits for it. */
-class OnceWritten implements Recall {
-  private readonly recall: Recall | undefined
+class OnceWritten implements CancelSignal {
+  private readonly signal: CancelSignal | undefined
   private wasWritten = false
 
-  constructor(recall: Recall | undefined) {
-    this.recall = recall
+  constructor(signal: CancelSignal | undefined) {
+    this.signal = signal
   }
 
   get aborted(): boolean {
-    return this.wasWritten || this.recall?.aborted === true
+    return this.wasWritten || this.signal?.aborted === true
   }
 
   addEventListener(type: 'abort', listener: () => void): void {
-    this.recall?.addEventListener(type, listener)
+    this.signal?.addEventListener(type, listener)
   }
 
-  /** As it is written it cannot be recalled any more. */
+  /** As it is written it cannot be cancelled any more. */
   removeEventListener(type: 'abort', listener: () => void): void {
     this.wasWritten = true
-    this.recall?.removeEventListener(type, listener)
+    this.signal?.removeEventListener(type, listener)
   }
 }
 
-function clusterRunner(cluster: NodeRedisCluster, optionsFor: OptionsFor): ScriptRunner {
-  const send = (key: string, command: string[], recall: Recall | undefined, tries: number): Promise<unknown> =>
-    cluster.sendCommand(key, false, command, optionsFor(recall, command)).catch(async (error) => {
+function clusterRunner(cluster: NodeRedisCluster, optionsFor: OptionsFor): CommandRunner {
+  const send = (key: string, command: string[], signal: CancelSignal | undefined, tries: number): Promise<unknown> =>
+    cluster.sendCommand(key, false, command, optionsFor(signal, command)).catch(async (error) => {
       const pauseMs = TRY_AGAIN_MS[tries]
       // The server refused before it did anything.
       if (pauseMs === undefined || !(error instanceof Error && error.message.startsWith('TRYAGAIN '))) throw error
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
-      return send(key, command, recall, tries + 1)
+      return send(key, command, signal, tries + 1)
     })
   return {
     client: 'node-redis',
     isCluster: true,
     serverOf: (slot) => cluster.slots?.[slot]?.master?.address,
-    send: (key, command, recall) => send(key, command, recall, 0),
+    send: (key, command, signal) => send(key, command, signal, 0),
     sendToAll: (command) =>
       // Version 4 names a primary once for each of its ranges of slots.
       Promise.all([...new Set(cluster.masters)].map(async (node) => (await cluster.nodeClient(node as never)).sendCommand([...command]))),

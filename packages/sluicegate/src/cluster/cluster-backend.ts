@@ -1,0 +1,118 @@
+import { type Clock, type Ticker, tickerOf } from '../clock.js'
+import type { Decision } from '../decision.js'
+import { StoreError } from '../errors.js'
+import type { Grant } from '../lease/grant.js'
+import { goodForUs } from '../lease/leasing.js'
+import type { Policy } from '../policy/policy.js'
+import { type Answer, type Backend, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
+import { decisionIn } from './decision-numbers.js'
+import { grantIn } from './grant-numbers.js'
+import { numbersIn } from './message.js'
+import type { PrimaryLink } from './primary-link.js'
+
+/** What {@link ClusterBackend} is made of. */
+export interface ClusterBackendParts {
+  readonly link: PrimaryLink
+  readonly policy: Policy
+  readonly clock: Clock
+  /** Whether this process leases tokens of the policy. */
+  readonly isLeased: boolean
+  /** The length of a lease as the primary said it last. */
+  readonly leaseUs: () => number
+}
+
+/** The state of one policy in the primary process: each operation is one question over the channel. */
+export class ClusterBackend implements Backend {
+  private readonly parts: ClusterBackendParts
+  private readonly ticker: Ticker
+
+  constructor(parts: ClusterBackendParts) {
+    this.parts = parts
+    this.ticker = tickerOf(parts.clock)
+  }
+
+  execute(operation: Operation): Promise<Answer> {
+    const { verb, key } = operation
+    switch (verb) {
+      case 'take':
+        return this.take(operation)
+      case 'reserve':
+        return this.reserve(operation)
+      case 'peek':
+        return this.decided('peek', key, operation.cost)
+      case 'refund':
+      case 'penalize':
+      case 'charge':
+        return this.decided(verb, key, operation.tokens)
+      case 'ban':
+        return this.decided('block', key, operation.us / 1000)
+      case 'reset':
+        return this.decided('reset', key)
+      case 'redeem':
+        return this.decided('answer', key, operation.booked.id)
+      case 'cancel':
+        return this.decided('cancel', key, operation.booked.id, operation.tokens)
+      case 'discard':
+        return this.decided('cancel', key, operation.booked.id, operation.booked.cost)
+      case 'release':
+      case 'heartbeat':
+        return this.held(verb, operation)
+      case 'return':
+        return this.held('giveBack', { key, id: operation.grantId }, operation.tokens)
+    }
+  }
+
+  async lease({ key, part, want, least, horizonUs }: LeaseRequest): Promise<Grant> {
+    const { link, policy } = this.parts
+    const id = newOperationId()
+    const answer = await link.ask(id, 'lease', key, want, horizonUs, least, part)
+    return grantIn(answer, policy.policies?.[part] ?? policy, horizonUs, least, id)
+  }
+
+  /** It arrives in its place among all that is sent, also of a limiter that was closed and hears no answers. */
+  tell(operation: Operation): void {
+    const { link } = this.parts
+    if (operation.verb === 'discard') link.tell('cancel', operation.key, operation.booked.id, operation.booked.cost)
+    else if (operation.verb === 'return') link.tell('giveBack', operation.key, operation.grantId, operation.tokens)
+    else void this.execute(operation).catch(() => undefined)
+  }
+
+  private async take({ key, cost, id }: Extract<Operation, { verb: 'take' }>): Promise<Answer> {
+    const sentUs = this.ticker.read()
+    const decision = this.decisionIn(await this.parts.link.ask(id, 'take', key, cost))
+    const isLate = decision.allowed && this.ticker.read() - sentUs > this.goodForUs(decision)
+    if (isLate) throw new StoreError('OUTAGE', 'the primary answered too late for the token to be spent')
+    return { done: decision.allowed, decision }
+  }
+
+  private async reserve({ key, cost, id, maxWaitUs }: Extract<Operation, { verb: 'reserve' }>): Promise<Answer> {
+    const mostUs = Math.min(Math.floor(maxWaitUs), Number.MAX_SAFE_INTEGER)
+    const [charged, waitUs = 0, ...numbers] = numbersIn(await this.parts.link.ask(id, 'book', key, cost, mostUs), 2)
+    return { done: charged === 1, waitUs, decision: this.decisionIn(numbers), order: id }
+  }
+
+  private async decided(verb: string, ...args: readonly unknown[]): Promise<Answer> {
+    const decision = this.decisionIn(await this.parts.link.ask(newOperationId(), verb, ...args))
+    return { done: decision.allowed, decision }
+  }
+
+  private async held(
+    verb: string,
+    { key, id }: { readonly key: unknown; readonly id: number },
+    ...args: readonly unknown[]
+  ): Promise<Answer> {
+    const [done] = numbersIn(await this.parts.link.ask(newOperationId(), verb, key, id, ...args), 0)
+    return { done: done === 1 }
+  }
+
+  private decisionIn(answer: readonly unknown[]): Decision {
+    return decisionIn(answer, this.parts.policy)
+  }
+
+  /** How long after it was asked for a token of a leased policy may be spent, also by a process that did not know yet that it is leased. */
+  private goodForUs(decision: Decision): number {
+    const { isLeased, policy } = this.parts
+    const leaseUs = this.parts.leaseUs()
+    return isLeased || leaseUs === 0 ? Number.POSITIVE_INFINITY : goodForUs(policy, decision, leaseUs)
+  }
+}

@@ -1,0 +1,105 @@
+import { type Calendar, minuteWindow } from '../policy/calendar.js'
+import { CountTerms, type CountTimes } from '../policy/count-terms.js'
+import { emissionOf } from '../policy/emission.js'
+import type { Policy } from '../policy/policy.js'
+import { DEEPEST_DEBT_BURSTS } from '../policy/policy-numbers.js'
+import { RateTerms } from '../policy/rate-terms.js'
+import type { Terms } from '../policy/terms.js'
+import type { EncodingName } from './scripts.gen.js'
+
+/** A policy as the scripts in `lua/` know it. What its numbers mean is said there. */
+export interface PolicyEncoding {
+  readonly name: EncodingName
+  readonly policy: Policy
+  /** The length of a lease in microseconds, 0 where it is not leased. */
+  readonly leaseUs: number
+  /** What is asked for so many tokens. */
+  amountOf(tokens: number): number
+  /** Its numbers, joined by spaces, for a time in microseconds since the Unix epoch. */
+  numbersAt(us: number): string
+  /** What an answer means. */
+  termsOf(times: CountTimes): Terms
+}
+
+/** A policy in its encodings: one, or of `allOf` one for each of its policies. */
+export interface PolicyEncodings {
+  readonly encodings: readonly PolicyEncoding[]
+  readonly isAllOf: boolean
+}
+
+/**
+ * The encodings of a policy; of those that are leased, as the whole fleet counts them then.
+ *
+ * @param leaseUsOf the length of a lease of a policy, 0 where it is not leased.
+ */
+export function encodingsOf(policy: Policy, leaseUsOf: (policy: Policy) => number = () => 0): PolicyEncodings {
+  const encodings = (policy.policies ?? [policy]).map((part) => encodingOf(part, leaseUsOf(part)))
+  return { encodings, isAllOf: policy.algorithm === 'all-of' }
+}
+
+function encodingOf(policy: Policy, leaseUs: number): PolicyEncoding {
+  switch (policy.algorithm) {
+    case 'token-bucket':
+    case 'gcra':
+      return rateEncoding(policy, leaseUs)
+    case 'fixed-window':
+      return policy.calendar === undefined
+        ? windowEncoding('fixed-window', policy, leaseUs)
+        : calendarEncoding(policy, policy.calendar, leaseUs)
+    case 'sliding-log':
+      return windowEncoding('sliding-log', policy, leaseUs, leaseUs)
+    case 'sliding-window':
+    case 'concurrency':
+      return windowEncoding(policy.algorithm, policy, leaseUs)
+    case 'all-of':
+      throw new TypeError('each of its policies has an encoding')
+  }
+}
+
+/** Of a leased one what flows back during a lease is not in its burst: whoever spends a token at the end of its lease stays within it. */
+function rateEncoding(policy: Policy, leaseUs: number): PolicyEncoding {
+  const emission = emissionOf(policy)
+  const { unitsPerToken, unitsPerUs } = emission
+  const capacity = emission.capacity - leaseUs * unitsPerUs
+  const numbers = [unitsPerToken, unitsPerUs, capacity, emission.capacity].join(' ')
+  const terms = new RateTerms(policy, capacity)
+  // More tokens than a key can owe weigh no more than that.
+  const most = DEEPEST_DEBT_BURSTS * policy.burst + 1
+  return {
+    name: 'rate',
+    policy,
+    leaseUs,
+    amountOf: (tokens) => Math.min(tokens, most) * unitsPerToken,
+    numbersAt: () => numbers,
+    termsOf: () => terms,
+  }
+}
+
+function windowEncoding(name: EncodingName, policy: Policy, leaseUs: number, ...more: readonly number[]): PolicyEncoding {
+  const numbers = [policy.limit, usOf(policy), ...more].join(' ')
+  return countEncoding(name, policy, leaseUs, () => numbers)
+}
+
+/** The script is told three windows in a row; those around one time are remembered. */
+function calendarEncoding(policy: Policy, calendar: Calendar, leaseUs: number): PolicyEncoding {
+  const window = `${calendar.unit}:${calendar.timeZone}`
+  let now = minuteWindow(calendar, 0)
+  let numbers = ''
+  return countEncoding('fixed-window', policy, leaseUs, (us) => {
+    if (numbers === '' || us < now.startUs || us >= now.endUs) {
+      now = minuteWindow(calendar, us)
+      const before = minuteWindow(calendar, now.startUs - 1)
+      const after = minuteWindow(calendar, now.endUs)
+      numbers = `${policy.limit} ${window}|${[before.startUs, now.startUs, now.endUs, after.endUs].join(' ')}`
+    }
+    return numbers
+  })
+}
+
+function countEncoding(name: EncodingName, policy: Policy, leaseUs: number, numbersAt: (us: number) => string): PolicyEncoding {
+  return { name, policy, leaseUs, amountOf: (tokens) => tokens, numbersAt, termsOf: (times) => new CountTerms(policy, times) }
+}
+
+function usOf({ windowMs }: Policy): number {
+  return Math.round(windowMs * 1000)
+}

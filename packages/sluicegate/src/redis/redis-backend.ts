@@ -1,0 +1,180 @@
+import { keysFor } from '../all-of-keys.js'
+import { holdsPermits } from '../empty-permit.js'
+import type { Grant } from '../lease/grant.js'
+import type { Key } from '../limiter.js'
+import {
+  type Answer,
+  type Backend,
+  type Booked,
+  type CancelSignal,
+  type LeaseRequest,
+  newOperationId,
+  type Operation,
+} from '../shared/backend.js'
+import { decisionFrom, waitUsIn } from './decision-decoder.js'
+import { type GrantOf, grantsOf } from './grants.js'
+import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
+import type { RedisScripts } from './redis-scripts.js'
+import type { KeyState, ScriptAnswer, ScriptRequest, ScriptVerb } from './script-call.js'
+
+/** The longest wait that is ever asked for: as long as it takes. */
+const ANY_US = Number.MAX_SAFE_INTEGER
+
+/** What is used of {@link RedisScripts}. */
+export type ScriptCalls = Pick<RedisScripts, 'ask' | 'lease' | 'serverOf' | 'slotOf'>
+
+/** What cancelling a reservation has to know: the answer to it, in the numbers of the policies under which it was made. */
+class Receipt {
+  readonly answer: ScriptAnswer
+  readonly policies: PolicyEncodings
+
+  constructor(answer: ScriptAnswer, policies: PolicyEncodings) {
+    this.answer = answer
+    this.policies = policies
+  }
+}
+
+/** The state of one policy in Redis: each operation is one script. */
+export class RedisBackend implements Backend {
+  private readonly store: ScriptCalls
+  private readonly policies: PolicyEncodings
+  private readonly permitOf: (id: number) => string
+  /** Of each policy that is leased. */
+  private readonly grants: readonly GrantOf[]
+  private readonly holdsPermits: boolean
+
+  /**
+   * @param permitOf the name of the permit that operation `id` takes, no two the same in the fleet.
+   */
+  constructor(store: ScriptCalls, policies: PolicyEncodings, permitOf: (id: number) => string) {
+    this.store = store
+    this.policies = policies
+    this.permitOf = permitOf
+    this.grants = policies.encodings.map((encoding) => grantsOf(encoding, encoding.leaseUs))
+    this.holdsPermits = policies.encodings.some(({ policy }) => holdsPermits(policy))
+  }
+
+  execute(operation: Operation, signal?: CancelSignal): Promise<Answer> {
+    switch (operation.verb) {
+      case 'take':
+        return this.changed('take', operation.key, operation.cost, signal, operation.id)
+      case 'peek':
+        return this.changed('peek', operation.key, operation.cost, signal)
+      case 'refund':
+      case 'penalize':
+        return this.changed(operation.verb, operation.key, operation.tokens, signal)
+      case 'charge':
+        return this.charge(operation.key, operation.tokens, signal)
+      case 'ban':
+        return this.changed('block', operation.key, operation.us, signal)
+      case 'reset':
+        return this.changed('reset', operation.key, 1, signal)
+      case 'reserve':
+        return this.reserve(operation, signal)
+      case 'redeem':
+        return this.redeem(operation.key, operation.booked.id, signal)
+      case 'cancel':
+        return this.cancel(operation.booked, operation.tokens, signal)
+      case 'discard':
+        return this.cancel(operation.booked, operation.booked.cost, signal)
+      case 'release':
+      case 'heartbeat':
+        return this.held(operation.verb, operation, signal)
+      case 'return':
+        return this.giveBack(operation, signal)
+    }
+  }
+
+  lease({ key, part, want, least, horizonUs }: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
+    const encoding = this.policies.encodings[part] as PolicyEncoding
+    const grantOf = this.grants[part] as GrantOf
+    return this.store.lease(encoding, key, want, horizonUs, least, signal).then((lease) => grantOf(lease, horizonUs, least))
+  }
+
+  private async changed(verb: ScriptVerb, key: Key, tokens: number, signal: CancelSignal | undefined, id?: number): Promise<Answer> {
+    const { states } = await this.store.ask(verb, this.requests(key, tokens, id), signal)
+    return { done: allDone(states), decision: decisionFrom(verb, this.policies, states, tokens) }
+  }
+
+  private async charge(key: Key, tokens: readonly number[], signal: CancelSignal | undefined): Promise<Answer> {
+    const requests = this.requests(key, 0).map((request, i) => ({ ...request, tokens: tokens[i] ?? 0 }))
+    const { states } = await this.store.ask('penalize', requests, signal)
+    return { done: allDone(states), decision: decisionFrom('penalize', this.policies, states, 1) }
+  }
+
+  private async reserve(
+    { key, cost, id, maxWaitUs }: Extract<Operation, { verb: 'reserve' }>,
+    signal: CancelSignal | undefined,
+  ): Promise<Answer> {
+    const { policies } = this
+    // The parts of several policies would come due at different times.
+    const mostUs = policies.isAllOf ? 0 : Math.min(maxWaitUs, ANY_US)
+    const answer = await this.store.ask('reserve', this.requests(key, cost, id, mostUs), signal)
+    const { states, nowUs = 0 } = answer
+    const done = allDone(states)
+    return {
+      done,
+      decision: decisionFrom('reserve', policies, states, cost),
+      waitUs: done && states.length === 1 ? waitUsIn(policies.encodings[0] as PolicyEncoding, states[0] as KeyState) : 0,
+      order: nowUs,
+      receipt: new Receipt(answer, policies),
+    }
+  }
+
+  private async redeem(key: Key, id: number, signal: CancelSignal | undefined): Promise<Answer> {
+    const { states } = await this.store.ask('peek', this.requests(key, 1, id), signal)
+    const isBanned = states.some(({ blockedUs }) => blockedUs > 0)
+    return { done: !isBanned, decision: decisionFrom('peek', this.policies, states, 1) }
+  }
+
+  /** In the numbers in which it was made: what a policy after an update could give back of it safely is unknown. */
+  private async cancel({ key, cost, waitUs, id, receipt }: Booked, tokens: number, signal: CancelSignal | undefined): Promise<Answer> {
+    if (!(receipt instanceof Receipt)) return this.changed('peek', key, 1, signal)
+    const { answer, policies } = receipt
+    const { nowUs = 0 } = answer
+    const requests = this.requests(key, tokens, id).map((request, i) => ({
+      ...request,
+      encoding: policies.encodings[i] as PolicyEncoding,
+      booking: { cost, bookedUs: nowUs, atUs: nowUs + waitUs, debt: answer.states[i]?.debt ?? 0 },
+    }))
+    const { states } = await this.store.ask('cancel', requests, signal)
+    return { done: allDone(states), decision: decisionFrom('cancel', policies, states, 1) }
+  }
+
+  /** Of `allOf` only the policies that hold permits. */
+  private async held(
+    verb: 'release' | 'heartbeat',
+    { key, cost, id }: Extract<Operation, { verb: 'release' | 'heartbeat' }>,
+    signal: CancelSignal | undefined,
+  ): Promise<Answer> {
+    const requests = this.requests(key, cost, id).filter(({ encoding }) => holdsPermits(encoding.policy))
+    const { states } = await this.store.ask(verb, requests, signal)
+    return { done: allDone(states) }
+  }
+
+  /** As a reservation for the time of the lease that is cancelled: only in the window of that time, or while nothing was logged after it. */
+  private async giveBack(
+    { key, part, tokens, grantId }: Extract<Operation, { verb: 'return' }>,
+    signal: CancelSignal | undefined,
+  ): Promise<Answer> {
+    const booking = { cost: tokens, bookedUs: grantId, atUs: grantId, debt: 0 }
+    const { states } = await this.store.ask(
+      'cancel',
+      [{ encoding: this.policies.encodings[part] as PolicyEncoding, key, tokens, booking }],
+      signal,
+    )
+    return { done: allDone(states) }
+  }
+
+  /** `penalize` takes places of a concurrency limit under a permit of its own, which no caller holds. */
+  private requests(key: Key, tokens: number, id?: number, mostUs?: number): ScriptRequest[] {
+    const { encodings, isAllOf } = this.policies
+    const permit = this.holdsPermits ? this.permitOf(id ?? newOperationId()) : undefined
+    if (!isAllOf) return [{ encoding: encodings[0] as PolicyEncoding, key: key as string, tokens, permit, mostUs }]
+    return keysFor(encodings.length, key).map((own, i) => ({ encoding: encodings[i] as PolicyEncoding, key: own, tokens, permit, mostUs }))
+  }
+}
+
+function allDone(states: readonly KeyState[]): boolean {
+  return states.every(({ done }) => done)
+}

@@ -1,0 +1,145 @@
+import { PolicyError } from '../errors.js'
+import type { CancelSignal } from '../shared/backend.js'
+import type { CommandRunner } from './command-runner.js'
+import { hashSlot } from './hash-slot.js'
+import type { PolicyEncoding } from './policy-encoding.js'
+import type { RedisKeys } from './redis-keys.js'
+import { runScript } from './run-script.js'
+import type { ScriptAnswer, ScriptLease, ScriptRequest, ScriptVerb } from './script-call.js'
+import { answerIn, leaseIn } from './script-reply.js'
+import { SCRIPTS } from './scripts.gen.js'
+
+/** Clients of glide put a colon after the code. */
+const WRONG_WINDOW = /WINDOW:? (\d+)/
+
+/** The state in Redis, moved by one script a call; what goes in and out of it is described in `lua/steps/parts.lua`. */
+export class RedisScripts {
+  private readonly runner: CommandRunner
+  private readonly keys: RedisKeys
+  /** What the keys of a encoding begin with. */
+  private readonly names = new WeakMap<PolicyEncoding, string>()
+  /** How far the store's clock is ahead of this one, as far as a calendar showed. */
+  private aheadUs = 0
+  /** Who asks about a key asks for its slot several times. */
+  private lastKey: string | undefined
+  private lastSlot = 0
+
+  constructor(runner: CommandRunner, keys: RedisKeys) {
+    this.runner = runner
+    this.keys = keys
+  }
+
+  serverOf(key: string): string | undefined {
+    const slot = this.slotOf(key)
+    return slot === undefined ? undefined : this.runner.serverOf(slot)
+  }
+
+  slotOf(key: string): number | undefined {
+    if (!this.runner.isCluster) return undefined
+    if (key !== this.lastKey) {
+      this.lastSlot = hashSlot(this.keys.hashedOf(key))
+      this.lastKey = key
+    }
+    return this.lastSlot
+  }
+
+  ask(verb: ScriptVerb, requests: readonly ScriptRequest[], signal?: CancelSignal): Promise<ScriptAnswer> {
+    if (requests.length === 1) {
+      const request = requests[0] as ScriptRequest
+      if (request.encoding.policy.calendar !== undefined) return this.inItsWindow(() => this.askOne(verb, request, signal), signal)
+      return this.askOne(verb, request, signal)
+    }
+    const crossSlot = this.crossSlotFault(requests)
+    if (crossSlot !== undefined) return Promise.reject(crossSlot)
+    return this.inItsWindow(() => this.askAll(verb, requests, signal), signal)
+  }
+
+  lease(
+    encoding: PolicyEncoding,
+    key: string,
+    want: number,
+    horizonUs: number,
+    least: number,
+    signal?: CancelSignal,
+  ): Promise<ScriptLease> {
+    const script = SCRIPTS[`lease ${encoding.name}` as keyof typeof SCRIPTS]
+    const names = [this.nameOf(encoding, key)]
+    const amounts = `${want} ${horizonUs} ${least}`
+    if (encoding.policy.calendar === undefined) {
+      return runScript(this.runner, script, names, [encoding.numbersAt(this.storeUs()), amounts], leaseIn, signal)
+    }
+    return this.inItsWindow(
+      () => runScript(this.runner, script, names, [encoding.numbersAt(this.storeUs()), amounts], leaseIn, signal),
+      signal,
+    )
+  }
+
+  private storeUs(): number {
+    return Date.now() * 1000 + this.aheadUs
+  }
+
+  /** Calls again when the script did nothing because the store's time is in a calendar window that it was not given. */
+  private inItsWindow<Answer>(call: () => Promise<Answer>, signal: CancelSignal | undefined): Promise<Answer> {
+    return call().catch((error) => {
+      const storeUs = error instanceof Error ? WRONG_WINDOW.exec(error.message)?.[1] : undefined
+      if (storeUs === undefined) throw error
+      this.aheadUs = Number(storeUs) - Date.now() * 1000
+      if (signal?.aborted === true) throw error
+      return call()
+    })
+  }
+
+  private askOne(verb: ScriptVerb, request: ScriptRequest, signal: CancelSignal | undefined): Promise<ScriptAnswer> {
+    const { encoding, key } = request
+    const args = [encoding.numbersAt(this.storeUs()), requestText(verb, request)]
+    if (verb !== 'take') args.push(verb)
+    return runScript(this.runner, SCRIPTS[encoding.name], [this.nameOf(encoding, key)], args, answerOfOne, signal)
+  }
+
+  private askAll(verb: ScriptVerb, requests: readonly ScriptRequest[], signal: CancelSignal | undefined): Promise<ScriptAnswer> {
+    const keys: string[] = []
+    const args: string[] = [verb]
+    for (const request of requests) {
+      const { encoding, key } = request
+      keys.push(this.nameOf(encoding, key))
+      args.push(encoding.name, encoding.numbersAt(this.storeUs()), requestText(verb, request))
+    }
+    return runScript(this.runner, SCRIPTS['all-of'], keys, args, (reply) => answerIn(reply, requests.length), signal)
+  }
+
+  private nameOf(encoding: PolicyEncoding, key: string): string {
+    let before = this.names.get(encoding)
+    if (before === undefined) {
+      before = this.keys.before(encoding.name, encoding.policy.name)
+      this.names.set(encoding, before)
+    }
+    return before + this.keys.after(key)
+  }
+
+  private crossSlotFault(requests: readonly ScriptRequest[]): PolicyError | undefined {
+    if (!this.runner.isCluster) return undefined
+    if (new Set(requests.map(({ key }) => this.slotOf(key))).size === 1) return undefined
+    const tags = [...new Set(requests.map(({ key }) => this.keys.tagOf(key)))]
+    const mend = 'have no hash slot in common, so no server could charge them together: give hashTag, or the same key for all'
+    return new PolicyError('CROSS_SLOT', 'key', tags, mend)
+  }
+}
+
+function answerOfOne(reply: unknown): ScriptAnswer {
+  return answerIn(reply, 1)
+}
+
+/** `<amount>`, or `<amount> <bound> <more>`. */
+function requestText(verb: ScriptVerb, request: ScriptRequest): string {
+  const { encoding, tokens, mostUs, booking } = request
+  const amount = String(verb === 'block' ? tokens : encoding.amountOf(tokens))
+  const more = moreOf(request)
+  if (mostUs === undefined && booking === undefined && more === '') return amount
+  return `${amount} ${booking?.atUs ?? mostUs ?? 0} ${more}`
+}
+
+function moreOf({ encoding, booking, permit = '' }: ScriptRequest): string {
+  if (encoding.name === 'concurrency') return booking === undefined ? permit : `${permit} ${booking.cost}`
+  if (encoding.name !== 'rate' || booking === undefined) return ''
+  return `${booking.debt} ${encoding.amountOf(booking.cost)} ${booking.bookedUs}`
+}

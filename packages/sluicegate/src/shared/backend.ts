@@ -1,0 +1,122 @@
+import type { Decision } from '../decision.js'
+import { StoreError } from '../errors.js'
+import type { Grant } from '../lease/grant.js'
+import type { Key } from '../limiter.js'
+import { onceInProcess } from '../once-in-process.js'
+
+/**
+ * One atomic step on the state of a key; of `allOf` on the state of each policy's key, all or none. Amounts were checked by the caller.
+ *
+ * | verb | effect |
+ * | --- | --- |
+ * | `take` | charges `cost` if it passes now |
+ * | `peek` | changes nothing |
+ * | `refund`, `penalize` | gives back, or charges, `tokens` |
+ * | `charge` | `penalize` with a number of tokens for each policy, some of them 0 |
+ * | `ban` | denies everything for `us` microseconds; the longest ban wins, 0 lifts it |
+ * | `reset` | makes the key full and lifts its ban |
+ * | `reserve` | charges `cost` at the earliest time at which it passes, within `maxWaitUs`; of permits and `allOf` only what passes now |
+ * | `redeem` | reads the key when the time of a reservation has come; not `done` when the key is banned |
+ * | `cancel` | gives `tokens` of a reservation back, as many as is safe |
+ * | `discard` | cancels all of a reservation; the answer is not needed |
+ * | `release`, `heartbeat` | ends or renews the permit that operation `id` took |
+ * | `return` | gives unspent tokens of a grant back; the answer is not needed |
+ */
+export type Operation =
+  | { readonly verb: 'take'; readonly key: Key; readonly cost: number; readonly id: number }
+  | { readonly verb: 'peek'; readonly key: Key; readonly cost: number }
+  | { readonly verb: 'refund' | 'penalize'; readonly key: Key; readonly tokens: number }
+  | { readonly verb: 'charge'; readonly key: Key; readonly tokens: readonly number[] }
+  | { readonly verb: 'ban'; readonly key: Key; readonly us: number }
+  | { readonly verb: 'reset'; readonly key: Key }
+  | { readonly verb: 'reserve'; readonly key: Key; readonly cost: number; readonly id: number; readonly maxWaitUs: number }
+  | { readonly verb: 'redeem' | 'discard'; readonly key: Key; readonly booked: Booked }
+  | { readonly verb: 'cancel'; readonly key: Key; readonly booked: Booked; readonly tokens: number }
+  | { readonly verb: 'release' | 'heartbeat'; readonly key: Key; readonly cost: number; readonly id: number }
+  | { readonly verb: 'return'; readonly key: string; readonly part: number; readonly tokens: number; readonly grantId: number }
+
+/** What came of an {@link Operation}. */
+export interface Answer {
+  /** Whether it did what it is for: the take or reservation was charged, the permit still held; of `peek`, whether a take would pass. */
+  readonly done: boolean
+  /** How the key stands. Absent of `release`, `heartbeat` and of what {@link Backend.tell} sends. */
+  readonly decision?: Decision
+  /** Of `reserve`: until the tokens may be spent. */
+  readonly waitUs?: number
+  /** Of `reserve`: of two reservations of a key the later one has the larger number. */
+  readonly order?: number
+  /** Of `reserve`: what the backend needs for `cancel`. Opaque to everything else. */
+  readonly receipt?: unknown
+}
+
+/** A reservation at a backend. */
+export interface Booked {
+  readonly key: Key
+  readonly cost: number
+  /** Of the operation that made it. */
+  readonly id: number
+  readonly allowed: boolean
+  /** Until the tokens may be spent, from the answer on. */
+  readonly waitUs: number
+  readonly decision: Decision
+  readonly order: number
+  readonly receipt?: unknown
+}
+
+/** A lease: at most `want` tokens, some of which may pass only within `horizonUs`; none when there are fewer than `least`. */
+export interface LeaseRequest {
+  readonly key: string
+  /** Which policy of `allOf`; else 0. */
+  readonly part: number
+  readonly want: number
+  readonly least: number
+  readonly horizonUs: number
+}
+
+/**
+ * Holds the true state of one policy: Redis, or a primary process. Timeouts, the circuit breaker, the local fallback and leases are
+ * decorators of this shape.
+ *
+ * Each call is one atomic step on the backend's clock. It rejects with `StoreError` `OUTAGE` when no answer came; then it is unknown
+ * whether the step was made, and the step is not tried again. A call that `signal` cancels before it was sent is not made.
+ */
+export interface Backend {
+  execute(operation: Operation, signal?: CancelSignal): Promise<Answer>
+  /** Charges tokens for this process to spend by itself. When it rejects, at most `want` tokens were charged and no process has them. */
+  lease(request: LeaseRequest, signal?: CancelSignal): Promise<Grant>
+  /** Sends an operation without an answer, in order with all others. Where absent, `execute` does it. */
+  tell?(operation: Operation): void
+}
+
+/** Of all limiters in this process: a backend knows permits, reservations and grants by these numbers. */
+const ids = /* @__PURE__ */ onceInProcess('operation ids', () => ({ last: 0 }))
+
+/** A number for one operation, larger than all before it. */
+export function newOperationId(): number {
+  return ++ids.last
+}
+
+/** @throws {StoreError} `OUTAGE` when the answer has none. */
+export function decisionOf({ decision }: Answer): Decision {
+  if (decision === undefined) throw new StoreError('OUTAGE', 'the store gave an answer without a decision')
+  return decision
+}
+
+/** What a `reserve` with these arguments brought. */
+export function bookedBy(operation: { readonly key: Key; readonly cost: number; readonly id: number }, answer: Answer): Booked {
+  const { key, cost, id } = operation
+  const { done, waitUs = 0, order = 0, receipt } = answer
+  return { key, cost, id, allowed: done, waitUs, decision: decisionOf(answer), order, receipt }
+}
+
+/** Of several keys the one by which the server is known. */
+export function firstKeyOf(key: Key): string {
+  return typeof key === 'string' ? key : (key[0] as string)
+}
+
+/** Cancels a call that was not sent yet. The part of `AbortSignal` that clients use, at a fraction of its cost. */
+export interface CancelSignal {
+  readonly aborted: boolean
+  addEventListener(type: 'abort', listener: () => void): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}

@@ -1,0 +1,29 @@
+import type { Decision } from '../decision.js'
+import { tellDenial } from '../diagnostics.js'
+import type { HotKeys } from '../hot-keys.js'
+import type { Key } from '../limiter.js'
+import { TopLists } from '../top-lists.js'
+
+/** Counts and publishes the decisions that callers get, each once, wherever it was made. */
+export class DecisionStats {
+  admittedTokens = 0
+  outageTokens = 0
+  private readonly lists: TopLists
+
+  constructor(hotKeys: number) {
+    this.lists = new TopLists(hotKeys)
+  }
+
+  record<Answer extends Decision>(key: Key, cost: number, decision: Answer): Answer {
+    this.lists.count(key, decision.allowed)
+    if (decision.allowed) {
+      this.admittedTokens += cost
+      if (decision.source === 'outage') this.outageTokens += cost
+    } else tellDenial(key, cost, decision)
+    return decision
+  }
+
+  top(n?: number): HotKeys {
+    return this.lists.top(n)
+  }
+}

@@ -1,0 +1,104 @@
+import type { Awaitable } from '../awaitable.js'
+import type { Decision } from '../decision.js'
+import type { HotKeys } from '../hot-keys.js'
+import type { Key, WaitOptions } from '../limiter.js'
+import type { Duration } from '../policy/duration.js'
+import type { Policy } from '../policy/policy.js'
+import type { QueueVerbs } from '../queue/work-queue.js'
+import type { ShardLoads } from './shard-load.js'
+
+/** A {@link Permit} that a shared backend holds, with asynchronous answers. */
+export interface FleetPermit extends Decision {
+  /** Releases the permit. False if it had expired or was released before. */
+  release(): Promise<boolean>
+  /** Renews the permit for another `ttl` from now. False if it had expired or was released. */
+  heartbeat(): Promise<boolean>
+  /** {@link FleetPermit.release} for `using`; does not wait. If the backend cannot be reached, the permit ends after `ttl`. */
+  [Symbol.dispose](): void
+  /** {@link FleetPermit.release} for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** A {@link Reservation} at a shared backend, with asynchronous answers. */
+export interface FleetReservation {
+  readonly allowed: boolean
+  readonly waitMs: number
+  readonly decision: Decision
+  settle(actualCost: number): Promise<Decision>
+  cancel(): Promise<Decision>
+}
+
+/** A key that was checked once. */
+export interface FleetBoundKey<Answer extends Decision = Decision> {
+  readonly key: Key
+  take(cost?: number): Awaitable<Answer>
+  peek(cost?: number): Awaitable<Decision>
+}
+
+/** Counters of this process since the limiter was created. */
+export interface FleetStats {
+  /** Calls that the backend answered. */
+  readonly storeCalls: number
+  /** Calls that timed out, were lost or failed, including errors about one key alone. */
+  readonly storeFailures: number
+  /** Decisions made in this process, from a lease or a cached denial. */
+  readonly localDecisions: number
+  /** Decisions made in this process during an outage. */
+  readonly outageDecisions: number
+  /** Failed calls that timed out. */
+  readonly timeouts: number
+  /** How often the circuit of a server opened after consecutive failures. */
+  readonly outages: number
+  /** Answers within the timeout that took longer than a lease, so that their tokens had expired. */
+  readonly lateAnswers: number
+  /** Tokens that callers got, from any source. */
+  readonly admittedTokens: number
+  /**
+   * Tokens that the backend charged for takes, reservations and leases whose answers came in time. Returned tokens are not subtracted. For
+   * leases of `allOf` it is the average over the policies.
+   */
+  readonly chargedTokens: number
+  /** Tokens that callers got during outages: the most by which this process can take the fleet over its policy. */
+  readonly outageTokens: number
+  /** Those of them that were charged at the backend since. The others came back by themselves or are still to be charged. */
+  readonly accountedTokens: number
+  /** Keys with a lease or a cached denial in this process. */
+  readonly leases: number
+}
+
+/**
+ * A limiter whose budget a fleet shares: every verb of {@link Limiter}, answering with a value or a promise.
+ *
+ * Methods throw, or reject with, `PolicyError` on misuse (including `CROSS_SLOT`), and `StoreError` `CLOSED` after `close()`. In an outage
+ * `take`, `peek`, `wait` and `reserve` decide as the option `outage` says; the other verbs reject with `StoreError` `OUTAGE`.
+ */
+export interface FleetLimiter<Answer extends Decision = Decision> extends QueueVerbs {
+  readonly policy: Policy
+  take(key: Key, cost?: number): Awaitable<Answer>
+  peek(key: Key, cost?: number): Awaitable<Decision>
+  wait(key: Key, options?: WaitOptions): Promise<Answer>
+  reserve(key: Key, cost: number): Promise<FleetReservation>
+  refund(key: Key, tokens: number): Promise<Decision>
+  penalize(key: Key, tokens: number): Promise<Decision>
+  block(key: Key, duration: Duration): Promise<Decision>
+  reset(key: Key): Promise<Decision>
+  key(key: Key): FleetBoundKey<Answer>
+  /**
+   * Changes the policy of this process; call it in each process of the fleet. The policy keeps its name, which is part of its keys.
+   *
+   * - A key migrates when it is next touched under the new numbers. What it has spent stays spent, up to the new burst.
+   * - While processes with the old and the new policy run side by side, as in a deployment, every admitted token is charged under both, until
+   *   the old numbers were not seen for an hour or as long as what was spent under them counts. So no key gets a fresh burst, and no version
+   *   admits more than if all tokens were its own.
+   * - Tokens leased by this process go back. Reservations are cancelled in the numbers in which they were made.
+   *
+   * @throws {PolicyError} `ALGORITHM_CHANGE`, of `allOf` also of any of its policies.
+   */
+  update(policy: Policy): void
+  stats(): FleetStats
+  hotKeys(n?: number): HotKeys
+  /** The `n` servers and hash slots that this process calls most, and the `n` keys that cause it for each. Default 10. */
+  shards(n?: number): ShardLoads
+  close(): void
+  [Symbol.dispose](): void
+}

@@ -1,0 +1,185 @@
+import { checkedTop, checkKey } from '../../arguments.js'
+import { type Awaitable, ignore } from '../../awaitable.js'
+import type { Decision } from '../../decision.js'
+import { PolicyError } from '../../errors.js'
+import { type HotKeys, merged } from '../../hot-keys.js'
+import type { Override } from '../../layers/override-map.js'
+import { OverrideTiers } from '../../layers/override-tiers.js'
+import { sumOfStats } from '../../layers/sum-of-stats.js'
+import { checkTier, contentOf, TierTable } from '../../layers/tier-table.js'
+import type { Key, WaitOptions } from '../../limiter.js'
+import type { Duration } from '../../policy/duration.js'
+import type { Policy } from '../../policy/policy.js'
+import { checkChange } from '../../policy/policy-change.js'
+import { closeQueueOf } from '../../queue/create-queue.js'
+import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from '../fleet-limiter.js'
+import { mergedLoads, type ShardLoads } from '../shard-load.js'
+import type { OverrideCache } from './override-cache.js'
+import { WrappedSharedLimiter } from './wrapped-shared-limiter.js'
+
+/** What a {@link TieredSharedLimiter} is made of. */
+export interface TieredFleetParts<Answer extends Decision> {
+  /** Applies the own policy. */
+  readonly own: FleetLimiter<Answer>
+  readonly ownAs: Policy
+  readonly policyFor: ((key: string) => Policy | undefined) | undefined
+  /** All that `policyFor` may return, where that was named. */
+  readonly policies: readonly Policy[] | undefined
+  readonly make: (policy: Policy) => FleetLimiter<Answer>
+  /** Whether another process says what a policy of a name is: then all that `policyFor` returns under that name are this one. */
+  readonly isKnownByName?: boolean
+  readonly overrides: OverrideCache | undefined
+  /** Makes the limiter of an override. */
+  readonly makeOverride: (override: Override) => FleetLimiter<Answer>
+}
+
+/** `TieredLimiter` over a fleet: several policies, each with a limiter of its own; every call goes to that of the key's policy. */
+export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
+  private readonly parts: TieredFleetParts<Answer>
+  private readonly table: TierTable<FleetLimiter<Answer>>
+  private readonly overridden: OverrideTiers<FleetLimiter<Answer>>
+  private isClosed = false
+  private readonly isMade: boolean = false
+
+  constructor(parts: TieredFleetParts<Answer>) {
+    super(parts.own)
+    this.parts = parts
+    const { overrides } = parts
+    this.table = new TierTable({
+      option: 'policyFor',
+      make: (policy) => this.made(policy),
+      known: (policy) => this.known(policy),
+    })
+    this.table.name(parts.ownAs, parts.own)
+    this.overridden = new OverrideTiers({
+      make: (override) => this.madeOverride(override),
+      close: (limiter) => limiter.close(),
+      isUsed: (content) => overrides?.isUsed(content) ?? false,
+    })
+    try {
+      for (const policy of parts.policies ?? []) this.table.of(policy, false)
+      this.isMade = true
+    } catch (error) {
+      // Nobody gets those that were made, and could close them.
+      this.close()
+      throw error
+    }
+  }
+
+  override policyOf(key: Key): Policy {
+    return this.limiterOf(key).policy
+  }
+
+  take(key: Key, cost?: number): Awaitable<Answer> {
+    const refreshed = this.refreshed()
+    return refreshed === undefined ? this.limiterOf(key).take(key, cost) : refreshed.then(() => this.limiterOf(key).take(key, cost))
+  }
+
+  peek(key: Key, cost?: number): Awaitable<Decision> {
+    const refreshed = this.refreshed()
+    return refreshed === undefined ? this.limiterOf(key).peek(key, cost) : refreshed.then(() => this.limiterOf(key).peek(key, cost))
+  }
+
+  async wait(key: Key, options?: WaitOptions): Promise<Answer> {
+    return (await this.fresh(key)).wait(key, options)
+  }
+
+  async reserve(key: Key, cost: number): Promise<FleetReservation> {
+    return (await this.fresh(key)).reserve(key, cost)
+  }
+
+  async refund(key: Key, tokens: number): Promise<Decision> {
+    return (await this.fresh(key)).refund(key, tokens)
+  }
+
+  async penalize(key: Key, tokens: number): Promise<Decision> {
+    return (await this.fresh(key)).penalize(key, tokens)
+  }
+
+  async block(key: Key, duration: Duration): Promise<Decision> {
+    return (await this.fresh(key)).block(key, duration)
+  }
+
+  async reset(key: Key): Promise<Decision> {
+    return (await this.fresh(key)).reset(key)
+  }
+
+  /** The policy of the key is asked for each time, not only here. */
+  key(key: Key): FleetBoundKey<Answer> {
+    this.limiterOf(key)
+    return this.bound({ key, take: (cost) => this.take(key, cost), peek: (cost) => this.peek(key, cost) })
+  }
+
+  override stats(): FleetStats {
+    return sumOfStats(this.limiters())
+  }
+
+  override hotKeys(n = 10): HotKeys {
+    const most = checkedTop(n)
+    const all = this.limiters().map((limiter) => limiter.hotKeys(Number.MAX_SAFE_INTEGER))
+    const demand = merged(all.flatMap((one) => one.demand))
+    const denials = merged(all.flatMap((one) => one.denials))
+    return { demand: demand.slice(0, most), denials: denials.slice(0, most) }
+  }
+
+  override shards(n = 10): ShardLoads {
+    const most = checkedTop(n)
+    return mergedLoads(
+      this.limiters().map((limiter) => limiter.shards(Number.MAX_SAFE_INTEGER)),
+      most,
+    )
+  }
+
+  override close(): void {
+    closeQueueOf(this)
+    this.isClosed = true
+    for (const limiter of this.limiters()) limiter.close()
+  }
+
+  private limiters(): readonly FleetLimiter<Answer>[] {
+    return [this.inner, ...this.table.tiers.map(({ counted }) => counted), ...this.overridden.all]
+  }
+
+  private refreshed(): Promise<void> | undefined {
+    return this.isClosed ? undefined : this.parts.overrides?.refreshed()
+  }
+
+  private async fresh(key: Key): Promise<FleetLimiter<Answer>> {
+    await this.refreshed()
+    return this.limiterOf(key)
+  }
+
+  private limiterOf(key: Key): FleetLimiter<Answer> {
+    if (Array.isArray(key)) {
+      throw new PolicyError('KEY_INVALID', 'key', key, 'must be one string: keys of several policies would share no budget')
+    }
+    checkKey(key)
+    const { overrides, policyFor, policies } = this.parts
+    const override = overrides?.of(key as string)
+    if (override !== undefined) return this.overridden.of(override)
+    const policy = policyFor?.(key as string)
+    if (policy === undefined) return this.inner
+    ignore(policy)
+    return this.table.of(policy, policies !== undefined)
+  }
+
+  /** @throws {PolicyError} `ALGORITHM_CHANGE` */
+  private known(policy: Policy): FleetLimiter<Answer> | undefined {
+    if (this.parts.isKnownByName !== true) return contentOf(policy) === contentOf(this.policy) ? this.inner : undefined
+    // Two of one name among those that were named beforehand are a mistake, which making them tells.
+    if (!this.isMade) return undefined
+    const known = [this.inner, ...this.table.tiers.map(({ counted }) => counted)].find((each) => each.policy.name === policy.name)
+    if (known !== undefined) checkChange(known.policy, policy)
+    return known
+  }
+
+  private made(policy: Policy): FleetLimiter<Answer> {
+    checkTier(policy, this.policy, 'policyFor') // throws when closed
+    return this.parts.make(policy)
+  }
+
+  private madeOverride(override: Override): FleetLimiter<Answer> {
+    checkTier(override.policy, this.policy, 'overrides') // throws when closed
+    return this.parts.makeOverride(override)
+  }
+}

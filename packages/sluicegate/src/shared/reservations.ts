@@ -1,0 +1,79 @@
+import type { Decision } from '../decision.js'
+import { holdsPermits } from '../empty-permit.js'
+import { isOutage } from '../errors.js'
+import { surelyUs } from '../lease/leasing.js'
+import type { Key } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
+import { refusal } from '../refusal.js'
+import type { WaitRequest } from '../wait-request.js'
+import { type Answer, type Booked, bookedBy, decisionOf, newOperationId } from './backend.js'
+import { type SharedParts, withPermit } from './shared-parts.js'
+import { SharedPermit } from './shared-permit.js'
+
+/** Tokens reserved at the backend of the policy in force, and what their taker gets when their time has come. */
+export class Reservations {
+  private readonly current: () => SharedParts
+
+  constructor(current: () => SharedParts) {
+    this.current = current
+  }
+
+  get policy(): Policy {
+    return this.current().policy
+  }
+
+  /** Charges `cost` at the earliest time, within `maxWaitMs`. Rejects with `OUTAGE`. */
+  async reserve(key: Key, cost: number, maxWaitMs: number): Promise<Booked> {
+    const operation = { verb: 'reserve', key, cost, id: newOperationId(), maxWaitUs: maxWaitMs * 1000 } as const
+    return bookedBy(operation, await this.current().backend.execute(operation))
+  }
+
+  /**
+   * A take that passed, unless the key was banned meanwhile; then the tokens go back. Undefined when `sinceMs` after it was asked for the
+   * reservation came too late to be spent.
+   */
+  async redeem(booked: Booked, sinceMs: number): Promise<Decision | undefined> {
+    const parts = this.current()
+    const { key, decision, waitUs } = booked
+    // A process that was stopped has slept too long: its token has expired, as a leased one would have.
+    if (parts.leases !== undefined && sinceMs * 1000 > waitUs + surelyUs(parts.leaseUs)) return undefined
+    if (waitUs === 0) return withPermit(parts, passed(decision), booked)
+    let answer: Answer
+    try {
+      answer = await parts.backend.execute({ verb: 'redeem', key, booked })
+    } catch (error) {
+      // Reserved and paid for: a taker that took the same tokens elsewhere would spend them twice.
+      if (isOutage(error)) return passed(decision)
+      throw error
+    }
+    if (answer.done) return passed(decisionOf(answer))
+    await parts.backend.execute({ verb: 'cancel', key, booked, tokens: booked.cost })
+    return decisionOf(answer)
+  }
+
+  /** Cancels a reservation soon, together with others that are not wanted. */
+  discard(booked: Booked, onFreed: () => void): void {
+    const { guard, backend } = this.current()
+    guard.unwanted.collect(booked.key, booked.order, () => backend.execute({ verb: 'discard', key: booked.key, booked }).then(onFreed))
+  }
+
+  /** A denial. */
+  refuse(decision: Decision): Decision {
+    const denied = refusal(decision)
+    return holdsPermits(this.policy) ? new SharedPermit(denied) : denied
+  }
+
+  /** The denial of a request that must not overtake those in the queue. */
+  async deny(key: Key, cost: number): Promise<Decision> {
+    return this.refuse(decisionOf(await this.current().fallback.execute({ verb: 'peek', key, cost })))
+  }
+
+  /** Waits for what is decided during an outage. */
+  waitWithout(request: WaitRequest): Promise<Decision> {
+    return this.current().fallback.waitWithout(request)
+  }
+}
+
+function passed(decision: Decision): Decision {
+  return { ...decision, allowed: true, retryAfterMs: 0 }
+}

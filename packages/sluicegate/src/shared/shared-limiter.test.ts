@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { allOf, fixedWindow, gcra, manualClock, type Policy, slidingLog } from '../index.js'
+import { limiterOver, type RedisLimiterOptions } from '../redis/create-redis-limiter.js'
+import { turns } from '../testing/channel-pair.js'
+import { type HeldQuestion, HeldScripts } from '../testing/held-scripts.js'
+
+const SLOW = gcra({ limit: 1, window: '1s', burst: 10, name: 'p' })
+const WINDOW = fixedWindow({ limit: 100, window: '1h', name: 'p' })
+const NO_HASTE = 60_000
+
+function over(policy: Policy, options: Omit<RedisLimiterOptions, 'client'> = {}) {
+  const clock = manualClock()
+  const store = new HeldScripts()
+  const limiter = limiterOver(store, policy, { timeoutMs: NO_HASTE, ...options }, clock)
+  return { clock, store, limiter }
+}
+
+/** So many who sleep until their time has come. */
+async function asleep({ store, limiter }: ReturnType<typeof over>, count: number, signal?: AbortSignal): Promise<Promise<unknown>[]> {
+  const waits = Array.from({ length: count }, () => limiter.wait('k', { ...(signal && { signal }) }).catch(() => undefined))
+  await turns()
+  for (const [i, { answer }] of store.of('reserve').entries()) answer(i + 1, { debt: (11 + i) * 1_000_000, waitUs: 0 })
+  await turns()
+  return waits
+}
+
+function policyOf(question: HeldQuestion | undefined): Policy | undefined {
+  return question?.requests[0]?.encoding.policy
+}
+
+for (const end of ['abort', 'close'] as const) {
+  test(`after an update ${end} gives back what was booked in the numbers it was booked in`, async () => {
+    const made = over(SLOW)
+    const controller = new AbortController()
+    const waits = await asleep(made, 3, controller.signal)
+    made.limiter.update(gcra({ limit: 2, window: '1s', burst: 20 }))
+    if (end === 'close') made.limiter.close()
+    else controller.abort(new Error('enough'))
+    await Promise.all(waits)
+    await turns()
+    const cancels = made.store.of('cancel')
+    assert.deepEqual(
+      cancels.map(({ requests }) => requests[0]?.booking?.bookedUs),
+      [3, 2, 1],
+    )
+    for (const cancel of cancels) assert.equal(policyOf(cancel)?.burst, 10)
+  })
+}
+
+test('who finds his key blocked after an update gives back what was booked in the numbers it was booked in', async () => {
+  const made = over(SLOW)
+  const [waiting] = await asleep(made, 1)
+  made.limiter.update(gcra({ limit: 2, window: '1s', burst: 20 }))
+  made.clock.advance(1000)
+  await turns()
+  const [peek] = made.store.of('peek')
+  assert.equal(policyOf(peek)?.burst, 20)
+  peek?.answer(9, { blockedUs: 5_000_000, done: false })
+  await turns()
+  const [cancel] = made.store.of('cancel')
+  assert.equal(policyOf(cancel)?.burst, 10)
+  cancel?.answer()
+  const { allowed, retryAfterMs, limit } = (await waiting) as Awaited<ReturnType<typeof made.limiter.wait>>
+  assert.deepEqual([allowed, retryAfterMs, limit], [false, 5000, 2])
+})
+
+test('of allOf with several keys what is not wanted waits for what is on its way, and goes back the newest first', async () => {
+  const policy = allOf([slidingLog({ limit: 50, window: '1h' }), slidingLog({ limit: 90, window: '1h' })])
+  const { store, limiter } = over(policy, { mode: 'exact' })
+  const controller = new AbortController()
+  const waits = [1, 2, 3].map(() => limiter.wait(['a', 'b'], { signal: controller.signal }).catch(() => undefined))
+  await turns()
+  const [first, second, third] = store.of('reserve')
+  controller.abort(new Error('enough'))
+  await Promise.all(waits)
+  first?.answer(1)
+  second?.answer(2)
+  await turns()
+  assert.equal(store.of('cancel').length, 0)
+  third?.answer(3)
+  await turns()
+  assert.deepEqual(
+    store.of('cancel').map(({ requests }) => requests.map(({ key, booking }) => `${key} ${booking?.bookedUs}`)),
+    [3, 2, 1].map((us) => [`a ${us}`, `b ${us}`]),
+  )
+})
+
+test('a thousand who wait when the limiter is closed, and the client with it, keep no process alive', async () => {
+  const made = over(SLOW)
+  const waits = await asleep(made, 1000)
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const idle = timers()
+  made.limiter.close()
+  await Promise.all(waits)
+  await turns()
+  const cancels = made.store.of('cancel')
+  assert.equal(cancels.length, 128)
+  for (const { fail } of cancels) fail(new Error('the client is closed'))
+  await turns()
+  assert.equal(timers(), idle)
+  assert.equal(made.store.of('cancel').length, 128)
+})
+
+test('a booking that is answered late, and whose going back is never answered, holds nobody for longer than a time-out', async () => {
+  const { clock, store, limiter } = over(SLOW, { timeoutMs: 100, outage: 'closed' })
+  const late = [1, 2].map(() => limiter.wait('k'))
+  await turns()
+  clock.advance(100)
+  await Promise.all(late)
+  for (const [i, { answer }] of store.of('reserve').entries()) answer(i + 1)
+  await turns()
+  assert.equal(store.of('cancel').length, 1)
+  assert.equal(limiter.stats().timeouts, 2)
+  clock.advance(100)
+  await turns()
+  assert.equal(limiter.stats().timeouts, 3)
+})
+
+test('an update gives back at once what is held under the policy of before', async () => {
+  const { clock, store, limiter } = over(WINDOW)
+  const taking = limiter.take('k')
+  await turns()
+  store.leases.shift()?.answer({ nowUs: 7, ready: 10 })
+  assert.equal((await taking).allowed, true)
+  limiter.update(fixedWindow({ limit: 200, window: '1h' }))
+  limiter.close()
+  clock.advance(0)
+  await turns()
+  const [cancel] = store.of('cancel')
+  assert.deepEqual([policyOf(cancel)?.limit, cancel?.requests[0]?.tokens, cancel?.requests[0]?.booking?.atUs], [100, 9, 7])
+})
+
+test('an update that is refused changes nothing, and what is held stays', async () => {
+  const { store, limiter } = over(WINDOW)
+  const taking = limiter.take('k')
+  await turns()
+  store.leases.shift()?.answer({ nowUs: 7, ready: 10 })
+  await taking
+  assert.throws(() => limiter.update(SLOW), { code: 'ALGORITHM_CHANGE' })
+  const next = limiter.take('k')
+  assert.ok(!(next instanceof Promise) && next.allowed)
+})
+
+test('what ends while a reset is on its way is not given back: it would come off what is spent after it', async () => {
+  const { clock, store, limiter } = over(WINDOW)
+  const taking = limiter.take('k')
+  await turns()
+  store.leases.shift()?.answer({ nowUs: 7, ready: 10 })
+  await taking
+  const resetting = limiter.reset('k')
+  await turns()
+  clock.advance(1000)
+  await turns()
+  assert.deepEqual(store.of('cancel'), [])
+  store.of('reset')[0]?.answer()
+  await resetting
+  clock.advance(1000)
+  limiter.close()
+  await turns()
+  assert.deepEqual(store.of('cancel'), [])
+})

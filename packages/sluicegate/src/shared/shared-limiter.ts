@@ -1,0 +1,231 @@
+import { keysUnder } from '../all-of-keys.js'
+import { blockUs, checkedCost, checkedTokens, checkedTop } from '../arguments.js'
+import type { Awaitable } from '../awaitable.js'
+import type { Decision } from '../decision.js'
+import { StoreError } from '../errors.js'
+import type { HotKeys } from '../hot-keys.js'
+import type { HeldThen } from '../lease/lease-table.js'
+import type { Key, WaitOptions } from '../limiter.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
+import type { Duration } from '../policy/duration.js'
+import type { Policy } from '../policy/policy.js'
+import { closeQueueOf } from '../queue/create-queue.js'
+import { QueuedLimiter } from '../queue/queued-limiter.js'
+import { shownAs } from '../shown.js'
+import { ownKey } from '../wait-request.js'
+import { bookedBy, decisionOf, newOperationId, type Operation } from './backend.js'
+import { CallGuard, type CallPlaces } from './call-guard.js'
+import { DecisionStats } from './decision-stats.js'
+import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from './fleet-limiter.js'
+import { Outage } from './outage.js'
+import { OutageAccount } from './outage-account.js'
+import { Reservations } from './reservations.js'
+import type { ShardLoads } from './shard-load.js'
+import type { SharedOptions } from './shared-options.js'
+import { partsOver, policyAfter, type SharedBase, type SharedParts, withPermit } from './shared-parts.js'
+import { SharedPermit } from './shared-permit.js'
+import { SharedReservation } from './shared-reservation.js'
+import { SharedWaiting } from './shared-waiting.js'
+import { LateAnswers } from './store-warnings.js'
+
+/** What {@link SharedLimiter} is made of. */
+export interface SharedLimiterParts extends Pick<SharedBase, 'connect' | 'crossSlot' | 'clock'> {
+  readonly policy: Policy
+  /** Where keys are, as far as that is known. */
+  readonly places: CallPlaces
+  readonly options: SharedOptions
+  /** How far ahead tokens are leased; 0 for not at all. */
+  readonly horizonMs: number
+  /** What to do when answers take longer than a lease. */
+  readonly lateAdvice: string
+}
+
+/**
+ * The limiter of a policy whose state a backend holds. `take` is decided by the tokens leased ahead if it can be, else by one call to the
+ * backend, and in an outage by the option `outage`.
+ */
+export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
+  protected parts: SharedParts
+  protected readonly guard: CallGuard
+  private readonly base: SharedBase
+  private readonly horizonMs: number
+  private readonly late: LateAnswers
+  private readonly decisions: DecisionStats
+  private readonly reservations: Reservations
+  private readonly waiting: SharedWaiting
+  private readonly account: OutageAccount
+  private isClosed = false
+
+  constructor({ connect, crossSlot, policy, places, options, horizonMs, lateAdvice, clock }: SharedLimiterParts) {
+    super()
+    const { outage = 'local', localShare = 0.1, timeoutMs = 100, maxKeys = 100_000, hotKeys = 0, maxWaiters = 10_000 } = options
+    const current = (): SharedParts => this.parts
+    this.account = new OutageAccount(current, clock)
+    this.guard = new CallGuard(places, clock, timeoutMs, this.account)
+    this.late = new LateAnswers(lateAdvice)
+    this.horizonMs = horizonMs
+    this.base = {
+      connect,
+      crossSlot,
+      guard: this.guard,
+      outage: new Outage(outage, policy, localShare, clock),
+      late: this.late,
+      clock,
+      maxKeys,
+    }
+    this.parts = partsOver(this.base, policy, horizonMs, current)
+    this.decisions = new DecisionStats(hotKeys)
+    this.reservations = new Reservations(current)
+    this.waiting = new SharedWaiting(this.reservations, clock, maxWaiters)
+  }
+
+  get policy(): Policy {
+    this.checkOpen()
+    return this.parts.policy
+  }
+
+  take(key: Key, cost = 1): Awaitable<Decision> {
+    this.checkOpen()
+    const tokens = checkedCost(cost)
+    const { leases } = this.parts
+    if (this.waiting.isQueued(key)) return this.reservations.deny(key, tokens).then((decision) => this.record(key, tokens, decision))
+    if (leases === undefined) return this.takeExact(key, tokens)
+    const decision = leases.take(key, tokens)
+    return decision instanceof Promise
+      ? decision.then((later) => this.record(key, tokens, later))
+      : this.decisions.record(key, tokens, decision)
+  }
+
+  peek(key: Key, cost = 1): Awaitable<Decision> {
+    this.checkOpen()
+    return this.parts.fallback.execute({ verb: 'peek', key, cost: checkedCost(cost) }).then(decisionOf)
+  }
+
+  wait(key: Key, options?: WaitOptions): Promise<Decision> {
+    if (this.isClosed) return Promise.reject(closed())
+    const own = ownKey(key)
+    const cost = options?.cost ?? 1
+    return this.waiting.wait(own, options).then((decision) => this.record(own, cost, decision))
+  }
+
+  async reserve(key: Key, cost: number): Promise<FleetReservation> {
+    this.checkOpen()
+    const { fallback, backend } = this.parts
+    const own = ownKey(key)
+    const tokens = checkedCost(cost)
+    const operation = { verb: 'reserve', key: own, cost: tokens, id: newOperationId(), maxWaitUs: Number.POSITIVE_INFINITY } as const
+    const booked = bookedBy(operation, await fallback.execute(operation))
+    const reservation = new SharedReservation(backend, booked, () => this.waiting.released(own))
+    this.decisions.record(own, tokens, { ...reservation.decision, allowed: reservation.allowed })
+    return reservation
+  }
+
+  async refund(key: Key, tokens: number): Promise<Decision> {
+    return this.changed({ verb: 'refund', key, tokens: checkedTokens(tokens) }, 'kept')
+  }
+
+  async penalize(key: Key, tokens: number): Promise<Decision> {
+    return this.changed({ verb: 'penalize', key, tokens: checkedTokens(tokens) })
+  }
+
+  async block(key: Key, duration: Duration): Promise<Decision> {
+    return this.changed({ verb: 'ban', key, us: blockUs(duration) })
+  }
+
+  async reset(key: Key): Promise<Decision> {
+    return this.changed({ verb: 'reset', key }, 'dropped')
+  }
+
+  key(key: Key): FleetBoundKey {
+    this.checkOpen()
+    keysUnder(this.policy, key)
+    const own = ownKey(key)
+    const bound: FleetBoundKey = { key: own, take: (cost) => this.take(own, cost), peek: (cost) => this.peek(own, cost) }
+    return shownAs(bound, 'FleetBoundKey', this.toJSON())
+  }
+
+  update(policy: Policy): void {
+    this.checkOpen()
+    const next = policyAfter(this.parts.policy, checkedPolicy(policy))
+    this.changeTo(next, this.horizonMs)
+  }
+
+  stats(): FleetStats {
+    this.checkOpen()
+    const { guard, late, account } = this
+    const { leases, outage } = this.parts
+    return {
+      storeCalls: guard.counts.answered,
+      storeFailures: guard.counts.failed,
+      localDecisions: leases?.decisions ?? 0,
+      outageDecisions: outage.decisions,
+      timeouts: guard.counts.timedOut,
+      outages: guard.counts.givenUp,
+      lateAnswers: late.count,
+      admittedTokens: this.decisions.admittedTokens,
+      chargedTokens: Math.round(guard.counts.charged),
+      outageTokens: this.decisions.outageTokens,
+      accountedTokens: account.tokens,
+      leases: leases?.size ?? 0,
+    }
+  }
+
+  hotKeys(n?: number): HotKeys {
+    this.checkOpen()
+    return this.decisions.top(n)
+  }
+
+  shards(n = 10): ShardLoads {
+    this.checkOpen()
+    return this.guard.load.top(checkedTop(n))
+  }
+
+  close(): void {
+    closeQueueOf(this)
+    this.isClosed = true
+    this.waiting.close()
+    this.parts.leases?.close()
+    this.account.close()
+    this.parts.outage.close()
+  }
+
+  /** Tokens leased under the policy before go back at once: no take spends them. */
+  protected changeTo(policy: Policy, horizonMs: number): void {
+    const next = partsOver(this.base, policy, horizonMs, () => this.parts)
+    this.base.outage.update(policy)
+    this.parts.leases?.close()
+    this.parts = next
+  }
+
+  protected takeExact(key: Key, cost: number): Promise<Decision> {
+    const { parts } = this
+    const operation = { verb: 'take', key, cost, id: newOperationId() } as const
+    return parts.fallback.execute(operation).then((answer) => this.record(key, cost, withPermit(parts, decisionOf(answer), operation)))
+  }
+
+  protected record(key: Key, cost: number, decision: Decision): Decision {
+    if (decision instanceof SharedPermit) decision.onRelease(() => this.waiting.released(key))
+    return this.decisions.record(key, cost, decision)
+  }
+
+  protected checkOpen(): void {
+    if (this.isClosed) throw closed()
+  }
+
+  private async changed(operation: Operation, held?: HeldThen | 'kept'): Promise<Decision> {
+    this.checkOpen()
+    const { leases, backend } = this.parts
+    const { key } = operation
+    // What expires while the backend forgets what it lent would be given back into what is spent afterwards.
+    if (held === 'dropped') leases?.forget(key, held)
+    const decision = decisionOf(await backend.execute(operation))
+    if (held === 'kept') leases?.refunded(key, decision)
+    else leases?.forget(key, held)
+    this.waiting.released(key)
+    return decision
+  }
+}
+
+function closed(): StoreError {
+  return new StoreError('CLOSED', 'this limiter was closed')
+}

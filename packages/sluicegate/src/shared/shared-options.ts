@@ -1,0 +1,96 @@
+import { PolicyError } from '../errors.js'
+import type { LayerOptions } from '../layers/limiter-layers.js'
+import { checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
+import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
+import type { OutageMode } from './outage.js'
+
+/** Options of every limiter that shares its budget with other processes. */
+export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'> {
+  /** What decides in an outage: `local` (default) a share of the budget in each process; `open` allows everything, `closed` nothing. */
+  readonly outage?: OutageMode
+  /** With `local`: the share of the budget that each process may spend in an outage, above 0 to 1; default 0.1. */
+  readonly localShare?: number
+  /** Timeout of a call to the backend in milliseconds, 1 to 60,000; default 100. */
+  readonly timeoutMs?: number
+  /** Keys with a lease or cached denial in this process, 1 to 10,000,000; default 100,000. The backend decides each take of other keys. */
+  readonly maxKeys?: number
+  /** Size of the top lists of keys by demand and by denials, at most 10,000; default 0, no lists. */
+  readonly hotKeys?: number
+  /** Callers that may be in `wait` at once, 0 to 1,000,000; default 10,000. */
+  readonly maxWaiters?: number
+  /** Bounds of the queue behind `run` and `wrap`, which belongs to this process. */
+  readonly queue?: QueueOptions
+  /**
+   * Keep policies of single keys at the backend, for all processes that have this option: see `limiter.overrides`. Another process's change
+   * takes effect here within `staleMs`, 10 to 3,600,000, default 1,000.
+   */
+  readonly overrides?: boolean | { readonly staleMs?: number }
+}
+
+export const SHARED_OPTIONS: readonly (keyof SharedOptions)[] = [
+  'outage',
+  'localShare',
+  'timeoutMs',
+  'maxKeys',
+  'hotKeys',
+  'maxWaiters',
+  'queue',
+  'policyFor',
+  'policies',
+  'allow',
+  'deny',
+  'shadow',
+  'overrides',
+  'banAfter',
+]
+
+const OVERRIDES_OPTIONS: ReadonlySet<string> = new Set(['staleMs'])
+const DEFAULT_STALE_MS = 1_000
+
+const LEASE_OPTIONS: ReadonlySet<string> = new Set(['horizonMs'])
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function checkSharedOptions({ outage, localShare, timeoutMs, maxKeys, hotKeys, maxWaiters, queue }: SharedOptions): void {
+  checkOneOf('outage', outage, ['local', 'open', 'closed'])
+  if (localShare !== undefined) checkNumber('localShare', localShare, Number.MIN_VALUE, 1)
+  if (timeoutMs !== undefined) checkNumber('timeoutMs', timeoutMs, 1, 60_000)
+  if (maxKeys !== undefined) checkInteger('maxKeys', maxKeys, 1, 10_000_000)
+  if (hotKeys !== undefined) checkInteger('hotKeys', hotKeys, 0, 10_000)
+  if (maxWaiters !== undefined) checkInteger('maxWaiters', maxWaiters, 0, 1_000_000)
+  if (queue !== undefined) checkedQueueOptions(queue)
+}
+
+/** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */
+export function checkOptionNames(options: unknown, known: ReadonlySet<string>, example: string, within?: string, of?: string): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new PolicyError('OPTION_INVALID', within ?? 'options', options, `must be an object such as ${example}`)
+  }
+  for (const [name, value] of Object.entries(options)) {
+    const option = within === undefined ? name : `${within}.${name}`
+    if (!known.has(name)) throw unknownOption({ option, value, known: [...known], of: within ?? of })
+  }
+}
+
+/**
+ * How old overrides may be before they are loaded again; undefined without them.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
+ */
+export function overridesStaleMs(overrides: SharedOptions['overrides']): number | undefined {
+  if (overrides === undefined || overrides === false) return undefined
+  if (overrides === true) return DEFAULT_STALE_MS
+  checkOptionNames(overrides, OVERRIDES_OPTIONS, '{ staleMs: 1000 }', 'overrides')
+  if (overrides.staleMs !== undefined) checkNumber('overrides.staleMs', overrides.staleMs, 10, 3_600_000)
+  return overrides.staleMs ?? DEFAULT_STALE_MS
+}
+
+/**
+ * Checks the option `lease`, of workers and of the primary.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
+ */
+export function checkLease(lease: { readonly horizonMs?: number } | undefined): void {
+  if (lease === undefined) return
+  checkOptionNames(lease, LEASE_OPTIONS, '{ horizonMs: 50 }', 'lease')
+  if (lease.horizonMs !== undefined) checkNumber('lease.horizonMs', lease.horizonMs, 1, 10_000)
+}

@@ -1,0 +1,116 @@
+import { type Clock, tickerOf } from '../clock.js'
+import type { Decision } from '../decision.js'
+import { holdsPermits } from '../empty-permit.js'
+import { PolicyError } from '../errors.js'
+import { LeaseTable } from '../lease/lease-table.js'
+import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
+import type { Key } from '../limiter.js'
+import { changedPolicy, type Policy } from '../policy/policy.js'
+import { checkChange } from '../policy/policy-change.js'
+import type { Backend } from './backend.js'
+import type { CallGuard } from './call-guard.js'
+import type { CrossSlotBackend } from './cross-slot-backend.js'
+import { FallbackBackend } from './fallback-backend.js'
+import { GuardedBackend } from './guarded-backend.js'
+import { LeaseMiss } from './lease-miss.js'
+import { LeasedAllOf } from './leased-all-of.js'
+import { type LeasedTakes, SingleLeasedTakes } from './leased-takes.js'
+import type { Outage } from './outage.js'
+import { SharedPermit } from './shared-permit.js'
+import type { LateAnswers } from './store-warnings.js'
+
+/** The length of a lease of a policy, or of a policy of `allOf`, in microseconds; 0 where it is not leased. */
+export type LeaseLength = (policy: Policy) => number
+
+/** What a shared limiter keeps under every policy. */
+export interface SharedBase {
+  /** The backend of a policy, without timeouts. */
+  readonly connect: (policy: Policy, leaseUs: LeaseLength) => Backend
+  /** Of a backend with hash slots. */
+  readonly crossSlot?: typeof CrossSlotBackend | undefined
+  readonly guard: CallGuard
+  readonly outage: Outage
+  readonly late: LateAnswers
+  readonly clock: Clock
+  readonly maxKeys: number
+}
+
+/** What a shared limiter is made of under one policy: its backend in decorators, from the inside out. */
+export interface SharedParts {
+  readonly policy: Policy
+  readonly guard: CallGuard
+  readonly outage: Outage
+  /** With timeouts, the circuit breaker, and `allOf` over hash slots. Rejects in an outage. */
+  readonly backend: Backend
+  /** The same, and decides takes, peeks and reservations in an outage. */
+  readonly fallback: FallbackBackend
+  /** In front of it; undefined where nothing is leased. */
+  readonly leases: LeasedTakes | undefined
+  /** The length of a lease, 0 where nothing is leased. */
+  readonly leaseUs: number
+}
+
+/**
+ * @param horizonMs how far ahead tokens are leased; 0 for not at all.
+ * @param current the parts in force: a take that waits for a lease across an update is decided by those.
+ */
+export function partsOver(base: SharedBase, policy: Policy, horizonMs: number, current: () => SharedParts): SharedParts {
+  const { connect, crossSlot: CrossSlot, guard, outage } = base
+  const policies = policy.policies ?? [policy]
+  const lengthOf: LeaseLength = (part) => (horizonMs > 0 && whyNotLeased(part, horizonMs) === undefined ? leaseUsOf(horizonMs) : 0)
+  // Of several policies all are leased, or none.
+  const leaseUs = Math.min(...policies.map(lengthOf))
+  const guardedOf = (each: Policy): Backend => new GuardedBackend(connect(each, lengthOf), guard, each)
+  const guarded = guardedOf(policy)
+  const leases = leaseUs > 0 ? leasesOver(guarded, base, policy, horizonMs, current) : undefined
+  const isSplit = CrossSlot !== undefined && leases !== undefined && policy.policies !== undefined
+  const backend = isSplit ? new CrossSlot(guarded, policies.map(guardedOf), leases, guard) : guarded
+  return { policy, guard, outage, backend, fallback: new FallbackBackend(backend, outage, guard), leases, leaseUs }
+}
+
+function leasesOver(backend: Backend, base: SharedBase, policy: Policy, horizonMs: number, current: () => SharedParts): LeasedTakes {
+  const { guard, late, clock, maxKeys } = base
+  const policies = policy.policies ?? [policy]
+  const leaseUs = leaseUsOf(horizonMs)
+  const ticker = tickerOf(clock)
+  const answered = (isLate: boolean): void => late.answered(isLate, ticker.read(), leaseUs)
+  const charged = (tokens: number): void => {
+    guard.counts.charged += tokens / policies.length
+  }
+  const tables = policies.map((each, part) => new LeaseTable({ policy: each, backend, part, clock, horizonMs, maxKeys, charged, answered }))
+  const miss = new LeaseMiss({ fallback: () => current().fallback, guard, late, clock }, policy, leaseUs)
+  if (policy.policies !== undefined) return new LeasedAllOf(tables, miss, clock)
+  return new SingleLeasedTakes(tables[0] as LeaseTable, miss, clock)
+}
+
+/**
+ * What operation `id` took, as its holder sees it: under a policy with permits a permit, which the backend knows by that id. A decision of
+ * an outage is a permit already.
+ */
+export function withPermit(
+  { policy, backend }: SharedParts,
+  decision: Decision,
+  { key, cost, id }: { readonly key: Key; readonly cost: number; readonly id: number },
+): Decision {
+  if (!holdsPermits(policy) || decision instanceof SharedPermit) return decision
+  return new SharedPermit(decision, (verb) => backend.execute({ verb, key, cost, id }).then(({ done }) => done))
+}
+
+/**
+ * The policy `next` under the names by which the backend knows `before`.
+ *
+ * @throws {PolicyError} `ALGORITHM_CHANGE`, of `allOf` also of any of its policies.
+ */
+export function policyAfter(before: Policy, next: Policy): Policy {
+  checkChange(before, next)
+  const { policies = [] } = before
+  if (policies.length !== (next.policies ?? []).length) {
+    throw new PolicyError('ALGORITHM_CHANGE', 'policy', next.algorithm, `must stay allOf of ${policies.length} policies`)
+  }
+  for (const [i, part] of policies.entries()) checkChange(part, next.policies?.[i] as Policy)
+  if (next.policies === undefined) return changedPolicy(next, { name: before.name })
+  return changedPolicy(next, {
+    name: before.name,
+    policies: next.policies.map((part, i) => changedPolicy(part, { name: policies[i]?.name ?? part.name })),
+  })
+}
