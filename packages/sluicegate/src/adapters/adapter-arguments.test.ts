@@ -31,7 +31,7 @@ for (const [name, taking] of Object.entries(TAKING)) {
 }
 
 for (const [name, taking] of Object.entries(TAKING)) {
-  test(`${name}: who misspells or forgets the policy is told so, and not left without a limit`, () => {
+  test(`${name}: a misspelt or missing policy is refused, and never means no limit`, () => {
     const policy = tokenBucket({ limit: 1, window: '1m' })
     for (const [wrong, code, option] of [
       [{ polcy: policy }, 'OPTION_UNKNOWN', 'polcy'],
@@ -51,7 +51,7 @@ test('fastify and nest: defaults of routes are no limit of all, and looked at al
   assert.throws(() => RateLimitModule.forRoot({ ...defaults, counts: 'fail' as never }), { option: 'counts' })
 })
 
-test('nest: where the guard stands is told by its name', () => {
+test('nest: a wrong placement of the guard is refused by name', () => {
   const policy = tokenBucket({ limit: 1, window: '1m' })
   const useFactory = (): typeof policy => policy
   for (const place of [{ globl: false }, { global: 'no' }] as never[]) {

@@ -78,7 +78,7 @@ test('fastify: registered again further in both limit, and a route of its own is
   assert.match(denied.text, /^Quota exceeded\./, 'as the nearer plugin says it')
 })
 
-test('fastify: a hook that has no policy is refused where it is made, and says why', async () => {
+test('fastify: a hook without a policy is refused when it is made, with the reason', async () => {
   const app = fastify()
   await app.register(rateLimit(perDay(5)))
   for (const wrong of [{ key: () => 'all' }, { cost: 2 }, {}]) {

@@ -64,7 +64,7 @@ test('fastify: the plugin reaches the instance that it is registered with, and t
   assert.deepEqual(statuses, [200, 429, 200, 200])
 })
 
-test('fastify: a route may be without a limit, and one of its own takes over what it does not say', async (t) => {
+test('fastify: a route may have no limit, and one with its own takes over other options', async (t) => {
   const app = fastify()
   await app.register(rateLimit({ policy: perDay(1, 'all'), key: (request) => request.headers['x-user'] as string, body: 'text' }))
   app.get('/free', { config: { rateLimit: false } }, async () => 'ok')
@@ -91,7 +91,7 @@ test('fastify: GET and HEAD of one route share its limit, two routes with the sa
   assert.deepEqual([(await ask(port, '/a')).status, (await ask(port, '/b')).status], [429, 200])
 })
 
-test('fastify: the request tells the strictest of its decisions, also where a later limit is not asked', async (t) => {
+test('fastify: the request has the strictest of its decisions, also where a later limit does not apply', async (t) => {
   const app = fastify()
   await app.register(rateLimit(perDay(2, 'all')))
   const handler = async (request: FastifyRequest): Promise<string> => `${request.rateLimit?.policy} ${request.rateLimit?.remaining}`
@@ -145,7 +145,7 @@ test('fastify: what goes wrong goes to the error handler, once, however late it 
   }
 })
 
-test('fastify: a limit may be asked once the user is known, and the request tells the decision', async (t) => {
+test('fastify: a limit may apply once the user is known, and the request has the decision', async (t) => {
   const app = fastify()
   const users = new WeakMap<FastifyRequest, string>()
   app.addHook('onRequest', async (request) => void users.set(request, String(request.headers['x-user'])))
@@ -169,7 +169,7 @@ test('fastify: the decorator limits a route besides, and a handler of 404s', asy
   assert.deepEqual(statuses, [200, 404, 429, 429])
 })
 
-test('fastify: what is wrong with a limit is told when it is made', async () => {
+test('fastify: an invalid limit throws when it is made', async () => {
   assert.throws(() => rateLimit({ policy: perDay(1), hook: 'onSend' as never }), { option: 'hook' })
   const app = fastify()
   await app.register(rateLimit())

@@ -130,7 +130,7 @@ test('fetch: an answer to HEAD and one without a body end at once', async () => 
   assert.equal(limiter.peek('all').remaining, 1)
 })
 
-test('fetch: where the address is told is checked at once, and what is told at each request', async () => {
+test('fetch: the option remoteAddress is checked at once, and its result at each request', async () => {
   for (const remoteAddress of ['x-real-ip', 5, null]) {
     assert.throws(() => rateLimit({ policy: perDay(1), remoteAddress: remoteAddress as never }), {
       code: 'OPTION_INVALID',

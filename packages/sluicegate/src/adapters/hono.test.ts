@@ -64,7 +64,7 @@ test('hono: the address comes from whatever runtime there is, or from a function
   }
 })
 
-test('hono: a function of the address is checked where the limit is made, and what it tells by each request', async () => {
+test('hono: the option remoteAddress is checked when the limit is made, and its result at each request', async () => {
   assert.throws(() => rateLimit({ policy: perDay(1), remoteAddress: 'x' as never }), { code: 'OPTION_INVALID', option: 'remoteAddress' })
   const app = new Hono()
   const errors: Error[] = []
@@ -149,7 +149,7 @@ for (const [before, middleware] of [
   ['by the context', [requestId(), cachedForAll]],
   ['in its response', [cors({ origin: 'https://example.com' }), requestId(), cachedForAll]],
 ] as const) {
-  test(`hono: a denial keeps what was set ${before} before it, and tells of its own limit`, async () => {
+  test(`hono: a denial keeps headers that were set ${before} before it, and has those of its own limit`, async () => {
     const app = new Hono()
     for (const each of middleware) app.use(each)
     app.use(rateLimit(perDay(5, 'outer')))

@@ -108,7 +108,7 @@ test('koa: routers of an app with a state of its own take it as it is', () => {
   assert.equal(new Koa<State>().use(limit).use(router.routes()).middleware.length, 2)
 })
 
-test('koa: an error object that is thrown at many requests tells each of its own limit, and is left as it was', async (t) => {
+test('koa: an error object that is thrown for many requests gets the headers of each, and stays unchanged', async (t) => {
   const policy = fixedWindow({ name: 'day', limit: 9, window: 'day' })
   const own = { 'X-Why': 'gone' }
   const explained = Object.assign(new Error('gone'), { status: 410, headers: own })
@@ -136,7 +136,7 @@ test('koa: an error object that is thrown at many requests tells each of its own
   assert.deepEqual([own, 'headers' in bare], [{ 'X-Why': 'gone' }, false])
 })
 
-test('koa: of two limits on a path an error tells the inner one, whoever throws it', async (t) => {
+test('koa: of two limits on a path an error response has the headers of the inner one', async (t) => {
   const app = new Koa()
   app.silent = true
   app.use(async (_context, next) => {
@@ -156,7 +156,7 @@ test('koa: of two limits on a path an error tells the inner one, whoever throws 
   assert.match(String(headers.ratelimit), /^"inner";r=4/)
 })
 
-test('koa: headers stay whatever is thrown, and where Koa hears of a fault later, as Koa 2 does of a stream', async (t) => {
+test('koa: headers stay whatever is thrown, also where Koa learns of an error later, as Koa 2 of a stream', async (t) => {
   const circular: { self?: object } = {}
   circular.self = circular
   const faults: unknown[] = []

@@ -4,7 +4,7 @@ import { readRateLimit } from './read-rate-limit.js'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12, 0, 0)
 
-test('a reset as a date has fractions and offsets, and is never told too early', () => {
+test('a reset as a date has fractions and offsets, and is never read too early', () => {
   const resets = [
     '2026-11-21T12:00:30.900Z',
     '2026-11-21T12:00:30.9005Z',

@@ -32,7 +32,7 @@ test('other parts make another key, whatever they hold and however they are nest
   assert.ok(seen.size > 5000)
 })
 
-test('parts can be told from the key again: up to its joints that no backslash precedes', () => {
+test('parts can be parsed from a composed key, at its unescaped separators', () => {
   for (let seed = 0; seed < 2000; seed++) {
     const random = new Random(seed)
     const parts = Array.from({ length: random.integer(2, 8) }, () =>

@@ -53,7 +53,7 @@ test('every spelling of an address has its bits, as ipaddr.js reads them, and th
   }
 })
 
-test('a misspelt address is one where net.isIP and ipaddr.js say so, but for the forms that only ipaddr.js takes', () => {
+test('an address is invalid where net.isIP and ipaddr.js agree, but for forms that only ipaddr.js accepts', () => {
   for (const text of misspellings) {
     // How a zone is written differs from one version of Node.js to the next.
     if (text.includes('%')) continue
@@ -72,7 +72,7 @@ test('an address survives its own text', () => {
   }
 })
 
-test('an address is in the networks that net.BlockList says it is in', () => {
+test('an address is in a network exactly if net.BlockList contains it', () => {
   for (const [seed, { text }] of spelled.entries()) {
     const random = new Random(seed + 2 * SEEDS)
     const plain = text.replace(/%.*/, '')

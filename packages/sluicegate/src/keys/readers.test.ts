@@ -62,7 +62,7 @@ test('a header is the key under its name; absent or empty it is none', () => {
   assert.throws(() => header(''), { code: 'OPTION_INVALID', option: 'name' })
 })
 
-test('a subject is text or a number; nobody is nobody; anything else is refused', () => {
+test('a subject is text or a number; null, undefined and empty text are none; anything else is refused', () => {
   const keyFor = (found: unknown): string | undefined => read(subject(() => found as Subject))
   assert.deepEqual(
     [keyFor('ann'), keyFor(42), keyFor('42'), keyFor(42n), keyFor(0)],

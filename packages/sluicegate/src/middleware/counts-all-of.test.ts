@@ -15,7 +15,7 @@ function pass(keeper: Middleware<PlainRequest>): Pass {
   return outcome
 }
 
-test('allOf cannot be told what counts: what comes back late would come back to a later window of the shorter policy', () => {
+test('counts is refused with allOf: a late refund would go to a later window of the shorter policy', () => {
   for (const other of [concurrency({ limit: 1 }), fixedWindow({ limit: 5, window: '1m' })]) {
     const options: MiddlewareOptions<PlainRequest> = { policy: allOf([other, BUCKET]), counts: 'failures' }
     assert.throws(
@@ -40,7 +40,7 @@ test('of a key that has allOf for a policy of its own nothing comes back', () =>
   )
 })
 
-test('several limits say what counts each until an end of its own, so that the shorter one holds', () => {
+test('several limits refund each until an end of its own, so that the shorter one holds', () => {
   const clock = manualClock()
   using minute = createLimiter(fixedWindow({ name: 'minute', limit: 5, window: '1m' }), { clock })
   using hour = createLimiter(fixedWindow({ name: 'hour', limit: 100, window: '1h' }), { clock })

@@ -60,7 +60,7 @@ for (const policy of POLICIES) {
   })
 }
 
-test('only successes count when only successes are to, and a function may say which', () => {
+test('with counts successes only these count, and a function may decide', () => {
   using limiter = createLimiter(POLICIES[0] as Policy, { clock: manualClock() })
   const successes = keeperOf(limiter, 'successes')
   for (const status of [404, 500, 400]) pass(successes).settle?.(status)
@@ -95,7 +95,7 @@ test('where all count there is nothing to settle', () => {
 })
 
 for (const policy of POLICIES) {
-  test(`under ${policy.name} who never fails is never denied, however many requests are under way`, () => {
+  test(`under ${policy.name} a client that never fails is never denied, however many requests are under way`, () => {
     const random = new Random(5)
     const clock = manualClock()
     using limiter = createLimiter(policy, { clock })

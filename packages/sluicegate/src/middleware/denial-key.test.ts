@@ -17,7 +17,7 @@ function keysOf(options: MiddlewareOptions<PlainRequest>): Key[] {
   return keys
 }
 
-test('onDenied is told whom the limit counted, of several the one that denies, in the shadow as well', () => {
+test('onDenied gets the key that was counted, of several limits that of the one that denies, also in shadow mode', () => {
   const byUser = ({ user = '' }: PlainRequest): string => `user ${user}`
   assert.deepEqual(keysOf({ limiter: perDay(1, 'a'), key: byUser }), ['user ada'])
   assert.deepEqual(keysOf({ limiter: perDay(1, 'b'), key: byUser, shadow: true }), ['user ada'])

@@ -8,7 +8,7 @@ import type { MiddlewareOptions } from './middleware-options.js'
 
 const TWO = tokenBucket({ name: 'two', limit: 2, window: '10s' })
 
-test('when several of what a request is asked for fail, one is told, and nobody is left to reject unheard', async () => {
+test('when several functions of a request fail, one error is reported, and no rejection is unhandled', async () => {
   const rejects = async (): Promise<never> => {
     throw new Error('told')
   }

@@ -19,7 +19,7 @@ function onTheEdge(run: () => void): void {
   }
 }
 
-test('where no address can be told a limit on it is refused as it is made, with what to do', () => {
+test('in a runtime without addresses a limit by address is refused when it is made, with a remedy', () => {
   onTheEdge(() => {
     for (const make of [limitFetch, limitHono] as ((options: object) => unknown)[]) {
       for (const options of [{ limiter }, { limiter, key: address() }, { limits: [{ limiter, key: apiKey() }, { limiter }] }]) {
@@ -32,7 +32,7 @@ test('where no address can be told a limit on it is refused as it is made, with 
   })
 })
 
-test('elsewhere the first request without an address is answered with what to do, and told by a warning', async () => {
+test('in other runtimes the first request without an address gets an error with a remedy, and a warning is emitted', async () => {
   const warned = new Promise<Error & { code?: string }>((resolve) => process.once('warning', resolve))
   const limit = limitFetch({ limiter })
   assert.throws(() => limit(new Request('http://a/')), { code: 'KEY_MISSING', message: CURE })
@@ -56,7 +56,7 @@ test('elsewhere the first request without an address is answered with what to do
   )
 })
 
-test('a request without another key is not told of addresses', () => {
+test('an error about another missing key does not mention addresses', () => {
   const limit = limitFetch({ limiter, key: apiKey() })
   assert.throws(
     () => limit(new Request('http://a/')),

@@ -114,7 +114,7 @@ for (const policy of [
   })
 }
 
-test('when a real store stops, requests are decided as the limiter says, and onOutage may say otherwise', async (t) => {
+test('when a real store stops, the limiter decides, and onOutage may overrule it', async (t) => {
   const { server, limiter } = await store(t)
   const policy = tokenBucket({ name: 'p', limit: 50, window: '1s' })
   const one = (outage: 'closed' | 'open', onOutage?: 'open' | 'closed'): ((user: string) => Promise<MiddlewareResult>) =>

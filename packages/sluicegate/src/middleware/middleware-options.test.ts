@@ -57,7 +57,7 @@ test('the body is a line of text, or what a function makes of the denial', () =>
   )
 })
 
-test('onDenied is told of each denial and may change the answer', () => {
+test('onDenied is called with each denial and may change the answer', () => {
   const told: string[] = []
   const ask = asking({
     limiter: limited(),
@@ -105,7 +105,7 @@ test('what onDenied or body returns is looked at before any of it is written', a
   }
 })
 
-test('what onDenied returns beside an answer says nothing', () => {
+test('other values that onDenied returns change nothing', () => {
   const list: string[] = []
   const returned = [() => list.push('denied') as never, () => null as never, () => 'yes' as never, () => new Map() as never]
   for (const onDenied of returned) assert.equal(statusOf(asking({ limiter: limited(), cost: 3, onDenied })()), 422)
@@ -151,7 +151,7 @@ test('a hook that fails leaves no place taken', async () => {
   }
 })
 
-test('a function that fails to say what counts gives places back all the same, and the request counts', () => {
+test('when counts fails permits are released all the same, and the request counts', () => {
   const clock = manualClock()
   const limits = [
     { limiter: createLimiter(concurrency({ name: 'slots', limit: 1 }), { clock }) },

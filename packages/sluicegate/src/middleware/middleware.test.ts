@@ -55,7 +55,7 @@ test('a request above it is answered with 429, Retry-After and a problem', () =>
   assert.equal(headerOf(outcome, 'Cache-Control'), 'no-store')
 })
 
-test('who waits as long as Retry-After says passes', () => {
+test('a request passes after the time in Retry-After', () => {
   const clock = manualClock()
   const ask = asking({ limiter: limited(TWO, clock) })
   const denied = [ask(), ask(), ask()][2] as DenialResponse
@@ -82,7 +82,7 @@ test('a key is a reader of the request’s facts, or a function of the framework
   )
 })
 
-test('a request without a key is a fault of the application and not somebody else’s key', () => {
+test('a request without a key is an error of the application and never shares a key', () => {
   const ask = asking({ policy: gcra({ limit: 1, window: '1h' }), key: ({ user }) => user })
   assert.throws(
     () => ask(),
@@ -133,7 +133,7 @@ test('what skip names passes uncounted', () => {
   assert.equal(limiter.peek('192.0.2.1').remaining, 2)
 })
 
-test('an impossible cost, a listed key and an outage are told apart from a denial', () => {
+test('an impossible cost, a listed key and an outage differ from a denial', () => {
   const impossible = asking({ limiter: limited(), cost: 3 })() as DenialResponse
   assert.deepEqual([impossible.status, headerOf(impossible, 'Retry-After')], [422, undefined])
   assert.match(impossible.body, /#quota-exceeded.*ever allows/)
@@ -148,7 +148,7 @@ test('an impossible cost, a listed key and an outage are told apart from a denia
   assert.match(outage.body, /#temporary-reduced-capacity/)
 })
 
-test('a listed key is told as such whatever its request costs', () => {
+test('a listed key is reported as such whatever its request costs', () => {
   const listed = asking({ limiter: createLimiter(TWO, { deny: ['192.0.2.1'] }), cost: 3 })() as DenialResponse
   assert.equal(listed.status, 403)
   const clock = manualClock()
@@ -157,7 +157,7 @@ test('a listed key is told as such whatever its request costs', () => {
   assert.equal(statusOf(asking({ limiter: spent, cost: 3 })()), 422)
 })
 
-test('a limiter that is in the shadow by itself tells what kind of denial it would be', () => {
+test('a shadow limiter reports what kind of denial it would be', () => {
   const kinds = (limiter: Limiter, cost = 1): string[] => {
     const told: string[] = []
     const onDenied: Options['onDenied'] = ({ kind, shadow, decision }) => void told.push(`${kind} ${shadow} ${decision.allowed}`)
@@ -172,13 +172,13 @@ test('a limiter that is in the shadow by itself tells what kind of denial it wou
   assert.deepEqual(kinds(shadow({ deny: ['192.0.2.1'] })), Array(3).fill('listed true false'))
 })
 
-test('a limit may say that who is denied by it is up to no good', () => {
+test('the problem type of a limit may be abnormal usage', () => {
   const denied = asking({ limiter: createLimiter(TWO), cost: 2, problem: 'abnormal-usage-detected' })
   denied()
   assert.match((denied() as DenialResponse).body, /#abnormal-usage-detected/)
 })
 
-test('a key with a policy of its own is told of that one, also through lists and in layers', () => {
+test('headers of a key with a policy of its own describe that policy, also through lists and in layers', () => {
   const gold = tokenBucket({ name: 'gold', limit: 100, window: '10s', burst: 200 })
   const limiter = createLimiter(TWO, { policyFor: (key) => (key === 'ada' ? gold : undefined), allow: ['root'] })
   const ask = asking({ limiter, key: ({ user }) => user })
@@ -186,7 +186,7 @@ test('a key with a policy of its own is told of that one, also through lists and
   assert.equal(headerOf(ask({ user: 'bob' }), 'RateLimit-Policy'), '"two";q=2;w=10')
 })
 
-test('a policy that is changed is told as it is now', () => {
+test('headers of a policy that was changed describe the new one', () => {
   const limiter = limited()
   const ask = asking({ limiter })
   ask()

@@ -70,7 +70,7 @@ test('checks of health past the proxy are no fault', () => {
   assert.deepEqual(watched.codes(), [])
 })
 
-test('keys that are no addresses say nothing about proxies', () => {
+test('keys that are not addresses imply nothing about proxies', () => {
   const watched = new Watched()
   watched.keeper({ limiter: limited(), key: () => 'all' })(...times(200, FORWARDED))
   watched.keeper({ limiter: limited(), key: method() })(...times(200, FORWARDED))
@@ -142,7 +142,7 @@ test('limits of different policies made for requests are no fault', () => {
   assert.deepEqual(watched.codes(), [])
 })
 
-test('each subject of a warning is told of once, and only so many', () => {
+test('each subject of a warning is warned of once, up to a maximum', () => {
   const told: string[] = []
   const warn = warnOnce((_, message) => told.push(message.slice(0, message.indexOf(';'))))
   for (let i = 0; i < 100; i++) {
@@ -154,7 +154,7 @@ test('each subject of a warning is told of once, and only so many', () => {
   assert.equal(told.length, 12)
 })
 
-test('of one fault a process is told once, through whichever entry it is found', async () => {
+test('a fault is warned of once in a process, through whichever entry it is found', async () => {
   const told: string[] = []
   const onWarning = ({ message }: Error): void => void told.push(message)
   process.on('warning', onWarning)

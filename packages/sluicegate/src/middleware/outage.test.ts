@@ -44,7 +44,7 @@ async function outcomeOf(options: MiddlewareOptions<PlainRequest>, prepare?: () 
   return keeper.handle(plainFacts({}), {})
 }
 
-test('what a limiter lets pass during an outage passes, and only its policy is told', async () => {
+test('a request that the limiter allows in an outage passes, and headers have only its policy', async () => {
   const outcome = await outcomeOf({ limiter: withoutStore(POLICY, true) })
   assert.deepEqual([statusOf(outcome), outcome.headers], [200, [['RateLimit-Policy', '"p";q=2;w=10']]])
 })
@@ -57,7 +57,7 @@ test('what it does not let pass is answered with 503 and when to come back, not 
   assert.deepEqual([status, detail], [503, 'Try again in 3 seconds.'])
 })
 
-test('a cost that can never pass is told as such, outage or not', async () => {
+test('a cost that can never pass is reported as such, in an outage too', async () => {
   const limiter = withoutStore(POLICY, false, Number.POSITIVE_INFINITY)
   for (const more of [{}, { onOutage: 'open' }] as const) assert.equal(statusOf(await outcomeOf({ limiter, cost: 3, ...more })), 422)
 })
@@ -69,7 +69,7 @@ test('onOutage overrules the limiter: open lets pass, closed does not', async ()
 })
 
 for (const isLater of [false, true]) {
-  test(`a limiter that ${isLater ? 'rejects' : 'throws'} is an outage: closed, unless told otherwise`, async () => {
+  test(`a limiter that ${isLater ? 'rejects' : 'throws'} is an outage: closed by default`, async () => {
     for (const counts of ['all', 'failures'] as const) {
       for (const [more, status] of [
         [{}, 503],
@@ -84,7 +84,7 @@ for (const isLater of [false, true]) {
   })
 }
 
-test('onOutage is told of each decision without the store, and of what was thrown', async () => {
+test('onOutage is called with each decision without the store, and with the error', async () => {
   const told: OutageDecision[] = []
   const onOutage = (outage: OutageDecision): undefined => void told.push(outage)
   await outcomeOf({ limiter: withoutStore(POLICY, true), onOutage })
@@ -116,7 +116,7 @@ test('what onOutage returns is a choice, none, or refused', async () => {
   assert.deepEqual(reasons, [])
 })
 
-test('an answer that is no decision is an outage, whoever gives it', async () => {
+test('an answer that is not a decision is an outage', async () => {
   const denied = { ...(withoutStore(POLICY, false).take('') as Decision), source: 'store' } as const
   const answers: unknown[] = [undefined, null, 'no', {}, { error: 'too many' }, { allowed: false }, { ...denied, allowed: 'no' }]
   for (const wrong of [Number.NaN, undefined, null, -1, '5']) {
@@ -172,7 +172,7 @@ test('where a limit of this process denies, one without its store is not asked',
   assert.deepEqual(JSON.parse(outcome.body)['violated-policies'], ['own'])
 })
 
-test('of several limits onOutage is told of one request once, and what it says then holds', async () => {
+test('of several limits onOutage is called once for one request, and its choice holds', async () => {
   const choices = ['open', 'closed'] as const
   let told = 0
   const keeper = new Middleware<PlainRequest>({
@@ -183,7 +183,7 @@ test('of several limits onOutage is told of one request once, and what it says t
   assert.deepEqual([statuses, told], [[200, 503], 2])
 })
 
-test('during an outage allOf is told as its policies, whatever onOutage says', async () => {
+test('in an outage headers describe all policies of allOf, whatever onOutage returns', async () => {
   const both = allOf([fixedWindow({ name: 'second', limit: 10, window: '1s' }), fixedWindow({ name: 'day', limit: 1_000, window: 'day' })])
   const told = '"second";q=10;w=1, "day";q=1000;w=86400'
   const decided = { ...(withoutStore(both, true).take('') as Decision), policy: 'second' }

@@ -56,7 +56,7 @@ const MAKERS: readonly (readonly [string, () => MiddlewareOptions<PlainRequest>]
 ]
 
 for (const [name, options] of MAKERS) {
-  test(`${name}: each request is limited by the policy of its plan, which its headers tell`, async () => {
+  test(`${name}: each request is limited by the policy of its plan, which its headers describe`, async () => {
     const ask = asking(options())
     for (const [user, limit] of [
       ['ada', 30],
@@ -109,7 +109,7 @@ test('misuse is refused at once where it is known at once', () => {
   assert.equal(asking({ policy: FREE, limiter: createLimiter }) instanceof Function, true)
 })
 
-test('what a function makes and is no limiter is told with the request', async () => {
+test('a function that makes no limiter fails the request', async () => {
   for (const wrong of [undefined, {}, Promise.resolve(createLimiter(FREE))]) {
     await assert.rejects(asking({ policy: planOf, limiter: () => wrong as never })('ada'), { code: 'OPTION_INVALID', option: 'limiter' })
   }
@@ -142,7 +142,7 @@ test('what does not count comes back under the policy that it was taken under', 
   assert.equal(outcome.passes && outcome.settle, undefined)
 })
 
-test('a place of concurrency that was chosen for a request is not lost where nobody sees its response', async () => {
+test('a permit of a policy chosen by request is not lost where the response is not seen', async () => {
   const slots = concurrency({ limit: 1, name: 'slots' })
   const limiter = createLimiter(slots)
   const limit = rateLimit({ policy: () => slots, limiter: () => limiter, key: () => 'all' })

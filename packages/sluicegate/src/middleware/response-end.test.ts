@@ -49,7 +49,7 @@ test('a response that waits behind others has ended when their connection is clo
   assert.deepEqual(warned, [], 'nor does Node warn of listeners')
 })
 
-test('each that waits for a response is told once, with its status, and Node warns of no listeners however many they are', async (t) => {
+test('each listener of a response is called once, with its status, and Node does not warn of too many listeners', async (t) => {
   const told: (number | undefined)[] = []
   const port = await serving(t, (request, response) => {
     for (let i = 0; i < 20; i++) settleAtEnd(request, response, (status) => void told.push(status))
@@ -65,7 +65,7 @@ test('each that waits for a response is told once, with its status, and Node war
   assert.deepEqual(warned, [])
 })
 
-test('a response that had ended before anybody asked counts', async (t) => {
+test('a response that had ended before it was watched counts', async (t) => {
   const told: (number | undefined)[] = []
   const port = await serving(t, (request, response) => {
     response.on('finish', () => settleAtEnd(request, response, (status) => void told.push(status)))

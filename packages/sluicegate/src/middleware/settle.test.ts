@@ -34,7 +34,7 @@ async function warningsOf(t: TestContext, run: () => Promise<void>): Promise<str
   return told
 }
 
-test('a function may say later whether a request counts', async () => {
+test('a function may decide by a promise whether a request counts', async () => {
   for (const [counts, left] of [
     [async () => false, 3],
     [async () => true, 2],
@@ -100,7 +100,7 @@ test('a place is kept however long its response takes, and not after it', () => 
   assert.deepEqual([slots.peek(KEY).remaining, timers], [1, before])
 })
 
-test('a place that nobody keeps runs out, and where none is held there is nothing to keep', () => {
+test('a permit that is not renewed expires, and without one there is nothing to renew', () => {
   const clock = manualClock()
   const slots = createLimiter(concurrency({ name: 'slots', limit: 1, ttl: TTL_MS }), { clock })
   passOf(new Middleware({ limiter: slots }, { after: clock.after }))

@@ -77,7 +77,7 @@ for (const isLater of [false, true]) {
     assert.equal(user.peek('bob').remaining, 3)
   })
 
-  test(`of several limits ${how} ${isLater ? 'the first that denies is' : 'all that deny are'} told, and Retry-After is the longest`, async () => {
+  test(`of several limits ${how} the response describes ${isLater ? 'the first that denies' : 'all that deny'}, and Retry-After is the longest`, async () => {
     const { ask } = gate(isLater)
     for (let i = 0; i < 5; i++) await ask()
     for (let i = 0; i < 2; i++) await ask('bob')
@@ -144,7 +144,7 @@ test('a thousand requests at once get exactly what all limits allow', async () =
   assert.equal(global.peek('all').remaining, 0)
 })
 
-test('a denial is told where the limiter tells of denials, once', async () => {
+test('a denial is published where the limiter publishes denials, once', async () => {
   const told: Decision[] = []
   const clock = manualClock()
   const limiter = createLimiter(gcra({ name: 'one', limit: 1, window: '1h' }), { clock, hotKeys: 5 })
@@ -161,7 +161,7 @@ test('a denial is told where the limiter tells of denials, once', async () => {
   assert.equal(told.length, 3)
 })
 
-test('a limit in the shadow neither denies, nor tells clients, nor keeps others from counting', async () => {
+test('a limit in shadow mode neither denies, nor appears in headers, nor keeps others from counting', async () => {
   const clock = manualClock()
   const real = createLimiter(gcra({ name: 'real', limit: 3, window: '1h', burst: 3 }), { clock })
   const dark = createLimiter(gcra({ name: 'dark', limit: 1, window: '1h' }), { clock })
@@ -191,13 +191,13 @@ test('limits that cost nothing this time are left out', async () => {
   assert.deepEqual([await status('GET'), await status('POST'), await status('GET'), await status('PUT')], [200, 200, 429, 200])
 })
 
-test('several limits need several names, since they are told by name', () => {
+test('several limits need distinct names', () => {
   const policy = gcra({ limit: 1, window: '1h' })
   const isIt = (error: unknown): boolean => error instanceof PolicyError && error.code === 'NAME_INVALID'
   assert.throws(() => new Middleware({ limits: [{ policy }, { policy }] }), isIt)
 })
 
-test('a denial by one of two parts of one name says by which', async () => {
+test('a denial by one of two parts with one name identifies the part', async () => {
   const policy = allOf([tokenBucket({ limit: 10, window: '1m' }), tokenBucket({ limit: 10, window: '1m', burst: 1 })])
   const limiter = createLimiter(policy, { clock: manualClock() })
   const keeper = new Middleware<PlainRequest>({ limiter, key: ({ user }) => [user ?? '', 'site'] })

@@ -49,7 +49,7 @@ async function course(
   throw new Error('still delayed')
 }
 
-test('requests up to `after` go on at once, those above are delayed by what is said, and those above the limit are denied', async () => {
+test('requests up to `after` pass at once, those above are delayed, and those over the limit are denied', async () => {
   for (const [delay, expected] of [
     [5, [0, 0, 5, 5, 5, 'denied']],
     ['7ms', [0, 0, 7, 7, 7, 'denied']],
@@ -101,7 +101,7 @@ test('a client that goes away ends its delay at once, and no timer stays', async
   assert.equal(limiter.peek('ada').remaining, 95)
 })
 
-test('of a key and of all keys only so many are delayed at once: others are denied, told when to come back, and charged nothing', async () => {
+test('the number of delayed requests of a key and of all keys is bounded: further ones are denied with retry-after and not charged', async () => {
   const limiter = createLimiter(HUNDRED)
   const { clock, decide, timers } = slowed({ limiter, slowDown: { after: 0, delay: '2s', maxDelayedPerKey: 2, maxDelayed: 3 } })
   const delayed = [decide(), decide(), decide({ user: 'bob' })]
@@ -115,7 +115,7 @@ test('of a key and of all keys only so many are delayed at once: others are deni
   assert.equal(await course(decide({ user: 'eve' }), (ms) => clock.advance(ms), 2_000), 2_000)
 })
 
-test('nobody is delayed in the shadow, of what was decided without the store, and of what costs nothing', async () => {
+test('decisions in shadow mode, decisions without the store and free requests are not delayed', async () => {
   const slowDown = { after: 0, delay: '10s' } as const
   const limiter = createLimiter(HUNDRED, { shadow: true, allow: ['friend'] })
   const outage = { ...limiter.peek('x'), remaining: 0, source: 'outage' } as const
@@ -150,7 +150,7 @@ test('a place of concurrency is held while its request is delayed, and comes bac
   assert.equal(limiter.peek('ada').remaining, 1)
 })
 
-test('what makes no sense is refused, and what a function says and is no time', async () => {
+test('invalid options are refused, and so is a function that returns no time', async () => {
   for (const [wrong, code, option] of [
     [{ after: -1 }, 'OPTION_INVALID', 'slowDown.after'],
     [{ delay: undefined }, 'DURATION_INVALID', 'slowDown.delay'],

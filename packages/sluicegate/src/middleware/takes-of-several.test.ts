@@ -87,7 +87,7 @@ test('what a limit took goes back when its own functions fail afterwards', () =>
   assert.equal(limiter.peek('192.0.2.1').remaining, 5)
 })
 
-test('who is let pass between a look and the take passes', () => {
+test('a request that another process lets pass between preview and take passes', () => {
   const clock = manualClock()
   const own = createLimiter(fixedWindow({ name: 'own', limit: 5, window: '1h' }), { clock })
   const late = createLimiter(fixedWindow({ name: 'late', limit: 1, window: '1h' }), { clock })

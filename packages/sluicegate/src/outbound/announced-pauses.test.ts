@@ -9,7 +9,7 @@ function spent(resetS: number): Response {
   return new Response(null, { status: 429, headers: { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': String(resetS) } })
 }
 
-test('a refusal that tells only its reset is the answer when that is too far off, and a pause like any other', async () => {
+test('a refusal with only a reset is the answer when that is too far off, and a pause otherwise', async () => {
   const net = new FakeNet(() => spent(3_600))
   const throttles: ThrottleEvent[] = []
   const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, onThrottle: (event) => throttles.push(event) })
@@ -70,7 +70,7 @@ test('maxPauseMs is about pauses alone: what is only spread or not known yet is 
   }
 })
 
-test('what slow requests may have used up is no reason to reject those who wait', async () => {
+test('what slow requests may have used up is no reason to reject waiting requests', async () => {
   const answers: ((response: Response) => void)[] = []
   const headers = { 'X-RateLimit-Limit': '100', 'X-RateLimit-Remaining': '3', 'X-RateLimit-Reset': '3600' }
   const net = new FakeNet(({ url }) =>
@@ -89,7 +89,7 @@ test('what slow requests may have used up is no reason to reject those who wait'
   await Promise.all(slow)
 })
 
-test('what is known of a key can be forgotten: those who wait through a pause go, as to somebody new', async () => {
+test('a key can be forgotten: requests that wait through a pause are sent, as to an unknown host', async () => {
   const net = new FakeNet((_, number) => (number === 1 ? refusal(429, '60') : new Response('ok')))
   const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, attempts: 1 })
   assert.equal((await polite('http://a/')).status, 429)
@@ -104,7 +104,7 @@ test('what is known of a key can be forgotten: those who wait through a pause go
   polite.close()
 })
 
-test('forgetting a pause while the request runs that looks whether it is over leaves nobody behind', async () => {
+test('forgetting a pause while its probe is under way leaves no request behind', async () => {
   const answers: ((response: Response) => void)[] = []
   const net = new FakeNet((_, number) => (number === 1 ? refusal(429, '1') : new Promise<Response>((resolve) => answers.push(resolve))))
   const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0, attempts: 1 })
@@ -122,7 +122,7 @@ test('forgetting a pause while the request runs that looks whether it is over le
   polite.close()
 })
 
-test('what is spread over longer than anybody waits is known at once, too', async () => {
+test('spacing beyond the longest wait is rejected at once, too', async () => {
   const headers = { 'X-RateLimit-Limit': '100', 'X-RateLimit-Remaining': '2', 'X-RateLimit-Reset': '3600' }
   const net = new FakeNet(() => new Response('ok', { headers }))
   const polite = limitedFetch(net.fetch, { clock: net.clock, maxWaitMs: 5_000 })

@@ -37,7 +37,7 @@ function outLimiter(): OutboundLimiter & { isBack: boolean; refunds: number } {
   return limiter
 }
 
-test('an outage that lets nobody pass is waited for, and is no denial; who does not wait as long hears of it', async () => {
+test('an outage that denies everything is waited for, and is no denial; requests that do not wait as long get OUTAGE', async () => {
   const net = new FakeNet()
   const limiter = outLimiter()
   const patient = limitedFetch(net.fetch, { limiter, clock: net.clock })
@@ -57,7 +57,7 @@ test('an outage that lets nobody pass is waited for, and is no denial; who does 
   )
 })
 
-test('a block by hand is waited for by those who wait', async () => {
+test('a block by hand is waited for', async () => {
   const net = new FakeNet()
   const limiter = createLimiter(EVEN, { clock: net.clock })
   const polite = limitedFetch(net.fetch, { limiter, clock: net.clock })
@@ -133,7 +133,7 @@ test('a redirect within a key is one more request of it', async () => {
   assert.equal(limiter.peek('a').remaining, 8)
 })
 
-test('a limiter that throws fails those who wait and nobody later', async () => {
+test('a limiter that throws fails waiting requests and no later ones', async () => {
   const net = new FakeNet()
   let isBroken = true
   const inner = createLimiter(EVEN, { clock: net.clock })
@@ -176,7 +176,7 @@ test('a turn that was not used counts nowhere', async () => {
   assert.deepEqual([sent, inFlight, limiter.peek('a').remaining], [0, 0, 3])
 })
 
-test('errors say when to come back as far as it is known: Infinity is never', async () => {
+test('errors have the time to come back as far as it is known: Infinity is never', async () => {
   const net = new FakeNet()
   const policy = gcra({ limit: 1, window: '10s' })
   const polite = limitedFetch(net.fetch, { policy, maxWaiting: 1, maxWaitMs: 4_000, concurrency: 1, clock: net.clock })
@@ -226,7 +226,7 @@ test('close() ends the wait between two attempts', async () => {
   assert.equal(net.arrivals.length, 1)
 })
 
-test('who waits less than it takes hears of it at once, in the line of others, too', async () => {
+test('a request that cannot wait as long as needed is rejected at once, also behind others', async () => {
   const net = new FakeNet()
   const limiter = createLimiter(gcra({ limit: 1, window: '10s' }), { clock: net.clock })
   const polite = limitedFetch(net.fetch, { limiter, maxWaitMs: 12_000, clock: net.clock })

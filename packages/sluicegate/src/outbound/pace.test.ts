@@ -30,7 +30,7 @@ test('what was sent before a rate was lowered lowers it no more', () => {
   assert.ok(Math.abs(rate.perMs(10_070) * 1000 - 8.5) < 0.01)
 })
 
-test('a rate never sinks so low that nobody would see it rise', () => {
+test('a rate never falls so low that a rise could not be detected', () => {
   const rate = new LearnedRate(15_000)
   for (let at = 0; at < 1e9; at += 1e6) {
     rate.sent(at)
@@ -40,7 +40,7 @@ test('a rate never sinks so low that nobody would see it rise', () => {
   assert.ok(rate.perMs(1e9) >= 0.8 / 60_000)
 })
 
-test('time in which nobody asked is no measure of a rate', () => {
+test('idle time does not count for a rate', () => {
   const busy = new LearnedRate(10_000)
   busy.sent(0)
   for (let i = 1; i <= 100; i++) busy.accept(i * 100)
@@ -49,7 +49,7 @@ test('time in which nobody asked is no measure of a rate', () => {
   assert.equal(Math.round(busy.perMs(3_620_000) * 1000), 10)
 })
 
-test('half of a told budget may go at once, the rest evenly until the reset', () => {
+test('half of an announced budget may be sent at once, the rest evenly until the reset', () => {
   const budget = new AnnouncedBudget(0.5)
   budget.read({ limit: 100, remaining: 90, resetAfterMs: 60_000 }, 0, 0)
   for (let i = 0; i < 40; i++) {
@@ -64,7 +64,7 @@ test('half of a told budget may go at once, the rest evenly until the reset', ()
   assert.equal(budget.intervalMs(0, 0), 1_000, 'until they are over')
 })
 
-test('of several told policies the slowest decides; of other resources only one that is used up', () => {
+test('of several announced policies the slowest decides; of other resources only an exhausted one', () => {
   const budget = new AnnouncedBudget(0)
   const policies = [
     { name: 'burst', limit: 10, windowMs: 1_000, remaining: 9, resetAfterMs: 1_000 },
@@ -77,7 +77,7 @@ test('of several told policies the slowest decides; of other resources only one 
   assert.equal(budget.emptyUntilMs, 9_000_000)
 })
 
-test('what is told in fields of its own counts beside the policies', () => {
+test('an announcement in fields of its own counts beside the policies', () => {
   const budget = new AnnouncedBudget(0)
   const headers = {
     'x-ratelimit-remaining': '5',
@@ -95,7 +95,7 @@ test('what is told in fields of its own counts beside the policies', () => {
   assert.equal(budget.intervalMs(0, 60_000), 0, 'bytes are no requests')
 })
 
-test('numbers that say nothing, or make no sense, stop nobody', () => {
+test('meaningless numbers delay no request', () => {
   const readings: RateLimitReading[] = [
     {},
     { limit: 0 },
@@ -160,7 +160,7 @@ test('what those under way may have used up is waited for, and was not used when
   assert.equal(pace.readyMs(200), 1_200_000 - 25)
 })
 
-test('a told budget ends at its reset: then the host goes as before, once somebody was answered without a word of it', () => {
+test('an announced budget ends at its reset: then requests are sent as before, after a response without one', () => {
   const pace = new Pace(SETTINGS)
   pace.answered({ status: 429, reading: { remaining: 0, resetAfterMs: 60_000 }, sent: pace.sent(0), nowMs: 0 })
   assert.deepEqual([pace.readyMs(0), pace.blockedUntilMs], [60_000, 60_000])

@@ -27,7 +27,7 @@ function asking(controller: Type): (handler: () => unknown) => boolean {
   }
 }
 
-test('decorators of the standard say the same as those of TypeScript before it', () => {
+test('standard and legacy decorators have the same effect', () => {
   class Standard {
     get(): string {
       return 'ok'
@@ -53,7 +53,7 @@ function Traced(_target: object, _name: string | symbol, descriptor: PropertyDes
   descriptor.value = outer
 }
 
-test('what was said of a handler holds for the function that another decorator has put in its place', () => {
+test('the limit of a handler applies to the function that another decorator replaced it with', () => {
   @RateLimit(perDay(2))
   class Wrapped {
     @Traced

@@ -5,7 +5,7 @@ import { type Decision, fixedWindow, type Limiter, type Policy } from '../../ind
 import { clock, here, MINUTE, site, statuses, until, usedBy } from '../../testing/rate-limit-site.js'
 import { MemoryStore, type RateLimitInfo, type RateLimitOptions, rateLimit } from './index.js'
 
-test('a request that passes because the limiter could not decide is told nothing, or what this process knows', async (t) => {
+test('a request that passes without a decision has no info, or what this process knows', async (t) => {
   // Of a store that is away, whose answer is a share of 5 of the 50 there are.
   const spent = { spent: 1, limit: 50, remaining: 4, retryAfterMs: 0, resetAfterMs: 60_000 }
   const take = (): Decision => ({ allowed: true, policy: 'share', source: 'outage', ...spent })

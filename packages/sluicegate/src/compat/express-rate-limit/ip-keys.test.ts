@@ -81,7 +81,7 @@ test('what validate turns off is not warned of', async () => {
   assert.deepEqual(warned, [])
 })
 
-test('an app that believes everybody is warned once, and its requests are counted by what Express says', async () => {
+test('an app that trusts every proxy is warned of once, and requests are counted by the address of Express', async () => {
   const warned = await warningsOf(/trust proxy/, async () => {
     assert.equal(await keyOf({ trust: true, options: { keyGenerator: () => 'own' } }), 'own')
     for (const forwarded of ['6.6.6.6', '7.7.7.7']) assert.equal(await keyOf({ trust: true, forwarded }), forwarded)
@@ -96,7 +96,7 @@ test('an address is one key in all its spellings, also where the whole of it cou
   }
 })
 
-test('who trusts no proxy, though one may be there, is warned once', async () => {
+test('an app that trusts no proxy, though one may be there, is warned of once', async () => {
   const warned: unknown[] = []
   const listen = ({ code, message }: Error & { code?: string }): unknown => /trust proxy/.test(message) && warned.push(code)
   process.on('warning', listen)

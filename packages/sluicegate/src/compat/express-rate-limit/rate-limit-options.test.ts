@@ -18,7 +18,7 @@ test('an option that does not exist is refused', () => {
   assert.match(mend('5 a minute'), /^PolicyError: options: must be an object/)
 })
 
-test('an option that cannot be honoured says what to write instead', () => {
+test('the error of an unsupported option has the replacement', () => {
   assert.match(mend({ store: {} }), /^PolicyError: store: .*createRedisLimiter/)
   assert.match(mend({ store: null }), /^PolicyError: store: .*createRedisLimiter/)
   assert.match(mend({ limit: () => 5 }), /^PolicyError: limit: .*policy: \(request\) => .*SluicegateStore/)

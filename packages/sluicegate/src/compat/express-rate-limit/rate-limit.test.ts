@@ -9,7 +9,7 @@ import { listening } from '../../testing/adapters/listening.js'
 import { clock, here, MINUTE, site, statuses, until, usedBy } from '../../testing/rate-limit-site.js'
 import defaultExport, { type RateLimitInfo, type RateLimitOptions, rateLimit } from './index.js'
 
-test('without options it is five a minute, told in the older headers', async (t) => {
+test('the default is five a minute, with the older headers', async (t) => {
   const app = express()
   app.use(defaultExport())
   const { port, close } = await listening(createServer(app))
@@ -87,7 +87,7 @@ test('what does not count comes back when its response has ended', async (t) => 
   assert.equal(await usedBy(successes), 3)
 })
 
-test('success is what a function says, also later, and one that fails makes the request count', async (t) => {
+test('requestWasSuccessful decides, also by a promise, and if it fails the request counts', async (t) => {
   const own = await site(t, { skipSuccessfulRequests: true, requestWasSuccessful: async (_request, { statusCode }) => statusCode === 404 })
   assert.deepEqual(await statuses(own, '/status/404', '/status/404'), [404, 404])
   await until(async () => (await usedBy(own)) === 0)
@@ -111,7 +111,7 @@ test('whose client breaks off counts', async (t) => {
   assert.deepEqual(await statuses(app, '/', '/', '/'), [200, 200, 200])
 })
 
-test('what is skipped is neither counted nor told', async (t) => {
+test('a skipped request is neither counted nor described', async (t) => {
   const app = await site(t, { limit: 1, skip: async ({ path }) => path.startsWith('/status') })
   assert.deepEqual(await statuses(app, '/status/200', '/status/200', '/', '/', '/status/200'), [200, 200, 200, 429, 200])
   assert.equal((await app.ask('/status/200')).headers['x-ratelimit-limit'], undefined)
@@ -133,7 +133,7 @@ test('a handler may let the request pass; what it throws is an error of the app'
   }
 })
 
-test('the options that were used are told to the handler', async (t) => {
+test('the handler gets the options with their defaults', async (t) => {
   const handler: RateLimitOptions['handler'] = (_request, response, _next, { windowMs, limit, statusCode, message }) =>
     response.status(statusCode).json({ windowMs, limit, message })
   const app = await site(t, { max: 1, limit: undefined as never, message: { error: 'slow down' }, handler })
@@ -169,7 +169,7 @@ test('a limiter that takes its time decides the same', async (t) => {
   assert.deepEqual(await statuses(await site(t, { create }), '/', '/', '/'), [200, 200, 429])
 })
 
-test('a limiter that is in the shadow lets pass, and tells nobody to come back later', async (t) => {
+test('a shadow limiter lets pass, and no response has Retry-After', async (t) => {
   const create = (policy: Policy): Limiter => createLimiter(policy, { clock, shadow: true })
   const app = await site(t, { limit: 1, create, standardHeaders: 'draft-8' })
   assert.deepEqual(await statuses(app, '/', '/'), [200, 200])
@@ -177,7 +177,7 @@ test('a limiter that is in the shadow lets pass, and tells nobody to come back l
   assert.deepEqual([status, headers['x-ratelimit-remaining'], headers['retry-after']], [200, '0', undefined])
 })
 
-test('keys with a policy of their own are told of it', async (t) => {
+test('headers of keys with a policy of their own describe it', async (t) => {
   const limits: Readonly<Record<string, number>> = { vip: 3, guest: 1 }
   const create = (policy: Policy): Limiter =>
     createLimiter(policy, {

@@ -63,7 +63,7 @@ test('a key can be read without a hit, and begin anew', async () => {
   assert.equal(await hitsOf(store, 'fay'), 1)
 })
 
-test('all keys can begin anew where nobody else has any', async () => {
+test('all keys can be reset where the limiter has no other user', async () => {
   const store = ready({})
   await hit(store, 'ada', 2)
   await store.resetAll()
@@ -127,7 +127,7 @@ test('a key that may more than others is within the limit while the limiter lets
   assert.deepEqual(await hit(byRequest, 'vip', 9), [1, 2, 3, 4, 5, 6, 7, 8, Number.MAX_SAFE_INTEGER])
 })
 
-test('keys with a policy of their own, listed keys and shadows keep to what the limiter says', async () => {
+test('keys with a policy of their own, listed keys and shadows obey the limiter', async () => {
   const small = fixedWindow({ limit: 1, window: '1m' })
   const own = { policyFor: (key: string) => (key === 'small' ? small : undefined), allow: ['vip'], deny: ['mallory'] }
   const limiter = createLimiter(fixedWindow({ limit: 5, window: '1m' }), { clock, ...own })
@@ -163,7 +163,7 @@ test('keys are local where one store alone counts in the memory of this process'
   assert.deepEqual([first.prefix, second.prefix], ['api:a:', 'api:a:'])
 })
 
-test('two stores of one memory are not alone, whoever attached to it', () => {
+test('two stores of one memory are not alone, even through attached limiters', () => {
   let made: Limiter | undefined
   const create = (policy: Policy): Limiter => {
     made ??= here(policy)
@@ -190,7 +190,7 @@ test('shutdown closes what the store made, and not what it was given', () => {
   assert.throws(() => store.increment('ada'), { name: 'StoreError', code: 'CLOSED' })
 })
 
-test('misuse is told when the store is made', () => {
+test('misuse throws when the store is made', () => {
   const limiter = here(fixedWindow({ limit: 5, window: '1m' }))
   const permits = createLimiter(concurrency({ limit: 2, ttl: '1s' }))
   assert.throws(() => new SluicegateStore({ prefx: '' } as never), { code: 'OPTION_UNKNOWN', option: 'prefx' })
@@ -200,7 +200,7 @@ test('misuse is told when the store is made', () => {
   assert.throws(() => new SluicegateStore({ limiter: permits }), { option: 'limiter' })
 })
 
-test('options that cannot be honoured are told at once, and each request fails with them', () => {
+test('unsupported options throw at once, and each request fails with the same error', () => {
   const limiter = here(fixedWindow({ limit: 5, window: '1m' }))
   const cases: readonly [SluicegateStoreOptions, Partial<StoreSettings>, string][] = [
     [{}, { windowMs: 0.5 }, 'windowMs'],

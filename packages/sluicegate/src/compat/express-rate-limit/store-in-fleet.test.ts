@@ -53,7 +53,7 @@ for (const mode of ['exact', 'leased'] as const) {
     assert.equal(await stores[0]?.get('ada'), undefined)
   })
 
-  test(`a limiter of a fleet that decides lets pass what the policy says, ${mode}`, async (t) => {
+  test(`a deciding shared limiter allows what its policy allows, ${mode}`, async (t) => {
     const limiters = [1, 2].map(() => inFleet({ mode, prefix: `decide-${mode}` })(fixedWindow({ limit: 40, window: '1d', name: 'day' })))
     t.after(() => {
       for (const limiter of limiters) limiter.close()

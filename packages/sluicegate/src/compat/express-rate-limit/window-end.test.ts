@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { WindowEnd } from './hit-counts.js'
 
-test('the end of a window is one date for all who ask, never before the window ends', (t) => {
+test('the end of a window is one Date for all callers, never before the window ends', (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
   const end = new WindowEnd()
   const first = end.after(60_000)
@@ -16,7 +16,7 @@ test('the end of a window is one date for all who ask, never before the window e
   assert.equal(end.after(60_000).getTime(), 1_120_000)
 })
 
-test('a date that was changed by whoever was given it is told to nobody else', (t) => {
+test('a Date that a caller changed is not returned again', (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
   const end = new WindowEnd()
   end.after(60_000).setTime(0)

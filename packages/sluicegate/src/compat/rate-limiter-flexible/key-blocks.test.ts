@@ -52,7 +52,7 @@ test('a long block by hand does not last longer for asking', async () => {
   }
 })
 
-test('a block that is shorter than the window ends when it says, and all points are new', async () => {
+test('a block shorter than the window ends in time, and all points are new', async () => {
   const limiter = limiterOf({ duration: 90 * 86_400, blockDuration: 3_600 })
   for (const block of [() => denied(limiter, 'ada'), () => limiter.block('ada', 3_600)]) {
     await limiter.penalty('ada', 9)
@@ -65,7 +65,7 @@ test('a block that is shorter than the window ends when it says, and all points 
   }
 })
 
-test('of any policy a denial blocks for as long as it says, however often is asked', async () => {
+test('with any policy a denial blocks for its time, however often the key is tried', async () => {
   const day = { limit: 5, window: '1d' } as const
   const policies = [fixedWindow(day), slidingWindow(day), slidingLog(day), tokenBucket(day), gcra({ ...day, burst: 3 })]
   for (const [policy, intoDayMs] of policies.flatMap(
@@ -99,14 +99,14 @@ test('a block may be as long as a window ever is', async () => {
   assert.equal((await denied(limiter, 'ada')).msBeforeNext, 1)
 })
 
-test('of several at once all that are denied are told of the block', async () => {
+test('of several concurrent denials all get the block', async () => {
   const limiter = limiterOf({ points: 1, blockDuration: 300 })
   const results = await Promise.allSettled(Array.from({ length: 5 }, () => limiter.consume('ada')))
   const told = results.map((result) => (result.status === 'rejected' ? (result.reason as RateLimiterRes).msBeforeNext : 'passed'))
   assert.deepEqual(told, ['passed', ...Array(4).fill(300_000)])
 })
 
-test('who was deleted or is denied anew after a block is blocked anew', async () => {
+test('a deleted key, or one denied again after a block, is blocked again', async () => {
   const limiter = limiterOf({ blockDuration: 300 })
   await limiter.consume('ada', 5)
   await denied(limiter, 'ada')
@@ -125,7 +125,7 @@ test('a key on a deny list is not blocked besides', async () => {
   assert.deepEqual(await named.get('mallory'), new RateLimiterRes(0, 60_000, 6, false))
 })
 
-test('also who asks for more than there is left, or ever is, is blocked', async () => {
+test('a request for more than is left, or than there ever is, is blocked, too', async () => {
   const limiter = limiterOf({ blockDuration: 300 })
   await limiter.consume('ada', 3)
   assert.equal((await denied(limiter, 'ada', 3)).msBeforeNext, 300_000)

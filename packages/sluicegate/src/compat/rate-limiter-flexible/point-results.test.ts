@@ -8,7 +8,7 @@ import { RateLimiterMemory, RateLimiterRes, RateLimiterSluicegate, RLWrapperBlac
 const clock = manualClock(86_400_000)
 const day = { limit: 5, window: '1d' } as const
 
-test('a decision about a key in debt says what is spent, of any policy, and no other does', () => {
+test('a decision about a key in debt has spent, with any policy, and no other has', () => {
   const policies = [fixedWindow(day), slidingWindow(day), slidingLog(day), tokenBucket(day), gcra({ ...day, burst: 5 })]
   for (const policy of [...policies, allOf([fixedWindow(day)])]) {
     const limiter = createLimiter(policy, { clock })
@@ -21,7 +21,7 @@ test('a decision about a key in debt says what is spent, of any policy, and no o
   }
 })
 
-test('penalties of a worker tell what is consumed beyond all points', async (t) => {
+test('after penalties of a worker consumedPoints is above all points', async (t) => {
   const { worker, parent } = channelPair()
   const policy = fixedWindow({ ...day, name: 'marks' })
   const served = serveLimiter(policy)
@@ -58,7 +58,7 @@ test('options of lists that cannot be read are refused', () => {
   for (const [options, option] of cases) assert.throws(() => new RLWrapperBlackAndWhite(options as never), { name: 'PolicyError', option })
 })
 
-test('a list that answers later lets nobody pass', async () => {
+test('an asynchronous list lets no key pass', async () => {
   const limiter = new RateLimiterMemory({ points: 5, duration: 60 })
   for (const option of ['isWhiteListed', 'isBlackListed']) {
     const wrapped = new RLWrapperBlackAndWhite({ limiter, [option]: async () => false } as never)

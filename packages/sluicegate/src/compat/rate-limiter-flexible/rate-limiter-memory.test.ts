@@ -30,7 +30,7 @@ test('what is denied is not counted: what is left stays there', async () => {
   assert.equal((await limiter.consume('bob', 2)).remainingPoints, 0)
 })
 
-test('of points that there never are the rest of the window is told', async () => {
+test('a denial that can never pass has the rest of the window', async () => {
   const limiter = limiterOf()
   assert.deepEqual(await denied(limiter, 'eve', 6), new RateLimiterRes(5, 60_000, 6, false))
   clock.advance(20_000)
@@ -39,7 +39,7 @@ test('of points that there never are the rest of the window is told', async () =
   clock.advance(40_000)
 })
 
-test('whoever looks sees a key locked out as soon as it is', async () => {
+test('a locked key is visible to get as soon as it is locked', async () => {
   const limiter = limiterOf()
   assert.equal(await limiter.get('fay'), null)
   await limiter.consume('fay', 4)
@@ -90,7 +90,7 @@ test('such a login locks out for blockDuration, whatever the window', async () =
   }
 })
 
-test('where denials block a key is told as it is until it is blocked', async () => {
+test('where denials block, a key is not shown as locked before it is blocked', async () => {
   const limiter = limiterOf({ blockDuration: 300 })
   clock.set(Math.ceil(clock.nowMs() / 60_000) * 60_000)
   await limiter.consume('ada', 4)
@@ -159,7 +159,7 @@ test('any limiter can stand behind it', async () => {
   assert.throws(() => new RateLimiterSluicegate({ limiter: {} as never }), { option: 'limiter' })
 })
 
-test('of several policies the one is told whose points are', async () => {
+test('of several policies the result has the one whose points it has', async () => {
   const parts = [fixedWindow({ limit: 1, window: '1s' }), fixedWindow({ limit: 5, window: '1m' })]
   const limiter = new RateLimiterSluicegate({ limiter: createLimiter(allOf(parts), { clock }) })
   clock.set(Math.ceil(clock.nowMs() / 60_000) * 60_000)
@@ -174,7 +174,7 @@ test('the busiest keys are known where that is asked for, and a full table denie
   assert.ok(limiter.limiter.stats().refusals > 0)
 })
 
-test('what cannot be changed says what to write instead', () => {
+test('the error of a property that cannot be set has the replacement', () => {
   const limiter = limiterOf({ blockDuration: 9 })
   for (const [name, mend] of [
     ['points', /update/],
@@ -209,7 +209,7 @@ test('misuse of a call rejects with an error', async () => {
   await assert.rejects(limiter.consume('ada'), { name: 'StoreError', code: 'CLOSED' })
 })
 
-test('options that cannot be honoured say what to write instead; what is turned off is taken', () => {
+test('the error of an unsupported option has the replacement; one that is turned off is accepted', () => {
   const cases: readonly [object, RegExp][] = [
     [{ points: 0 }, /^points: .*block\(\)/],
     [{ points: 2.5 }, /^points: /],

@@ -99,7 +99,7 @@ test('of a crowd that is denied at once each process blocks once', async (t) => 
   assert.equal(limiter.limiter.stats().storeCalls, 105 + 2)
 })
 
-test('what is known of a lease blocks nobody again whom another process has let go', async (t) => {
+test('a lease does not deny a key that another process has unblocked', async (t) => {
   const [a, b] = [0, 1].map(() => limiterOf({ keyPrefix: 'let go', mode: 'leased', points: 50, blockDuration: 600 })) as [
     RateLimiterRedis,
     RateLimiterRedis,
