@@ -6,7 +6,7 @@ const LIMITER = 'packages/sluicegate/src/limiter.ts'
 const ORACLE = 'packages/testkit/src/oracle/rate-oracle.ts'
 const HTTP = 'packages/server/src/protocols/http/take.ts'
 
-const EXPRESS = 'packages/sluicegate/src/express.ts'
+const EXPRESS = 'packages/sluicegate/src/adapters/express.ts'
 const COMPATIBLE = 'packages/sluicegate/src/compat/express-rate-limit/rate-limit.ts'
 
 const CROSSINGS: readonly (readonly [what: string, file: string, source: string])[] = [
@@ -85,8 +85,8 @@ for (const [what, file, source] of CROSSINGS) {
 
 const ALLOWED: readonly (readonly [what: string, file: string, source: string])[] = [
   ['an adapter the types of its framework', EXPRESS, "import type { Request } from 'express'"],
-  ['the adapter of Nest its framework', 'packages/sluicegate/src/nest/rate-limits.ts', "import { HttpException } from '@nestjs/common'"],
-  ['an adapter its own parts', 'packages/sluicegate/src/nest.ts', "import { RateLimits } from './nest/rate-limits.js'"],
+  ['the adapter of Nest its framework', 'packages/sluicegate/src/adapters/nest/rate-limits.ts', "import { HttpException } from '@nestjs/common'"],
+  ['an adapter its own parts', 'packages/sluicegate/src/adapters/nest.ts', "import { RateLimits } from './nest/rate-limits.js'"],
   ['the library its own files', LIMITER, "import { loadCore } from './memory/core.js'"],
   ['a test of the library the testkit and Node.js', 'packages/sluicegate/src/a.test.ts', "import 'node:test'; import 'sluicegate-testkit'"],
   ['a test what tests share', 'packages/sluicegate/src/redis/a.test.ts', "import { ownRedis } from '../testing/own-redis.js'"],

@@ -69,12 +69,12 @@ for (const [name, begin] of Object.entries(MOCKS)) {
     using time = begin(t)
     using limiter = createLimiter(policy)
     limiter.take('a')
-    const heard: boolean[] = []
-    const wait = limiter.wait('a').then(({ allowed }) => heard.push(allowed))
+    const seen: boolean[] = []
+    const wait = limiter.wait('a').then(({ allowed }) => seen.push(allowed))
     await time.advance(59_999)
-    assert.deepEqual(heard, [])
+    assert.deepEqual(seen, [])
     await time.advance(2)
-    assert.deepEqual(heard, [true])
+    assert.deepEqual(seen, [true])
     await wait
   })
 

@@ -137,10 +137,10 @@ test('whatever options are made of, each adapter has its name', () => {
     ofNest.OutageOption<NestRequest> | ofKoa.LimitOptions<Context> | ofFastify.KeySource<FastifyRequest>,
     ofExpress.EdgeLimiter | ofKoa.Body | ofFastify.HeaderPair | ofExpress.Counts<ExpressRequest>,
   ]
-  const told: Named[0][] = []
-  const onOutage: ofExpress.OutageChoice<ExpressRequest> = (outage: ofExpress.OutageDecision) => void told.push(outage)
+  const seen: Named[0][] = []
+  const onOutage: ofExpress.OutageChoice<ExpressRequest> = (outage: ofExpress.OutageDecision) => void seen.push(outage)
   limitExpress({ policy, onOutage })
-  assert.deepEqual(told, [])
+  assert.deepEqual(seen, [])
 })
 
 test('nest: decorators of both kinds, the module, the guard', () => {

@@ -138,7 +138,7 @@ test('fetch: the option remoteAddress is checked at once, and its result at each
     })
   }
   const rejects = async (): Promise<never> => {
-    throw new Error('nobody hears of it')
+    throw new Error('unhandled')
   }
   const reasons = await unheard(async () => {
     for (const wrong of [() => 5, async () => '192.0.2.1', rejects, () => ({ address: '192.0.2.1' })]) {

@@ -125,12 +125,12 @@ test('koa: an error object that is thrown for many requests gets the headers of 
     })
     const { port, close } = await listening(createServer(app.callback()))
     t.after(close)
-    const told = []
+    const seen = []
     for (const user of ['ada', 'ada', 'bob']) {
       const { status, headers } = await ask(port, '/', { headers: { 'x-user': user } })
-      told.push(`${status} ${/r=\d+/.exec(String(headers.ratelimit))} ${headers['x-why']}`)
+      seen.push(`${status} ${/r=\d+/.exec(String(headers.ratelimit))} ${headers['x-why']}`)
     }
-    assert.deepEqual(told, [`410 r=8 ${why}`, `410 r=7 ${why}`, `410 r=8 ${why}`])
+    assert.deepEqual(seen, [`410 r=8 ${why}`, `410 r=7 ${why}`, `410 r=8 ${why}`])
   }
   assert.equal(explained.headers, own)
   assert.deepEqual([own, 'headers' in bare], [{ 'X-Why': 'gone' }, false])

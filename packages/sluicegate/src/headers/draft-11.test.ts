@@ -150,8 +150,8 @@ test('one writer distinguishes two units of one policy', () => {
   const decision: Decision = { ...FULL, policy: 'both', limit: 5 }
   const writer = new HeaderWriter()
   const fields = ['content-bytes', undefined, 'content-bytes'] as const
-  const told = fields.map((unit) => new Map(writer.writeAll([{ policy, decision, unit }])).get('RateLimit-Policy'))
-  assert.deepEqual(told, ['"both";q=5;qu="content-bytes";w=5', '"both";q=5;w=5', '"both";q=5;qu="content-bytes";w=5'])
+  const seen = fields.map((unit) => new Map(writer.writeAll([{ policy, decision, unit }])).get('RateLimit-Policy'))
+  assert.deepEqual(seen, ['"both";q=5;qu="content-bytes";w=5', '"both";q=5;w=5', '"both";q=5;qu="content-bytes";w=5'])
 })
 
 test('the partition key differs by key, is stable, and does not reveal the key', () => {
@@ -161,7 +161,7 @@ test('the partition key differs by key, is stable, and does not reveal the key',
   assert.equal(pk('192.0.2.1'), pk('192.0.2.1'))
   assert.notEqual(pk('192.0.2.1'), pk('192.0.2.2'))
   assert.equal(Buffer.from(pk('192.0.2.1') ?? '', 'base64').length, 8)
-  assert.equal(fieldsOf(policy, {}, {}, '192.0.2.1').pk, undefined, 'unless it is asked for, it is not told')
+  assert.equal(fieldsOf(policy, {}, {}, '192.0.2.1').pk, undefined, 'unless it is asked for, it is not seen')
 })
 
 test('processes with one secret write the same partition key, others another', () => {
@@ -186,7 +186,7 @@ test('of several keys each part has its own partition key', () => {
 
 test('in an outage only the policy is written, and when to come back', () => {
   const policy = tokenBucket({ name: 'p', limit: 5, window: '1s' })
-  const told = (decision: Partial<Decision>): object => Object.fromEntries(headersOf(policy, { source: 'outage', ...decision }))
-  assert.deepEqual(told({}), { 'RateLimit-Policy': '"p";q=5;w=1' })
-  assert.deepEqual(told({ allowed: false, retryAfterMs: 1500 }), { 'RateLimit-Policy': '"p";q=5;w=1', 'Retry-After': '2' })
+  const seen = (decision: Partial<Decision>): object => Object.fromEntries(headersOf(policy, { source: 'outage', ...decision }))
+  assert.deepEqual(seen({}), { 'RateLimit-Policy': '"p";q=5;w=1' })
+  assert.deepEqual(seen({ allowed: false, retryAfterMs: 1500 }), { 'RateLimit-Policy': '"p";q=5;w=1', 'Retry-After': '2' })
 })

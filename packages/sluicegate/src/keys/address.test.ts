@@ -126,8 +126,8 @@ test('subnets out of range, unknown options and other misuse are refused', () =>
 })
 
 test('onFallback is called with the reason when an address nearer than the client’s is used', () => {
-  const told: [FallbackReason, string][] = []
-  const onFallback: AddressOptions['onFallback'] = (reason, { path }) => told.push([reason, path])
+  const reported: [FallbackReason, string][] = []
+  const onFallback: AddressOptions['onFallback'] = (reason, { path }) => reported.push([reason, path])
   const list = (value: string) => ({ 'x-forwarded-for': value })
   read({ trustedHops: 1, onFallback })
   read({ trustedHops: 2, onFallback }, list('203.0.113.7'))
@@ -136,7 +136,7 @@ test('onFallback is called with the reason when an address nearer than the clien
   read({ trustedNetworks: ['10.0.0.0/8'], onFallback }, list('203.0.113.7, junk'))
   read({ trustedNetworks: ['10.0.0.0/8'], onFallback }, list('10.0.0.2,'.repeat(100)))
   read({ trustedNetworks: ['10.0.0.0/8'], onFallback }, list(`10.0.0.3${', 10.0.0.2'.repeat(100)}`))
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     ['missing', '/'],
     ['missing', '/'],
     ['unreadable', '/'],
@@ -145,14 +145,14 @@ test('onFallback is called with the reason when an address nearer than the clien
     ['unreadable', '/'],
     ['endless', '/'],
   ])
-  told.length = 0
+  reported.length = 0
   read({ onFallback }, list('203.0.113.7'))
   read({ trustedHops: 1, onFallback }, list('203.0.113.7'))
   read({ trustedHops: 3, onFallback }, list('203.0.113.7, junk, unknown'))
   read({ trustedNetworks: ['10.0.0.0/8'], onFallback }, list('203.0.113.7'))
   read({ trustedNetworks: ['10.0.0.0/8'], onFallback }, {}, '203.0.113.7')
   read({ trustedHops: 3, header: 'x-real-ip', onFallback }, { 'x-real-ip': '203.0.113.7' })
-  assert.deepEqual(told, [])
+  assert.deepEqual(reported, [])
 })
 
 test('a request without an address goes to otherwise, and without that is refused by name', () => {

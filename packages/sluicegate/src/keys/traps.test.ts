@@ -196,10 +196,10 @@ test('trap: a key that identifies no client silently gives all clients one budge
   for (const reader of [apiKey(), header('x-tenant'), subject(() => undefined), apiKey({ header: 'authorization' })]) {
     assert.throws(() => keyOf(reader, facts, undefined), { code: 'KEY_MISSING' }, reader.name)
   }
-  const told: string[] = []
-  const reader = address({ trustedHops: 1, onFallback: (reason) => void told.push(reason) })
+  const found: string[] = []
+  const reader = address({ trustedHops: 1, onFallback: (reason) => void found.push(reason) })
   assert.equal(keyOf(reader, facts, undefined), '10.0.0.1')
-  assert.deepEqual(told, ['unreadable'])
+  assert.deepEqual(found, ['unreadable'])
 })
 
 test('trap: secrets in keys, messages and names', () => {

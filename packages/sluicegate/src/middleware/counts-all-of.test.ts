@@ -9,8 +9,8 @@ import type { MiddlewareOptions } from './middleware-options.js'
 const KEY = '192.0.2.1'
 const BUCKET = tokenBucket({ limit: 3, window: '1h' })
 
-function pass(keeper: Middleware<PlainRequest>): Pass {
-  const outcome = keeper.handle(plainFacts({}), {}) as MiddlewareResult
+function pass(middleware: Middleware<PlainRequest>): Pass {
+  const outcome = middleware.handle(plainFacts({}), {}) as MiddlewareResult
   assert.ok(outcome.passes)
   return outcome
 }
@@ -29,10 +29,10 @@ test('of a key that has allOf for a policy of its own nothing comes back', () =>
   const both = allOf([fixedWindow({ limit: 5, window: '1m' }), fixedWindow({ limit: 100, window: '1h' })])
   const clock = manualClock()
   using limiter = createLimiter(BUCKET, { clock, policyFor: () => both })
-  const keeper = new Middleware<PlainRequest>({ limiter, counts: 'failures' }, { nowMs: () => clock.nowMs() })
-  const late = pass(keeper)
+  const middleware = new Middleware<PlainRequest>({ limiter, counts: 'failures' }, { nowMs: () => clock.nowMs() })
+  const late = pass(middleware)
   clock.advance(60_000)
-  pass(keeper)
+  pass(middleware)
   late.settle?.(200)
   assert.deepEqual(
     limiter.peek(KEY).parts?.map(({ remaining }) => remaining),
@@ -45,11 +45,11 @@ test('several limits refund each until an end of its own, so that the shorter on
   using minute = createLimiter(fixedWindow({ name: 'minute', limit: 5, window: '1m' }), { clock })
   using hour = createLimiter(fixedWindow({ name: 'hour', limit: 100, window: '1h' }), { clock })
   const options: MiddlewareOptions<PlainRequest> = { limits: [{ limiter: minute }, { limiter: hour }], counts: 'failures' }
-  const keeper = new Middleware(options, { nowMs: () => clock.nowMs() })
-  const late = Array.from({ length: 5 }, () => pass(keeper))
+  const middleware = new Middleware(options, { nowMs: () => clock.nowMs() })
+  const late = Array.from({ length: 5 }, () => pass(middleware))
   clock.advance(60_000)
-  for (let i = 0; i < 5; i++) pass(keeper).settle?.(500)
+  for (let i = 0; i < 5; i++) pass(middleware).settle?.(500)
   for (const each of late) each.settle?.(200)
-  assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as MiddlewareResult), 429)
+  assert.equal(statusOf(middleware.handle(plainFacts({}), {}) as MiddlewareResult), 429)
   assert.equal(hour.peek(KEY).remaining, 95)
 })

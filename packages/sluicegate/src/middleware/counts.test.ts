@@ -25,8 +25,8 @@ function keeperOf(limiter: Limiter, counts: Counts<PlainRequest>, clock = manual
   return new Middleware<PlainRequest>({ limiter, counts }, { nowMs: () => clock.nowMs() })
 }
 
-function pass(keeper: Middleware<PlainRequest>): Pass {
-  const outcome = keeper.handle(plainFacts({}), {})
+function pass(middleware: Middleware<PlainRequest>): Pass {
+  const outcome = middleware.handle(plainFacts({}), {})
   assert.ok(!(outcome instanceof Promise) && outcome.passes)
   return outcome
 }
@@ -43,18 +43,18 @@ for (const policy of POLICIES) {
   test(`under ${policy.name} only failures count when only failures are to`, () => {
     const clock = manualClock()
     using limiter = createLimiter(policy, { clock })
-    const keeper = keeperOf(limiter, 'failures')
-    for (const status of [200, 302, 204, 200, 399]) pass(keeper).settle?.(status)
+    const middleware = keeperOf(limiter, 'failures')
+    for (const status of [200, 302, 204, 200, 399]) pass(middleware).settle?.(status)
     assert.equal(limiter.peek(KEY).remaining, 3)
-    for (const status of [400, 401, 500]) pass(keeper).settle?.(status)
-    assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
+    for (const status of [400, 401, 500]) pass(middleware).settle?.(status)
+    assert.equal(statusOf(middleware.handle(plainFacts({}), {}) as Pass), 429)
   })
 
   test(`under ${policy.name} what is under way counts until it turns out not to`, () => {
     using limiter = createLimiter(policy, { clock: manualClock() })
-    const keeper = keeperOf(limiter, 'failures')
-    const under = [pass(keeper), pass(keeper), pass(keeper)]
-    assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
+    const middleware = keeperOf(limiter, 'failures')
+    const under = [pass(middleware), pass(middleware), pass(middleware)]
+    assert.equal(statusOf(middleware.handle(plainFacts({}), {}) as Pass), 429)
     for (const each of under) each.settle?.(200)
     assert.equal(limiter.peek(KEY).remaining, 3)
   })
@@ -83,9 +83,9 @@ test('a client that is gone before its response ended is counted, or breaking of
 
 test('what has come back does not come back a second time', () => {
   using limiter = createLimiter(POLICIES[0] as Policy, { clock: manualClock() })
-  const keeper = keeperOf(limiter, 'failures')
-  pass(keeper).settle?.(500)
-  const { settle } = pass(keeper)
+  const middleware = keeperOf(limiter, 'failures')
+  pass(middleware).settle?.(500)
+  const { settle } = pass(middleware)
   for (let i = 0; i < 5; i++) settle?.(200)
   assert.equal(limiter.peek(KEY).remaining, 2)
 })
@@ -99,11 +99,11 @@ for (const policy of POLICIES) {
     const random = new Random(5)
     const clock = manualClock()
     using limiter = createLimiter(policy, { clock })
-    const keeper = keeperOf(limiter, 'failures', clock)
+    const middleware = keeperOf(limiter, 'failures', clock)
     const under: Pass[] = []
     for (let i = 0; i < 2_000; i++) {
       if (under.length === 2) under.splice(random.integer(0, 1), 1)[0]?.settle?.(200)
-      under.push(pass(keeper))
+      under.push(pass(middleware))
       clock.advance(random.integer(0, 400))
     }
   })
@@ -112,24 +112,24 @@ for (const policy of POLICIES) {
 test('a response that ends in a later window brings nothing back there', () => {
   const clock = manualClock()
   using limiter = createLimiter(fixedWindow({ limit: 3, window: '10s' }), { clock })
-  const keeper = keeperOf(limiter, 'failures', clock)
-  const late = [pass(keeper), pass(keeper)]
+  const middleware = keeperOf(limiter, 'failures', clock)
+  const late = [pass(middleware), pass(middleware)]
   clock.advance(10_000)
-  for (const status of [500, 500, 500]) pass(keeper).settle?.(status)
+  for (const status of [500, 500, 500]) pass(middleware).settle?.(status)
   for (const each of late) each.settle?.(200)
-  assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
+  assert.equal(statusOf(middleware.handle(plainFacts({}), {}) as Pass), 429)
 })
 
 test('a response that ends when its key was as good as new for long brings nothing back', () => {
   for (const policy of [tokenBucket({ limit: 3, window: '9s' }), slidingLog({ limit: 3, window: '9s' })]) {
     const clock = manualClock()
     using limiter = createLimiter(policy, { clock })
-    const keeper = keeperOf(limiter, 'failures', clock)
-    const late = [pass(keeper), pass(keeper), pass(keeper)]
+    const middleware = keeperOf(limiter, 'failures', clock)
+    const late = [pass(middleware), pass(middleware), pass(middleware)]
     clock.advance(9_000)
-    for (const status of [500, 500, 500]) pass(keeper).settle?.(status)
+    for (const status of [500, 500, 500]) pass(middleware).settle?.(status)
     for (const each of late) each.settle?.(200)
-    assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
+    assert.equal(statusOf(middleware.handle(plainFacts({}), {}) as Pass), 429)
   }
 })
 
@@ -145,12 +145,12 @@ test('whatever clients do, at most one burst more counts than the policy allows,
     for (let run = 0; run < 60; run++) {
       const clock = manualClock()
       using limiter = createLimiter(policy, { clock })
-      const keeper = keeperOf(limiter, 'failures', clock)
+      const middleware = keeperOf(limiter, 'failures', clock)
       const under: Pass[] = []
       /** When requests that turned out to count were let in. */
       const counted: number[] = []
       for (let i = 0; i < 120; i++) {
-        const outcome = keeper.handle(plainFacts({}), {}) as Pass
+        const outcome = middleware.handle(plainFacts({}), {}) as Pass
         if (outcome.passes) {
           if (random.chance(0.5)) under.push(outcome)
           else {
@@ -179,11 +179,11 @@ test('a place of concurrency is held until the response has ended, whatever coun
   for (const counts of ['all', 'failures'] as const) {
     for (const status of [200, 500, undefined]) {
       using limiter = createLimiter(concurrency({ limit: 1 }), { clock: manualClock() })
-      const keeper = keeperOf(limiter, counts)
-      const first = pass(keeper)
-      assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
+      const middleware = keeperOf(limiter, counts)
+      const first = pass(middleware)
+      assert.equal(statusOf(middleware.handle(plainFacts({}), {}) as Pass), 429)
       first.settle?.(status)
-      pass(keeper)
+      pass(middleware)
     }
   }
 })
@@ -192,18 +192,18 @@ test('places and tokens at once: the place comes back, and the token only of wha
   const clock = manualClock()
   const slots = createLimiter(concurrency({ limit: 1 }), { clock })
   const tokens = createLimiter(POLICIES[0] as Policy, { clock })
-  const keeper = new Middleware<PlainRequest>({ limits: [{ limiter: slots }, { limiter: tokens }], counts: 'failures' })
-  pass(keeper).settle?.(200)
+  const middleware = new Middleware<PlainRequest>({ limits: [{ limiter: slots }, { limiter: tokens }], counts: 'failures' })
+  pass(middleware).settle?.(200)
   assert.deepEqual([slots.peek(KEY).remaining, tokens.peek(KEY).remaining], [1, 3])
-  pass(keeper).settle?.(500)
+  pass(middleware).settle?.(500)
   assert.deepEqual([slots.peek(KEY).remaining, tokens.peek(KEY).remaining], [1, 2])
 })
 
 test('with a limiter that answers later it is the same, and a lost answer to the giving back is no error', async () => {
   const clock = manualClock()
   const limiter = createLimiter(POLICIES[0] as Policy, { clock })
-  const keeper = new Middleware<PlainRequest>({ limiter: promisedLimiter(limiter), counts: 'failures' })
-  const ask = async (): Promise<Pass> => (await keeper.handle(plainFacts({}), {})) as Pass
+  const middleware = new Middleware<PlainRequest>({ limiter: promisedLimiter(limiter), counts: 'failures' })
+  const ask = async (): Promise<Pass> => (await middleware.handle(plainFacts({}), {})) as Pass
   ;(await ask()).settle?.(200)
   assert.equal(limiter.peek(KEY).remaining, 3)
   const { settle } = await ask()

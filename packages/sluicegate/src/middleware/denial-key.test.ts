@@ -11,9 +11,9 @@ const perDay = (limit: number, name: string) => createLimiter(fixedWindow({ limi
 
 function keysOf(options: MiddlewareOptions<PlainRequest>): Key[] {
   const keys: Key[] = []
-  const keeper = new Middleware<PlainRequest>({ ...options, onDenied: ({ key }) => void keys.push(key) })
+  const middleware = new Middleware<PlainRequest>({ ...options, onDenied: ({ key }) => void keys.push(key) })
   const request = { user: 'ada' }
-  for (let i = 0; i < 2; i++) keeper.handle(plainFacts(request), request)
+  for (let i = 0; i < 2; i++) middleware.handle(plainFacts(request), request)
   return keys
 }
 

@@ -10,10 +10,10 @@ const TWO = tokenBucket({ name: 'two', limit: 2, window: '10s' })
 
 test('when several functions of a request fail, one error is reported, and no rejection is unhandled', async () => {
   const rejects = async (): Promise<never> => {
-    throw new Error('told')
+    throw new Error('seen')
   }
   const throws = (): never => {
-    throw new Error('told')
+    throw new Error('seen')
   }
   const one = gcra({ name: 'one', limit: 1, window: '1h' })
   const faults: MiddlewareOptions<PlainRequest>[] = [
@@ -36,8 +36,8 @@ test('when several functions of a request fail, one error is reported, and no re
   ]
   const reasons = await unheard(async () => {
     for (const options of faults) {
-      const keeper = new Middleware<PlainRequest>(options)
-      await assert.rejects(async () => keeper.handle(plainFacts({}), {}), /told/)
+      const middleware = new Middleware<PlainRequest>(options)
+      await assert.rejects(async () => middleware.handle(plainFacts({}), {}), /seen/)
     }
   })
   assert.deepEqual(reasons, [])
@@ -45,7 +45,7 @@ test('when several functions of a request fail, one error is reported, and no re
 
 test('what costs nothing needs no key, whenever the cost is known', async () => {
   for (const cost of [() => 0, async () => 0]) {
-    const keeper = new Middleware<PlainRequest>({ policy: TWO, cost, key: () => undefined })
-    assert.equal(statusOf(await keeper.handle(plainFacts({}), {})), 200)
+    const middleware = new Middleware<PlainRequest>({ policy: TWO, cost, key: () => undefined })
+    assert.equal(statusOf(await middleware.handle(plainFacts({}), {})), 200)
   }
 })

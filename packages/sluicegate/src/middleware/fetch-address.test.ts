@@ -25,9 +25,9 @@ test('in a runtime without addresses a limit by address is refused when it is ma
       for (const options of [{ limiter }, { limiter, key: address() }, { limits: [{ limiter, key: apiKey() }, { limiter }] }]) {
         assert.throws(() => make(options), { code: 'KEY_MISSING', option: 'key', message: CURE })
       }
-      const told = { limiter, remoteAddress: () => '192.0.2.1' }
+      const seen = { limiter, remoteAddress: () => '192.0.2.1' }
       const others = [address({ trustedHops: 1 }), apiKey(), apiKey({ otherwise: address() }), compose(apiKey(), method())]
-      for (const options of [told, { limiter, key: () => 'all' }, ...others.map((key) => ({ limiter, key }))]) assert.ok(make(options))
+      for (const options of [seen, { limiter, key: () => 'all' }, ...others.map((key) => ({ limiter, key }))]) assert.ok(make(options))
     }
   })
 })

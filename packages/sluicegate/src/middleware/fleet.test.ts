@@ -37,8 +37,8 @@ async function store(t: TestContext): Promise<Store> {
 }
 
 function asking(options: MiddlewareOptions<PlainRequest>): (user: string) => Promise<MiddlewareResult> {
-  const keeper = new Middleware<PlainRequest>({ key: ({ user }) => user, ...options })
-  return async (user) => keeper.handle(plainFacts({}), { user })
+  const middleware = new Middleware<PlainRequest>({ key: ({ user }) => user, ...options })
+  return async (user) => middleware.handle(plainFacts({}), { user })
 }
 
 for (const mode of ['exact', 'leased'] as const) {

@@ -12,8 +12,8 @@ type Options = MiddlewareOptions<PlainRequest>
 const TWO = tokenBucket({ name: 'two', limit: 2, window: '10s' })
 
 function asking(options: Options): (request?: PlainRequest) => MiddlewareResult {
-  const keeper = new Middleware<PlainRequest>(options)
-  return (request = {}) => keeper.handle(plainFacts(request), request) as MiddlewareResult
+  const middleware = new Middleware<PlainRequest>(options)
+  return (request = {}) => middleware.handle(plainFacts(request), request) as MiddlewareResult
 }
 
 function limited(): Limiter {
@@ -58,12 +58,12 @@ test('the body is a line of text, or what a function makes of the denial', () =>
 })
 
 test('onDenied is called with each denial and may change the answer', () => {
-  const told: string[] = []
+  const seen: string[] = []
   const ask = asking({
     limiter: limited(),
     cost: 2,
     onDenied({ decision, violated }, { user = '' }) {
-      told.push(`${user} ${violated} ${decision.retryAfterMs}`)
+      seen.push(`${user} ${violated} ${decision.retryAfterMs}`)
       return user === 'ada' ? { status: 420, headers: [['X-Why', 'calm']], body: 'calm down' } : undefined
     },
   })
@@ -74,7 +74,7 @@ test('onDenied is called with each denial and may change the answer', () => {
     [420, 'calm down', 'calm', '10'],
   )
   assert.equal(statusOf(ask({ user: 'bob' })), 429)
-  assert.deepEqual(told, ['ada two 10000', 'bob two 10000'])
+  assert.deepEqual(seen, ['ada two 10000', 'bob two 10000'])
 })
 
 test('what onDenied or body returns is looked at before any of it is written', async () => {
@@ -99,9 +99,9 @@ test('what onDenied or body returns is looked at before any of it is written', a
     [{ body: async () => ({ type: 'text/plain\n', text: '' }) }, /^body: must contain headers/],
   ]
   for (const [options, message] of wrong) {
-    const keeper = new Middleware<PlainRequest>({ limiter: limited(), cost: 3, ...options })
+    const middleware = new Middleware<PlainRequest>({ limiter: limited(), cost: 3, ...options })
     const isIt = (error: unknown): boolean => error instanceof PolicyError && error.code === 'OPTION_INVALID' && message.test(error.message)
-    await assert.rejects(async () => keeper.handle(plainFacts({}), {}), isIt)
+    await assert.rejects(async () => middleware.handle(plainFacts({}), {}), isIt)
   }
 })
 
@@ -121,8 +121,8 @@ test('what onDenied returns is misspelt where it is a plain object of other name
 
 test('the version of the headers, or all their options, can be chosen', () => {
   assert.equal(headerOf(asking({ limiter: limited(), headers: 'draft-7' })(), 'RateLimit'), 'limit=2, remaining=1, reset=5')
-  const told = asking({ limiter: limited(), headers: { version: 'x-ratelimit', reset: 'delta-seconds' } })()
-  assert.equal(headerOf(told, 'X-RateLimit-Reset'), '5')
+  const seen = asking({ limiter: limited(), headers: { version: 'x-ratelimit', reset: 'delta-seconds' } })()
+  assert.equal(headerOf(seen, 'X-RateLimit-Reset'), '5')
   assert.deepEqual(asking({ limiter: limited(), headers: 'none' })().headers, [])
   assert.match(headerOf(asking({ limiter: limited(), unit: 'content-bytes' })(), 'RateLimit-Policy') ?? '', /qu="content-bytes"/)
 })
@@ -142,11 +142,11 @@ test('a hook that fails leaves no place taken', async () => {
   ]
   for (const onDenied of hooks) {
     dark.take('192.0.2.1')
-    const keeper = new Middleware<PlainRequest>({
+    const middleware = new Middleware<PlainRequest>({
       limits: [{ limiter: slots }, { limiter: dark, shadow: true }],
       ...(onDenied && { onDenied }),
     })
-    await assert.rejects(async () => keeper.handle(plainFacts({}), {}), fault)
+    await assert.rejects(async () => middleware.handle(plainFacts({}), {}), fault)
     assert.equal(slots.peek('192.0.2.1').remaining, 1)
   }
 })

@@ -16,9 +16,9 @@ const TWO = tokenBucket({ name: 'two', limit: 2, window: '10s' })
 
 /** Asks at once: whatever is a promise is a fault here. */
 function asking(options: Options): (request?: PlainRequest) => MiddlewareResult {
-  const keeper = new Middleware<PlainRequest>(options)
+  const middleware = new Middleware<PlainRequest>(options)
   return (request = {}) => {
-    const outcome = keeper.handle(plainFacts(request), request)
+    const outcome = middleware.handle(plainFacts(request), request)
     assert.ok(!isPromise(outcome), 'it answers at once')
     return outcome
   }
@@ -159,12 +159,12 @@ test('a listed key is reported as such whatever its request costs', () => {
 
 test('a shadow limiter reports what kind of denial it would be', () => {
   const kinds = (limiter: Limiter, cost = 1): string[] => {
-    const told: string[] = []
-    const onDenied: Options['onDenied'] = ({ kind, shadow, decision }) => void told.push(`${kind} ${shadow} ${decision.allowed}`)
+    const seen: string[] = []
+    const onDenied: Options['onDenied'] = ({ kind, shadow, decision }) => void seen.push(`${kind} ${shadow} ${decision.allowed}`)
     const ask = asking({ limiter, cost, onDenied })
     assert.deepEqual([statusOf(ask()), statusOf(ask()), statusOf(ask())], [200, 200, 200])
     assert.equal(headerOf(ask(), 'RateLimit-Policy'), undefined)
-    return told.slice(0, 3)
+    return seen.slice(0, 3)
   }
   const shadow = (more: object = {}): Limiter => createLimiter(TWO, { clock: manualClock(), shadow: true, ...more })
   assert.deepEqual(kinds(shadow()), ['denied true false', 'denied true false'])
@@ -203,11 +203,11 @@ test('with a limiter, keys, costs, bodies and hooks that take their time the out
     body: async () => 'later',
     onDenied: async () => ({ status: 499 }),
   }
-  const keeper = new Middleware<PlainRequest>(later)
-  const first = keeper.handle(plainFacts({}), {})
+  const middleware = new Middleware<PlainRequest>(later)
+  const first = middleware.handle(plainFacts({}), {})
   assert.ok(isPromise(first))
   assert.equal(statusOf(await first), 200)
-  const denied = await keeper.handle(plainFacts({}), {})
+  const denied = await middleware.handle(plainFacts({}), {})
   assert.deepEqual([statusOf(denied), (denied as DenialResponse).body], [499, 'later'])
-  assert.equal(statusOf(await keeper.handle(plainFacts({}), { path: '/health' })), 200)
+  assert.equal(statusOf(await middleware.handle(plainFacts({}), { path: '/health' })), 200)
 })

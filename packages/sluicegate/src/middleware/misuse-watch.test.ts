@@ -18,18 +18,18 @@ const POLICY = tokenBucket({ name: 'p', limit: 1_000_000, window: '1s' })
 const FORWARDED: PlainRequest = { headers: { 'x-forwarded-for': '198.51.100.1' } }
 
 class Watched {
-  readonly told: string[] = []
-  readonly watch = new MisuseWatch((code, message) => this.told.push(`${code}: ${message}`))
+  readonly seen: string[] = []
+  readonly watch = new MisuseWatch((code, message) => this.seen.push(`${code}: ${message}`))
 
-  keeper(options: MiddlewareOptions<PlainRequest>): (...requests: PlainRequest[]) => void {
-    const keeper = new Middleware<PlainRequest>(options, { watch: this.watch })
+  middleware(options: MiddlewareOptions<PlainRequest>): (...requests: PlainRequest[]) => void {
+    const middleware = new Middleware<PlainRequest>(options, { watch: this.watch })
     return (...requests) => {
-      for (const request of requests) keeper.handle(plainFacts(request), request)
+      for (const request of requests) middleware.handle(plainFacts(request), request)
     }
   }
 
   codes(): (string | undefined)[] {
-    return this.told.map((message) => message.split(':')[0])
+    return this.seen.map((message) => message.split(':')[0])
   }
 }
 
@@ -45,18 +45,18 @@ const EXPECTED: UsageWarning = 'SLUICEGATE_PROXY_UNTRUSTED'
 
 test('headers of a proxy while no hop is trusted are warned about, once, with what to do and where to read on', () => {
   const watched = new Watched()
-  watched.keeper({ limiter: limited() })(...times(5, {}), ...times(20, FORWARDED))
-  watched.keeper({ limiter: limited(), key: compose(address(), method()) })(...times(20, FORWARDED))
+  watched.middleware({ limiter: limited() })(...times(5, {}), ...times(20, FORWARDED))
+  watched.middleware({ limiter: limited(), key: compose(address(), method()) })(...times(20, FORWARDED))
   assert.deepEqual(watched.codes(), [EXPECTED])
   assert.match(
-    watched.told[0] ?? '',
+    watched.seen[0] ?? '',
     /address\(\{ trustedHops: 1 \}\); see node_modules\/sluicegate\/docs\/warnings\.md#sluicegate_proxy_untrusted$/,
   )
 })
 
 test('a trusted proxy that never shows is warned about after a hundred requests without it', () => {
   const watched = new Watched()
-  const ask = watched.keeper({ limiter: limited(), key: address({ trustedHops: 1 }) })
+  const ask = watched.middleware({ limiter: limited(), key: address({ trustedHops: 1 }) })
   ask(...times(99, {}))
   assert.deepEqual(watched.codes(), [])
   ask({})
@@ -65,22 +65,22 @@ test('a trusted proxy that never shows is warned about after a hundred requests 
 
 test('checks of health past the proxy are no fault', () => {
   const watched = new Watched()
-  watched.keeper({ limiter: limited(), key: address({ trustedHops: 1 }) })(...times(50, {}), FORWARDED, ...times(500, {}))
-  watched.keeper({ limiter: limited(), key: address({ trustedNetworks: ['loopback'] }) })(FORWARDED, ...times(500, {}))
+  watched.middleware({ limiter: limited(), key: address({ trustedHops: 1 }) })(...times(50, {}), FORWARDED, ...times(500, {}))
+  watched.middleware({ limiter: limited(), key: address({ trustedNetworks: ['loopback'] }) })(FORWARDED, ...times(500, {}))
   assert.deepEqual(watched.codes(), [])
 })
 
 test('keys that are not addresses imply nothing about proxies', () => {
   const watched = new Watched()
-  watched.keeper({ limiter: limited(), key: () => 'all' })(...times(200, FORWARDED))
-  watched.keeper({ limiter: limited(), key: method() })(...times(200, FORWARDED))
+  watched.middleware({ limiter: limited(), key: () => 'all' })(...times(200, FORWARDED))
+  watched.middleware({ limiter: limited(), key: method() })(...times(200, FORWARDED))
   assert.deepEqual(watched.codes(), [])
 })
 
 test('the same limiter asked twice about one request and key is warned about, also through two gatekeepers', () => {
   const watched = new Watched()
   const limiter = limited()
-  const [first, second] = [watched.keeper({ limiter }), watched.keeper({ limiter })]
+  const [first, second] = [watched.middleware({ limiter }), watched.middleware({ limiter })]
   const request = {}
   first(request)
   second(request)
@@ -91,7 +91,7 @@ test('the same limiter asked twice about one request and key is warned about, al
 test('two keys of one request in one limiter, or two requests with one key, are no fault', () => {
   const watched = new Watched()
   const limiter = limited()
-  const [byUser, byAddress] = [watched.keeper({ limiter, key: () => 'user' }), watched.keeper({ limiter })]
+  const [byUser, byAddress] = [watched.middleware({ limiter, key: () => 'user' }), watched.middleware({ limiter })]
   const request = {}
   byUser(request)
   byAddress(request)
@@ -103,22 +103,22 @@ const RECEIVED: PlainRequest = { isReceived: true }
 
 test('limits made for a request each are warned about, once', () => {
   const watched = new Watched()
-  for (let i = 0; i < 29; i++) watched.keeper({ policy: POLICY })({ ...RECEIVED })
+  for (let i = 0; i < 29; i++) watched.middleware({ policy: POLICY })({ ...RECEIVED })
   assert.deepEqual(watched.codes(), [])
-  for (let i = 0; i < 60; i++) watched.keeper({ policy: POLICY })({ ...RECEIVED })
+  for (let i = 0; i < 60; i++) watched.middleware({ policy: POLICY })({ ...RECEIVED })
   assert.deepEqual(watched.codes(), ['SLUICEGATE_LIMITER_PER_REQUEST'])
 })
 
 test('limits of apps that are made one after another, as by tests, are no fault', async () => {
   const watched = new Watched()
-  const served = watched.keeper({ policy: POLICY })
+  const served = watched.middleware({ policy: POLICY })
   for (let i = 0; i < 100; i++) {
     // The request comes over a socket: later than the limit was made.
-    const app = watched.keeper({ policy: POLICY })
+    const app = watched.middleware({ policy: POLICY })
     await undefined
     app({ ...RECEIVED }, { ...RECEIVED })
     // It is made by the test itself.
-    watched.keeper({ policy: POLICY })({})
+    watched.middleware({ policy: POLICY })({})
     served({ ...RECEIVED })
   }
   assert.deepEqual(watched.codes(), [])
@@ -127,36 +127,36 @@ test('limits of apps that are made one after another, as by tests, are no fault'
 test('limits that are made while a request is decided, and kept for others, are no fault', () => {
   const watched = new Watched()
   const tenants = Array.from({ length: 20 }, () => {
-    const keeper = watched.keeper({ policy: POLICY })
-    keeper({ ...RECEIVED })
-    return keeper
+    const middleware = watched.middleware({ policy: POLICY })
+    middleware({ ...RECEIVED })
+    return middleware
   })
   tenants[0]?.({ ...RECEIVED })
-  for (let i = 0; i < 100; i++) watched.keeper({ policy: POLICY })({ ...RECEIVED })
+  for (let i = 0; i < 100; i++) watched.middleware({ policy: POLICY })({ ...RECEIVED })
   assert.deepEqual(watched.codes(), [])
 })
 
 test('limits of different policies made for requests are no fault', () => {
   const watched = new Watched()
-  for (let i = 1; i < 50; i++) watched.keeper({ policy: tokenBucket({ limit: i, window: '1s' }) })({ ...RECEIVED })
+  for (let i = 1; i < 50; i++) watched.middleware({ policy: tokenBucket({ limit: i, window: '1s' }) })({ ...RECEIVED })
   assert.deepEqual(watched.codes(), [])
 })
 
 test('each subject of a warning is warned of once, up to a maximum', () => {
-  const told: string[] = []
-  const warn = warnOnce((_, message) => told.push(message.slice(0, message.indexOf(';'))))
+  const seen: string[] = []
+  const warn = warnOnce((_, message) => seen.push(message.slice(0, message.indexOf(';'))))
   for (let i = 0; i < 100; i++) {
     warn('SLUICEGATE_COUNTED_TWICE', 'a', 'a')
     warn('SLUICEGATE_COUNTED_TWICE', 'b', 'b')
     warn('SLUICEGATE_PROXY_MISSING', String(i), String(i))
   }
-  assert.deepEqual(told.slice(0, 3), ['a', 'b', '0'])
-  assert.equal(told.length, 12)
+  assert.deepEqual(seen.slice(0, 3), ['a', 'b', '0'])
+  assert.equal(seen.length, 12)
 })
 
 test('a fault is warned of once in a process, through whichever entry it is found', async () => {
-  const told: string[] = []
-  const onWarning = ({ message }: Error): void => void told.push(message)
+  const seen: string[] = []
+  const onWarning = ({ message }: Error): void => void seen.push(message)
   process.on('warning', onWarning)
   const app = express()
   app.get('/own', (request, response, next) =>
@@ -171,15 +171,15 @@ test('a fault is warned of once in a process, through whichever entry it is foun
   await server.close()
   process.off('warning', onWarning)
   assert.deepEqual(
-    told.map((message) => /^\d+ limits of the policy 'each'/.test(message)),
+    seen.map((message) => /^\d+ limits of the policy 'each'/.test(message)),
     [true],
   )
 })
 
 test('a warning is one of the process, with its code', async () => {
   const warned = new Promise<Error & { code?: string }>((resolve) => process.once('warning', resolve))
-  const keeper = new Middleware<PlainRequest>({ limiter: limited() })
-  keeper.handle(plainFacts(FORWARDED), FORWARDED)
+  const middleware = new Middleware<PlainRequest>({ limiter: limited() })
+  middleware.handle(plainFacts(FORWARDED), FORWARDED)
   const { name, code } = await warned
   assert.deepEqual([name, code], ['SluicegateWarning', EXPECTED])
 })

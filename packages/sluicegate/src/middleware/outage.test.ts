@@ -39,9 +39,9 @@ function limited(policy: Policy = POLICY): Limiter {
 }
 
 async function outcomeOf(options: MiddlewareOptions<PlainRequest>, prepare?: () => void): Promise<MiddlewareResult> {
-  const keeper = new Middleware<PlainRequest>(options)
+  const middleware = new Middleware<PlainRequest>(options)
   prepare?.()
-  return keeper.handle(plainFacts({}), {})
+  return middleware.handle(plainFacts({}), {})
 }
 
 test('a request that the limiter allows in an outage passes, and headers have only its policy', async () => {
@@ -85,14 +85,14 @@ for (const isLater of [false, true]) {
 }
 
 test('onOutage is called with each decision without the store, and with the error', async () => {
-  const told: OutageDecision[] = []
-  const onOutage = (outage: OutageDecision): undefined => void told.push(outage)
+  const seen: OutageDecision[] = []
+  const onOutage = (outage: OutageDecision): undefined => void seen.push(outage)
   await outcomeOf({ limiter: withoutStore(POLICY, true), onOutage })
   const limiter = limited()
   await outcomeOf({ limiter, onOutage }, () => limiter.close())
   await outcomeOf({ limiter: limited(), onOutage })
   assert.deepEqual(
-    told.map(({ decision, error }) => [decision.allowed, error?.code]),
+    seen.map(({ decision, error }) => [decision.allowed, error?.code]),
     [
       [true, undefined],
       [false, 'CLOSED'],
@@ -102,11 +102,11 @@ test('onOutage is called with each decision without the store, and with the erro
 
 test('what onOutage returns is a choice, none, or refused', async () => {
   const limiter = withoutStore(POLICY, true)
-  const told: unknown[] = []
-  const none = [() => undefined, () => null, () => told.push('outage'), () => true, () => ({ logged: true })]
+  const seen: unknown[] = []
+  const none = [() => undefined, () => null, () => seen.push('outage'), () => true, () => ({ logged: true })]
   for (const onOutage of none) assert.equal(statusOf(await outcomeOf({ limiter, onOutage: onOutage as never })), 200)
   const rejects = async (): Promise<never> => {
-    throw new Error('nobody hears of it')
+    throw new Error('unhandled')
   }
   const reasons = await unheard(async () => {
     for (const onOutage of [() => 'local', async () => 'open', rejects]) {
@@ -128,18 +128,18 @@ test('an answer that is not a decision is an outage', async () => {
     )
   }
   answers.push({ ...denied, parts: {} }, { ...denied, parts: [{ allowed: false }] }, { ...denied, policy: undefined })
-  const told: OutageDecision[] = []
+  const seen: OutageDecision[] = []
   for (const answer of answers) {
     for (const take of [() => answer, async () => answer]) {
       const limiter = { ...withoutStore(POLICY, true), take, peek: take } as MiddlewareLimiter
-      const outcome = (await outcomeOf({ limiter, onOutage: (outage) => void told.push(outage) })) as DenialResponse
+      const outcome = (await outcomeOf({ limiter, onOutage: (outage) => void seen.push(outage) })) as DenialResponse
       assert.deepEqual([outcome.status, headerOf(outcome, 'RateLimit'), headerOf(outcome, 'Retry-After')], [503, undefined, '1'])
       assert.equal(statusOf(await outcomeOf({ limiter, onOutage: 'open' })), 200)
       assert.equal(statusOf(await outcomeOf({ limits: [{ limiter }, { limiter: limited(gcra({ limit: 1, window: 1 })) }] })), 503)
     }
   }
-  assert.ok(told.every(({ error }) => error?.code === 'OUTAGE' && /is not a decision/.test(error.message)))
-  assert.equal(told.length, 2 * answers.length)
+  assert.ok(seen.every(({ error }) => error?.code === 'OUTAGE' && /is not a decision/.test(error.message)))
+  assert.equal(seen.length, 2 * answers.length)
   const whole = { ...withoutStore(POLICY, true), take: async () => denied }
   assert.equal(statusOf(await outcomeOf({ limiter: whole })), 429)
 })
@@ -165,27 +165,27 @@ test('of several limits one without its store answers 503, and the others are no
 test('where a limit of this process denies, one without its store is not asked', async () => {
   const own = limited(gcra({ name: 'own', limit: 1, window: '1h' }))
   own.take('192.0.2.1')
-  const told: OutageDecision[] = []
+  const seen: OutageDecision[] = []
   const limits = [{ limiter: own }, { limiter: withoutStore(POLICY, false) }]
-  const outcome = (await outcomeOf({ limits, onOutage: (outage) => void told.push(outage) })) as DenialResponse
-  assert.deepEqual([outcome.status, headerOf(outcome, 'Retry-After'), told.length], [429, '3600', 0])
+  const outcome = (await outcomeOf({ limits, onOutage: (outage) => void seen.push(outage) })) as DenialResponse
+  assert.deepEqual([outcome.status, headerOf(outcome, 'Retry-After'), seen.length], [429, '3600', 0])
   assert.deepEqual(JSON.parse(outcome.body)['violated-policies'], ['own'])
 })
 
 test('of several limits onOutage is called once for one request, and its choice holds', async () => {
   const choices = ['open', 'closed'] as const
-  let told = 0
-  const keeper = new Middleware<PlainRequest>({
+  let seen = 0
+  const middleware = new Middleware<PlainRequest>({
     limits: [{ limiter: limited(gcra({ name: 'own', limit: 2, window: '1h', burst: 2 })) }, { limiter: withoutStore(POLICY, true) }],
-    onOutage: () => choices[told++],
+    onOutage: () => choices[seen++],
   })
-  const statuses = [await keeper.handle(plainFacts({}), {}), await keeper.handle(plainFacts({}), {})].map(statusOf)
-  assert.deepEqual([statuses, told], [[200, 503], 2])
+  const statuses = [await middleware.handle(plainFacts({}), {}), await middleware.handle(plainFacts({}), {})].map(statusOf)
+  assert.deepEqual([statuses, seen], [[200, 503], 2])
 })
 
 test('in an outage headers describe all policies of allOf, whatever onOutage returns', async () => {
   const both = allOf([fixedWindow({ name: 'second', limit: 10, window: '1s' }), fixedWindow({ name: 'day', limit: 1_000, window: 'day' })])
-  const told = '"second";q=10;w=1, "day";q=1000;w=86400'
+  const seen = '"second";q=10;w=1, "day";q=1000;w=86400'
   const decided = { ...(withoutStore(both, true).take('') as Decision), policy: 'second' }
   const parts = [decided, { ...decided, policy: 'day' }]
   const apart: MiddlewareLimiter = { ...withoutStore(both, true), take: () => ({ ...decided, parts }) }
@@ -193,7 +193,7 @@ test('in an outage headers describe all policies of allOf, whatever onOutage ret
     for (const onOutage of ['open', 'closed'] as const) {
       const shut = limited(both)
       const outcome = await outcomeOf({ limiter: isShut ? shut : apart, onOutage }, () => shut.close())
-      assert.deepEqual([statusOf(outcome), headerOf(outcome, 'RateLimit-Policy')], [onOutage === 'open' ? 200 : 503, told])
+      assert.deepEqual([statusOf(outcome), headerOf(outcome, 'RateLimit-Policy')], [onOutage === 'open' ? 200 : 503, seen])
       if (!outcome.passes) assert.deepEqual(JSON.parse(outcome.body)['violated-policies'], ['second', 'day'])
     }
   }

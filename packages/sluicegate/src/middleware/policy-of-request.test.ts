@@ -19,8 +19,8 @@ const PRO = fixedWindow({ limit: 60, window, name: 'pro' })
 const planOf = ({ user = '' }: PlainRequest): Policy => (user.startsWith('pro') ? PRO : FREE)
 
 function asking(options: MiddlewareOptions<PlainRequest>): (user: string) => Promise<MiddlewareResult> {
-  const keeper = new Middleware<PlainRequest>({ key: ({ user }) => user, ...options })
-  return async (user) => keeper.handle(plainFacts({}), { user })
+  const middleware = new Middleware<PlainRequest>({ key: ({ user }) => user, ...options })
+  return async (user) => middleware.handle(plainFacts({}), { user })
 }
 
 let server: RedisProcess

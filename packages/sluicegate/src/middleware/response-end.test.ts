@@ -24,66 +24,66 @@ async function serving(t: TestContext, handle: (request: IncomingMessage, respon
 }
 
 function warnings(t: TestContext): string[] {
-  const told: string[] = []
-  const listener = ({ name }: Error): void => void told.push(name)
+  const seen: string[] = []
+  const listener = ({ name }: Error): void => void seen.push(name)
   process.on('warning', listener)
   t.after(() => process.off('warning', listener))
-  return told
+  return seen
 }
 
 test('a response that waits behind others has ended when their connection is closed, also where its request had been closed before', async (t) => {
-  const told: (number | undefined)[] = []
+  const seen: (number | undefined)[] = []
   let closed = 0
   const port = await serving(t, (request, response) => {
-    settleAtEnd(request, response, (status) => void told.push(status))
+    settleAtEnd(request, response, (status) => void seen.push(status))
     request.on('close', () => closed++)
     request.resume()
   })
   const warned = warnings(t)
   const hangUp = pipeline(port, '/', 20)
   await until('all requests have been read', () => closed === 20)
-  assert.deepEqual(told, [])
+  assert.deepEqual(seen, [])
   hangUp()
-  await until('all have ended', () => told.length === 20)
-  assert.deepEqual([...new Set(told)], [undefined])
+  await until('all have ended', () => seen.length === 20)
+  assert.deepEqual([...new Set(seen)], [undefined])
   assert.deepEqual(warned, [], 'nor does Node warn of listeners')
 })
 
 test('each listener of a response is called once, with its status, and Node does not warn of too many listeners', async (t) => {
-  const told: (number | undefined)[] = []
+  const seen: (number | undefined)[] = []
   const port = await serving(t, (request, response) => {
-    for (let i = 0; i < 20; i++) settleAtEnd(request, response, (status) => void told.push(status))
+    for (let i = 0; i < 20; i++) settleAtEnd(request, response, (status) => void seen.push(status))
     response.statusCode = 418
     response.end()
   })
   const warned = warnings(t)
   await ask(port, '/')
-  await until('all are told', () => told.length === 20)
-  assert.deepEqual([...new Set(told)], [418])
+  await until('all are seen', () => seen.length === 20)
+  assert.deepEqual([...new Set(seen)], [418])
   await ask(port, '/')
-  await until('all are told again', () => told.length === 40)
+  await until('all are seen again', () => seen.length === 40)
   assert.deepEqual(warned, [])
 })
 
 test('a response that had ended before it was watched counts', async (t) => {
-  const told: (number | undefined)[] = []
+  const seen: (number | undefined)[] = []
   const port = await serving(t, (request, response) => {
-    response.on('finish', () => settleAtEnd(request, response, (status) => void told.push(status)))
-    response.on('close', () => settleAtEnd(request, response, (status) => void told.push(status)))
+    response.on('finish', () => settleAtEnd(request, response, (status) => void seen.push(status)))
+    response.on('close', () => settleAtEnd(request, response, (status) => void seen.push(status)))
     response.end()
   })
   await ask(port, '/')
-  await until('both are told', () => told.length === 2)
-  assert.deepEqual(told, [undefined, undefined])
+  await until('both are seen', () => seen.length === 2)
+  assert.deepEqual(seen, [undefined, undefined])
 })
 
 test('a place is kept while a response is open, and comes back with its end', async (t) => {
   const clock = manualClock()
   const slots = createLimiter(concurrency({ limit: 1, ttl: '1m' }), { clock })
-  const keeper = new Middleware<PlainRequest>({ limiter: slots, key: () => 'ada' }, { after: clock.after })
+  const middleware = new Middleware<PlainRequest>({ limiter: slots, key: () => 'ada' }, { after: clock.after })
   let open: ServerResponse | undefined
   const port = await serving(t, (request, response) => {
-    const { settle } = keeper.handle(plainFacts({}), {}) as Pass
+    const { settle } = middleware.handle(plainFacts({}), {}) as Pass
     if (settle !== undefined) settleAtEnd(request, response, settle)
     open = response
   })

@@ -16,8 +16,8 @@ function tokens(): Limiter {
   return createLimiter(fixedWindow({ name: 'tokens', limit: 3, window: 'day' }))
 }
 
-function passOf(keeper: Middleware<PlainRequest>): Required<Pass> {
-  const outcome = keeper.handle(plainFacts({}), {}) as Pass
+function passOf(middleware: Middleware<PlainRequest>): Required<Pass> {
+  const outcome = middleware.handle(plainFacts({}), {}) as Pass
   assert.ok(outcome.passes && outcome.settle !== undefined)
   return outcome as Required<Pass>
 }
@@ -27,11 +27,11 @@ function settled(options: MiddlewareOptions<PlainRequest>, status: number | unde
 }
 
 async function warningsOf(t: TestContext, run: () => Promise<void>): Promise<string[]> {
-  const told: string[] = []
-  const { mock } = t.mock.method(process, 'emitWarning', (warning: Error | string) => void told.push(String(warning)))
+  const seen: string[] = []
+  const { mock } = t.mock.method(process, 'emitWarning', (warning: Error | string) => void seen.push(String(warning)))
   await run()
   mock.restore()
-  return told
+  return seen
 }
 
 test('a function may decide by a promise whether a request counts', async () => {
@@ -57,10 +57,10 @@ test('what counts throws, at once or later, is a warning, and the request counts
   ]) {
     const limiter = tokens()
     const reasons: unknown[] = []
-    const told = await warningsOf(t, async () => {
+    const seen = await warningsOf(t, async () => {
       reasons.push(...(await unheard(async () => settled({ limiter, counts }, 200))))
     })
-    assert.deepEqual([told, reasons, limiter.peek(KEY).remaining], [['Error: not to be found'], [], 2])
+    assert.deepEqual([seen, reasons, limiter.peek(KEY).remaining], [['Error: not to be found'], [], 2])
   }
 })
 

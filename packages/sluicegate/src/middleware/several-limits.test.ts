@@ -33,7 +33,7 @@ function gate(isLater: boolean, more: Partial<MiddlewareOptions<PlainRequest>> =
   const user = createLimiter(tokenBucket({ name: 'user', limit: 5, window: '50s' }), { clock })
   const global = createLimiter(fixedWindow({ name: 'global', limit: 7, window: '1h' }), { clock })
   const asked = (limiter: Limiter): MiddlewareLimiter => (isLater ? promisedLimiter(limiter) : limiter)
-  const keeper = new Middleware<PlainRequest>({
+  const middleware = new Middleware<PlainRequest>({
     limits: [
       { limiter: asked(user), key: (request) => request.user },
       { limiter: asked(global), key: () => 'all' },
@@ -45,7 +45,7 @@ function gate(isLater: boolean, more: Partial<MiddlewareOptions<PlainRequest>> =
     global,
     async ask(name = 'ada') {
       const request = { user: name }
-      const outcome = keeper.handle(plainFacts(request), request)
+      const outcome = middleware.handle(plainFacts(request), request)
       assert.equal(outcome instanceof Promise, isLater, 'at once where everything is')
       return outcome
     },
@@ -107,9 +107,9 @@ for (const isLater of [false, true]) {
     const asked = (limiter: Limiter): MiddlewareLimiter => (isLater ? promisedLimiter(limiter) : limiter)
     for (const limiter of [broken, without, misled]) {
       const limits = [{ limiter: asked(slots) }, { limiter: asked(user) }, { limiter }]
-      const keeper = new Middleware<PlainRequest>({ limits, onOutage: fails })
+      const middleware = new Middleware<PlainRequest>({ limits, onOutage: fails })
       const reasons = await unheard(async () => {
-        for (let i = 0; i < 10; i++) await assert.rejects(async () => keeper.handle(plainFacts({}), {}), fault)
+        for (let i = 0; i < 10; i++) await assert.rejects(async () => middleware.handle(plainFacts({}), {}), fault)
       })
       assert.deepEqual([slots.peek('192.0.2.1').remaining, user.peek('192.0.2.1').remaining, reasons], [2, 5, []])
     }
@@ -129,8 +129,8 @@ for (const isLater of [false, true]) {
     }
     global.take('192.0.2.1')
     const asked = (limiter: Limiter): MiddlewareLimiter => (isLater ? promisedLimiter(limiter) : limiter)
-    const keeper = new Middleware<PlainRequest>({ limits: [{ limiter: asked(user) }, { limiter: slots }, { limiter: quick }] })
-    for (let i = 0; i < 20; i++) assert.equal(statusOf(await keeper.handle(plainFacts({}), {})), 429)
+    const middleware = new Middleware<PlainRequest>({ limits: [{ limiter: asked(user) }, { limiter: slots }, { limiter: quick }] })
+    for (let i = 0; i < 20; i++) assert.equal(statusOf(await middleware.handle(plainFacts({}), {})), 429)
     await undefined
     assert.deepEqual([user.peek('192.0.2.1').remaining, slots.peek('192.0.2.1').remaining], [5, 2])
   })
@@ -145,20 +145,20 @@ test('a thousand requests at once get exactly what all limits allow', async () =
 })
 
 test('a denial is published where the limiter publishes denials, once', async () => {
-  const told: Decision[] = []
+  const seen: Decision[] = []
   const clock = manualClock()
   const limiter = createLimiter(gcra({ name: 'one', limit: 1, window: '1h' }), { clock, hotKeys: 5 })
   const other = createLimiter(gcra({ name: 'two', limit: 9, window: '1h', burst: 9 }), { clock, hotKeys: 5 })
-  const keeper = new Middleware<PlainRequest>({
+  const middleware = new Middleware<PlainRequest>({
     limits: [{ limiter }, { limiter: other }],
-    onDenied: ({ decision }) => void told.push(decision),
+    onDenied: ({ decision }) => void seen.push(decision),
   })
-  for (let i = 0; i < 4; i++) await keeper.handle(plainFacts({}), {})
+  for (let i = 0; i < 4; i++) await middleware.handle(plainFacts({}), {})
   assert.deepEqual(
     [limiter, other].map((each) => each.hotKeys().denials.map(({ count }) => count)),
     [[3], []],
   )
-  assert.equal(told.length, 3)
+  assert.equal(seen.length, 3)
 })
 
 test('a limit in shadow mode neither denies, nor appears in headers, nor keeps others from counting', async () => {
@@ -166,11 +166,11 @@ test('a limit in shadow mode neither denies, nor appears in headers, nor keeps o
   const real = createLimiter(gcra({ name: 'real', limit: 3, window: '1h', burst: 3 }), { clock })
   const dark = createLimiter(gcra({ name: 'dark', limit: 1, window: '1h' }), { clock })
   const shadows: boolean[] = []
-  const keeper = new Middleware<PlainRequest>({
+  const middleware = new Middleware<PlainRequest>({
     limits: [{ limiter: dark, shadow: true }, { limiter: real }],
     onDenied: ({ shadow, violated }) => void shadows.push(shadow === (violated[0] === 'dark')),
   })
-  const outcomes = await Promise.all([1, 2, 3, 4].map(() => keeper.handle(plainFacts({}), {})))
+  const outcomes = await Promise.all([1, 2, 3, 4].map(() => middleware.handle(plainFacts({}), {})))
   assert.deepEqual(outcomes.map(statusOf), [200, 200, 200, 429])
   for (const outcome of outcomes) assert.equal(headerOf(outcome, 'RateLimit-Policy'), '"real";q=3;w=3600')
   // The last one is denied by the other limit as well.
@@ -181,13 +181,13 @@ test('limits that cost nothing this time are left out', async () => {
   const clock = manualClock()
   const reads = createLimiter(gcra({ name: 'reads', limit: 1, window: '1h' }), { clock })
   const writes = createLimiter(gcra({ name: 'writes', limit: 1, window: '1h' }), { clock })
-  const keeper = new Middleware<PlainRequest>({
+  const middleware = new Middleware<PlainRequest>({
     limits: [
       { limiter: reads, cost: ({ method }) => (method === 'GET' ? 1 : 0) },
       { limiter: writes, cost: ({ method }) => (method === 'POST' ? 1 : 0) },
     ],
   })
-  const status = async (method: string): Promise<number> => statusOf(await keeper.handle(plainFacts({ method }), { method }))
+  const status = async (method: string): Promise<number> => statusOf(await middleware.handle(plainFacts({ method }), { method }))
   assert.deepEqual([await status('GET'), await status('POST'), await status('GET'), await status('PUT')], [200, 200, 429, 200])
 })
 
@@ -200,8 +200,8 @@ test('several limits need distinct names', () => {
 test('a denial by one of two parts with one name identifies the part', async () => {
   const policy = allOf([tokenBucket({ limit: 10, window: '1m' }), tokenBucket({ limit: 10, window: '1m', burst: 1 })])
   const limiter = createLimiter(policy, { clock: manualClock() })
-  const keeper = new Middleware<PlainRequest>({ limiter, key: ({ user }) => [user ?? '', 'site'] })
-  const ask = async (user: string): Promise<MiddlewareResult> => keeper.handle(plainFacts({ user }), { user })
+  const middleware = new Middleware<PlainRequest>({ limiter, key: ({ user }) => [user ?? '', 'site'] })
+  const ask = async (user: string): Promise<MiddlewareResult> => middleware.handle(plainFacts({ user }), { user })
   await ask('ada')
   const { body } = (await ask('bob')) as DenialResponse
   assert.deepEqual(JSON.parse(body)['violated-policies'], ['token-bucket-10-1m 2'])
@@ -210,7 +210,7 @@ test('a denial by one of two parts with one name identifies the part', async () 
 test('a cost that one limit refuses is charged to none', () => {
   const clock = manualClock()
   const limiter = createLimiter(gcra({ name: 'one', limit: 9, window: '1h', burst: 9 }), { clock })
-  const keeper = new Middleware<PlainRequest>({ limits: [{ limiter }, { policy: gcra({ limit: 1, window: '1h' }), cost: () => 0.5 }] })
-  assert.throws(() => keeper.handle(plainFacts({}), {}), PolicyError)
+  const middleware = new Middleware<PlainRequest>({ limits: [{ limiter }, { policy: gcra({ limit: 1, window: '1h' }), cost: () => 0.5 }] })
+  assert.throws(() => middleware.handle(plainFacts({}), {}), PolicyError)
   assert.equal(limiter.peek('192.0.2.1').remaining, 9)
 })

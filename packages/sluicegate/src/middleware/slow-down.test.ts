@@ -26,9 +26,9 @@ function slowed(options: MiddlewareOptions<PlainRequest>) {
     clock.after?.(ms, () => void (end() && fn()))
     return () => void end()
   }
-  const keeper = new Middleware<PlainRequest>({ key: ({ user = 'ada' }) => user, ...options }, { after })
+  const middleware = new Middleware<PlainRequest>({ key: ({ user = 'ada' }) => user, ...options }, { after })
   const decide = (request: PlainRequest = {}, whenGone?: (tell: () => void) => void) =>
-    keeper.handle({ ...plainFacts(request), ...(whenGone && { whenGone }) }, request)
+    middleware.handle({ ...plainFacts(request), ...(whenGone && { whenGone }) }, request)
   return { clock, decide, timers: () => timers }
 }
 
@@ -163,8 +163,8 @@ test('invalid options are refused, and so is a function that returns no time', a
     const slowDown = { after: 1, delay: 5, ...wrong } as never
     assert.throws(() => new Middleware({ policy: HUNDRED, slowDown }), { name: 'PolicyError', code, option })
   }
-  for (const told of [-1, Number.NaN, '5', undefined, Promise.resolve(5)]) {
-    const { decide } = slowed({ policy: HUNDRED, slowDown: { after: 0, delay: () => told as never } })
+  for (const seen of [-1, Number.NaN, '5', undefined, Promise.resolve(5)]) {
+    const { decide } = slowed({ policy: HUNDRED, slowDown: { after: 0, delay: () => seen as never } })
     assert.throws(() => decide(), { code: 'OPTION_INVALID', option: 'slowDown.delay' })
   }
   const banAfter = { denials: 2, within: '1m', for: '1h' } as const
@@ -186,6 +186,6 @@ test('a place of concurrency lasts through a delay that is longer than its time,
   for (let i = 0; i < 5; i++) assert.equal(await elapse(5_000), 0)
   assert.equal((await outcome).passes, true)
   assert.equal(await elapse(9_999), 0)
-  // Nobody who is sure to hear of the end keeps it.
+  // No adapter renews it that would notice the end of the response.
   assert.equal(await elapse(1), 1)
 })

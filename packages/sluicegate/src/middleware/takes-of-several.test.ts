@@ -41,8 +41,8 @@ test('a limit of a fleet is not looked at before it is asked, and tokens in hand
   store.take('192.0.2.1', 10)
   const fleet = leasing(store, 10)
   const own = createLimiter(fixedWindow({ name: 'own', limit: 100, window: '1h' }), { clock, hotKeys: 1 })
-  const keeper = new Middleware<PlainRequest>({ limits: [{ limiter: own }, { limiter: fleet }] })
-  const statuses = Array.from({ length: 12 }, () => statusOf(keeper.handle(plainFacts({}), {}) as MiddlewareResult))
+  const middleware = new Middleware<PlainRequest>({ limits: [{ limiter: own }, { limiter: fleet }] })
+  const statuses = Array.from({ length: 12 }, () => statusOf(middleware.handle(plainFacts({}), {}) as MiddlewareResult))
   assert.deepEqual(statuses, [...Array(10).fill(200), 429, 429])
   assert.ok(fleet.calls.peeks <= 1, 'once it is found out that this asks elsewhere')
   assert.equal(fleet.calls.refunds, 0)
@@ -54,8 +54,8 @@ test('what a limit of this process denies is not asked of a fleet', () => {
   const clock = manualClock()
   const fleet = leasing(createLimiter(fixedWindow({ name: 'fleet', limit: 100, window: '1h' }), { clock }), 0)
   const own = createLimiter(fixedWindow({ name: 'own', limit: 2, window: '1h' }), { clock })
-  const keeper = new Middleware<PlainRequest>({ limits: [{ limiter: fleet }, { limiter: own }] })
-  const statuses = Array.from({ length: 5 }, () => statusOf(keeper.handle(plainFacts({}), {}) as MiddlewareResult))
+  const middleware = new Middleware<PlainRequest>({ limits: [{ limiter: fleet }, { limiter: own }] })
+  const statuses = Array.from({ length: 5 }, () => statusOf(middleware.handle(plainFacts({}), {}) as MiddlewareResult))
   assert.deepEqual([statuses, fleet.calls.takes], [[200, 200, 429, 429, 429], 2])
 })
 
@@ -65,8 +65,8 @@ test('what one limit of a fleet denies is taken of none behind it, and given bac
     const limit = name === 'second' ? 1 : 5
     return createLimiter(fixedWindow({ name, limit, window: '1h' }), { clock })
   })
-  const keeper = new Middleware<PlainRequest>({ limits: limiters.map((limiter) => ({ limiter: leasing(limiter, 0) })) })
-  const statuses = Array.from({ length: 3 }, () => statusOf(keeper.handle(plainFacts({}), {}) as MiddlewareResult))
+  const middleware = new Middleware<PlainRequest>({ limits: limiters.map((limiter) => ({ limiter: leasing(limiter, 0) })) })
+  const statuses = Array.from({ length: 3 }, () => statusOf(middleware.handle(plainFacts({}), {}) as MiddlewareResult))
   assert.deepEqual(statuses, [200, 429, 429])
   assert.deepEqual(
     limiters.map((limiter) => limiter.peek('192.0.2.1').remaining),
@@ -82,8 +82,8 @@ test('what a limit took goes back when its own functions fail afterwards', () =>
     if (++asked === 2) throw new RangeError('a fault')
   }
   const limiter = createLimiter(policy, { clock: manualClock(), policyFor })
-  const keeper = new Middleware<PlainRequest>({ limiter, counts: 'failures' })
-  assert.throws(() => keeper.handle(plainFacts({}), {}), RangeError)
+  const middleware = new Middleware<PlainRequest>({ limiter, counts: 'failures' })
+  assert.throws(() => middleware.handle(plainFacts({}), {}), RangeError)
   assert.equal(limiter.peek('192.0.2.1').remaining, 5)
 })
 
@@ -97,7 +97,7 @@ test('a request that another process lets pass between preview and take passes',
     take: (key, cost) => late.take(key, cost),
     refund: (key, tokens) => late.refund(key, tokens),
   }
-  const keeper = new Middleware<PlainRequest>({ limits: [{ limiter: own }, { limiter: seesTooMuch }] })
-  const statuses = Array.from({ length: 2 }, () => statusOf(keeper.handle(plainFacts({}), {}) as MiddlewareResult))
+  const middleware = new Middleware<PlainRequest>({ limits: [{ limiter: own }, { limiter: seesTooMuch }] })
+  const statuses = Array.from({ length: 2 }, () => statusOf(middleware.handle(plainFacts({}), {}) as MiddlewareResult))
   assert.deepEqual([statuses, own.peek('192.0.2.1').remaining, late.peek('192.0.2.1').remaining], [[200, 429], 4, 0])
 })

@@ -59,13 +59,13 @@ test('maxPauseMs is about pauses alone: what is only spread or not known yet is 
   const calls = Array.from({ length: 12 }, (_, i) => polite(`http://a/${i}`))
   await net.pass(5_000, 100)
   assert.ok((await Promise.all(calls)).every(({ status }) => status === 200))
-  const told = new FakeNet(
+  const seen = new FakeNet(
     () => new Response(null, { headers: { 'RateLimit-Limit': '60', 'RateLimit-Remaining': '30', 'RateLimit-Reset': '60' } }),
   )
-  const spread = limitedFetch(told.fetch, { clock: told.clock, maxPauseMs: 500 })
+  const spread = limitedFetch(seen.fetch, { clock: seen.clock, maxPauseMs: 500 })
   for (let i = 0; i < 4; i++) {
     const call = spread('http://a/')
-    await told.pass(3_000, 100)
+    await seen.pass(3_000, 100)
     assert.equal((await call).status, 200)
   }
 })

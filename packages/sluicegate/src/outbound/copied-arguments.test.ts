@@ -14,7 +14,7 @@ interface Seen {
   readonly body: string
 }
 
-/** A server that notes what it gets, and refuses the first so many. */
+/** A server that records its requests, and refuses the first `refusals`. */
 async function noting(refusals: number, play: (url: string, seen: readonly Seen[]) => Promise<void>): Promise<void> {
   const seen: Seen[] = []
   const server = await LimitedServer.answering(async (incoming, response) => {

@@ -99,7 +99,7 @@ for (const mode of MODES) {
     await shared.withFault({ kind: 'cut' }, async () => {
       await untilOut(one.limiter)
       calls.push(polite('http://b/'))
-      // Whoever was booked before sleeps for the time that the store told.
+      // A booked request sleeps for the time that the store returned.
       assert.equal((await (calls.at(-1) as Promise<Response>)).status, 200)
     })
     polite.close()

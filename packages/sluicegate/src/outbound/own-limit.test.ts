@@ -14,7 +14,7 @@ import { KeyLimiters } from './own-limits.js'
 
 const EVEN = gcra({ limit: 10, window: '1s', burst: 1 })
 
-/** A limiter over a store that is out: nobody passes until it is back. */
+/** A limiter over a store in an outage: no request passes until it ends. */
 function outLimiter(): OutboundLimiter & { isBack: boolean; refunds: number } {
   const decide = async (): Promise<Decision> => ({
     allowed: limiter.isBack,

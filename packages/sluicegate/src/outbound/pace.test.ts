@@ -155,7 +155,7 @@ test('what those under way may have used up is waited for, and was not used when
   const reading = { limit: 10, remaining: 3, resetAfterMs: 3_600_000 }
   pace.answered({ status: 200, reading, sent: under[3] as Sent, nowMs: 100 })
   assert.equal(pace.readyMs(100), 3_600_100)
-  assert.ok(pace.blockedUntilMs < 100, 'nobody said that nothing is left')
+  assert.ok(pace.blockedUntilMs < 100, 'no announcement says that nothing is left')
   for (const sent of under.slice(0, 3)) pace.failed(sent)
   assert.equal(pace.readyMs(200), 1_200_000 - 25)
 })

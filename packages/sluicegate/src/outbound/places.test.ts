@@ -49,7 +49,7 @@ test('a body that stalls gives its place away after bodyStallMs, and can be read
   await net.pass(999, 111)
   await slow?.read()
   await net.pass(1, 1)
-  assert.equal(net.times.length, 3, 'the body that nobody has read')
+  assert.equal(net.times.length, 3, 'the unread body')
   await net.pass(1_000, 100)
   assert.equal(net.times.length, 5)
   assert.equal(await (await response(1)).text(), 'body 2')

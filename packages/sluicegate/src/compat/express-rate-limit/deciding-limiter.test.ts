@@ -10,7 +10,7 @@ test('a request that passes without a decision has no info, or what this process
   const spent = { spent: 1, limit: 50, remaining: 4, retryAfterMs: 0, resetAfterMs: 60_000 }
   const take = (): Decision => ({ allowed: true, policy: 'share', source: 'outage', ...spent })
   const create = (policy: Policy): Limiter => ({ ...here(policy), policy, take, peek: take }) as never
-  const told = async (options: RateLimitOptions): Promise<unknown> => {
+  const found = async (options: RateLimitOptions): Promise<unknown> => {
     const seen: unknown[] = []
     const skip = (request: Request): boolean => {
       request.res?.once('finish', () => seen.push((request as never as { rateLimit?: RateLimitInfo }).rateLimit))
@@ -21,8 +21,8 @@ test('a request that passes without a decision has no info, or what this process
     const [info] = seen as RateLimitInfo[]
     return info === undefined ? headers['x-ratelimit-limit'] : [info.used, info.remaining]
   }
-  assert.equal(await told({ passOnStoreError: true }), undefined)
-  assert.deepEqual(await told({}), [1, 4])
+  assert.equal(await found({ passOnStoreError: true }), undefined)
+  assert.deepEqual(await found({}), [1, 4])
 })
 
 test('a limit of 0 denies every request, and the next window too', async (t) => {

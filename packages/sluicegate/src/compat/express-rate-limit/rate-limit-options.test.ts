@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type RateLimitOptions, rateLimit } from './index.js'
 
-/** What is wrong with options, as it is told. */
+/** The message of the error for invalid options. */
 function mend(options: unknown): string {
   try {
     rateLimit(options as RateLimitOptions)

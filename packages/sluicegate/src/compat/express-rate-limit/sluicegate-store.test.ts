@@ -7,7 +7,7 @@ import { SluicegateStore, type SluicegateStoreOptions, type StoreSettings } from
 const MINUTE = 60_000
 const clock = manualClock(10 * MINUTE)
 
-/** One that express-rate-limit has told its options. */
+/** A store that express-rate-limit has initialised. */
 function ready(options: SluicegateStoreOptions, settings: Partial<StoreSettings> = {}): SluicegateStore {
   const store = new SluicegateStore(options)
   store.init({ windowMs: MINUTE, limit: 5, ...settings })
@@ -20,7 +20,7 @@ const inMs = ({ resetTime }: HitCount): number => (resetTime as Date).getTime() 
 
 const hitsOf = async (store: SluicegateStore, key: string): Promise<number> => (await store.increment(key)).totalHits
 
-/** So many hits in a row. */
+/** Consecutive hits. */
 async function hit(store: SluicegateStore, key: string, times: number): Promise<number[]> {
   const hits = []
   for (let i = 0; i < times; i++) hits.push(await hitsOf(store, key))

@@ -6,7 +6,7 @@ import { SluicegateStore, type SluicegateStoreOptions } from './sluicegate-store
 const clock = manualClock(600_000)
 const here = (policy: Policy): Limiter => createLimiter(policy, { clock })
 
-/** One that express-rate-limit has told its options. */
+/** A store that express-rate-limit has initialised. */
 function ready(options: SluicegateStoreOptions): SluicegateStore {
   const store = new SluicegateStore(options)
   store.init({ windowMs: 60_000, limit: 5 })

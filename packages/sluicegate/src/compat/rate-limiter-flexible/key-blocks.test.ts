@@ -102,8 +102,8 @@ test('a block may be as long as a window ever is', async () => {
 test('of several concurrent denials all get the block', async () => {
   const limiter = limiterOf({ points: 1, blockDuration: 300 })
   const results = await Promise.allSettled(Array.from({ length: 5 }, () => limiter.consume('ada')))
-  const told = results.map((result) => (result.status === 'rejected' ? (result.reason as RateLimiterRes).msBeforeNext : 'passed'))
-  assert.deepEqual(told, ['passed', ...Array(4).fill(300_000)])
+  const seen = results.map((result) => (result.status === 'rejected' ? (result.reason as RateLimiterRes).msBeforeNext : 'passed'))
+  assert.deepEqual(seen, ['passed', ...Array(4).fill(300_000)])
 })
 
 test('a deleted key, or one denied again after a block, is blocked again', async () => {

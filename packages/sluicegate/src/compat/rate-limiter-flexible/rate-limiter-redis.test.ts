@@ -94,8 +94,8 @@ test('of a crowd that is denied at once each process blocks once', async (t) => 
   const limiter = limiterOf({ keyPrefix: 'crowd', blockDuration: 600 })
   t.after(() => limiter.close())
   const results = await Promise.allSettled(Array.from({ length: 105 }, () => limiter.consume('ada')))
-  const told = results.flatMap((result) => (result.status === 'rejected' ? [(result.reason as RateLimiterRes).msBeforeNext] : []))
-  assert.deepEqual(told, Array(100).fill(600_000))
+  const seen = results.flatMap((result) => (result.status === 'rejected' ? [(result.reason as RateLimiterRes).msBeforeNext] : []))
+  assert.deepEqual(seen, Array(100).fill(600_000))
   assert.equal(limiter.limiter.stats().storeCalls, 105 + 2)
 })
 

@@ -53,7 +53,7 @@ export function optionCases<Request>({ name, header: headerOf }: Harness<Request
     assert.deepEqual([statuses, site.errors], [[200, 429, 200, 429], []])
   })
 
-  test(`${name}: requests cost what they are said to cost, and what can never pass is told so`, async (t) => {
+  test(`${name}: requests take their cost, and an impossible cost is reported`, async (t) => {
     const cost = (request: Request): number => Number(headerOf(request, 'x-cost') ?? 1)
     const { port } = await start(t, { all: { policy: tokenBucket({ limit: 5, window: '1h' }), cost } })
     const costing = (tokens: number) => ask(port, '/ok', { headers: { 'x-cost': String(tokens) } })
@@ -74,17 +74,17 @@ export function optionCases<Request>({ name, header: headerOf }: Harness<Request
     assert.deepEqual([(await ask(port, '/ok')).status, (await ask(port, '/ok')).status], [200, 429])
   })
 
-  test(`${name}: in the shadow all pass, clients hear nothing, and onDenied is told`, async (t) => {
-    const told: Denial[] = []
+  test(`${name}: in shadow mode all requests pass, headers show nothing, and onDenied is called`, async (t) => {
+    const seen: Denial[] = []
     const { port } = await start(t, {
-      all: { policy: perDay(1), shadow: true, onDenied: (denial) => void told.push(denial) },
+      all: { policy: perDay(1), shadow: true, onDenied: (denial) => void seen.push(denial) },
     })
     for (let i = 0; i < 3; i++) {
       const { status, headers } = await ask(port, '/ok')
       assert.deepEqual([status, headers['ratelimit-policy']], [200, undefined])
     }
     assert.deepEqual(
-      told.map(({ kind, shadow }) => [kind, shadow]),
+      seen.map(({ kind, shadow }) => [kind, shadow]),
       [
         ['denied', true],
         ['denied', true],
