@@ -8,13 +8,15 @@ import { Refusal } from './setup/refusal.mjs'
 import { requireRivals } from './setup/rivals.mjs'
 import { run, serve } from './setup/run.mjs'
 import { commandsFor, requireCommands } from './setup/system-packages.mjs'
+import { TEST_HELP } from './setup/test-help.mjs'
 import { chooseProof, chooseTests } from './setup/tests.mjs'
+import { runTogether } from './setup/watch.mjs'
 
 /** A test that hangs becomes one that fails. */
 const LONGEST_TEST_MS = 600_000
 const LONGEST_LONG_TEST_MS = 3_600_000
-/** Many wait for servers and other processes. */
-const TEST_FILES_AT_ONCE = Math.max(2, availableParallelism() - 1)
+/** More than there are cores: many wait for servers and other processes. */
+const TEST_FILES_AT_ONCE = 2 * availableParallelism()
 
 /** Compiled files of what is no test, and yet starts servers. */
 const ON_SERVERS = {
@@ -25,9 +27,19 @@ const ON_SERVERS = {
 
 const TASKS = {
   build() {},
+  api: () => run(process.execPath, ['tools/dist/write-public-api.js']),
   start: (args) => serve('packages/server/dist/main.js', ['serve', ...withConfig(args)]),
   test: (args) => runTests(chooseTests(args), LONGEST_TEST_MS),
-  'test:long': (args) => runTests(chooseTests(args, { long: true }), LONGEST_LONG_TEST_MS),
+  'test:long': (args) => {
+    // Read by packages/testkit/src/run-length.ts.
+    process.env.SLUICEGATE_TEST_RUN = 'long'
+    return runTests(chooseTests(args, { long: true }), LONGEST_LONG_TEST_MS)
+  },
+  'test:watch': (args) =>
+    runTogether([
+      [process.execPath, 'node_modules/typescript/bin/tsc', '-b', '--watch', '--preserveWatchOutput'],
+      [process.execPath, '--watch', ...nodeTestArguments(chooseTests(args), LONGEST_TEST_MS)],
+    ]),
   prove: ([name, ...args]) => run(process.execPath, [chooseProof(name), ...args]),
   bench: (args) => run(process.execPath, ['bench/dist/main.js', ...args]),
   'bench:redis': (args) => run(process.execPath, ['bench/dist/redis/main.js', ...args]),
@@ -37,20 +49,18 @@ const TASKS = {
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
 }
 
-async function runTests({ files, nodeOptions }, longestMs) {
-  requireRivals(files)
-  await run(process.execPath, [
-    '--test',
-    `--test-timeout=${longestMs}`,
-    `--test-concurrency=${TEST_FILES_AT_ONCE}`,
-    ...nodeOptions,
-    ...files,
-  ])
+async function runTests(chosen, longestMs) {
+  requireRivals(chosen.files)
+  await run(process.execPath, nodeTestArguments(chosen, longestMs))
+}
+
+function nodeTestArguments({ files, nodeOptions }, longestMs) {
+  return ['--test', `--test-timeout=${longestMs}`, `--test-concurrency=${TEST_FILES_AT_ONCE}`, ...nodeOptions, ...files]
 }
 
 /** Compiled files of a task, which need what their folders need. */
 function filesOf(task, args) {
-  if (task === 'test' || task === 'test:long') return chooseTests(args, { long: task === 'test:long' }).files
+  if (Object.hasOwn(TEST_HELP, task)) return chooseTests(args, { long: task === 'test:long' }).files
   return ON_SERVERS[[task, ...args.slice(0, 1)].join(' ')] ?? ON_SERVERS[task] ?? []
 }
 
@@ -62,11 +72,14 @@ try {
   requireNode('20.19.0')
   const [task = 'build', ...args] = process.argv.slice(2)
   if (!Object.hasOwn(TASKS, task)) throw new Refusal(`no task "${task}"; there are ${Object.keys(TASKS).join(', ')}`)
-  // Before minutes of set-up: whoever has to install something by hand wants to know at once.
-  requireCommands(commandsFor(filesOf(task, args)))
-  installWhenStale()
-  buildWhenStale({ toolsOnly: task === 'check' })
-  await TASKS[task](args)
+  if (Object.hasOwn(TEST_HELP, task) && args.includes('--help')) console.log(TEST_HELP[task])
+  else {
+    // Before minutes of set-up: what has to be installed by hand is reported at once.
+    requireCommands(commandsFor(filesOf(task, args)))
+    installWhenStale()
+    buildWhenStale({ toolsOnly: task === 'check' })
+    await TASKS[task](args)
+  }
 } catch (error) {
   if (!(error instanceof Refusal)) throw error
   console.error(`\n${error.message}`)

@@ -27,25 +27,55 @@ test('a folder or a file chooses the tests below it, sources or compiled', async
   assert.ok(chooseTests([]).files.length > files.length)
 })
 
-test('long tests are chosen by their own task alone', async () => {
+test('a part of a path or a glob chooses the test files that it matches', async () => {
+  const { chooseTests } = await setup('tests.mjs')
+  const chosen = (...args: readonly string[]): readonly string[] => chooseTests(args).files
+  assert.deepEqual(chosen('bootstrap.t'), ['tools/dist/bootstrap.test.js'])
+  assert.deepEqual(chosen('tools/*strap.test.ts'), ['tools/dist/bootstrap.test.js'])
+  assert.deepEqual(chosen('{bootstrap,gate-rules}.test.ts'), ['tools/dist/bootstrap.test.js', 'tools/dist/gate-rules.test.js'])
+  assert.deepEqual(chosen('tools/dist/boot*'), ['tools/dist/bootstrap.test.js'])
+  assert.deepEqual(chosen('**/gate-r?les*'), ['tools/dist/gate-rules.test.js'])
+  assert.deepEqual(chosen('gate-rules', 'bootstrap.test'), ['tools/dist/bootstrap.test.js', 'tools/dist/gate-rules.test.js'])
+  const below = chosen('packages/testkit/**/*oracle*')
+  assert.ok(below.length > 1 && below.every((file) => /^packages\/testkit\/dist\/.*oracle/.test(file)))
+})
+
+test('a long run has the files of long tests, and those with tests that are longer in it', async () => {
   const { chooseTests } = await setup('tests.mjs')
   const isLong = (file: string): boolean => file.endsWith('.long.test.js')
-  assert.ok(!chooseTests([]).files.some(isLong))
+  const daily: readonly string[] = chooseTests([]).files
+  assert.ok(!daily.some(isLong))
   const { files } = chooseTests([], { long: true })
-  assert.ok(files.length > 0 && files.every(isLong))
+  assert.ok(files.some(isLong) && files.some((file: string) => daily.includes(file)))
   assert.ok(files.every((file: string) => chooseTests([file], { long: true }).files.length === 1))
-  assert.throws(() => chooseTests([files[0]]), /No test files below/)
-  assert.throws(() => chooseTests(['tools'], { long: true }), /No long tests below tools/)
+  const [long] = files.filter(isLong)
+  assert.throws(() => chooseTests([long]), /No test files match .*; npm run test:long has files that match/)
+  assert.throws(() => chooseTests(['bootstrap.test'], { long: true }), /No long tests match "bootstrap.test"; npm test has files/)
+})
+
+test('every test file with a test that is longer in a long run is in it', async () => {
+  const { chooseTests } = await setup('tests.mjs')
+  const long: readonly string[] = chooseTests([], { long: true }).files
+  const daily: readonly string[] = chooseTests([]).files
+  const root = new URL('../../', import.meta.url)
+  const shortened = daily.filter((file) => readFileSync(new URL(file, root), 'utf8').match(/\b(shortOrLong|longTest)\(/))
+  assert.deepEqual(
+    shortened.filter((file) => !long.includes(file)),
+    [],
+  )
 })
 
 test('options go to Node.js, and do not narrow the choice of tests', async () => {
   const { chooseTests } = await setup('tests.mjs')
   assert.deepEqual(chooseTests(['--test-only']), { ...chooseTests([]), nodeOptions: ['--test-only'] })
+  for (const args of [['--name', 'drift'], ['--name=drift']]) assert.deepEqual(chooseTests(args).nodeOptions, ['--test-name-pattern=drift'])
+  assert.throws(() => chooseTests(['--name']), /--name needs/)
 })
 
 test('a choice without tests is refused, instead of passing with none', async () => {
   const { chooseTests } = await setup('tests.mjs')
-  assert.throws(() => chooseTests(['packages/nowhere']), /No test files below packages\/nowhere/)
+  assert.throws(() => chooseTests(['packages/nowhere']), /No test files match "packages\/nowhere"/)
+  assert.throws(() => chooseTests(['tools', 'no*where']), /No test files match "no\*where"/)
 })
 
 test('an unknown task is one line and a failure', () => {
@@ -53,8 +83,16 @@ test('an unknown task is one line and a failure', () => {
   assert.equal(status, 1)
   assert.equal(
     stderr.trim(),
-    'no task "tset"; there are build, start, test, test:long, prove, bench, bench:redis, bench:edge, chaos, check',
+    'no task "tset"; there are build, api, start, test, test:long, test:watch, prove, bench, bench:redis, bench:edge, chaos, check',
   )
+})
+
+test('each command that runs tests explains itself, and runs none', () => {
+  for (const task of ['test', 'test:long', 'test:watch']) {
+    const { status, stdout } = spawnSync(process.execPath, [BOOTSTRAP, task, '--help', 'packages/nowhere'], { encoding: 'utf8' })
+    assert.equal(status, 0)
+    assert.match(stdout, new RegExp(`^npm (run )?${task} -- \\[PATTERN\\]`))
+  }
 })
 
 test('tests name the packages that they need, and no others', async () => {

@@ -177,11 +177,6 @@ export const BOUNDARIES: readonly Boundary[] = [
     },
   },
   {
-    why: 'the twins under a mutex are there to measure against: they are not published',
-    files: /^packages\/[^/]+\/src\/(?!mutex\/|.*\.test\.ts$)/,
-    allows: (edge) => !leadsTo(edge, /^packages\/sluicegate\/(src|dist)\/mutex\//),
-  },
-  {
     why: 'nobody imports the benchmarks',
     files: /^(packages|tools|examples)\//,
     allows: (edge) => !leadsTo(edge, /^bench\//) && !isPackage(edge, 'sluicegate-bench'),

@@ -54,11 +54,10 @@ const CROSSINGS: readonly (readonly [what: string, file: string, source: string]
   ['a compiled helper of tests in a benchmark', 'bench/src/a.ts', "import '../../packages/sluicegate/dist/testing/own-redis.js'"],
   ['a helper of tests in those of another package', 'chaos/src/a.test.ts', "import '../../packages/sluicegate/src/testing/own-redis.js'"],
   ['a folder of that name elsewhere', 'packages/sluicegate/src/redis/testing/a.ts', "import 'sluicegate-testkit'"],
-  ['a twin under a mutex in the library', LIMITER, "import { MutexTwin } from './mutex/mutex-twin.js'"],
   ['a framework in the library', LIMITER, "import type { Request } from 'express'"],
   ['a framework at run time in its adapter', EXPRESS, "import express from 'express'"],
   ['another framework in an adapter', EXPRESS, "import type { Context } from 'koa'"],
-  ['a limiter in an adapter', EXPRESS, "import { createLimiter } from './create-limiter.js'"],
+  ['a limiter in an adapter', EXPRESS, "import { createLimiter } from '../create-limiter.js'"],
   ['an adapter in another', EXPRESS, "import { rateLimit } from './koa.js'"],
   ['a part of an adapter in another', EXPRESS, "import { RateLimits } from './nest/rate-limits.js'"],
   [
@@ -66,7 +65,7 @@ const CROSSINGS: readonly (readonly [what: string, file: string, source: string]
     'packages/sluicegate/src/middleware/middleware.ts',
     "import type { RateLimitOptions } from '../adapters/express.js'",
   ],
-  ['an adapter in what stands in for another library', COMPATIBLE, "import { rateLimit } from '../../express.js'"],
+  ['an adapter in a compatible interface', COMPATIBLE, "import { rateLimit } from '../../adapters/express.js'"],
   ['a framework at run time there', COMPATIBLE, "import express from 'express'"],
   ['another framework there', COMPATIBLE, "import type { Context } from 'koa'"],
   ['a store in the likeness of a middleware', COMPATIBLE, "import { createRedisLimiter } from '../../redis/create-redis-limiter.js'"],
@@ -85,7 +84,11 @@ for (const [what, file, source] of CROSSINGS) {
 
 const ALLOWED: readonly (readonly [what: string, file: string, source: string])[] = [
   ['an adapter the types of its framework', EXPRESS, "import type { Request } from 'express'"],
-  ['the adapter of Nest its framework', 'packages/sluicegate/src/adapters/nest/rate-limits.ts', "import { HttpException } from '@nestjs/common'"],
+  [
+    'the adapter of Nest its framework',
+    'packages/sluicegate/src/adapters/nest/rate-limits.ts',
+    "import { HttpException } from '@nestjs/common'",
+  ],
   ['an adapter its own parts', 'packages/sluicegate/src/adapters/nest.ts', "import { RateLimits } from './nest/rate-limits.js'"],
   ['the library its own files', LIMITER, "import { loadCore } from './memory/core.js'"],
   ['a test of the library the testkit and Node.js', 'packages/sluicegate/src/a.test.ts', "import 'node:test'; import 'sluicegate-testkit'"],

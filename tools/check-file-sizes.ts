@@ -16,7 +16,7 @@ export function checkFileSizes(): string[] {
 export function fileSizeWarnings(sizes: readonly (readonly [file: string, lines: number])[]): string[] {
   return sizes
     .filter(([, lines]) => lines > LONG_LINES)
-    .map(([file, lines]) => `${file} has ${lines} lines, over ${LONG_LINES}: is it one idea?`)
+    .map(([file, lines]) => `${file} has ${lines} lines, over ${LONG_LINES}: is it one idea? (A warning: the gate passes.)`)
 }
 
 /** Half of the files have at most 120 lines. */

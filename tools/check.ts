@@ -1,9 +1,11 @@
 import { checkBoundaries } from './check-boundaries.js'
 import { checkDocs } from './check-docs.js'
 import { checkFileSizes } from './check-file-sizes.js'
+import { checkGithub } from './check-github.js'
 import { checkLockfiles } from './check-lockfiles.js'
 import { checkModuleState } from './check-module-state.js'
 import { checkPackages } from './check-packages.js'
+import { checkPublicApi } from './check-public-api.js'
 import { faultsOfCommand, faultsOfTool } from './faults-of-command.js'
 
 // The gate: everything but the tests. Every step runs, whatever became of the ones before; one fault fails it.
@@ -24,9 +26,11 @@ const STEPS: readonly Step[] = [
   { name: 'module state', faults: checkModuleState },
   { name: 'dead code', faults: () => faultsOfTool('knip') },
   { name: 'packages', faults: checkPackages },
+  { name: 'public API', faults: checkPublicApi },
   { name: 'bundle size', faults: () => faultsOfTool('size-limit') },
   { name: 'file sizes', faults: checkFileSizes },
   { name: 'lockfiles', faults: checkLockfiles },
+  { name: 'GitHub and Renovate', faults: checkGithub },
   { name: 'documentation', faults: checkDocs },
 ]
 

@@ -1,17 +1,25 @@
 import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileSizeFaults, fileSizeWarnings } from './check-file-sizes.js'
+import { renovateFaults, unknownScripts } from './check-github.js'
 import { lockfileFaults } from './check-lockfiles.js'
 import { moduleState } from './check-module-state.js'
+import { apiFaults } from './check-public-api.js'
+import { faultsOfCommand } from './faults-of-command.js'
+import { issueFormFaults } from './issue-form.js'
 import { missingPlatforms } from './lockfile-platforms.js'
 import { examplesIn } from './markdown-examples.js'
 import { linkedFiles } from './markdown-links.js'
 import { linksWithin } from './packed-docs.js'
+import { publicApi } from './public-api.js'
 
 test('a file of 401 lines is warned about and is no fault', () => {
   const sizes = [1, 120, 400, 2, 401].map((lines) => [`${lines}.ts`, lines] as const)
   assert.deepEqual(fileSizeFaults(sizes), [])
-  assert.deepEqual(fileSizeWarnings(sizes), ['401.ts has 401 lines, over 400: is it one idea?'])
+  assert.deepEqual(fileSizeWarnings(sizes), ['401.ts has 401 lines, over 400: is it one idea? (A warning: the gate passes.)'])
 })
 
 test('half of the files may have at most 120 lines', () => {
@@ -116,4 +124,100 @@ test('links of a packed page lead to what is packed, and of others the words sta
     linksWithin('policies/gcra.md', '[x](../../examples/take.mjs)', () => false),
     '[x](../examples/take.mjs)',
   )
+})
+
+test('a workflow with a fault is refused, and one that runs a script that is not there', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-gate-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const lint = (job: string): readonly string[] => {
+    writeFileSync(join(folder, 'ci.yml'), `on: push\njobs:\n  test:\n    ${job}\n`)
+    return faultsOfCommand(process.execPath, ['tools/dist/lint-workflows.js', join(folder, 'ci.yml')])
+  }
+  assert.deepEqual(lint('runs-on: ubuntu-latest\n    steps: [{ run: npm test }]'), [])
+  const [fault = ''] = lint('runs-on: ubuntu-latest\n    step: [{ run: npm test }]')
+  assert.match(fault, /ci\.yml:3:3: "steps" section is missing in job "test"/)
+  const workflow = 'run: npm test\nrun: npm run check\nrun: npm run chekc -- --fast\nrun: npm ci'
+  assert.deepEqual(unknownScripts('ci.yml', workflow, ['test', 'check']), ['ci.yml runs "npm run chekc", which is not there'])
+})
+
+test('an issue form that GitHub would not show is refused', () => {
+  const form = 'name: Bug\ndescription: A bug\nbody:\n  - type: input\n    id: what\n    attributes: { label: What }\n'
+  assert.deepEqual(issueFormFaults('bug.yml', form), [])
+  const faulty = `${form}    validations: { required: maybe }\n  - type: input\n    id: what\n    attributes: { lable: What }\n  - type: list\n`
+  assert.deepEqual(issueFormFaults('bug.yml', faulty), [
+    'bug.yml: element 1: required is true or false',
+    'bug.yml: attributes of element 2 has no label',
+    'bug.yml: attributes of element 2 has an unknown field "lable"',
+    'bug.yml: element 2: the id "what" is there already',
+    'bug.yml: element 3: unknown type "list"; there are markdown, input, textarea, dropdown, checkboxes',
+  ])
+})
+
+test('a rule of Renovate that matches nothing is refused', () => {
+  const rules = { packageRules: [{ matchPackageNames: ['yaml', 'yalm'], matchFileNames: ['package.json', 'a/**', 'b/**'] }] }
+  const read = (): string => JSON.stringify({ devDependencies: { yaml: '1.0.0' } })
+  assert.deepEqual(renovateFaults(JSON.stringify(rules), ['package.json', 'a/package.json'], read), [
+    '.github/renovate.json: no package.json names yalm',
+    '.github/renovate.json: no package.json is b/**',
+  ])
+})
+
+/** A package with one entry point of these declarations. */
+function apiOf(folder: string, files: Readonly<Record<string, string>>): string {
+  const types = './dist/index.d.ts'
+  mkdirSync(join(folder, 'dist'), { recursive: true })
+  const manifest = { name: 'kit', type: 'module', bin: { kit: './dist/main.js' }, exports: { '.': { import: { types } } } }
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, 'dist', file), text)
+  return publicApi(folder)
+}
+
+test('the public API is what can be imported and the types it names, without comments, private members and places', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-api-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const index = "export { b, A } from './a.js'\n"
+  const a = [
+    "import type { Hidden } from './hidden.js'",
+    '/** Says something. */',
+    'export declare class A { #x; private y; private constructor(); z(hidden: Hidden): void }',
+    'export declare const b: import("./hidden.js").Hidden',
+    'export declare const c: number',
+  ]
+  const hidden = 'export interface Hidden { n: number; }\nexport interface Unused { n: number; }'
+  const api = apiOf(folder, { 'index.d.ts': index, 'a.d.ts': a.join('\n'), 'hidden.d.ts': hidden })
+  assert.equal(
+    api,
+    [
+      'program kit',
+      '',
+      '== kit (import) ==',
+      'class A {',
+      '    private constructor();',
+      '    z(hidden: Hidden): void;',
+      '}',
+      'const b: Hidden;',
+      '',
+      '-- named by these exports, not exported --',
+      'interface Hidden {',
+      '    n: number;',
+      '}',
+      '',
+    ].join('\n'),
+  )
+  const moved = a.join('\n').replaceAll('hidden.js', 'moved.js')
+  assert.equal(apiOf(folder, { 'index.d.ts': index, 'a.d.ts': moved, 'moved.d.ts': hidden }), api)
+})
+
+test('a changed public API is refused with the changed lines and the command that records them', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-api-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const record = join(folder, 'kit.txt')
+  writeFileSync(record, 'type A = 1;\ntype B = 2;\n')
+  assert.deepEqual(apiFaults(record, 'type A = 1;\ntype B = 2;\n', join(folder, 'found')), [])
+  const [fault = ''] = apiFaults(record, 'type A = 1;\ntype B = 3;\n', join(folder, 'found'))
+  assert.match(fault, /differs from .*kit\.txt/)
+  assert.match(fault, /\n-type B = 2;\n\+type B = 3;\n/)
+  assert.match(fault, /npm run api/)
+  const [unrecorded = ''] = apiFaults(join(folder, 'none.txt'), 'type A = 1;\n', join(folder, 'found'))
+  assert.match(unrecorded, /\+type A = 1;/)
 })

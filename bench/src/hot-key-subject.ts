@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Worker } from 'node:worker_threads'
 import { coarseClock, createLimiter, preciseClock, tokenBucket } from 'sluicegate'
-import { createMutexLogTwin } from '../../packages/sluicegate/dist/mutex/mutex-log-twin.js'
-import { createMutexTwin } from '../../packages/sluicegate/dist/mutex/mutex-twin.js'
 import { type HotKeyJob, type HotKeyStart, logPolicy, type Stint } from './hot-key.js'
 import { ALLOW, type Repeat } from './job.js'
+import { createMutexLogTwin } from './mutex/mutex-log-twin.js'
+import { createMutexTwin } from './mutex/mutex-twin.js'
 
 const job = JSON.parse(process.argv[2] ?? '') as HotKeyJob
 const isLog = job.algorithm === 'sliding-log'

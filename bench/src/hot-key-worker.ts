@@ -1,9 +1,9 @@
 import { parentPort, threadId, workerData } from 'node:worker_threads'
 import { attachLimiter, type Decision, type LimiterHandle } from 'sluicegate'
-import { attachMutexLogTwin } from '../../packages/sluicegate/dist/mutex/mutex-log-twin.js'
-import { attachMutexTwin } from '../../packages/sluicegate/dist/mutex/mutex-twin.js'
 import { BURST_TAKES, type HotKeyStart, type Stint, sharedMs } from './hot-key.js'
 import { keyIndices } from './key-row.js'
+import { attachMutexLogTwin } from './mutex/mutex-log-twin.js'
+import { attachMutexTwin } from './mutex/mutex-twin.js'
 import { sink } from './walk.js'
 
 interface Takes {

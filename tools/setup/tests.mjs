@@ -1,23 +1,33 @@
-import { relative, resolve } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
 import { Refusal } from './refusal.mjs'
 import { ROOT, sourcesBelow } from './root.mjs'
 
-/** Tests that `npm test` has no time for. */
-const LONG = '.long.test.ts'
+/** Test files that `npm test` has no time for. */
+const LONG_FILE = '.long.test.ts'
+/** What a test file names when it is longer in the long run: see packages/testkit/src/run-length.ts. */
+const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|IS_LONG_RUN)\b[^}]*\} from|process\.env\.SLUICEGATE_TEST_RUN/m
 
 /**
- * The compiled test files, and what to hand to `node --test`. Arguments that begin with a dash go to Node; the others are
- * folders or files, sources or compiled, and only the tests below them run: the long ones, or all others.
+ * The compiled test files, and what to hand to `node --test`.
+ *
+ * Arguments that begin with a dash go to Node.js; `--name X` is short for its `--test-name-pattern=X`. The others are patterns: a file or a
+ * folder that exists, source or compiled; a glob; else a part of a path. A file that one of them matches is chosen.
  */
 export function chooseTests(args, { long = false } = {}) {
-  const wanted = args.filter((arg) => !arg.startsWith('-')).map((arg) => relative(ROOT, resolve(ROOT, arg)))
+  const { patterns, nodeOptions } = split(args)
   // From the sources, so that what is left in dist of a test that was deleted does not run.
-  const all = ['packages', 'tools', 'bench', 'chaos']
-    .flatMap(sourcesBelow)
-    .filter((file) => file.endsWith('.test.ts') && file.endsWith(LONG) === long)
-  const chosen = all.filter((file) => wanted.length === 0 || wanted.some((path) => isBelow(file, path) || isBelow(compiled(file), path)))
-  if (chosen.length === 0) throw new Refusal(`No ${long ? 'long tests' : 'test files'} below ${wanted.join(', ') || 'this folder'}`)
-  return { files: chosen.map(compiled), nodeOptions: args.filter((arg) => arg.startsWith('-')) }
+  const every = ['packages', 'tools', 'bench', 'chaos'].flatMap(sourcesBelow).filter((file) => file.endsWith('.test.ts'))
+  const all = every.filter(long ? isInLongRun : (file) => !file.endsWith(LONG_FILE))
+  for (const { text, matches } of patterns) {
+    if (all.some(matches)) continue
+    const elsewhere = every.some(matches) ? `; ${long ? 'npm test' : 'npm run test:long'} has files that match` : ''
+    throw new Refusal(
+      `No ${long ? 'long tests' : 'test files'} match "${text}"${elsewhere}.\nA pattern is a folder, a file, a part of a path, or a glob.`,
+    )
+  }
+  const chosen = all.filter((file) => patterns.length === 0 || patterns.some(({ matches }) => matches(file)))
+  return { files: chosen.map(compiled), nodeOptions }
 }
 
 /** The program of a longer proof: prove-<name>.ts, wherever it stands. */
@@ -29,6 +39,51 @@ export function chooseProof(name) {
   }
   if (proofs.has(name)) return proofs.get(name)
   throw new Refusal(`${name === undefined ? 'Say what to prove' : `Nothing proves "${name}"`}; there are ${[...proofs.keys()].join(', ')}`)
+}
+
+function split(args) {
+  const patterns = []
+  const nodeOptions = []
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i]
+    if (arg === '--name' && args[i + 1] === undefined) throw new Refusal('--name needs a part of a test name, or a regular expression')
+    if (arg === '--name') nodeOptions.push(`--test-name-pattern=${args[++i]}`)
+    else if (arg.startsWith('--name=')) nodeOptions.push(`--test-name-pattern=${arg.slice('--name='.length)}`)
+    else if (arg.startsWith('-')) nodeOptions.push(arg)
+    else patterns.push({ text: arg, matches: matcher(arg) })
+  }
+  return { patterns, nodeOptions }
+}
+
+function matcher(pattern) {
+  const path = relative(ROOT, resolve(ROOT, pattern))
+  if (existsSync(join(ROOT, path))) return (file) => isBelow(file, path) || isBelow(compiled(file), path)
+  const isPart = /[*?{]/.test(pattern) ? asGlob(pattern) : (file) => file.includes(pattern)
+  return (file) => isPart(file) || isPart(compiled(file))
+}
+
+/** `*` is any part of a name, `**` any number of folders, `?` one character, `{a,b}` one of several. It may begin at any folder. */
+function asGlob(pattern) {
+  const source = pattern.replace(/^\.?\//, '').replace(/\*\*\/?|[*?{},]|[.+^$()|[\]\\]/g, (part) => {
+    if (part.startsWith('**')) return `(?:.*/)?${part === '**' ? '[^/]*' : ''}`
+    return { '*': '[^/]*', '?': '[^/]', '{': '(?:', '}': ')', ',': '|' }[part] ?? `\\${part}`
+  })
+  const whole = new RegExp(`(?:^|/)${source}$`)
+  return (file) => whole.test(file)
+}
+
+function isInLongRun(file) {
+  return file.endsWith(LONG_FILE) || isLonger(file)
+}
+
+/** Whether the file, or what it shares with other tests in a folder `testing`, has tests that are longer in the long run. */
+function isLonger(file, seen = new Set()) {
+  if (seen.has(file) || !existsSync(join(ROOT, file))) return false
+  seen.add(file)
+  const source = readFileSync(join(ROOT, file), 'utf8')
+  if (LONGER.test(source)) return true
+  const imported = [...source.matchAll(/from '(\.[^']+)\.js'/g)].map(([, path]) => `${join(dirname(file), path)}.ts`)
+  return imported.some((path) => /\/testing\//.test(path) && isLonger(path, seen))
 }
 
 /** packages/a/src/b.test.ts is compiled to packages/a/dist/b.test.js, tools/b.test.ts to tools/dist/b.test.js. */

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { RateLimiterRes } from 'sluicegate/rate-limiter-flexible'
+import { shortOrLong } from 'sluicegate-testkit'
 import { compareHistories } from './flexible-history.js'
 import { type FlexibleLimiter, FlexibleTwins, type Outcome } from './flexible-twins.js'
 
-const SEEDS = 100
+const SEEDS = shortOrLong(20, 100)
 
 test(`ours and rate-limiter-flexible answer ${SEEDS} random histories alike, within one window and from one to the next`, async () => {
   let denials = 0

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { manualClock } from 'sluicegate'
+import { shortOrLong } from 'sluicegate-testkit'
 import { connectTo, parseResponse, readToEnd } from './testing/raw-http.js'
 import { runService, TWO_POLICIES } from './testing/running-service.js'
 import { type ServiceProcess, serveProcess } from './testing/sluicegate-process.js'
@@ -10,8 +11,8 @@ import { type ServiceProcess, serveProcess } from './testing/sluicegate-process.
 const MB = 1_048_576
 /** A service that nobody attacks has 65 MB. */
 const MAX_RSS_BYTES = 300 * MB
-const ATTACKERS = 100
-const NEIGHBOUR_ASKS = 40
+const ATTACKERS = shortOrLong(40, 100)
+const NEIGHBOUR_ASKS = shortOrLong(15, 40)
 const ROUNDS = 3
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`

@@ -77,7 +77,7 @@ export interface RateLimitPlace {
 }
 
 /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` */
-export function isGlobal(place: RateLimitPlace): boolean {
+function isGlobal(place: RateLimitPlace): boolean {
   for (const [option, value] of Object.entries(place)) {
     if (option !== 'global')
       throw new PolicyError(

@@ -8,6 +8,7 @@ import {
   savedSeeds,
   seedsFrom,
   sequenceOf,
+  shortOrLong,
   VECTOR_ALGORITHMS,
 } from 'sluicegate-testkit'
 import { manualClock } from '../clock.js'
@@ -16,7 +17,7 @@ import { FleetReplay, namedPolicy } from '../testing/fleet-replay.js'
 import { createClusterLimiter } from './create-cluster-limiter.js'
 import { serveLimiter } from './serve-limiter.js'
 
-const SEQUENCES = 100
+const SEQUENCES = shortOrLong(25, 100)
 const TIMEOUT_MS = 60_000
 
 for (const algorithm of VECTOR_ALGORITHMS) {

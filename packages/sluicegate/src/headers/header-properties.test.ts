@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type AlgorithmName, policyOf, Random, randomPolicyOf, seedsFrom } from 'sluicegate-testkit'
+import { type AlgorithmName, policyOf, Random, randomPolicyOf, seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { createLimiter, type Decision, manualClock, type Policy } from '../index.js'
 import { parsedLimits } from '../testing/parsed-fields.js'
 import type { ResetMeaning } from './header-formats.js'
@@ -16,7 +16,7 @@ const ALGORITHMS: readonly AlgorithmName[] = [
   'concurrency',
   'all-of',
 ]
-const SEEDS = [...seedsFrom(1, 40)]
+const SEEDS = [...seedsFrom(1, shortOrLong(10, 40))]
 const NOW_MS = Date.UTC(2026, 10, 21, 12, 0, 0, 500)
 const nowMs = (): number => NOW_MS
 

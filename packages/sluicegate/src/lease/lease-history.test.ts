@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { seedsFrom } from 'sluicegate-testkit'
+import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { firstLeaseExcess, LEASED_ENCODINGS } from '../testing/lease-excess.js'
 import { FAULTY, SOUND } from '../testing/lease-rules.js'
 
 // A part of `npm run prove:leases`.
 
-const HISTORIES = 5_000
+const HISTORIES = shortOrLong(1_000, 5_000)
 const MOST_FOR_A_FAULT = 20_000
 /** They once found something. */
 const SAVED_SEEDS: readonly number[] = []

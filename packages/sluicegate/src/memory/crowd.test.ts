@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CREW_ALGORITHMS, crowd, type PolicySpec, policyOf } from 'sluicegate-testkit'
+import { CREW_ALGORITHMS, crowd, type PolicySpec, policyOf, shortOrLong } from 'sluicegate-testkit'
 import { createLimiter, type Decision, type Key, type Limiter, manualClock } from '../index.js'
 
 const RATES = [
@@ -9,7 +9,8 @@ const RATES = [
   { limit: 1, windowMs: 100, burst: 1 },
   { limit: 999_983, windowMs: 3_600_000, burst: 8 },
 ]
-const SEEDS = 4
+/** The size of the table goes by the seed: that of 4 is the smallest. */
+const SEEDS = [4, 3, 2, 1].slice(0, shortOrLong(2, 4))
 
 for (const { name, specOf, keyOf } of CREW_ALGORITHMS) {
   for (const onFull of ['evict', 'deny'] as const) {
@@ -18,7 +19,7 @@ for (const { name, specOf, keyOf } of CREW_ALGORITHMS) {
       let turnedAway = 0
       for (const [i, spec] of specsOf(specOf).entries()) {
         const { calls, fewKeys } = sizeOf(spec)
-        for (let seed = 1; seed <= SEEDS; seed++) {
+        for (const seed of SEEDS) {
           const clock = manualClock(1_789_000_000_000)
           const limiter = createLimiter(policyOf(spec), { clock, onFull, maxKeys: fewKeys * (1 + (seed % 4)) })
           const result = crowd({ seed: seed + 1000 * i, calls, keys: 120, spec, limiter, keyOf, set: (ms) => clock.set(ms) })

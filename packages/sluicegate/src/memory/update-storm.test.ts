@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { CREW_ALGORITHMS, crewFor, policyOf, type StormReport } from 'sluicegate-testkit'
+import { CREW_ALGORITHMS, crewFor, policyOf, type StormReport, shortOrLong } from 'sluicegate-testkit'
 import { createLimiter, type Policy, tokenBucket } from '../index.js'
 import { createMemory, sectionAt } from './core-memory.js'
 import { OpenCore } from './open-core.js'
@@ -16,7 +16,7 @@ const TICK_US = 20_000
 /** Under none of them does a token come back while the test runs. */
 const WINDOWS_MS = [1, 59, 2, 97, 7].map((days) => days * 24 * HOUR_MS)
 /** With each round an update and a take. */
-const ROUNDS = 600
+const ROUNDS = shortOrLong(200, 600)
 
 const crew = crewFor({ after }, WORKERS)
 

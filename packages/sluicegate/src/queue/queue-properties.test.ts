@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { shortOrLong } from 'sluicegate-testkit'
 import { concurrency, createLimiter, fixedWindow, gcra, manualClock, type Policy, slidingLog, tokenBucket } from '../index.js'
 import type { Overflow } from './queue-options.js'
 
 // Random lives of a queue: whatever is run, aborted, paused and cleared, the policy and the bounds hold, and every promise settles.
 
 const SEED = 20_261_122
-const RUNS = 300
+const RUNS = shortOrLong(50, 300)
 const START_MS = 1_760_000_000_000
 const WINDOW_MS = 1000
 

@@ -1,12 +1,12 @@
 import { after, before, test } from 'node:test'
-import { seedsFrom } from 'sluicegate-testkit'
+import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { compareLeases } from '../testing/compare-leases.js'
 import { LEASED_ENCODINGS } from '../testing/lease-excess.js'
 import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
 
 // What the histories of leases run on is what the scripts do.
 
-const SEQUENCES = 240
+const SEQUENCES = shortOrLong(60, 240)
 
 let redis: OwnRedis
 

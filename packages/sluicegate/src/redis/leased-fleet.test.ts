@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { type Admission, type Excess, firstOver, firstPositionExcess, type SinglePolicySpec } from 'sluicegate-testkit'
+import { type Admission, type Excess, firstOver, firstPositionExcess, type SinglePolicySpec, shortOrLong } from 'sluicegate-testkit'
 import { admissionsOf, leasedFleet } from '../testing/leased-fleet.js'
 import type { LeasedJob } from '../testing/leased-process.js'
 import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
@@ -26,8 +26,8 @@ function jobs(count: number, spec: SinglePolicySpec, more: Partial<LeasedJob> = 
 
 /** How many processes share which policy. */
 const FLEETS: readonly (readonly [number, SinglePolicySpec])[] = [
-  [8, { algorithm: 'token-bucket', limit: 10, windowMs: 1000, burst: 10 }],
-  [4, { algorithm: 'gcra', limit: 500, windowMs: 1000, burst: 200 }],
+  [shortOrLong(4, 8), { algorithm: 'token-bucket', limit: 10, windowMs: 1000, burst: 10 }],
+  [shortOrLong(2, 4), { algorithm: 'gcra', limit: 500, windowMs: 1000, burst: 200 }],
   [3, { algorithm: 'fixed-window', limit: 100, windowMs: 2000 }],
   [3, { algorithm: 'sliding-window', limit: 100, windowMs: 2000 }],
   [3, { algorithm: 'sliding-log', limit: 100, windowMs: 2000, slotBytes: 8 }],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { createClient } from '@redis/client'
-import { policyOf } from 'sluicegate-testkit'
+import { longTest, policyOf } from 'sluicegate-testkit'
 import { type Allowance, allowanceOf } from '../testing/allowance.js'
 import { leasedFleet } from '../testing/leased-fleet.js'
 import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
@@ -74,11 +74,11 @@ describe('a burst of 10 at 10/s, saturated for 3 s, leased', { concurrency: true
   }
 })
 
-test('0.35 tokens a second are not lost to rounding: a burst of 5 and one more in 3 s', async (t) => {
+longTest('0.35 tokens a second are not lost to rounding: a burst of 5 and one more in 3 s', async (t) => {
   await assertWithin(t, () => allowance(SLOW, 'exact', 16))
 })
 
-test('5,000 tokens a second, exact: all of 16,000 in 3 s', async (t) => {
+longTest('5,000 tokens a second, exact: all of 16,000 in 3 s', async (t) => {
   await assertWithin(t, () => allowance(FAST, 'exact', 64))
 })
 
@@ -90,7 +90,7 @@ test('5,000 tokens a second, leased: 99 % of all but what flows back in a lease'
 })
 
 for (const mode of ['exact', 'leased'] as const) {
-  test(`a burst of 10 at 10/s, saturated for 3 s by 8 processes whose wall clocks differ by minutes, ${mode}`, async (t) => {
+  longTest(`a burst of 10 at 10/s, saturated for 3 s by 8 processes whose wall clocks differ by minutes, ${mode}`, async (t) => {
     await assertWithin(t, async () => {
       const reports = await eightProcesses(mode)
       const walls = reports.map((report) => report?.wallMs ?? Number.NaN).sort((a, b) => a - b)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { Random } from 'sluicegate-testkit'
+import { Random, shortOrLong } from 'sluicegate-testkit'
 import { fixedWindow, gcra, type Policy, slidingWindow, tokenBucket } from '../index.js'
 import { leaseUsOf } from '../lease/leasing.js'
 import { GivenTime } from '../testing/given-time.js'
@@ -11,7 +11,7 @@ import { RedisKeys } from './redis-keys.js'
 import { RedisScripts } from './redis-scripts.js'
 import { SCRIPTS } from './scripts.gen.js'
 
-const SEQUENCES = 60
+const SEQUENCES = shortOrLong(20, 60)
 const STEPS = 60
 const START_US = 1_789_000_000_000_000
 const HORIZON_MS = 5

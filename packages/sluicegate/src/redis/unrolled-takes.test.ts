@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { Random } from 'sluicegate-testkit'
+import { Random, shortOrLong } from 'sluicegate-testkit'
 import { fixedWindow, gcra, type Policy, slidingWindow, tokenBucket } from '../index.js'
 import { exactLimiter } from '../testing/fleet-replay.js'
 import { ownRedis } from '../testing/own-redis.js'
 import type { CommandRunner } from './command-runner.js'
 
-const SEQUENCES = 60
+const SEQUENCES = shortOrLong(20, 60)
 const STEPS = 60
 const START_MS = 1_789_000_000_000
 

@@ -1,3 +1,4 @@
+import { shortOrLong } from 'sluicegate-testkit'
 import { attachLimiter, createLimiter, manualClock } from '../index.js'
 import { givenUpWaits } from '../testing/given-up-waits.js'
 
@@ -21,5 +22,5 @@ givenUpWaits(
       stop: () => limiter.close(),
     }
   },
-  10_000,
+  shortOrLong(2_000, 10_000),
 )

@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { shortOrLong } from '../run-length.js'
 import { ExploredModules } from './explored-modules.js'
 import { inEachForm } from './scenario.js'
 import { SCENARIOS } from './scenarios.js'
 
 // What every run of the tests explores; `npm run prove:schedules` goes further.
+const MOST = shortOrLong(500, 5_000)
 const SEARCHES = [
-  { preemptions: 2, deaths: 0, most: 5_000 },
-  { preemptions: 1, deaths: 1, most: 5_000 },
+  { preemptions: 2, deaths: 0, most: MOST },
+  { preemptions: 1, deaths: 1, most: MOST },
 ]
 /** Beyond those bounds, by chance. */
-const WALKS = { walks: 300, seed: 20_240_901 }
-const LEAST_SCHEDULES = 500_000
+const WALKS = { walks: shortOrLong(30, 300), seed: 20_240_901 }
+const LEAST_SCHEDULES = 100 * MOST
 
 const modules = await ExploredModules.compile(SCENARIOS)
 let schedules = 0

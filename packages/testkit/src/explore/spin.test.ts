@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { longTest } from '../run-length.js'
 import { MODEL_FAULTS, SMALL_CHECKS } from './model-checks.js'
 import { checkModel, readReport } from './spin.js'
 
-for (const { name, defines } of SMALL_CHECKS) {
-  test(`the model of the table holds in every state: ${name}`, async (t) => {
+/** Each compiles a checker: the first of each kind in every run. */
+const inTurn = (i: number): typeof test => (i === 0 ? test : longTest)
+
+for (const [i, { name, defines }] of SMALL_CHECKS.entries()) {
+  inTurn(i)(`the model of the table holds in every state: ${name}`, async (t) => {
     const { states, complete, error } = await checkModel(defines)
     assert.equal(error, undefined)
     assert.ok(complete)
@@ -12,8 +16,8 @@ for (const { name, defines } of SMALL_CHECKS) {
   })
 }
 
-for (const { fault, defines } of MODEL_FAULTS) {
-  test(`Spin finds the fault planted in the model: ${fault}`, async (t) => {
+for (const [i, { fault, defines }] of MODEL_FAULTS.entries()) {
+  inTurn(i)(`Spin finds the fault planted in the model: ${fault}`, async (t) => {
     const { states, error } = await checkModel({ ...defines, [`FAULT_${fault}`]: 1 })
     assert.notEqual(error, undefined)
     t.diagnostic(`after ${states} states: ${error}`)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { allOf, slidingLog, tokenBucket } from 'sluicegate'
+import { shortOrLong } from 'sluicegate-testkit'
 import { Engine, PolicyError } from '../../engine.js'
 import { readAsk } from './ask.js'
 import { Problem } from './problem.js'
@@ -10,7 +11,7 @@ import { readQuery } from './query.js'
 const burst = tokenBucket({ name: 'burst', limit: 9, window: '1s' })
 const both = allOf([burst, slidingLog({ limit: 9, window: '1s' })], { name: 'both' })
 const engine = new Engine([burst, both].map((policy) => ({ policy, maxKeys: 1_000, onFull: 'evict' })))
-const RUNS = { numRuns: 20_000, seed: 20_261_121 }
+const RUNS = { numRuns: shortOrLong(3_000, 20_000), seed: 20_261_121 }
 
 /** Whatever comes from outside ends in a decision or in words for the client, never in an accident. */
 function answers(parameters: () => ReadonlyMap<string, unknown>): void {

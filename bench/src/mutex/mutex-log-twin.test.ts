@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crewFor, Random } from 'sluicegate-testkit'
-import type { Decision } from '../decision.js'
-import { manualClock, slidingLog } from '../index.js'
+import type { Decision } from '../../../packages/sluicegate/dist/decision.js'
+import { manualClock, slidingLog } from '../../../packages/sluicegate/dist/index.js'
 import { attachMutexLogTwin, createMutexLogTwin } from './mutex-log-twin.js'
 
 const START_MS = 1_789_000_000_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crewFor, Random, RateOracle } from 'sluicegate-testkit'
-import { manualClock, tokenBucket } from '../index.js'
+import { manualClock, tokenBucket } from '../../../packages/sluicegate/dist/index.js'
 import { attachMutexTwin, createMutexTwin } from './mutex-twin.js'
 
 // What benchmarks compare the core with must do the same work: decide the same.

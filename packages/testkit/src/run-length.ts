@@ -1,0 +1,15 @@
+import { test } from 'node:test'
+
+/** Whether this is the long run: `npm run test:long` sets the variable, `npm test` does not. */
+export const IS_LONG_RUN = process.env.SLUICEGATE_TEST_RUN === 'long'
+
+/**
+ * The size of a test that can be of any size, such as its number of random sequences: the first in `npm test`, the second in
+ * `npm run test:long`, which runs every test file that calls this or {@link longTest}.
+ */
+export function shortOrLong(short: number, long: number): number {
+  return IS_LONG_RUN ? long : short
+}
+
+/** A test that takes too long for `npm test`. Its file needs a shorter test of the same. */
+export const longTest: typeof test = IS_LONG_RUN ? test : (((): Promise<void> => Promise.resolve()) as unknown as typeof test)

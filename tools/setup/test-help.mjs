@@ -1,0 +1,28 @@
+const PATTERNS = `PATTERN is a folder or a file (source or compiled), a part of a path, or a glob in quotes. Without one, all test files run.
+  --name TEXT    run only tests whose names match TEXT, a part of a name or a regular expression
+  --help         this text
+Other options that begin with a dash go to "node --test", such as --test-concurrency=1.`
+
+/** What `--help` prints for each of the commands that run tests. */
+export const TEST_HELP = {
+  test: `npm test -- [PATTERN]... [options]
+Builds what changed, then runs the tests. Long tests run in a short form, or not at all: see "npm run test:long".
+
+${PATTERNS}
+
+  npm test -- waiting
+  npm test -- packages/sluicegate/src/clock.test.ts
+  npm test -- 'src/redis/lease*' --name 'never over'`,
+
+  'test:long': `npm run test:long -- [PATTERN]... [options]
+Builds what changed, then runs the long tests: files named *.long.test.ts, and in full length the files with tests that "npm test" shortens.
+
+${PATTERNS}`,
+
+  'test:watch': `npm run test:watch -- [PATTERN]... [options]
+Builds, runs the tests, then compiles what you save and runs again the test files that it concerns. Ctrl+C ends it.
+Give a PATTERN: without one the first run takes as long as "npm test". Changes of .lua files, of packages/sluicegate/assembly and of the
+dashboard page need "npm run build".
+
+${PATTERNS}`,
+}
