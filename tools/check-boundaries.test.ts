@@ -7,8 +7,8 @@ const LIMITER = 'packages/sluicegate/src/limiter.ts'
 const ORACLE = 'packages/testkit/src/oracle/rate-oracle.ts'
 const HTTP = 'packages/server/src/protocols/http/take.ts'
 
-const EXPRESS = 'packages/sluicegate/src/express.ts'
-const STOOD_IN = 'packages/sluicegate/src/moving-over/express-rate-limit/rate-limit.ts'
+const EXPRESS = 'packages/sluicegate/src/adapters/express.ts'
+const COMPATIBLE = 'packages/sluicegate/src/compat/express-rate-limit/rate-limit.ts'
 
 const CROSSINGS: readonly (readonly [what: string, file: string, source: string])[] = [
   ['a Node.js module in the library', LIMITER, "import { readFileSync } from 'node:fs'"],
@@ -61,16 +61,20 @@ const CROSSINGS: readonly (readonly [what: string, file: string, source: string]
   ['a framework in the library', LIMITER, "import type { Request } from 'express'"],
   ['a framework at run time in its adapter', EXPRESS, "import express from 'express'"],
   ['another framework in an adapter', EXPRESS, "import type { Context } from 'koa'"],
-  ['a limiter in an adapter', EXPRESS, "import { createLimiter } from './create-limiter.js'"],
+  ['a limiter in an adapter', EXPRESS, "import { createLimiter } from '../create-limiter.js'"],
   ['an adapter in another', EXPRESS, "import { rateLimit } from './koa.js'"],
   ['a part of an adapter in another', EXPRESS, "import { RateLimits } from './nest/rate-limits.js'"],
-  ['an adapter in the edge', 'packages/sluicegate/src/edge/gatekeeper.ts', "import type { RateLimitOptions } from '../express.js'"],
-  ['an adapter in what stands in for another library', STOOD_IN, "import { rateLimit } from '../../express.js'"],
-  ['a framework at run time there', STOOD_IN, "import express from 'express'"],
-  ['another framework there', STOOD_IN, "import type { Context } from 'koa'"],
-  ['a store in the likeness of a middleware', STOOD_IN, "import { createRedisLimiter } from '../../redis/create-redis-limiter.js'"],
-  ['the likeness of another library', STOOD_IN, "import { RateLimiterRes } from '../rate-limiter-flexible/rate-limiter-res.js'"],
-  ['what stands in for another library in the edge', 'packages/sluicegate/src/edge/a.ts', "import '../moving-over/key-standing.js'"],
+  [
+    'an adapter in the middleware',
+    'packages/sluicegate/src/middleware/middleware.ts',
+    "import type { RateLimitOptions } from '../adapters/express.js'",
+  ],
+  ['an adapter in a compatible interface', COMPATIBLE, "import { rateLimit } from '../../adapters/express.js'"],
+  ['a framework at run time there', COMPATIBLE, "import express from 'express'"],
+  ['another framework there', COMPATIBLE, "import type { Context } from 'koa'"],
+  ['a store in the likeness of a middleware', COMPATIBLE, "import { createRedisLimiter } from '../../redis/create-redis-limiter.js'"],
+  ['the likeness of another library', COMPATIBLE, "import { RateLimiterRes } from '../rate-limiter-flexible/rate-limiter-res.js'"],
+  ['a compatible interface in the middleware', 'packages/sluicegate/src/middleware/a.ts', "import '../compat/limiter-verbs.js'"],
   ['a benchmark in a test', 'packages/sluicegate/src/limiter.test.ts', "import { run } from '../../../bench/src/harness.js'"],
 ]
 
@@ -84,8 +88,12 @@ for (const [what, file, source] of CROSSINGS) {
 
 const ALLOWED: readonly (readonly [what: string, file: string, source: string])[] = [
   ['an adapter the types of its framework', EXPRESS, "import type { Request } from 'express'"],
-  ['the adapter of Nest its framework', 'packages/sluicegate/src/nest/rate-limits.ts', "import { HttpException } from '@nestjs/common'"],
-  ['an adapter its own parts', 'packages/sluicegate/src/nest.ts', "import { RateLimits } from './nest/rate-limits.js'"],
+  [
+    'the adapter of Nest its framework',
+    'packages/sluicegate/src/adapters/nest/rate-limits.ts',
+    "import { HttpException } from '@nestjs/common'",
+  ],
+  ['an adapter its own parts', 'packages/sluicegate/src/adapters/nest.ts', "import { RateLimits } from './nest/rate-limits.js'"],
   ['the library its own files', LIMITER, "import { loadCore } from './memory/core.js'"],
   ['a test of the library the testkit and Node.js', 'packages/sluicegate/src/a.test.ts', "import 'node:test'; import 'sluicegate-testkit'"],
   ['a test what tests share', 'packages/sluicegate/src/redis/a.test.ts', "import { ownRedis } from '../testing/own-redis.js'"],

@@ -117,8 +117,8 @@ test('a limiter of one form, in the shadow or not, stands behind middleware of t
 
 test('a warning is told once, whichever form it comes from', async () => {
   const edge = await import('sluicegate/fetch')
-  const told: string[] = []
-  const hear = ({ code }: Error & { code?: string }): void => void (code === 'SLUICEGATE_COUNTED_TWICE' && told.push(code))
+  const seen: string[] = []
+  const hear = ({ code }: Error & { code?: string }): void => void (code === 'SLUICEGATE_COUNTED_TWICE' && seen.push(code))
   process.on('warning', hear)
   for (const { rateLimit } of [edge, require('sluicegate/fetch') as typeof edge]) {
     using limiter = createLimiter(policy, { clock: manualClock() })
@@ -128,5 +128,5 @@ test('a warning is told once, whichever form it comes from', async () => {
   }
   await setImmediate()
   process.off('warning', hear)
-  assert.deepEqual(told, ['SLUICEGATE_COUNTED_TWICE'])
+  assert.deepEqual(seen, ['SLUICEGATE_COUNTED_TWICE'])
 })

@@ -191,17 +191,17 @@ test('the timers of a manual clock in another thread fire when it is moved here'
     })`
   const library = new URL('./index.js', import.meta.url).href
   const worker = new Worker(program, { eval: true, workerData: { library, handle: limiter.handle() } })
-  const heard: unknown[] = []
+  const seen: unknown[] = []
   try {
     for await (const [message] of on(worker, 'message')) {
-      heard.push(message)
-      if (heard.length === 3) break
+      seen.push(message)
+      if (seen.length === 3) break
       clock.advance(1000)
     }
   } finally {
     await worker.terminate()
   }
-  assert.deepEqual([heard, clock.nowMs()], [['waiting', true, true], 2000])
+  assert.deepEqual([seen, clock.nowMs()], [['waiting', true, true], 2000])
 })
 
 test('a timer of a clock that is moved elsewhere never fires within the call that sets it, due or not', async () => {

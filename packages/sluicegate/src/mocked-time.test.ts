@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as realTimeout } from 'node:timers'
 import { install } from '@sinonjs/fake-timers'
+import { rateLimit } from './adapters/fetch.js'
 import { coarseClock, manualClock, preciseClock } from './clock.js'
 import { attachLimiter, createLimiter } from './create-limiter.js'
-import { rateLimit } from './fetch.js'
 import { HeaderWriter } from './http.js'
 import { concurrency } from './policy/concurrency-policy.js'
 import { tokenBucket } from './policy/rate-policy.js'
@@ -69,12 +69,12 @@ for (const [name, begin] of Object.entries(MOCKS)) {
     using time = begin(t)
     using limiter = createLimiter(policy)
     limiter.take('a')
-    const heard: boolean[] = []
-    const wait = limiter.wait('a').then(({ allowed }) => heard.push(allowed))
+    const seen: boolean[] = []
+    const wait = limiter.wait('a').then(({ allowed }) => seen.push(allowed))
     await time.advance(59_999)
-    assert.deepEqual(heard, [])
+    assert.deepEqual(seen, [])
     await time.advance(2)
-    assert.deepEqual(heard, [true])
+    assert.deepEqual(seen, [true])
     await wait
   })
 

@@ -15,10 +15,10 @@ function slowed(most = 10) {
 
 test('takes above so many resolve later, the more is in use, and a denial at once', async () => {
   const { clock, takes } = slowed()
-  const told: string[] = []
-  for (let i = 1; i <= 6; i++) void takes.take('k').then(({ allowed }) => told.push(`${i} ${allowed}`))
+  const seen: string[] = []
+  for (let i = 1; i <= 6; i++) void takes.take('k').then(({ allowed }) => seen.push(`${i} ${allowed}`))
   await turn()
-  assert.deepEqual(told, ['1 true', '2 true', '6 false'])
+  assert.deepEqual(seen, ['1 true', '2 true', '6 false'])
   for (const [i, after] of [
     [3, 10],
     [4, 20],
@@ -26,10 +26,10 @@ test('takes above so many resolve later, the more is in use, and a denial at onc
   ] as const) {
     clock.set(1_789_000_000_000 + after - 1)
     await turn()
-    assert.equal(told.includes(`${i} true`), false)
+    assert.equal(seen.includes(`${i} true`), false)
     clock.advance(1)
     await turn()
-    assert.equal(told.includes(`${i} true`), true)
+    assert.equal(seen.includes(`${i} true`), true)
   }
 })
 

@@ -5,15 +5,15 @@ import { readRateLimit } from './read-rate-limit.js'
 const NOW_MS = Date.UTC(2026, 10, 21, 12, 0, 0)
 const IN_A_MINUTE_S = NOW_MS / 1000 + 60
 
-test('what a cached response says of limits is not believed, whatever the version', () => {
-  const told: readonly Record<string, string>[] = [
+test('the quota of a cached response is not used, in any version', () => {
+  const seen: readonly Record<string, string>[] = [
     { ratelimit: '"a";r=0;t=60', 'ratelimit-policy': '"a";q=5;w=60' },
     { ratelimit: 'limit=10, remaining=0, reset=60' },
     { 'ratelimit-limit': '10', 'ratelimit-remaining': '0', 'ratelimit-reset': '60' },
     { 'x-ratelimit-limit': '10', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(IN_A_MINUTE_S) },
     { 'x-ratelimit-remaining-requests': '0', 'anthropic-ratelimit-tokens-remaining': '0' },
   ]
-  for (const headers of told) {
+  for (const headers of seen) {
     for (const age of ['30', '1', '30, 0', '9'.repeat(40)]) assert.deepEqual(readRateLimit({ ...headers, Age: age }, { nowMs: NOW_MS }), {})
     // No age, or none that can be read: it comes from the service.
     const fresh = readRateLimit(headers, { nowMs: NOW_MS })

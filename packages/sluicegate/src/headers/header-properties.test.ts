@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { type AlgorithmName, policyOf, Random, randomPolicyOf, seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { createLimiter, type Decision, manualClock, type Policy } from '../index.js'
 import { parsedLimits } from '../testing/parsed-fields.js'
+import type { ResetMeaning } from './header-formats.js'
 import { HeaderWriter } from './header-writer.js'
 import { readRateLimit } from './read-rate-limit.js'
-import type { ResetMeaning } from './x-ratelimit.js'
 
 const ALGORITHMS: readonly AlgorithmName[] = [
   'token-bucket',
@@ -100,14 +100,14 @@ for (const algorithm of ALGORITHMS) {
         assert.equal(reading.retryAfterMs, retryAfterMs)
         for (const writer of older) {
           const headers = Object.fromEntries(writer.write(policy, decision))
-          const told = readRateLimit(headers)
-          assert.equal(told.remaining, decision.remaining, failing(seed, answer))
+          const seen = readRateLimit(headers)
+          assert.equal(seen.remaining, decision.remaining, failing(seed, answer))
           assert.ok(
-            limits.some(({ q }) => q === told.limit),
+            limits.some(({ q }) => q === seen.limit),
             failing(seed, answer),
           )
-          assert.equal(told.retryAfterMs, retryAfterMs)
-          assert.ok((told.resetAfterMs ?? -1) >= 1 || policy.algorithm === 'concurrency', failing(seed, answer))
+          assert.equal(seen.retryAfterMs, retryAfterMs)
+          assert.ok((seen.resetAfterMs ?? -1) >= 1 || policy.algorithm === 'concurrency', failing(seed, answer))
         }
         const [seconds, milliseconds, delta] = resets.map(([, writer]) => {
           return readRateLimit(Object.fromEntries(writer.write(policy, decision)), { nowMs: NOW_MS })

@@ -18,19 +18,19 @@ const half: Decision = {
 const denied: Decision = { ...half, allowed: false, remaining: 0, retryAfterMs: 300, resetAfterMs: 60_000 }
 const out: Decision = { ...denied, source: 'outage' }
 
-function told(decision: Decision, options: HeaderOptions): Record<string, string> {
+function seen(decision: Decision, options: HeaderOptions): Record<string, string> {
   return Object.fromEntries(new HeaderWriter(options).write(minute, decision))
 }
 
 test('draft 7 has a dictionary and policies without names', () => {
-  assert.deepEqual(told(half, { version: 'draft-7' }), {
+  assert.deepEqual(seen(half, { version: 'draft-7' }), {
     'RateLimit-Policy': '100;w=60',
     RateLimit: 'limit=100, remaining=50, reset=30',
   })
 })
 
 test('draft 6 has three fields and the policy', () => {
-  assert.deepEqual(told(half, { version: 'draft-6' }), {
+  assert.deepEqual(seen(half, { version: 'draft-6' }), {
     'RateLimit-Policy': '100;w=60',
     'RateLimit-Limit': '100',
     'RateLimit-Remaining': '50',
@@ -38,11 +38,11 @@ test('draft 6 has three fields and the policy', () => {
   })
 })
 
-test('X-RateLimit has three fields, and says when in Unix time unless told otherwise', () => {
+test('X-RateLimit has three fields, with a reset in Unix time by default', () => {
   const nowMs = (): number => 1_700_000_000_250
   const reset = (options: HeaderOptions): string | undefined =>
-    told(half, { version: 'x-ratelimit', nowMs, ...options })['X-RateLimit-Reset']
-  assert.deepEqual(told(half, { version: 'x-ratelimit', nowMs }), {
+    seen(half, { version: 'x-ratelimit', nowMs, ...options })['X-RateLimit-Reset']
+  assert.deepEqual(seen(half, { version: 'x-ratelimit', nowMs }), {
     'X-RateLimit-Limit': '100',
     'X-RateLimit-Remaining': '50',
     'X-RateLimit-Reset': '1700000031',
@@ -52,31 +52,31 @@ test('X-RateLimit has three fields, and says when in Unix time unless told other
 })
 
 test('of a denial every version resets with retry-after, and has it', () => {
-  assert.equal(told(denied, { version: 'draft-7' }).RateLimit, 'limit=100, remaining=0, reset=1')
-  assert.equal(told(denied, { version: 'draft-6' })['RateLimit-Reset'], '1')
-  assert.equal(told(denied, { version: 'x-ratelimit', reset: 'delta-seconds' })['X-RateLimit-Reset'], '1')
-  for (const version of ['draft-7', 'draft-6', 'x-ratelimit'] as const) assert.equal(told(denied, { version })['Retry-After'], '1')
+  assert.equal(seen(denied, { version: 'draft-7' }).RateLimit, 'limit=100, remaining=0, reset=1')
+  assert.equal(seen(denied, { version: 'draft-6' })['RateLimit-Reset'], '1')
+  assert.equal(seen(denied, { version: 'x-ratelimit', reset: 'delta-seconds' })['X-RateLimit-Reset'], '1')
+  for (const version of ['draft-7', 'draft-6', 'x-ratelimit'] as const) assert.equal(seen(denied, { version })['Retry-After'], '1')
 })
 
-test('without a version only retry-after is told', () => {
-  assert.deepEqual(told(half, { version: 'none' }), {})
-  assert.deepEqual(told(denied, { version: 'none' }), { 'Retry-After': '1' })
+test('without a version only retry-after is written', () => {
+  assert.deepEqual(seen(half, { version: 'none' }), {})
+  assert.deepEqual(seen(denied, { version: 'none' }), { 'Retry-After': '1' })
 })
 
 test('drafts 8 to 10 are written as draft 11 is', () => {
-  const [first, ...others] = (['draft-11', 'draft-10', 'draft-9', 'draft-8'] as const).map((version) => told(half, { version }))
+  const [first, ...others] = (['draft-11', 'draft-10', 'draft-9', 'draft-8'] as const).map((version) => seen(half, { version }))
   for (const other of others) assert.deepEqual(other, first)
 })
 
-test('in an outage no version tells what nobody knows', () => {
-  assert.deepEqual(told(out, { version: 'draft-7' }), { 'RateLimit-Policy': '100;w=60', 'Retry-After': '1' })
-  assert.deepEqual(told(out, { version: 'draft-6' }), { 'RateLimit-Policy': '100;w=60', 'Retry-After': '1' })
-  assert.deepEqual(told(out, { version: 'x-ratelimit' }), { 'Retry-After': '1' })
+test('in an outage no version writes what is not known', () => {
+  assert.deepEqual(seen(out, { version: 'draft-7' }), { 'RateLimit-Policy': '100;w=60', 'Retry-After': '1' })
+  assert.deepEqual(seen(out, { version: 'draft-6' }), { 'RateLimit-Policy': '100;w=60', 'Retry-After': '1' })
+  assert.deepEqual(seen(out, { version: 'x-ratelimit' }), { 'Retry-After': '1' })
 })
 
-test('of a key on a deny list no version tells what remains, nor when to come back', () => {
+test('for a key on a deny list no version writes what remains, nor when to come back', () => {
   using limiter = createLimiter(minute, { clock: manualClock(0), deny: ['bad'] })
-  const headers = (version: HeaderVersion): Record<string, string> => told(limiter.take('bad'), { version })
+  const headers = (version: HeaderVersion): Record<string, string> => seen(limiter.take('bad'), { version })
   assert.deepEqual(headers('draft-11'), { 'RateLimit-Policy': '"minute";q=100;w=60' })
   assert.deepEqual(headers('draft-7'), { 'RateLimit-Policy': '100;w=60' })
   assert.deepEqual(headers('draft-6'), { 'RateLimit-Policy': '100;w=60' })
@@ -84,11 +84,11 @@ test('of a key on a deny list no version tells what remains, nor when to come ba
   const both = allOf([minute, fixedWindow({ name: 'day', limit: 9, window: 'day' })])
   using several = createLimiter(both, { clock: manualClock(0), deny: ['bad'] })
   assert.deepEqual(new HeaderWriter().write(both, several.take('bad')), [['RateLimit-Policy', '"minute";q=100;w=60, "day";q=9;w=86400']])
-  const impossible = told(limiter.take('good', 101), { version: 'draft-11' })
+  const impossible = seen(limiter.take('good', 101), { version: 'draft-11' })
   assert.equal(impossible.RateLimit, '"minute";r=100;t=60', 'a cost that can never pass is no list')
 })
 
-test('of several policies the older versions list all, and tell what remains of the one that binds', () => {
+test('of several policies the older versions list all, and write what remains of the binding one', () => {
   const policy = allOf([tokenBucket({ limit: 9, window: '9s' }), fixedWindow({ limit: 5, window: '1m' })])
   using limiter = createLimiter(policy, { clock: manualClock(0) })
   const decision = limiter.take('key', 2)
@@ -124,7 +124,7 @@ test('the fields of draft 7 are structured ones', () => {
   )
 })
 
-test('of concurrency the older versions tell the time to live', () => {
+test('for concurrency the older versions write the time to live', () => {
   const policy = concurrency({ limit: 2, ttl: '30s' })
   using limiter = createLimiter(policy, { clock: manualClock(0) })
   const headers = Object.fromEntries(new HeaderWriter({ version: 'draft-7' }).write(policy, limiter.take('key')))

@@ -5,7 +5,7 @@ import { readRateLimit } from './read-rate-limit.js'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12, 0, 0)
 
-test('of several that say what remains the least counts, with what belongs to it', () => {
+test('of several remaining numbers the least counts, with its other numbers', () => {
   const read = (headers: Record<string, string>): RateLimitReading => {
     const { policies, ...numbers } = readRateLimit(headers, { nowMs: NOW_MS })
     return numbers
@@ -38,15 +38,15 @@ test('of two lines of Retry-After, which arrive as one, the longer counts', () =
   const nowMs = Date.UTC(2026, 0, 1)
   const soon = new Date(nowMs + 5_000).toUTCString()
   const later = new Date(nowMs + 90_000).toUTCString()
-  const told = ['120, 120', '5,  30', `${later}, ${soon}`, `7, ${soon}`, soon, '5, soon', ',']
+  const seen = ['120, 120', '5,  30', `${later}, ${soon}`, `7, ${soon}`, soon, '5, soon', ',']
   assert.deepEqual(
-    told.map((text) => readRateLimit({ 'Retry-After': text }, { nowMs }).retryAfterMs),
+    seen.map((text) => readRateLimit({ 'Retry-After': text }, { nowMs }).retryAfterMs),
     [120_000, 30_000, 90_000, 7_000, 5_000, undefined, undefined],
   )
 })
 
 test('a resource of which nothing is left binds, of several the one that takes longest', () => {
-  const told = (remaining: readonly [requests: string, tokens: string, output: string]): RateLimitReading => {
+  const seen = (remaining: readonly [requests: string, tokens: string, output: string]): RateLimitReading => {
     const [requests, tokens, output] = remaining
     const { policies, ...numbers } = readRateLimit({
       'anthropic-ratelimit-requests-limit': '50',
@@ -60,10 +60,10 @@ test('a resource of which nothing is left binds, of several the one that takes l
     assert.equal(policies?.length, 3)
     return numbers
   }
-  assert.deepEqual(told(['49', '1', '1']), { limit: 50, remaining: 49, resetAfterMs: 30_000 })
-  assert.deepEqual(told(['49', '0', '1']), { remaining: 0, resetAfterMs: 60_000 })
-  assert.deepEqual(told(['0', '0', '0']), { remaining: 0, resetAfterMs: 90_000 })
-  assert.deepEqual(told(['0', '7', '7']), { limit: 50, remaining: 0, resetAfterMs: 30_000 })
+  assert.deepEqual(seen(['49', '1', '1']), { limit: 50, remaining: 49, resetAfterMs: 30_000 })
+  assert.deepEqual(seen(['49', '0', '1']), { remaining: 0, resetAfterMs: 60_000 })
+  assert.deepEqual(seen(['0', '0', '0']), { remaining: 0, resetAfterMs: 90_000 })
+  assert.deepEqual(seen(['0', '7', '7']), { limit: 50, remaining: 0, resetAfterMs: 30_000 })
 })
 
 test('of several policies of one name the first limit is that of the first policy', () => {

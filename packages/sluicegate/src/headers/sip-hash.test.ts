@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { partitionKey } from './partition-key.js'
-import { type SipSecret, sipHash, sipSecret } from './sip-hash.js'
+import { partitionKey, type SipSecret, sipHash, sipSecret } from './partition-key.js'
 
 /** The secret of the authors' vectors: the bytes 00 to 0f. */
 const SECRET = sipSecret('000102030405060708090a0b0c0d0e0f')
 
-/** Of the message 00 01 02 ... of so many bytes, as the reference implementation lists them. */
+/** Of the message 00 01 02 ... of increasing length, as the reference implementation lists them. */
 const VECTORS: readonly (readonly [bytes: number, hash: string])[] = [
   [0, '310e0edd47db6f72'],
   [2, '5a4fa9d909806c0d'],

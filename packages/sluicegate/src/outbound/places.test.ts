@@ -49,7 +49,7 @@ test('a body that stalls gives its place away after bodyStallMs, and can be read
   await net.pass(999, 111)
   await slow?.read()
   await net.pass(1, 1)
-  assert.equal(net.times.length, 3, 'the body that nobody has read')
+  assert.equal(net.times.length, 3, 'the unread body')
   await net.pass(1_000, 100)
   assert.equal(net.times.length, 5)
   assert.equal(await (await response(1)).text(), 'body 2')
@@ -86,7 +86,7 @@ test('a limiter of places gets them back with the bodies', async () => {
   assert.equal(limiter.peek('a').remaining, 2)
 })
 
-test('a redirect to another host counts there, and what that host says is kept to there', async () => {
+test('a redirect to another host counts there, and what that host announces applies there', async () => {
   const limiter = createLimiter(tokenBucket({ limit: 10, window: '1s' }), { clock: new FakeNet().clock })
   const net = new FakeNet(({ url }) => {
     if (!url.startsWith('http://a/moved')) return new Response('ok')

@@ -9,7 +9,7 @@ type Answering = Parameters<typeof LimitedServer.answering>[0]
 
 const QUICK = { jitter: 0, backoffMs: 1, attempts: 3 }
 
-/** Sends whoever asks for `/from` elsewhere by that status; refuses the first who comes to `/to`. */
+/** Redirects requests for `/from` with this status; refuses the first request for `/to`. */
 function redirecting(status: number, to = '/to'): Answering {
   let hasRefused = false
   return ({ url }, response) => {
@@ -32,7 +32,7 @@ async function asked(status: number, init: RequestInit): Promise<{ readonly aske
   }
 }
 
-/** Where nobody listens. */
+/** A port without a server. */
 async function nowhere(): Promise<string> {
   const server = await LimitedServer.answering(() => undefined)
   const { url } = server
@@ -76,20 +76,20 @@ test('a connection that was not made may have been that of a redirect, unless no
   }
 })
 
-test('a caller who decides about sending again hears of redirects', async () => {
-  const heard: unknown[] = []
+test('the function retry learns of redirects', async () => {
+  const seen: unknown[] = []
   const server = await LimitedServer.answering(redirecting(303))
   try {
     const polite = limitedFetch(fetch, {
       ...QUICK,
       retry: (_, { status, isRedirected }, isSafe) => {
-        heard.push(status, isRedirected, isSafe)
+        seen.push(status, isRedirected, isSafe)
         return false
       },
     })
     await polite(`${server.url}/from`, post)
     await polite(`${server.url}/to`, post)
-    assert.deepEqual(heard, [429, true, false])
+    assert.deepEqual(seen, [429, true, false])
   } finally {
     await server.stop()
   }

@@ -12,7 +12,7 @@ const REQUESTS = shortOrLong(500, 1_000)
 
 /** What clients see of requests that pass and requests that do not. */
 export function answerCases<Request>({ name, limitsUnknown, limitsOptions }: Harness<Request>, start: StartApp<Request>): void {
-  test(`${name}: requests pass with headers, then are denied with a problem, and who waits as told passes`, async (t) => {
+  test(`${name}: requests pass with headers, then are denied with a problem, and pass after Retry-After`, async (t) => {
     const clock = manualClock()
     const limiter = createLimiter(tokenBucket({ name: 'burst', limit: 2, window: '1h' }), { clock })
     const { port, site } = await start(t, { all: limiter })
@@ -51,7 +51,7 @@ export function answerCases<Request>({ name, limitsUnknown, limitsOptions }: Har
     )
   })
 
-  test(`${name}: behind a proxy that is trusted clients are told apart`, async (t) => {
+  test(`${name}: behind a trusted proxy clients are counted separately`, async (t) => {
     const { port } = await start(t, { all: { policy: fixedWindow({ limit: 1, window: 'day' }), key: address({ trustedHops: 1 }) } })
     const from = (client: string) => ask(port, '/ok', { headers: { 'x-forwarded-for': `6.6.6.6, ${client}` } })
     assert.deepEqual(

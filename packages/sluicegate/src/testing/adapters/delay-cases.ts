@@ -8,7 +8,7 @@ import type { StartApp } from './start-app.js'
 
 /** Requests that are delayed before they go on, and clients that are banned. */
 export function delayCases<Request>({ name }: Harness<Request>, start: StartApp<Request>): void {
-  test(`${name}: requests above so many are delayed, and then go on as ever; a client that goes away frees its place`, async (t) => {
+  test(`${name}: requests above the threshold are delayed, then pass; a client that disconnects frees its place`, async (t) => {
     const day = fixedWindow({ limit: 100, window: 'day', name: 'day' })
     let ms = 3_600_000
     let delays = 0

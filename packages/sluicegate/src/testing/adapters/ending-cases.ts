@@ -71,7 +71,7 @@ export function endingCases<Request>({ name, seesNode }: Harness<Request>, start
       if (path === '/stream') assert.equal(await request.begun, 'first ')
       assert.deepEqual([slots.peek(KEY).remaining, counted.peek(KEY).remaining], [0, 2])
       request.hangUp()
-      // A handler that is told of no hang-up goes on to its end.
+      // A handler that does not learn of the disconnect runs to its end.
       if (path === '/slow') setTimeout(() => site.open(), 100)
       await remaining(slots, 1)
       site.open()

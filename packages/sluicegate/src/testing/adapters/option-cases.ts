@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Denial } from '../../edge/denial.js'
 import { createLimiter, fixedWindow, type Policy, tokenBucket } from '../../index.js'
 import { address, apiKey, compose, header, method } from '../../keys/index.js'
+import type { Denial } from '../../middleware/denial.js'
 import { promisedLimiter } from '../promised-limiter.js'
 import { unheard } from '../unheard.js'
 import type { Harness } from './harness.js'
@@ -53,7 +53,7 @@ export function optionCases<Request>({ name, header: headerOf }: Harness<Request
     assert.deepEqual([statuses, site.errors], [[200, 429, 200, 429], []])
   })
 
-  test(`${name}: requests cost what they are said to cost, and what can never pass is told so`, async (t) => {
+  test(`${name}: requests take their cost, and an impossible cost is reported`, async (t) => {
     const cost = (request: Request): number => Number(headerOf(request, 'x-cost') ?? 1)
     const { port } = await start(t, { all: { policy: tokenBucket({ limit: 5, window: '1h' }), cost } })
     const costing = (tokens: number) => ask(port, '/ok', { headers: { 'x-cost': String(tokens) } })
@@ -74,17 +74,17 @@ export function optionCases<Request>({ name, header: headerOf }: Harness<Request
     assert.deepEqual([(await ask(port, '/ok')).status, (await ask(port, '/ok')).status], [200, 429])
   })
 
-  test(`${name}: in the shadow all pass, clients hear nothing, and onDenied is told`, async (t) => {
-    const told: Denial[] = []
+  test(`${name}: in shadow mode all requests pass, headers show nothing, and onDenied is called`, async (t) => {
+    const seen: Denial[] = []
     const { port } = await start(t, {
-      all: { policy: perDay(1), shadow: true, onDenied: (denial) => void told.push(denial) },
+      all: { policy: perDay(1), shadow: true, onDenied: (denial) => void seen.push(denial) },
     })
     for (let i = 0; i < 3; i++) {
       const { status, headers } = await ask(port, '/ok')
       assert.deepEqual([status, headers['ratelimit-policy']], [200, undefined])
     }
     assert.deepEqual(
-      told.map(({ kind, shadow }) => [kind, shadow]),
+      seen.map(({ kind, shadow }) => [kind, shadow]),
       [
         ['denied', true],
         ['denied', true],
@@ -143,7 +143,10 @@ export function optionCases<Request>({ name, header: headerOf }: Harness<Request
     const limiter = createLimiter(perDay(1))
     for (const all of [limiter, promisedLimiter(limiter)]) {
       const { port, site } = await start(t, {
-        all: { limiter: all, onDenied: (_, request) => ({ headers: [['X-Asked', decodeURIComponent(headerOf(request, 'x-q') ?? '')]] }) },
+        all: {
+          limiter: all,
+          onDenied: (_, request) => ({ headers: [['X-Asked', decodeURIComponent(headerOf(request, 'x-q') ?? '')]] }),
+        },
       })
       limiter.take('127.0.0.1')
       const reasons = await unheard(async () => {

@@ -9,7 +9,7 @@ export interface SiteReply {
 export class Site {
   /** Requests that got past the limit. */
   handled = 0
-  /** What the framework's own error handling was told. */
+  /** The errors that reached the framework's own error handling. */
   readonly errors: unknown[] = []
   private opened: (() => void) | undefined
   private gate: Promise<void> = Promise.resolve()
