@@ -17,11 +17,11 @@ export interface ClusterBackendParts {
   readonly clock: Clock
   /** Whether this process leases tokens of the policy. */
   readonly isLeased: boolean
-  /** The length of a lease as the primary said it last. */
+  /** The length of a lease, as the primary last sent it. */
   readonly leaseUs: () => number
 }
 
-/** The state of one policy in the primary process: each operation is one question over the channel. */
+/** The state of one policy in the primary process: each operation is one request over the channel. */
 export class ClusterBackend implements Backend {
   private readonly parts: ClusterBackendParts
   private readonly ticker: Ticker
@@ -69,7 +69,7 @@ export class ClusterBackend implements Backend {
     return grantIn(answer, policy.policies?.[part] ?? policy, horizonUs, least, id)
   }
 
-  /** It arrives in its place among all that is sent, also of a limiter that was closed and hears no answers. */
+  /** The primary gets it in order with all requests, also from a limiter that was closed and gets no answers. */
   tell(operation: Operation): void {
     const { link } = this.parts
     if (operation.verb === 'discard') link.tell('cancel', operation.key, operation.booked.id, operation.booked.cost)
@@ -109,7 +109,7 @@ export class ClusterBackend implements Backend {
     return decisionIn(answer, this.parts.policy)
   }
 
-  /** How long after it was asked for a token of a leased policy may be spent, also by a process that did not know yet that it is leased. */
+  /** How long after the request a token may be spent of a policy that is leased, even if this process did not know that yet. */
   private goodForUs(decision: Decision): number {
     const { isLeased, policy } = this.parts
     const leaseUs = this.parts.leaseUs()

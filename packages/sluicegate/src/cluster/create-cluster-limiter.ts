@@ -26,9 +26,9 @@ import type { ParentChannel } from './worker-process.js'
 
 /** What {@link createClusterLimiter} takes beside the policy. */
 export interface ClusterLimiterOptions extends SharedOptions {
-  /** The end of the channel to the primary; default this `process`. */
+  /** The channel to the primary; default this `process`. */
   readonly process?: ParentChannel
-  /** Times leases, waits and time-outs; default `preciseClock()`. It need not agree with that of the primary. */
+  /** For leases, waits and timeouts; default `preciseClock()`. It need not agree with the primary's clock. */
   readonly clock?: Clock
 }
 
@@ -36,12 +36,11 @@ const OPTIONS: ReadonlySet<string> = new Set(['process', 'clock', ...SHARED_OPTI
 const ONE_PRIMARY = { serverOf: () => undefined, slotOf: () => undefined }
 
 /**
- * In a process that was started with a channel: the limiter that the process at its other end serves, by {@link serveLimiter}, under the name
- * of this policy. Its numbers there are what counts: this policy's are for as long as nobody is heard from. `update` asks the primary to
- * change the policy for all.
+ * Creates, in a process that was started with a channel, the limiter that the other process serves under this policy's name with
+ * {@link serveLimiter}. The primary's policy counts; the numbers given here count until the primary answers. `update` asks the primary to
+ * change the policy for all processes.
  *
- * Listening keeps the process alive, as every listener for messages does, until `close()`, and for 5 s after it at most while something that
- * was asked is on its way.
+ * Its listener keeps the process alive until `close()`, and for up to 5 s after it while a request is on its way.
  *
  * @throws {PolicyError} `OPTION_INVALID` when this process has no channel, `NAME_INVALID` when it has a limiter of that name already, and on
  * an unknown option or one out of range.
@@ -78,18 +77,18 @@ function limiterOver(link: PrimaryLink, policy: Policy, options: ClusterLimiterO
   return limiter
 }
 
-/** What is different when the policy is another process's. */
+/** A shared limiter whose policy is the primary's. */
 class ClusterLimiter extends SharedLimiter {
   private readonly link: PrimaryLink
   private readonly lease: { horizonMs: number }
   private terms = ''
   private readonly heard: Promise<void>
   private hear: () => void = () => undefined
-  /** Whether the first terms are here, which takes before them wait for; or did not come in time, and are not waited for again. */
+  /** Whether the first terms came, which earlier takes wait for; or did not come in time, and are no longer waited for. */
   private isGreeted = false
   private greeting: Promise<void> | undefined
 
-  /** Nothing is leased until the primary says what is. */
+  /** Nothing is leased until the primary sends its terms. */
   constructor(link: PrimaryLink, policy: Policy, options: ClusterLimiterOptions, clock: Clock) {
     const lease = { horizonMs: 0 }
     const leaseUs = (): number => leaseUsOf(lease.horizonMs)
@@ -109,12 +108,12 @@ class ClusterLimiter extends SharedLimiter {
     })
   }
 
-  /** Who comes before the primary has said what is leased waits for that, so that all who do share what is then fetched. */
+  /** Takes before the primary's terms wait for these, so that they share one lease. */
   override take(key: Key, cost = 1): Awaitable<Decision> {
     return this.isGreeted ? super.take(key, cost) : this.takeOnceGreeted(key, cost)
   }
 
-  /** The primary has said what holds. What cannot be understood changes nothing. */
+  /** Applies the primary's terms. Terms that are invalid change nothing. */
   agree(policy: unknown, horizonMs: unknown): void {
     const terms = JSON.stringify([policy, horizonMs])
     this.isGreeted = true

@@ -3,10 +3,10 @@ import type { Decision } from '../decision.js'
 import type { Policy } from '../policy/policy.js'
 import { numbersIn, receivedTime, sentTime } from './message.js'
 
-/** Numbers of each policy: allowed, limit, remaining, retry after and reset after in milliseconds, and what is spent beyond the burst or 0. */
+/** Numbers for each policy: allowed, limit, remaining, retry-after and reset-after in milliseconds, and tokens spent beyond the burst or 0. */
 const NUMBERS = 6
 
-/** A decision as numbers, of `allOf` those of its parts: put together again they are the same decision. */
+/** Encodes a decision as numbers; with `allOf` those of its parts, from which the whole is combined again. */
 export function numbersOfDecision({ parts, ...whole }: Decision): number[] {
   return (parts ?? [whole]).flatMap(({ allowed, limit, remaining, retryAfterMs, resetAfterMs, spent = 0 }) => [
     allowed ? 1 : 0,
@@ -18,7 +18,7 @@ export function numbersOfDecision({ parts, ...whole }: Decision): number[] {
   ])
 }
 
-/** The decision that the holder of the state made under `policy`. */
+/** Decodes the decision that the primary made under `policy`. */
 export function decisionIn(answer: readonly unknown[], policy: Policy): Decision {
   const policies = policy.policies ?? [policy]
   const numbers = numbersIn(answer, NUMBERS * policies.length)

@@ -4,11 +4,11 @@ import type { Policy } from '../policy/policy.js'
 import { flowsBack, isBookedAhead, type LeaseRun, type MemoryLease } from './memory-lease.js'
 import { numbersIn, receivedTime, sentTime } from './message.js'
 
-/** Numbers before the runs, and of each run. */
+/** Numbers before the runs, and for each run. */
 const HEAD = 4
 const RUN = 3
 
-/** A lease as numbers: until free, blocked, remaining, until new; then of each run how many tokens, their beginning and their end. */
+/** Encodes a lease: until free, banned, remaining, until full; then for each run its tokens, beginning and end. */
 export function numbersOfLease({ untilFreeUs, blockedUs, remaining, untilNewUs, runs }: MemoryLease): number[] {
   return [
     sentTime(untilFreeUs),
@@ -19,7 +19,7 @@ export function numbersOfLease({ untilFreeUs, blockedUs, remaining, untilNewUs, 
   ]
 }
 
-/** The same as what a worker may spend, who wanted at least `least` tokens, by the question of that id. */
+/** Decodes a grant, which request `id` asked for with at least `least` tokens. */
 export function grantIn(answer: readonly unknown[], policy: Policy, horizonUs: number, least: number, id?: number): Grant {
   const [freeUs = 0, blockedUs = 0, remaining = 0, untilNewUs = 0, ...numbers] = numbersIn(answer, HEAD)
   const untilFreeUs = receivedTime(freeUs)
@@ -47,7 +47,7 @@ export function grantIn(answer: readonly unknown[], policy: Policy, horizonUs: n
   }
 }
 
-/** A rate gives one token after another, a fixed window all at once; of others more takes as long, or longer: only the primary knows. */
+/** A rate gives one token after another, a fixed window all at once. For others only the primary knows: more tokens take as long, or longer. */
 function untilFreeIn(policy: Policy, untilFreeUs: number, least: number): Grant['untilFreeFor'] {
   const { limit, windowMs } = policy
   const isRate = flowsBack(policy)
@@ -61,7 +61,7 @@ function countOf(runs: readonly LeaseRun[]): number {
   return runs.reduce((sum, { tokens }) => sum + tokens, 0)
 }
 
-/** Tokens are asked about one after another, so that the run found last is nearly always the one. */
+/** Tokens are read in order, so the last run found is nearly always the right one. */
 function runFinder(runs: readonly LeaseRun[]): (token: number) => LeaseRun {
   let index = 0
   let first = 0

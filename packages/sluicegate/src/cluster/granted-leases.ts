@@ -1,21 +1,21 @@
 import type { Policy } from '../policy/policy.js'
 import type { Booking, BookingDesk } from '../waiting/booking.js'
 
-/** So many leases of one worker are remembered, for so long: beyond that nothing of them comes back. */
+/** How many leases of one worker are remembered, and for how long: beyond that their tokens cannot be returned. */
 const MOST_LENT = 10_000
 const LONGEST_US = 60_000_000
 
-/** The desk that lent tokens, under the policy that was in force. */
+/** A lease, the limiter that granted it, and the policy then in force. */
 interface Loan {
   readonly desk: Pick<BookingDesk, 'giveBack'>
   readonly policy: Policy
   readonly bookings: readonly Booking[]
-  /** What may come back. */
+  /** Tokens that may be returned. */
   tokens: number
   readonly untilUs: number
 }
 
-/** What was lent to one worker, by the ids of its questions: it gives back no more than that. */
+/** The leases granted to one worker, by the ids of its requests: it can return no more than these. */
 export class GrantedLeases {
   private readonly byId = new Map<number, Loan>()
 
@@ -30,10 +30,10 @@ export class GrantedLeases {
   }
 
   /**
-   * What was not spent is what was lent last. Each booking comes back as one that is cancelled: of a window only while that is the one of now, of a log
-   * only while it is the newest.
+   * Returns tokens, the last granted first. Each is cancelled like a reservation: with a window only while that is current, with a log only
+   * while it is the newest.
    *
-   * @param policy the one in force: what was lent under another does not come back.
+   * @param policy the one in force: tokens granted under another are not returned.
    */
   giveBack(id: unknown, tokens: number, policy: Policy): void {
     const loan = this.byId.get(id as number)

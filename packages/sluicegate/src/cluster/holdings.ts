@@ -3,20 +3,20 @@ import type { Permit } from '../permit.js'
 import type { Policy } from '../policy/policy.js'
 import type { Booking } from '../waiting/booking.js'
 
-/** What one worker may hold by name at once. Beyond that nothing can be given back: it wears off, or ends by its time to live. */
+/** Reservations and permits of one worker that are remembered. Beyond that none can be given back: they flow back or end by their ttl. */
 const MOST_HELD = 100_000
-/** As many are looked at for each that comes, so that those that are over do not add up. */
+/** Entries checked for each new one, so that ended ones do not add up. */
 const LOOKED_AT = 2
 
-/** A booking that may be given back, or what a take holds. */
+/** A reservation that may be cancelled, or a permit. */
 interface Holding {
   readonly booking?: Booking
   readonly permit?: Permit
-  /** From then on there is nothing to give back. */
+  /** From then on nothing can be given back. */
   overUs: number
 }
 
-/** What a worker holds in its primary, by the ids of the requests that asked for it. */
+/** The reservations and permits of one worker, by the ids of their requests. */
 export class Holdings {
   private readonly byId = new Map<number, Holding>()
   private readonly policy: () => Policy
@@ -53,7 +53,7 @@ export class Holdings {
     this.byId.delete(id as number)
   }
 
-  /** All of it, the latest first, as ids grow: of bookings ahead only the latest comes back in full. */
+  /** All entries, the latest first (ids grow): only the latest reservation comes back in full. */
   *latestFirst(): Generator<Pick<Holding, 'booking' | 'permit'>> {
     const latestFirst = [...this.byId].sort(([id], [other]) => other - id)
     this.byId.clear()
@@ -71,7 +71,7 @@ export class Holdings {
   }
 }
 
-/** After so long nothing of a request counts any more. */
+/** After this long nothing of a request counts. */
 function lifeUs({ policies, algorithm, limit, windowMs, burst }: Policy): number {
   if (policies !== undefined) return Math.max(...policies.map(lifeUs))
   const isRate = algorithm === 'token-bucket' || algorithm === 'gcra'

@@ -3,35 +3,32 @@ import { onceInProcess } from '../once-in-process.js'
 import { ANSWER, ASK, isKind, type Kind, MOST_AT_ONCE, NAME_UNKNOWN } from './message.js'
 import type { ParentChannel, WorkerProcess } from './worker-process.js'
 
-/** Takes the messages about one policy. */
+/** Receives the messages about one policy. */
 export type Receiver = (kind: Kind, content: readonly unknown[]) => void
 
-/** Who receives. */
+/** A receiver and its end. */
 export interface Reception {
   readonly receiver: Receiver
-  /** Told that nothing comes any more. */
+  /** Called when no more messages will come. */
   readonly onEnd: () => void
-  /** Whether it is only for what was asked before: then whoever else wants the name may have it, too. */
+  /** Whether it only waits for earlier answers: then another receiver may use the name too. */
   readonly isLeaving?: () => boolean
 }
 
-/** What says that the other process is not there any more. */
+/** The event at the end of the other process. */
 type EndEvent = 'disconnect' | 'exit'
 
 const inboxes = /* @__PURE__ */ onceInProcess('inboxes', () => new WeakMap<object, Inbox>())
 
-/**
- * What comes in at one end of a channel, by the policy that it is about: one listener for all, however many they are. Other messages are
- * others'.
- */
+/** The messages at one end of a channel, by policy, with one listener for all policies. It ignores messages of other libraries. */
 class Inbox {
   private readonly end: WorkerProcess
   private readonly endEvent: 'exit'
-  /** Under each name one that stays at most, and those that are leaving: an answer is told to all, as only who asked knows its id. */
+  /** For each name at most one that stays, and those that are leaving: each gets every answer, since only the asker knows its id. */
   private readonly receptions = new Map<unknown, Set<Reception>>()
 
   constructor(end: WorkerProcess | ParentChannel, endEvent: EndEvent) {
-    // Of each event only the end that has it is asked for it.
+    // Each end is used only for the events that it has.
     this.end = end as WorkerProcess
     this.endEvent = endEvent as 'exit'
   }
@@ -51,7 +48,7 @@ class Inbox {
     }
   }
 
-  /** Of a worker whose policy nobody serves here, which it would wait for in vain. */
+  /** Answers a worker whose policy is not served here: it would wait in vain. */
   private refuse(kind: Kind, name: unknown, [requests]: readonly unknown[]): void {
     const isPrimary = (this.endEvent as EndEvent) === 'exit'
     if (!isPrimary || kind !== ASK || typeof name !== 'string' || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return
@@ -79,21 +76,21 @@ class Inbox {
     if (!Array.isArray(message) || !isKind(message[0])) return
     const [kind, name, ...content] = message
     if (!this.receptions.has(name)) this.refuse(kind, name, content)
-    // Who is told may leave, or come back to ask once more: that is for the next message.
+    // A receiver may leave or come back during the call: that counts for the next message.
     for (const { receiver } of [...(this.receptions.get(name) ?? [])]) receiver(kind, content)
   }
 }
 
 /**
- * Receives in a primary what a worker says about a policy, until the function that it answers with is called.
+ * In a primary: receives a worker's messages about a policy until the returned function is called.
  *
- * @throws {PolicyError} `NAME_INVALID` when somebody else does already.
+ * @throws {PolicyError} `NAME_INVALID` when another receiver has the name.
  */
 export function receiveFromWorker(worker: WorkerProcess, name: string, reception: Reception): () => void {
   return inboxOf(worker, 'exit').add(name, reception)
 }
 
-/** The same in a worker, of what its primary says. */
+/** The same in a worker, for its primary's messages. */
 export function receiveFromPrimary(channel: ParentChannel, name: string, reception: Reception): () => void {
   return inboxOf(channel, 'disconnect').add(name, reception)
 }

@@ -4,44 +4,44 @@ import { minuteWindow } from '../policy/calendar.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
 import type { Booking, BookingDesk } from '../waiting/booking.js'
 
-/** In so many bookings tokens are lent that conform later: of more tokens several are booked together, and come due together. */
+/** The most reservations for tokens that conform later: beyond that several tokens are reserved together and come due together. */
 const MOST_LATER = 64
 
-/** Tokens that may be spent from `beginUs` until `endUs`, both from now on. */
+/** Tokens that may be spent from `beginUs` until `endUs`, both counted from now. */
 export interface LeaseRun {
   readonly tokens: number
   readonly beginUs: number
   readonly endUs: number
 }
 
-/** What a lease handed out, and how it left the key. */
+/** What a lease granted, and the state of the key after it. */
 export interface MemoryLease {
-  /** In the order in which they begin. */
+  /** By their beginning. */
   readonly runs: readonly LeaseRun[]
-  /** What the tokens were booked by, in the same order. */
+  /** The reservations behind the runs, in the same order. */
   readonly bookings: readonly Booking[]
-  /** Until the fewest that are of use would pass; 0 where nobody looked, because all that was wanted was there. */
+  /** Until the smallest useful number of tokens would pass; 0 when all that was wanted was granted. */
   readonly untilFreeUs: number
   readonly blockedUs: number
   readonly remaining: number
   readonly untilNewUs: number
 }
 
-/** What is leased, in the primary: how much of it, how far ahead. */
+/** A lease request in the primary. */
 export interface LeaseRequest {
   readonly key: string
   readonly want: number
-  /** When there are fewer, none is handed out. */
+  /** When there are fewer, none is granted. */
   readonly least: number
   readonly horizonUs: number
-  /** How long a token is good. */
+  /** How long a token may be spent. */
   readonly leaseUs: number
   readonly nowUs: number
 }
 
 /**
- * The policy under which a leased one is kept, so that whoever spends a token at the end of its lease stays within the policy: of a rate,
- * what flows back during a lease is not in its burst; a log counts each request for as much longer. Windows count at leasing.
+ * The policy under which the primary keeps a leased one, so that a token spent at the end of its lease stays within the policy. The burst of a
+ * rate excludes what flows back during a lease; a log counts each request for a lease longer; windows count when they lease.
  */
 export function policyUnderLease(policy: Policy, leaseUs: number): Policy {
   const { algorithm, limit, windowMs, burst, policies, name } = policy
@@ -57,7 +57,7 @@ export function policyUnderLease(policy: Policy, leaseUs: number): Policy {
   return algorithm === 'sliding-log' ? changedPolicy(policy, { windowMs: windowMs + leaseUs / 1000 }) : policy
 }
 
-/** Books tokens for a worker to spend by itself: those that conform now, then those that will within the horizon, as each comes due. */
+/** Reserves tokens for a worker: those that conform now, then those that will within the horizon, each for its time. */
 export function leasedFrom(desk: BookingDesk & Pick<Limiter, 'peek'>, policy: Policy, request: LeaseRequest): MemoryLease {
   const { key, want, least, nowUs } = request
   const before = desk.peek(key, 1)
@@ -78,7 +78,7 @@ export function leasedFrom(desk: BookingDesk & Pick<Limiter, 'peek'>, policy: Po
   }
   if (before.allowed && before.remaining >= least) booked(Math.min(want, before.remaining), 0)
   const mostUs = isBlocked ? 0 : aheadUs(policy, request)
-  // No more flows back meanwhile. The smallest cost that is asked for is booked in one.
+  // No more flows back meanwhile. The smallest requested cost is reserved at once.
   const inTime = (policy.limit * mostUs) / (policy.windowMs * 1000)
   let together = Math.max(least, Math.ceil(Math.min(left, inTime) / MOST_LATER))
   while (left >= least && runs.length <= MOST_LATER) {
@@ -90,23 +90,23 @@ export function leasedFrom(desk: BookingDesk & Pick<Limiter, 'peek'>, policy: Po
   return { runs, bookings, untilFreeUs, blockedUs: isBlocked ? untilFreeUs : 0, remaining, untilNewUs: resetAfterMs * 1000 }
 }
 
-/** Whether tokens are handed out before they conform. Of a log the time of a booking would close those before it. */
+/** Whether tokens are granted before they conform. In a log a reservation ahead would close the time before it. */
 export function isBookedAhead({ algorithm }: Policy): boolean {
   return algorithm !== 'fixed-window' && algorithm !== 'sliding-log'
 }
 
-/** Whether what a worker does not spend flows back by itself, as of a rate; else it may give it back. */
+/** Whether unspent tokens flow back by themselves, as with a rate; else a worker may return them. */
 export function flowsBack({ algorithm }: Policy): boolean {
   return algorithm === 'token-bucket' || algorithm === 'gcra'
 }
 
-/** How far ahead tokens are booked: of windows not into the next one. */
+/** How far ahead tokens are reserved: with windows not into the next one. */
 function aheadUs(policy: Policy, { nowUs, horizonUs }: LeaseRequest): number {
   if (!isBookedAhead(policy)) return 0
   return policy.algorithm === 'sliding-window' ? Math.min(horizonUs, windowEndUs(policy, nowUs) - nowUs - 1) : horizonUs
 }
 
-/** When tokens that conform at a time are void. */
+/** When tokens that conform at `atUs` expire. */
 function endUs(policy: Policy, atUs: number, { leaseUs }: LeaseRequest): number {
   const isWindow = policy.algorithm === 'fixed-window' || policy.algorithm === 'sliding-window'
   return isWindow ? Math.min(windowEndUs(policy, atUs), atUs + leaseUs) : atUs + leaseUs

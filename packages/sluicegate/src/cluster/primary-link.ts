@@ -7,14 +7,14 @@ import { type Receiver, receiveFromPrimary } from './inbox.js'
 import { ANSWER, ASK, MOST_AT_ONCE, NAME_UNKNOWN, type Request, TERMS } from './message.js'
 import type { ParentChannel } from './worker-process.js'
 
-/** An answer that comes later is nobody's. */
+/** Later answers are dropped. */
 const LATEST_MS = 60_000
-/** Who was closed listens no longer for an answer. */
+/** How long a closed limiter listens for answers. */
 const CLOSING_MS = 5_000
-/** How long a primary may serve no policy of the name before that is a fault. */
+/** How long the primary may not serve the name before the process warns. */
 const UNKNOWN_FOR_MS = 1_000
 
-/** Somebody who waits for an answer, and until when. */
+/** A request without an answer yet. */
 interface Asker {
   readonly untilMs: number
   readonly resolve: (answer: readonly unknown[]) => void
@@ -23,7 +23,7 @@ interface Asker {
 
 type OnTerms = (policy: unknown, horizonMs: unknown) => void
 
-/** What a link needs. */
+/** What {@link PrimaryLink} is made of. */
 interface PrimaryLinkParts {
   readonly channel: ParentChannel
   /** Of the policy. */
@@ -31,12 +31,12 @@ interface PrimaryLinkParts {
   readonly clock: Clock
 }
 
-/** The channel to the primary, as one limiter uses it: questions and answers. All that a turn of the event loop asks goes in one message. */
+/** One limiter's requests and answers on the channel to the primary. All requests of a turn of the event loop are one message. */
 export class PrimaryLink {
   private readonly parts: PrimaryLinkParts
   private readonly askers = new Map<number, Asker>()
   private onTerms: OnTerms = () => undefined
-  /** Undefined while nobody listens. */
+  /** Undefined while it does not listen. */
   private stop: (() => void) | undefined
   private requests: Request[] = []
   private fault: string | undefined
@@ -52,7 +52,7 @@ export class PrimaryLink {
   }
 
   /**
-   * Begins to listen, and says so.
+   * Listens, and greets the primary.
    *
    * @throws {PolicyError} `NAME_INVALID`
    */
@@ -62,7 +62,7 @@ export class PrimaryLink {
     this.tell('hello')
   }
 
-  /** What the primary answers, after the id. Rejects with `StoreError`, `OUTAGE` when there is no channel. */
+  /** Resolves with the primary's answer without its id. Rejects with `StoreError`, `OUTAGE` when there is no channel. */
   ask(id: number, verb: string, ...args: readonly unknown[]): Promise<readonly unknown[]> {
     if (!this.isOpen) return Promise.reject(noChannel(this.fault))
     if (this.isClosing) this.linger()
@@ -77,19 +77,19 @@ export class PrimaryLink {
     })
   }
 
-  /** Asks without waiting for what comes of it. */
+  /** Sends a request whose answer is not needed. */
   tell(verb: string, ...args: readonly unknown[]): void {
     if (this.isOpen) this.post([newOperationId(), verb, ...args])
   }
 
-  /** What the primary says makes no sense: it is not asked any more. */
+  /** The primary's terms are invalid: it gets no more requests. */
   giveUp(why: string): void {
     this.fault = why
     this.rejectAll(noChannel(why))
     globalThis.process?.emitWarning?.(why, { type: 'SluicegateWarning', code: 'SLUICEGATE_POLICY' })
   }
 
-  /** Listens from now on only while something that was asked is not answered. */
+  /** From now on listens only while a request has no answer. */
   close(): void {
     this.isClosing = true
     if (this.askers.size > 0) this.linger()
@@ -155,7 +155,7 @@ export class PrimaryLink {
     else asker?.resolve(content)
   }
 
-  /** The primary may serve it a little later than this process asks. Nobody is told before it was given the time. */
+  /** Warns if the primary does not serve the name after a while: it may start a little later than this process. */
   private unknown(why: string): void {
     const nowMs = this.parts.clock.nowMs()
     this.unknownSinceMs ??= nowMs
@@ -177,7 +177,7 @@ export class PrimaryLink {
   }
 }
 
-/** What the primary refuses is told as its own limiter would; anything else as what it is, no answer. */
+/** The primary's refusal keeps its code; any other error is an outage. */
 function errorIn([code, message]: readonly unknown[]): StoreError {
   const known = code === 'CONTENTION' || code === 'TABLE_FULL' ? code : 'OUTAGE'
   return new StoreError(known, `the primary: ${code}: ${message}`)

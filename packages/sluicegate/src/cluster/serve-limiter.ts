@@ -23,39 +23,39 @@ import { type PrimaryLimiter, type ServedTerms, WorkerSession } from './worker-s
 
 /** What {@link serveLimiter} takes beside the policy. */
 export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'growTo' | 'onFull' | 'newcomers' | 'clock'> {
-  /** The module `node:cluster`: all its workers are served, those to come too. */
+  /** The module `node:cluster`: serves all its workers, present and future. */
   readonly cluster?: PrimaryCluster
   /**
-   * `leased` (default): workers fetch tokens ahead, so that nearly every decision is made in a worker. `exact`: each decision is asked of
-   * this process. What cannot be leased runs exact by itself.
+   * `leased` (default): workers lease tokens ahead, so they make nearly every decision themselves. `exact`: each decision is a request to
+   * this process. A policy that cannot be leased runs exact.
    */
   readonly mode?: 'leased' | 'exact'
   /** Keep policies of single keys, for workers whose limiter has this option: see `served.overrides`. */
   readonly overrides?: boolean
   readonly lease?: {
-    /** How far ahead tokens are fetched, 1 to 10,000 ms, default 50. A leased token is good for twice that. */
+    /** How far ahead tokens are leased, 1 to 10,000 ms, default 50. A leased token may be spent for twice that. */
     readonly horizonMs?: number
   }
 }
 
-/** A limiter that this process serves to others. */
+/** A limiter that this process serves to other processes. */
 export interface ServedLimiter {
   /** The policy in force. */
   readonly policy: Policy
   /**
-   * The state itself, for this process's own use. It is that of all workers, and answers at once. Under `leased` its bucket is smaller by
-   * what flows back during a lease, and its log longer by a lease: see docs/cluster.md.
+   * The state itself, shared with all workers, for this process's own synchronous use. With `leased` its bucket is smaller by what flows back
+   * during a lease, and its log longer by a lease: see docs/cluster.md.
    */
   readonly limiter: Pick<Limiter, 'take' | 'peek' | 'wait' | 'reserve' | 'refund' | 'penalize' | 'block' | 'reset' | 'key' | 'stats'>
-  /** Serves a child process that was started with a channel, as by `fork`; once it has exited no longer. Answers with how to end that before. */
+  /** Serves a child process that was started with a channel, as by `fork`, until it exits or the returned function is called. */
   serve(worker: WorkerProcess): () => void
   /**
-   * Changes the policy for this process and all workers, as {@link Limiter.update} does. It keeps its name, by which workers know it.
+   * Changes the policy for this process and all workers, as {@link Limiter.update} does. The policy keeps its name.
    *
    * @throws {PolicyError} `ALGORITHM_CHANGE`, `RANGE_UNSUPPORTED`; nothing has changed then.
    */
   update(policy: Policy): void
-  /** No longer serves anybody: workers decide as in an outage. */
+  /** Stops serving: workers decide as in an outage. */
   close(): void
   [Symbol.dispose](): void
 }
@@ -73,8 +73,8 @@ const OPTIONS: ReadonlySet<string> = new Set([
 ] satisfies (keyof ServeOptions)[])
 
 /**
- * Keeps a policy's state in this process, for processes that it started: those of `node:cluster`, or any child with a channel. In them,
- * {@link createClusterLimiter} with a policy of the same name shares this budget. Give the policy a name of its own.
+ * Keeps a policy's state in this process and serves it to processes that it started: workers of `node:cluster`, or any child with a channel.
+ * There, {@link createClusterLimiter} with a policy of the same name shares this budget. Give the policy a name of its own.
  *
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example
@@ -112,9 +112,9 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
   readonly limiter: PrimaryLimiter
   readonly nowUs: () => number
   private readonly longestMs: number
-  /** What it is called on the channel. */
+  /** Its name on the channel. */
   private readonly name: string
-  /** How to end serving each of them. */
+  /** Stops serving a worker. */
   private readonly workers = new Map<WorkerProcess, () => void>()
   private readonly onClose: (() => void)[] = []
 
@@ -128,7 +128,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     this.policy = policy
     this.name = name
     this.longestMs = longestMs
-    // Without layers around it a limiter is also its desk.
+    // Without layers a limiter also makes its reservations.
     this.limiter = createLimiter(this.kept(policy), { clock, ...memory }) as Limiter & BookingDesk
     const ticker = tickerOf(clock)
     this.nowUs = () => ticker.read()
@@ -205,13 +205,13 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     return longestMs > 0 && (policy.policies ?? [policy]).every(canLease) ? longestMs : 0
   }
 
-  /** The policy as the state is kept. */
+  /** The policy under which the state is kept. */
   private kept(policy: Policy): Policy {
     return policyUnderLease(policy, leaseUsOf(this.horizonMsOf(policy)))
   }
 }
 
-/** Who is gone waits for nothing. */
+/** A worker that is gone needs no message. */
 function send(worker: WorkerProcess, message: Message): void {
   worker.send?.(message, () => undefined)
 }

@@ -4,20 +4,20 @@ import type { Policy } from '../policy/policy.js'
 import type { WorkerProcess } from './worker-process.js'
 import type { OverridesSession } from './worker-session.js'
 
-/** What is served under the policy of an override. */
+/** A served limiter for the policy of an override. */
 interface ServedOverride {
   serve(worker: WorkerProcess): () => void
   close(): void
 }
 
-/** Overrides in a primary: each of their policies is served to all workers. */
+/** Overrides in a primary: it serves each of their policies to all workers. */
 export class ServedOverrides extends OverrideMap implements OverridesSession {
   private readonly tiers: OverrideTiers<ServedOverride>
   private readonly workers = new Set<WorkerProcess>()
 
   constructor(own: () => Policy, make: (override: Override) => ServedOverride) {
     super(own)
-    // A worker that remembers those of a primary before it has none of these numbers.
+    // No version of an earlier primary, which a worker may remember, equals one of these.
     this.version = Date.now() * 1000
     this.tiers = new OverrideTiers({
       make: (override) => this.made(make(override)),
@@ -28,17 +28,17 @@ export class ServedOverrides extends OverrideMap implements OverridesSession {
 
   override set(key: string, policy: Policy): void {
     super.set(key, policy)
-    // Served before any worker hears of it.
+    // Served before any worker knows of it.
     this.tiers.of(this.of(key) as Override)
   }
 
-  /** Serves a worker, until the function that it answers with is called. */
+  /** Serves a worker until the returned function is called. */
   serve(worker: WorkerProcess): () => void {
     this.workers.add(worker)
     for (const served of this.tiers.all) served.serve(worker)
     return () => {
       this.workers.delete(worker)
-      // Once more answers with how to end it.
+      // Serving a worker again returns the same end.
       for (const served of this.tiers.all) served.serve(worker)()
     }
   }
@@ -47,7 +47,7 @@ export class ServedOverrides extends OverrideMap implements OverridesSession {
     for (const served of this.tiers.all) served.close()
   }
 
-  // What workers ask.
+  // Requests of workers.
 
   overrides(version: unknown): readonly unknown[] {
     return version === this.version ? [this.version] : [this.version, [...this.list()]]

@@ -1,6 +1,6 @@
 /** One end of a channel between two processes. */
 export interface ChannelEnd {
-  /** The callback keeps a channel that is closed meanwhile from being an error of the whole process. */
+  /** With a callback a channel that closes meanwhile is no error of the whole process. */
   send?(message: object, callback: (error: Error | null) => void): boolean
   on(event: 'message', listener: (message: unknown) => void): unknown
   removeListener(event: 'message', listener: (message: unknown) => void): unknown

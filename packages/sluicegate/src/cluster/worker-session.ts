@@ -11,10 +11,10 @@ import { GrantedLeases } from './granted-leases.js'
 import { Holdings } from './holdings.js'
 import { flowsBack, leasedFrom, type MemoryLease } from './memory-lease.js'
 
-/** A limiter in this process's memory: the true state. */
+/** The limiter in this process's memory: the true state. */
 export type PrimaryLimiter = Limiter & BookingDesk
 
-/** What a worker may ask about overrides; each answers with what goes into the message. */
+/** Requests about overrides; each returns the content of its answer. */
 export interface OverridesSession {
   overrides(version: unknown, unused: unknown): readonly unknown[]
   setOverride(key: unknown, policy: unknown): readonly unknown[]
@@ -35,21 +35,21 @@ export interface ServedTerms {
 
 const NOTHING: MemoryLease = { runs: [], bookings: [], untilFreeUs: 0, blockedUs: 0, remaining: 0, untilNewUs: 0 }
 
-/** Answers what one worker asks. Whatever it is given, it answers, and changes no more than the verb says. */
+/** Answers the requests of one worker. It answers any input, and changes no more than the verb says. */
 export class WorkerSession {
   private readonly terms: ServedTerms
   private readonly hello: () => void
   private readonly holdings: Holdings
   private readonly lent = new GrantedLeases()
 
-  /** @param hello tells the worker the terms. */
+  /** @param hello sends the worker the terms. */
   constructor(terms: ServedTerms, hello: () => void) {
     this.terms = terms
     this.hello = hello
     this.holdings = new Holdings(() => terms.policy)
   }
 
-  /** The answers to requests; what is no request has none. */
+  /** The answers to requests; invalid requests have none. */
   answers(requests: readonly unknown[]): unknown[][] {
     const answers: unknown[][] = []
     for (const request of requests) {
@@ -60,11 +60,11 @@ export class WorkerSession {
     return answers
   }
 
-  /** The worker is gone: what it held, and what it would have spent later, comes back. */
+  /** The worker is gone: its permits and future reservations are given back. */
   leave(): void {
     const { limiter } = this.terms
     for (const { booking, permit } of this.holdings.latestFirst()) {
-      // A limiter that was closed meanwhile holds nothing.
+      // A closed limiter holds nothing.
       unlessRefused(() => {
         if (permit !== undefined) permit.release()
         else if (booking !== undefined && booking.atUs > this.terms.nowUs()) limiter.giveBack(booking, booking.cost)
@@ -137,7 +137,7 @@ export class WorkerSession {
     return numbersOfDecision(decision)
   }
 
-  /** What was used elsewhere, of each policy. */
+  /** Charges what was used elsewhere of each policy. */
   private charged(key: Key, tokens: unknown): readonly number[] {
     const { limiter, policy } = this.terms
     if (!Array.isArray(tokens)) throw new PolicyError('COST_INVALID', 'tokens', tokens, 'must be an array')
@@ -185,7 +185,7 @@ export class WorkerSession {
     return [allowed ? 1 : 0, allowed ? atUs - bookedUs : 0, ...numbersOfDecision(decision)]
   }
 
-  /** The time of a booking has come. */
+  /** The time of a reservation has come. */
   private arrived(key: Key, id: number): readonly number[] {
     const { limiter } = this.terms
     const booking = this.holdings.booking(id)

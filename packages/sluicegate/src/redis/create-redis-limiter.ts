@@ -25,20 +25,20 @@ import { warnAtStart, warnOfUnheardErrors } from './warn-at-start.js'
 
 /** What {@link createRedisLimiter} takes beside the policy. */
 export interface RedisLimiterOptions extends SharedOptions {
-  /** Made, connected and closed by you. */
+  /** Created, connected and closed by you. */
   readonly client: RedisClient
-  /** What all names in the store begin with, default `sluicegate`. */
+  /** The prefix of all keys in Redis, default `sluicegate`. */
   readonly prefix?: string
   /**
-   * `leased` (default): tokens are fetched ahead, so that nearly every decision is made in the process. `exact`: each decision is one call to
-   * the store. What cannot be leased runs exact by itself.
+   * `leased` (default): the process leases tokens ahead, so it makes nearly every decision itself. `exact`: each decision is one call to
+   * Redis. A policy that cannot be leased runs exact.
    */
   readonly mode?: 'leased' | 'exact'
   readonly lease?: {
-    /** How far ahead tokens are fetched, 1 to 10,000 ms, default 50; the same in the whole fleet. A leased token is good for twice that. */
+    /** How far ahead tokens are leased, 1 to 10,000 ms, default 50; the same in the whole fleet. A leased token may be spent for twice that. */
     readonly horizonMs?: number
   }
-  /** On a cluster, what puts several keys into one hash slot, so that `allOf` can charge them together. */
+  /** On a cluster: puts several keys into one hash slot, so that `allOf` can charge them together. */
   readonly hashTag?: HashTag
 }
 
@@ -52,10 +52,10 @@ const OPTIONS: ReadonlySet<string> = new Set([
 ] satisfies (keyof RedisLimiterOptions)[])
 
 /**
- * A limiter whose budget the whole fleet shares, in Redis or Valkey: one server, Sentinel or Cluster.
+ * Creates a limiter whose budget the whole fleet shares in Redis or Valkey: one server, Sentinel or Cluster.
  *
- * Keys in the store go by the policy's name: give it one, and its numbers may change while what was spent stays spent. Under default names,
- * which say the numbers, a changed policy begins afresh.
+ * Keys in Redis contain the policy's name. Give it a name, and its numbers may change while spent tokens stay spent. A default name is made
+ * from the numbers, so a changed policy starts full.
  *
  * @throws {PolicyError} `CLIENT_INVALID`, `LEASE_UNSUPPORTED` for `mode: 'leased'` and a policy that cannot be leased, and on an unknown
  * option or one out of range.
@@ -82,7 +82,7 @@ export function createRedisLimiter(policy: Policy, options: RedisLimiterOptions)
   return limiter
 }
 
-/** Over any store, in the layers that the options ask for. */
+/** Over any scripts, with the layers that the options ask for. */
 export function layersOver(
   store: ScriptCalls,
   kept: OverrideStore,
@@ -101,7 +101,7 @@ export function layersOver(
 /** Where overrides are kept. */
 const ONE_PLACE = { serverOf: () => undefined, slotOf: () => undefined }
 
-/** Over the scripts of any store. */
+/** Over any scripts, without layers. */
 export function limiterOver(
   store: ScriptCalls,
   policy: Policy,
@@ -128,7 +128,7 @@ export function limiterOver(
   })
 }
 
-/** Names of permits: those of one process in the order of their operations. */
+/** Names of permits, which sort in the order of the operations of a process. */
 function permitNames(): (id: number) => string {
   const process = globalThis.crypto.randomUUID()
   return (id) => `${process}:${id.toString(36).padStart(8, '0')}`

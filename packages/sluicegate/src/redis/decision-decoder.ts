@@ -4,7 +4,7 @@ import type { CountTimes } from '../policy/count-terms.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 import type { KeyState, ScriptVerb } from './script-call.js'
 
-/** What a store's answer to a verb with this cost means, for each of the policies and for all of them. */
+/** The decision in a script's answer to a verb with this cost, for each policy and combined. */
 export function decisionFrom(
   verb: ScriptVerb,
   { encodings, isAllOf }: PolicyEncodings,
@@ -23,7 +23,7 @@ function partDecision(verb: ScriptVerb, encoding: PolicyEncoding, standing: KeyS
   return { ...decision, source: 'store' }
 }
 
-/** Microseconds until what was reserved may be spent. */
+/** Microseconds until reserved tokens may be spent. */
 export function waitUsIn(encoding: PolicyEncoding, standing: KeyState): number {
   return encoding.termsOf(timesIn(standing)).waitUs(standing.debt)
 }

@@ -4,7 +4,7 @@ import { emissionOf } from '../policy/emission.js'
 import type { PolicyEncoding } from './policy-encoding.js'
 import type { ScriptLease } from './script-call.js'
 
-/** What a store says of a lease of which fewer than `least` tokens were of no use, as times of single tokens. */
+/** Turns the answer to a lease, of which fewer than `least` tokens are useless, into times of single tokens. */
 export type GrantOf = (lease: ScriptLease, horizonUs: number, least: number) => Grant
 
 /**
@@ -15,7 +15,7 @@ export function grantsOf(encoding: PolicyEncoding, leaseUs: number, random = Mat
   return encoding.name === 'rate' ? rateGrants(encoding, leaseUs, random) : windowGrants(encoding, leaseUs, random)
 }
 
-/** Of a rate the debt before says when each token conforms. */
+/** With a rate, the debt before the lease says when each token conforms. */
 function rateGrants({ policy }: PolicyEncoding, leaseUs: number, random: () => number): GrantOf {
   const { unitsPerToken, unitsPerUs, capacity: whole } = emissionOf(policy)
   const capacity = whole - leaseUs * unitsPerUs
@@ -41,7 +41,7 @@ function rateGrants({ policy }: PolicyEncoding, leaseUs: number, random: () => n
   }
 }
 
-/** Of a window tokens are good as long as a lease, but not beyond its end. */
+/** With a window, tokens may be spent for the length of a lease, but not after the window's end. */
 function windowGrants({ name, policy: { limit } }: PolicyEncoding, leaseUs: number, random: () => number): GrantOf {
   return ({ nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }, horizonUs, least) => {
     const beginUs = (token: number): number => (token < ready ? 0 : laterUs)
@@ -53,9 +53,9 @@ function windowGrants({ name, policy: { limit } }: PolicyEncoding, leaseUs: numb
       flowsBack: false,
       id: nowUs,
       untilFreeUs,
-      // Who finds too little in a fixed window waits for its end, whatever the cost; elsewhere a larger cost waits as long, or longer.
+      // In a fixed window every cost waits for its end; elsewhere a larger cost waits as long, or longer.
       untilFreeFor: (tokens) => (tokens === least || (tokens > least && untilFreeUs > 0) ? untilFreeUs : undefined),
-      // Only a sliding window has tokens that will conform before they can be had.
+      // Only in a sliding window do tokens come free one after another.
       askAfterUs: name === 'sliding-window' ? askAfterUs(untilFreeUs, ready + later, horizonUs, random) : untilFreeUs,
       blockedUs,
       remaining: Math.max(0, limit - debt - ready - later),

@@ -7,28 +7,28 @@ import { RateTerms } from '../policy/rate-terms.js'
 import type { Terms } from '../policy/terms.js'
 import type { EncodingName } from './scripts.gen.js'
 
-/** A policy as the scripts in `lua/` know it. What its numbers mean is said there. */
+/** A policy in the numbers of the scripts. `lua/` documents what they mean. */
 export interface PolicyEncoding {
   readonly name: EncodingName
   readonly policy: Policy
   /** The length of a lease in microseconds, 0 where it is not leased. */
   readonly leaseUs: number
-  /** What is asked for so many tokens. */
+  /** The amount that `tokens` are in the script's unit. */
   amountOf(tokens: number): number
   /** Its numbers, joined by spaces, for a time in microseconds since the Unix epoch. */
   numbersAt(us: number): string
-  /** What an answer means. */
+  /** Decodes an answer. */
   termsOf(times: CountTimes): Terms
 }
 
-/** A policy in its encodings: one, or of `allOf` one for each of its policies. */
+/** The encodings of a policy: one, or one for each policy of `allOf`. */
 export interface PolicyEncodings {
   readonly encodings: readonly PolicyEncoding[]
   readonly isAllOf: boolean
 }
 
 /**
- * The encodings of a policy; of those that are leased, as the whole fleet counts them then.
+ * Encodes a policy. A leased policy has the numbers by which the whole fleet counts it.
  *
  * @param leaseUsOf the length of a lease of a policy, 0 where it is not leased.
  */
@@ -56,14 +56,14 @@ function encodingOf(policy: Policy, leaseUs: number): PolicyEncoding {
   }
 }
 
-/** Of a leased one what flows back during a lease is not in its burst: whoever spends a token at the end of its lease stays within it. */
+/** The burst of a leased rate excludes what flows back during a lease: a token spent at the end of its lease stays within the policy. */
 function rateEncoding(policy: Policy, leaseUs: number): PolicyEncoding {
   const emission = emissionOf(policy)
   const { unitsPerToken, unitsPerUs } = emission
   const capacity = emission.capacity - leaseUs * unitsPerUs
   const numbers = [unitsPerToken, unitsPerUs, capacity, emission.capacity].join(' ')
   const terms = new RateTerms(policy, capacity)
-  // More tokens than a key can owe weigh no more than that.
+  // More tokens than a key can owe count as that many.
   const most = DEEPEST_DEBT_BURSTS * policy.burst + 1
   return {
     name: 'rate',
@@ -80,7 +80,7 @@ function windowEncoding(name: EncodingName, policy: Policy, leaseUs: number, ...
   return countEncoding(name, policy, leaseUs, () => numbers)
 }
 
-/** The script is told three windows in a row; those around one time are remembered. */
+/** The script gets three consecutive windows; the last ones are cached. */
 function calendarEncoding(policy: Policy, calendar: Calendar, leaseUs: number): PolicyEncoding {
   const window = `${calendar.unit}:${calendar.timeZone}`
   let now = minuteWindow(calendar, 0)

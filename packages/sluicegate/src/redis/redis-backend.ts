@@ -17,13 +17,13 @@ import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 import type { RedisScripts } from './redis-scripts.js'
 import type { KeyState, ScriptAnswer, ScriptRequest, ScriptVerb } from './script-call.js'
 
-/** The longest wait that is ever asked for: as long as it takes. */
+/** The longest wait in a request: unlimited. */
 const ANY_US = Number.MAX_SAFE_INTEGER
 
-/** What is used of {@link RedisScripts}. */
+/** The part of {@link RedisScripts} that a backend uses. */
 export type ScriptCalls = Pick<RedisScripts, 'ask' | 'lease' | 'serverOf' | 'slotOf'>
 
-/** What cancelling a reservation has to know: the answer to it, in the numbers of the policies under which it was made. */
+/** What `cancel` needs of a reservation: its answer, and the encodings in which it was made. */
 class Receipt {
   readonly answer: ScriptAnswer
   readonly policies: PolicyEncodings
@@ -34,7 +34,14 @@ class Receipt {
   }
 }
 
-/** The state of one policy in Redis: each operation is one script. */
+/**
+ * The state of one policy in Redis. One operation goes this way:
+ *
+ * 1. `execute` makes a request for the key of each policy: encoding, key, amount.
+ * 2. {@link RedisScripts} turns these into KEYS and ARGV of one script and sends `EVALSHA`; unknown scripts are sent once in full.
+ * 3. The script (`lua/`) reads the server's clock, changes the state of all keys or of none, and replies with numbers.
+ * 4. `script-reply.ts` checks the reply, and `decision-decoder.ts` turns the state of each key into a decision.
+ */
 export class RedisBackend implements Backend {
   private readonly store: ScriptCalls
   private readonly policies: PolicyEncodings
@@ -44,7 +51,7 @@ export class RedisBackend implements Backend {
   private readonly holdsPermits: boolean
 
   /**
-   * @param permitOf the name of the permit that operation `id` takes, no two the same in the fleet.
+   * @param permitOf the name of the permit that operation `id` takes, unique in the fleet.
    */
   constructor(store: ScriptCalls, policies: PolicyEncodings, permitOf: (id: number) => string) {
     this.store = store
@@ -107,7 +114,7 @@ export class RedisBackend implements Backend {
     signal: CancelSignal | undefined,
   ): Promise<Answer> {
     const { policies } = this
-    // The parts of several policies would come due at different times.
+    // Reservations of several policies would come due at different times.
     const mostUs = policies.isAllOf ? 0 : Math.min(maxWaitUs, ANY_US)
     const answer = await this.store.ask('reserve', this.requests(key, cost, id, mostUs), signal)
     const { states, nowUs = 0 } = answer
@@ -127,7 +134,7 @@ export class RedisBackend implements Backend {
     return { done: !isBanned, decision: decisionFrom('peek', this.policies, states, 1) }
   }
 
-  /** In the numbers in which it was made: what a policy after an update could give back of it safely is unknown. */
+  /** In the encodings in which it was made: how much is safe to give back in those of an update is unknown. */
   private async cancel({ key, cost, waitUs, id, receipt }: Booked, tokens: number, signal: CancelSignal | undefined): Promise<Answer> {
     if (!(receipt instanceof Receipt)) return this.changed('peek', key, 1, signal)
     const { answer, policies } = receipt
@@ -152,7 +159,7 @@ export class RedisBackend implements Backend {
     return { done: allDone(states) }
   }
 
-  /** As a reservation for the time of the lease that is cancelled: only in the window of that time, or while nothing was logged after it. */
+  /** Cancels a reservation for the time of the lease. It has an effect only in the window of that time, or while no later request is logged. */
   private async giveBack(
     { key, part, tokens, grantId }: Extract<Operation, { verb: 'return' }>,
     signal: CancelSignal | undefined,

@@ -1,15 +1,15 @@
 import { PolicyError } from '../errors.js'
 
-/** What keys of one hash slot have in common: one text for all, or what a function says of each. */
+/** The hash tag of keys: one text for all, or a function of the key. */
 export type HashTag = string | ((key: string) => string)
 
 const MOST_PREFIX = 100
 
 /**
- * Names in the store: `<prefix>:<form>:<policy>:{<key>}` for all that a policy knows of a key. What stands between the braces decides the hash
- * slot: one key is on one server under all policies, and others elsewhere.
+ * Keys in Redis: `<prefix>:<encoding>:<policy>:{<key>}`. The text in braces decides the hash slot, so one key is on one server under all
+ * policies.
  *
- * No key or name is taken for another: escaped are `%`, lone surrogates, which UTF-8 does not tell apart, in names `:` and braces, and in
+ * Distinct keys and names stay distinct. Escaped are `%`, lone surrogates (which UTF-8 cannot distinguish), `:` and braces in names, and in
  * keys what would end the tag.
  */
 export class RedisKeys {
@@ -26,26 +26,26 @@ export class RedisKeys {
     this.hashTag = hashTag as HashTag | undefined
   }
 
-  /** What names of a policy begin with. */
+  /** The beginning of all keys of a policy. */
   before(form: string, policy: string): string {
     return `${this.prefix}:${form}:${escaped(policy, IN_NAMES)}:`
   }
 
-  /** What names of a key end with. */
+  /** The end of a key's names. */
   after(key: string): string {
     const own = escaped(key, IN_KEYS)
     return this.hashTag === undefined ? `{${own}}` : `{${escaped(this.tagOf(key), IN_KEYS)}}${own}`
   }
 
-  /** What of a key's names is hashed. */
+  /** The hashed part of a key's names. */
   hashedOf(key: string): string {
     return escaped(this.tagOf(key), IN_KEYS)
   }
 
   /**
-   * What decides the slot of a key.
+   * The hash tag of a key.
    *
-   * @throws {PolicyError} `OPTION_INVALID` when the caller's function gives none, or throws; its `cause` is then what it threw.
+   * @throws {PolicyError} `OPTION_INVALID` when the function returns none or throws; `cause` is then what it threw.
    */
   tagOf(key: string): string {
     const { hashTag } = this
@@ -60,7 +60,7 @@ export class RedisKeys {
 const IN_NAMES = /[%:{}]|\p{Surrogate}/gu
 const IN_KEYS = /[%}]|\p{Surrogate}/gu
 
-/** To look first costs a fifth, and nearly all stays as it is. */
+/** The test costs a fifth of the replacement, and nearly all keys need none. */
 function escaped(text: string, what: RegExp): string {
   if (text.search(what) === -1) return text
   return text.replace(what, (character) => `%${character.charCodeAt(0).toString(16)}.`)

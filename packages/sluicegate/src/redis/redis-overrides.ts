@@ -6,7 +6,7 @@ import type { RedisKeys } from './redis-keys.js'
 import { runScript } from './run-script.js'
 import { OVERRIDES_SCRIPT } from './scripts.gen.js'
 
-/** The overrides of a limiter in Redis, one hash that has no expiry; `lua/scripts/overrides.lua` says what is in it. */
+/** The overrides of a limiter in Redis: one hash without expiry. `lua/scripts/overrides.lua` documents its fields. */
 export class RedisOverrides implements OverrideStore {
   private readonly runner: CommandRunner
   private readonly name: string
@@ -37,7 +37,7 @@ export class RedisOverrides implements OverrideStore {
   }
 }
 
-/** Names and values in turn. */
+/** From alternating names and values. */
 function* policiesIn(fields: readonly unknown[]): Generator<readonly [string, unknown]> {
   for (let i = 0; i + 1 < fields.length; i += 2) {
     const key = jsonIn(fields[i])

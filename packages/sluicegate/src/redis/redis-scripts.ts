@@ -9,18 +9,18 @@ import type { ScriptAnswer, ScriptLease, ScriptRequest, ScriptVerb } from './scr
 import { answerIn, leaseIn } from './script-reply.js'
 import { SCRIPTS } from './scripts.gen.js'
 
-/** Clients of glide put a colon after the code. */
+/** glide puts a colon after the code. */
 const WRONG_WINDOW = /WINDOW:? (\d+)/
 
-/** The state in Redis, moved by one script a call; what goes in and out of it is described in `lua/steps/parts.lua`. */
+/** The scripts as functions: each call runs one. `lua/steps/parts.lua` documents their KEYS, ARGV and reply. */
 export class RedisScripts {
   private readonly runner: CommandRunner
   private readonly keys: RedisKeys
-  /** What the keys of a encoding begin with. */
+  /** The beginning of the keys of each encoding. */
   private readonly names = new WeakMap<PolicyEncoding, string>()
-  /** How far the store's clock is ahead of this one, as far as a calendar showed. */
+  /** How far the server's clock is ahead of this one, as far as a calendar window showed. */
   private aheadUs = 0
-  /** Who asks about a key asks for its slot several times. */
+  /** One operation reads the slot of its key several times. */
   private lastKey: string | undefined
   private lastSlot = 0
 
@@ -78,7 +78,7 @@ export class RedisScripts {
     return Date.now() * 1000 + this.aheadUs
   }
 
-  /** Calls again when the script did nothing because the store's time is in a calendar window that it was not given. */
+  /** Calls again when the script did nothing because the server's time is in a calendar window that it did not get. */
   private inItsWindow<Answer>(call: () => Promise<Answer>, signal: CancelSignal | undefined): Promise<Answer> {
     return call().catch((error) => {
       const storeUs = error instanceof Error ? WRONG_WINDOW.exec(error.message)?.[1] : undefined

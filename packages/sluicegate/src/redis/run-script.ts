@@ -5,22 +5,22 @@ import type { CommandRunner } from './command-runner.js'
 import { hashSlot } from './hash-slot.js'
 import { faultOf } from './server-fault.js'
 
-/** A script and the SHA-1 by which a server that has seen it knows it. */
+/** A script and its SHA-1, by which a server that has run it knows it. */
 export interface Script {
   readonly sha1: string
   readonly source: string
 }
 
-/** Scripts that are on their way in full, by hash and server: whoever finds one unknown meanwhile waits for that. */
+/** Scripts on their way in full, by hash and server: other calls that find one unknown wait for it. */
 const underway = /* @__PURE__ */ onceInProcess('scripts under way', () => new WeakMap<CommandRunner, Map<string, Promise<void>>>())
 
 /**
- * Runs a script: by its hash, and only when the server says that it does not know it, once in full. So scripts need no loading: a server
- * that forgot them (SCRIPT FLUSH, a failover, a restart) or never had them (a new shard) gets them with the first call.
+ * Runs a script by its hash, and once in full when the server does not know it. So scripts need no loading: a server that lost them (SCRIPT
+ * FLUSH, a failover, a restart) or never had them (a new shard) gets them with the first call.
  *
- * Rejects with a {@link KeyFault} when the server is well and cannot decide about these keys, else with what the runner said.
+ * Rejects with a {@link KeyFault} when the server is well and cannot decide about these keys, else with the runner's error.
  *
- * @param read what a reply says.
+ * @param read decodes a reply.
  */
 export function runScript<Answer>(
   runner: CommandRunner,
@@ -59,12 +59,12 @@ class ScriptCall {
     return this.runner.send(this.key, ['EVALSHA', this.script.sha1, ...this.more], this.signal)
   }
 
-  /** Nothing was done, and somebody still waits. */
+  /** The script did not run, and a caller still waits. */
   maySayAgain(error: unknown): boolean {
     return isUnknownScript(error) && this.signal?.aborted !== true
   }
 
-  /** One call is enough to make a script known: of all that find it unknown at once the others go by its hash again. */
+  /** One call in full makes a script known: other calls that found it unknown at the same time use its hash again. */
   async afterRefusal(refusal: unknown): Promise<unknown> {
     const lesson = lessonsOf(this.runner).get(this.place)
     if (lesson !== undefined) {
@@ -90,7 +90,7 @@ class ScriptCall {
     return reply
   }
 
-  /** The script, and the server as far as it is known. */
+  /** The script and the server, as far as it is known. */
   private get place(): string {
     const { runner, key, script } = this
     const slot = runner.isCluster ? hashSlot(/\{(.+?)\}/.exec(key)?.[1] ?? key) : undefined
@@ -109,7 +109,7 @@ function lessonsOf(runner: CommandRunner): Map<string, Promise<void>> {
 
 function noMatterWhat(): void {}
 
-/** The server refused before it did anything. */
+/** The server refused before the script ran. */
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && /^(?:NOSCRIPT |(?:An error was signalled by the server: - )?NoScriptError: )/.test(error.message)
 }

@@ -5,10 +5,10 @@ import { type GlideClient, glideRunner, isGlide } from './runners/glide.js'
 import { type IoredisClient, ioredisRunner, isIoredis } from './runners/ioredis.js'
 import { isNodeRedis, type NodeRedisClient, nodeRedisRunner } from './runners/node-redis.js'
 
-/** A client that the caller made, and connects and closes: of node-redis, ioredis or valkey-glide; one server, Sentinel or Cluster. */
+/** A client of node-redis, ioredis or valkey-glide that the caller created, connects and closes: one server, Sentinel or Cluster. */
 export type RedisClient = NodeRedisClient | IoredisClient | GlideClient
 
-/** One for each client, however many limiters use it. */
+/** One runner for each client, shared by all its limiters. */
 const runners = /* @__PURE__ */ onceInProcess('script runners', () => new WeakMap<object, CommandRunner>())
 
 /**
@@ -52,7 +52,7 @@ function newRunner(client: unknown): CommandRunner {
   )
 }
 
-/** Clients that look nearly like those that are known: of callbacks, or without what commands are made of. */
+/** Clients of older versions: with callbacks, or without the class of commands that is needed. */
 function isTooOld(client: unknown): boolean {
   const { send_command: send, internal_send_command: inner, sendCommand, call } = Object(client) as { readonly [name: string]: unknown }
   return typeof send === 'function' && (typeof inner === 'function' || (typeof sendCommand === 'function' && typeof call === 'function'))

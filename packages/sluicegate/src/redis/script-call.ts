@@ -2,21 +2,21 @@ import type { PolicyEncoding } from './policy-encoding.js'
 
 export type ScriptVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'cancel' | 'release' | 'heartbeat'
 
-/** What is asked about the key of one policy. */
+/** A request about the key of one policy. */
 export interface ScriptRequest {
   readonly encoding: PolicyEncoding
   readonly key: string
-  /** Of `block` microseconds. */
+  /** With `block`: microseconds. */
   readonly tokens: number
-  /** Of `reserve` the longest wait in microseconds. */
+  /** With `reserve`: the longest wait in microseconds. */
   readonly mostUs?: number | undefined
-  /** Of `cancel`. */
+  /** With `cancel`. */
   readonly booking?: ScriptReservation
-  /** Of a permit: a name of its own, given by who takes it. */
+  /** With permits: its unique name. */
   readonly permit?: string | undefined
 }
 
-/** What was booked, as giving it back needs to know. Times on the store's clock. */
+/** A reservation, as `cancel` needs it. Times are on the server's clock. */
 export interface ScriptReservation {
   readonly cost: number
   readonly bookedUs: number
@@ -24,29 +24,29 @@ export interface ScriptReservation {
   readonly debt: number
 }
 
-/** How the key of one policy stands after a call. */
+/** The state of one policy's key after a call. */
 export interface KeyState {
-  /** Whether the verb did what it is for; of a peek, whether a take would pass. */
+  /** Whether the verb had its effect; with `peek`, whether a take would pass. */
   readonly done: boolean
-  /** In what the encoding counts. */
+  /** In the unit of the encoding. */
   readonly debt: number
   readonly blockedUs: number
-  /** Not of rates, nor of a take that passed: microseconds until what was asked for, otherwise one token, would pass. */
+  /** Microseconds until the requested tokens, else one token, would pass. Not with rates, nor a take that passed. */
   readonly untilFreeUs: number
   readonly untilNewUs: number
   readonly waitUs: number
 }
 
 export interface ScriptAnswer {
-  /** The store's time; an ordinary take may leave it out. */
+  /** The server's time; absent in the answer to an ordinary take. */
   readonly nowUs?: number
   /** For each request. */
   readonly states: readonly KeyState[]
 }
 
-/** What a lease is, as `lua/scripts/lease.lua` says it. */
+/** The answer to a lease; `lua/scripts/lease.lua` documents its fields. */
 export interface ScriptLease {
-  /** The store's time. */
+  /** The server's time. */
   readonly nowUs: number
   readonly ready: number
   readonly later: number

@@ -6,9 +6,9 @@ const TAKE_ANSWERS = 3
 const LEASE_ANSWERS = 9
 
 /**
- * What a script replied to so many requests: all that `lua/steps/parts.lua` says, or of an ordinary take as little as `lua/steps/*-take.lua` do.
+ * Decodes the reply to `count` requests: all fields of `lua/steps/parts.lua`, or the few of `lua/steps/*-take.lua` for an ordinary take.
  *
- * @throws {StoreError} `OUTAGE` when it is none of that.
+ * @throws {StoreError} `OUTAGE` for any other reply.
  */
 export function answerIn(reply: unknown, count: number): ScriptAnswer {
   const isArray = Array.isArray(reply)
@@ -29,7 +29,7 @@ export function answerIn(reply: unknown, count: number): ScriptAnswer {
   return { nowUs: Number(reply[0]), states }
 }
 
-/** Below 0 it was denied, and nothing spent. */
+/** A negative debt means denied: nothing was spent. */
 function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNewUs: unknown = 0): KeyState {
   const units = typeof debt === 'string' ? Number.parseInt(debt, 10) : debt
   if (typeof units !== 'number' || !Number.isSafeInteger(units)) throw notUnderstood(reply)
@@ -44,7 +44,7 @@ function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNew
   }
 }
 
-/** @throws {StoreError} `OUTAGE` when it is no reply of `lua/scripts/lease.lua`. */
+/** @throws {StoreError} `OUTAGE` for a reply that `lua/scripts/lease.lua` does not give. */
 export function leaseIn(reply: unknown): ScriptLease {
   if (!Array.isArray(reply) || reply.length !== LEASE_ANSWERS) throw notUnderstood(reply)
   const [nowUs = 0, ready = 0, later = 0, debt = 0, blockedUs = 0, untilFreeUs = 0, untilNewUs = 0, laterUs = 0, endUs = 0] =

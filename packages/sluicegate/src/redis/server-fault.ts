@@ -1,6 +1,6 @@
 import { KeyFault } from '../shared/call-guard.js'
 
-/** What servers say of themselves: not now, not here, not to you. Clients of glide have other words for some. */
+/** Errors by which a server cannot serve now, here or this client. glide words some differently. */
 const OUT: ReadonlySet<string> = new Set([
   'ASK',
   'AUTHENTICATIONFAILED',
@@ -21,18 +21,18 @@ const OUT: ReadonlySet<string> = new Set([
   'WRONGPASS',
 ])
 
-/** The same, of those that have no code of their own. */
+/** The same, without an error code of their own. */
 const OUT_IN_WORDS = /unknown command|can't run this command|no permissions to run|max number of clients|cluster support disabled/i
-/** The permission that is missing is one for a key. */
+/** The missing permission is one for a key. */
 const OF_A_KEY = /no permissions to access/i
-/** A reply that is an error begins with its code; what clients say by themselves does not. */
+/** An error reply begins with its code; errors of clients do not. */
 const CODE = /^(?:([A-Z][A-Z0-9]{2,}):? |An error was signalled by the server: - ([A-Za-z]+): )/
-/** Redis before 7 tells an error within a script by its code further on. */
+/** Redis before 7 puts the code of an error within a script further on. */
 const CODE_WITHIN = /: -([A-Z]{3,}) /
 
 /**
- * What an error of a client is to be taken for: a {@link KeyFault} when a server answered, and what it said does not mean that it cannot
- * serve; otherwise the error itself.
+ * Classifies an error of a client: a {@link KeyFault} when a server answered with an error that does not mean that it cannot serve; else the
+ * error itself.
  */
 export function faultOf(error: unknown): unknown {
   if (!(error instanceof Error)) return error

@@ -4,7 +4,7 @@ import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { type Warn, warnOnce } from '../warn-once.js'
 import type { CommandRunner } from './command-runner.js'
 
-/** Limiters of a client by the names that they have in the store. */
+/** Limiters of a client by their names in Redis. */
 const limiters = /* @__PURE__ */ onceInProcess('names of limiters', () => new WeakMap<CommandRunner, Map<string, WeakRef<FleetLimiter>>>())
 /** Names of one client that are remembered. */
 const MOST_NAMES = 10_000
@@ -12,8 +12,8 @@ const MOST_NAMES = 10_000
 const warnInProcess = warnOnce()
 
 /**
- * Warns of two limiters that share a budget only because their policies have the same numbers, which names default to. What was given a name is
- * meant to be shared, and what was closed is not there any more.
+ * Warns of two limiters that share a budget only because their default names, made from the numbers, are equal. Limiters with a given name
+ * are meant to share it; closed limiters do not count.
  */
 export function noteName(runner: CommandRunner, prefix: string, limiter: FleetLimiter, warn: Warn = warnInProcess): void {
   const known = limiters.get(runner) ?? new Map<string, WeakRef<FleetLimiter>>()

@@ -1,22 +1,22 @@
 import { onceInProcess } from '../once-in-process.js'
 import type { CommandRunner } from './command-runner.js'
 
-/** Since 6.2 there are `SET ... PXAT`, by which every key gets its end, and streams that are trimmed by their times. */
+/** 6.2 added `SET ... PXAT`, which gives every key its expiry, and streams trimmed by time. */
 const OLDEST = [6, 2] as const
 
-/** A fault in how a server is set up: told once for each server and code, as a warning of the process. */
+/** A fault in a server's configuration: one process warning for each server and code. */
 export type ServerWarning = 'SLUICEGATE_EVICTION' | 'SLUICEGATE_NO_ERROR_LISTENER' | 'SLUICEGATE_OLD_SERVER' | 'SLUICEGATE_REPLICA'
 
 type Warn = (message: string, code: ServerWarning) => void
 
-/** Whose servers were looked at, so that further limiters on a client ask nothing. */
+/** Runners whose servers were checked: further limiters on a client check nothing. */
 const asked = /* @__PURE__ */ onceInProcess('servers asked', () => new WeakSet<CommandRunner>())
-/** Clients that were looked at for a listener. */
+/** Clients whose listeners were checked. */
 const unheard = /* @__PURE__ */ onceInProcess('clients looked at', () => new WeakSet<CommandRunner>())
-/** Servers and codes that were told. */
+/** Servers and codes with a warning. */
 const told = /* @__PURE__ */ onceInProcess('servers told of', () => new Set<string>())
 
-/** Looks at each server once and says what is wrong with it. What a server does not want to tell is no fault. */
+/** Checks each server once and warns of faults. What a server refuses to say is no fault. */
 export async function warnAtStart(runner: CommandRunner, warn: Warn = emitWarning): Promise<void> {
   if (asked.has(runner)) return
   asked.add(runner)
@@ -25,14 +25,14 @@ export async function warnAtStart(runner: CommandRunner, warn: Warn = emitWarnin
       if (typeof reply === 'string') warnOf(fieldsOf(reply), warn)
     }
   } catch {
-    // The next limiter may ask again.
+    // The next limiter may check again.
     asked.delete(runner)
   }
 }
 
 /**
- * Looks whether a client of node-redis has somebody who hears of its errors: without, the first connection that is lost ends the process. It looks
- * in a later turn, as listeners may come after the limiter.
+ * Checks that a client of node-redis has a listener for `error`: without one, the first lost connection ends the process. The check runs in a
+ * later turn, since the listener may be added after the limiter.
  */
 export function warnOfUnheardErrors(runner: CommandRunner, client: unknown, warn: Warn = emitWarning): void {
   const { listenerCount } = client as { readonly listenerCount?: unknown }
@@ -63,7 +63,7 @@ function warnOf(server: ReadonlyMap<string, string>, warn: Warn): void {
       'SLUICEGATE_EVICTION',
     )
   }
-  // Valkey says 7.2.4 here for ever, which is new enough.
+  // Valkey always says 7.2.4 here, which is new enough.
   const version = server.get('redis_version')
   const [major = 0, minor = 0] = (version ?? '').split('.').map(Number)
   if (version !== undefined && (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]))) {

@@ -1,6 +1,6 @@
 import type { CommandRunner } from '../command-runner.js'
 
-/** What is used of valkey-glide: `GlideClient` or `GlideClusterClient`. */
+/** The part of valkey-glide that is used: `GlideClient` or `GlideClusterClient`. */
 export interface GlideClient {
   customCommand(command: string[], options?: object): Promise<unknown>
   invokeScript(script: never, options?: object): Promise<unknown>
@@ -11,7 +11,7 @@ export function isGlide(client: unknown): client is GlideClient {
   return typeof customCommand === 'function' && typeof invokeScript === 'function'
 }
 
-/** It brings a script to the server of its first key. */
+/** It sends a script to the server of its first key. */
 export function glideRunner(client: GlideClient): CommandRunner {
   // Only the cluster's client knows routes.
   const isCluster = 'invokeScriptWithRoute' in client

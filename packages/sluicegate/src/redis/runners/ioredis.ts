@@ -1,7 +1,7 @@
 import type { CancelSignal } from '../../shared/backend.js'
 import type { CommandRunner } from '../command-runner.js'
 
-/** What is used of ioredis: `new Redis()`, also with `sentinels`, or `new Cluster()`. */
+/** The part of ioredis that is used: `new Redis()`, also with `sentinels`, or `new Cluster()`. */
 export interface IoredisClient {
   readonly status: string
   readonly isCluster?: boolean
@@ -12,7 +12,7 @@ export interface IoredisClient {
   nodes?(role: 'master'): readonly IoredisClient[]
 }
 
-/** A command of ioredis, as far as it is used. */
+/** The part of ioredis' command that is used. */
 interface Command {
   readonly promise: Promise<unknown>
   resolve: (reply: unknown) => void
@@ -21,7 +21,7 @@ interface Command {
   toWritable(socket?: Socket): string | Uint8Array
 }
 
-/** One that is guarded: whether it may go out as itself, whether it went out as a PING instead, and what its end leads to. */
+/** A command that is sent at most once: whether it may be sent as itself, whether a PING was sent instead, and its callbacks. */
 interface GuardedCommand extends Command {
   signal: CancelSignal | undefined
   maySend: boolean
@@ -30,7 +30,7 @@ interface GuardedCommand extends Command {
   rejection: Command['reject']
 }
 
-/** The socket that a command is about to be written to. */
+/** The socket to which a command is written. */
 interface Socket {
   readonly writableCorked: number
   cork(): void
@@ -39,28 +39,28 @@ interface Socket {
 
 type CommandClass = new (name: string, args: readonly string[], options: object) => Command
 
-/** Refused before anything was done: such a command may be sent again, elsewhere or later. */
+/** The server refused before it executed anything: the command may be sent again. */
 const REFUSAL = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|LOADING|MASTERDOWN) /
 const PING = '*1\r\n$4\r\nPING\r\n'
 
 export function isIoredis(client: unknown): client is IoredisClient {
   const { sendCommand, call, status } = Object(client) as { readonly [method in keyof IoredisClient]?: unknown }
-  // The last since 4.19.
+  // The last one exists since 4.19.
   const isKnown = 'autoPipelineQueueSize' in Object(client)
   return typeof sendCommand === 'function' && typeof call === 'function' && typeof status === 'string' && isKnown
 }
 
 /**
- * After a lost connection ioredis sends again what was in flight, though the server may have carried it out. However the client was told
- * to behave, nothing of this is charged twice: a command that comes up for the wire once more goes out as a PING, and rejects. So does one
- * that was cancelled while it waited for a connection.
+ * After a lost connection ioredis repeats commands in flight, although the server may have executed them. Whatever the client's options,
+ * nothing is charged twice: a command that is written a second time goes out as a PING and rejects. So does a command that was cancelled
+ * while it waited for a connection.
  */
 export function ioredisRunner(client: IoredisClient): CommandRunner {
   const Command = sentOnce(commandClassOf(client))
   const { keyPrefix } = client.options as { readonly keyPrefix?: string }
   const options = { replyEncoding: 'utf8', keyPrefix }
   const sendTo = (target: IoredisClient, words: readonly string[], signal?: CancelSignal): Promise<unknown> => {
-    // By names in small letters alone version 4 finds the keys of a command.
+    // Version 4 finds the keys of a command only by its name in lower case.
     const command = new Command((words[0] as string).toLowerCase(), words.slice(1), options)
     command.signal = signal
     const sent = target.sendCommand(command as never)
@@ -72,18 +72,18 @@ export function ioredisRunner(client: IoredisClient): CommandRunner {
   return {
     client: 'ioredis',
     isCluster: client.isCluster === true,
-    // What it knows of slots is its own affair, and may change its shape.
+    // Its table of slots is internal and may change its shape.
     serverOf: (slot) => client.slots?.[slot]?.[0],
     send: (_key, command, signal) => sendTo(client, command, signal),
     sendToAll: async (command) => {
-      // A cluster knows its nodes from its first command on.
+      // A cluster knows its nodes after its first command.
       if (nodes().length === 0) await sendTo(client, ['PING'])
       return Promise.all(nodes().map((node) => sendTo(node, command)))
     },
   }
 }
 
-/** Commands of a class of the client that go out once, and then as a PING. */
+/** A class of commands that are written once, and then as a PING. */
 function sentOnce(Base: CommandClass): new (...args: ConstructorParameters<CommandClass>) => GuardedCommand {
   class SentOnce extends Base {
     signal: CancelSignal | undefined = undefined
@@ -97,8 +97,8 @@ function sentOnce(Base: CommandClass): new (...args: ConstructorParameters<Comma
       return this.isLost ? PING : super.toWritable(socket)
     }
   }
-  // The client sets both as it makes a command; a cluster puts a function of its own for the second, which sends the command elsewhere. On
-  // the prototype: to define them for each command costs as much as to make one.
+  // The client sets both when it creates a command; a cluster replaces the second, to send the command elsewhere. They are defined on the
+  // prototype, because defining them for each command costs as much as creating one.
   Object.defineProperty(SentOnce.prototype, 'resolve', {
     get(this: GuardedCommand) {
       return this.isLost ? () => this.reject(new Error('the connection was lost before the reply came')) : this.resolution
@@ -124,14 +124,14 @@ function sentOnce(Base: CommandClass): new (...args: ConstructorParameters<Comma
   ) => GuardedCommand
 }
 
-/** What is written in one turn goes out in one piece. */
+/** Commands of one turn are written together. */
 function gather(socket: Socket): void {
   if (socket.writableCorked !== 0) return
   socket.cork()
   queueMicrotask(() => socket.uncork())
 }
 
-/** The class of the client's own version, without importing it: taken from a command that is made and not sent. */
+/** The command class of the client's own version, taken from a command that is created and not sent. */
 function commandClassOf(client: IoredisClient): CommandClass {
   let made: object | undefined
   const catcher = Object.create(client, {

@@ -1,7 +1,7 @@
 import type { CancelSignal } from '../../shared/backend.js'
 import type { CommandRunner } from '../command-runner.js'
 
-/** What is used of node-redis: `createClient`, `createClientPool`, `createSentinel` or `createCluster` of `@redis/client`. */
+/** The part of node-redis that is used: `createClient`, `createClientPool`, `createSentinel` or `createCluster` of `@redis/client`. */
 export type NodeRedisClient = NodeRedisServer | NodeRedisSentinel | NodeRedisCluster
 
 interface NodeRedisServer {
@@ -20,7 +20,7 @@ interface NodeRedisCluster {
   nodeClient(node: never): NodeRedisServer | Promise<NodeRedisServer>
 }
 
-/** When a slot that moves to another server is asked for again: of its keys some may be here and some there. */
+/** Pauses before a command is repeated whose slot is moving: some of its keys may be on each server. */
 const TRY_AGAIN_MS = [2, 4, 8, 16, 32, 64]
 
 export function isNodeRedis(client: unknown): client is NodeRedisClient {
@@ -28,7 +28,7 @@ export function isNodeRedis(client: unknown): client is NodeRedisClient {
   return typeof sendCommand === 'function' && typeof isOpen === 'boolean'
 }
 
-/** It rejects what was in flight when a connection is lost, and sends nothing again but after MOVED and ASK. */
+/** It rejects commands in flight when a connection is lost, and repeats a command only after MOVED and ASK. */
 export function nodeRedisRunner(client: NodeRedisClient): CommandRunner {
   // Version 4 can only disconnect.
   const optionsFor = typeof (client as { readonly destroy?: unknown }).destroy === 'function' ? signalOptions : signalOptions4
@@ -48,14 +48,14 @@ export function nodeRedisRunner(client: NodeRedisClient): CommandRunner {
 }
 
 /**
- * What was not written when it is cancelled is dropped, wherever it waits. The client's own time-out does no more, and costs as much as all
- * the rest of a command.
+ * A cancelled command that was not written is dropped, wherever it waits. The client's own timeout does no more, and costs as much as the
+ * rest of a command.
  */
 function signalOptions(signal: CancelSignal | undefined): object | undefined {
   return signal === undefined ? undefined : { timeout: undefined, abortSignal: signal }
 }
 
-/** The same for version 4, which has another name for it. */
+/** The same for version 4, where the option has another name. */
 function signalOptions4(signal: CancelSignal | undefined, command: string[]): object | undefined {
   return signal === undefined ? undefined : { signal: new WhileUnwritten(signal, command) }
 }
@@ -64,8 +64,8 @@ function signalOptions4(signal: CancelSignal | undefined, command: string[]): ob
 type OptionsFor = (signal: CancelSignal | undefined, command: string[]) => object | undefined
 
 /**
- * Version 4 also rejects what was written already, and drops its reply: what a late reply says was charged could not be given back. So a signal
- * is not passed on once the command was written, which is when its last argument is read.
+ * Version 4 also rejects commands that were written, and drops their replies: tokens charged by a late reply could not be given back. So a
+ * signal is not passed on once the command was written, which is when its last argument is read.
  */
 class WhileUnwritten implements CancelSignal {
   private readonly signal: CancelSignal
@@ -97,7 +97,7 @@ class WhileUnwritten implements CancelSignal {
   }
 }
 
-/** With sentinels the client sends again what was in flight when a connection was lost, unless it is told that nobody waits for it. */
+/** With sentinels the client repeats commands in flight when a connection was lost, unless their signal has aborted. */
 class OnceWritten implements CancelSignal {
   private readonly signal: CancelSignal | undefined
   private wasWritten = false
@@ -114,7 +114,7 @@ class OnceWritten implements CancelSignal {
     this.signal?.addEventListener(type, listener)
   }
 
-  /** As it is written it cannot be cancelled any more. */
+  /** Called when the command is written: it can no longer be cancelled. */
   removeEventListener(type: 'abort', listener: () => void): void {
     this.wasWritten = true
     this.signal?.removeEventListener(type, listener)
@@ -125,7 +125,7 @@ function clusterRunner(cluster: NodeRedisCluster, optionsFor: OptionsFor): Comma
   const send = (key: string, command: string[], signal: CancelSignal | undefined, tries: number): Promise<unknown> =>
     cluster.sendCommand(key, false, command, optionsFor(signal, command)).catch(async (error) => {
       const pauseMs = TRY_AGAIN_MS[tries]
-      // The server refused before it did anything.
+      // The server refused before it executed anything.
       if (pauseMs === undefined || !(error instanceof Error && error.message.startsWith('TRYAGAIN '))) throw error
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
       return send(key, command, signal, tries + 1)
@@ -136,7 +136,7 @@ function clusterRunner(cluster: NodeRedisCluster, optionsFor: OptionsFor): Comma
     serverOf: (slot) => cluster.slots?.[slot]?.master?.address,
     send: (key, command, signal) => send(key, command, signal, 0),
     sendToAll: (command) =>
-      // Version 4 names a primary once for each of its ranges of slots.
+      // Version 4 lists a primary once for each of its slot ranges.
       Promise.all([...new Set(cluster.masters)].map(async (node) => (await cluster.nodeClient(node as never)).sendCommand([...command]))),
   }
 }

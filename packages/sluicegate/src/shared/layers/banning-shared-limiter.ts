@@ -11,7 +11,7 @@ import type { FleetBoundKey, FleetLimiter, FleetReservation } from '../fleet-lim
 import { SharedPermit } from '../shared-permit.js'
 import { WrappedSharedLimiter } from './wrapped-shared-limiter.js'
 
-/** `BanningLimiter` over a fleet: each process counts the denials that it told, and the block in the store is for all. */
+/** `BanningLimiter` for a shared limiter: each process counts its own denials; the ban at the backend holds for all. */
 export class BanningSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
   private readonly counter: BanCounter
 
@@ -82,7 +82,7 @@ export class BanningSharedLimiter<Answer extends Decision> extends WrappedShared
     try {
       await this.inner.block(key, forMs)
     } catch (error) {
-      // Without its store no key is banned: the denial stands, and those that follow are counted.
+      // Without its backend no key is banned: the denial stands, and later ones are counted.
       if (!(error instanceof StoreError)) throw error
       this.counter.missed(key)
       return decision

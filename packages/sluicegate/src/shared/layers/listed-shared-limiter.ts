@@ -13,7 +13,7 @@ import { SharedPermit } from '../shared-permit.js'
 import { emptyFleetReservation } from './empty-shared-reservation.js'
 import { policyIn, WrappedSharedLimiter } from './wrapped-shared-limiter.js'
 
-/** `ListedLimiter` over a fleet: keys that always pass and keys that never do. The store does not hear of them. */
+/** `ListedLimiter` for a shared limiter: keys that always pass and keys that never do, without a call to the backend. */
 export class ListedSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
   private readonly lists: KeyLists
 
@@ -65,7 +65,7 @@ export class ListedSharedLimiter<Answer extends Decision> extends WrappedSharedL
     return this.foreseen(key) ?? this.inner.reset(key)
   }
 
-  /** A function is asked about the key each time, not only here. */
+  /** A function decides about the key at each call, not only here. */
   key(key: Key): FleetBoundKey<Answer> {
     const bound = this.inner.key(key)
     return this.bound({
@@ -82,7 +82,7 @@ export class ListedSharedLimiter<Answer extends Decision> extends WrappedSharedL
     return (holdsPermits(policyIn(this.inner, key)) ? SharedPermit.empty(decision) : decision) as Decision as Answer
   }
 
-  /** The decision on a key that is on a list. */
+  /** The decision for a listed key. */
   private foreseen(key: Key, cost = 1): Decision | undefined {
     const verdict = verdictOn(key, this.lists)
     if (verdict === undefined) return undefined

@@ -7,30 +7,29 @@ import type { Policy } from '../../policy/policy.js'
 import { Shown } from '../../shown.js'
 import type { CallGuard } from '../call-guard.js'
 
-/** All overrides of a limiter, as they were at one moment. */
+/** All overrides of a limiter at one moment. */
 export interface KeptOverrides {
-  /** Another one with each change. */
+  /** Changes with each change. */
   readonly version: number
-  /** Policies by key; undefined when nothing has changed since the version that was asked about. What is no policy is not used. */
+  /** Policies by key; undefined when nothing changed since the requested version. Invalid policies are ignored. */
   readonly policies: Iterable<readonly [key: string, policy: unknown]> | undefined
 }
 
-/** Where overrides of a limiter are kept for the fleet. Each call is one atomic step there; it rejects when nothing came back. */
+/** Where the overrides of a limiter are kept. Each call is one atomic step there; it rejects without an answer. */
 export interface OverrideStore {
-  /** All of them, unless they are still those of `version`. */
+  /** All overrides, unless `version` is current. */
   load(version: number): Promise<KeptOverrides>
-  /** False when there is no room for another key, of `most`. */
+  /** False when `most` keys have overrides already. */
   set(key: string, policy: Policy, most: number): Promise<boolean>
   delete(key: string): Promise<boolean>
 }
 
-/** Nothing was loaded yet. */
+/** Before the first load. */
 const NEVER_LOADED = -1
 
 /**
- * The overrides of a fleet as one process knows them: all of them, so that keys without one cost nothing. They are looked at again, by their
- * version, after half of `staleMs`, while takes go on by what is known; a take that finds them older than `staleMs` waits for that. While the store
- * is not reached what was known last holds.
+ * A copy of all overrides in this process, so that keys without one cost nothing. After half of `staleMs` it is checked by its version while
+ * takes go on with it; a take that finds it older than `staleMs` waits for the check. In an outage the last copy holds.
  */
 export class OverrideCache extends Shown implements FleetOverrides {
   private readonly store: OverrideStore
@@ -40,9 +39,9 @@ export class OverrideCache extends Shown implements FleetOverrides {
   private readonly own: () => Policy
   private known: OverrideMap
   private version = NEVER_LOADED
-  /** When what is known was surely true. */
+  /** When the copy was surely current. */
   private freshMs = Number.NEGATIVE_INFINITY
-  /** Before that a store that did not answer is not asked again. */
+  /** When to check again after a failure. */
   private againMs = Number.NEGATIVE_INFINITY
   private loading: Promise<void> | undefined
   private loads = 0
@@ -65,7 +64,7 @@ export class OverrideCache extends Shown implements FleetOverrides {
     return this.known.toJSON()
   }
 
-  /** Undefined when what is known is fresh enough; else it is once this resolves, or the store is not reached. It never rejects. */
+  /** Undefined when the copy is fresh enough; else resolves when it is, or in an outage. Never rejects. */
   refreshed(): Promise<void> | undefined {
     const nowMs = this.clock.nowMs()
     const ageMs = nowMs - this.freshMs
@@ -77,7 +76,7 @@ export class OverrideCache extends Shown implements FleetOverrides {
     return ageMs < this.staleMs ? undefined : this.loading
   }
 
-  /** As it is known here. */
+  /** From the copy. */
   of(key: string): Override | undefined {
     return this.known.of(key)
   }
@@ -96,7 +95,7 @@ export class OverrideCache extends Shown implements FleetOverrides {
   }
 
   async get(key: string): Promise<Policy | undefined> {
-    this.known.get(key) // refuses what is no key
+    this.known.get(key) // refuses an invalid key
     await this.latest()
     return this.known.get(key)
   }
@@ -113,7 +112,7 @@ export class OverrideCache extends Shown implements FleetOverrides {
     return this.known.list()
   }
 
-  /** Loads what there is now. Rejects with `OUTAGE`. */
+  /** Loads the current overrides. Rejects with `OUTAGE`. */
   private async latest(): Promise<void> {
     const nowMs = this.clock.nowMs()
     const load = ++this.loads

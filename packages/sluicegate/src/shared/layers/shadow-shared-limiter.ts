@@ -10,7 +10,7 @@ import { SharedPermit } from '../shared-permit.js'
 import { emptyFleetReservation } from './empty-shared-reservation.js'
 import { WrappedSharedLimiter } from './wrapped-shared-limiter.js'
 
-/** `ShadowLimiter` over a fleet: decides and counts as the limiter within, and lets everything pass. */
+/** `ShadowLimiter` for a shared limiter: decides and counts as the inner limiter, and allows everything. */
 export class ShadowSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
   get [WITHIN](): FleetLimiter<Answer> {
     return this.inner
@@ -28,14 +28,14 @@ export class ShadowSharedLimiter<Answer extends Decision> extends WrappedSharedL
     return atOnce(key, options, (cost) => this.take(key, cost))
   }
 
-  /** Books what passes now. What would have to wait is not booked, as a denial is not counted. */
+  /** Reserves what passes now. What would have to wait is not reserved, as a denial is not counted. */
   async reserve(key: Key, cost: number): Promise<FleetReservation> {
     const standing = async (): Promise<Decision> => this.peek(key)
     const foreseen = await this.inner.peek(key, cost)
     if (!foreseen.allowed) return emptyFleetReservation(passing(foreseen), standing)
     const booked = await this.inner.reserve(key, cost)
     if (!booked.allowed || booked.waitMs > 0) {
-      // Another process was quicker.
+      // Another process took the tokens first.
       ignore(booked.cancel())
       return emptyFleetReservation(passing({ ...booked.decision, allowed: false }), standing)
     }
@@ -74,7 +74,7 @@ export class ShadowSharedLimiter<Answer extends Decision> extends WrappedSharedL
   }
 }
 
-/** What the shadow makes of a decision. */
+/** The decision as the shadow passes it on. */
 function passing<Answer extends Decision>(decision: Answer): Answer {
   if (decision.allowed) return decision
   const passed: Answer = { ...decision, allowed: true, retryAfterMs: 0, wouldDeny: true }

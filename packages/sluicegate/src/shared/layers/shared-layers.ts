@@ -15,19 +15,19 @@ import type { OverrideCache } from './override-cache.js'
 import { ShadowSharedLimiter } from './shadow-shared-limiter.js'
 import { TieredSharedLimiter } from './tiered-shared-limiter.js'
 
-/** How a limiter of a fleet is made for each policy. */
+/** Creates the shared limiter of each policy. */
 export interface SharedMaker {
   readonly make: (policy: Policy) => FleetLimiter
   /** As of {@link TieredFleetLimiter}. */
   readonly isKnownByName?: boolean
   readonly clock: Clock
   readonly makeOverride: (override: Override) => FleetLimiter
-  /** @param own the policy in force. */
+  /** @param own the limiter's own policy, now in force. */
   readonly overridesOf: (staleMs: number, own: () => Policy) => OverrideCache
 }
 
 /**
- * A limiter of a fleet for the policy `own` in the layers that the options ask for: `layered` over a fleet.
+ * The shared limiter for the policy `own`, with the layers that the options ask for.
  *
  * @throws {PolicyError} before anything is made.
  */

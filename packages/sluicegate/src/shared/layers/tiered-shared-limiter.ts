@@ -23,17 +23,17 @@ export interface TieredFleetParts<Answer extends Decision> {
   readonly own: FleetLimiter<Answer>
   readonly ownAs: Policy
   readonly policyFor: ((key: string) => Policy | undefined) | undefined
-  /** All that `policyFor` may return, where that was named. */
+  /** All policies that `policyFor` may return, if the option names them. */
   readonly policies: readonly Policy[] | undefined
   readonly make: (policy: Policy) => FleetLimiter<Answer>
   /** Whether another process says what a policy of a name is: then all that `policyFor` returns under that name are this one. */
   readonly isKnownByName?: boolean
   readonly overrides: OverrideCache | undefined
-  /** Makes the limiter of an override. */
+  /** Creates the limiter of an override. */
   readonly makeOverride: (override: Override) => FleetLimiter<Answer>
 }
 
-/** `TieredLimiter` over a fleet: several policies, each with a limiter of its own; every call goes to that of the key's policy. */
+/** `TieredLimiter` for shared limiters: several policies, each with its own limiter; a call goes to that of the key's policy. */
 export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
   private readonly parts: TieredFleetParts<Answer>
   private readonly table: TierTable<FleetLimiter<Answer>>
@@ -60,7 +60,7 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
       for (const policy of parts.policies ?? []) this.table.of(policy, false)
       this.isMade = true
     } catch (error) {
-      // Nobody gets those that were made, and could close them.
+      // The limiters already created have no owner that could close them.
       this.close()
       throw error
     }
@@ -104,7 +104,7 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
     return (await this.fresh(key)).reset(key)
   }
 
-  /** The policy of the key is asked for each time, not only here. */
+  /** The key's policy is determined at each call, not only here. */
   key(key: Key): FleetBoundKey<Answer> {
     this.limiterOf(key)
     return this.bound({ key, take: (cost) => this.take(key, cost), peek: (cost) => this.peek(key, cost) })

@@ -9,7 +9,7 @@ import { shownAs } from '../../shown.js'
 import type { FleetBoundKey, FleetLimiter, FleetStats } from '../fleet-limiter.js'
 import type { ShardLoads } from '../shard-load.js'
 
-/** A limiter of a fleet around another one: what is about no key goes straight through. */
+/** A shared limiter around another one: calls without a key go straight through. */
 export abstract class WrappedSharedLimiter<Answer extends Decision> extends QueuedLimiter {
   protected readonly inner: FleetLimiter<Answer>
 
@@ -53,13 +53,13 @@ export abstract class WrappedSharedLimiter<Answer extends Decision> extends Queu
     this.inner.close()
   }
 
-  /** A bound key of this limiter, which logs show without its key. */
+  /** A bound key of this limiter; logs show it without the key. */
   protected bound(bound: FleetBoundKey<Answer>): FleetBoundKey<Answer> {
     return shownAs(bound, 'FleetBoundKey', this.toJSON())
   }
 }
 
-/** The policy that a limiter has for a key. */
+/** The policy of a limiter for a key. */
 export function policyIn(limiter: FleetLimiter<Decision>, key: Key): Policy {
   return limiter instanceof WrappedSharedLimiter ? limiter.policyOf(key) : limiter.policy
 }
