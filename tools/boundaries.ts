@@ -50,6 +50,17 @@ const stoodInFor = (file: string): string | undefined => file.match(/^packages\/
 /** Modules of the library that hold plain data. */
 const PLAIN_DATA = 'policy/[^/]*|decision|combined-decision|errors|once-in-process|unknown-option|shown'
 
+/** Folders of the core, the lowest first. */
+const CORE_FOLDERS = ['atomics', 'policy', 'algorithms', 'table']
+const CORE = 'packages/sluicegate/assembly/'
+
+/** How high a file of the core stands: 0 for the files at its root that its folders share; undefined elsewhere. */
+const heightInCore = (file: string): number | undefined => {
+  if (!file.startsWith(CORE)) return undefined
+  const [folder = ''] = file.slice(CORE.length).split('/')
+  return CORE_FOLDERS.indexOf(folder) + 1
+}
+
 /** The architecture in the form of imports: every edge of every file has to be allowed by each boundary that covers the file. */
 export const BOUNDARIES: readonly Boundary[] = [
   {
@@ -76,6 +87,12 @@ export const BOUNDARIES: readonly Boundary[] = [
     why: 'adapters stand at the very edge: nobody imports one',
     files: publishedOf('(sluicegate|server)'),
     allows: (edge) => [undefined, adapterOf(edge.from)].includes(adapterOf(edge.target)),
+  },
+  {
+    why: 'in the core tables know algorithms, algorithms know policies, policies know atomics, and none knows a folder above it or index.ts',
+    files: new RegExp(`^${CORE}(?!index\\.ts$)`),
+    allows: ({ from, target }) =>
+      (heightInCore(target) ?? Number.POSITIVE_INFINITY) <= (heightInCore(from) ?? 0) && target !== `${CORE}index`,
   },
   {
     why: 'policies, durations, decisions and errors are plain data: they know no core, clock or limiter',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { boundaryFaults, checkBoundaries } from './check-boundaries.js'
 
+const CORE = 'packages/sluicegate/assembly/'
 const LIMITER = 'packages/sluicegate/src/limiter.ts'
 const ORACLE = 'packages/testkit/src/oracle/rate-oracle.ts'
 const HTTP = 'packages/server/src/protocols/http/take.ts'
@@ -18,6 +19,9 @@ const CROSSINGS: readonly (readonly [what: string, file: string, source: string]
   ['a type of another package in the library', LIMITER, "export type Schema = import('zod').ZodType"],
   ['a path out of the library', LIMITER, "import { oracle } from '../../testkit/src/oracle.js'"],
   ['the core in the policy', 'packages/sluicegate/src/policy/policy.ts', "import { loadCore } from '../memory/core.js'"],
+  ['a table in the algorithms of the core', `${CORE}algorithms/gcra.ts`, 'import { find } from "../table/search"'],
+  ['a folder in the shared files of the core', `${CORE}results.ts`, 'import { load } from "./atomics/atomics"'],
+  ['the entrance in a table of the core', `${CORE}table/search.ts`, 'import { take } from "../index"'],
   ['the library in the oracle', ORACLE, "import { emissionOf } from 'sluicegate'"],
   ['the library among types in the oracle', ORACLE, "import { type Policy, emissionOf } from 'sluicegate'"],
   ['a limiter in the headers', 'packages/sluicegate/src/headers/quota.ts', "import { createLimiter } from '../create-limiter.js'"],

@@ -2,6 +2,7 @@ import { checkBoundaries } from './check-boundaries.js'
 import { checkDocs } from './check-docs.js'
 import { checkFileSizes } from './check-file-sizes.js'
 import { checkGithub } from './check-github.js'
+import { checkImportCircles } from './check-import-circles.js'
 import { checkLockfiles } from './check-lockfiles.js'
 import { checkModuleState } from './check-module-state.js'
 import { checkPackages } from './check-packages.js'
@@ -23,6 +24,7 @@ const STEPS: readonly Step[] = [
   { name: 'packed guides', faults: () => faultsOfCommand(process.execPath, ['tools/dist/write-packed-docs.js']) },
   { name: 'lint and format', faults: () => faultsOfTool('biome', 'ci', '--colors=off') },
   { name: 'import boundaries', faults: checkBoundaries },
+  { name: 'import circles', faults: checkImportCircles },
   { name: 'module state', faults: checkModuleState },
   { name: 'dead code', faults: () => faultsOfTool('knip') },
   { name: 'packages', faults: checkPackages },

@@ -2,7 +2,7 @@ import { fixedWindow, type Policy, tokenBucket } from 'sluicegate'
 import type { HeaderOptions, HeaderVersion } from 'sluicegate/http'
 import { address, type KeyReader } from 'sluicegate/keys'
 import type { EdgeSetting } from './edge-setting.js'
-import type { SitePlan } from './site.js'
+import type { SitePlan } from './site-plan.js'
 
 /** So many requests in so long, told to both sides. */
 export interface Quota {

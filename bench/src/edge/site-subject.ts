@@ -4,7 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Framework } from './edge-setting.js'
-import { SITES, type SitePlan } from './site.js'
+import { SITES } from './site.js'
+import type { SitePlan } from './site-plan.js'
 
 /** What such a process is told. */
 export interface SiteJob {

@@ -1,18 +1,8 @@
-import type { RequestListener } from 'node:http'
-import type { EdgeSetting, Framework, Side } from './edge-setting.js'
+import type { Framework } from './edge-setting.js'
+import type { SiteMaker } from './site-plan.js'
 import { expressSite } from './sites/express.js'
 import { fastifySite } from './sites/fastify.js'
 import { honoSite } from './sites/hono.js'
 import { koaSite } from './sites/koa.js'
-
-/** What an app is to be like. */
-export interface SitePlan extends Pick<EdgeSetting, 'options' | 'outcome'> {
-  readonly side: Side
-  /** Whether clients are known by the header that a proxy of one's own writes, and not by their socket. */
-  readonly behindProxy: boolean
-}
-
-/** An app with one route, which answers `ok`, and in front of it whoever limits. */
-export type SiteMaker = (plan: SitePlan) => Promise<RequestListener>
 
 export const SITES: Readonly<Record<Framework, SiteMaker>> = { express: expressSite, fastify: fastifySite, hono: honoSite, koa: koaSite }

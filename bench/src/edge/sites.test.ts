@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { FRAMEWORKS, SIDES, type Side } from './edge-setting.js'
 import { load } from './load.js'
-import { SITES, type SitePlan } from './site.js'
+import { SITES } from './site.js'
+import type { SitePlan } from './site-plan.js'
 
 const LIMITING = ['sluicegate', 'rival'] as const
 

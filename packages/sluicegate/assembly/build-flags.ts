@@ -1,3 +1,3 @@
-// Replaced as a whole when the core is compiled for exploration: every atomic operation then yields first.
+// The schedule explorer replaces this file: with EXPLORED every atomic operation yields first, and tables have smaller lines.
 export const EXPLORED: bool = false
 export const ENTRIES_PER_LINE: i32 = 4

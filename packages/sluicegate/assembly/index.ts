@@ -1,44 +1,41 @@
-import { detail, why } from "./answers"
-import { add, load, store } from "./atomics"
-import { backOff } from "./back-off"
-import * as cas from "./cas"
 import {
-  BLOCKED_UNTIL, CONTENTIONS, DENY_WHEN_FULL, EPOCH, FIRST_LINES, LINES,
-  OVERFLOW_COUNTERS, OVERFLOW_COUNTER_COUNT, OVERFLOW_LIMIT, OVERFLOW_WINDOW_US, SECOND_LINES, TAKEOVER_HIGH,
+  BANNED_UNTIL, CONTENTIONS, DENY_WHEN_FULL, EPOCH, FIRST_LINES, LINES, OVERFLOW_COUNTERS, OVERFLOW_COUNTER_COUNT, OVERFLOW_LIMIT,
+  OVERFLOW_WINDOW_US, SECOND_LINES, TAKEOVER_HIGH, base, openSection,
 } from "./memory-map"
-import { forgottenDebt } from "./move-in"
-import { givenPermit as permitGiven, givenUntilUs as untilGiven } from "./permits"
-import { refresh } from "./policy"
-import { seedRandom } from "./random"
-import { tellAllReleased, tellReleased } from "./releases"
-import { base, openSection } from "./section"
-import * as several from "./several"
-import { untilFree as usUntilFree, untilNew as usUntilNew } from "./standing"
-import { homeLine, openTable } from "./table"
-import { IN_FORCE, update as putInForce } from "./update"
-import { CANCEL, PEEK, PENALIZE, REFUND, RESET } from "./verbs"
-import { waitUs as reservedIn } from "./waits"
+import { detail, evictedDebt, givenPermit as permitGiven, givenUntilUs as untilGiven, waitUs as reservedIn, why } from "./results"
+import { add, load, store } from "./atomics/atomics"
+import { backOff } from "./atomics/back-off"
+import * as kcas from "./atomics/kcas"
+import { signalRelease, signalReleaseOfAll } from "./atomics/release-signal"
+import { refresh } from "./policy/policy"
+import { seedRandom } from "./algorithms/compact-counters"
+import { untilFree as usUntilFree, untilNew as usUntilNew } from "./algorithms/key-state"
+import { CANCEL, PEEK, PENALIZE, REFUND, RESET } from "./algorithms/verbs"
+import * as cas from "./table/cas-loop"
+import { homeLine, openTable } from "./table/layout"
+import { IN_FORCE, update as putInForce } from "./table/update"
 
 export {
-  BLOCKED_UNTIL, BLOCKS, BLOCK_BASE_US, BLOCK_CALENDAR, BLOCK_CAPACITY, BLOCK_COMPANIONS, BLOCK_COUNT, BLOCK_COUNT_BITS,
-  BLOCK_DESCRIPTION, BLOCK_EPOCH, BLOCK_ERA, BLOCK_FORM, BLOCK_KEEPS_DEBT, BLOCK_NUMBER_BITS, BLOCK_REBASE_AT_US, BLOCK_SINCE_US,
-  BLOCK_SIZE, BLOCK_SLOTS, BLOCK_SLOT_BYTES, BLOCK_STRIDE, BLOCK_TICK_US, BLOCK_UNITS_PER_TOKEN, BLOCK_UNITS_PER_US, BLOCK_WINDOW_US,
-  CAS_RETRIES, CONTENTIONS, DENY_WHEN_FULL, DESCRIPTORS, DESCRIPTOR_COUNT, DESCRIPTOR_SIZE, ENTRY_SIZE, EPOCH, EVICTIONS, FIRST_LINES,
-  GATES, GROWN, GROW_TO, KEYS, LINES, LINE_SIZE, MAX_KEYS, OVERFLOWS, OVERFLOW_BUDGET, OVERFLOW_COUNTERS, OVERFLOW_COUNTER_COUNT,
-  OVERFLOW_DENIED, OVERFLOW_LIMIT, OVERFLOW_WINDOW_US, REFUSALS, RELEASED, RELEASED_BY_ALL, RELEASE_GROUPS, RELEASE_GROUP_COUNT,
-  RELEASE_WATCHERS, SECOND_LINES, STATE, SWEPT, TABLE, TAKEOVER_HIGH,
+  BANNED_UNTIL, BAN_FILTER, CAS_RETRIES, CONTENTIONS, DENY_WHEN_FULL, DESCRIPTORS, DESCRIPTOR_SIZE,
+  ENTRY_SIZE, EPOCH, EVICTIONS, FIRST_LINES, GROWN, GROW_TO, KEYS, LINES, LINE_SIZE, MAX_KEYS, MIGRATED, OVERFLOWS, OVERFLOW_BUDGET,
+  OVERFLOW_COUNTERS, OVERFLOW_COUNTER_COUNT, OVERFLOW_DENIED, OVERFLOW_LIMIT, OVERFLOW_WINDOW_US, RECORDS, RECORD_BASE_US, RECORD_CALENDAR,
+  RECORD_CAPACITY, RECORD_COUNT, RECORD_COUNT_BITS, RECORD_DESCRIPTION, RECORD_ENCODING, RECORD_EPOCH, RECORD_ERA, RECORD_EXTENSIONS,
+  RECORD_KEEPS_DEBT, RECORD_NUMBER_BITS, RECORD_REBASE_AT_US, RECORD_SINCE_US, RECORD_SIZE, RECORD_SLOTS, RECORD_SLOT_BYTES, RECORD_STRIDE,
+  RECORD_TICK_US, RECORD_UNITS_PER_TOKEN, RECORD_UNITS_PER_US, RECORD_WINDOW_US, REFUSALS, RELEASED, RELEASED_BY_ALL, RELEASE_GROUPS,
+  RELEASE_GROUP_COUNT, RELEASE_WATCHERS, SECOND_LINES, STATE, TABLE, TAKEOVER_HIGH,
 } from "./memory-map"
-export { BLOCKED, CONTENDED, EVICTED, LATE, OVERFLOWED, REFUSED } from "./answers"
-export { ARRIVAL, BUCKET, COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from "./forms"
-export { countOverflow } from "./overflow"
-export { isWhole, policyBlock } from "./policy"
-export { sweepAll } from "./sweep"
-export { GIVEN_UP, IN_FORCE, OVERTAKEN, prepare, propose } from "./update"
+export { ARRIVAL, BUCKET, COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from "./policy/encodings"
+export { isWhole, policyRecord } from "./policy/policy"
+export { propose } from "./policy/publish"
+export { BANNED, CONTENDED, EVICTED, LATE, OVERFLOWED, REFUSED } from "./results"
+export { migrateAll } from "./table/migrate"
+export { countOverflow } from "./table/overflow"
+export { GIVEN_UP, IN_FORCE, OVERTAKEN, prepare } from "./table/update"
 
-/** Puts a proposed block in force from `nowUs` on; answers what came of it. */
-export function update(block: usize, nowUs: f64, seenEpoch: f64): i32 {
-  const outcome = putInForce(block, <i64>nowUs, <u64>seenEpoch)
-  if (outcome == IN_FORCE) tellAllReleased()
+/** Puts a proposed record in force from `nowUs` on. Returns IN_FORCE, OVERTAKEN or GIVEN_UP. */
+export function update(record: usize, nowUs: f64, seenEpoch: f64): i32 {
+  const outcome = putInForce(record, <i64>nowUs, <u64>seenEpoch)
+  if (outcome == IN_FORCE) signalReleaseOfAll()
   return outcome
 }
 
@@ -49,19 +46,19 @@ export function create(section: usize, lines: i32, denyWhenFull: bool): void {
   openSection(section)
   store(base + LINES, <u64>lines)
   store(base + DENY_WHEN_FULL, denyWhenFull ? 1 : 0)
-  store(base + BLOCKED_UNTIL, <u64>LONG_AGO)
+  store(base + BANNED_UNTIL, <u64>LONG_AGO)
   store(base + TAKEOVER_HIGH, <u64>LONG_AGO)
   openTable()
 }
 
-/** Right after {@link create}: only the first lines are the table, until it needs more. */
+/** Call right after {@link create}: the table begins with its first lines and uses the later parts when it needs them. */
 export function addParts(firstLines: i32, secondLines: i32): void {
   store(base + FIRST_LINES, <u64>firstLines)
   store(base + SECOND_LINES, <u64>secondLines)
   openTable()
 }
 
-/** Right after {@link create}: what newcomers that find no room are counted by, see overflow.ts. */
+/** Call right after {@link create}: sets the counters for newcomers that find no room, see overflow.ts. */
 export function admitOverflow(counters: usize, count: i32, limit: f64, windowUs: f64): void {
   store(base + OVERFLOW_COUNTERS, <u64>counters)
   store(base + OVERFLOW_COUNTER_COUNT, <u64>count)
@@ -76,22 +73,22 @@ export function attach(section: usize): void {
   refresh()
 }
 
-/** Makes this thread's random increments its own. */
+/** Seeds this thread's random increments. */
 export function seed(low: u32, high: u32): void {
   seedRandom(low, high)
 }
 
-/** Loads the policy in force; calls the host's `policyChanged` if it is another one. */
+/** Loads the policy in force; calls the host's `policyChanged` if it differs from this thread's copy. */
 export function look(): void {
   if (load(base + EPOCH) != 0) refresh()
 }
 
-/** A take of a bucket or GCRA. */
+/** A take under a bucket or GCRA. */
 export function take(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
   return cas.take(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
 }
 
-/** A take of any other form. */
+/** A take under any other encoding. */
 export function takeAny(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
   return cas.takeAny(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
 }
@@ -102,7 +99,7 @@ export function peek(low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
 
 export function refund(low: u32, high: u32, nowUs: f64, tokens: f64): f64 {
   const answer = cas.change(REFUND, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, 0)
-  tellReleased(high)
+  signalRelease(high)
   return answer
 }
 
@@ -112,88 +109,88 @@ export function penalize(low: u32, high: u32, nowUs: f64, tokens: f64): f64 {
 
 export function reset(low: u32, high: u32, nowUs: f64): f64 {
   const answer = cas.change(RESET, fingerprintFrom(low, high), homeLine(low), 0, <i64>nowUs, 0)
-  tellReleased(high)
+  signalRelease(high)
   return answer
 }
 
-/** A take that may lie up to `mostUs` in the future; `waitUs` says how far. */
+/** A take that may lie up to `mostUs` in the future; `waitUs` returns how far. */
 export function reserve(low: u32, high: u32, nowUs: f64, tokens: i32, mostUs: f64): f64 {
   return cas.reserve(fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs, <i64>mostUs)
 }
 
 /**
- * Gives back what a reservation holds. Of buckets and GCRA so many units, if the debt is at most `bound`; otherwise so many tokens,
- * if they are still counted at the time `bound` that it was for.
+ * Gives back a reservation. Buckets and GCRA: `tokens` are units, and the debt must be at most `bound`. Other encodings: `tokens`
+ * are tokens, given back if they still count at `bound`, the time that they were reserved for.
  */
 export function cancel(low: u32, high: u32, nowUs: f64, tokens: f64, bound: f64): f64 {
   const answer = cas.change(CANCEL, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, <i64>bound)
-  tellReleased(high)
+  signalRelease(high)
   return answer
 }
 
-/** Blocks for `us` microseconds, 0 lifts. Returns the microseconds left. */
-export function block(low: u32, high: u32, nowUs: f64, us: f64): f64 {
-  const left = cas.block(fingerprintFrom(low, high), homeLine(low), <i64>us, <i64>nowUs)
-  if (us == 0) tellReleased(high)
+/** Bans a key for `us` microseconds; 0 lifts the ban. Returns the microseconds left. */
+export function ban(low: u32, high: u32, nowUs: f64, us: f64): f64 {
+  const left = cas.ban(fingerprintFrom(low, high), homeLine(low), <i64>us, <i64>nowUs)
+  if (us == 0) signalRelease(high)
   return left
 }
 
-/** Microseconds for which the key is still blocked. */
-export function blockLeft(low: u32, high: u32, nowUs: f64): f64 {
-  return cas.blockLeft(fingerprintFrom(low, high), homeLine(low), <i64>nowUs)
+/** Microseconds until the key's ban ends. */
+export function banLeft(low: u32, high: u32, nowUs: f64): f64 {
+  return cas.banLeft(fingerprintFrom(low, high), homeLine(low), <i64>nowUs)
 }
 
-// About the key that the last call was about; not for buckets and GCRA, where the debt says it all.
+// The next two are about the key of the last call. Buckets and GCRA do not need them: the debt gives both waits.
 
-/** Microseconds until so many tokens would pass. */
+/** Microseconds until `tokens` would pass. */
 export function untilFree(tokens: f64): f64 {
   return <f64>usUntilFree(<i64>tokens)
 }
 
-/** Microseconds until the key is as good as new. */
+/** Microseconds until the key owes nothing. */
 export function untilNew(): f64 {
   return <f64>usUntilNew()
 }
 
-/** Microseconds until what was reserved may be spent. */
+/** Microseconds until the last reservation may be used. */
 export function waitUs(): f64 {
   return <f64>reservedIn
 }
 
-// Takes of several sections that are made together.
+// Takes in several sections that commit together.
 
-/** A descriptor, or 0 when all are in use. */
+/** A descriptor, or 0 when all are in use and the memory cannot grow. */
 export function openDescriptor(): usize {
-  return several.open()
+  return kcas.openDescriptor()
 }
 
-/** A take that is written down in the descriptor; its answer stands if the descriptor is committed. */
+/** Records a take in the descriptor. Its answer holds if the descriptor commits. */
 export function stage(descriptor: usize, low: u32, high: u32, nowUs: f64, tokens: i32): f64 {
   return cas.stage(descriptor, fingerprintFrom(low, high), homeLine(low), tokens, <i64>nowUs)
 }
 
-/** True: all that was written down is done. False: nothing is. */
+/** True: all staged changes are made. False: none is. */
 export function commit(descriptor: usize): bool {
-  return several.commit(descriptor)
+  return kcas.commit(descriptor)
 }
 
 export function closeDescriptor(descriptor: usize): void {
-  several.close(descriptor)
+  kcas.closeDescriptor(descriptor)
 }
 
-/** Lets others run, the longer the more attempts were lost to them. */
+/** Lets other threads run, for longer the more attempts were lost to them. */
 export function yieldAfter(lost: i32): void {
   backOff(lost)
 }
 
-/** Counts a call that was given up. */
+/** Counts a call that gave up. */
 export function giveUp(): void {
   add(base + CONTENTIONS, 1)
 }
 
 // Permits.
 
-/** The permit that the last take gave: what to ask for it by, and when it expires. */
+/** The permit that the last take gave: its handle, and when it expires. */
 export function givenPermit(): f64 {
   return <f64>permitGiven
 }
@@ -202,16 +199,16 @@ export function givenUntilUs(): f64 {
   return <f64>untilGiven
 }
 
-/** Renews a permit, or takes tokens from it, all of them gives it back: 1; 0 when it was nobody's any more. */
+/** Renews a permit, or takes `tokens` from it; taking all of them releases it. Returns 1, or 0 if the permit had ended. */
 export function changePermit(low: u32, high: u32, nowUs: f64, renew: bool, given: f64, untilUs: f64, tokens: f64): f64 {
   const done = cas.changePermitOf(fingerprintFrom(low, high), homeLine(low), <i64>nowUs, renew, <i64>given, <i64>untilUs, <i64>tokens)
-  if (tokens > 0 && done > 0) tellReleased(high)
+  if (tokens > 0 && done > 0) signalRelease(high)
   return done
 }
 
-/** The word at an address, which may be part of a swap over several words, once that is decided: for a copy of the memory. */
-export function settledWord(address: usize): u64 {
-  return several.settled(address)
+/** The word at an address, with any multi-word swap of it resolved first: for a copy of the memory. */
+export function resolvedWord(address: usize): u64 {
+  return kcas.resolved(address)
 }
 
 export function whyUnanswered(): i32 {
@@ -222,12 +219,12 @@ export function detailOfUnanswered(): f64 {
   return detail
 }
 
-/** With EVICTED: what the key forgotten for this one owed, in units. */
+/** After EVICTED: the debt of the evicted key, in units. */
 export function forgotten(): f64 {
-  return <f64>forgottenDebt
+  return <f64>evictedDebt
 }
 
-/** 48 bits, even and not 0. The low word's upper half also chooses the line. */
+/** 48 bits, even and not 0. The upper half of the low word also chooses the line. */
 @inline function fingerprintFrom(low: u32, high: u32): u64 {
   return max<u64>(((<u64>high << 16) | <u64>(low & 0xffff)) & ~1, 2)
 }

@@ -4,11 +4,16 @@ import type { BanOptions } from './ban-options.js'
 import type { Clock } from './clock.js'
 import type { Decision } from './decision.js'
 import type { HotKeys } from './hot-keys.js'
+import type { Key } from './key.js'
 import type { Duration } from './policy/duration.js'
 import type { Policy } from './policy/policy.js'
 import type { QueueOptions } from './queue/queue-options.js'
 import type { QueueVerbs } from './queue/work-queue.js'
 import type { Reservation } from './reservation.js'
+import type { WaitOptions } from './wait-options.js'
+
+export type { Key } from './key.js'
+export type { WaitOptions } from './wait-options.js'
 
 /** What {@link createLimiter} takes beside the policy. */
 export interface LimiterOptions {
@@ -73,16 +78,6 @@ export interface LimiterOptions {
 /** Keys by name, read once, or a function that is asked each time. */
 export type KeyList = Iterable<string> | ((key: string) => boolean)
 
-/** What {@link Limiter.wait} takes beside the key. */
-export interface WaitOptions {
-  /** Default 1. */
-  readonly cost?: number
-  /** Ends the wait: it rejects with the signal's reason, and what was held goes back. */
-  readonly signal?: AbortSignal
-  /** Denied at once when it would take longer; default as long as it takes. */
-  readonly maxWaitMs?: number
-}
-
 /** Counters since the limiter was made, over all threads that share it. */
 export interface LimiterStats {
   /** Keys in the table, those that are as good as new and not yet replaced included. */
@@ -103,9 +98,6 @@ export interface LimiterStats {
    */
   readonly memoryBytes: number
 }
-
-/** Who is limited: a string of 1 to 1,024 UTF-16 units. With `allOf` also an array of them, one for each of its policies. */
-export type Key = string | readonly string[]
 
 /** A key whose hash was computed once: the fastest way to ask about it again and again. */
 export interface BoundKey<Answer extends Decision = Decision> {

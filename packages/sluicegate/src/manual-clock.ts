@@ -1,4 +1,4 @@
-import type { ManualClock } from './clock.js'
+import type { ManualClock } from './clock-interface.js'
 import { PolicyError } from './errors.js'
 import { waitAsync } from './waiting/wait-async.js'
 

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.js'
+import type { Clock } from './clock-interface.js'
 
 /** A sleeping caller looks at the wall clock again after so long, whatever it was told: it may have been stepped. */
 const LONGEST_SLEEP_MS = 60_000

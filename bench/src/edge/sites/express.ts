@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { rateLimit } from 'sluicegate/express'
 import { requireRival } from '../../rivals.js'
 import { ourOptions, quotaOf } from '../quota.js'
-import type { SitePlan } from '../site.js'
+import type { SitePlan } from '../site-plan.js'
 
 interface App {
   set(name: string, value: unknown): void

@@ -3,7 +3,7 @@ import { rateLimit } from 'sluicegate/fastify'
 import { requireRival } from '../../rivals.js'
 import { clientAddresses } from '../client-addresses.js'
 import { ourOptions, quotaOf } from '../quota.js'
-import type { SitePlan } from '../site.js'
+import type { SitePlan } from '../site-plan.js'
 
 interface App {
   register(plugin: unknown, options?: object): PromiseLike<unknown>

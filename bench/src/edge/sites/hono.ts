@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http'
 import { rateLimit } from 'sluicegate/hono'
 import { requireRival } from '../../rivals.js'
 import { ourOptions, quotaOf } from '../quota.js'
-import type { SitePlan } from '../site.js'
+import type { SitePlan } from '../site-plan.js'
 
 interface Context {
   readonly req: { header(name: string): string | undefined }

@@ -1,4 +1,4 @@
---- Concurrency: the places that are taken, in a sorted set by the time at which each comes back. Twin of assembly/concurrency.ts.
+--- Concurrency: the places that are taken, in a sorted set by the time at which each comes back. Twin of assembly/algorithms/concurrency.ts.
 --
 -- members   "<time to live in microseconds> <permit> <place of that permit>", scored by the end in microseconds; and while the key is blocked
 --           "block <length>", scored by the end of the block below 0, before all places

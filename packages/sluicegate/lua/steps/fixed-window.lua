@@ -1,4 +1,4 @@
---- Fixed window: what was spent in one window. Twin of assembly/fixed-window.ts.
+--- Fixed window: what was spent in one window. Twin of assembly/algorithms/fixed-window.ts.
 -- A window later than now (the clock stepped back, or tokens are booked ahead) is closed until it begins.
 --
 -- state     "<begin> <end> <count>", times in microseconds; and " ahead" when it was booked ahead

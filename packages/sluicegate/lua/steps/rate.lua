@@ -1,5 +1,5 @@
 --- Token bucket and GCRA: the time at which a key's debt is paid, its theoretical arrival time (ITU-T I.371, annex A).
--- Twin of assembly/gcra.ts and assembly/verbs.ts. A debt is in units: a token is `unitsPerToken`, and `unitsPerUs` flow back a microsecond.
+-- Twin of assembly/algorithms/gcra.ts and verbs.ts. A debt is in units: a token is `unitsPerToken`, and `unitsPerUs` flow back a microsecond.
 --
 -- state     "<microsecond> <units beyond it>"; and " ahead" when it owed more than `shallow`
 -- numbers   unitsPerToken, unitsPerUs, capacity, shallow (the most that a key owes unless it was penalized or booked ahead)

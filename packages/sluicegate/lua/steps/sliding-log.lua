@@ -1,4 +1,4 @@
---- Sliding log: every request for as long as it counts, in a stream. Exact. Twin of assembly/sliding-log.ts.
+--- Sliding log: every request for as long as it counts, in a stream. Exact. Twin of assembly/algorithms/sliding-log.ts.
 -- A log whose newest request lies ahead of now (the clock stepped back, or tokens are booked ahead) is closed until then. What may be spent
 -- until later, as leased tokens may, counts from that later time.
 --

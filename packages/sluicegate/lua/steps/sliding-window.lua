@@ -1,5 +1,5 @@
 --- Approximated sliding window: the counts of two windows in a row, the earlier one weighted by how much of it the sliding window still
--- covers, rounded up. Twin of assembly/sliding-window.ts; windows are aligned, and one later than now is closed until it begins.
+-- covers, rounded up. Twin of assembly/algorithms/sliding-window.ts; windows are aligned, and one later than now is closed until it begins.
 --
 -- state     "<number> <previous> <current>"; and " ahead" when it was booked ahead
 -- numbers   limit, window in microseconds

@@ -2,7 +2,7 @@ import type { Policy } from '../policy/policy.js'
 import { numbersOf, type PolicyNumbers } from '../policy/policy-numbers.js'
 import type { OpenCore } from './open-core.js'
 
-// The numbers that the core adds to a policy block when it is published: see `publish` and `rangeOf` in assembly/update.ts.
+// The numbers that the core adds to a policy block when it is published: see `publish` and `rangeOf` in assembly/policy/publish.ts.
 
 const ARRIVAL_UNITS = 1n << 56n
 const LONGEST_US = 1n << 54n
@@ -38,10 +38,10 @@ function isLaidOut({ form, countBits, numberBits, slots, slotBytes, stride }: Po
 function isPublished(open: OpenCore, block: number, { form, numberBits, unitsPerUs, tickUs }: PolicyNumbers): boolean {
   const field = (name: string): number => open.field(block, name)
   // What is no form at all is read as the first.
-  if (field('BLOCK_FORM') !== open.constant(form)) return false
-  const [sinceUs, epoch, era] = ['BLOCK_SINCE_US', 'BLOCK_EPOCH', 'BLOCK_ERA'].map(field) as [number, number, number]
+  if (field('RECORD_FORM') !== open.constant(form)) return false
+  const [sinceUs, epoch, era] = ['RECORD_SINCE_US', 'RECORD_EPOCH', 'RECORD_ERA'].map(field) as [number, number, number]
   if (![sinceUs, epoch, era].every((number) => Math.abs(number) <= MOST) || era < 0) return false
-  if (epoch !== open.epoch() || epoch > MOST_EPOCH || field('BLOCK_KEEPS_DEBT') >>> 1 !== 0) return false
+  if (epoch !== open.epoch() || epoch > MOST_EPOCH || field('RECORD_KEEPS_DEBT') >>> 1 !== 0) return false
   const rangeUs = rangeOf(numberBits, unitsPerUs, tickUs)
   const tick = BigInt(Math.max(tickUs, 1))
   const nowUs = BigInt(sinceUs)
@@ -49,7 +49,7 @@ function isPublished(open: OpenCore, block: number, { form, numberBits, unitsPer
   const baseUs = wholeTicks(nowUs - rangeUs / 2n, tick) - apart * tick
   // These may be further off than a double can tell.
   const exactly = (name: string): bigint => new DataView(open.memory.buffer, block).getBigInt64(open.constant(name), true)
-  return exactly('BLOCK_BASE_US') === baseUs && exactly('BLOCK_REBASE_AT_US') === nowUs + rangeUs / 4n
+  return exactly('RECORD_BASE_US') === baseUs && exactly('RECORD_REBASE_AT_US') === nowUs + rangeUs / 4n
 }
 
 /** For how many microseconds a time base lasts. */

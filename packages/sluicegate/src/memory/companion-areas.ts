@@ -40,7 +40,7 @@ export class MovingAreas {
     const bytes = bytesFor(this.open, stride)
     if (!isInUse && current.bytes >= bytes) return { current, spare }
     // Nobody reads the spare one any more once every state word is of a policy that came after it.
-    if (spare.bytes >= bytes && this.open.core.sweepAll()) return { current: spare, spare: current }
+    if (spare.bytes >= bytes && this.open.core.migrateAll()) return { current: spare, spare: current }
     if (this.grown.bytes < bytes) this.grown = { address: this.open.moreCompanions(stride), bytes }
     return { current: this.grown, spare: current.bytes >= spare.bytes ? current : spare }
   }

@@ -25,11 +25,11 @@ export interface Core {
   /** Does beforehand what a change of policy has to wait for. */
   prepare(): boolean
   /** Makes every word of the table one of the policy in force, and finishes what others left. False: it could not. */
-  sweepAll(): boolean
+  migrateAll(): boolean
   propose(): number
   /** What came of it: `IN_FORCE`, or `OVERTAKEN`: count it out again, from the policy in force by now; or `GIVEN_UP`. */
   update(block: number, nowUs: number, seenEpoch: number): number
-  policyBlock(): number
+  policyRecord(): number
   /** Whether what was read from that block is whole: nobody has begun to write another policy there. */
   isWhole(): boolean
   /** The debt after it, -1 - debt when denied, NaN when {@link Core.whyUnanswered}. For buckets and GCRA alone. */
@@ -45,8 +45,8 @@ export interface Core {
   cancel(low: number, high: number, nowUs: number, tokens: number, bound: number): number
   reset(low: number, high: number, nowUs: number): number
   /** The microseconds left, or NaN. */
-  block(low: number, high: number, nowUs: number, us: number): number
-  blockLeft(low: number, high: number, nowUs: number): number
+  ban(low: number, high: number, nowUs: number, us: number): number
+  banLeft(low: number, high: number, nowUs: number): number
   /** About the key of the last call; for buckets and GCRA the debt says it all. */
   untilFree(tokens: number): number
   untilNew(): number
@@ -68,7 +68,7 @@ export interface Core {
   /** 1, and `givenUntilUs` says when it expires then; 0 when it was nobody's any more; or NaN. */
   changePermit(low: number, high: number, nowUs: number, renew: boolean, given: number, untilUs: number, tokens: number): number
   /** The word at an address, with any ticket there settled. */
-  settledWord(address: number): bigint
+  resolvedWord(address: number): bigint
   whyUnanswered(): number
   detailOfUnanswered(): number
   forgotten(): number

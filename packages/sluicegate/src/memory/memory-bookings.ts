@@ -81,7 +81,7 @@ export abstract class MemoryBookings extends MemoryDecisions {
   /** What a take that passed now would say, whatever is left; a denial when the key is blocked. */
   protected answerHashed({ key, low, high }: MemoryBooking): Decision {
     const standing = this.peekHashed(key as string, low, high, 1)
-    const blockedUs = this.answered(this.opened.core.blockLeft(low, high, this.nowUs()), key as string)
+    const blockedUs = this.answered(this.opened.core.banLeft(low, high, this.nowUs()), key as string)
     return blockedUs > 0 ? standing : { ...standing, allowed: true, retryAfterMs: 0 }
   }
 

@@ -1,16 +1,22 @@
 import type { Decision } from '../decision.js'
 import type { BoundKey } from '../limiter.js'
 import { Shown } from '../shown.js'
-import type { MemoryLimiter } from './memory-limiter.js'
 
-/** A key of a {@link MemoryLimiter} whose fingerprint is kept. */
+/** What a bound key asks of its limiter. */
+interface HashedKeys<Answer extends Decision> {
+  takeBound(key: string, low: number, high: number, cost: number): Answer
+  peekHashed(key: string, low: number, high: number, cost: number): Decision
+  toJSON(): object
+}
+
+/** A key of a limiter in memory whose fingerprint is kept. */
 export class MemoryBoundKey<Answer extends Decision> extends Shown implements BoundKey<Answer> {
   readonly key: string
-  private readonly limiter: MemoryLimiter<Answer>
+  private readonly limiter: HashedKeys<Answer>
   private readonly low: number
   private readonly high: number
 
-  constructor(limiter: MemoryLimiter<Answer>, key: string, low: number, high: number) {
+  constructor(limiter: HashedKeys<Answer>, key: string, low: number, high: number) {
     super()
     this.key = key
     this.limiter = limiter

@@ -85,7 +85,7 @@ export abstract class MemoryDecisions extends QueuedLimiter {
   peekHashed(key: string, low: number, high: number, cost: number, nowUs = this.nowUs()): Decision {
     const tokens = checkedCost(cost)
     const debt = this.answered(this.opened.core.peek(low, high, nowUs, tokens), key)
-    const blockMs = Math.ceil(this.answered(this.opened.core.blockLeft(low, high, nowUs), key) / 1000)
+    const blockMs = Math.ceil(this.answered(this.opened.core.banLeft(low, high, nowUs), key) / 1000)
     return this.terms.foreseen(debt, tokens, blockMs)
   }
 
@@ -127,7 +127,7 @@ export abstract class MemoryDecisions extends QueuedLimiter {
       case 'EVICTED':
         this.noteEviction(key)
         return detail >= 0 ? this.terms.allowed(detail) : this.terms.denied(-1 - detail, cost)
-      case 'BLOCKED':
+      case 'BANNED':
         return this.terms.foreseen(this.answered(this.opened.core.peek(low, high, nowUs, cost), key), cost, Math.ceil(detail / 1000))
       case 'LATE':
         return this.takenLater(key, low, high, nowUs, cost)

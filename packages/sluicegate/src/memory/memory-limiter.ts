@@ -24,6 +24,7 @@ import { MemoryBoundKey } from './memory-bound-key.js'
 import type { MemoryLimiterParts } from './memory-decisions.js'
 import { type SnapshotSection, snapshotOf } from './memory-snapshot.js'
 import { PolicyChange } from './policy-block.js'
+import { untouchedBytes } from './untouched-bytes.js'
 
 /** What a handle carries. Everything here is structured-clonable. */
 export interface MemoryHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
@@ -112,13 +113,13 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
 
   block(key: Key, duration: Duration): Decision {
     const us = blockUs(duration)
-    const { block } = this.opened.core
-    return this.released(key, (nowUs) => block(low, high, nowUs, us))
+    const { ban } = this.opened.core
+    return this.released(key, (nowUs) => ban(low, high, nowUs, us))
   }
 
   reset(key: Key): Decision {
-    const { block, reset } = this.opened.core
-    this.change(key, (nowUs) => block(low, high, nowUs, 0))
+    const { ban, reset } = this.opened.core
+    this.change(key, (nowUs) => ban(low, high, nowUs, 0))
     return this.released(key, (nowUs) => reset(low, high, nowUs))
   }
 
@@ -150,7 +151,8 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
 
   stats(): LimiterStats {
     this.opened.core.look()
-    return this.opened.stats()
+    const { opened } = this
+    return { ...opened.counters(), memoryBytes: opened.memory.buffer.byteLength - untouchedBytes(opened) }
   }
 
   hotKeys(n?: number): HotKeys {

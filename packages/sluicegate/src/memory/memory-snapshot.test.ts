@@ -80,10 +80,10 @@ function openOf(limiter: Limiter): OpenCore {
 
 /** Does something as soon as the core has swept its table once more. */
 function onceSwept(open: OpenCore, something: () => void): void {
-  const { sweepAll } = open.core
-  open.core.sweepAll = () => {
-    open.core.sweepAll = sweepAll
-    const isDone = sweepAll()
+  const { migrateAll } = open.core
+  open.core.migrateAll = () => {
+    open.core.migrateAll = migrateAll
+    const isDone = migrateAll()
     something()
     return isDone
   }

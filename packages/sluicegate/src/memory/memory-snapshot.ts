@@ -43,7 +43,7 @@ function copied({ sections, ...about }: SnapshotSubject): Uint8Array | undefined
   const pieces = new MemoryPieces()
   const copies: SectionCopy[] = []
   for (const [i, { open }] of sections.entries()) {
-    if (!open.core.sweepAll()) return undefined
+    if (!open.core.migrateAll()) return undefined
     open.core.look()
     const copy = new SectionCopy(open, epochs[i] as number)
     if (!copy.tableTo(pieces, isSame)) return undefined

@@ -5,12 +5,11 @@ import { type Core, type CoreHost, closedCore } from './core.js'
 import { ENTRIES_PER_LINE, grownBy } from './core-memory.js'
 import { CORE_WASM_BASE64 } from './core-wasm.gen.js'
 import { neededOfRuntime } from './runtime-refusal.js'
-import { untouchedBytes } from './untouched-bytes.js'
 
 /** Why the core gave no debt. */
-export type Reason = 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE' | 'EVICTED' | 'OVERFLOWED'
+export type Reason = 'REFUSED' | 'BANNED' | 'CONTENDED' | 'LATE' | 'EVICTED' | 'OVERFLOWED'
 
-const REASONS: readonly Reason[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED', 'OVERFLOWED']
+const REASONS: readonly Reason[] = ['REFUSED', 'BANNED', 'CONTENDED', 'LATE', 'EVICTED', 'OVERFLOWED']
 /** The half of the epoch word that counts. */
 const EPOCH_HALF = 4
 
@@ -29,7 +28,7 @@ export class OpenCore {
     this.exports = new WebAssembly.Instance(shared.module, { env: { memory }, host: { ...withAddresses(host), pause } }).exports
     // A plain object: an exports object is slow to look up in.
     const core = { ...this.exports } as unknown as Core
-    this.core = { ...core, policyBlock: () => core.policyBlock() >>> 0, propose: () => core.propose() >>> 0 }
+    this.core = { ...core, policyRecord: () => core.policyRecord() >>> 0, propose: () => core.propose() >>> 0 }
     this.memory = memory
     this.section = section
     const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2))
@@ -46,7 +45,8 @@ export class OpenCore {
     return REASONS.find((reason) => this.constant(reason) === this.core.whyUnanswered()) ?? 'CONTENDED'
   }
 
-  stats(): LimiterStats {
+  /** Counters since the section was laid out. */
+  counters(): Omit<LimiterStats, 'memoryBytes'> {
     const counters = new BigInt64Array(this.memory.buffer, this.section)
     const counter = (name: string): number => Number(Atomics.load(counters, this.constant(name) / 8))
     return {
@@ -56,7 +56,6 @@ export class OpenCore {
       overflows: counter('OVERFLOWS'),
       casRetries: counter('CAS_RETRIES'),
       contentions: counter('CONTENTIONS'),
-      memoryBytes: this.memory.buffer.byteLength - untouchedBytes(this),
     }
   }
 
@@ -71,7 +70,7 @@ export class OpenCore {
 
   /** The part of a policy block that the core does not read. */
   description(block: number): DataView {
-    return new DataView(this.memory.buffer, block + this.constant('BLOCK_DESCRIPTION'))
+    return new DataView(this.memory.buffer, block + this.constant('RECORD_DESCRIPTION'))
   }
 
   /** Lines of the table. */

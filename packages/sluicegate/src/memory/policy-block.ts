@@ -24,17 +24,17 @@ const UTC_DAY: Calendar = { unit: 'day', timeZone: 'UTC' }
 
 /** The numbers of a block that the core reads, by their names there. */
 const FIELDS = {
-  BLOCK_UNITS_PER_US: 'unitsPerUs',
-  BLOCK_UNITS_PER_TOKEN: 'unitsPerToken',
-  BLOCK_CAPACITY: 'capacity',
-  BLOCK_WINDOW_US: 'windowUs',
-  BLOCK_COUNT_BITS: 'countBits',
-  BLOCK_NUMBER_BITS: 'numberBits',
-  BLOCK_TICK_US: 'tickUs',
-  BLOCK_SLOTS: 'slots',
-  BLOCK_SLOT_BYTES: 'slotBytes',
-  BLOCK_STRIDE: 'stride',
-  BLOCK_CALENDAR: 'calendar',
+  RECORD_UNITS_PER_US: 'unitsPerUs',
+  RECORD_UNITS_PER_TOKEN: 'unitsPerToken',
+  RECORD_CAPACITY: 'capacity',
+  RECORD_WINDOW_US: 'windowUs',
+  RECORD_COUNT_BITS: 'countBits',
+  RECORD_NUMBER_BITS: 'numberBits',
+  RECORD_TICK_US: 'tickUs',
+  RECORD_SLOTS: 'slots',
+  RECORD_SLOT_BYTES: 'slotBytes',
+  RECORD_STRIDE: 'stride',
+  RECORD_CALENDAR: 'calendar',
 } as const satisfies Record<string, keyof PolicyNumbers>
 
 /**
@@ -77,19 +77,19 @@ export class PolicyChange {
   private proposed(nowUs: number): number {
     const { open } = this
     // Areas are counted out of the policy in force now, and of no other with the same ones.
-    const seenEpoch = open.field(open.core.policyBlock(), 'BLOCK_EPOCH')
+    const seenEpoch = open.field(open.core.policyRecord(), 'RECORD_EPOCH')
     const { numbers, areas, before } = this.placed()
     const block = open.core.propose()
     for (const [name, key] of Object.entries(FIELDS)) open.setField(block, name, numbers[key])
-    open.setField(block, 'BLOCK_FORM', open.constant(numbers.form))
-    open.setField(block, 'BLOCK_COMPANIONS', areas.current.address)
+    open.setField(block, 'RECORD_ENCODING', open.constant(numbers.form))
+    open.setField(block, 'RECORD_EXTENSIONS', areas.current.address)
     describe(open.description(block), this.policy, areas)
     return open.core.update(block, nowUs, before === undefined ? 0 : seenEpoch)
   }
 
   /** The policy's numbers, and where its companions are: with those before it, unless they need more room or are written in another way. */
   private placed(): Placed & { readonly before: Placed | undefined } {
-    const before = placedIn(this.open, this.open.core.policyBlock())
+    const before = placedIn(this.open, this.open.core.policyRecord())
     const numbers = numbersOf(this.policy, before?.numbers)
     if (before === undefined) return { numbers, areas: firstAreas(this.open, numbers.stride), before }
     if (numbers.stride === 0 || isLaidOutAlike(numbers, before.numbers)) return { numbers, areas: before.areas, before }
@@ -105,10 +105,10 @@ interface Placed {
 
 /** Undefined when no policy was ever written there. */
 export function placedIn(open: OpenCore, block: number): Placed | undefined {
-  if (open.field(block, 'BLOCK_CAPACITY') === 0) return undefined
+  if (open.field(block, 'RECORD_CAPACITY') === 0) return undefined
   const view = open.description(block)
   const areas = {
-    current: { address: open.field(block, 'BLOCK_COMPANIONS'), bytes: view.getFloat64(AREA_BYTES, true) },
+    current: { address: open.field(block, 'RECORD_EXTENSIONS'), bytes: view.getFloat64(AREA_BYTES, true) },
     spare: { address: view.getFloat64(SPARE_ADDRESS, true), bytes: view.getFloat64(SPARE_BYTES, true) },
   }
   return { numbers: numbersIn(open, block), areas }
@@ -120,7 +120,7 @@ function isLaidOutAlike(one: PolicyNumbers, other: PolicyNumbers): boolean {
 
 /** The policy in force, as this thread's core last saw it; undefined when its block was written anew meanwhile. */
 export function publishedPolicy(open: OpenCore): Policy | undefined {
-  const policy = described(open.description(open.core.policyBlock()))
+  const policy = described(open.description(open.core.policyRecord()))
   return open.core.isWhole() ? checkedPolicy(policy) : undefined
 }
 
@@ -140,7 +140,7 @@ function numbersIn(open: OpenCore, block: number): PolicyNumbers {
 }
 
 function formIn(open: OpenCore, block: number): Form {
-  const form = open.field(block, 'BLOCK_FORM')
+  const form = open.field(block, 'RECORD_ENCODING')
   return FORMS.find((name) => open.constant(name) === form) ?? 'ARRIVAL'
 }
 

@@ -68,7 +68,7 @@ export function checkSection(memory: WebAssembly.Memory, { address, end, algorit
 /** Whether the times that stand for all keys are times, or none. */
 function areTimes(memory: WebAssembly.Memory, layout: SectionWords): boolean {
   const words = new BigInt64Array(memory.buffer)
-  return ['BLOCKED_UNTIL', 'TAKEOVER_HIGH'].every((name) => {
+  return ['BANNED_UNTIL', 'TAKEOVER_HIGH'].every((name) => {
     const us = words[layout.at(name) / 8] as bigint
     return us === LONG_AGO || (us <= MOST_US && us >= -MOST_US)
   })
@@ -87,7 +87,7 @@ function forgetThreads(memory: WebAssembly.Memory, layout: SectionWords, block: 
   const words = new BigUint64Array(memory.buffer)
   const clear = (from: number, to: number): unknown => words.fill(0n, from / 8, to / 8)
   clear(layout.at('RELEASED'), block)
-  clear(block + layout.blockBytes, layout.at('GATES'))
+  clear(block + layout.blockBytes, layout.at('BAN_FILTER'))
   clear(layout.at('DESCRIPTORS'), layout.at('TABLE'))
 }
 

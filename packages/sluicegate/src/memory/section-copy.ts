@@ -53,12 +53,12 @@ export class SectionCopy {
     this.open = open
     this.epoch = epoch
     this.layout = new SectionWords(open)
-    this.block = open.core.policyBlock()
+    this.block = open.core.policyRecord()
     this.bytes = new Uint8Array(open.memory.buffer)
     this.words = new BigUint64Array(open.memory.buffer)
-    this.stride = open.field(this.block, 'BLOCK_STRIDE')
-    this.companions = open.field(this.block, 'BLOCK_COMPANIONS')
-    this.isLog = open.field(this.block, 'BLOCK_FORM') === open.constant('LOG')
+    this.stride = open.field(this.block, 'RECORD_STRIDE')
+    this.companions = open.field(this.block, 'RECORD_EXTENSIONS')
+    this.isLog = open.field(this.block, 'RECORD_ENCODING') === open.constant('LOG')
     this.beside = new Uint8Array(ENTRIES_PER_LINE * this.stride)
     this.besideWords = new BigUint64Array(this.beside.buffer)
     this.besideHalves = new Uint32Array(this.beside.buffer)
@@ -123,7 +123,7 @@ export class SectionCopy {
     return [
       head,
       this.part(this.block, this.block + layout.blockBytes),
-      this.part(layout.at('GATES'), layout.at('DESCRIPTORS')),
+      this.part(layout.at('BAN_FILTER'), layout.at('DESCRIPTORS')),
       this.sharedCounters(),
     ]
   }
@@ -139,7 +139,7 @@ export class SectionCopy {
   /** A word that may be part of a swap over several words. */
   private wordAt(address: number): bigint {
     const word = Atomics.load(this.words, address / WORD_BYTES)
-    return kindOf(Number(word >> 32n)) === TICKET_KIND ? BigInt.asUintN(64, this.open.core.settledWord(address)) : word
+    return kindOf(Number(word >> 32n)) === TICKET_KIND ? BigInt.asUintN(64, this.open.core.resolvedWord(address)) : word
   }
 
   private part(from: number, to: number): Part {
@@ -221,7 +221,7 @@ export class SectionCopy {
 
   /** Its thread may have died: the core sees to it that no ticket stays. */
   private settled(word: number): number {
-    this.open.core.settledWord(word * WORD_BYTES)
+    this.open.core.resolvedWord(word * WORD_BYTES)
     return TICKET_KIND
   }
 }

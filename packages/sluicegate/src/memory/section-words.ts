@@ -59,11 +59,11 @@ export class SectionWords {
 
   /** The block of the policy whose ticket the epoch word holds. */
   blockOf(ticket: number): number {
-    return this.at('BLOCKS') + (ticket % this.open.constant('BLOCK_COUNT')) * this.blockBytes
+    return this.at('RECORDS') + (ticket % this.open.constant('RECORD_COUNT')) * this.blockBytes
   }
 
   get blockBytes(): number {
-    return this.open.constant('BLOCK_SIZE')
+    return this.open.constant('RECORD_SIZE')
   }
 
   /** The end of the table. */
@@ -102,7 +102,7 @@ export class SectionWords {
   noteTable(keys: number, epoch: number): void {
     const words = new BigUint64Array(this.open.memory.buffer)
     words[this.at('KEYS') / 8] = BigInt(keys)
-    words[this.at('SWEPT') / 8] = BigInt(epoch)
+    words[this.at('MIGRATED') / 8] = BigInt(epoch)
   }
 
   /** Writes down what the section was made with, in a memory that nobody shares yet. */

@@ -18,7 +18,7 @@ const ENTRY_BYTES = 16
 const VALUE_BITS = 56n
 const VALUE_MASK = (1n << VALUE_BITS) - 1n
 const MARKED = new BigUint64Array(MARKED_ENTRY.buffer)[1]
-/** Of a log's header: see assembly/ring.ts. */
+/** Of a log's header: see assembly/algorithms/log-ring.ts. */
 const COST_BITS = 21n
 const PLACE_BITS = 17n
 const PLACE_MASK = (1n << PLACE_BITS) - 1n

@@ -13,7 +13,7 @@ export function untouchedBytes(open: OpenCore): number {
   const [first, second, grown] = [word('FIRST_LINES'), word('SECOND_LINES'), word('GROWN')]
   if (first === 0 || grown === 2) return counters
   const lines = open.lines - first - (grown === 1 ? second : 0)
-  const areas = placedIn(open, open.core.policyBlock())?.areas
+  const areas = placedIn(open, open.core.policyRecord())?.areas
   const beside = ((areas?.current.bytes ?? 0) + (areas?.spare.bytes ?? 0)) / (open.lines * ENTRIES_PER_LINE)
   return counters + lines * (open.constant('LINE_SIZE') + ENTRIES_PER_LINE * beside)
 }

@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js'
-import { checkedPolicy } from './checked-policy.js'
 import { type AllOfPolicy, frozenPolicy, type Policy } from './policy.js'
 import { checkedName, checkOptions, MAX_NAME_LENGTH } from './policy-options.js'
+import { remadePolicy, SINGLE_POLICIES } from './single-policy.js'
 
 export const MOST_POLICIES = 8
 
@@ -26,10 +26,10 @@ export function allOf<const Parts extends readonly Policy[]>(
   if (!Array.isArray(policies) || policies.length < 1 || policies.length > MOST_POLICIES) {
     throw new PolicyError('POLICY_INVALID', 'policies', policies, `must be an array of 1 to ${MOST_POLICIES} policies`)
   }
-  const parts = toldApart(policies.map((policy, i) => checkedPolicy(policy, `policies[${i}]`)))
-  if (parts.some(({ algorithm }) => algorithm === 'all-of')) {
+  if (policies.some((policy: Policy | undefined) => policy?.algorithm === 'all-of')) {
     throw new PolicyError('POLICY_INVALID', 'policies', policies, 'must not hold another allOf: name all policies in one')
   }
+  const parts = toldApart(policies.map((policy, i) => remadePolicy(SINGLE_POLICIES, policy, `policies[${i}]`)))
   const name = checkedName(options.name, `all-of-${parts.length}`)
   return frozenPolicy<AllOfPolicy<Parts>>({
     algorithm: 'all-of',

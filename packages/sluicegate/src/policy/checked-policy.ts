@@ -1,35 +1,13 @@
-import { PolicyError } from '../errors.js'
 import { allOf } from './all-of.js'
-import { concurrency } from './concurrency-policy.js'
 import type { Algorithm, Policy } from './policy.js'
-import { gcra, tokenBucket } from './rate-policy.js'
-import { fixedWindow, slidingLog, slidingWindow } from './window-policy.js'
+import { type PolicyMaker, remadePolicy, SINGLE_POLICIES } from './single-policy.js'
 
-/** Each algorithm's policy made anew from the fields of one, so that what a wrong field would do is refused where it is. */
-const REMADE: Readonly<Record<Algorithm, (policy: Policy) => Policy>> = {
-  'token-bucket': ({ limit, windowMs: window, burst, name }) => tokenBucket({ limit, window, burst, name }),
-  gcra: ({ limit, windowMs: window, burst, name }) => gcra({ limit, window, burst, name }),
-  'fixed-window': ({ limit, windowMs: window, calendar, name }) =>
-    calendar === undefined
-      ? fixedWindow({ limit, window, name })
-      : fixedWindow({ limit, window: calendar.unit, timeZone: calendar.timeZone, name }),
-  'sliding-window': ({ limit, windowMs: window, counters, name }) => slidingWindow({ limit, window, counters: counters ?? 'exact', name }),
-  'sliding-log': ({ limit, windowMs: window, slotBytes = 8, name }) => slidingLog({ limit, window, slotBytes, name }),
-  concurrency: ({ limit, windowMs: ttl, name }) => concurrency({ limit, ttl, name }),
+export { besideFields, notOfPolicy } from './single-policy.js'
+
+const POLICIES: Readonly<Record<Algorithm, PolicyMaker>> = {
+  ...SINGLE_POLICIES,
   'all-of': ({ policies = [], name }) => allOf(policies, { name }),
 }
-
-const FIELDS: ReadonlySet<string> = new Set([
-  'algorithm',
-  'name',
-  'limit',
-  'windowMs',
-  'burst',
-  'calendar',
-  'counters',
-  'slotBytes',
-  'policies',
-] satisfies (keyof Policy)[])
 
 /**
  * Refuses anything that is not a policy made by `tokenBucket` or one of its siblings, or a structured clone of one.
@@ -38,41 +16,5 @@ const FIELDS: ReadonlySet<string> = new Set([
  * @throws {PolicyError} `POLICY_INVALID`; `OPTION_UNKNOWN` where options stand beside its numbers, which would count for nothing
  */
 export function checkedPolicy(policy: unknown, option = 'policy', takenBy?: string): Policy {
-  const { algorithm } = (policy ?? {}) as Partial<Policy>
-  if (typeof algorithm !== 'string' || !Object.hasOwn(REMADE, algorithm)) {
-    throw new PolicyError('POLICY_INVALID', option, policy, `must be made by ${makerFor(policy, takenBy)}`)
-  }
-  const beside = besideFields(policy as object)
-  if (beside.length > 0) throw notOfPolicy(policy as object, beside, takenBy && `${takenBy}(policy, { ${beside.join(', ')} })`)
-  return REMADE[algorithm as Algorithm](policy as Policy)
-}
-
-/** What an object that has the fields of a policy has beside them. */
-export function besideFields(policy: object): string[] {
-  return Object.keys(policy).filter((name) => !FIELDS.has(name))
-}
-
-/** @param instead how to write what was meant. */
-export function notOfPolicy(policy: object, beside: readonly string[], instead = 'give policies and options apart'): PolicyError {
-  const mend = `is no part of a policy, where it would count for nothing: ${instead}`
-  return new PolicyError('OPTION_UNKNOWN', beside[0] as string, policy[beside[0] as never], mend)
-}
-
-function makerFor(policy: unknown, takenBy: string | undefined): string {
-  const siblings = 'tokenBucket(), slidingWindow() or one of their siblings'
-  if (typeof policy === 'function') return `${siblings}: call it, tokenBucket({ limit: 100, window: '1m' })`
-  if (typeof policy !== 'object' || policy === null) return siblings
-  if ('then' in policy) return `${siblings}: await it`
-  if ('policy' in policy && takenBy !== undefined) return `${siblings}: say ${takenBy}(policy, options)`
-  if ('windowMs' in policy || 'max' in policy)
-    return `${siblings}; options of express-rate-limit are taken by sluicegate/express-rate-limit`
-  if ('points' in policy || 'duration' in policy)
-    return `${siblings}; options of rate-limiter-flexible are taken by sluicegate/rate-limiter-flexible`
-  const throttle = ['minTime', 'maxConcurrent', 'reservoir', 'intervalCap'].find((name) => name in policy)
-  if (throttle !== undefined)
-    return `${siblings}; options of Bottleneck and p-queue, such as ${throttle}, are translated in node_modules/sluicegate/docs/moving-from-bottleneck.md`
-  const numbers = Object.keys(policy).filter((name) => name === 'limit' || name === 'window')
-  if (numbers.length === 0) return siblings
-  const made = `tokenBucket({ ${numbers.length === 2 ? 'limit, window' : "limit: 100, window: '1m'"} })`
-  return `${siblings}: say ${takenBy === undefined ? made : `${takenBy}(${made})`}`
+  return remadePolicy(POLICIES, policy, option, takenBy)
 }

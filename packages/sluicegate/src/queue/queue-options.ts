@@ -3,8 +3,9 @@ import type { Awaitable } from '../awaitable.js'
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
-import type { Key, WaitOptions } from '../limiter.js'
+import type { Key } from '../key.js'
 import type { Policy } from '../policy/policy.js'
+import type { WaitOptions } from '../wait-options.js'
 
 /** What a full queue does with one job more. */
 export type Overflow = 'refuse-newest' | 'drop-oldest' | 'drop-lowest-priority'

@@ -1,4 +1,4 @@
-import type { Key } from '../limiter.js'
+import type { Key } from '../key.js'
 import type { RunningJob, RunOptions, WrapOptions } from './queue-options.js'
 
 /** How a queue stands, and counters since it was made. */

@@ -1,6 +1,6 @@
 import { waitAsync } from './wait-async.js'
 
-/** Where threads that share a limiter count what comes back before its time (see `assembly/releases.ts`): places in `words`. */
+/** Where threads that share a limiter count what comes back before its time (see `assembly/atomics/release-signal.ts`): places in `words`. */
 export interface ReleaseWords {
   /** Shared memory. */
   readonly words: Int32Array

@@ -33,7 +33,7 @@ export interface Call {
 }
 
 /** Reasons of the core for an answer that is not a number, by name. */
-export type Why = 'answered' | 'REFUSED' | 'BLOCKED' | 'CONTENDED' | 'LATE' | 'EVICTED' | 'OVERFLOWED'
+export type Why = 'answered' | 'REFUSED' | 'BANNED' | 'CONTENDED' | 'LATE' | 'EVICTED' | 'OVERFLOWED'
 
 /** What a call gave, and when: stamps are positions in the schedule, and a call that ended before another began has the smaller one. */
 export interface Outcome {

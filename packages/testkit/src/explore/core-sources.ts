@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** The AssemblyScript files of the core: name to text. */
+/** The AssemblyScript files of the core: path in its folder to text. */
 export type CoreSources = ReadonlyMap<string, string>
 
 const ASSEMBLY = new URL('../../../sluicegate/assembly/', import.meta.url)
@@ -19,10 +19,9 @@ export function yieldPoint(): void { if (--granted < 0) switchThread() }
 
 const EXTRA_EXPORTS = `export { grant, left } from "./host"
 export {
-  BLOCKS, BLOCK_SIZE, DESCRIPTORS, DESCRIPTOR_SIZE, ENTRY_SIZE, EPOCH, GATES, GATE_COUNT, TAKEOVER_HIGH,
+  BAN_FILTER, BAN_FILTER_SLOTS, DESCRIPTORS, DESCRIPTOR_SIZE, ENTRY_SIZE, EPOCH, RECORDS, RECORD_SIZE, TAKEOVER_HIGH,
 } from "./memory-map"
-import { stageIn } from "./replace"
-import { openAnyDescriptor } from "./several"
+import { openAnyDescriptor, stageIn } from "./atomics/kcas"
 
 /** What a thread that is stopped for good leaves in its own globals is no part of the next schedule. */
 export function startOver(): void {
@@ -47,8 +46,9 @@ export interface Substitution {
 
 /** The core as it stands in the working tree. */
 export function coreSources(): CoreSources {
-  const names = readdirSync(ASSEMBLY).filter((name) => name.endsWith('.ts'))
-  return new Map(names.map((name) => [name, readFileSync(new URL(name, ASSEMBLY), 'utf8')]))
+  const names = readdirSync(ASSEMBLY, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+  const paths = names.map((name) => name.replaceAll('\\', '/'))
+  return new Map(paths.map((path) => [path, readFileSync(new URL(path, ASSEMBLY), 'utf8')]))
 }
 
 /** The same sources with a yield before every atomic operation, and lines of so many entries. */
@@ -62,7 +62,7 @@ export function exploredSources(sources: CoreSources, entriesPerLine: number): C
   }
   const changed = new Map(sources).set('build-flags.ts', text)
   changed.set('index.ts', `${sources.get('index.ts')}\n${EXTRA_EXPORTS}`)
-  changed.set('several.ts', `${sources.get('several.ts')}\n${FORGET_DESCRIPTOR}`)
+  changed.set('atomics/kcas.ts', `${sources.get('atomics/kcas.ts')}\n${FORGET_DESCRIPTOR}`)
   return substituted(changed, [{ file: 'host.ts', from: YIELD_POINT, to: COUNTED_YIELD_POINT }])
 }
 

@@ -86,8 +86,9 @@ export class ExploredCall {
         return () => core[verb](low, high, nowUs)
       case 'refund':
       case 'penalize':
-      case 'block':
         return () => core[verb](low, high, nowUs, amount)
+      case 'block':
+        return () => core.ban(low, high, nowUs, amount)
       case 'take':
         if (isRate(this.context.policy)) return () => core.take(low, high, nowUs, amount)
         return () => this.given(core.takeAny(low, high, nowUs, amount))
@@ -202,6 +203,6 @@ export class ExploredCall {
   private looked(): number {
     const { core, isSuspended } = this.context
     core.look()
-    return isSuspended() ? 0 : core.policyBlock()
+    return isSuspended() ? 0 : core.policyRecord()
   }
 }

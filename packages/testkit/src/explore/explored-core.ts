@@ -5,7 +5,7 @@ export interface ExploredCore {
   admitOverflow(counters: number, count: number, limit: number, windowUs: number): void
   attach(section: number): void
   look(): void
-  policyBlock(): number
+  policyRecord(): number
   propose(): number
   /** 0: companions are elsewhere by now than those that were seen; the numbers have to be counted out anew. */
   update(block: number, nowUs: number, seenEpoch: number): number
@@ -15,7 +15,7 @@ export interface ExploredCore {
   refund(low: number, high: number, nowUs: number, tokens: number): number
   penalize(low: number, high: number, nowUs: number, tokens: number): number
   reset(low: number, high: number, nowUs: number): number
-  block(low: number, high: number, nowUs: number, us: number): number
+  ban(low: number, high: number, nowUs: number, us: number): number
   reserve(low: number, high: number, nowUs: number, tokens: number, mostUs: number): number
   cancel(low: number, high: number, nowUs: number, tokens: number, bound: number): number
   untilFree(tokens: number): number

@@ -18,19 +18,19 @@ export interface ExploredPolicy {
 }
 
 /** Numbers of a policy block, by their names in the core. */
-export type BlockNumbers = Readonly<Record<(typeof BLOCK_NUMBERS)[number], number>>
+export type BlockNumbers = Readonly<Record<(typeof RECORD_NUMBERS)[number], number>>
 
-export const BLOCK_NUMBERS = [
-  'BLOCK_UNITS_PER_US',
-  'BLOCK_UNITS_PER_TOKEN',
-  'BLOCK_CAPACITY',
-  'BLOCK_WINDOW_US',
-  'BLOCK_COUNT_BITS',
-  'BLOCK_NUMBER_BITS',
-  'BLOCK_TICK_US',
-  'BLOCK_SLOTS',
-  'BLOCK_SLOT_BYTES',
-  'BLOCK_STRIDE',
+export const RECORD_NUMBERS = [
+  'RECORD_UNITS_PER_US',
+  'RECORD_UNITS_PER_TOKEN',
+  'RECORD_CAPACITY',
+  'RECORD_WINDOW_US',
+  'RECORD_COUNT_BITS',
+  'RECORD_NUMBER_BITS',
+  'RECORD_TICK_US',
+  'RECORD_SLOTS',
+  'RECORD_SLOT_BYTES',
+  'RECORD_STRIDE',
 ] as const
 
 const VALUE_BITS = 56
@@ -57,16 +57,16 @@ export function blockNumbers(policy: ExploredPolicy, before: BlockNumbers | unde
   const { countBits = 0, slots = 0, stride = 0 } = layout
   const numberBits = policy.numberBits ?? layout.numberBits ?? VALUE_BITS - countBits
   return {
-    BLOCK_UNITS_PER_US: policy.unitsPerUs,
-    BLOCK_UNITS_PER_TOKEN: policy.unitsPerToken,
-    BLOCK_CAPACITY: burst * policy.unitsPerToken,
-    BLOCK_WINDOW_US: windowUs,
-    BLOCK_COUNT_BITS: countBits,
-    BLOCK_NUMBER_BITS: numberBits,
-    BLOCK_TICK_US: isRate(policy) || form === 'LOG' || form === 'CONCURRENCY' ? 1 : windowUs,
-    BLOCK_SLOTS: slots,
-    BLOCK_SLOT_BYTES: slotBytes,
-    BLOCK_STRIDE: stride,
+    RECORD_UNITS_PER_US: policy.unitsPerUs,
+    RECORD_UNITS_PER_TOKEN: policy.unitsPerToken,
+    RECORD_CAPACITY: burst * policy.unitsPerToken,
+    RECORD_WINDOW_US: windowUs,
+    RECORD_COUNT_BITS: countBits,
+    RECORD_NUMBER_BITS: numberBits,
+    RECORD_TICK_US: isRate(policy) || form === 'LOG' || form === 'CONCURRENCY' ? 1 : windowUs,
+    RECORD_SLOTS: slots,
+    RECORD_SLOT_BYTES: slotBytes,
+    RECORD_STRIDE: stride,
   }
 }
 
@@ -78,7 +78,7 @@ interface Layout {
 }
 
 function layoutOf({ form, burst, slotBytes }: ExploredPolicy, before: BlockNumbers | undefined): Layout {
-  const slotsBefore = before?.BLOCK_SLOTS ?? 0
+  const slotsBefore = before?.RECORD_SLOTS ?? 0
   switch (form) {
     case 'ARRIVAL':
       return { numberBits: 0 }

@@ -1,15 +1,15 @@
 import type { Substitution } from './core-sources.js'
 import { type Mutant, mutant } from './mutant.js'
 
-const inPrevious = (from: string, to: string): Substitution => ({ file: 'previous-count.ts', from, to })
-const inLog = (from: string, to: string): Substitution => ({ file: 'sliding-log.ts', from, to })
-const inLogCopy = (from: string, to: string): Substitution => ({ file: 'log-copy.ts', from, to })
-const inReplace = (from: string, to: string): Substitution => ({ file: 'replace.ts', from, to })
-const inPermits = (from: string, to: string): Substitution => ({ file: 'permits.ts', from, to })
-const inSweep = (from: string, to: string): Substitution => ({ file: 'sweep.ts', from, to })
+const inPrevious = (from: string, to: string): Substitution => ({ file: 'algorithms/previous-count.ts', from, to })
+const inLog = (from: string, to: string): Substitution => ({ file: 'algorithms/sliding-log.ts', from, to })
+const inLogCopy = (from: string, to: string): Substitution => ({ file: 'algorithms/sliding-log.ts', from, to })
+const inReplace = (from: string, to: string): Substitution => ({ file: 'table/replace-state.ts', from, to })
+const inPermits = (from: string, to: string): Substitution => ({ file: 'algorithms/permits.ts', from, to })
+const inSweep = (from: string, to: string): Substitution => ({ file: 'table/migrate.ts', from, to })
 const CLEANED: Substitution = {
-  file: 'move-in.ts',
-  from: '  if (stride != 0 && !isBlock(fingerprint) && !cleaned(entry, mark, identity)) return RETRY\n',
+  file: 'table/insert.ts',
+  from: '  if (stride != 0 && !isBan(fingerprint) && !resetExtension(entry, mark, identity)) return RETRY\n',
   to: '',
 }
 
@@ -32,15 +32,15 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     'a new window without a copy',
     'windows: take in the new | in the new | in the old',
     [0, 0],
-    inReplace('form == WIDE && needsCopy(', 'false && needsCopy('),
+    inReplace('encoding == WIDE && needsCopy(', 'false && needsCopy('),
   ),
   mutant('a sealed count still counts', 'windows: take in the new, in the third | in the old | in the new', [1, 0], {
-    file: 'sliding-window.ts',
+    file: 'algorithms/sliding-window.ts',
     from: '    if (isSealed(value)) {\n',
     to: '    if (false) {\n',
   }),
   mutant('time bases are alike', 'windows: take that carries over | eight changes, the last to other windows', [1, 0], {
-    file: 'update.ts',
+    file: 'policy/publish.ts',
     from: ' - ticksApart(rangeUs, tickUs) * tickUs)',
     to: ')',
   }),
@@ -48,12 +48,12 @@ export const FORM_MUTANTS: readonly Mutant[] = [
   mutant('a new owner keeps the requests', 'log: take | take-over, take | take', [1, 0], CLEANED),
   mutant('a new owner keeps the permits', 'permits: take-over | heartbeat | take', [1, 0], CLEANED),
   mutant('permits are wiped without a look at the mark', 'permits: first take x 3, idle entries', [2, 0], {
-    file: 'concurrency.ts',
+    file: 'algorithms/concurrency.ts',
     from: '      if (load(entry + STATE) != mark) return false\n',
     to: '',
   }),
   mutant('a permit that a change puts back while it is wiped stays', 'permits: release | reset | take', [3, 0], {
-    file: 'concurrency.ts',
+    file: 'algorithms/concurrency.ts',
     from: '      if (swap(slot, permit, 0)) break\n',
     to: '      swap(slot, permit, 0)\n      break\n',
   }),
@@ -80,7 +80,7 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     'log: take | refund of two | peek',
     [1, 0],
     inReplace(
-      'return bothReplaced(entry + STATE, state, word, headerOf(entry), header, log.nextHeader) ? 0 : RETRY',
+      'return swapOrStageBoth(entry + STATE, state, word, headerOf(entry), header, log.nextHeader) ? 0 : RETRY',
       'return swap(headerOf(entry), header, log.nextHeader) && swap(entry + STATE, state, word) ? 0 : RETRY',
     ),
   ),
@@ -94,29 +94,29 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     'a ring stays where it was',
     'log: take | larger limit | take',
     [0, 0],
-    inSweep('if (from != 0 && form == LOG) return', 'if (false) return'),
+    inSweep('if (from != 0 && encoding == LOG) return', 'if (false) return'),
   ),
   mutant(
     'a permit is given without a turn of the state',
     'permits: take-over | heartbeat | take',
     [1, 0],
     {
-      file: 'permits.ts',
-      from: 'bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), freeSlot, freeWord, permitOf(until, serial, cost))',
+      file: 'algorithms/permits.ts',
+      from: 'swapOrStageBoth(entry + STATE, state, withValue(state, epoch, turned(value)), freeSlot, freeWord, permitOf(until, serial, cost))',
       to: 'swap(freeSlot, freeWord, permitOf(until, serial, cost))',
     },
-    { file: 'permits.ts', from: 'import { load } from', to: 'import { load, swap } from' },
+    { file: 'algorithms/permits.ts', from: 'import { load } from', to: 'import { load, swap } from' },
   ),
   mutant(
     'a permit is changed without a turn of the state',
     'permits: take | heartbeat | release, over an expiry',
     [2, 0],
     {
-      file: 'permits.ts',
-      from: 'bothReplaced(entry + STATE, state, withValue(state, epoch, turned(value)), address, permit, next)',
+      file: 'algorithms/permits.ts',
+      from: 'swapOrStageBoth(entry + STATE, state, withValue(state, epoch, turned(value)), address, permit, next)',
       to: 'swap(address, permit, next)',
     },
-    { file: 'permits.ts', from: 'import { load } from', to: 'import { load, swap } from' },
+    { file: 'algorithms/permits.ts', from: 'import { load } from', to: 'import { load, swap } from' },
   ),
   mutant(
     'an expired permit is renewed',
@@ -131,7 +131,7 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     inPermits('  if (load(entry + STATE) != state) return RETRY\n', ''),
   ),
   mutant('for a key time runs back', 'permits: take | heartbeat | release, over an expiry', [0, 0], {
-    file: 'concurrency.ts',
+    file: 'algorithms/concurrency.ts',
     from: 'nowUs = max<i64>(us, <i64>(value >> TURN_BITS)) + baseUs',
     to: 'nowUs = us + baseUs',
   }),
@@ -139,21 +139,21 @@ export const FORM_MUTANTS: readonly Mutant[] = [
     'permits stay where they were',
     'permits: take | three in flight | release',
     [0, 0],
-    inSweep('form == CONCURRENCY && liesElsewhere(from) && !copiedPermits(entry, state, from)', 'false'),
+    inSweep('encoding == CONCURRENCY && extensionMoved(from) && !migratePermits(entry, state, from)', 'false'),
   ),
   mutant('permits are copied without a look at the state', 'permits: take | three in flight | release', [1, 0], {
-    file: 'move.ts',
-    from: '    several.add(descriptor, entry + STATE, state, state)\n',
+    file: 'algorithms/permits.ts',
+    from: '    addWord(descriptor, entry + STATE, state, state)\n',
     to: '',
   }),
   mutant('a change of policy goes by slots that are not there any more', 'permits: three in flight, take | one in flight | peek', [1, 0], {
-    file: 'update.ts',
+    file: 'table/update.ts',
     from: 'else if (epoch != seenEpoch) break',
     to: 'else if (false) break',
   }),
   mutant('slots of a log are believed without a look at their header', 'log: take | take | peek, full', [2, 0], {
-    file: 'cas.ts',
-    from: ' || !stillStands(entry, ofBlock)',
+    file: 'table/cas-loop.ts',
+    from: ' || !isUnchanged(entry, ofBan)',
     to: '',
   }),
 ]

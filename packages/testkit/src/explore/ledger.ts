@@ -49,13 +49,13 @@ export function withKey(ledger: Ledger, key: number, standing: Standing | undefi
 }
 
 /** Microseconds for which the key is still blocked. */
-export function blockLeft({ blockedUntil }: Ledger, key: number, nowUs: number): number {
+export function banLeft({ blockedUntil }: Ledger, key: number, nowUs: number): number {
   return Math.max((blockedUntil[key] as number) - nowUs, 0)
 }
 
 /** The longest block wins, 0 lifts. */
 export function blocked(ledger: Ledger, { key, nowUs, amount }: Call): Ledger {
-  const left = amount === 0 ? 0 : Math.max(blockLeft(ledger, key, nowUs), amount)
+  const left = amount === 0 ? 0 : Math.max(banLeft(ledger, key, nowUs), amount)
   return { ...ledger, blockedUntil: ledger.blockedUntil.with(key, nowUs + left) }
 }
 

@@ -1,5 +1,5 @@
 import type { Call, Outcome } from './call.js'
-import { blocked, blockLeft, type Ledger, NEVER, newStanding, updated, withKey } from './ledger.js'
+import { banLeft, blocked, type Ledger, NEVER, newStanding, updated, withKey } from './ledger.js'
 import { overflowed } from './overflow-ledger.js'
 import type { Standing } from './standing.js'
 
@@ -123,10 +123,10 @@ function meanings(history: History, ledger: Ledger, { outcome, kind }: Moment): 
   if (kind === 'opening') return opened(ledger, call)
   if (kind === 'part') return ordinary(history, ledger, { ...outcome, call: { ...call, amount: 1 } }, true)
   if (kind === 'look') {
-    const left = blockLeft(ledger, call.key, call.nowUs)
-    return open || left === (why === 'BLOCKED' ? value : 0) ? [ledger] : []
+    const left = banLeft(ledger, call.key, call.nowUs)
+    return open || left === (why === 'BANNED' ? value : 0) ? [ledger] : []
   }
-  if (why === 'BLOCKED') return [ledger]
+  if (why === 'BANNED') return [ledger]
   if (why === 'CONTENDED') return []
   if (why === 'REFUSED' && !open) return history.mayRefuse && value >= 1 && withoutRoom(ledger, call) === undefined ? [ledger] : []
   if (why === 'OVERFLOWED') {
@@ -140,7 +140,7 @@ function meanings(history: History, ledger: Ledger, { outcome, kind }: Moment): 
   if (call.verb === 'update') return [updated(ledger, call)]
   if (call.verb === 'block') {
     const after = blocked(ledger, call)
-    return open || value === blockLeft(after, call.key, call.nowUs) ? [after] : []
+    return open || value === banLeft(after, call.key, call.nowUs) ? [after] : []
   }
   if (call.verb === 'refund' && ledger.policy.form === 'CONCURRENCY')
     return ordinary(history, ledger, { ...outcome, call: { ...call, verb: 'peek' } }, open)

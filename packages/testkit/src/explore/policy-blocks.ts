@@ -1,4 +1,4 @@
-import { BLOCK_NUMBERS, type BlockNumbers, blockNumbers, type ExploredPolicy } from './explored-policy.js'
+import { type BlockNumbers, blockNumbers, type ExploredPolicy, RECORD_NUMBERS } from './explored-policy.js'
 
 /** Bytes of companions that a policy may have, and for how many policies there is room. */
 const AREA_BYTES = 256
@@ -28,9 +28,9 @@ export class PolicyBlocks {
 
   /** The numbers in a block; undefined when there are none. */
   read(block: number): PlacedNumbers | undefined {
-    if (this.field(block, 'BLOCK_CAPACITY') === 0) return undefined
-    const numbers = Object.fromEntries(BLOCK_NUMBERS.map((name) => [name, this.field(block, name)])) as BlockNumbers
-    return { ...numbers, companions: this.field(block, 'BLOCK_COMPANIONS') }
+    if (this.field(block, 'RECORD_CAPACITY') === 0) return undefined
+    const numbers = Object.fromEntries(RECORD_NUMBERS.map((name) => [name, this.field(block, name)])) as BlockNumbers
+    return { ...numbers, companions: this.field(block, 'RECORD_EXTENSIONS') }
   }
 
   /** The numbers of a policy that follows the one with the numbers `before`, and where its companions are. */
@@ -41,20 +41,20 @@ export class PolicyBlocks {
 
   /** The epoch as which the policy in a block was put in force. */
   epochOf(block: number): number {
-    return this.field(block, 'BLOCK_EPOCH')
+    return this.field(block, 'RECORD_EPOCH')
   }
 
   write(block: number, policy: ExploredPolicy, { companions, ...numbers }: PlacedNumbers): void {
-    for (const name of BLOCK_NUMBERS) this.setField(block, name, numbers[name])
-    this.setField(block, 'BLOCK_FORM', this.constant(policy.form))
-    this.setField(block, 'BLOCK_COMPANIONS', companions)
+    for (const name of RECORD_NUMBERS) this.setField(block, name, numbers[name])
+    this.setField(block, 'RECORD_ENCODING', this.constant(policy.form))
+    this.setField(block, 'RECORD_EXTENSIONS', companions)
   }
 
   /** With those of the policy before, unless they are more, or written in another way. */
   private companionsFor(numbers: BlockNumbers, before: PlacedNumbers | undefined): number {
     const [first, end] = this.companions
     if (before === undefined) return first
-    if (numbers.BLOCK_STRIDE <= before.BLOCK_STRIDE && numbers.BLOCK_COUNT_BITS === before.BLOCK_COUNT_BITS) return before.companions
+    if (numbers.RECORD_STRIDE <= before.RECORD_STRIDE && numbers.RECORD_COUNT_BITS === before.RECORD_COUNT_BITS) return before.companions
     const area = first + this.areas++ * AREA_BYTES
     if (area >= end) throw new Error('there is no room for so many companions')
     return area

@@ -1,7 +1,7 @@
 import { FORM_MUTANTS } from './form-mutants.js'
 import { GROWTH_MUTANTS } from './growth-mutants.js'
+import { KCAS_MUTANTS } from './kcas-mutants.js'
 import type { Mutant } from './mutant.js'
-import { SEVERAL_MUTANTS } from './several-mutants.js'
 import { TABLE_MUTANTS } from './table-mutants.js'
 
 /** What a run of all explorations found; `npm run prove:schedules` writes it. */
@@ -30,7 +30,7 @@ export function proofTables(results: ProofResults): ReadonlyMap<string, string> 
   return new Map([
     ['figures', figures(results)],
     ['table-mutants', caught(TABLE_MUTANTS, results)],
-    ['several-mutants', caught(SEVERAL_MUTANTS, results)],
+    ['several-mutants', caught(KCAS_MUTANTS, results)],
     ['form-mutants', caught(FORM_MUTANTS, results)],
     ['growth-mutants', caught(GROWTH_MUTANTS, results)],
   ])

@@ -1,20 +1,20 @@
 import type { Substitution } from './core-sources.js'
 import { type Mutant, mutant } from './mutant.js'
 
-const inCas = (from: string, to: string): Substitution => ({ file: 'cas.ts', from, to })
-const inMoveIn = (from: string, to: string): Substitution => ({ file: 'move-in.ts', from, to })
-const inReplace = (from: string, to: string): Substitution => ({ file: 'replace.ts', from, to })
-const inClaim = (from: string, to: string): Substitution => ({ file: 'claim.ts', from, to })
-const inTable = (from: string, to: string): Substitution => ({ file: 'table.ts', from, to })
-const inWords = (from: string, to: string): Substitution => ({ file: 'words.ts', from, to })
+const inCas = (from: string, to: string): Substitution => ({ file: 'table/cas-loop.ts', from, to })
+const inInsert = (from: string, to: string): Substitution => ({ file: 'table/insert.ts', from, to })
+const inReplace = (from: string, to: string): Substitution => ({ file: 'table/replace-state.ts', from, to })
+const inClaim = (from: string, to: string): Substitution => ({ file: 'table/claim.ts', from, to })
+const inTable = (from: string, to: string): Substitution => ({ file: 'table/search.ts', from, to })
+const inWords = (from: string, to: string): Substitution => ({ file: 'atomics/words.ts', from, to })
 
 /** What tells the ordinary take of a bucket or GCRA from that of the other forms. */
-const QUICK = ' && isOrdinary(state, nowUs) && !isGated'
+const QUICK = ' && isOrdinary(state, nowUs) && !mayBeBanned'
 
 /** Faults in what every form has in common: the table, the loop, the change of policy. */
 export const TABLE_MUTANTS: readonly Mutant[] = [
   mutant('the swap is two steps', 'take | take | take, one key', [1, 0], {
-    file: 'atomics.ts',
+    file: 'atomics/atomics.ts',
     from: '  return atomic.cmpxchg<u64>(address, expected, next) == expected',
     to: '  if (atomic.load<u64>(address) != expected) return false\n  yieldPoint()\n  atomic.store<u64>(address, next)\n  return true',
   }),
@@ -56,7 +56,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'a denial is not looked at again',
     'two costs of a newcomer | one entry in debt',
     [1, 0],
-    inCas('    if (load(entry + STATE) != state || !stillStands(entry, ofBlock)) return RETRY\n', ''),
+    inCas('    if (load(entry + STATE) != state || !isUnchanged(entry, ofBan)) return RETRY\n', ''),
   ),
   mutant(
     'an ordinary denial is not looked at again',
@@ -68,7 +68,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'there is no rescan after the mark',
     'first take x 3, one key',
     [2, 1],
-    inClaim('if (alone(entry, fingerprint, home)) return', 'if (true) return'),
+    inClaim('if (isOnlyClaim(entry, fingerprint, home)) return', 'if (true) return'),
   ),
   mutant(
     'a member does not win over a mark',
@@ -80,7 +80,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'rivals both go on',
     'first take x 3, one key',
     [2, 1],
-    inClaim('        if (beforeMine || !expel(entry, state)) return false', '        load(entry)'),
+    inClaim('        if (beforeMine || !revoke(entry, state)) return false', '        load(entry)'),
   ),
   mutant(
     'generations stand still',
@@ -110,13 +110,13 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'a mark is wiped, its identity left',
     'take-over | update | take',
     [0, 1],
-    inClaim('  if (!named(entry, mark, NOBODY)) return\n', ''),
+    inClaim('  if (!writeIdentity(entry, mark, NO_KEY)) return\n', ''),
   ),
   mutant(
     'the first take is free',
     'first take x 3, one key',
     [0, 0],
-    inMoveIn('stateWord(epoch, identity, firstValue)', 'stateWord(epoch, identity, 0)'),
+    inInsert('stateWord(epoch, identity, firstValue)', 'stateWord(epoch, identity, 0)'),
   ),
   mutant(
     'idle time is saved up',
@@ -128,14 +128,14 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'nobody is told by what time a key was forgotten',
     'take | take-over | take, clocks apart',
     [0, 0],
-    inMoveIn('    raise(base + TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
+    inInsert('    raise(base + TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
   ),
   mutant(
     'the time is told after the mark',
     'take | take-over | take, clocks apart',
     [0, 1],
-    inMoveIn('    raise(base + TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
-    inMoveIn(
+    inInsert('    raise(base + TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
+    inInsert(
       '  if (kind == LIVE) {\n    add(base + EVICTIONS, 1)',
       '  if (kind != FREE && kind != MARKED) raise(base + TAKEOVER_HIGH, nowUs)\n  if (kind == LIVE) {\n    add(base + EVICTIONS, 1)',
     ),
@@ -144,9 +144,9 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'a newcomer goes by the time that was told before its rescan',
     'first take | first take | take-over by a late clock',
     [1, 1],
-    inMoveIn(
-      'const answer = newcomer(entering, fingerprint, tokens, nowUs, bound)\n  if (!moves || rebased',
-      'const answer = debt\n  if (!moves || rebased',
+    inInsert(
+      'const answer = stepNewcomer(entering, fingerprint, tokens, nowUs, bound)\n  if (!inserts || rebased',
+      'const answer = debt\n  if (!inserts || rebased',
     ),
   ),
   mutant(
@@ -156,8 +156,8 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     inTable(' && passes(debt, unitsPerToken, capacity)', ''),
   ),
   mutant('words of an older policy are read as they stand', 'take | looser update | take, second epoch', [0, 0], {
-    file: 'carry.ts',
-    from: 'lag == 0 ? valueOf(state) : expressed(valueOf(state), lag, entry, ofBlock, ticketOf(epochWord))',
+    file: 'algorithms/migrate-value.ts',
+    from: 'lag == 0 ? valueOf(state) : migratedThrough(valueOf(state), lag, entry, ofBan, sequenceOf(epochWord))',
     to: 'valueOf(state)',
   }),
   mutant(
@@ -165,13 +165,13 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'take | update | take',
     [0, 0],
     inCas('  const state = seenState\n  refresh()\n', '  const state = seenState\n'),
-    { file: 'policy.ts', from: '  return load(base + EPOCH) == epochWord && headOf', to: '  return headOf' },
+    { file: 'policy/policy.ts', from: '  return load(base + EPOCH) == epochWord && headOf', to: '  return headOf' },
   ),
   mutant(
     'the ordinary take does not see a block',
     'take | block | take',
     [0, 0],
-    inCas(' && !isGated(fingerprint, nowUs) && tokens', ' && tokens'),
+    inCas(' && !mayBeBanned(fingerprint, nowUs) && tokens', ' && tokens'),
   ),
   mutant(
     'a newcomer forgets its own key, which has moved in meanwhile',
@@ -183,17 +183,17 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'a call reports what an earlier one forgot',
     'take that forgets, take | take | reset',
     [2, 0],
-    inCas('  forgetNothing()\n  let lost', '  let lost'),
-    inMoveIn('  if (kind == RESIDENT) return AGAIN\n', '  if (lost == 0) forgottenDebt = -1\n  if (kind == RESIDENT) return AGAIN\n'),
+    inCas('  clearEvicted()\n  let lost', '  let lost'),
+    inInsert('  if (kind == RESIDENT) return AGAIN\n', '  if (lost == 0) setEvictedDebt(-1)\n  if (kind == RESIDENT) return AGAIN\n'),
   ),
   mutant('a change of policy does not sweep', 'take | nine updates', [0, 0], {
-    file: 'sweep.ts',
-    from: '    if (!carryOverLine(lineAddress(line))) return false\n  }\n  raise(',
+    file: 'table/migrate.ts',
+    from: '    if (!migrateLine(lineAddress(line))) return false\n  }\n  raise(',
     to: '  }\n  raise(',
   }),
   mutant('the sweep leaves marks alone', 'first take | nine updates', [1, 0], {
-    file: 'sweep.ts',
-    from: 'if (isMark(state)) return expel(entry, state)',
+    file: 'table/migrate.ts',
+    from: 'if (isMark(state)) return revoke(entry, state)',
     to: 'if (isMark(state)) return true',
   }),
 ]

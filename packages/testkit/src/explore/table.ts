@@ -1,7 +1,7 @@
 import type { ExploredKey } from './explored-core.js'
 
 /** More policies than one schedule makes; the world checks that no other block is touched. */
-const BLOCKS_USED = 16
+const RECORDS_USED = 16
 /** More descriptors than one schedule opens at once. */
 const DESCRIPTORS_USED = 8
 const COUNTERS = ['KEYS', 'EVICTIONS'] as const
@@ -45,9 +45,9 @@ export class Table {
     this.descriptorWords = constant('DESCRIPTOR_SIZE') / 4
     this.from = constant('TABLE')
     this.to = this.from + entries * constant('ENTRY_SIZE')
-    this.blocks = [constant('BLOCKS'), constant('BLOCKS') + BLOCKS_USED * constant('BLOCK_SIZE')]
-    this.gates = constant('GATES')
-    this.gateCount = Number(constant('GATE_COUNT'))
+    this.blocks = [constant('RECORDS'), constant('RECORDS') + RECORDS_USED * constant('RECORD_SIZE')]
+    this.gates = constant('BAN_FILTER')
+    this.gateCount = Number(constant('BAN_FILTER_SLOTS'))
     this.first = this.from / 4
     this.stride = constant('ENTRY_SIZE') / 4
     const [keysAt, evictionsAt] = COUNTERS.map((name) => constant(name) / 4) as [number, number]

@@ -18,7 +18,7 @@ const SHARED_COUNTERS = FIRST_COMPANIONS + PAGE_BYTES / 2
 const FIRST_STACK = 4 * PAGE_BYTES
 /** What the core writes for a time before all others. */
 const LONG_AGO_US = -(2 ** 62)
-const REASONS: readonly Exclude<Why, 'answered'>[] = ['REFUSED', 'BLOCKED', 'CONTENDED', 'LATE', 'EVICTED', 'OVERFLOWED']
+const REASONS: readonly Exclude<Why, 'answered'>[] = ['REFUSED', 'BANNED', 'CONTENDED', 'LATE', 'EVICTED', 'OVERFLOWED']
 /** Behind the last counter of a section. */
 const COUNTERS_END = 320
 const AUDIT_STAMP = 1_000_000

@@ -1,12 +1,12 @@
-import type { TestContext } from 'node:test'
 import { answerCases } from './answer-cases.js'
 import { delayCases } from './delay-cases.js'
 import { endingCases } from './ending-cases.js'
-import type { Harness, Limits, RunningApp } from './harness.js'
+import type { Harness } from './harness.js'
 import { optionCases } from './option-cases.js'
 import { outageCases } from './outage-cases.js'
 import { policyCases } from './policy-cases.js'
 import { Site } from './site.js'
+import type { StartApp } from './start-app.js'
 
 /** Everything that an adapter has to do in its framework, over real sockets. */
 export function adapterSuite<Request>(harness: Harness<Request>): void {
@@ -23,6 +23,3 @@ export function adapterSuite<Request>(harness: Harness<Request>): void {
   outageCases(harness, start)
   delayCases(harness, start)
 }
-
-/** An app that ends with its test. */
-export type StartApp<Request> = (t: TestContext, limits: Limits<Request>) => Promise<RunningApp & { readonly site: Site }>

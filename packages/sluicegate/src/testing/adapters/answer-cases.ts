@@ -4,9 +4,9 @@ import { shortOrLong } from 'sluicegate-testkit'
 import { createLimiter, fixedWindow, manualClock, tokenBucket } from '../../index.js'
 import { address } from '../../keys/index.js'
 import { promisedLimiter } from '../promised-limiter.js'
-import type { StartApp } from './adapter-suite.js'
 import type { Harness } from './harness.js'
 import { ask, crowded, singleSocket } from './http-client.js'
+import type { StartApp } from './start-app.js'
 
 const REQUESTS = shortOrLong(500, 1_000)
 

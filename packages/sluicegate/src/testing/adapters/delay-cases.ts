@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from 'sluicegate-testkit'
 import { fixedWindow } from '../../index.js'
-import type { StartApp } from './adapter-suite.js'
 import type { Harness } from './harness.js'
 import { ask, openRequest } from './http-client.js'
+import type { StartApp } from './start-app.js'
 
 /** Requests that are delayed before they go on, and clients that are banned. */
 export function delayCases<Request>({ name }: Harness<Request>, start: StartApp<Request>): void {

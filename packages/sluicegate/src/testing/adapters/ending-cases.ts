@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
 import { concurrency, createLimiter, fixedWindow, type Limiter } from '../../index.js'
-import type { StartApp } from './adapter-suite.js'
 import type { Harness } from './harness.js'
 import { ask, openRequest, pipeline } from './http-client.js'
+import type { StartApp } from './start-app.js'
 
 /** The key of all requests here. */
 const KEY = '127.0.0.1'

@@ -5,9 +5,9 @@ import { createLimiter, fixedWindow, type Policy, tokenBucket } from '../../inde
 import { address, apiKey, compose, header, method } from '../../keys/index.js'
 import { promisedLimiter } from '../promised-limiter.js'
 import { unheard } from '../unheard.js'
-import type { StartApp } from './adapter-suite.js'
 import type { Harness } from './harness.js'
 import { ask } from './http-client.js'
+import type { StartApp } from './start-app.js'
 
 const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })
 

@@ -4,9 +4,9 @@ import { createClient } from '@redis/client'
 import { freePorts, RedisProcess } from 'sluicegate-testkit'
 import { fixedWindow } from '../../index.js'
 import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from '../../redis/index.js'
-import type { StartApp } from './adapter-suite.js'
 import type { Harness } from './harness.js'
 import { ask } from './http-client.js'
+import type { StartApp } from './start-app.js'
 
 const POLICY = fixedWindow({ name: 'fleet', limit: 10, window: 'day' })
 const PATIENT_MS = 30_000

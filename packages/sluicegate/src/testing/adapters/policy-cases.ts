@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter, fixedWindow, type Policy } from '../../index.js'
 import { promisedLimiter } from '../promised-limiter.js'
-import type { StartApp } from './adapter-suite.js'
 import type { Harness } from './harness.js'
 import { ask } from './http-client.js'
+import type { StartApp } from './start-app.js'
 
 const perDay = (limit: number, name: string): Policy => fixedWindow({ limit, window: 'day', name })
 

@@ -1,0 +1,12 @@
+import type { RequestListener } from 'node:http'
+import type { EdgeSetting, Side } from './edge-setting.js'
+
+/** What an app is to be like. */
+export interface SitePlan extends Pick<EdgeSetting, 'options' | 'outcome'> {
+  readonly side: Side
+  /** Whether clients are known by the header that a proxy of one's own writes, and not by their socket. */
+  readonly behindProxy: boolean
+}
+
+/** An app with one route, which answers `ok`, and in front of it whoever limits. */
+export type SiteMaker = (plan: SitePlan) => Promise<RequestListener>

@@ -1,0 +1,130 @@
+import { policyChanged } from "../host"
+import {
+  EPOCH, RECORD_BASE_US, RECORD_CAPACITY, RECORD_COUNT_BITS, RECORD_ENCODING, RECORD_ERA, RECORD_EXTENSIONS, RECORD_REBASE_AT_US,
+  RECORD_SLOTS, RECORD_SLOT_BYTES, RECORD_STRIDE, RECORD_TICK_US, RECORD_UNITS_PER_TOKEN, RECORD_UNITS_PER_US, RECORD_WINDOW_US, base,
+} from "../memory-map"
+import { load } from "../atomics/atomics"
+import { headOf, stateHead } from "../atomics/words"
+import { BUCKET } from "./encodings"
+import { field, recordAddress, sequenceIn, sequenceOf, ticksOfWindow } from "./policy-record"
+
+// The policy in force: the epoch word names its record. Each thread keeps a copy of the record's numbers in these globals and
+// compares the epoch word at each take.
+
+export let epochWord: u64 = 0
+export let epoch: u64 = 0
+export let unitsPerUs: i64 = 1
+export let unitsPerToken: i64 = 1
+export let capacity: i64 = 1
+export let encoding: i32 = 0
+export let burst: i64 = 1
+/** Windows and logs: the window in microseconds. */
+export let windowUs: i64 = 0
+/** Width of a count in a value. */
+export let countBits: i64 = 0
+/** Microseconds that one step of a value's number or time stands for. */
+export let tickUs: i64 = 1
+export let slots: i64 = 0
+export let slotBytes: i64 = 8
+export let extensions: usize = 0
+export let stride: usize = 0
+export let era: i64 = 0
+/** Logs: ticks that guarantee that a window is over. */
+export let windowTicks: i64 = 0
+export let baseUs: i64 = 0
+let rebaseAtUs: i64 = 0
+let currentHead: u64 = 0
+
+/**
+ * The window located last, in microseconds since the base, and for sliding windows its number. It saves a division, or for
+ * calendars a call of the host. A reload of the policy empties it.
+ */
+export let windowBeginUs: i64 = 0
+export let windowEndUs: i64 = 0
+export let windowNumber: i64 = 0
+
+@inline export function setWindow(beginUs: i64, endUs: i64): void {
+  windowBeginUs = beginUs
+  windowEndUs = endUs
+}
+
+@inline export function setNumberedWindow(number: i64): void {
+  windowNumber = number
+  windowBeginUs = number * windowUs
+  windowEndUs = windowBeginUs + windowUs
+}
+
+/** Brings this thread's copy up to date. Called after a state word was read, so no word is newer than the copy. */
+@inline export function refresh(): void {
+  if (load(base + EPOCH) != epochWord) reload()
+}
+
+function reload(): void {
+  while (true) {
+    const word = load(base + EPOCH)
+    const record = recordAddress(sequenceOf(word))
+    unitsPerUs = field(record, RECORD_UNITS_PER_US)
+    unitsPerToken = field(record, RECORD_UNITS_PER_TOKEN)
+    capacity = field(record, RECORD_CAPACITY)
+    burst = capacity / unitsPerToken
+    encoding = <i32>field(record, RECORD_ENCODING)
+    windowUs = field(record, RECORD_WINDOW_US)
+    countBits = field(record, RECORD_COUNT_BITS)
+    tickUs = field(record, RECORD_TICK_US)
+    slots = field(record, RECORD_SLOTS)
+    slotBytes = field(record, RECORD_SLOT_BYTES)
+    extensions = <usize>field(record, RECORD_EXTENSIONS)
+    stride = <usize>field(record, RECORD_STRIDE)
+    era = field(record, RECORD_ERA)
+    windowTicks = ticksOfWindow(windowUs, tickUs)
+    baseUs = field(record, RECORD_BASE_US)
+    rebaseAtUs = field(record, RECORD_REBASE_AT_US)
+    epochWord = word
+    epoch = word >> 32
+    currentHead = stateHead(epoch)
+    windowEndUs = 0
+    policyChanged()
+    if (isWhole()) return
+  }
+}
+
+/** Whether the numbers read from this thread's record belong together: no thread has begun to write another policy there since. */
+export function isWhole(): bool {
+  return sequenceIn(policyRecord()) == sequenceOf(epochWord)
+}
+
+/** Nothing to load, migrate or move first: the state is of the policy that this thread knows, which is in force at `nowUs`. */
+@inline export function isOrdinary(state: u64, nowUs: i64): bool {
+  return load(base + EPOCH) == epochWord && headOf(state) == currentHead && isWithinRange(nowUs)
+}
+
+/** Record of the policy in force, for JavaScript. */
+export function policyRecord(): usize {
+  return recordAddress(sequenceOf(epochWord))
+}
+
+/** Microseconds since the time base. Before the base, time stands still. */
+@inline export function sinceBase(nowUs: i64): i64 {
+  return max<i64>(nowUs - baseUs, 0)
+}
+
+/** Whether a state word of this time base can hold a debt at `nowUs`. */
+@inline export function isWithinRange(nowUs: i64): bool {
+  return nowUs <= rebaseAtUs
+}
+
+/** The latest time up to `us` at which a state word of this time base can hold a debt. */
+@inline export function withinRange(us: i64): i64 {
+  return min<i64>(us, rebaseAtUs)
+}
+
+/** How far ahead of now a state word of this time base may safely lie, in microseconds. */
+export function mostAheadUs(): i64 {
+  // Nearly a quarter of the range lies beyond the time at which the base moves; a debt must also be exact in a double.
+  return isRate() ? (rebaseAtUs - baseUs) / 8 : (rebaseAtUs - baseUs) / 4 - windowUs
+}
+
+/** Whether the policy is a bucket or GCRA. */
+@inline export function isRate(): bool {
+  return encoding <= BUCKET
+}

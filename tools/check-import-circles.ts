@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs'
+import { posix } from 'node:path'
+import { importsOf } from './imports-of.js'
+import { trackedFiles } from './tracked-files.js'
+
+/** Files to the files that each imports, all from the root. */
+export type ImportGraph = ReadonlyMap<string, readonly string[]>
+
+/**
+ * Circles of imports in the working tree, the core's AssemblyScript included. Type-only imports count: they are gone at run time, but
+ * a reader has to understand all files of such a circle together.
+ */
+export function checkImportCircles(): string[] {
+  const files = trackedFiles(/^(packages|bench|chaos|tools|examples)\/.*\.(ts|mts|mjs|js)$/)
+  return circleFaults(importGraph(new Map(files.map((file) => [file, readFileSync(file, 'utf8')]))))
+}
+
+/** One fault for each group of files that import each other in a circle. */
+export function circleFaults(graph: ImportGraph): string[] {
+  return circularGroups(graph).map((group) => {
+    const lines = group.map((file) => {
+      const within = (graph.get(file) ?? []).filter((target) => group.includes(target))
+      return `  ${file} imports ${within.join(', ')}`
+    })
+    return `${group.length} files import each other in a circle; move what they share into a file of its own:\n${lines.join('\n')}`
+  })
+}
+
+/** The relative imports between files, given by path and source. */
+export function importGraph(sources: ReadonlyMap<string, string>): ImportGraph {
+  const targetsOf = (file: string, source: string): string[] => {
+    const targets = importsOf(file, source).map(({ specifier }) => targetOf(file, specifier, sources))
+    return [...new Set(targets.filter((target) => target !== undefined))]
+  }
+  return new Map([...sources].map(([file, source]) => [file, targetsOf(file, source)]))
+}
+
+/** The source file that a relative specifier names; AssemblyScript leaves the extension out. */
+function targetOf(file: string, specifier: string, sources: ReadonlyMap<string, string>): string | undefined {
+  if (!specifier.startsWith('.')) return undefined
+  const path = posix.join(posix.dirname(file), specifier)
+  return [path, path.replace(/\.js$/, '.ts'), `${path}.ts`].find((candidate) => sources.has(candidate))
+}
+
+/**
+ * Groups of two or more files that reach each other, and files that import themselves: the strongly connected components.
+ *
+ * Source: R. Tarjan, "Depth-first search and linear graph algorithms", 1972.
+ */
+function circularGroups(graph: ImportGraph): string[][] {
+  const order = new Map<string, number>()
+  const lowest = new Map<string, number>()
+  const path: string[] = []
+  const onPath = new Set<string>()
+  const groups: string[][] = []
+  const lower = (file: string, to: number): void => void lowest.set(file, Math.min(lowest.get(file) ?? to, to))
+
+  const visit = (file: string): void => {
+    const index = order.size
+    order.set(file, index)
+    lower(file, index)
+    path.push(file)
+    onPath.add(file)
+    for (const target of graph.get(file) ?? []) {
+      if (!order.has(target)) visit(target)
+      if (onPath.has(target)) lower(file, lowest.get(target) ?? index)
+    }
+    if (lowest.get(file) !== index) return
+    const group = path.splice(path.indexOf(file))
+    for (const member of group) onPath.delete(member)
+    if (group.length > 1 || graph.get(file)?.includes(file)) groups.push(group.sort())
+  }
+
+  for (const file of graph.keys()) if (!order.has(file)) visit(file)
+  return groups
+}
