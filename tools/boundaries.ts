@@ -32,7 +32,7 @@ const isTestOf = (name: string, file: string): boolean => file.startsWith(`packa
 
 /** Adapters, by the framework whose types they use; that of Nest also makes its exceptions and decorators. */
 const FRAMEWORKS = { express: 'express', fastify: 'fastify', hono: 'hono', koa: 'koa', nest: '@nestjs/common' } as const
-const ADAPTER = /^packages\/sluicegate\/src\/(express|fastify|fetch|hono|koa|nest)(?:\.ts$|\/(?!.*\.test\.ts$))/
+const ADAPTER = /^packages\/sluicegate\/src\/adapters\/(express|fastify|fetch|hono|koa|nest)(?:\.ts$|\/(?!.*\.test\.ts$))/
 
 /** The name of the adapter that a file belongs to. */
 const adapterOf = (file: string): string | undefined => file.match(ADAPTER)?.[1]
@@ -42,13 +42,13 @@ const isOf = (file: string, folder: string): boolean => file.startsWith(`package
 
 /** The framework that a file adapts to. */
 const frameworkOf = (file: string): string | undefined =>
-  isOf(file, 'moving-over/express-rate-limit') ? FRAMEWORKS.express : FRAMEWORKS[adapterOf(file) as keyof typeof FRAMEWORKS]
+  isOf(file, 'compat/express-rate-limit') ? FRAMEWORKS.express : FRAMEWORKS[adapterOf(file) as keyof typeof FRAMEWORKS]
 
-/** The library that a file stands in for, where it is not there for several. */
-const stoodInFor = (file: string): string | undefined => file.match(/^packages\/sluicegate\/src\/moving-over\/([^/]+)\//)?.[1]
+/** The library whose interface a file has; undefined for a file that several share. */
+const compatibleWith = (file: string): string | undefined => file.match(/^packages\/sluicegate\/src\/compat\/([^/]+)\//)?.[1]
 
 /** Modules of the library that hold plain data. */
-const PLAIN_DATA = 'policy/[^/]*|decision|combined-decision|errors|once-in-process|unknown-option|shown'
+const PLAIN_DATA = 'policy/[^/]*|decision|combined-decision|errors|once-in-process|options/[^/]*|shown'
 
 /** Folders of the core, the lowest first. */
 const CORE_FOLDERS = ['atomics', 'policy', 'algorithms', 'table']
@@ -73,18 +73,18 @@ export const BOUNDARIES: readonly Boundary[] = [
     },
   },
   {
-    why: 'an adapter translates and never decides: it knows the edge, headers, keys, types, what may come later, and its own parts, and no other adapter',
+    why: 'an adapter translates and never decides: it imports the middleware, headers, keys, types, promises, and its own parts, and no other adapter',
     files: ADAPTER,
     allows: (edge) => {
       if (!isRelative(edge) || edge.typeOnly) return true
       return (
-        leadsTo(edge, /\/src\/(edge\/[^/]*|headers\/[^/]*|keys\/[^/]*|awaitable|errors|once-in-process)\.ts$/) ||
+        leadsTo(edge, /\/src\/(middleware\/[^/]*|options\/[^/]*|headers\/[^/]*|keys\/[^/]*|awaitable|errors|once-in-process)\.ts$/) ||
         (adapterOf(edge.target) !== undefined && adapterOf(edge.target) === adapterOf(edge.from))
       )
     },
   },
   {
-    why: 'adapters stand at the very edge: nobody imports one',
+    why: 'adapters are entry points: no other file imports one',
     files: publishedOf('(sluicegate|server)'),
     allows: (edge) => [undefined, adapterOf(edge.from)].includes(adapterOf(edge.target)),
   },
@@ -102,12 +102,12 @@ export const BOUNDARIES: readonly Boundary[] = [
   {
     why: 'the limiter in memory, its queues and what options put around it know no fleet, store, request or header',
     files: sourcesOf('packages/sluicegate/src/(memory|waiting|layers)'),
-    allows: (edge) => leadsTo(edge, /\/src\/((memory|waiting|layers|policy|queue)\/)?[^/]*\.ts$/),
+    allows: (edge) => leadsTo(edge, /\/src\/((memory|waiting|layers|policy|queue|options)\/)?[^/]*\.ts$/),
   },
   {
     why: 'a queue runs work over any limiter: it knows what every limiter offers, timers and heaps, and no memory, store or request',
     files: sourcesOf('packages/sluicegate/src/queue'),
-    allows: (edge) => leadsTo(edge, /\/src\/((queue|waiting|policy)\/)?[^/]*\.ts$/),
+    allows: (edge) => leadsTo(edge, /\/src\/((queue|waiting|policy|options)\/)?[^/]*\.ts$/),
   },
   {
     why: 'headers are data: they know policies and decisions, and no limiter, request or response',
@@ -117,12 +117,12 @@ export const BOUNDARIES: readonly Boundary[] = [
   {
     why: 'a key is made of what is known of a request: keys know errors and checks, and no limiter, policy, header or request',
     files: sourcesOf('packages/sluicegate/src/keys'),
-    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/(arguments|errors|policy\/policy-options|keys\/[^/]*)\.ts$/),
+    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/(arguments|errors|options\/[^/]*|keys\/[^/]*)\.ts$/),
   },
   {
-    why: 'who sends requests knows limiters, clocks and headers, and neither the edge nor keys nor any store',
+    why: 'outbound requests use limiters, clocks and headers, and neither middleware nor keys nor any store',
     files: sourcesOf('packages/sluicegate/src/outbound'),
-    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/((outbound|headers|policy|waiting)\/)?[^/]*\.ts$/),
+    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/((outbound|headers|policy|waiting|options)\/)?[^/]*\.ts$/),
   },
   {
     why: 'sending requests is for programs: nothing else that is published sends any with it',
@@ -131,23 +131,23 @@ export const BOUNDARIES: readonly Boundary[] = [
       !target.startsWith('packages/sluicegate/src/outbound/') || from.startsWith('packages/sluicegate/src/outbound/'),
   },
   {
-    why: 'what stands in for another library knows limiters, and of the edge what adapters know; only one of the two knows a store',
-    files: sourcesOf('packages/sluicegate/src/moving-over'),
+    why: 'an interface compatible with another library uses limiters, and of the middleware what adapters use; only one of the two knows a store',
+    files: sourcesOf('packages/sluicegate/src/compat'),
     allows: (edge) =>
       edge.typeOnly ||
       !isRelative(edge) ||
-      leadsTo(edge, /\/src\/((edge|headers|keys|policy|moving-over(\/[^/]*)?)\/)?[^/]*\.ts$/) ||
-      (isOf(edge.from, 'moving-over/rate-limiter-flexible') && leadsTo(edge, /\/redis\/create-redis-limiter\.ts$/)),
+      leadsTo(edge, /\/src\/((middleware|headers|keys|policy|options|compat(\/[^/]*)?)\/)?[^/]*\.ts$/) ||
+      (isOf(edge.from, 'compat/rate-limiter-flexible') && leadsTo(edge, /\/redis\/create-redis-limiter\.ts$/)),
   },
   {
-    why: 'what stands in for one library knows nothing of another',
-    files: sourcesOf('packages/sluicegate/src/moving-over'),
-    allows: ({ from, target }) => [undefined, stoodInFor(from)].includes(stoodInFor(target)),
+    why: 'an interface compatible with one library knows nothing of another',
+    files: sourcesOf('packages/sluicegate/src/compat'),
+    allows: ({ from, target }) => [undefined, compatibleWith(from)].includes(compatibleWith(target)),
   },
   {
-    why: 'who moves over stands at the very edge: nobody imports what is there for it',
+    why: 'compatible interfaces are entry points: no other file imports them',
     files: publishedOf('(sluicegate|server)'),
-    allows: ({ from, target }) => !isOf(target, 'moving-over') || isOf(from, 'moving-over'),
+    allows: ({ from, target }) => !isOf(target, 'compat') || isOf(from, 'compat'),
   },
   {
     why: 'a shared limiter works over a backend: it does not know which; leases know of it only the port',

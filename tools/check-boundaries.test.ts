@@ -8,7 +8,7 @@ const ORACLE = 'packages/testkit/src/oracle/rate-oracle.ts'
 const HTTP = 'packages/server/src/protocols/http/take.ts'
 
 const EXPRESS = 'packages/sluicegate/src/express.ts'
-const STOOD_IN = 'packages/sluicegate/src/moving-over/express-rate-limit/rate-limit.ts'
+const COMPATIBLE = 'packages/sluicegate/src/compat/express-rate-limit/rate-limit.ts'
 
 const CROSSINGS: readonly (readonly [what: string, file: string, source: string])[] = [
   ['a Node.js module in the library', LIMITER, "import { readFileSync } from 'node:fs'"],
@@ -64,13 +64,17 @@ const CROSSINGS: readonly (readonly [what: string, file: string, source: string]
   ['a limiter in an adapter', EXPRESS, "import { createLimiter } from './create-limiter.js'"],
   ['an adapter in another', EXPRESS, "import { rateLimit } from './koa.js'"],
   ['a part of an adapter in another', EXPRESS, "import { RateLimits } from './nest/rate-limits.js'"],
-  ['an adapter in the edge', 'packages/sluicegate/src/edge/gatekeeper.ts', "import type { RateLimitOptions } from '../express.js'"],
-  ['an adapter in what stands in for another library', STOOD_IN, "import { rateLimit } from '../../express.js'"],
-  ['a framework at run time there', STOOD_IN, "import express from 'express'"],
-  ['another framework there', STOOD_IN, "import type { Context } from 'koa'"],
-  ['a store in the likeness of a middleware', STOOD_IN, "import { createRedisLimiter } from '../../redis/create-redis-limiter.js'"],
-  ['the likeness of another library', STOOD_IN, "import { RateLimiterRes } from '../rate-limiter-flexible/rate-limiter-res.js'"],
-  ['what stands in for another library in the edge', 'packages/sluicegate/src/edge/a.ts', "import '../moving-over/key-standing.js'"],
+  [
+    'an adapter in the middleware',
+    'packages/sluicegate/src/middleware/middleware.ts',
+    "import type { RateLimitOptions } from '../adapters/express.js'",
+  ],
+  ['an adapter in what stands in for another library', COMPATIBLE, "import { rateLimit } from '../../express.js'"],
+  ['a framework at run time there', COMPATIBLE, "import express from 'express'"],
+  ['another framework there', COMPATIBLE, "import type { Context } from 'koa'"],
+  ['a store in the likeness of a middleware', COMPATIBLE, "import { createRedisLimiter } from '../../redis/create-redis-limiter.js'"],
+  ['the likeness of another library', COMPATIBLE, "import { RateLimiterRes } from '../rate-limiter-flexible/rate-limiter-res.js'"],
+  ['a compatible interface in the middleware', 'packages/sluicegate/src/middleware/a.ts', "import '../compat/limiter-verbs.js'"],
   ['a benchmark in a test', 'packages/sluicegate/src/limiter.test.ts', "import { run } from '../../../bench/src/harness.js'"],
 ]
 

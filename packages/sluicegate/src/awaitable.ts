@@ -1,14 +1,14 @@
-/** At once where that is possible, else a promise. */
+/** A value, or a promise of it. */
 export type Awaitable<Value> = Value | Promise<Value>
 
-/** What `next` makes of a value: at once if the value is there. */
+/** Calls `next` with a value: at once if the value is there, otherwise when the promise resolves. */
 export function chained<Value, Next>(value: Awaitable<Value>, next: (value: Value) => Awaitable<Next>): Awaitable<Next> {
   return isPromise(value) ? value.then(next) : next(value)
 }
 
 /**
- * What `ask` says of each: at once if all is there. Where it throws, those that were asked before are still heard: a promise that rejects while
- * nobody listens ends the process.
+ * Calls `ask` for each item: returns an array if all results are there, otherwise a promise. If a call throws, promises of the earlier
+ * calls are handled: an unhandled rejection ends the process.
  */
 export function answersOf<Item, Value>(items: readonly Item[], ask: (item: Item) => Awaitable<Value>): Awaitable<readonly Value[]> {
   const values: Awaitable<Value>[] = []
@@ -21,12 +21,12 @@ export function answersOf<Item, Value>(items: readonly Item[], ask: (item: Item)
   return values.some(isPromise) ? Promise.all(values) : (values as Value[])
 }
 
-/** Listens to what nobody waits for. */
+/** Handles the rejection of a promise whose result is not needed. */
 export function ignore(value: unknown): void {
   if (isPromise(value)) value.then(nothing, nothing)
 }
 
-/** Those of other makes as well. */
+/** Any object with `then`. */
 export function isPromise<Value>(value: Awaitable<Value>): value is Promise<Value> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }

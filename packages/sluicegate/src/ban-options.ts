@@ -1,34 +1,35 @@
 import { PolicyError } from './errors.js'
+import { checkFunction, checkInteger, checkNumber, checkOptions } from './options/option-checks.js'
 import { type Duration, toMs } from './policy/duration.js'
-import { checkedWindowMs, checkOptions } from './policy/policy-options.js'
+import { checkedWindowMs } from './policy/policy-options.js'
 
 /** When a key is banned, and for how long. */
 export interface BanOptions {
-  /** So many takes of a key that are denied, 1 to 1,000 ... */
+  /** Denied takes of a key, 1 to 1,000, ... */
   readonly denials: number
-  /** ... within that time, 1 ms to 366 days, ... */
+  /** ... within this time, 1 ms to 366 days, ... */
   readonly within: Duration
-  /** ... block the key for that time, 1 ms to 366 days. */
+  /** ... block the key for this time, 1 ms to 366 days. */
   readonly for: Duration
-  /** How many times as long the next ban of a key is, 1 to 1,000; default 1. */
+  /** The factor by which each further ban of a key is longer, 1 to 1,000; default 1. */
   readonly factor?: number
-  /** The longest ban; default 24 h, or `for` where that is longer. A ban that began more than twice as long ago is forgotten. */
+  /** The longest ban; default 24 h, or `for` if that is longer. A ban that began more than twice as long ago is forgotten. */
   readonly max?: Duration
-  /** Told of each ban that this process decides. What it throws is a warning of the process. */
+  /** Called with each ban that this process decides. What it throws becomes a warning of the process. */
   readonly onBan?: (ban: BanEvent) => void
 }
 
-/** Published on `sluicegate:ban`: a key was blocked because too many of its takes were denied. */
+/** Published on `sluicegate:ban`: a key was blocked after too many denials. */
 export interface BanEvent {
   readonly policy: string
   readonly key: string
   /** Milliseconds. */
   readonly forMs: number
-  /** How many bans of this key this is, of those that are remembered here. */
+  /** The number of this ban among those of the key that this process remembers. */
   readonly bans: number
 }
 
-/** The same, read. */
+/** The checked option. */
 export interface BanRule {
   readonly denials: number
   readonly withinMs: number
@@ -47,15 +48,9 @@ export function checkedBan(options: BanOptions | undefined): BanRule | undefined
   if (options === undefined) return undefined
   checkOptions(options, NAMES, "{ denials: 10, within: '1m', for: '15m' }", 'banAfter', 'banAfter')
   const { denials, factor = 1, onBan } = options
-  if (!Number.isInteger(denials) || denials < 1 || denials > 1_000) {
-    throw new PolicyError('OPTION_INVALID', 'banAfter.denials', denials, 'must be an integer from 1 to 1000')
-  }
-  if (typeof factor !== 'number' || !(factor >= 1 && factor <= 1_000)) {
-    throw new PolicyError('OPTION_INVALID', 'banAfter.factor', factor, 'must be a number from 1 to 1000')
-  }
-  if (onBan !== undefined && typeof onBan !== 'function') {
-    throw new PolicyError('OPTION_INVALID', 'banAfter.onBan', onBan, 'must be a function')
-  }
+  checkInteger('banAfter.denials', denials, 1, 1_000)
+  checkNumber('banAfter.factor', factor, 1, 1_000)
+  checkFunction('banAfter.onBan', onBan)
   const forMs = checkedLengthMs(options.for, 'banAfter.for')
   const maxMs = options.max === undefined ? Math.max(forMs, DAY_MS) : checkedLengthMs(options.max, 'banAfter.max')
   if (maxMs < forMs) throw new PolicyError('OPTION_INVALID', 'banAfter.max', options.max, 'must be as long as `for`, or longer')

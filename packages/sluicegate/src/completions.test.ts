@@ -44,7 +44,7 @@ function offered(texts: Readonly<Record<string, string>>): Readonly<Record<strin
 }
 
 test('within the options of middleware an editor offers options, and not the fields of a policy', () => {
-  const within = (adapter: string, call: string): string => `import { rateLimit } from './${adapter}.js'\nrateLimit(${call})\n`
+  const within = (adapter: string, call: string): string => `import { rateLimit } from './adapters/${adapter}.js'\nrateLimit(${call})\n`
   const texts = Object.fromEntries(
     ADAPTERS.flatMap((adapter) => [
       [adapter, within(adapter, '{ | }')],
@@ -52,7 +52,7 @@ test('within the options of middleware an editor offers options, and not the fie
       [`${adapter}, within`, within(adapter, '{ key: () => "all", | }')],
     ]),
   )
-  const nest = "import { RateLimit, RateLimitModule } from './nest.js'\n"
+  const nest = "import { RateLimit, RateLimitModule } from './adapters/nest.js'\n"
   const all = offered({ ...texts, 'nest, module': `${nest}RateLimitModule.forRoot({ | })`, 'nest, decorator': `${nest}RateLimit({ | })` })
   for (const [name, names] of Object.entries(all)) {
     for (const option of ['policy', 'limiter', 'limits', 'skip', 'onDenied', 'headers'])

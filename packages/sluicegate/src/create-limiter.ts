@@ -9,17 +9,18 @@ import { checkedHandle } from './memory/handle-check.js'
 import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimiter } from './memory/memory-limiters.js'
 import { checkedNewcomers } from './memory/newcomers-option.js'
 import type { Snapshot } from './memory/snapshot.js'
+import { checkInteger, checkOptions } from './options/option-checks.js'
 import type { WithOverrides } from './overrides.js'
 import type { AnswerOf } from './permit.js'
 import { checkedPolicy } from './policy/checked-policy.js'
 import type { Policy } from './policy/policy.js'
 import { withQueue } from './queue/create-queue.js'
-import { unknownOption } from './unknown-option.js'
 
 const MOST_HOT_KEYS = 10_000
 const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000
-const OPTIONS: ReadonlySet<string> = new Set([
+const EXAMPLE = '{ hotKeys: 10 }'
+const OPTIONS: readonly string[] = [
   'maxKeys',
   'growTo',
   'clock',
@@ -35,20 +36,10 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'allow',
   'deny',
   'shadow',
-])
-const ATTACH_OPTIONS: ReadonlySet<string> = new Set([
-  'clock',
-  'hotKeys',
-  'maxWaiters',
-  'queue',
-  'policyFor',
-  'banAfter',
-  'allow',
-  'deny',
-  'shadow',
-])
+]
+const ATTACH_OPTIONS: readonly string[] = ['clock', 'hotKeys', 'maxWaiters', 'queue', 'policyFor', 'banAfter', 'allow', 'deny', 'shadow']
 
-const RESTORE_OPTIONS: ReadonlySet<string> = new Set([...ATTACH_OPTIONS, 'policies', 'overrides'])
+const RESTORE_OPTIONS: readonly string[] = [...ATTACH_OPTIONS, 'policies', 'overrides']
 
 /** What {@link attachLimiter} takes beside the handle. */
 export type AttachOptions = Pick<
@@ -74,10 +65,10 @@ export function createLimiter<P extends Policy>(
 export function createLimiter<P extends Policy>(policy: P, options?: LimiterOptions): Limiter<AnswerOf<P>>
 export function createLimiter(policy: Policy, options: LimiterOptions = {}): Limiter {
   const own = checkedPolicy(policy, 'policy', 'createLimiter')
-  checkNames(options, OPTIONS, 'createLimiter()')
+  checkOptions(options, OPTIONS, EXAMPLE, 'createLimiter()')
   const { maxKeys, growTo, clock, onFull = 'evict' } = options
-  if (maxKeys !== undefined) checkWhole('maxKeys', maxKeys, 1, MOST_KEYS)
-  if (growTo !== undefined) checkWhole('growTo', growTo, maxKeys ?? 1, MOST_KEYS)
+  if (maxKeys !== undefined) checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)
+  if (growTo !== undefined) checkInteger('growTo', growTo, maxKeys ?? 1, MOST_KEYS)
   if (clock !== undefined) checkClock(clock)
   if (onFull !== 'evict' && onFull !== 'deny') throw new PolicyError('OPTION_INVALID', 'onFull', onFull, "must be 'evict' or 'deny'")
   const room = { maxKeys, growTo, newcomers: checkedNewcomers(options.newcomers), denyWhenFull: onFull === 'deny' }
@@ -101,7 +92,7 @@ export function createLimiter(policy: Policy, options: LimiterOptions = {}): Lim
  */
 export function attachLimiter<Answer extends Decision = Decision>(handle: LimiterHandle<Answer>, options?: AttachOptions): Limiter<Answer>
 export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}): Limiter {
-  checkNames(options, ATTACH_OPTIONS, 'attachLimiter()')
+  checkOptions(options, ATTACH_OPTIONS, EXAMPLE, 'attachLimiter()')
   const parts = { clock: options.clock, ...checkedSizes(options) }
   const clock = options.clock ?? clockFromHandle(checkedHandle(handle).clock)
   const layers = clock === undefined ? options : { ...options, clock }
@@ -128,7 +119,7 @@ export function restoreLimiter<Answer extends Decision = Decision>(
 ): Limiter<Answer> & WithOverrides
 export function restoreLimiter<Answer extends Decision = Decision>(snapshot: Uint8Array, options?: RestoreOptions): Limiter<Answer>
 export function restoreLimiter(snapshot: Uint8Array, options: RestoreOptions = {}): Limiter {
-  checkNames(options, RESTORE_OPTIONS, 'restoreLimiter()')
+  checkOptions(options, RESTORE_OPTIONS, EXAMPLE, 'restoreLimiter()')
   const { clock } = options
   if (clock !== undefined) checkClock(clock)
   const parts = checkedSizes(options)
@@ -139,23 +130,9 @@ export function restoreLimiter(snapshot: Uint8Array, options: RestoreOptions = {
 }
 
 function checkedSizes({ hotKeys = 0, maxWaiters = DEFAULT_MAX_WAITERS }: LimiterOptions): { hotKeys: number; maxWaiters: number } {
-  checkWhole('hotKeys', hotKeys, 0, MOST_HOT_KEYS)
-  checkWhole('maxWaiters', maxWaiters, 0, MOST_WAITERS)
+  checkInteger('hotKeys', hotKeys, 0, MOST_HOT_KEYS)
+  checkInteger('maxWaiters', maxWaiters, 0, MOST_WAITERS)
   return { hotKeys, maxWaiters }
-}
-
-function checkNames(options: unknown, known: ReadonlySet<string>, of: string): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new PolicyError('OPTION_INVALID', 'options', options, 'must be an object such as { hotKeys: 10 }')
-  }
-  for (const [name, value] of Object.entries(options)) {
-    if (!known.has(name)) throw unknownOption({ option: name, value, known: [...known], of })
-  }
-}
-
-function checkWhole(option: string, value: unknown, least: number, most: number): void {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return
-  throw new PolicyError('OPTION_INVALID', option, value, `must be an integer from ${least} to ${most}`)
 }
 
 function checkClock(clock: unknown): asserts clock is Clock {

@@ -6,11 +6,11 @@ const ENTRIES = [
   'index',
   'http',
   'keys/index',
-  'express',
-  'fastify',
-  'fetch',
-  'hono',
-  'koa',
+  'adapters/express',
+  'adapters/fastify',
+  'adapters/fetch',
+  'adapters/hono',
+  'adapters/koa',
   'outbound/index',
   'redis/index',
   'cluster/index',
@@ -37,7 +37,7 @@ test('every entry can be imported where the functions of process throw', () => {
 
 test('a limit works there, and its warnings stand on the console', () => {
   const [first, warning, ...rest] = printed(`
-    const { rateLimit } = await import(${path('fetch')})
+    const { rateLimit } = await import(${path('adapters/fetch')})
     const { tokenBucket } = await import(${path('index')})
     const limit = rateLimit({ policy: tokenBucket({ limit: 1, window: '1h' }), remoteAddress: () => '192.0.2.1' })
     const headers = { 'x-forwarded-for': '198.51.100.1' }

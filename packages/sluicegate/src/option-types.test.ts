@@ -1,14 +1,14 @@
 // What the compiler refuses because it would be refused, or count for nothing, at run time; each comment that expects an error needs one.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rateLimit as limitExpress } from './express.js'
-import { rateLimit as limitFastify } from './fastify.js'
-import { rateLimit as limitFetch } from './fetch.js'
-import { rateLimit as limitHono } from './hono.js'
+import { rateLimit as limitExpress } from './adapters/express.js'
+import { rateLimit as limitFastify } from './adapters/fastify.js'
+import { rateLimit as limitFetch } from './adapters/fetch.js'
+import { rateLimit as limitHono } from './adapters/hono.js'
+import { rateLimit as limitKoa } from './adapters/koa.js'
+import { RateLimit, RateLimitGuard, RateLimitModule } from './adapters/nest.js'
 import { allOf, createLimiter, type Policy, PolicyError, tokenBucket } from './index.js'
 import { address } from './keys/index.js'
-import { rateLimit as limitKoa } from './koa.js'
-import { RateLimit, RateLimitGuard, RateLimitModule } from './nest.js'
 
 const policy = tokenBucket({ limit: 5, window: '1m' })
 const limiter = createLimiter(policy)

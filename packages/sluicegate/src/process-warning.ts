@@ -1,4 +1,7 @@
-/** A warning of the process; on the console where the runtime has none, or has what throws in its place, as Next.js has at the edge. */
+/**
+ * Emits a warning of the process; on the console where the runtime has no `process.emitWarning`, or one that throws, as in the edge runtime
+ * of Next.js.
+ */
 export function warnProcess(warning: string | Error, about: { readonly type?: string; readonly code?: string } = {}): void {
   const { process } = globalThis
   try {

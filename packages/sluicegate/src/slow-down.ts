@@ -2,21 +2,23 @@ import { ignore, isPromise } from './awaitable.js'
 import type { Decision } from './decision.js'
 import { PolicyError } from './errors.js'
 import type { After } from './kept-permit.js'
+import { checkInteger, checkOptions } from './options/option-checks.js'
 import { type Duration, toMs } from './policy/duration.js'
 import type { Policy } from './policy/policy.js'
-import { checkOptions } from './policy/policy-options.js'
 
-/** When requests are delayed before they go on, and for how long. What the limit denies is denied as ever. */
+/** When requests are delayed before they pass, and for how long. Requests over the limit are denied as without it. */
 export interface SlowDownOptions<Request> {
-  /** So many tokens of a key may be in use before its requests are delayed, 0 to 1,000,000,000. */
+  /** Tokens of a key that may be in use before its requests are delayed, 0 to 1,000,000,000. */
   readonly after: number
-  /** How long, or a function that says it in milliseconds: `(over) => over * 100`, where `over` is 1 for the first token above `after`. */
+  /**
+   * The delay, or a function that returns it in milliseconds: `(over) => over * 100`, where `over` is 1 for the first token above `after`.
+   */
   readonly delay: Duration | ((over: number, request: Request) => number)
-  /** No request is delayed for longer, at most 1 h; default 30 s. */
+  /** The longest delay, at most 1 h; default 30 s. */
   readonly maxDelay?: Duration
-  /** So many requests of a key may be delayed at once, 1 to 1,000,000, default 10: those above are denied and cost nothing. */
+  /** Requests of a key that may be delayed at once, 1 to 1,000,000, default 10. Further ones are denied and cost nothing. */
   readonly maxDelayedPerKey?: number
-  /** The same of all keys together, default 1,000. */
+  /** The same for all keys together, default 1,000. */
   readonly maxDelayed?: number
 }
 
@@ -27,14 +29,14 @@ const DEFAULT_MAX_MS = 30_000
 const MOST_TOKENS = 1_000_000_000
 const MOST_DELAYED = 1_000_000
 
-/** A request that is to be delayed, and has a place among those that are. */
+/** A delay, with a place among the delayed requests. */
 export interface Delay {
   readonly ms: number
-  /** Lets go of the place. */
+  /** Frees the place. */
   readonly leave: () => void
 }
 
-/** The option, read: how long requests are delayed, and how many at once. */
+/** The checked option, with the number of requests that are delayed. */
 export class SlowDown<Request> {
   private readonly after: number
   private readonly delay: number | ((over: number, request: Request) => number)
@@ -48,9 +50,9 @@ export class SlowDown<Request> {
   constructor(options: SlowDownOptions<Request>) {
     checkOptions(options, NAMES, EXAMPLE, 'slowDown', 'slowDown')
     const { after, delay, maxDelay = DEFAULT_MAX_MS, maxDelayedPerKey = 10, maxDelayed = 1_000 } = options
-    checkWhole('slowDown.after', after, 0, MOST_TOKENS)
-    checkWhole('slowDown.maxDelayedPerKey', maxDelayedPerKey, 1, MOST_DELAYED)
-    checkWhole('slowDown.maxDelayed', maxDelayed, 1, MOST_DELAYED)
+    checkInteger('slowDown.after', after, 0, MOST_TOKENS)
+    checkInteger('slowDown.maxDelayedPerKey', maxDelayedPerKey, 1, MOST_DELAYED)
+    checkInteger('slowDown.maxDelayed', maxDelayed, 1, MOST_DELAYED)
     this.after = after
     this.delay = typeof delay === 'function' ? delay : toMs(delay, 'slowDown.delay')
     this.maxMs = toMs(maxDelay, 'slowDown.maxDelay')
@@ -60,9 +62,9 @@ export class SlowDown<Request> {
   }
 
   /**
-   * Milliseconds for which a request that was allowed is delayed. What was decided without the store is not: nobody knows what is in use.
+   * Milliseconds by which an allowed request is delayed. A decision without the store is not delayed, as the tokens in use are not known.
    *
-   * @throws {PolicyError} `OPTION_INVALID` where the function gives no time, and what it throws.
+   * @throws {PolicyError} `OPTION_INVALID` if the function does not return a time, and what it throws.
    */
   delayMs({ remaining, source, wouldDeny, parts }: Decision, { burst, policies }: Policy, request: Request): number {
     if (source === 'outage' || wouldDeny === true) return 0
@@ -72,10 +74,10 @@ export class SlowDown<Request> {
     const ms: unknown = typeof this.delay === 'number' ? this.delay : this.delay(over, request)
     if (typeof ms === 'number' && ms >= 0) return Math.min(ms, this.maxMs)
     if (isPromise(ms)) ignore(ms)
-    throw new PolicyError('OPTION_INVALID', 'slowDown.delay', ms, 'must give milliseconds >= 0, at once')
+    throw new PolicyError('OPTION_INVALID', 'slowDown.delay', ms, 'must return milliseconds >= 0, and not a promise')
   }
 
-  /** A place among the delayed; undefined where there is none. */
+  /** A place among the delayed requests; undefined if there is none. */
   enter(key: string): (() => void) | undefined {
     const ofKey = this.byKey.get(key) ?? 0
     if (this.delayed >= this.most || ofKey >= this.mostOfKey) return undefined
@@ -90,12 +92,12 @@ export class SlowDown<Request> {
   }
 }
 
-/** Who waits for a delay, and may go away before. */
+/** A request that may end before its delay does. */
 interface Awaiting {
-  whenGone?(tell: () => void): void
+  whenGone?(callback: () => void): void
 }
 
-/** Goes on with `value` when the delay is over, or at once when the client has gone: then nothing waits any more. */
+/** Resolves with `value` when the delay is over, or at once when the client has disconnected. */
 export function afterDelay<Value>({ ms, leave }: Delay, value: Value, waits: Awaiting, after: After): Promise<Value> {
   return new Promise((resolve, reject) => {
     let isOver = false
@@ -116,9 +118,4 @@ export function afterDelay<Value>({ ms, leave }: Delay, value: Value, waits: Awa
     }
     waits.whenGone?.(end)
   })
-}
-
-function checkWhole(option: string, value: unknown, least: number, most: number): void {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return
-  throw new PolicyError('OPTION_INVALID', option, value, `must be an integer from ${least} to ${most}`)
 }

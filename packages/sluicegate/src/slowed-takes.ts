@@ -2,16 +2,16 @@ import { type Awaitable, ignore } from './awaitable.js'
 import { afterHeld, type Clock } from './clock.js'
 import type { Decision } from './decision.js'
 import { emptyPermit, isPermit } from './empty-permit.js'
-import { PolicyError } from './errors.js'
 import { keptPermit, renew } from './kept-permit.js'
 import { nameOf } from './key-name.js'
 import type { Key, WaitOptions } from './limiter.js'
+import { checkLimiter } from './options/option-checks.js'
 import type { Policy } from './policy/policy.js'
 import { afterDelay, SlowDown, type SlowDownOptions } from './slow-down.js'
 import { checkedWaitRequest } from './wait-request.js'
 import { AbortWatch } from './waiting/abort-watch.js'
 
-/** What is delayed: a limiter in this process or of a fleet. */
+/** The limiter that is delayed, in memory or shared. */
 interface DelayedLimiter<Answer extends Decision> {
   readonly policy: Policy
   policyOf?(key: Key): Policy
@@ -22,16 +22,16 @@ interface DelayedLimiter<Answer extends Decision> {
 /** Takes that resolve later the more of a key is in use. */
 export interface SlowedTakes<Answer extends Decision = Decision> {
   /**
-   * Takes `cost` tokens and resolves once the delay is over; a denial resolves at once. Where as many takes are delayed as may be, it is denied
-   * with the delay as `retryAfterMs`, and costs nothing. Rejects when the signal aborts, with its reason; what was taken goes back.
+   * Takes `cost` tokens and resolves once the delay is over; a denial resolves at once. If no more takes may be delayed, it is denied with
+   * the delay as `retryAfterMs`, and costs nothing. If the signal aborts it rejects with the reason, and the charge is refunded.
    */
   take(key: Key, options?: Pick<WaitOptions, 'cost' | 'signal'>): Promise<Answer>
 }
 
 /**
- * Delays takes of a limiter before it denies them, as the option `slowDown` of middleware does for requests.
+ * Delays takes of a limiter before it denies them, like the option `slowDown` of middleware.
  *
- * @param options `delay` is given the key in the place of a request.
+ * @param options `delay` is called with the key instead of a request.
  * @throws {PolicyError} on an option that is wrong.
  * @example
  * const slowed = slowDown(limiter, { after: 50, delay: (over) => over * 100 })
@@ -42,9 +42,7 @@ export function slowDown<Answer extends Decision>(
   options: SlowDownOptions<Key>,
   { clock }: { readonly clock?: Clock } = {},
 ): SlowedTakes<Answer> {
-  if (typeof limiter?.take !== 'function') {
-    throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')
-  }
+  checkLimiter('limiter', limiter)
   const aborts = new AbortWatch()
   const slow = new SlowDown<Key>(options)
   const after = clock?.after === undefined ? afterHeld : (ms: number, fn: () => void) => clock.after?.(ms, fn) ?? (() => undefined)
@@ -58,10 +56,10 @@ export function slowDown<Answer extends Decision>(
         try {
           ignore(isPermit(decision) ? decision.release() : limiter.refund(key, cost))
         } catch {
-          // The limiter is closed or out of reach: what was taken wears off.
+          // The limiter is closed or unreachable: the charge wears off.
         }
       }
-      let unkeep: (() => void) | undefined
+      let stopRenewing: (() => void) | undefined
       try {
         signal?.throwIfAborted()
         const ms = slow.delayMs(decision, limiter.policyOf?.(key) ?? limiter.policy, key)
@@ -72,11 +70,11 @@ export function slowDown<Answer extends Decision>(
           const denied = { ...decision, allowed: false, retryAfterMs: Math.max(1, Math.ceil(ms)) }
           return isPermit(decision) ? { ...denied, ...emptyPermit(denied) } : denied
         }
-        // A delay may be longer than a permit lasts.
-        if (isPermit(decision)) unkeep = keptPermit(decision, limiter, key, after)
+        // A delay may be longer than the time to live of a permit.
+        if (isPermit(decision)) stopRenewing = keptPermit(decision, limiter, key, after)
         let unwatch: (() => void) | undefined
-        const whenGone = (tell: () => void): void => {
-          unwatch = signal && aborts.add(signal, tell)
+        const whenGone = (callback: () => void): void => {
+          unwatch = signal && aborts.add(signal, callback)
         }
         await afterDelay({ ms, leave }, undefined, { whenGone }, after)
         unwatch?.()
@@ -87,7 +85,7 @@ export function slowDown<Answer extends Decision>(
         giveBack()
         throw error
       } finally {
-        unkeep?.()
+        stopRenewing?.()
       }
     },
   }

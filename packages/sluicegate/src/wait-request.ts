@@ -1,7 +1,7 @@
 import { checkedCost } from './arguments.js'
 import { PolicyError } from './errors.js'
 import type { Key, WaitOptions } from './limiter.js'
-import { unknownOption } from './unknown-option.js'
+import { checkOptions } from './options/option-checks.js'
 
 /** What is asked of `wait`, checked; all but the key, which only the limiter knows how to check. */
 export interface WaitRequest {
@@ -16,12 +16,7 @@ const OPTIONS: readonly string[] = ['cost', 'signal', 'maxWaitMs'] satisfies (ke
 
 /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` or `COST_INVALID` */
 export function checkedWaitRequest(key: Key, options: WaitOptions): WaitRequest {
-  if (typeof options !== 'object' || options === null) {
-    throw new PolicyError('OPTION_INVALID', 'options', options, 'must be an object such as { maxWaitMs: 1000 }')
-  }
-  for (const [name, value] of Object.entries(options)) {
-    if (!OPTIONS.includes(name)) throw unknownOption({ option: name, value, known: OPTIONS, of: 'wait()' })
-  }
+  checkOptions(options, OPTIONS, '{ maxWaitMs: 1000 }', 'wait()')
   const { cost = 1, maxWaitMs = Number.POSITIVE_INFINITY, signal } = options
   if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) {
     throw new PolicyError('OPTION_INVALID', 'maxWaitMs', maxWaitMs, 'must be milliseconds >= 0')

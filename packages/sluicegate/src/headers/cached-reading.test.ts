@@ -5,7 +5,7 @@ import { readRateLimit } from './read-rate-limit.js'
 const NOW_MS = Date.UTC(2026, 10, 21, 12, 0, 0)
 const IN_A_MINUTE_S = NOW_MS / 1000 + 60
 
-test('what a cached response says of limits is not believed, whatever the version', () => {
+test('the quota of a cached response is not used, in any version', () => {
   const told: readonly Record<string, string>[] = [
     { ratelimit: '"a";r=0;t=60', 'ratelimit-policy': '"a";q=5;w=60' },
     { ratelimit: 'limit=10, remaining=0, reset=60' },

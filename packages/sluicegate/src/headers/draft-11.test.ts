@@ -139,13 +139,13 @@ test('of concurrency the unit is known, and there is no window', () => {
   assert.equal(new Map(rateLimitHeaders(policy, limiter.take('key'))).get('Retry-After'), '30')
 })
 
-test('the unit is told where it is not the default one', () => {
+test('the unit is written where it is not the default one', () => {
   const policy = tokenBucket({ limit: 65_535, window: '10s' })
   assert.equal(fieldsOf(policy, {}, { unit: 'content-bytes' }).qu, 'content-bytes')
   assert.equal(fieldsOf(policy, {}, { unit: 'requests' }).qu, undefined)
 })
 
-test('one writer tells two units of one policy apart', () => {
+test('one writer distinguishes two units of one policy', () => {
   const policy = tokenBucket({ name: 'both', limit: 5, window: '5s' })
   const decision: Decision = { ...FULL, policy: 'both', limit: 5 }
   const writer = new HeaderWriter()
@@ -154,7 +154,7 @@ test('one writer tells two units of one policy apart', () => {
   assert.deepEqual(told, ['"both";q=5;qu="content-bytes";w=5', '"both";q=5;w=5', '"both";q=5;qu="content-bytes";w=5'])
 })
 
-test('the partition key tells keys apart, is the same again, and does not tell the key', () => {
+test('the partition key differs by key, is stable, and does not reveal the key', () => {
   const policy = tokenBucket({ limit: 5, window: '1s' })
   const writer = new HeaderWriter({ partitionKey: true })
   const pk = (key: string): string | undefined => parsedLimit(writer.write(policy, { ...FULL, policy: policy.name, limit: 5 }, key)).pk
@@ -164,7 +164,7 @@ test('the partition key tells keys apart, is the same again, and does not tell t
   assert.equal(fieldsOf(policy, {}, {}, '192.0.2.1').pk, undefined, 'unless it is asked for, it is not told')
 })
 
-test('processes with one secret tell the same partition key, others another', () => {
+test('processes with one secret write the same partition key, others another', () => {
   const policy = tokenBucket({ limit: 5, window: '1s' })
   const secret = '000102030405060708090a0b0c0d0e0f'
   const pk = (partitionKey: boolean | string): string | undefined => fieldsOf(policy, {}, { partitionKey }, 'key').pk
@@ -172,7 +172,7 @@ test('processes with one secret tell the same partition key, others another', ()
   assert.equal(new Set([pk(secret), pk(`f${secret.slice(1)}`), pk(true), pk(true)]).size, 4)
 })
 
-test('of several keys each part tells its own partition key', () => {
+test('of several keys each part has its own partition key', () => {
   const policy = allOf([tokenBucket({ name: 'user', limit: 5, window: '1s' }), tokenBucket({ name: 'team', limit: 9, window: '1s' })])
   using limiter = createLimiter(policy, { clock: manualClock() })
   const writer = new HeaderWriter({ partitionKey: true })
@@ -184,7 +184,7 @@ test('of several keys each part tells its own partition key', () => {
   assert.equal(team, same)
 })
 
-test('during an outage only the policy is told, and when to come back', () => {
+test('in an outage only the policy is written, and when to come back', () => {
   const policy = tokenBucket({ name: 'p', limit: 5, window: '1s' })
   const told = (decision: Partial<Decision>): object => Object.fromEntries(headersOf(policy, { source: 'outage', ...decision }))
   assert.deepEqual(told({}), { 'RateLimit-Policy': '"p";q=5;w=1' })

@@ -1,22 +1,22 @@
 import { PolicyError } from '../errors.js'
-import { unknownOption } from '../unknown-option.js'
+import { checkFunction, checkOneOf, checkOptionNames } from '../options/option-checks.js'
+import { RESET_MEANINGS, type ResetMeaning } from './header-formats.js'
 import type { QuotaUnit } from './quota.js'
-import { RESET_MEANINGS, type ResetMeaning } from './x-ratelimit.js'
 
-/** Drafts 8 to 10 are written as draft 11 is. `none`: only `Retry-After`. */
+/** Drafts 8 to 10 are written as draft 11. `none`: only `Retry-After`. */
 export type HeaderVersion = 'draft-11' | 'draft-10' | 'draft-9' | 'draft-8' | 'draft-7' | 'draft-6' | 'x-ratelimit' | 'none'
 
-/** What is told of decisions, and how. */
+/** Which headers describe decisions, and how. */
 export interface HeaderOptions {
   /** Default `draft-11`. */
   readonly version?: HeaderVersion
-  /** Of `x-ratelimit`: what its reset means; default `epoch-seconds`. */
+  /** With `x-ratelimit`: the meaning of its reset; default `epoch-seconds`. */
   readonly reset?: ResetMeaning
-  /** Of `draft-11`: what the tokens are; default `requests`, which is not written. That of `concurrency` is known. */
+  /** With `draft-11`: what tokens are; default `requests`, which is not written. The unit of `concurrency` is always written. */
   readonly unit?: QuotaUnit
   /**
-   * Of `draft-11`: tell which key was counted, as `pk`, by a keyed hash of it. True for a secret of this process alone; for a fleet 32
-   * hexadecimal digits, the same everywhere. Default false.
+   * With `draft-11`: write a keyed hash of the key as `pk`. True for a secret of this process; for several processes 32 hexadecimal digits,
+   * the same in all. Default false.
    */
   readonly partitionKey?: boolean | string
   /** Unix time in milliseconds, for resets that are moments; default `Date.now`. */
@@ -42,28 +42,19 @@ export function checkHeaderOptions(options: HeaderOptions): void {
   if (typeof options !== 'object' || options === null) {
     throw new PolicyError('OPTION_INVALID', 'headers', options, "must be a version such as 'draft-11', or an object with options")
   }
-  for (const [name, value] of Object.entries(options)) {
-    if (!OPTIONS.includes(name)) throw unknownOption({ option: name, value, known: OPTIONS, of: 'headers' })
-  }
+  checkOptionNames(options, OPTIONS, 'headers')
   const { version, reset, unit, partitionKey, nowMs } = options
   checkOneOf('version', version, HEADER_VERSIONS)
   checkOneOf('reset', reset, RESET_MEANINGS)
   checkUnit(unit)
   if (partitionKey !== undefined && typeof partitionKey !== 'boolean' && !(typeof partitionKey === 'string' && SECRET.test(partitionKey))) {
-    // The value may be a secret, however wrong.
+    // The value may be a secret, even if it is invalid: it is not part of the error.
     throw new PolicyError('OPTION_INVALID', 'partitionKey', typeof partitionKey, 'must be true, false or 32 hexadecimal digits')
   }
-  if (nowMs !== undefined && typeof nowMs !== 'function') {
-    throw new PolicyError('OPTION_INVALID', 'nowMs', nowMs, 'must be a function that reads Unix time in milliseconds')
-  }
+  checkFunction('nowMs', nowMs, 'must be a function that reads Unix time in milliseconds')
 }
 
 /** @throws {PolicyError} `OPTION_INVALID` */
 export function checkUnit(unit: unknown): void {
   checkOneOf('unit', unit, UNITS)
-}
-
-function checkOneOf(option: string, value: unknown, known: readonly string[]): void {
-  if (value === undefined || known.includes(value as string)) return
-  throw new PolicyError('OPTION_INVALID', option, value, `must be one of ${known.map((name) => `'${name}'`).join(', ')}`)
 }

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { type AlgorithmName, policyOf, Random, randomPolicyOf, seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { createLimiter, type Decision, manualClock, type Policy } from '../index.js'
 import { parsedLimits } from '../testing/parsed-fields.js'
+import type { ResetMeaning } from './header-formats.js'
 import { HeaderWriter } from './header-writer.js'
 import { readRateLimit } from './read-rate-limit.js'
-import type { ResetMeaning } from './x-ratelimit.js'
 
 const ALGORITHMS: readonly AlgorithmName[] = [
   'token-bucket',

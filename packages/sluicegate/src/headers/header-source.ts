@@ -1,18 +1,18 @@
-/** Headers of a response: those of `fetch`, or an object of them by lower-case name, as Node.js and undici have it. */
+/** Headers of a response: those of `fetch`, or an object by lower-case name, as Node.js and undici have it. */
 export type HeaderSource =
   | { get(name: string): string | null | undefined }
   | Readonly<Record<string, string | number | readonly string[] | undefined>>
 
 const MOST_NAMES = 1_000
 
-/** A header's value by its lower-case name, of several lines joined; undefined when there is none. */
+/** A header's value by its lower-case name; several lines are joined. Undefined if there is none. */
 export function headerOf(headers: HeaderSource, name: string): string | undefined {
   if (typeof headers.get === 'function') return textOf(headers.get(name))
   const own = headers as Readonly<Record<string, unknown>>
   return Object.hasOwn(own, name) ? textOf(own[name]) : undefined
 }
 
-/** The same headers under lower-case names, for an object that may have others. */
+/** The same headers with lower-case names, for an object with other names. */
 export function lowerCased(headers: HeaderSource): HeaderSource {
   if (typeof headers.get === 'function') return headers
   const names = Object.keys(headers).slice(0, MOST_NAMES)

@@ -38,7 +38,7 @@ test('draft 6 has three fields and the policy', () => {
   })
 })
 
-test('X-RateLimit has three fields, and says when in Unix time unless told otherwise', () => {
+test('X-RateLimit has three fields, with a reset in Unix time by default', () => {
   const nowMs = (): number => 1_700_000_000_250
   const reset = (options: HeaderOptions): string | undefined =>
     told(half, { version: 'x-ratelimit', nowMs, ...options })['X-RateLimit-Reset']
@@ -58,7 +58,7 @@ test('of a denial every version resets with retry-after, and has it', () => {
   for (const version of ['draft-7', 'draft-6', 'x-ratelimit'] as const) assert.equal(told(denied, { version })['Retry-After'], '1')
 })
 
-test('without a version only retry-after is told', () => {
+test('without a version only retry-after is written', () => {
   assert.deepEqual(told(half, { version: 'none' }), {})
   assert.deepEqual(told(denied, { version: 'none' }), { 'Retry-After': '1' })
 })
@@ -68,13 +68,13 @@ test('drafts 8 to 10 are written as draft 11 is', () => {
   for (const other of others) assert.deepEqual(other, first)
 })
 
-test('in an outage no version tells what nobody knows', () => {
+test('in an outage no version writes what is not known', () => {
   assert.deepEqual(told(out, { version: 'draft-7' }), { 'RateLimit-Policy': '100;w=60', 'Retry-After': '1' })
   assert.deepEqual(told(out, { version: 'draft-6' }), { 'RateLimit-Policy': '100;w=60', 'Retry-After': '1' })
   assert.deepEqual(told(out, { version: 'x-ratelimit' }), { 'Retry-After': '1' })
 })
 
-test('of a key on a deny list no version tells what remains, nor when to come back', () => {
+test('for a key on a deny list no version writes what remains, nor when to come back', () => {
   using limiter = createLimiter(minute, { clock: manualClock(0), deny: ['bad'] })
   const headers = (version: HeaderVersion): Record<string, string> => told(limiter.take('bad'), { version })
   assert.deepEqual(headers('draft-11'), { 'RateLimit-Policy': '"minute";q=100;w=60' })
@@ -88,7 +88,7 @@ test('of a key on a deny list no version tells what remains, nor when to come ba
   assert.equal(impossible.RateLimit, '"minute";r=100;t=60', 'a cost that can never pass is no list')
 })
 
-test('of several policies the older versions list all, and tell what remains of the one that binds', () => {
+test('of several policies the older versions list all, and write what remains of the binding one', () => {
   const policy = allOf([tokenBucket({ limit: 9, window: '9s' }), fixedWindow({ limit: 5, window: '1m' })])
   using limiter = createLimiter(policy, { clock: manualClock(0) })
   const decision = limiter.take('key', 2)
@@ -124,7 +124,7 @@ test('the fields of draft 7 are structured ones', () => {
   )
 })
 
-test('of concurrency the older versions tell the time to live', () => {
+test('for concurrency the older versions write the time to live', () => {
   const policy = concurrency({ limit: 2, ttl: '30s' })
   using limiter = createLimiter(policy, { clock: manualClock(0) })
   const headers = Object.fromEntries(new HeaderWriter({ version: 'draft-7' }).write(policy, limiter.take('key')))

@@ -3,41 +3,35 @@ import { type Decision, isListed } from '../decision.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { Shown } from '../shown.js'
-import { draft6 } from './draft-6.js'
-import { draft7 } from './draft-7.js'
-import { draft11 } from './draft-11.js'
-import type { Digest, HeaderFormat, Served } from './header-format.js'
+import type { Digest, HeaderFormat, Served } from './header-formats.js'
+import { draft6, draft7, draft11, type ResetMeaning, xRateLimit } from './header-formats.js'
 import { checkHeaderOptions, type HeaderOptions, type HeaderVersion } from './header-options.js'
 import type { HeaderPair } from './header-pair.js'
-import { partitionKey } from './partition-key.js'
-import { type QuotaUnit, quotaOf } from './quota.js'
-import { retryAfterS } from './retry-after.js'
-import { type SipSecret, sipSecret } from './sip-hash.js'
-import { type ResetMeaning, xRateLimit } from './x-ratelimit.js'
+import { partitionKey, type SipSecret, sipSecret } from './partition-key.js'
+import { type QuotaUnit, quotaOf, retryAfterS } from './quota.js'
 
-/** What one policy said of one request. */
+/** A decision of one policy about a request. */
 export interface Answered {
-  /** The policy that decided; of a key with a policy of its own, that one. */
+  /** The policy that decided; for a key with a policy of its own, that one. */
   readonly policy: Policy
   readonly decision: Decision
   /** The key that was counted, for `pk`. */
   readonly key?: Key | undefined
-  /** What the tokens are, where it is not what the options say. */
+  /** What tokens are; default as in the options. */
   readonly unit?: QuotaUnit | undefined
 }
 
 const POLICY = 'RateLimit-Policy'
 
 /**
- * Decisions as header pairs, in one version. What is the same for all decisions of a policy is made once.
+ * Writes decisions as header pairs, in one version. Parts that are the same for all decisions of a policy are made once.
  *
- * - What a policy promises: see {@link quotaOf}; `t`, and the resets of other versions, {@link effectiveWindowMs}. `limit` of other versions
- *   is `q`. Where a version tells of one policy only, it is the one that binds.
- * - Of several policies at once the fields of draft 11 are lists with an item for each.
- * - A denial that time can mend has `Retry-After`: whole seconds, rounded up, never 0, of several the longest. An impossible cost has
- *   none, as waiting does not help.
- * - Of what was decided without the store during an outage only the policy is told: nobody knows what remains. So of a key on a deny list, to
- *   which nothing comes back.
+ * - For the quota of a policy see {@link quotaOf}; for `t`, and the resets of other versions, {@link effectiveWindowMs}. `limit` of other
+ *   versions is `q`. A version with room for one policy describes the binding one.
+ * - For several policies the fields of draft 11 are lists with an item for each.
+ * - A denial that ends with time has `Retry-After`: whole seconds, rounded up, >= 1, of several the longest. An impossible cost has none,
+ *   as waiting does not help.
+ * - For a decision without the store in an outage only the policy is written: what remains is not known. The same for a key on a deny list.
  *
  * Source: draft-ietf-httpapi-ratelimit-headers-11, -07 and -06; RFC 9110, section 10.2.3.
  *
@@ -53,7 +47,7 @@ export class HeaderWriter extends Shown {
   private readonly digests = new WeakMap<Policy, Digest>()
   private lastPolicy: Policy | undefined
   private lastDigest: Digest | undefined
-  /** The last list of several policies, and the field that told of it. */
+  /** The last list of several policies, and its field. */
   private lastListed: readonly Digest[] = []
   private lastField: HeaderPair = [POLICY, '']
 
@@ -68,12 +62,12 @@ export class HeaderWriter extends Shown {
     this.nowMs = nowMs
   }
 
-  /** How it is logged: not with the secret of `partitionKey`. */
+  /** For logs, without the secret of `partitionKey`. */
   toJSON(): object {
     return { unit: this.unit, partitionKey: this.secret !== undefined }
   }
 
-  /** Of one policy, which may be `allOf`. */
+  /** Headers of one decision, which may be of `allOf`. */
   write(policy: Policy, decision: Decision, key?: Key): HeaderPair[] {
     if (decision.parts !== undefined) return this.writeAll([{ policy, decision, key }])
     const headers = this.fieldsOfOne(policy, decision, key)
@@ -81,7 +75,7 @@ export class HeaderWriter extends Shown {
     return headers
   }
 
-  /** Of several that were asked about one request. */
+  /** Headers of several decisions about one request. */
   writeAll(answers: readonly Answered[]): HeaderPair[] {
     const served: Served[] = []
     let retryAfterMs = 0
@@ -96,7 +90,7 @@ export class HeaderWriter extends Shown {
     return headers
   }
 
-  /** What nearly every response has, without a list. */
+  /** For nearly every response: no list is made. */
   private fieldsOfOne(policy: Policy, decision: Decision, key: Key | undefined): HeaderPair[] {
     const { format } = this
     if (format === undefined) return []
@@ -112,7 +106,7 @@ export class HeaderWriter extends Shown {
     const policies = this.policyField(served, format)
     if (counted.length === 0) return format.item === undefined ? [] : [policies]
     if (counted.length > 1 && format.several !== undefined) return format.several(policies, counted)
-    // Where a version has room for one.
+    // Versions with room for one policy.
     const { digest, decision, partitionKey } = strictestOf(counted) as Served
     return format.fields(policies, digest, decision, partitionKey, this.nowMs)
   }
@@ -128,7 +122,7 @@ export class HeaderWriter extends Shown {
   }
 
   private digestOf(policy: Policy, unit: QuotaUnit | undefined): Digest {
-    // Most writers serve one policy: comparing is cheaper than looking up.
+    // Most writers serve one policy: a comparison is cheaper than a lookup.
     const { lastDigest } = this
     if (policy === this.lastPolicy && lastDigest !== undefined && lastDigest.unit === unit) return lastDigest
     let digest = this.digests.get(policy)
@@ -162,7 +156,7 @@ export class HeaderWriter extends Shown {
 
 const standard = new HeaderWriter()
 
-/** {@link HeaderWriter.write} in draft 11 as it is. */
+/** {@link HeaderWriter.write} in draft 11 with default options. */
 export function rateLimitHeaders(policy: Policy, decision: Decision): HeaderPair[] {
   return standard.write(policy, decision)
 }
@@ -182,7 +176,7 @@ function formatOf(version: HeaderVersion, reset: ResetMeaning): HeaderFormat | u
   }
 }
 
-/** Whether there is something to tell: neither an outage nor a list decided. */
+/** False for decisions in an outage, and by a deny list. */
 function isCounted(decision: Decision): boolean {
   return decision.source !== 'outage' && (decision.allowed || !isListed(decision))
 }

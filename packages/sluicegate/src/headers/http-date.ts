@@ -1,7 +1,7 @@
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const LONGEST = 40
 
-// Each has a fixed order of parts of bounded length: nothing to go back for.
+// Each pattern has a fixed order of bounded parts: no backtracking.
 const IMF = /^[A-Z][a-z]{2}, (\d{2}) ([A-Z][a-z]{2}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT$/
 const RFC_850 = /^[A-Z][a-z]{5,8}, (\d{2})-([A-Z][a-z]{2})-(\d{2}) (\d{2}):(\d{2}):(\d{2}) GMT$/
 const ASCTIME = /^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ([ \d]\d) (\d{2}):(\d{2}):(\d{2}) (\d{4})$/
@@ -9,11 +9,11 @@ const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(\.\d{1,9}
 const ECMASCRIPT = /^[A-Z][a-z]{2} ([A-Z][a-z]{2}) (\d{2}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT([+-]\d{2})(\d{2})(?: \([^()]{1,60}\))?$/
 
 /**
- * Unix time in milliseconds of a date as HTTP writes it, in any of its three forms; undefined for anything else.
+ * Unix time in milliseconds of an HTTP date, in any of its three forms; undefined for other text.
  *
  * Source: RFC 9110, section 5.6.7.
  *
- * @param nowMs tells which century a year of two digits is in.
+ * @param nowMs determines the century of a year with two digits.
  */
 export function httpDateMs(text: string, nowMs: number): number | undefined {
   if (text.length > LONGEST) return undefined
@@ -26,7 +26,7 @@ export function httpDateMs(text: string, nowMs: number): number | undefined {
 }
 
 /**
- * The same, with what a fraction of a second comes to, of a date as RFC 3339 or `String(new Date())` writes it.
+ * Unix time in milliseconds, fractions of a second included, of a date as RFC 3339 or `String(new Date())` writes it.
  *
  * Source: RFC 3339, section 5.6; ECMA-262, Date.prototype.toString.
  */
@@ -49,13 +49,13 @@ function inUtc(localMs: number | undefined, hours = '+00', minutes = '00', fract
 function momentMs(year = '', month = '', day = '', time: readonly string[] = []): number | undefined {
   const [hours, minutes, seconds] = time.map(Number) as [number, number, number]
   const monthIndex = MONTHS.indexOf(month)
-  // A leap second is the last one that the day has here.
+  // A leap second becomes the last second of the day.
   if (monthIndex < 0 || hours > 23 || minutes > 59 || seconds > 60) return undefined
   const ms = Date.UTC(Number(year), monthIndex, Number(day), hours, minutes, Math.min(seconds, 59))
   return new Date(ms).getUTCDate() === Number(day) && Number(year) >= 100 ? ms : undefined
 }
 
-/** The century that puts it nearest, but at most fifty years ahead. Source: RFC 9110, section 5.6.7. */
+/** The nearest century, at most fifty years ahead. Source: RFC 9110, section 5.6.7. */
 function fullYear(twoDigits: number, nowMs: number): number {
   const now = new Date(nowMs).getUTCFullYear()
   const year = now - (now % 100) + twoDigits

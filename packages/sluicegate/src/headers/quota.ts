@@ -4,27 +4,27 @@ import type { Policy } from '../policy/policy.js'
 /** What a quota counts: the units that the draft registers. */
 export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests'
 
-/** A single policy in the terms of header fields: what stays the same for all its decisions. */
+/** A single policy in the terms of header fields: the part that is the same for all its decisions. */
 export interface Quota {
   readonly name: string
   /** `q`: tokens that may be spent in {@link windowS}. */
   readonly tokens: number
-  /** `w`: whole seconds, at least 1. Of concurrency the time to live of a permit, which is no window. */
+  /** `w`: whole seconds, >= 1. For concurrency the time to live of a permit, which is not a window. */
   readonly windowS: number
-  /** `qu`, where it is not the default one. */
+  /** `qu`; undefined for the default unit. */
   readonly unit: QuotaUnit | undefined
-  /** Permits have no window: a place comes back when its holder is done. */
+  /** Permits have no window: a place is free when its holder releases it. */
   readonly isConcurrency: boolean
-  /** All comes back at one moment, not little by little. */
+  /** The whole quota returns at one moment, not gradually. */
   readonly endsAtOnce: boolean
   readonly windowMs: number
   readonly limit: number
 }
 
 /**
- * `q` is the burst and `w` the seconds that the burst takes to refill, rounded up, so that what remains is never above `q` and
- * `q / w` never above the policy's rate. Where the burst refills in less than a second, both are scaled to `w=1`. Of windows and logs
- * the burst is the limit, and refills in a window; of a window of the calendar in the longest one.
+ * `q` is the burst and `w` the seconds in which the burst refills, rounded up, so that what remains is never above `q`, and `q / w` never
+ * above the policy's rate. A burst that refills in less than a second is scaled to `w=1`. For windows and logs the burst is the limit and
+ * refills in a window; for a calendar window in its longest one.
  */
 export function quotaOf({ algorithm, name, limit, windowMs, burst }: Policy, unit?: QuotaUnit): Quota {
   const isConcurrency = algorithm === 'concurrency'
@@ -43,10 +43,13 @@ export function quotaOf({ algorithm, name, limit, windowMs, burst }: Policy, uni
 }
 
 /**
- * The milliseconds in which what remains comes back at the policy's rate, for at least one token: a client that spreads what remains over
- * them is never denied, and is never told of more than the rate. Sliding windows and logs may give the next token after the last one
- * later than that, which the denial then says. Of a fixed window when it ends; of one not begun its whole length; of permits when the
- * last one ends if nobody renews it. What denies is not above its retry-after.
+ * The milliseconds in which what remains would refill at the policy's rate, for at least one token: a client that spreads the remaining
+ * requests over this time is not denied, and does not exceed the rate. Special cases:
+ *
+ * - sliding windows and logs may admit the next request later than that, which its denial then says;
+ * - a fixed window: its end, or its whole length if it has not begun;
+ * - permits: the expiry of the last one, if it is not renewed;
+ * - a denial: at most its retry-after.
  */
 export function effectiveWindowMs(quota: Quota, decision: Decision): number {
   const { remaining, resetAfterMs, retryAfterMs } = decision
@@ -62,7 +65,12 @@ export function effectiveWindowS(quota: Quota, decision: Decision): number {
   return Math.ceil(effectiveWindowMs(quota, decision) / 1000)
 }
 
-/** Whether it is one that time can mend. */
+/** A denial that ends with time. */
 function isDenial({ allowed, retryAfterMs }: Decision): boolean {
   return !allowed && retryAfterMs !== Number.POSITIVE_INFINITY
+}
+
+/** The value of `Retry-After`: whole seconds, rounded up, >= 1. Source: RFC 9110, section 10.2.3. */
+export function retryAfterS(retryAfterMs: number): string {
+  return String(Math.max(1, Math.ceil(retryAfterMs / 1000)))
 }

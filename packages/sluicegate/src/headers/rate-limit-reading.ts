@@ -1,11 +1,11 @@
-/** What the other side says of one policy. */
+/** What a server announces about one policy. */
 export interface PolicyReading {
   /** Its name; drafts 6 and 7 have none. */
   readonly name?: string
   /** Tokens in a window. */
   readonly limit?: number
   readonly windowMs?: number
-  /** What the tokens are, such as `requests`. */
+  /** The unit of tokens, such as `requests`. */
   readonly unit?: string
   readonly remaining?: number
   readonly resetAfterMs?: number
@@ -13,18 +13,20 @@ export interface PolicyReading {
   readonly partitionKey?: string
 }
 
-/** What a response says about limits. Whatever was not said, or not so that it could be understood, is not there. */
+/** What a response announces about limits. What is missing or malformed is undefined. */
 export interface RateLimitReading {
   /**
-   * Of the policy that binds: the one with the least left, and of equals the one that takes longest. Of resources told apart, as services of
-   * language models have them, one of which nothing is left, else `requests`.
+   * Of the binding policy: the one with the least remaining, of equals the one with the longest reset. Of separate resources, as LLM
+   * services have them: one that is exhausted, else `requests`.
    */
   readonly limit?: number
   readonly remaining?: number
-  /** Milliseconds until there is more. */
+  /** Milliseconds until more is available. */
   readonly resetAfterMs?: number
-  /** `Retry-After`: milliseconds until the same request may be sent again, of a response from a cache less its age. It has precedence over the others. */
+  /**
+   * `Retry-After`: milliseconds until the same request may be sent again; for a response from a cache less its age. It precedes the others.
+   */
   readonly retryAfterMs?: number
-  /** Where several policies, or their windows, are told. */
+  /** If several policies, or their windows, are announced. */
   readonly policies?: readonly PolicyReading[]
 }

@@ -2,8 +2,8 @@ import type { PolicyReading, RateLimitReading } from './rate-limit-reading.js'
 import { type BareItem, ByteSequence, type StructuredItem, structuredDictionary, structuredList } from './structured-field.js'
 
 /**
- * `RateLimit` and `RateLimit-Policy` of the drafts 6 to 11, the former as a list of policies or as the dictionary of draft 7. Undefined when
- * neither says anything.
+ * Reads `RateLimit` and `RateLimit-Policy` of the drafts 6 to 11; `RateLimit` may be a list of policies, or the dictionary of draft 7.
+ * Undefined if neither has anything.
  */
 export function readDraftFields(rateLimit: string | undefined, policy: string | undefined): RateLimitReading | undefined {
   const quotas = itemsIn(policy, quotaIn)
@@ -16,7 +16,7 @@ export function readDraftFields(rateLimit: string | undefined, policy: string | 
   return { ...(binding && numbersIn(binding)), policies }
 }
 
-/** An item of `RateLimit-Policy`: named from draft 8 on, before that a number. Undefined where it is malformed. */
+/** An item of `RateLimit-Policy`: named from draft 8 on, before that a number. Undefined if it is malformed. */
 function quotaIn({ value, parameters }: StructuredItem): PolicyReading | undefined {
   const isNumber = typeof value === 'number'
   if (!isNumber && typeof value !== 'string') return undefined
@@ -35,7 +35,7 @@ function quotaIn({ value, parameters }: StructuredItem): PolicyReading | undefin
   }
 }
 
-/** An item of `RateLimit` from draft 8 on. Undefined where it is malformed. */
+/** An item of `RateLimit` from draft 8 on. Undefined if it is malformed. */
 function limitIn({ value, parameters }: StructuredItem): PolicyReading | undefined {
   const remaining = parameters.get('r')
   const resetS = parameters.get('t')
@@ -51,7 +51,7 @@ function limitIn({ value, parameters }: StructuredItem): PolicyReading | undefin
   }
 }
 
-/** All items of a list, or none where one of them is malformed: the field is then ignored whole. Source: draft 11, sections 3, 4 and 7. */
+/** All items of a list; none if one of them is malformed, as the whole field is then ignored. Source: draft 11, sections 3, 4 and 7. */
 function itemsIn(text: string | undefined, read: (item: StructuredItem) => PolicyReading | undefined): readonly PolicyReading[] {
   const items = (text === undefined ? undefined : structuredList(text))?.map(read) ?? []
   return items.every((item) => item !== undefined) ? items : []
@@ -61,7 +61,7 @@ function dictionaryIn(text: string): RateLimitReading | undefined {
   const fields = structuredDictionary(text)
   const [limit, remaining, resetS] = ['limit', 'remaining', 'reset'].map((name) => fields?.get(name)?.value)
   if (fields === undefined || [limit, remaining, resetS].every((value) => value === undefined)) return undefined
-  // Draft 7, section 5: a malformed field is ignored whole.
+  // Draft 7, section 5: a malformed field is ignored as a whole.
   if (['limit', 'remaining', 'reset'].some((name) => fields.has(name) && !isCount(fields.get(name)?.value))) return undefined
   return {
     ...(isCount(limit) && { limit }),
@@ -70,7 +70,7 @@ function dictionaryIn(text: string): RateLimitReading | undefined {
   }
 }
 
-/** What both fields say of a policy, by its name; where the partition is told in both, by that as well. Of one name the first is the first. */
+/** Joins both fields by the name of a policy, and by the partition if both have it. With equal names the first belongs to the first. */
 function joined(quotas: readonly PolicyReading[], limits: readonly PolicyReading[]): PolicyReading[] {
   const rest = new Set(quotas)
   const policies = limits.map((limit) => {
@@ -103,12 +103,12 @@ function numbersIn({ limit, remaining, resetAfterMs }: PolicyReading): RateLimit
   }
 }
 
-/** Whether the partition key, if there is one, is bytes. */
+/** Whether the partition key, if there is one, is a byte sequence. */
 function isPartition(parameters: ReadonlyMap<string, BareItem>): boolean {
   return !parameters.has('pk') || parameters.get('pk') instanceof ByteSequence
 }
 
-/** A whole number, not below 0. */
+/** An integer >= 0. */
 function isCount(value: BareItem): value is number {
   return typeof value === 'number' && value >= 0
 }

@@ -201,7 +201,7 @@ test('a malformed field does not keep the others from being read', () => {
   assert.deepEqual(readRateLimit(headers), { remaining: 4, retryAfterMs: 1_000, policies: [{ name: 'a', limit: 5 }] })
 })
 
-test('what a field says that rate limits have no use for keeps nothing else from being read', () => {
+test('an unknown kind of item does not keep others from being read', () => {
   const a = { name: 'a', remaining: 5 }
   const told = ['"a";r=5;ext=@1795348830', '"a";ext=@-1;r=5', '"a";r=5;ext=%"f%c3%bc"', '"a";r=5;ext=token;q=-1', '"a";x=1.5;r=5;w=?1']
   for (const ratelimit of told) assert.deepEqual(readRateLimit({ ratelimit }), { remaining: 5, policies: [a] }, ratelimit)

@@ -1,14 +1,14 @@
 import { type HeaderSource, headerOf, lowerCased } from './header-source.js'
+import { readAgeMs, readCount, readDelayMs, readLeast, readMs, readResetMs } from './header-values.js'
 import { httpDateMs } from './http-date.js'
 import type { PolicyReading, RateLimitReading } from './rate-limit-reading.js'
 import { readDraftFields } from './read-draft-fields.js'
-import { toldAgeMs, toldCount, toldDelayMs, toldLeast, toldMs, toldResetMs } from './told-time.js'
 
 type Numbers = Pick<RateLimitReading, 'limit' | 'remaining' | 'resetAfterMs'>
 
 const FAMILIES = ['ratelimit-', 'x-ratelimit-', 'x-rate-limit-']
 
-/** Services of language models limit several things at once: where they put the name of each. */
+/** LLM services limit several resources at once: where their headers have the name of each. */
 const RESOURCES: readonly (readonly [name: string, field: (what: string) => string])[] = [
   ...['requests', 'tokens'].map((name) => [name, (what: string) => `x-ratelimit-${what}-${name}`] as const),
   ...['requests', 'tokens', 'input-tokens', 'output-tokens'].map(
@@ -17,17 +17,17 @@ const RESOURCES: readonly (readonly [name: string, field: (what: string) => stri
 ]
 
 /**
- * Reads what the other side says in its headers, in any version: the drafts 6 to 11, `X-RateLimit-*` and its spellings, with resets as spans,
- * moments or dates, and `Retry-After` as seconds or a date. Where several say what remains, the least counts. What is malformed, or too long,
- * counts as not said. Never throws on what a response holds.
+ * Reads the limits that a response announces, in any version: the drafts 6 to 11, `X-RateLimit-*` and its spellings, with resets as
+ * durations, moments or dates, and `Retry-After` as seconds or a date. If several fields announce what remains, the least counts. Malformed
+ * and overlong fields are ignored. Never throws for the content of a response.
  *
- * A response from a cache, which an `Age` above 0 tells, says nothing about what remains now: of it only `Retry-After` counts, less the age, and
- * only where that leaves something to wait for.
+ * A response from a cache, with an `Age` above 0, does not know what remains now: only its `Retry-After` counts, less the age, while that
+ * is above 0.
  *
  * Source: draft-ietf-httpapi-ratelimit-headers-11, section 7.3; RFC 9111, section 5.1.
  *
  * @param headers of a response; the names of an object in any case.
- * @param options `nowMs`: Unix time, where the response has no `Date` that moments can be compared with.
+ * @param options `nowMs`: Unix time, for moments in a response without `Date`.
  * @example
  * const { remaining, retryAfterMs = 0 } = readRateLimit((await fetch(url)).headers)
  */
@@ -36,10 +36,10 @@ export function readRateLimit(headers: HeaderSource, options: { readonly nowMs?:
   const source = lowerCased(headers)
   const read = (name: string): string | undefined => headerOf(source, name)
   const date = read('date')
-  const ageMs = toldAgeMs(read('age'))
-  // A moment is one on the server's clock, at which the response was made.
+  const ageMs = readAgeMs(read('age'))
+  // Moments are compared with the server's clock when it made the response.
   const nowMs = (date === undefined ? undefined : httpDateMs(date, ownNowMs)) ?? ownNowMs - ageMs
-  const delayMs = toldMs(read('retry-after-ms') ?? read('x-ms-retry-after-ms')) ?? toldDelayMs(read('retry-after'), nowMs)
+  const delayMs = readMs(read('retry-after-ms') ?? read('x-ms-retry-after-ms')) ?? readDelayMs(read('retry-after'), nowMs)
   if (ageMs > 0) return delayMs === undefined || delayMs <= ageMs ? {} : { retryAfterMs: delayMs - ageMs }
   const { policies: drafted = [], ...draft } = readDraftFields(read('ratelimit'), read('ratelimit-policy')) ?? {}
   const families = FAMILIES.map((family) => {
@@ -55,7 +55,7 @@ export function readRateLimit(headers: HeaderSource, options: { readonly nowMs?:
   }
 }
 
-/** The numbers with the least left, the first among equals; from those that tell nothing else of what is left what these do not say. */
+/** The numbers with the least remaining, the first of equals, completed from those that do not contradict them. */
 function together(all: readonly Numbers[]): Numbers {
   const left = ({ remaining = Number.POSITIVE_INFINITY }: Numbers): number => remaining
   const binding = all.reduce((least, each) => (left(each) < left(least) ? each : least), {})
@@ -70,7 +70,10 @@ function readResources(read: (name: string) => string | undefined, nowMs: number
   })
 }
 
-/** Of those of which nothing is left the one that takes longest; else requests: what one may cost in tokens is for the caller to compare. */
+/**
+ * Of the exhausted resources the one with the longest reset; else requests: whether a request fits the remaining tokens is for the caller
+ * to compare.
+ */
 function bindingResource(resources: readonly PolicyReading[]): Numbers {
   const spent = resources.filter(({ remaining }) => remaining === 0).sort((a, b) => (b.resetAfterMs ?? 0) - (a.resetAfterMs ?? 0))
   const { name, ...numbers } = spent[0] ?? resources.find((each) => each.name === 'requests') ?? {}
@@ -83,9 +86,9 @@ function numbersOf(
   resetText: string | undefined,
   nowMs: number,
 ): Numbers {
-  const limit = toldCount(limitText)
-  const remaining = toldLeast(remainingText)
-  const resetAfterMs = toldResetMs(resetText, nowMs)
+  const limit = readCount(limitText)
+  const remaining = readLeast(remainingText)
+  const resetAfterMs = readResetMs(resetText, nowMs)
   return {
     ...(limit !== undefined && { limit }),
     ...(remaining !== undefined && { remaining }),

@@ -5,7 +5,7 @@ import { readRateLimit } from './read-rate-limit.js'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12, 0, 0)
 
-test('of several that say what remains the least counts, with what belongs to it', () => {
+test('of several remaining numbers the least counts, with its other numbers', () => {
   const read = (headers: Record<string, string>): RateLimitReading => {
     const { policies, ...numbers } = readRateLimit(headers, { nowMs: NOW_MS })
     return numbers

@@ -60,7 +60,7 @@ function randomText(random: Random, pieces: readonly string[]): string {
   return Array.from({ length: random.integer(0, 14) }, () => random.pick(pieces)).join('')
 }
 
-test('whatever the other side sends, the reader never throws and says only whole numbers, not below 0', () => {
+test('for any input the reader never throws and returns only integers >= 0', () => {
   const random = new Random(20_261_121)
   let said = 0
   for (let i = 0; i < 60_000; i++) {

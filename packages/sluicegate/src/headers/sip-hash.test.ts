@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { partitionKey } from './partition-key.js'
-import { type SipSecret, sipHash, sipSecret } from './sip-hash.js'
+import { partitionKey, type SipSecret, sipHash, sipSecret } from './partition-key.js'
 
 /** The secret of the authors' vectors: the bytes 00 to 0f. */
 const SECRET = sipSecret('000102030405060708090a0b0c0d0e0f')

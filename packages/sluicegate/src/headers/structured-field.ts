@@ -1,7 +1,7 @@
-/** What an item may be here; undefined is what no field of rate limits is made of. A decimal is none of the integers that they are made of. */
+/** A bare item; undefined for types that rate limit fields do not have. A decimal is not one of their integers. */
 export type BareItem = string | number | boolean | Token | Decimal | ByteSequence | undefined
 
-/** A word without quotes, which is no string. */
+/** An unquoted word, which is not a string. */
 export class Token {
   readonly text: string
 
@@ -10,7 +10,7 @@ export class Token {
   }
 }
 
-/** A number with a point, also `5.0`. */
+/** A number with a decimal point, also `5.0`. */
 export class Decimal {
   readonly value: number
 
@@ -19,7 +19,7 @@ export class Decimal {
   }
 }
 
-/** Bytes as they are written, in base64 and without the colons. */
+/** A byte sequence, in base64 without the colons. */
 export class ByteSequence {
   readonly base64: string
 
@@ -28,7 +28,7 @@ export class ByteSequence {
   }
 }
 
-/** An item with its parameters, of several with one name the last; or an inner list, without what is in it. */
+/** An item with its parameters, the last of each name; or an inner list, without its content. */
 export interface StructuredItem {
   readonly value: BareItem
   readonly parameters: ReadonlyMap<string, BareItem>
@@ -49,8 +49,8 @@ const SPACES = / {0,64}/y
 const BLANKS = /[ \t]{0,64}/y
 
 /**
- * Reads a list; undefined where it is anything else, or longer than any server has a reason for. Dates, display strings and inner lists, of
- * which the fields of rate limits have none, are passed over.
+ * Parses a list; undefined for anything else, and for an overlong one. Dates, display strings and inner lists, which rate limit fields do
+ * not have, are skipped.
  *
  * Source: RFC 9651, section 4.2.
  */
@@ -58,7 +58,7 @@ export function structuredList(text: string): StructuredItem[] | undefined {
   return new FieldReader(text).members((reader) => reader.member())
 }
 
-/** Reads a dictionary in the same way. */
+/** Parses a dictionary in the same way. */
 export function structuredDictionary(text: string): ReadonlyMap<string, StructuredItem> | undefined {
   const members = new FieldReader(text).members((reader): [string, StructuredItem] => {
     const key = reader.expected(KEY)

@@ -4,8 +4,8 @@ import { addressCorpus } from '../testing/address-corpus.js'
 import { factsOf } from '../testing/facts-of.js'
 import { type AddressOptions, type AddressReader, address } from './address.js'
 import type { FallbackReason } from './client-address.js'
-import { header } from './header.js'
 import { keyOf } from './key-reader.js'
+import { header } from './readers.js'
 
 const PROXY = '10.0.0.1'
 
@@ -20,7 +20,7 @@ for (const { why, socket, headers, options, client } of addressCorpus().requests
 }
 
 test('trust without a number or networks is refused, with what to do instead', () => {
-  const untold = /trustedHops: would believe whatever .* makes up; must be the number of your own proxies .*docs\/keys\.md \(got true\)/
+  const untold = /trustedHops: would trust any address .* makes up; must be the number of your own proxies .*docs\/keys\.md \(got true\)/
   assert.throws(() => address({ trustedHops: true as never }), {
     code: 'TRUST_INVALID',
     option: 'trustedHops',
@@ -40,7 +40,7 @@ test('trust without a number or networks is refused, with what to do instead', (
   }
 })
 
-test('a network that would trust everybody, or is none, is refused', () => {
+test('a network that contains everything, or is invalid, is refused', () => {
   const none = [
     '0.0.0.0/0',
     '::/0',
@@ -104,7 +104,7 @@ test('hops and networks together are refused', () => {
   })
 })
 
-test('a header that nobody is said to set is refused', () => {
+test('a header without trusted proxies is refused', () => {
   for (const header of ['cf-connecting-ip', 'x-forwarded-for', 'forwarded']) {
     assert.throws(() => address({ header }), { code: 'TRUST_INVALID', option: 'header', value: header })
     assert.throws(() => address({ header, trustedHops: 0 }), { code: 'TRUST_INVALID', option: 'header', value: header })
@@ -125,7 +125,7 @@ test('subnets out of range, unknown options and other misuse are refused', () =>
   assert.throws(() => address(null as never), { code: 'OPTION_INVALID' })
 })
 
-test('whoever wants to know is told when a nearer address than the client’s has to do, and why', () => {
+test('onFallback is called with the reason when an address nearer than the client’s is used', () => {
   const told: [FallbackReason, string][] = []
   const onFallback: AddressOptions['onFallback'] = (reason, { path }) => told.push([reason, path])
   const list = (value: string) => ({ 'x-forwarded-for': value })

@@ -1,39 +1,47 @@
 import { PolicyError } from '../errors.js'
-import { checkOptions } from '../policy/policy-options.js'
-import { addressKey, checkedSubnet } from './address-key.js'
-import { clientBehindHops, clientBehindNetworks, type FallbackReason, MOST_HOPS, socketAddress, type Trail } from './client-address.js'
-import { checkedHeaderName } from './header.js'
-import { hopListOf } from './hop-list.js'
-import { type IpAddress, isIpv4Text } from './ip-address.js'
-import { checkedNetworks } from './ip-network.js'
-import { type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
-import type { RequestFacts } from './request-facts.js'
+import { checkFunction, checkOptions } from '../options/option-checks.js'
+import {
+  clientBehindHops,
+  clientBehindNetworks,
+  type FallbackReason,
+  hopListOf,
+  MOST_HOPS,
+  socketAddress,
+  type Trail,
+} from './client-address.js'
+import { type IpAddress, ipText, isIpv4, isIpv4Text } from './ip-address.js'
+import { checkedNetworks, IPV4_BITS, masked } from './ip-network.js'
+import { type KeyReader, type ReaderOptions, type RequestFacts, withOtherwise } from './key-reader.js'
+import { checkedHeaderName } from './readers.js'
 
 /** Options of {@link address}. */
 export interface AddressOptions<Request = unknown> extends ReaderOptions<Request> {
-  /** How many proxies of your own stand in front: that many addresses are counted from the right. Default 0: the socket's address. */
+  /**
+   * The number of your own proxies in front of the server, 0 to 32: addresses of the header are counted from the right. Default 0: the
+   * socket's address.
+   */
   readonly trustedHops?: number
   /**
-   * The networks that your proxies are in, instead of their number: addresses are passed over from the right while they are in one. A
-   * network, an address, or `loopback`, `linklocal`, `uniquelocal`.
+   * The networks of your own proxies, instead of their number: from the right, addresses in these networks are skipped. Each is a network,
+   * an address, or `loopback`, `linklocal`, `uniquelocal`.
    */
   readonly trustedNetworks?: readonly string[]
   /**
-   * Where your proxies write the client's address: `x-forwarded-for` (the default), `forwarded`, or a header with one address that they
-   * set and overwrite, such as `cf-connecting-ip` or `x-real-ip`. Asked only with `trustedHops` or `trustedNetworks`.
+   * The header in which your proxies write the client's address: `x-forwarded-for` (the default), `forwarded`, or a header with one address
+   * that they set and overwrite, such as `cf-connecting-ip` or `x-real-ip`. Read only with `trustedHops` or `trustedNetworks`.
    */
   readonly header?: string
-  /** Addresses that share a key, as bits: 32 to 128, default 56. What one subscriber is given is a /56 or a /64, sometimes a /48. */
+  /** Bits of an IPv6 address that tell clients apart, 32 to 128; default 56. A subscriber is assigned a /56 or a /64, sometimes a /48. */
   readonly ipv6Subnet?: number
-  /** The same of IPv4: 8 to 32, default 32. */
+  /** The same for IPv4: 8 to 32, default 32. */
   readonly ipv4Subnet?: number
-  /** Told each time that a nearer address than the client's has to do; what it throws is thrown on. */
+  /** Called each time that an address nearer than the client's is used; what it throws is rethrown. */
   readonly onFallback?: (reason: FallbackReason, facts: RequestFacts) => void
 }
 
-/** What {@link address} makes; what it trusts is there for others to see. */
+/** The reader that {@link address} returns, with what it trusts. */
 export interface AddressReader<Request = unknown> extends KeyReader<Request> {
-  /** The header that it reads, or undefined where it trusts none. */
+  /** The header that it reads; undefined if it trusts none. */
   readonly header: string | undefined
 }
 
@@ -41,16 +49,16 @@ const OPTIONS = ['trustedHops', 'trustedNetworks', 'header', 'ipv6Subnet', 'ipv4
 const GUIDE = 'see node_modules/sluicegate/docs/keys.md'
 
 /**
- * The client's address as the key: `203.0.113.7`, `2001:db8:0:4200::/56`. Headers count only as far as proxies of your own wrote
- * them. Where these name no address, the last that they do name has to do, in the end the socket's.
+ * The client's address as the key: `203.0.113.7`, `2001:db8:0:4200::/56`. Headers are believed only as far as your own proxies wrote them.
+ * If they name no client address, the last address that they name is used, in the end the socket's.
  *
- * A request without any has no key: over a Unix socket that no proxy stands before, or when the socket is closed already.
+ * A request has no key over a Unix socket without a proxy in front, or when the socket is closed already.
  *
  * @throws {PolicyError} `TRUST_INVALID`, also for `true`; `OPTION_INVALID`, `OPTION_UNKNOWN`
  * @example
- * address()                                                  // nobody stands in front
- * address({ trustedHops: 1 })                                // one proxy does
- * address({ trustedNetworks: ['10.0.0.0/8', 'loopback'] })   // any number, in these networks
+ * address()                                                  // no proxy in front
+ * address({ trustedHops: 1 })                                // one proxy
+ * address({ trustedNetworks: ['10.0.0.0/8', 'loopback'] })   // any number of proxies, in these networks
  */
 export function address<Request = unknown>(options: AddressOptions<Request> = {}): KeyReader<Request> {
   checkOptions(options, OPTIONS, '{ trustedHops: 1 }', 'address()')
@@ -66,17 +74,15 @@ export function address<Request = unknown>(options: AddressOptions<Request> = {}
   const hops = checkedHops(trustedHops)
   const networks = trustedNetworks === undefined ? undefined : checkedTrust(trustedNetworks)
   if (networks !== undefined && trustedHops !== undefined) {
-    throw new PolicyError('TRUST_INVALID', 'trustedHops', trustedHops, `cannot be told with trustedNetworks: say one of them, ${GUIDE}`)
+    throw new PolicyError('TRUST_INVALID', 'trustedHops', trustedHops, `must not be given with trustedNetworks: use one of them, ${GUIDE}`)
   }
   const trusts = hops > 0 || networks !== undefined
   const header = checkedHeaderName('header', name)
   if (options.header !== undefined && !trusts) {
-    const mend = `is believed only from proxies of yours: say trustedHops or trustedNetworks as well, ${GUIDE}`
+    const mend = `is trusted only from your own proxies: give trustedHops or trustedNetworks as well, ${GUIDE}`
     throw new PolicyError('TRUST_INVALID', 'header', header, mend)
   }
-  if (onFallback !== undefined && typeof onFallback !== 'function') {
-    throw new PolicyError('OPTION_INVALID', 'onFallback', onFallback, 'must be a function')
-  }
+  checkFunction('onFallback', onFallback)
   const list = hopListOf(header)
   const isSingle = header !== 'x-forwarded-for' && header !== 'forwarded'
   const ipv6Bits = checkedSubnet('ipv6Subnet', ipv6Subnet, 32, 128)
@@ -88,7 +94,7 @@ export function address<Request = unknown>(options: AddressOptions<Request> = {}
     const fallback = onFallback === undefined ? ignored : (reason: FallbackReason) => onFallback(reason, facts)
     const trail: Trail = { socket, text: facts.header(header), list, fallback }
     if (networks !== undefined) return clientBehindNetworks(trail, networks)
-    // Of one address there is no second: however many proxies, the one that wrote it says who the client is.
+    // A header with a single address has one hop, however many proxies there are: the proxy that wrote it names the client.
     return clientBehindHops(trail, isSingle ? 1 : hops)
   }
   const reader: AddressReader<Request> = {
@@ -97,7 +103,7 @@ export function address<Request = unknown>(options: AddressOptions<Request> = {}
     read(facts) {
       const { remoteAddress } = facts
       if (!trusts && ipv4Bits === 32 && remoteAddress !== undefined) {
-        // Already what it would be made into, but for the prefix that servers see who listen on all addresses: most sockets tell such an address.
+        // The most common address is its own key, except for the prefix that dual-stack sockets report.
         const text = remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress
         if (isIpv4Text(text)) return text
       }
@@ -128,5 +134,38 @@ function checkedTrust(networks: unknown): ReturnType<typeof checkedNetworks> {
 }
 
 function believing(value: unknown): string {
-  return value === true ? 'would believe whatever address a client makes up; ' : ''
+  return value === true ? 'would trust any address that a client makes up; ' : ''
+}
+
+/** An IPv4 address comes with a whole /48 by 6to4. */
+const BITS_OF_6TO4 = 48
+
+/**
+ * The text of the network that an address is counted in: `203.0.113.7`, `203.0.113.0/24`, `2001:db8:0:4200::/56`.
+ *
+ * - An IPv4 address behind a translator with the well-known prefix, `64:ff9b::203.0.113.7`, is counted as that IPv4 address: a subnet would
+ *   be the whole of IPv4 (RFC 6052, section 2.1).
+ * - 6to4, `2002::/16`, is counted by /48 at the finest, which is one IPv4 address (RFC 3056, section 2).
+ */
+export function addressKey(address: IpAddress, ipv4Bits: number, ipv6Bits: number): string {
+  const { a, b, c, d } = address
+  if (isIpv4(address)) return subnetText(address, ipv4Bits, IPV4_BITS)
+  if (a === 0x64ff9b && b === 0 && c === 0) return subnetText({ a: 0, b: 0, c: 0xffff, d }, ipv4Bits, IPV4_BITS)
+  return subnetText(address, a >>> 16 === 0x2002 ? Math.min(ipv6Bits, BITS_OF_6TO4) : ipv6Bits, 0)
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function checkedSubnet(option: string, bits: unknown, least: number, most: number): number {
+  if (typeof bits === 'number' && Number.isInteger(bits) && bits >= least && bits <= most) return bits
+  throw new PolicyError(
+    'OPTION_INVALID',
+    option,
+    bits,
+    `must be an integer from ${least} to ${most}: how many bits of an address tell clients apart`,
+  )
+}
+
+/** @param ahead bits of the 128 that precede those of the address family. */
+function subnetText(address: IpAddress, bits: number, ahead: number): string {
+  return bits + ahead === 128 ? ipText(address) : `${ipText(masked(address, bits + ahead))}/${bits}`
 }

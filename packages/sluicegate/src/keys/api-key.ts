@@ -1,34 +1,36 @@
 import { PolicyError } from '../errors.js'
-import { checkOptions } from '../policy/policy-options.js'
-import { base64Url } from './base64-url.js'
-import { checkedHeaderName } from './header.js'
+import { checkOptions } from '../options/option-checks.js'
+import { base64Url } from './fitted-key.js'
 import { type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
+import { checkedHeaderName } from './readers.js'
 import { hmacSha256, unitBytes } from './sha256.js'
 
 /** Options of {@link apiKey}. */
 export interface ApiKeyOptions<Request = unknown> extends ReaderOptions<Request> {
-  /** Default `x-api-key`. Of `authorization` it is the token of the scheme `Bearer`, the first word behind it; other schemes have none. */
+  /**
+   * Default `x-api-key`. With `authorization` the key is the token of the scheme `Bearer`, the first word after it; other schemes have
+   * none.
+   */
   readonly header?: string
   /**
-   * With it, nobody who sees a key can try out which API key it may be of: for API keys that can be guessed. The same in all processes
-   * and after every restart, or each counts for itself; at least 16 characters.
+   * For API keys that can be guessed: without it, a key that leaks could be matched against candidates. At least 16 characters, the same in
+   * all processes and after every restart, or each counts separately.
    */
   readonly secret?: string
 }
 
-/** Of the digest: as good as no two API keys share it, and half of one is of no use to go on from. */
+/** Of the digest: 128 bits make collisions negligible, and an attack from half of a digest useless. */
 const DIGEST_BYTES = 16
 const LEAST_SECRET = 16
-/** What stands behind the first word changes nothing: guards read that alone, and each ending would have a budget. */
+/** What follows the first word is ignored: authentication reads only the token, and with each suffix a client would have another budget. */
 const BEARER = /^bearer\s+([^\s,]+)/i
 
 /**
- * An API key as the key, not itself but its HMAC-SHA-256, 128 bits of it: `key:Lz5zJ2...`, so that no secret stands in a store, a log
- * or a list of busy keys. An API key of 128 random bits or more cannot be found from it; for others there is `secret`.
+ * An API key as the key: 128 bits of its HMAC-SHA-256, such as `key:Lz5zJ2...`, so that no secret is stored or logged. An API key of at
+ * least 128 random bits cannot be found from it; for others use `secret`.
  *
- * It does not check the API key. Anybody can make up as many as he likes, and each has a budget of its own: refuse unknown ones
- * before they are counted, or count the address as well. Nor is a signed token (JWT) one, of which a client can have many: {@link subject}
- * is for that.
+ * It does not verify the API key. Clients can make up any number of them, each with a budget of its own: reject unknown ones before they
+ * are counted, or count the address as well. A signed token (JWT), of which a client can have many, is not an API key: use {@link subject}.
  *
  * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
  * @example
@@ -39,7 +41,7 @@ export function apiKey<Request = unknown>(options: ApiKeyOptions<Request> = {}):
   const { header: name = 'x-api-key', secret = 'sluicegate: keys of API keys', otherwise } = options
   const header = checkedHeaderName('header', name)
   if (typeof secret !== 'string' || secret.length < LEAST_SECRET) {
-    // The value is not repeated: messages are logged.
+    // The value is not part of the error: messages are logged.
     throw new PolicyError('OPTION_INVALID', 'secret', typeof secret, `must be a string of at least ${LEAST_SECRET} characters`)
   }
   const digest = hmacSha256(unitBytes(secret))
@@ -54,7 +56,10 @@ export function apiKey<Request = unknown>(options: ApiKeyOptions<Request> = {}):
   return withOtherwise(reader, otherwise)
 }
 
-/** One token however its scheme is spelt: else a client had a budget for each spelling. Source: RFC 9110, section 11.4; RFC 6750, section 2.1. */
+/**
+ * The scheme is case-insensitive: otherwise a client would have a budget for each spelling. Source: RFC 9110, section 11.4; RFC 6750,
+ * section 2.1.
+ */
 function bearerToken(value: string | undefined): string | undefined {
   return value === undefined ? undefined : BEARER.exec(value.trim())?.[1]
 }

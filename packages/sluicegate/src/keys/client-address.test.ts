@@ -57,7 +57,7 @@ test('Forwarded names the same, quoted, among other parameters and in any order'
   }
 })
 
-test('whatever a client writes ahead, he is who the proxies say he is', () => {
+test('whatever a client prepends to the header, its address is the one that the proxies wrote', () => {
   const pieces = [
     '"',
     '\\',

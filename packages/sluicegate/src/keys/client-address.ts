@@ -1,31 +1,38 @@
-import type { HopList } from './hop-list.js'
+import { forwardedElement } from './forwarded.js'
+import { forwardedForList, type HopList, singleAddress } from './hop-list.js'
 import { type IpAddress, parsedAddress } from './ip-address.js'
 import { type IpNetwork, isIn } from './ip-network.js'
 
-/** More proxies in a row than anybody has: what claims more is junk, and this bounds the work on it. */
+/** Longer chains of proxies are taken for junk: this bounds the work for a header. */
 export const MOST_HOPS = 32
 
-/** Why a request is counted for an address nearer than the client's: the last one that a trusted proxy vouches for. */
+/** Why a request is counted by an address nearer than the client's: the last one that a trusted proxy vouches for. */
 export type FallbackReason =
-  /** The header, or an element of it, is not there: the request came past a proxy. */
+  /** The header, or an element of it, is missing: the request bypassed a proxy. */
   | 'missing'
-  /** An element has no address: `unknown`, one that is hidden, or junk. */
+  /** An element has no address: `unknown`, an obfuscated identifier, or junk. */
   | 'unreadable'
   /** More than 32 trusted proxies in a row. */
   | 'endless'
 
-/** What there is to find a client by. */
+/** The syntax of the list in a header, by its lower-case name. */
+export function hopListOf(header: string): HopList {
+  if (header === 'x-forwarded-for') return forwardedForList
+  return header === 'forwarded' ? forwardedElement : singleAddress
+}
+
+/** Where a client's address is looked for. */
 export interface Trail {
   /** The address of the socket. */
   readonly socket: string | undefined
-  /** The value of the header, and how it lists hops. */
+  /** The value of the header, and the syntax of its list. */
   readonly text: string | undefined
   readonly list: HopList
-  /** Told when the client's own address is not to be had. */
+  /** Called when the client's own address is not found. */
   readonly fallback: (reason: FallbackReason) => void
 }
 
-/** The address `hops` elements from the right, else the furthest that can be read on the way there. */
+/** The address `hops` elements from the right, else the furthest readable one on the way. */
 export function clientBehindHops(trail: Trail, hops: number): IpAddress | undefined {
   const { text, list, fallback } = trail
   if (text === undefined || text.length === 0) {
@@ -48,7 +55,7 @@ export function clientBehindHops(trail: Trail, hops: number): IpAddress | undefi
   return furthestReadable(trail, text, hops - 1)
 }
 
-/** Of the first `hops` elements from the right. Apart, so that a request with nothing amiss has only one element read. */
+/** Of the first `hops` elements from the right. Separate, so that for an ordinary request only one element is parsed. */
 function furthestReadable(trail: Trail, text: string, hops: number): IpAddress | undefined {
   const { list } = trail
   let address = socketAddress(trail)
@@ -61,7 +68,7 @@ function furthestReadable(trail: Trail, text: string, hops: number): IpAddress |
   return address
 }
 
-/** The first address from the right that is in none of the networks; where all are, the furthest. */
+/** The first address from the right that is in none of the networks; if all are, the furthest. */
 export function clientBehindNetworks(trail: Trail, networks: readonly IpNetwork[]): IpAddress | undefined {
   const { text, list, fallback } = trail
   let address = socketAddress(trail)

@@ -3,12 +3,8 @@ import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
 import { factsOf } from '../testing/facts-of.js'
 import { address } from './address.js'
-import { compose } from './compose.js'
-import { header } from './header.js'
 import { type KeyReader, keyOf } from './key-reader.js'
-import { method } from './method.js'
-import { route } from './route.js'
-import { subject } from './subject.js'
+import { compose, header, method, route, subject } from './readers.js'
 
 const part = (key: string | undefined): KeyReader => ({ name: 'part', read: () => key })
 const composed = (...parts: readonly (string | undefined)[]): string | undefined => compose(...parts.map(part)).read(factsOf(), undefined)
@@ -36,7 +32,7 @@ test('other parts make another key, whatever they hold and however they are nest
   assert.ok(seen.size > 5000)
 })
 
-test('parts can be told from the key again: up to its joints that no backslash precedes', () => {
+test('parts can be parsed from a composed key, at its unescaped separators', () => {
   for (let seed = 0; seed < 2000; seed++) {
     const random = new Random(seed)
     const parts = Array.from({ length: random.integer(2, 8) }, () =>

@@ -1,17 +1,17 @@
 import type { HopList } from './hop-list.js'
+import { identifiedAddress } from './hop-list.js'
 import type { IpAddress } from './ip-address.js'
-import { identifiedAddress } from './node-identifier.js'
 
-// The header `Forwarded`. Elements are found from the right, over quoted strings, so that a quote that a client left open cannot
-// swallow what proxies wrote behind it; each is then read from its left as the grammar has it.
+// The header `Forwarded`. Elements are found from the right, across quoted strings, so that a quote that a client left open cannot swallow
+// what proxies appended; each element is then parsed from its left by the grammar.
 //
 // Source: RFC 7239, section 4; RFC 9110, sections 5.6.2 to 5.6.4 for tokens and quoted strings.
 
-/** An element has the host that was asked for as well, and whatever else proxies add. */
+/** An element also has the requested host, and what else proxies add. */
 const LONGEST_ELEMENT = 1024
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-/** Visible ASCII but delimiters. */
+/** Visible ASCII without delimiters. */
 const tokenUnits = Uint8Array.from({ length: 0x7f }, (_, unit) =>
   unit > 0x20 && !'"(),/:;<=>?@[\\]{}'.includes(String.fromCharCode(unit)) ? 1 : 0,
 )
@@ -30,7 +30,10 @@ export const forwardedElement: HopList = {
   addressIn: forAddress,
 }
 
-/** The address of the one parameter `for` in the element, or undefined: hidden, `unknown`, absent, there twice, or no such element. */
+/**
+ * The address of the single parameter `for` of the element. Undefined if it is obfuscated, `unknown`, absent or repeated, or if there is no
+ * such element.
+ */
 function forAddress(text: string, start: number, end: number): IpAddress | undefined {
   let address: IpAddress | undefined
   let found = false
@@ -56,7 +59,7 @@ function forAddress(text: string, start: number, end: number): IpAddress | undef
   return address
 }
 
-/** Where the next parameter begins: a semicolon may stand without one. */
+/** The start of the next parameter; empty parameters are skipped. */
 function pairFrom(text: string, start: number, end: number): number {
   let i = blanksFrom(text, start, end)
   while (i < end && text.charCodeAt(i) === 0x3b) i = blanksFrom(text, i + 1, end)
@@ -76,7 +79,7 @@ function isForAt(text: string, at: number): boolean {
   return (text.charCodeAt(at) | 32) === 0x66 && (text.charCodeAt(at + 1) | 32) === 0x6f && (text.charCodeAt(at + 2) | 32) === 0x72
 }
 
-/** An odd number of backslashes stands before the quote. */
+/** Whether an odd number of backslashes precedes the quote. */
 function isEscaped(text: string, at: number, least: number): boolean {
   let i = at - 1
   while (i >= least && text.charCodeAt(i) === BACKSLASH) i--
@@ -93,8 +96,8 @@ function closingQuote(text: string, open: number, end: number): number {
 }
 
 /**
- * Where a value without quotes ends. Grammar allows a token; addresses with colons and brackets, which should stand in quotes and at
- * some proxies do not, pass as well.
+ * The end of an unquoted value. The grammar allows a token; addresses with colons and brackets are accepted, too, as some proxies do not
+ * quote them.
  */
 function plainEnd(text: string, start: number, end: number): number {
   let i = start

@@ -5,11 +5,10 @@ import ipaddr from 'ipaddr.js'
 import { Random } from 'sluicegate-testkit'
 import { addressCorpus } from '../testing/address-corpus.js'
 import { misspelt, spelledAddress } from '../testing/spelled-address.js'
-import { addressKey } from './address-key.js'
-import { type IpAddress, parsedAddress } from './ip-address.js'
+import { addressKey } from './address.js'
+import { identifiedAddress } from './hop-list.js'
+import { type IpAddress, ipText, parsedAddress } from './ip-address.js'
 import { checkedNetworks, isIn } from './ip-network.js'
-import { ipText } from './ip-text.js'
-import { identifiedAddress } from './node-identifier.js'
 
 const SEEDS = 3000
 const corpus = addressCorpus()
@@ -54,7 +53,7 @@ test('every spelling of an address has its bits, as ipaddr.js reads them, and th
   }
 })
 
-test('a misspelt address is one where net.isIP and ipaddr.js say so, but for the forms that only ipaddr.js takes', () => {
+test('an address is invalid where net.isIP and ipaddr.js agree, but for forms that only ipaddr.js accepts', () => {
   for (const text of misspellings) {
     // How a zone is written differs from one version of Node.js to the next.
     if (text.includes('%')) continue
@@ -73,7 +72,7 @@ test('an address survives its own text', () => {
   }
 })
 
-test('an address is in the networks that net.BlockList says it is in', () => {
+test('an address is in a network exactly if net.BlockList contains it', () => {
   for (const [seed, { text }] of spelled.entries()) {
     const random = new Random(seed + 2 * SEEDS)
     const plain = text.replace(/%.*/, '')

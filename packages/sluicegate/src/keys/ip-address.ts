@@ -1,6 +1,6 @@
 /**
- * An address of 128 bits in four words, highest first. An IPv4 address is the IPv6 address that it is mapped to, `::ffff:1.2.3.4`: both
- * spellings are one address from here on.
+ * An address of 128 bits in four words, highest first. An IPv4 address is represented by the IPv6 address it is mapped to,
+ * `::ffff:1.2.3.4`: both spellings are one address.
  */
 export interface IpAddress {
   readonly a: number
@@ -9,16 +9,15 @@ export interface IpAddress {
   readonly d: number
 }
 
-/** No address is written with more characters, a zone included that fits a name of an interface. */
+/** The longest text of an address, with a zone of the length of an interface name. */
 export const LONGEST_ADDRESS = 80
 
 const GROUPS = 8
 const groups = new Int32Array(GROUPS)
 
 /**
- * The address that stands from `start` to `end`, nothing else beside it, or undefined. Strict: IPv4 is four decimal numbers without
- * leading zeros, so that nobody reads `010.0.0.1` as another host; `127.1` and `0x7f000001` are no addresses. A zone (`%eth0`) behind
- * an IPv6 address is passed over.
+ * The address from `start` to `end`; undefined if there is anything else. Strict: IPv4 is four decimal numbers without leading zeros, as
+ * some parsers read `010.0.0.1` as octal; `127.1` and `0x7f000001` are not addresses. A zone (`%eth0`) after an IPv6 address is skipped.
  *
  * Source: RFC 3986, section 3.2.2; RFC 4291, section 2.2; RFC 6874 for zones.
  */
@@ -36,7 +35,7 @@ export function isIpv4({ a, b, c }: IpAddress): boolean {
   return c === 0xffff && a === 0 && b === 0
 }
 
-/** Whether it is an IPv4 address: four decimal numbers, which can be written in one way only. */
+/** Whether it is an IPv4 address in dotted decimal, which has one spelling. */
 export function isIpv4Text(text: string): boolean {
   return ipv4Word(text, 0, text.length) !== undefined
 }
@@ -53,7 +52,7 @@ function ipv4Word(text: string, start: number, end: number): number | undefined 
   for (let i = start; i < end; i++) {
     const unit = text.charCodeAt(i)
     if (unit >= 0x30 && unit <= 0x39) {
-      // A zero is followed by a dot or by nothing.
+      // A leading zero has to be the only digit.
       if (octet === 0) return undefined
       octet = (octet < 0 ? 0 : octet * 10) + unit - 0x30
       if (octet > 255) return undefined
@@ -67,7 +66,7 @@ function ipv4Word(text: string, start: number, end: number): number | undefined 
 }
 
 function parsedIpv6(text: string, start: number, limit: number): IpAddress | undefined {
-  // What sockets that take both families say of every IPv4 client.
+  // What dual-stack sockets report for every IPv4 client.
   if (text.startsWith('::ffff:', start)) {
     const mapped = parsedIpv4(text, start + 7, limit)
     if (mapped !== undefined) return mapped
@@ -100,7 +99,7 @@ function parsedIpv6(text: string, start: number, limit: number): IpAddress | und
     if (i < end && text.charCodeAt(i) === 0x25) {
       end = addressEnd(text, i, end)
       if (end !== i) return undefined
-      // Right behind a gap there need be no group.
+      // After a gap no group has to follow.
       if (i === groupStart && gapAt === count) break
     }
     if (i === groupStart || i - groupStart > 4) return undefined
@@ -115,7 +114,7 @@ function parsedIpv6(text: string, start: number, limit: number): IpAddress | und
   }
   if (gapAt < 0 ? count < GROUPS : count === GROUPS) return undefined
   if (gapAt >= 0) {
-    // What stands behind the gap moves to the end.
+    // The groups after the gap move to the end.
     for (let from = count - 1, to = GROUPS - 1; to >= gapAt; from--, to--) groups[to] = from >= gapAt ? (groups[from] as number) : 0
   }
   return { a: word(0), b: word(2), c: word(4), d: word(6) }
@@ -125,7 +124,7 @@ function word(i: number): number {
   return ((groups[i] as number) << 16) | (groups[i + 1] as number)
 }
 
-/** Where the address before a zone ends: `end` where there is no zone, -1 where what follows the percent sign is none. */
+/** The end of the address before a zone: `end` without a zone, -1 for an invalid zone. */
 function addressEnd(text: string, start: number, end: number): number {
   for (let i = start; i < end; i++) {
     if (text.charCodeAt(i) !== 0x25) continue
@@ -146,4 +145,57 @@ function hexDigit(unit: number): number {
   if (unit >= 0x30 && unit <= 0x39) return unit - 0x30
   const letter = unit | 0x20
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
+}
+
+/** The texts of 0 to 255: converting numbers is slow, and this runs for each request. */
+const decimals = Array.from({ length: 256 }, (_, octet) => octet.toString())
+const hexes = Array.from({ length: 256 }, (_, octet) => octet.toString(16))
+const paddedHexes = hexes.map((hex) => hex.padStart(2, '0'))
+
+/**
+ * The canonical text of an address: IPv4 in dotted decimal; IPv6 in lower case, without leading zeros, the longest run of zeros as `::`. A
+ * new string, which does not retain the header it was parsed from.
+ *
+ * Source: RFC 5952, section 4.
+ */
+export function ipText(address: IpAddress): string {
+  return isIpv4(address) ? ipv4Text(address.d) : ipv6Text(address)
+}
+
+function ipv4Text(word: number): string {
+  return `${decimals[word >>> 24]}.${decimals[(word >>> 16) & 255]}.${decimals[(word >>> 8) & 255]}.${decimals[word & 255]}`
+}
+
+function ipv6Text(address: IpAddress): string {
+  let gapAt = -1
+  let gap = 1
+  for (let i = 0; i < 8; i++) {
+    let run = 0
+    while (i + run < 8 && group(address, i + run) === 0) run++
+    if (run > gap) {
+      gapAt = i
+      gap = run
+    }
+    i += run
+  }
+  let text = ''
+  for (let i = 0; i < 8; i++) {
+    if (i === gapAt) {
+      text += '::'
+      i += gap - 1
+    } else {
+      if (i > 0 && i !== gapAt + gap) text += ':'
+      text += groupText(group(address, i))
+    }
+  }
+  return text
+}
+
+function group({ a, b, c, d }: IpAddress, i: number): number {
+  const word = i < 4 ? (i < 2 ? a : b) : i < 6 ? c : d
+  return i % 2 === 0 ? word >>> 16 : word & 0xffff
+}
+
+function groupText(group: number): string {
+  return group < 256 ? (hexes[group] as string) : (hexes[group >>> 8] as string) + paddedHexes[group & 255]
 }

@@ -1,39 +1,54 @@
 import { MAX_KEY_LENGTH } from '../arguments.js'
 import { PolicyError } from '../errors.js'
 import { fittedKey } from './fitted-key.js'
-import type { RequestFacts } from './request-facts.js'
+
+/** The facts of a request that keys are made of. Adapters make them; a framework's own object is never passed. */
+export interface RequestFacts {
+  /** As in the request line: `GET`. */
+  readonly method: string
+  /** Without the query. */
+  readonly path: string
+  /** The pattern that matched, such as `/users/:id`, if the framework knows it. */
+  readonly route: string | undefined
+  /** The address of the socket: of the client, or of the nearest proxy. Undefined for a Unix socket. */
+  readonly remoteAddress: string | undefined
+  /** A header by its lower-case name; several lines are joined by `, `. */
+  header(name: string): string | undefined
+  /** Calls `callback` once the response has ended or the client has disconnected, if the adapter can know it. */
+  whenGone?(callback: () => void): void
+}
 
 /**
- * Says who a request is counted for. It is an object, so that a middleware's `key` tells it from a function of the framework's own
- * request. `address()`, `apiKey()` and so on make them, and one of your own is as good.
+ * Finds the key that a request is counted by. It is an object, so that middleware can tell it from a function of the framework's own
+ * request. `address()`, `apiKey()` and others return one; you may write your own.
  */
 export interface KeyReader<Request = unknown> {
   /** For messages: `apiKey(x-api-key)`. */
   readonly name: string
-  /** Those that it asks in its turn, so that others can look through them. */
+  /** The readers that it uses, for checks. */
   readonly readers?: readonly KeyReader<Request>[]
   /**
-   * The key, or undefined where the request has none.
+   * The key; undefined for a request without one.
    *
    * @param request the framework's own request.
    */
   read(facts: RequestFacts, request: Request): string | undefined
 }
 
-/** What every reader can be told. */
+/** Options of every reader. */
 export interface ReaderOptions<Request = unknown> {
-  /** Who is asked where a request has no such key. Without one the request has no key, which {@link keyOf} refuses. */
+  /** The reader for requests without such a key. Without one, {@link keyOf} throws for them. */
   readonly otherwise?: KeyReader<Request>
 }
 
 /**
- * The key of a request, as a limiter takes it: not empty, and at most 1,024 units.
+ * The key of a request as a limiter takes it: 1 to 1,024 UTF-16 units.
  *
- * @throws {PolicyError} `KEY_MISSING` where the reader finds none: a key that many would share is never made up.
+ * @throws {PolicyError} `KEY_MISSING` if the reader finds none: a key that many requests would share is never made up.
  */
 export function keyOf<Request>(reader: KeyReader<Request>, facts: RequestFacts, request: Request): string {
   const key = reader.read(facts, request)
-  // What is not too long the reader has made so: a digest of its own stays what it is.
+  // Readers return keys that fit already; a digest must not be digested again.
   if (typeof key === 'string' && key.length > 0) return key.length <= MAX_KEY_LENGTH ? key : fittedKey(key)
   throw new PolicyError(
     'KEY_MISSING',
@@ -51,7 +66,7 @@ export function checkReader(option: string, reader: unknown): void {
   throw new PolicyError('OPTION_INVALID', option, reader, mend)
 }
 
-/** The reader, and behind it what it is to ask where it finds nothing. */
+/** The reader, with the one to ask where it finds nothing. */
 export function withOtherwise<Request>(reader: KeyReader<Request>, otherwise: KeyReader<Request> | undefined): KeyReader<Request> {
   if (otherwise === undefined) return Object.freeze(reader)
   checkReader('otherwise', otherwise)

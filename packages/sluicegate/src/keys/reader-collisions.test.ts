@@ -4,13 +4,9 @@ import { Random } from 'sluicegate-testkit'
 import { factsOf } from '../testing/facts-of.js'
 import { address } from './address.js'
 import { apiKey } from './api-key.js'
-import { compose } from './compose.js'
 import { fittedKey } from './fitted-key.js'
-import { header } from './header.js'
 import { type KeyReader, keyOf } from './key-reader.js'
-import { method } from './method.js'
-import { route } from './route.js'
-import { subject } from './subject.js'
+import { compose, header, method, route, subject } from './readers.js'
 
 interface Asked {
   readonly reader: KeyReader

@@ -4,11 +4,8 @@ import { test } from 'node:test'
 import { factsOf } from '../testing/facts-of.js'
 import { address } from './address.js'
 import { type ApiKeyOptions, apiKey } from './api-key.js'
-import { header } from './header.js'
 import { type KeyReader, keyOf } from './key-reader.js'
-import { method } from './method.js'
-import { route } from './route.js'
-import { type Subject, subject } from './subject.js'
+import { header, method, route, type Subject, subject } from './readers.js'
 
 const SECRET_KEY = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'
 
@@ -65,7 +62,7 @@ test('a header is the key under its name; absent or empty it is none', () => {
   assert.throws(() => header(''), { code: 'OPTION_INVALID', option: 'name' })
 })
 
-test('a subject is text or a number; nobody is nobody; anything else is refused', () => {
+test('a subject is text or a number; null, undefined and empty text are none; anything else is refused', () => {
   const keyFor = (found: unknown): string | undefined => read(subject(() => found as Subject))
   assert.deepEqual(
     [keyFor('ann'), keyFor(42), keyFor('42'), keyFor(42n), keyFor(0)],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash, createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import { base64Url } from './base64-url.js'
+import { base64Url } from './fitted-key.js'
 import { hmacSha256, sha256, unitBytes } from './sha256.js'
 
 function bytesOf(random: Random, length: number): Uint8Array {
@@ -39,7 +39,7 @@ test('bytes are written as node:buffer writes them, at every length', () => {
   }
 })
 
-test('text has bytes of its own: those of UTF-8 up to U+FFFF, and lone surrogates are told apart', () => {
+test('text has distinct bytes: those of UTF-8 up to U+FFFF, and lone surrogates stay distinct', () => {
   const text = 'a\0\x7f\x80\u07ff\u0800\uffff é ￿'
   assert.deepEqual(unitBytes(text), new Uint8Array(Buffer.from(text)))
   const alike = ['\ud800', '\ud801', '\udc00', '\ufffd', '\ud800\udc00', '\udc00\ud800', '\u{10000}'.repeat(2)]

@@ -1,15 +1,15 @@
-// SHA-256 and HMAC in plain JavaScript: the digests of WebCrypto are promises, and a decision may not wait for one.
+// SHA-256 and HMAC in plain JavaScript: the digests of WebCrypto are asynchronous, and a decision in memory is not.
 //
 // Source: FIPS 180-4, section 6.2; RFC 2104.
 
 const BLOCK = 64
 
-/** First 32 bits of the fractional parts of the cube roots, and of the square roots, of the first primes. */
+/** The first 32 bits of the fractional parts of the cube roots, and of the square roots, of the first primes. */
 const [ROUNDS, START] = rootFractions()
 
 const schedule = new Int32Array(64)
 
-/** Text as bytes, in one way only: like UTF-8, but each UTF-16 unit by itself, so that lone surrogates stay apart. */
+/** Text as bytes, injectively: like UTF-8, but for each UTF-16 unit, so that lone surrogates stay distinct. */
 export function unitBytes(text: string): Uint8Array {
   let length = 0
   for (let i = 0; i < text.length; i++) {
@@ -37,7 +37,7 @@ export function sha256(bytes: Uint8Array): Uint8Array {
   return finished(START.slice(), bytes, 0)
 }
 
-/** HMAC-SHA-256 under one secret, of which two of its four blocks are computed once. */
+/** HMAC-SHA-256 under one secret; the two blocks of the secret are computed once. */
 export function hmacSha256(secret: Uint8Array): (bytes: Uint8Array) => Uint8Array {
   const key = secret.length > BLOCK ? sha256(secret) : secret
   const [inner, outer] = [0x36, 0x5c].map((pad) => {
@@ -50,7 +50,7 @@ export function hmacSha256(secret: Uint8Array): (bytes: Uint8Array) => Uint8Arra
   return (bytes) => finished(outer.slice(), finished(inner.slice(), bytes, BLOCK), BLOCK)
 }
 
-/** The digest of what `state` has seen, `before` bytes in whole blocks, and `bytes`. */
+/** The digest after `before` bytes in whole blocks, whose state is given, and `bytes`. */
 function finished(state: Int32Array, bytes: Uint8Array, before: number): Uint8Array {
   const whole = bytes.length - (bytes.length % BLOCK)
   for (let at = 0; at < whole; at += BLOCK) compress(state, bytes, at)

@@ -7,13 +7,9 @@ import { CountedText } from '../testing/counted-text.js'
 import { factsOf } from '../testing/facts-of.js'
 import { address } from './address.js'
 import { apiKey } from './api-key.js'
-import { compose } from './compose.js'
-import { header } from './header.js'
+import type { RequestFacts } from './key-reader.js'
 import { type KeyReader, keyOf } from './key-reader.js'
-import { method } from './method.js'
-import type { RequestFacts } from './request-facts.js'
-import { route } from './route.js'
-import { subject } from './subject.js'
+import { compose, header, method, route, subject } from './readers.js'
 
 // A test for each fault seen in systems of this kind that can happen between a request and its key.
 
@@ -38,7 +34,7 @@ test('trap: the leftmost X-Forwarded-For as the client gives anyone as many budg
   assert.equal(passing(address({ trustedHops: 1, header: 'forwarded' }), forwarded, none), LIMIT)
 })
 
-test('trap: a header that nobody in front sets', () => {
+test('trap: a header that no proxy in front sets', () => {
   const names = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'cf-connecting-ip', 'true-client-ip', 'x-client-ip']
   const direct = each(600, (i) => ({ remoteAddress: '203.0.113.7', headers: { [names[i % 6] as string]: `for=9.9.${i & 255}.1` } }))
   assert.equal(passing(address(), direct, none), LIMIT)
@@ -158,7 +154,7 @@ test('trap: __proto__ and other names of object properties as keys', () => {
   assert.equal(Object.keys(Object.prototype).length, 0)
 })
 
-test('trap: megabyte keys are hashed down, and told apart by their last unit', () => {
+test('trap: megabyte keys are hashed, and differ by their last unit', () => {
   const long = 'x'.repeat(1 << 20)
   const readers = [header('x'), subject((request: string) => request), compose(header('x'), route())]
   for (const reader of readers) {
@@ -195,7 +191,7 @@ test('trap: parts of a key joined by a separator that clients can write', () => 
   assert.notEqual(key('a\\', 'b'), key('a', '\\b'))
 })
 
-test('trap: what identifies nobody puts everybody into one budget, unseen', () => {
+test('trap: a key that identifies no client silently gives all clients one budget', () => {
   const facts = factsOf({ remoteAddress: '10.0.0.1', headers: { 'x-forwarded-for': 'unknown' } })
   for (const reader of [apiKey(), header('x-tenant'), subject(() => undefined), apiKey({ header: 'authorization' })]) {
     assert.throws(() => keyOf(reader, facts, undefined), { code: 'KEY_MISSING' }, reader.name)

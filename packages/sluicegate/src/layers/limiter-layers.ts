@@ -5,6 +5,7 @@ import { PolicyError } from '../errors.js'
 import type { Key, KeyList, Limiter, LimiterHandle, LimiterOptions } from '../limiter.js'
 import { invalidHandle } from '../memory/invalid-handle.js'
 import { invalidSnapshot, type Snapshot } from '../memory/snapshot.js'
+import { checkBoolean, checkFunction } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { BanCounter } from './ban-counter.js'
@@ -69,7 +70,7 @@ export function attachedLayers(handle: LimiterHandle, attach: (handle: LimiterHa
     deny: travelledKeyList(options.deny, deny, 'deny'),
   })
   const { policyFor } = options
-  checkPolicyFor(policyFor)
+  checkFunction('policyFor', policyFor, 'must be a function of a key that returns a policy or undefined')
   if (tiers === undefined) {
     if (policyFor === undefined) return outer(attach(handle))
     throw new PolicyError(
@@ -102,7 +103,7 @@ export function restoredLayers(
 ): Limiter {
   const outer = outerLayers(options)
   const { policyFor } = options
-  checkPolicyFor(policyFor)
+  checkFunction('policyFor', policyFor, 'must be a function of a key that returns a policy or undefined')
   const keepsOverrides = isKept(options.overrides)
   const parts = untieredSnapshot(snapshot)
   if (policyFor === undefined && !keepsOverrides && parts.tiers.length > 0) {
@@ -186,13 +187,12 @@ function outerLayers({ shadow, allow, deny, banAfter, clock = preciseClock() }: 
 
 /** @throws {PolicyError} `OPTION_INVALID` */
 export function checkShadow(shadow: unknown): void {
-  if (shadow === undefined || typeof shadow === 'boolean') return
-  throw new PolicyError('OPTION_INVALID', 'shadow', shadow, 'must be true or false')
+  if (shadow !== undefined) checkBoolean('shadow', shadow)
 }
 
 /** What `policies` names, or undefined when it was not given. */
 export function checkedPolicies({ policyFor, policies }: LayerOptions, own: Policy): readonly Policy[] | undefined {
-  checkPolicyFor(policyFor)
+  checkFunction('policyFor', policyFor, 'must be a function of a key that returns a policy or undefined')
   if (policies === undefined) return undefined
   if (policyFor === undefined)
     throw new PolicyError('OPTION_INVALID', 'policies', policies, 'is for what policyFor returns, which is missing')
@@ -204,9 +204,4 @@ export function checkedPolicies({ policyFor, policies }: LayerOptions, own: Poli
     checkTier(checked, own, `policies[${i}]`)
     return checked
   })
-}
-
-function checkPolicyFor(policyFor: unknown): void {
-  if (policyFor === undefined || typeof policyFor === 'function') return
-  throw new PolicyError('OPTION_INVALID', 'policyFor', policyFor, 'must be a function of a key that returns a policy or undefined')
 }

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { neededOfRuntime } from './runtime-refusal.js'
 
-const LIBRARY = new URL('../fetch.js', import.meta.url).href
+const LIBRARY = new URL('../adapters/fetch.js', import.meta.url).href
 const CORE = new URL('../index.js', import.meta.url).href
 
 /** What a program of its own prints, in a runtime that was made poorer beforehand. */

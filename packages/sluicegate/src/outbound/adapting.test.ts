@@ -57,7 +57,7 @@ async function course(policy: Policy, version: HeaderVersion | 'silent', tell = 
 }
 
 for (const version of ['draft-11', 'draft-7', 'draft-6', 'x-ratelimit'] as const) {
-  test(`a host that tells its budget in ${version} gets all that it allows and never has to refuse`, async () => {
+  test(`a host that announces its budget in ${version} is fully used and never has to refuse`, async () => {
     for (const policy of POLICIES) {
       const { share, lateShare, lateRefusals } = await course(policy, version)
       assert.ok(share >= 0.95 && lateShare >= 0.95, `${policy.name}: ${share}, ${lateShare}`)
@@ -66,7 +66,7 @@ for (const version of ['draft-11', 'draft-7', 'draft-6', 'x-ratelimit'] as const
   })
 }
 
-test('a small burst is no obstacle where the window is told', async () => {
+test('a small burst is no obstacle where the window is announced', async () => {
   const { share, lateRefusals } = await course(gcra({ limit: 40, window: '1s', burst: 4 }), 'draft-11')
   assert.ok(share >= 0.95, `${share}`)
   assert.equal(lateRefusals, 0)
@@ -82,7 +82,7 @@ for (const version of ['silent', 'none'] as const) {
   })
 }
 
-test('a host that tells more than it has is found out by its refusals', async () => {
+test('a host that announces more than it has is found out by its refusals', async () => {
   const { share, lateShare, lateRefusals } = await course(BUCKET, 'draft-11', (remaining) => remaining * 3 + 100)
   assert.ok(share >= 0.9 && lateShare >= 0.9 && lateRefusals <= 0.01, `${share}, ${lateShare}, ${lateRefusals}`)
 })
@@ -107,7 +107,7 @@ async function perSecond(statusOf: (number: number, nowMs: number) => number, he
   return sent / 20
 }
 
-test('scattered failures are no limit, a host that fails most of the time is spared, and one that says when to come back is believed', async () => {
+test('scattered failures are no limit, a host that fails most of the time is spared, and Retry-After is obeyed', async () => {
   const every = (failing: (number: number) => boolean) => (number: number) => (failing(number) ? 503 : 200)
   assert.ok((await perSecond(every((number) => number % 25 === 0))) > 500)
   assert.ok((await perSecond(every((number) => number % 3 !== 0))) < 5)

@@ -7,7 +7,7 @@ import { limitedFetch } from './limited-fetch.js'
 
 const SPENT = { RateLimit: '"a";r=0;t=60', 'RateLimit-Policy': '"a";q=5;w=60', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '60' }
 
-test('limitedFetch does not wait for what a cached response says remained', async () => {
+test('limitedFetch does not wait for the quota of a cached response', async () => {
   const net = new FakeNet(() => new Response('ok', { headers: { ...SPENT, Age: '30' } }))
   const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0 })
   await polite('http://a/1')
@@ -37,7 +37,7 @@ test('a cached refusal is waited for only as long as its Retry-After has still t
   assert.ok((net.times[1] as number) >= 10_000 && (net.times[1] as number) <= 10_100, String(net.times))
 })
 
-test('of a cached refusal whose Retry-After is over the pause is the one of refusals that tell none', async () => {
+test('after a cached refusal whose Retry-After is over, the pause is that of refusals without one', async () => {
   const net = new FakeNet((_, number) =>
     number === 1 ? new Response(null, { status: 503, headers: { 'Retry-After': '60', Age: '90' } }) : new Response('ok'),
   )
@@ -48,7 +48,7 @@ test('of a cached refusal whose Retry-After is over the pause is the one of refu
   assert.equal(net.arrivals.length, 2)
 })
 
-test('Retry-After has precedence over a reset that is told beside it', async () => {
+test('Retry-After has precedence over a reset beside it', async () => {
   const headers = { ...SPENT, 'Retry-After': '2' }
   const net = new FakeNet((_, number) => (number === 1 ? new Response(null, { status: 429, headers }) : new Response('ok')))
   const polite = limitedFetch(net.fetch, { clock: net.clock, jitter: 0 })

@@ -113,7 +113,7 @@ test('a Request that was never sent is still the caller’s, one that the caller
   assert.equal(await left.text(), 'order')
 })
 
-test('who aborts by the signal of a Request ends what is under way', async () => {
+test('aborting the signal of a Request ends the attempt under way', async () => {
   const server = await LimitedServer.answering(() => undefined)
   try {
     const client = new AbortController()
@@ -200,7 +200,7 @@ test('headers of undici are sent in each form that it takes', async () => {
   })
 })
 
-test('a client that does not tell its origin to interceptors is refused, where a request tells it not either', async () => {
+test('a client that does not pass its origin to interceptors is refused, if the request has none either', async () => {
   await noting(0, async (url, seen) => {
     const client = new Client(url)
     const interceptor = limited({ policy: tokenBucket({ limit: 1, window: '1h' }), maxWaitMs: 0 })

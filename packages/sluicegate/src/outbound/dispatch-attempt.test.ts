@@ -27,7 +27,7 @@ test('a refusal with an endless body is broken off', { timeout: 20_000 }, async 
   })
 })
 
-test('a refusal whose body drips keeps nobody waiting, and holds its place for a second at most', { timeout: 20_000 }, async () => {
+test('a refusal whose body drips delays no request, and keeps its place for at most a second', { timeout: 20_000 }, async () => {
   for (const concurrency of [1, 2]) {
     const clock = manualClock()
     let dripping: ServerResponse | undefined
@@ -80,7 +80,7 @@ test('a refusal that is read to its end keeps its connection', async () => {
   })
 })
 
-test('a hook that throws fails its request, and nobody is asked whether to send that again', async () => {
+test('a hook that throws fails its request, without a retry', async () => {
   const refusing: Answering = (_, response) => void response.writeHead(429, { 'Retry-After': '0' }).end('too many')
   for (const [hook, sent] of [
     ['onWait', 0],

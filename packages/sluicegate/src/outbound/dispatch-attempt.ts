@@ -4,39 +4,39 @@ import type { DispatchController, DispatchHandler, LastingController } from './d
 import type { OutboundCall } from './outbound-call.js'
 import type { Turn } from './turn.js'
 
-/** Of a response that nobody gets so much is read, for so long, to keep the connection; of another it is closed. */
-const MOST_DROPPED_BYTES = 65_536
-const MOST_DROPPED_MS = 1_000
+/** How much of a response that is not passed on is read, and for how long, to keep its connection; a longer one is aborted. */
+const MAX_DROPPED_BYTES = 65_536
+const MAX_DROPPED_MS = 1_000
 
-/** Whose attempt it is. */
+/** The request that an attempt belongs to. */
 export interface AttemptOwner {
   readonly call: OutboundCall
-  /** The caller's. */
+  /** The caller's handler. */
   readonly handler: DispatchHandler
   readonly controller: LastingController
-  /** What the caller was given at the start, and has kept. */
+  /** The context passed to `onRequestStart`, which the caller may have kept. */
   readonly context: object
-  /** A body that nobody reads from for so long gives its place away. */
+  /** A body that is not read for this time stops counting for `concurrency`. */
   readonly bodyStallMs: number
-  /** Makes another attempt. */
+  /** Starts another attempt. */
   again(): void
   fail(error: unknown): void
-  aside(ms: number, fn: () => void): () => void
+  background(ms: number, fn: () => void): () => void
 }
 
 /**
- * One attempt at a request of undici. Its response goes to the caller, or is dropped, while the next attempt waits for its turn already; its
- * place it keeps until it is through.
+ * One attempt at a request of undici. Its response is passed to the caller, or is discarded while the next attempt waits for its turn. It
+ * counts for `concurrency` until it has ended.
  */
 export class DispatchAttempt implements DispatchHandler {
   private readonly turn: Turn
   private readonly owner: AttemptOwner
   private state: 'sent' | 'undecided' | 'passed on' | 'dropped' | 'over' = 'sent'
-  /** What came while nobody knew yet whose it is. */
+  /** Events that arrived before it was decided whether to pass them on. */
   private readonly unread: (() => void)[] = []
   private droppedBytes = 0
   private unset: (() => void) | undefined
-  /** Where redirects led, if an interceptor follows them further in; the last one included once it has answered. */
+  /** The URLs of redirects that an inner interceptor followed, including the last once it has answered. */
   private hops: readonly unknown[] = []
 
   constructor(turn: Turn, owner: AttemptOwner) {
@@ -56,7 +56,7 @@ export class DispatchAttempt implements DispatchHandler {
     try {
       call.upgraded(this.turn, { status, headers, isRedirected: this.hops.length > 1 })
     } catch (error) {
-      // A hook's: the connection reaches nobody.
+      // A hook threw: the connection is closed.
       ;(socket as { destroy?(): void }).destroy?.()
       this.owner.fail(error)
       return
@@ -67,7 +67,7 @@ export class DispatchAttempt implements DispatchHandler {
   onResponseStart(controller: DispatchController, status: number, headers: HeaderSource, text?: string): void {
     const { owner } = this
     const pass = (): void => owner.handler.onResponseStart?.(owner.controller, status, headers, text)
-    // With less others are on the way.
+    // Informational responses precede the final one.
     if (status < 200) {
       pass()
       return
@@ -88,7 +88,7 @@ export class DispatchAttempt implements DispatchHandler {
     if (this.state === 'passed on') this.owner.handler.onResponseData?.(this.owner.controller, chunk)
     if (this.state !== 'dropped') return
     this.droppedBytes += chunk.length
-    if (this.droppedBytes > MOST_DROPPED_BYTES) breakOff(controller)
+    if (this.droppedBytes > MAX_DROPPED_BYTES) breakOff(controller)
   }
 
   onResponseEnd(controller: DispatchController, trailers: unknown): void {
@@ -97,7 +97,7 @@ export class DispatchAttempt implements DispatchHandler {
       return
     }
     this.leave()
-    // What it throws undici tells as an error, which is the caller's still.
+    // If it throws, undici reports an error, which is passed to the caller as well.
     if (this.state === 'passed on') this.owner.handler.onResponseEnd?.(this.owner.controller, trailers)
     this.state = 'over'
   }
@@ -126,7 +126,7 @@ export class DispatchAttempt implements DispatchHandler {
     this.state = 'undecided'
     controller.pause()
     const decide = (isSo: boolean): void => {
-      // Aborted meanwhile.
+      // Aborted in the meantime.
       if (this.state === 'over') return
       this.decide(controller, isSo, pass)
       for (const each of this.unread.splice(0)) each()
@@ -136,7 +136,7 @@ export class DispatchAttempt implements DispatchHandler {
   }
 
   private decide(controller: DispatchController, isAgain: boolean, pass: () => void): void {
-    // In a hook, too, the caller may abort.
+    // The caller may abort within a hook.
     if (this.state === 'over') return
     if (isAgain) {
       this.drop(controller)
@@ -149,26 +149,26 @@ export class DispatchAttempt implements DispatchHandler {
     pass()
   }
 
-  /** The caller's handler, or a hook, threw, which nobody is asked about: the call has failed. */
+  /** The caller's handler or a hook threw: the call has failed, without a retry. */
   private abandon(controller: DispatchController, error: unknown): void {
     this.end()
     controller.abort(error)
     this.owner.fail(error)
   }
 
-  /** Whoever does not read pauses, once what is kept for it is full. */
+  /** A caller that does not read pauses once its buffer is full. */
   private stall(isPaused: boolean): void {
     const { bodyStallMs } = this.owner
     this.unset?.()
     const isTimed = isPaused && this.state === 'passed on' && bodyStallMs !== Number.POSITIVE_INFINITY
-    this.unset = isTimed ? this.owner.aside(bodyStallMs, () => this.turn.end()) : undefined
+    this.unset = isTimed ? this.owner.background(bodyStallMs, () => this.turn.end()) : undefined
   }
 
   private drop(controller: DispatchController): void {
     this.state = 'dropped'
-    // Whoever pauses wants to read the answer at leisure; this one is not it.
+    // The caller paused an earlier response; this one is discarded and has to flow.
     if (controller.paused) controller.resume()
-    this.unset = this.owner.aside(MOST_DROPPED_MS, () => breakOff(controller))
+    this.unset = this.owner.background(MAX_DROPPED_MS, () => breakOff(controller))
     this.owner.again()
   }
 

@@ -1,6 +1,6 @@
 import type { HeaderSource } from '../headers/header-source.js'
 
-/** The part of undici's controller of a request that is used here. */
+/** The part of undici's request controller that is used here. */
 export interface DispatchController {
   readonly paused: boolean
   readonly aborted: boolean
@@ -12,7 +12,7 @@ export interface DispatchController {
   abort(reason: unknown): void
 }
 
-/** What undici calls while a request is under way (7 and later). */
+/** The methods that undici calls during a request (7 and later). */
 export interface DispatchHandler {
   onRequestStart?(controller: DispatchController, context: unknown): void
   onRequestUpgrade?(controller: DispatchController, status: number, headers: HeaderSource, socket: unknown): void
@@ -22,7 +22,7 @@ export interface DispatchHandler {
   onResponseError?(controller: DispatchController, error: unknown): void
 }
 
-/** What a request is asked to be dispatched with; only what is looked at. */
+/** The part of undici's request options that is read here. */
 export interface DispatchOptions {
   readonly origin?: string | URL
   readonly path: string
@@ -33,14 +33,11 @@ export interface DispatchOptions {
 
 export type Dispatch = (options: DispatchOptions, handler: DispatchHandler) => boolean
 
-/**
- * One controller for the caller, from before the first attempt to after the last: aborted while nothing is under way it ends the waiting, else
- * what is under way.
- */
+/** One controller for the caller across all attempts. Abort ends the attempt under way, or the wait between attempts. */
 export class LastingController implements DispatchController {
-  /** By the caller. */
+  /** Whether the caller paused it. */
   isPaused = false
-  /** Told when the caller pauses, and when it goes on. */
+  /** Called when the caller pauses and resumes. */
   onPause: ((isPaused: boolean) => void) | undefined
   private own: AbortController
   private current: DispatchController | undefined
@@ -53,7 +50,7 @@ export class LastingController implements DispatchController {
     return this.current
   }
 
-  /** What is under way from now on. */
+  /** The controller of the attempt under way. */
   set target(target: DispatchController | undefined) {
     this.current = target
     if (target === undefined) return

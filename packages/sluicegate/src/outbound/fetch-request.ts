@@ -1,29 +1,27 @@
-import { copiedInit, copiedInput, copiedRequest, type RequestLike } from './fetch-arguments.js'
+import { copiedInit, copiedInput, copiedRequest, isRepeatable, type RequestLike } from './copied-arguments.js'
 import { drop } from './held-response.js'
 import type { SentRequest } from './outbound-request.js'
-import { isRepeatable } from './sent-body.js'
 
-/** Fetch's own words for it, as numbers. */
+/** The values of fetch's `priority`, as numbers. */
 const PRIORITIES: Readonly<Record<string, number>> = { high: 1, auto: 0, low: -1 }
-/** Fetch lets them have no body. */
+/** Methods for which fetch allows no body. */
 const BODILESS = new Set(['GET', 'HEAD'])
 
-/** A call of fetch, looked at; and what to call it with, as often as need be. */
+/** A call of fetch: its request, and arguments for each attempt. */
 export interface FetchCall {
   readonly request: SentRequest
-  /** Whether what comes of it may be what came of a redirect. */
+  /** Whether a response or an error may come from after a redirect. */
   readonly followsRedirects: boolean
   /** The arguments of the next attempt. */
   next(): readonly [input: unknown, init: unknown]
-  /** No attempt will follow. */
+  /** To be called after the last attempt. */
   done(): void
 }
 
 /**
- * Looks at the arguments of fetch, once, and remembers them as they are. Undefined when they go nowhere by HTTP, or nowhere at all: fetch
- * itself will say so.
+ * Reads and copies the arguments of fetch. Undefined for URLs that are not HTTP, or invalid: fetch itself handles these.
  *
- * @param priorityOf the caller's; without one what `init.priority` says.
+ * @param priorityOf of the options; without it `init.priority` counts.
  * @param mayRepeat whether there can be a second attempt.
  */
 export function fetchCall(
@@ -38,7 +36,7 @@ export function fetchCall(
   const given = copiedInit(init)
   const method = String(given.method ?? from?.method ?? 'GET').toUpperCase()
   const hasOwnBody = from !== undefined && given.body == null && from.body !== null && !BODILESS.has(method)
-  // Not every browser shows the body of a Request: then there may be one.
+  // Not every browser exposes the body of a Request: undefined may mean that there is one.
   const isCloned = hasOwnBody && from.body !== undefined
   const followsRedirects = !['manual', 'error'].includes(String(given.redirect ?? from?.redirect))
   const signal = (given.signal === undefined ? from?.signal : given.signal) as AbortSignal | null | undefined
@@ -62,15 +60,15 @@ export function fetchCall(
 
 /** What a {@link ClonedCall} sends. */
 interface Copied {
-  /** The caller's. */
+  /** The caller's request. */
   readonly from: RequestLike
-  /** Its copy, or itself where there can be none. */
+  /** Its copy; the request itself where it cannot be copied. */
   readonly own: RequestLike
   readonly init: unknown
   readonly mayRepeat: boolean
 }
 
-/** A body within a Request can be read once: a copy is kept until it is known whether it will be needed. */
+/** The body of a Request can be read once: a copy is kept as long as another attempt may need it. */
 class ClonedCall implements FetchCall {
   readonly request: SentRequest
   readonly followsRedirects: boolean
@@ -89,7 +87,7 @@ class ClonedCall implements FetchCall {
     const { from, own, init, mayRepeat } = this.copied
     const input = this.spare
     if (mayRepeat) this.spare = input.clone()
-    // Once it is sent the caller's is used up, as by any fetch.
+    // Once it is sent, the caller's request is used up, as by a plain fetch.
     if (!this.isSent && from !== own) drop(from)
     this.isSent = true
     return [input, init]
@@ -97,7 +95,7 @@ class ClonedCall implements FetchCall {
 
   done(): void {
     const { from, mayRepeat } = this.copied
-    // Never sent, it is still the caller's.
+    // If nothing was sent, the caller's request remains usable.
     if (this.spare !== from && (mayRepeat || !this.isSent)) drop(this.spare)
   }
 }
@@ -108,14 +106,14 @@ function isRequest(input: unknown): input is RequestLike {
 
 function urlOf(input: unknown): URL | undefined {
   try {
-    // Relative ones are relative to the page, where there is one.
+    // In a page relative URLs are relative to its address.
     return new URL(String(input), (globalThis as { location?: { href?: string } }).location?.href)
   } catch {
     return undefined
   }
 }
 
-/** Headers that cannot be are none: fetch itself will say so. */
+/** Invalid headers are ignored here: fetch itself throws. */
 function headersOf(headers: unknown): Headers {
   try {
     return new Headers((headers ?? {}) as ConstructorParameters<typeof Headers>[0])

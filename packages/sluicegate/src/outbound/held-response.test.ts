@@ -35,7 +35,7 @@ function openBody(): { readonly response: Response; readonly controller: Readabl
   return { response: new Response(body), controller, cancelled }
 }
 
-test('statuses and reasons that nobody can construct come through, and hold a place as others do', async () => {
+test('statuses and reasons that cannot be constructed come through, and keep a place as others do', async () => {
   for (const [line, status, reason, ok] of [
     ['999 Denied', 999, 'Denied', false],
     ['404 Не найдено', 404, 'Не найдено', false],
@@ -56,7 +56,7 @@ test('statuses and reasons that nobody can construct come through, and hold a pl
   }
 })
 
-test('what can be constructed has its status within as well, for those who look there', async () => {
+test('a rebuilt response has its status also internally', async () => {
   const net = new FakeNet(() => new Response('no', { status: 404, statusText: 'Nowhere' }))
   const response = await limitedFetch(net.fetch, { clock: net.clock, concurrency: 1 })('http://a/')
   const within = (name: 'status' | 'statusText'): unknown => Object.getOwnPropertyDescriptor(Response.prototype, name)?.get?.call(response)
@@ -78,7 +78,7 @@ test('a body of bytes is read into the buffer of the reader', async () => {
   assert.equal((await polite('http://a/')).status, 200)
 })
 
-test('a body that breaks while nobody reads gives its place away at once, and whoever reads hears of it', async () => {
+test('a body that breaks unread frees its place at once, and a later reader gets the error', async () => {
   const { response, controller } = openBody()
   const net = new FakeNet((_, number) => (number === 1 ? response : new Response('ok')))
   const polite = limitedFetch(net.fetch, { clock: net.clock, concurrency: 1, bodyStallMs: Number.POSITIVE_INFINITY })
@@ -91,7 +91,7 @@ test('a body that breaks while nobody reads gives its place away at once, and wh
   await assert.rejects(first.text(), /gone/)
 })
 
-test('a reader who waits for the other side keeps the place, one who stays away does not', async () => {
+test('a pending read keeps the place, an idle reader does not', async () => {
   const { response, controller } = openBody()
   const net = new FakeNet((_, number) => (number === 1 ? response : new Response('ok')))
   const polite = limitedFetch(net.fetch, { clock: net.clock, concurrency: 1, bodyStallMs: 1_000 })
@@ -108,7 +108,7 @@ test('a reader who waits for the other side keeps the place, one who stays away 
   assert.equal((await second).status, 200)
 })
 
-test('a response that nobody holds any more gives its connection back', { timeout: 30_000 }, async () => {
+test('a response that was garbage collected frees its connection', { timeout: 30_000 }, async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const { response, cancelled } = openBody()

@@ -51,7 +51,7 @@ for (const mode of MODES) {
     )
   })
 
-  test(`${mode}: as long as there are tokens nobody waits for another's round trip`, async () => {
+  test(`${mode}: as long as there are tokens no request waits for the round trip of another`, async () => {
     await using one = await shared.member(tokenBucket({ limit: 400, window: '1h', name: `wide ${mode}` }), { mode })
     const host = new CountedHost()
     const polite = host.limited(one.limiter)
@@ -64,7 +64,7 @@ for (const mode of MODES) {
     assert.equal(host.paths.length, 300)
   })
 
-  test(`${mode}: an outage without a share is waited for, and told as what it is to those who do not wait as long`, async () => {
+  test(`${mode}: an outage without a share is waited for, and reported to requests that do not wait as long`, async () => {
     await using one = await shared.member(tokenBucket({ limit: 100, window: '1s', name: `closed ${mode}` }), {
       mode,
       outage: 'closed',
@@ -106,7 +106,7 @@ for (const mode of MODES) {
     await Promise.allSettled(calls)
   })
 
-  test(`${mode}: those who wait for a share go by the whole budget once the store is back`, async () => {
+  test(`${mode}: requests that wait for a share use the whole budget once the store is back`, async () => {
     const policy = tokenBucket({ limit: 10, window: '1s', burst: 1, name: `local ${mode}` })
     await using one = await shared.member(policy, { mode, localShare: 0.001, timeoutMs: SHORT_MS })
     const host = new CountedHost()
@@ -124,7 +124,7 @@ for (const mode of MODES) {
     assert.ok(performance.now() - fromMs < 20_000)
   })
 
-  test(`${mode}: when the limiter is closed all who wait hear of it`, async () => {
+  test(`${mode}: when the limiter is closed all waiting requests are rejected`, async () => {
     await using one = await shared.member(tokenBucket({ limit: 1, window: '1h', name: `closing ${mode}` }), { mode })
     const host = new CountedHost()
     const polite = host.limited(one.limiter)

@@ -9,7 +9,7 @@ import type { OutboundLimiter } from './outbound-options.js'
 
 const EVEN = gcra({ limit: 10, window: '1s', burst: 1 })
 
-test('requests to one host go as far apart as the policy says, those to another host meanwhile', async () => {
+test('requests to one host are spaced by the policy, those to another host are independent', async () => {
   const net = new FakeNet()
   const polite = limitedFetch(net.fetch, { policy: EVEN, clock: net.clock })
   const calls = ['http://a/1', 'http://a/2', 'http://b/1', 'http://a/3', 'http://a:8080/1'].map((url) => polite(url))
@@ -65,7 +65,7 @@ test('fetch has its own word for priority', async () => {
   assert.deepEqual(net.urls, ['http://a/high', 'http://a/auto', 'http://a/low', 'http://a/low'])
 })
 
-test('who aborts while waiting gets the reason of the signal, and leaves no spent token', async () => {
+test('a request aborted while it waits rejects with the reason of the signal, and leaves no spent token', async () => {
   const net = new FakeNet()
   const limiter = createLimiter(EVEN, { clock: net.clock })
   const polite = limitedFetch(net.fetch, { limiter, clock: net.clock })
@@ -111,7 +111,7 @@ test('a signal that was aborted before sends nothing and takes nothing', async (
   assert.deepEqual([net.arrivals.length, limiter.peek('a').remaining], [0, 1])
 })
 
-test('an error with code, key and host tells whose turn does not come within maxWaitMs', async () => {
+test('a turn that does not come within maxWaitMs rejects with a code, the key and the host', async () => {
   const net = new FakeNet()
   const polite = limitedFetch(net.fetch, { policy: gcra({ limit: 1, window: '10s' }), maxWaitMs: 300, clock: net.clock })
   await polite('http://a:81/')
@@ -126,7 +126,7 @@ test('an error with code, key and host tells whose turn does not come within max
   assert.equal(polite.stats().waiting, 0)
 })
 
-test('where a pause is known to outlast maxWaitMs, who waits and who comes is told at once', async () => {
+test('where a pause is known to outlast maxWaitMs, waiting and new requests are rejected at once', async () => {
   const net = new FakeNet((_, number) => (number === 1 ? refusal(429, '60') : new Response('ok')), 10)
   const polite = limitedFetch(net.fetch, { maxWaitMs: 5_000, attempts: 1, jitter: 0, concurrency: 1, clock: net.clock })
   const first = polite('http://a/')
@@ -141,7 +141,7 @@ test('where a pause is known to outlast maxWaitMs, who waits and who comes is to
   assert.equal(net.arrivals.length, 1)
 })
 
-test('a pause longer than maxPauseMs is kept by sending nothing, and waited for by nobody', async () => {
+test('a pause longer than maxPauseMs is kept by sending nothing, and no request waits for it', async () => {
   const net = new FakeNet(() => refusal(503, '3600'), 10)
   const polite = limitedFetch(net.fetch, { jitter: 0, clock: net.clock, concurrency: 1 })
   const calls = [polite('http://a/'), polite('http://a/')]
@@ -201,7 +201,7 @@ test('no more than maxWaiting wait for a key, and close() ends their wait', asyn
   await assert.rejects(polite('http://a/'), { code: 'CLOSED' })
 })
 
-test('a limiter that never lets a key pass, or is closed, says so', async () => {
+test('a limiter that never lets a key pass, or is closed, rejects requests', async () => {
   const net = new FakeNet()
   const limiter = createLimiter(EVEN, { clock: net.clock, deny: ['a'] })
   const polite = limitedFetch(net.fetch, { limiter, clock: net.clock })

@@ -50,7 +50,7 @@ test('a refusal is kept from the caller, and sent again after Retry-After', asyn
   })
 })
 
-test('a priority that is no number is none, and puts nobody out of order', async () => {
+test('an invalid priority counts as none, and leaves the order of others', async () => {
   const priority: OutboundOptions['priority'] = ({ url }) => Number(url.searchParams.get('p'))
   await withLimitedAgent(ok, { concurrency: 1, priority }, async ({ server, dispatcher }) => {
     const calls = ['0', '1', 'x', '3', 'y', '2'].map(async (p) => (await request(`${server.url}/?p=${p}`, { dispatcher })).body.text())
@@ -62,7 +62,7 @@ test('a priority that is no number is none, and puts nobody out of order', async
   })
 })
 
-test('close() ends the wait of those who wait, pauses longer than maxPauseMs are waited for by nobody', async () => {
+test('close() ends all waits, and no request waits for a pause longer than maxPauseMs', async () => {
   const refusing: Answering = (_, response) => void response.writeHead(503, { 'Retry-After': '3600' }).end()
   await withLimitedAgent(refusing, { maxPauseMs: 1_000 }, async ({ server, dispatcher }) => {
     assert.equal((await request(server.url, { dispatcher })).statusCode, 503)
@@ -120,7 +120,7 @@ test('what must not be sent twice is not: streams, and what a broken connection 
   })
 })
 
-test('who aborts while waiting takes no token, and the connection is not touched', async () => {
+test('a request aborted while it waits takes no token, and the connection is not touched', async () => {
   const limiter = createLimiter(tokenBucket({ limit: 1, window: '1h' }))
   await withLimitedAgent(ok, { limiter }, async ({ server, dispatcher, stats }) => {
     await (await request(server.url, { dispatcher })).body.text()
@@ -197,7 +197,7 @@ test('a client of one host has one line, and a path with two slashes is a path',
   })
 })
 
-test('it says by an error what it does not send', async () => {
+test('requests that are not sent reject with an error', async () => {
   await withLimitedAgent(ok, { policy: tokenBucket({ limit: 1, window: '1h' }), maxWaitMs: 20 }, async ({ server, dispatcher }) => {
     await (await request(server.url, { dispatcher })).body.text()
     await assert.rejects(request(server.url, { dispatcher }), { name: 'OutboundError', code: 'WAIT_TOO_LONG' })

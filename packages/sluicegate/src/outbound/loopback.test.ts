@@ -66,7 +66,7 @@ async function shareOf({ version, tell, options }: Scene, { fromS, toS }: { read
   }
 }
 
-test('over real sockets a server that tells its budget gets nine tenths of it, and never has to refuse', {
+test('over real sockets a server that announces its budget is used to nine tenths, and never has to refuse', {
   concurrency: true,
 }, async (t) => {
   const versions: readonly HeaderVersion[] = ['draft-11', 'draft-10', 'draft-8', 'draft-7', 'draft-6', 'x-ratelimit']
@@ -102,7 +102,7 @@ test('over real sockets a server whose rate has to be found out gets most of it,
   await Promise.all(runs)
 })
 
-test('a body that nobody reads keeps nobody out for longer than bodyStallMs', async () => {
+test('an unread body blocks others for no longer than bodyStallMs', async () => {
   const server = await LimitedServer.answering((_, response) => {
     response.write('the beginning')
   })

@@ -3,27 +3,27 @@ import { PolicyError } from '../errors.js'
 import type { HeaderSource } from '../headers/header-source.js'
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import { readRateLimit } from '../headers/read-rate-limit.js'
-import type { Lines } from './lines.js'
+import type { KeyQueues } from './key-queues.js'
 import { OutboundError } from './outbound-error.js'
+import type { OutboundSettings } from './outbound-options.js'
 import type { OutboundRequest, SentRequest } from './outbound-request.js'
-import type { OutboundSettings } from './outbound-settings.js'
 import { isRefusal } from './pace.js'
 import { isSafeToRepeat, type Outcome } from './retry-rule.js'
 import type { Turn } from './turn.js'
 
-/** What came back, as far as a call goes by it. */
+/** The part of a response that a call uses. */
 export interface Answer {
   readonly status: number
   readonly headers: HeaderSource
-  /** Whether it is from where redirects led to that were followed on the way. */
+  /** Whether redirects were followed before it. */
   readonly isRedirected: boolean
-  /** Where that is, if anybody knows. */
+  /** Where it came from after redirects, if known. */
   readonly at?: URL | undefined
 }
 
-/** One call, from the first attempt to the last: whoever sends asks it for turns, and tells it what came of them. */
+/** One call, from its first attempt to its last. The sender waits for turns, and reports the outcome of each. */
 export class OutboundCall {
-  private readonly lines: Lines
+  private readonly queues: KeyQueues
   private readonly settings: OutboundSettings
   private readonly request: SentRequest
   private readonly key: string
@@ -32,49 +32,52 @@ export class OutboundCall {
   private attempt = 1
   private delayMs = 0
 
-  constructor(lines: Lines, settings: OutboundSettings, request: SentRequest) {
-    this.lines = lines
+  constructor(queues: KeyQueues, settings: OutboundSettings, request: SentRequest) {
+    this.queues = queues
     this.settings = settings
     this.request = request
     this.key = keyOf(settings, request)
-    this.order = lines.nextOrder()
-    this.startMs = lines.nowMs()
+    this.order = queues.nextOrder()
+    this.startMs = queues.nowMs()
   }
 
-  /** Leave to send. Rejects with {@link OutboundError}, with the signal's reason, or with what the limiter or a hook throws. */
+  /**
+   * Waits for the turn of the next attempt. Rejects with {@link OutboundError}, with the signal's reason, or with what the limiter or a
+   * hook throws.
+   */
   async turn(): Promise<Turn> {
     const { signal } = this.request
-    if (this.delayMs > 0) await this.lines.pause(this.delayMs, this.key, this.request)
-    const leftMs = this.startMs + this.settings.maxTotalMs - this.lines.nowMs()
-    const turn = await this.lines.turn(this.key, this.request, this.order, this.attempt > 1 ? leftMs : undefined)
-    // Given up just as the turn came.
+    if (this.delayMs > 0) await this.queues.pause(this.delayMs, this.key, this.request)
+    const leftMs = this.startMs + this.settings.maxTotalMs - this.queues.nowMs()
+    const turn = await this.queues.turn(this.key, this.request, this.order, this.attempt > 1 ? leftMs : undefined)
+    // Aborted just as the turn came.
     if (!signal?.aborted) return turn
     turn.unused()
     throw signal.reason
   }
 
-  /** Tells what came back. True when the request is to be sent again, and the response to be dropped. A promise where a hook takes its time. */
+  /** Reports a response. True if the request is to be sent again and the response discarded. A promise if a hook returns one. */
   answered(turn: Turn, answer: Answer): Awaitable<boolean> {
-    const { key, reading, hooked } = this.tell(turn, answer)
+    const { key, reading, hooked } = this.report(turn, answer)
     const { status, isRedirected } = answer
-    // The line of the key keeps the pause itself; its first in order is this request.
-    const isPaced = key === this.key && isRefusal(status) && this.lines.isSlowed(key)
+    // The queue of the key keeps the pause itself, and this request is first in its order.
+    const isPaced = key === this.key && isRefusal(status) && this.queues.isSlowed(key)
     return chained(hooked, () => this.again({ status, isRedirected }, isPaced ? 0 : reading.retryAfterMs, reading.retryAfterMs))
   }
 
-  /** The same where something else than a response follows, so that there is no other attempt. */
+  /** Reports an upgrade, after which there is no other attempt. */
   upgraded(turn: Turn, answer: Answer): void {
     try {
-      ignore(this.tell(turn, answer).hooked)
+      ignore(this.report(turn, answer).hooked)
     } finally {
       turn.end()
     }
   }
 
   /**
-   * The same where nothing came back.
+   * Reports that there was no response.
    *
-   * @param isRedirected whether redirects were followed before that; undefined when nobody knows.
+   * @param isRedirected whether redirects were followed before; undefined if not known.
    */
   failed(turn: Turn, error: unknown, isRedirected: boolean | undefined): Awaitable<boolean> {
     turn.end()
@@ -82,16 +85,16 @@ export class OutboundCall {
     return this.again({ error, isRedirected }, undefined, undefined)
   }
 
-  private tell(turn: Turn, { status, headers, at }: Answer): Told {
-    const reading = readRateLimit(headers, { nowMs: this.lines.nowMs() })
+  private report(turn: Turn, { status, headers, at }: Answer): Reported {
+    const reading = readRateLimit(headers, { nowMs: this.queues.nowMs() })
     const key = at === undefined || at.host === this.request.url.host ? this.key : keyOf(this.settings, redirected(this.request, at))
     if (key === this.key) {
-      if (at !== undefined) this.lines.charge(key)
+      if (at !== undefined) this.queues.charge(key)
       return { key, reading, hooked: turn.answered(status, reading) }
     }
-    // All that is known of the host that was asked is that it answered.
+    // The first host answered with a redirect: nothing else is known of it.
     turn.answered(302, {})
-    return { key, reading, hooked: this.lines.visited(key, this.request, status, reading) }
+    return { key, reading, hooked: this.queues.arrivedByRedirect(key, this.request, status, reading) }
   }
 
   private again(outcome: Outcome, ownDelayMs: number | undefined, toldMs = 0): Awaitable<boolean> {
@@ -103,15 +106,15 @@ export class OutboundCall {
     return chained(word, (isWanted) => checkedWord(isWanted, isSafe) && this.isPlanned(outcome, ownDelayMs, toldMs))
   }
 
-  /** Rather the response than an error later on. */
+  /** A retry that cannot succeed in time is not begun: the caller gets the response instead of a later error. */
   private isPlanned(outcome: Outcome, ownDelayMs: number | undefined, toldMs: number): Awaitable<boolean> {
     const { maxTotalMs, maxPauseMs, backoffMs, random, given, pace } = this.settings
-    const { request, key, lines } = this
+    const { request, key, queues } = this
     const backoff = Math.min(pace.maxBackoffMs, backoffMs * 2 ** (this.attempt - 1)) * (0.5 + random() / 2)
     const delayMs = ownDelayMs ?? backoff
-    const leastMs = Math.max(delayMs, toldMs, lines.statsOf(key)?.pauseMs ?? 0)
-    if (lines.isClosed || toldMs > maxPauseMs || lines.isTooLate(key)) return false
-    if (lines.nowMs() - this.startMs + leastMs > maxTotalMs) return false
+    const leastMs = Math.max(delayMs, toldMs, queues.statsOf(key)?.pauseMs ?? 0)
+    if (queues.isClosed || toldMs > maxPauseMs || queues.isTooLate(key)) return false
+    if (queues.nowMs() - this.startMs + leastMs > maxTotalMs) return false
     this.attempt++
     this.delayMs = delayMs
     const { url, method } = request
@@ -119,16 +122,16 @@ export class OutboundCall {
   }
 }
 
-/** What came back, as it was told. */
-interface Told {
-  /** Of whom it is. */
+/** A reported response. */
+interface Reported {
+  /** The key that it belongs to. */
   readonly key: string
   readonly reading: RateLimitReading
-  /** What a hook says. */
+  /** What the hook returned. */
   readonly hooked: unknown
 }
 
-/** Who has the last word and says nothing leaves it. @throws {PolicyError} `OPTION_INVALID` */
+/** Without a result of `retry` the default counts. @throws {PolicyError} `OPTION_INVALID` */
 function checkedWord(word: unknown, isSafe: boolean): boolean {
   if (typeof word === 'boolean') return word
   if (word === undefined || word === null) return isSafe

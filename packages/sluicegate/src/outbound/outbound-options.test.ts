@@ -7,7 +7,7 @@ import { limitedFetch } from './limited-fetch.js'
 
 const EVEN = gcra({ limit: 10, window: '1s', burst: 1 })
 
-test('keys, and policies of some keys, are for the caller to say', async () => {
+test('keys, and policies of single keys, are chosen by the caller', async () => {
   const net = new FakeNet()
   const polite = limitedFetch(net.fetch, {
     clock: net.clock,
@@ -50,7 +50,7 @@ test('options that cannot be are refused where they are given', () => {
   assert.throws(() => limitedFetch(fetch, [] as never), { code: 'OPTION_INVALID', option: 'options' })
 })
 
-test('a fetch of any arguments can be limited, and be told a priority where its own types know none', async () => {
+test('a fetch of any arguments can be limited, and takes a priority that its own types lack', async () => {
   const own = limitedFetch(async (url: string, init: { readonly retries: number }) => new Response(url + init.retries))
   assert.equal(await (await own('http://a/', { retries: 1 })).text(), 'http://a/1')
   assert.equal(await (await own('http://a/', { retries: 1, priority: 'high' })).text(), 'http://a/1')

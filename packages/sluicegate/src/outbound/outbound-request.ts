@@ -1,4 +1,4 @@
-/** What is known of a request before it is sent, whoever sends it. */
+/** A request before it is sent. */
 export interface OutboundRequest {
   readonly url: URL
   /** In upper case. */
@@ -7,11 +7,11 @@ export interface OutboundRequest {
   header(name: string): string | undefined
 }
 
-/** What decides about sending it again. */
+/** A request with what decides about a retry. */
 export interface SentRequest extends OutboundRequest {
-  /** Whether its body can be sent a second time; true without one. */
+  /** Whether its body can be sent a second time; true without a body. */
   readonly isRepeatable: boolean
   readonly signal: AbortSignal | undefined
-  /** Higher goes first. */
+  /** Higher is sent first. */
   readonly priority: number
 }

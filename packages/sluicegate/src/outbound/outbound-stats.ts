@@ -1,40 +1,50 @@
-/** Counters since it was made, and how things stand now. */
+/** Counters since creation, and the current state. */
 export interface OutboundStats {
-  /** Keys that something is known of. */
+  /** Keys in memory. */
   readonly keys: number
   readonly waiting: number
-  /** Sent, and not answered yet. */
+  /** Sent and not answered yet. */
   readonly inFlight: number
   /** Attempts that were sent. */
   readonly sent: number
-  /** Of them those that were not the first. */
+  /** Those of them that were not the first attempt. */
   readonly retried: number
-  /** Refusals by which a rate was lowered. */
+  /** Refusals that lowered a rate. */
   readonly throttled: number
 }
 
-/** How one key stands. */
+/** The state of one key. */
 export interface KeyStats {
   readonly waiting: number
   readonly inFlight: number
-  /** The rate that was found out, `Infinity` as long as nothing was refused. */
+  /** The learned rate; `Infinity` before the first refusal. */
   readonly perSecond: number
-  /** Milliseconds in which nothing is sent: a pause, or nothing is left until then. */
+  /** Milliseconds until a request may be sent: a pause, or an exhausted quota. */
   readonly pauseMs: number
-  /** What the other side told last. */
+  /** What the server announced last. */
   readonly remaining: number | undefined
 }
 
-/** What a limited fetch, and a limited dispatcher, have beside what they do. */
+/** The methods of a limited fetch and of a limited dispatcher. */
 export interface OutboundControls {
   stats(): OutboundStats
-  /** How a key stands; undefined when nothing is known of it. */
+  /** The state of a key; undefined for an unknown key. */
   statsOf(key: string): KeyStats | undefined
   /**
-   * Forgets what the other side of a key told, its pauses too, and what rate was found out: whoever waits goes on as to somebody new. Its own
-   * limit stays as it is. False when nothing was known.
+   * Forgets what the server of a key announced, its pauses, and the learned rate: waiting requests go on as to an unknown host. The key's
+   * own limit is unchanged. False for an unknown key.
    */
   forget(key: string): boolean
-  /** Rejects all who wait, between two attempts too, with `CLOSED`, and all who come. What is under way goes on. */
+  /** Rejects all waiting requests, also those between two attempts, and all later ones with `CLOSED`. Requests under way continue. */
   close(): void
+}
+
+/** The methods as standalone functions. */
+export function controlsOf(queues: OutboundControls): OutboundControls {
+  return {
+    stats: () => queues.stats(),
+    statsOf: (key) => queues.statsOf(key),
+    forget: (key) => queues.forget(key),
+    close: () => queues.close(),
+  }
 }

@@ -5,12 +5,12 @@ import type { Decision } from '../decision.js'
 import { concurrency } from '../policy/concurrency-policy.js'
 import { gcra, tokenBucket } from '../policy/rate-policy.js'
 import { FakeNet, refusal, settled } from '../testing/fake-net.js'
+import { KeyQueues } from './key-queues.js'
 import { limitedFetch } from './limited-fetch.js'
-import { LimiterDoor } from './limiter-door.js'
-import { Lines } from './lines.js'
+import { LimiterClient } from './limiter-client.js'
 import type { OutboundLimiter } from './outbound-options.js'
-import { outboundSettings } from './outbound-settings.js'
-import { OwnLimits } from './own-limits.js'
+import { outboundSettings } from './outbound-options.js'
+import { KeyLimiters } from './own-limits.js'
 
 const EVEN = gcra({ limit: 10, window: '1s', burst: 1 })
 
@@ -37,7 +37,7 @@ function outLimiter(): OutboundLimiter & { isBack: boolean; refunds: number } {
   return limiter
 }
 
-test('an outage that lets nobody pass is waited for, and is no denial; who does not wait as long hears of it', async () => {
+test('an outage that denies everything is waited for, and is no denial; requests that do not wait as long get OUTAGE', async () => {
   const net = new FakeNet()
   const limiter = outLimiter()
   const patient = limitedFetch(net.fetch, { limiter, clock: net.clock })
@@ -57,7 +57,7 @@ test('an outage that lets nobody pass is waited for, and is no denial; who does 
   )
 })
 
-test('a block by hand is waited for by those who wait', async () => {
+test('a block by hand is waited for', async () => {
   const net = new FakeNet()
   const limiter = createLimiter(EVEN, { clock: net.clock })
   const polite = limitedFetch(net.fetch, { limiter, clock: net.clock })
@@ -86,7 +86,7 @@ test('a limiter in which too many others wait is asked again', async () => {
 test('of as many keys as there may be one each can wait', async () => {
   const { clock } = new FakeNet()
   const maxKeys = 12_000
-  const limiter = new OwnLimits({ policy: EVEN, policyFor: undefined, limiter: undefined, maxKeys, clock }).of('') as OutboundLimiter
+  const limiter = new KeyLimiters({ policy: EVEN, policyFor: undefined, limiter: undefined, maxKeys, clock }).of('') as OutboundLimiter
   let denied = 0
   for (let i = 0; i < maxKeys; i++) {
     limiter.penalize(`host ${i}`, 1)
@@ -100,7 +100,7 @@ test('of as many keys as there may be one each can wait', async () => {
 
 test('what was not charged is not given back', () => {
   const limiter = outLimiter()
-  const door = new LimiterDoor(limiter, 'a')
+  const door = new LimiterClient(limiter, 'a')
   const decision = { allowed: true, limit: 1, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, policy: 'p' } as const
   door.giveBack({ ...decision, source: 'outage' })
   door.giveBack({ ...decision, source: 'store', wouldDeny: true })
@@ -133,7 +133,7 @@ test('a redirect within a key is one more request of it', async () => {
   assert.equal(limiter.peek('a').remaining, 8)
 })
 
-test('a limiter that throws fails those who wait and nobody later', async () => {
+test('a limiter that throws fails waiting requests and no later ones', async () => {
   const net = new FakeNet()
   let isBroken = true
   const inner = createLimiter(EVEN, { clock: net.clock })
@@ -167,7 +167,7 @@ test('a signal that is none fails its own request, and leaves nothing in the lin
 test('a turn that was not used counts nowhere', async () => {
   const { clock } = new FakeNet()
   const limiter = createLimiter(tokenBucket({ limit: 3, window: '1h' }), { clock })
-  const lines = new Lines(outboundSettings({ limiter, clock }))
+  const lines = new KeyQueues(outboundSettings({ limiter, clock }))
   const request = { method: 'GET', header: () => undefined, isRepeatable: true, signal: undefined, priority: 0 }
   const turn = await lines.turn('a', { ...request, url: new URL('http://a/') }, 0)
   assert.equal(lines.stats().sent, 1)
@@ -176,7 +176,7 @@ test('a turn that was not used counts nowhere', async () => {
   assert.deepEqual([sent, inFlight, limiter.peek('a').remaining], [0, 0, 3])
 })
 
-test('errors say when to come back as far as it is known: Infinity is never', async () => {
+test('errors have the time to come back as far as it is known: Infinity is never', async () => {
   const net = new FakeNet()
   const policy = gcra({ limit: 1, window: '10s' })
   const polite = limitedFetch(net.fetch, { policy, maxWaiting: 1, maxWaitMs: 4_000, concurrency: 1, clock: net.clock })
@@ -226,7 +226,7 @@ test('close() ends the wait between two attempts', async () => {
   assert.equal(net.arrivals.length, 1)
 })
 
-test('who waits less than it takes hears of it at once, in the line of others, too', async () => {
+test('a request that cannot wait as long as needed is rejected at once, also behind others', async () => {
   const net = new FakeNet()
   const limiter = createLimiter(gcra({ limit: 1, window: '10s' }), { clock: net.clock })
   const polite = limitedFetch(net.fetch, { limiter, maxWaitMs: 12_000, clock: net.clock })

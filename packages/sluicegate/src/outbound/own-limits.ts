@@ -5,10 +5,10 @@ import type { Limiter } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { OutboundLimiter } from './outbound-options.js'
 
-const MOST_POLICIES = 1_000
+const MAX_POLICIES = 1_000
 
-/** What the limits of keys are made from. */
-interface OwnLimitsParts {
+/** What the limiters of keys are made from. */
+interface KeyLimitersParts {
   readonly policy: Policy | undefined
   readonly policyFor: ((key: string) => Policy | undefined) | undefined
   readonly limiter: OutboundLimiter | undefined
@@ -17,18 +17,18 @@ interface OwnLimitsParts {
 }
 
 /** The limiter of each key: the one that was given, or one for each policy, made when it is first needed. */
-export class OwnLimits {
-  private readonly parts: OwnLimitsParts
+export class KeyLimiters {
+  private readonly parts: KeyLimitersParts
   private readonly made = new Map<string, Limiter>()
 
   /** @throws {PolicyError} `POLICY_INVALID` */
-  constructor(parts: OwnLimitsParts) {
+  constructor(parts: KeyLimitersParts) {
     this.parts = parts
-    // A mistake is thrown where it is made.
+    // An invalid policy throws when the options are given.
     if (parts.policy !== undefined) this.limiterOf(parts.policy)
   }
 
-  /** Undefined: no limit of its own. @throws {PolicyError} `POLICY_INVALID` */
+  /** Undefined for a key without a limit. @throws {PolicyError} `POLICY_INVALID` */
   of(key: string): OutboundLimiter | undefined {
     const { policy, policyFor, limiter } = this.parts
     if (limiter !== undefined) return limiter
@@ -41,15 +41,15 @@ export class OwnLimits {
   }
 
   private limiterOf(policy: Policy): OutboundLimiter {
-    // A policy made anew each time is the same policy.
+    // Policies with the same content have one limiter.
     const name = JSON.stringify(policy)
     const known = this.made.get(name)
     if (known !== undefined) return known
-    if (this.made.size >= MOST_POLICIES) {
-      throw new PolicyError('POLICY_INVALID', 'policyFor', policy, `returned more than ${MOST_POLICIES} different policies`)
+    if (this.made.size >= MAX_POLICIES) {
+      throw new PolicyError('POLICY_INVALID', 'policyFor', policy, `returned more than ${MAX_POLICIES} different policies`)
     }
     const { maxKeys, clock } = this.parts
-    // Each key with requests waits at most once.
+    // Each key waits at most once.
     const limiter = createLimiter(policy, { maxKeys, maxWaiters: maxKeys, clock })
     this.made.set(name, limiter)
     return limiter

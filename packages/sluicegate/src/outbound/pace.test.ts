@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import { readRateLimit } from '../headers/read-rate-limit.js'
+import { AnnouncedBudget } from './announced-budget.js'
 import { LearnedRate } from './learned-rate.js'
 import { Pace, type Sent } from './pace.js'
-import { ToldBudget } from './told-budget.js'
 
 const SETTINGS = { backoffMs: 1_000, maxBackoffMs: 60_000, jitter: 0, recoverMs: 10_000, freeShare: 0.5, random: () => 0 }
 
@@ -30,7 +30,7 @@ test('what was sent before a rate was lowered lowers it no more', () => {
   assert.ok(Math.abs(rate.perMs(10_070) * 1000 - 8.5) < 0.01)
 })
 
-test('a rate never sinks so low that nobody would see it rise', () => {
+test('a rate never falls so low that a rise could not be detected', () => {
   const rate = new LearnedRate(15_000)
   for (let at = 0; at < 1e9; at += 1e6) {
     rate.sent(at)
@@ -40,7 +40,7 @@ test('a rate never sinks so low that nobody would see it rise', () => {
   assert.ok(rate.perMs(1e9) >= 0.8 / 60_000)
 })
 
-test('time in which nobody asked is no measure of a rate', () => {
+test('idle time does not count for a rate', () => {
   const busy = new LearnedRate(10_000)
   busy.sent(0)
   for (let i = 1; i <= 100; i++) busy.accept(i * 100)
@@ -49,53 +49,53 @@ test('time in which nobody asked is no measure of a rate', () => {
   assert.equal(Math.round(busy.perMs(3_620_000) * 1000), 10)
 })
 
-test('half of a told budget may go at once, the rest evenly until the reset', () => {
-  const budget = new ToldBudget(0.5)
-  budget.hear({ limit: 100, remaining: 90, resetAfterMs: 60_000 }, 0, 0)
+test('half of an announced budget may be sent at once, the rest evenly until the reset', () => {
+  const budget = new AnnouncedBudget(0.5)
+  budget.read({ limit: 100, remaining: 90, resetAfterMs: 60_000 }, 0, 0)
   for (let i = 0; i < 40; i++) {
     assert.equal(budget.intervalMs(0, 0), 0)
     budget.sent()
   }
   assert.ok(budget.intervalMs(0, 0) > 0)
-  budget.hear({ limit: 100, remaining: 50, resetAfterMs: 50_000 }, 0, 0)
+  budget.read({ limit: 100, remaining: 50, resetAfterMs: 50_000 }, 0, 0)
   assert.equal(budget.intervalMs(0, 0), 1_000)
-  budget.hear({ limit: 100, remaining: 50, resetAfterMs: 50_000 }, 25, 0)
+  budget.read({ limit: 100, remaining: 50, resetAfterMs: 50_000 }, 25, 0)
   assert.equal(budget.intervalMs(25, 0), 2_000, 'those under way may not be counted yet')
   assert.equal(budget.intervalMs(0, 0), 1_000, 'until they are over')
 })
 
-test('of several told policies the slowest decides; of other resources only one that is used up', () => {
-  const budget = new ToldBudget(0)
+test('of several announced policies the slowest decides; of other resources only an exhausted one', () => {
+  const budget = new AnnouncedBudget(0)
   const policies = [
     { name: 'burst', limit: 10, windowMs: 1_000, remaining: 9, resetAfterMs: 1_000 },
     { name: 'daily', limit: 1_000, windowMs: 86_400_000, remaining: 100, resetAfterMs: 1_001_000 },
     { name: 'tokens', limit: 1_000, remaining: 1, resetAfterMs: 9_000_000 },
   ]
-  budget.hear({ policies }, 0, 0)
+  budget.read({ policies }, 0, 0)
   assert.equal(budget.intervalMs(0, 0), 86_400)
-  budget.hear({ policies: policies.map((policy) => ({ ...policy, remaining: policy.name === 'tokens' ? 0 : policy.remaining })) }, 0, 0)
+  budget.read({ policies: policies.map((policy) => ({ ...policy, remaining: policy.name === 'tokens' ? 0 : policy.remaining })) }, 0, 0)
   assert.equal(budget.emptyUntilMs, 9_000_000)
 })
 
-test('what is told in fields of its own counts beside the policies', () => {
-  const budget = new ToldBudget(0)
+test('an announcement in fields of its own counts beside the policies', () => {
+  const budget = new AnnouncedBudget(0)
   const headers = {
     'x-ratelimit-remaining': '5',
     'x-ratelimit-reset': '60',
     'ratelimit-policy': '"a";q=60;w=60',
     ratelimit: '"a";r=50;t=50',
   }
-  budget.hear(readRateLimit(headers), 0, 0)
+  budget.read(readRateLimit(headers), 0, 0)
   assert.equal(budget.remaining, 5)
-  budget.hear(readRateLimit({ ...headers, 'x-ratelimit-remaining': '0' }), 0, 0)
+  budget.read(readRateLimit({ ...headers, 'x-ratelimit-remaining': '0' }), 0, 0)
   assert.equal(budget.emptyUntilMs, 60_000)
-  budget.hear(readRateLimit({ 'x-ratelimit-remaining': '7', 'x-ratelimit-reset': '60', 'x-ratelimit-remaining-tokens': '5' }), 0, 0)
+  budget.read(readRateLimit({ 'x-ratelimit-remaining': '7', 'x-ratelimit-reset': '60', 'x-ratelimit-remaining-tokens': '5' }), 0, 0)
   assert.equal(budget.remaining, 7)
-  budget.hear(readRateLimit({ ratelimit: '"bytes";r=5;t=60', 'ratelimit-policy': '"bytes";q=9;w=60;qu="content-bytes"' }), 0, 60_000)
+  budget.read(readRateLimit({ ratelimit: '"bytes";r=5;t=60', 'ratelimit-policy': '"bytes";q=9;w=60;qu="content-bytes"' }), 0, 60_000)
   assert.equal(budget.intervalMs(0, 60_000), 0, 'bytes are no requests')
 })
 
-test('numbers that say nothing, or make no sense, stop nobody', () => {
+test('meaningless numbers delay no request', () => {
   const readings: RateLimitReading[] = [
     {},
     { limit: 0 },
@@ -160,7 +160,7 @@ test('what those under way may have used up is waited for, and was not used when
   assert.equal(pace.readyMs(200), 1_200_000 - 25)
 })
 
-test('a told budget ends at its reset: then the host goes as before, once somebody was answered without a word of it', () => {
+test('an announced budget ends at its reset: then requests are sent as before, after a response without one', () => {
   const pace = new Pace(SETTINGS)
   pace.answered({ status: 429, reading: { remaining: 0, resetAfterMs: 60_000 }, sent: pace.sent(0), nowMs: 0 })
   assert.deepEqual([pace.readyMs(0), pace.blockedUntilMs], [60_000, 60_000])
@@ -169,16 +169,16 @@ test('a told budget ends at its reset: then the host goes as before, once somebo
     assert.ok(pace.readyMs(60_010) <= 60_010)
     pace.sent(60_010)
   }
-  const spread = new ToldBudget(0.5)
-  spread.hear({ remaining: 5, limit: 1_000, resetAfterMs: 600_000 }, 0, 0)
+  const spread = new AnnouncedBudget(0.5)
+  spread.read({ remaining: 5, limit: 1_000, resetAfterMs: 600_000 }, 0, 0)
   assert.equal(spread.readyMs(0, 0, 0), 120_000)
   assert.equal(spread.readyMs(590_000, 0, 590_000), 600_000, 'no longer than it holds')
   assert.equal(spread.intervalMs(0, 600_000), 600)
-  spread.hear({}, 0, 600_000)
+  spread.read({}, 0, 600_000)
   assert.equal(spread.intervalMs(0, 600_000), 0)
-  const windowed = new ToldBudget(0.5)
-  windowed.hear({ policies: [{ limit: 100, windowMs: 10_000, remaining: 0, resetAfterMs: 5_000 }] }, 0, 0)
-  windowed.hear({}, 0, 5_000)
+  const windowed = new AnnouncedBudget(0.5)
+  windowed.read({ policies: [{ limit: 100, windowMs: 10_000, remaining: 0, resetAfterMs: 5_000 }] }, 0, 0)
+  windowed.read({}, 0, 5_000)
   assert.equal(windowed.intervalMs(0, 5_000), 100, 'a window that was told is one')
 })
 

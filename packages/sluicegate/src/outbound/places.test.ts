@@ -86,7 +86,7 @@ test('a limiter of places gets them back with the bodies', async () => {
   assert.equal(limiter.peek('a').remaining, 2)
 })
 
-test('a redirect to another host counts there, and what that host says is kept to there', async () => {
+test('a redirect to another host counts there, and what that host announces applies there', async () => {
   const limiter = createLimiter(tokenBucket({ limit: 10, window: '1s' }), { clock: new FakeNet().clock })
   const net = new FakeNet(({ url }) => {
     if (!url.startsWith('http://a/moved')) return new Response('ok')

@@ -76,7 +76,7 @@ test('a connection that was not made may have been that of a redirect, unless no
   }
 })
 
-test('a caller who decides about sending again hears of redirects', async () => {
+test('the function retry learns of redirects', async () => {
   const heard: unknown[] = []
   const server = await LimitedServer.answering(redirecting(303))
   try {

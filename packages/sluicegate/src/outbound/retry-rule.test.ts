@@ -49,7 +49,7 @@ test('what came of a redirect, or may have, is no reason to repeat what it answe
   }
 })
 
-test('a stream of HTTP/2 that was refused was never begun, of one that was reset nobody knows', () => {
+test('a refused HTTP/2 stream was not processed, a reset one may have been', () => {
   const stream = (name: string): Error =>
     Object.assign(new Error(`Stream closed with error code ${name}`), { code: 'ERR_HTTP2_STREAM_ERROR' })
   for (const [name, post, get] of [

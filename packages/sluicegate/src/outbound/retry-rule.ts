@@ -1,14 +1,14 @@
 import type { SentRequest } from './outbound-request.js'
 
-/** RFC 9110, section 9.2.2: those that have the same effect twice as once. */
+/** RFC 9110, section 9.2.2: methods that have the same effect twice as once. */
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
-/** Nothing came of it, this time. */
+/** Temporary failures. */
 const PASSING_STATUSES = new Set([408, 429, 502, 503, 504])
-/** Nobody was reached, so nobody has seen the request. */
+/** Errors of a connection that was not made: the server has not seen the request. */
 const NOT_SENT = new Set(['EAI_AGAIN', 'ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT', 'ConnectionRefused', 'NGHTTP2_REFUSED_STREAM'])
-/** The same of a connection that was to be made; of one that was there it is told, too, when the network between fails. */
+/** The same while connecting; on an established connection these also mean a network failure. */
 const NOT_REACHED = new Set(['EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT'])
-/** The connection broke: the other side may have done what was asked. */
+/** The connection broke: the server may have processed the request. */
 const BROKEN_OFF = new Set([
   'ECONNABORTED',
   'ECONNRESET',
@@ -19,26 +19,25 @@ const BROKEN_OFF = new Set([
   ...NOT_REACHED,
 ])
 
-/** What came of a request. */
+/** The outcome of a request. */
 export interface Outcome {
   /** Of the response, if there is one. */
   readonly status?: number
-  /** What sending it failed with. */
+  /** The error, if there is no response. */
   readonly error?: unknown
-  /** Whether it came of a redirect, which answered the request itself. Undefined when nobody knows: errors of `fetch` do not tell. */
+  /** Whether redirects were followed, after which the request itself was answered. Undefined if not known: errors of `fetch` do not say. */
   readonly isRedirected?: boolean | undefined
 }
 
 /**
- * Whether a request may be sent again after what came of it, as far as its meaning goes:
+ * Whether a request may be sent again after an outcome, by its semantics:
  *
- * - 429: any method. It says that the request was not acted on because of its rate, which is what RFC 9110 asks for: some means to know that
- *   it was never applied.
- * - 503, 408, 502, 504, a connection that broke: only what is idempotent by its method, or by an `Idempotency-Key`. Of these a proxy may tell
- *   when the server behind it had begun, `Retry-After` or not.
- * - A connection that was never made, a stream of HTTP/2 that was refused: any method.
- * - After a redirect, or where there may have been one: only what is idempotent. Whoever redirects a POST may have done it.
- * - All else: no. In no case what has a body that can be read only once.
+ * - 429: any method. It says that the request was not processed because of its rate, and RFC 9110 asks for some means to know that.
+ * - 503, 408, 502, 504, a broken connection: only requests that are idempotent by their method or by an `Idempotency-Key`. A proxy may send
+ *   these after the server behind it has begun, with or without `Retry-After`.
+ * - A connection that was never made, a refused HTTP/2 stream: any method.
+ * - After a redirect, or where there may have been one: only idempotent requests. A server that redirects a POST may have processed it.
+ * - Anything else, and any request whose body can be read only once: no.
  *
  * Source: RFC 9110, sections 9.2.2 and 15.4.4; RFC 6585, section 4; draft-ietf-httpapi-idempotency-key-header.
  */
@@ -55,7 +54,7 @@ function isIdempotent(request: SentRequest): boolean {
 
 interface Fault {
   readonly code: string
-  /** Whether it is about making a connection. */
+  /** Whether it happened while connecting. */
   readonly isConnecting: boolean
 }
 
@@ -63,13 +62,13 @@ function isNotSent({ code, isConnecting }: Fault): boolean {
   return NOT_SENT.has(code) || (isConnecting && NOT_REACHED.has(code))
 }
 
-/** Mistakes of the caller have no code: sending them again would not mend them. */
+/** Errors without a code are mistakes of the caller, which a retry would repeat. */
 function faultsOf(error: unknown): Fault[] {
   const faults: Fault[] = []
   let at = error as { code?: unknown; message?: unknown; cause?: unknown; errors?: unknown } | undefined
-  // `fetch` says why in the cause.
+  // `fetch` has the reason in the cause.
   for (let depth = 0; depth < 4 && typeof at === 'object' && at !== null; depth++, at = at.cause as typeof at) {
-    // Of a host with several addresses each was tried.
+    // An AggregateError: each address of the host was tried.
     const tried = Array.isArray(at.errors) && at.errors.length > 0 ? at.errors : [at]
     const code = at.code === 'ERR_HTTP2_STREAM_ERROR' ? streamCode(at) : at.code
     if (typeof code === 'string') faults.push({ code, isConnecting: tried.every((each) => each?.syscall === 'connect') })
@@ -77,7 +76,10 @@ function faultsOf(error: unknown): Fault[] {
   return faults
 }
 
-/** Node.js has one code for all that can befall a stream, and says which it is in words: a refused one was never begun (RFC 9113, section 8.7). */
+/**
+ * Node.js has one code for all stream errors, and names the HTTP/2 code in the message; a refused stream was not processed (RFC 9113,
+ * section 8.7).
+ */
 function streamCode({ message }: { readonly message?: unknown }): string | undefined {
   return /NGHTTP2_\w+/.exec(String(message))?.[0]
 }

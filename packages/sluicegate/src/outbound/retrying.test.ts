@@ -41,7 +41,7 @@ test('Retry-After is kept to, in seconds and as a date, plus jitter and never le
   }
 })
 
-test('while one request is told to wait, none goes to that host; then that one goes first, alone', async () => {
+test('during a pause no request is sent to that host; then one is sent first, alone', async () => {
   const net = new FakeNet((_, number) => (number === 2 ? refusal(429, '5') : ok()), 30)
   const polite = limitedFetch(net.fetch, { policy: gcra({ limit: 100, window: '1s', burst: 1 }), clock: net.clock, jitter: 0 })
   const calls = Array.from({ length: 8 }, (_, i) => polite(`http://a/${i}`))
@@ -161,7 +161,7 @@ test('an abort between two attempts ends the call with the reason, in a pause of
   }
 })
 
-test('hooks and counters tell what happens', async () => {
+test('hooks and counters report what happens', async () => {
   const waits: WaitEvent[] = []
   const retries: RetryEvent[] = []
   const throttles: ThrottleEvent[] = []
@@ -195,7 +195,7 @@ test('hooks and counters tell what happens', async () => {
   assert.deepEqual(polite.stats(), { keys: 1, waiting: 0, inFlight: 0, sent: 3, throttled: 1, retried: 1 })
 })
 
-test('a hook that throws fails its own request and nobody else', async () => {
+test('a hook that throws fails only its own request', async () => {
   for (const hook of ['onWait', 'onRetry', 'onThrottle'] as const) {
     let calls = 0
     const net = answering(() => refusal(429, '1'), ok)

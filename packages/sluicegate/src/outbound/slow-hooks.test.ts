@@ -19,7 +19,7 @@ const failing = async (): Promise<never> => {
   throw new Error('hook')
 }
 
-test('what an async retry says decides', async () => {
+test('the result of an async retry decides', async () => {
   for (const [word, times] of [
     [true, 2],
     [false, 1],
@@ -31,7 +31,7 @@ test('what an async retry says decides', async () => {
   }
 })
 
-test('a retry that says neither true nor false, and a priority that is no number, are mistakes', async () => {
+test('a retry that returns neither true nor false, and an invalid priority, are errors', async () => {
   const net = new FakeNet(() => refusal(503, '1'))
   const mistakes: [string, unknown][] = [
     ['retry', () => 'no'],
@@ -85,7 +85,7 @@ test('it is the same for undici', async () => {
   }
 })
 
-test('who aborts while a hook takes its time hears of it at once', async () => {
+test('a request aborted during a hook rejects at once', async () => {
   const refusing: Answering = (_, response) => void response.writeHead(429, { 'Retry-After': '0' }).end('too many')
   for (const word of [true, false]) {
     let decide: ((word: boolean) => void) | undefined
@@ -135,7 +135,7 @@ test('what a handler of undici throws comes back to it as an error, as without l
   })
 })
 
-test('a clock that fails is told to all who wait, and ends nothing else', async () => {
+test('a clock that fails rejects all waiting requests, and ends nothing else', async () => {
   const net = new FakeNet((_, number) => (number === 1 ? refusal(429, '5') : new Response('ok')))
   let isBroken = false
   const clock: Clock = {

@@ -1,15 +1,15 @@
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 
-/** What a turn tells the line that gave it. */
+/** What a turn reports to its queue. */
 export interface TurnKeeper {
-  /** Returns what a hook says. */
+  /** Returns what the hook returns. */
   answered(status: number, reading: RateLimitReading): unknown
   failed(): void
   left(): void
   giveBack(): void
 }
 
-/** Leave to send one request. It may be told what came back, and has to be told when it is over: until then it counts. */
+/** Permission to send one request. It counts until {@link end} is called. */
 export class Turn {
   private readonly keeper: TurnKeeper
   private isUnderWay = true
@@ -19,20 +19,20 @@ export class Turn {
     this.keeper = keeper
   }
 
-  /** The response's status and headers are there. Returns what a hook says. */
+  /** The status and headers of the response have arrived. Returns what the hook returns. */
   answered(status: number, reading: RateLimitReading): unknown {
     if (!this.isUnderWay) return undefined
     this.isUnderWay = false
     return this.keeper.answered(status, reading)
   }
 
-  /** Nothing was sent: what was taken for it goes back. */
+  /** Nothing was sent: the charge is given back. */
   unused(): void {
     if (this.isUnderWay) this.keeper.giveBack()
     this.end()
   }
 
-  /** All is over, the response's body as well; without an answer until now there will be none. Once is enough, more does no harm. */
+  /** Everything has ended, the response's body included; without an answer so far there was none. Further calls do nothing. */
   end(): void {
     if (this.isUnderWay) {
       this.isUnderWay = false
@@ -42,4 +42,17 @@ export class Turn {
     this.isHeld = false
     this.keeper.left()
   }
+}
+
+/** The turn, once the hook has resolved as well; the request fails with what the hook rejects with. */
+export async function afterHook(hooked: Promise<unknown>, turn: Promise<Turn>, fail: (error: unknown) => void): Promise<Turn> {
+  hooked.then(undefined, fail)
+  const leave = await turn
+  try {
+    await hooked
+  } catch (error) {
+    leave.unused()
+    throw error
+  }
+  return leave
 }

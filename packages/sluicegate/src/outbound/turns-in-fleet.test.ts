@@ -18,7 +18,7 @@ before(async () => {
 })
 after(() => shared.stop())
 
-test('who aborts while a token is asked for, or booked, leaves nothing spent', async () => {
+test('a request aborted while a token is requested or booked leaves nothing spent', async () => {
   const policy = tokenBucket({ limit: 1, window: '1h', burst: 2, name: 'aborts' })
   await using one = await shared.member(policy, { mode: 'exact' })
   const host = new CountedHost()
@@ -42,7 +42,7 @@ test('who aborts while a token is asked for, or booked, leaves nothing spent', a
   assert.equal(host.paths.length, 2)
 })
 
-test('of those who wait the token of one that aborts goes to the next', async () => {
+test('the token of an aborted request goes to the next', async () => {
   await using one = await shared.member(tokenBucket({ limit: 4, window: '1s', burst: 1, name: 'next' }), { mode: 'exact' })
   const host = new CountedHost()
   const polite = host.limited(one.limiter)
@@ -154,7 +154,7 @@ test('a redirect to another host is charged there; a store that forgets its scri
   assert.equal((await one.limiter.peek('a')).remaining, 8)
 })
 
-test('over processes of a machine the order is kept, and who aborts leaves nothing spent', async () => {
+test('over processes of a machine the order is kept, and an abort leaves nothing spent', async () => {
   const { clock, limiter } = fleet(gcra({ limit: 10, window: '1s', burst: 1 }))
   const host = new CountedHost()
   const polite = limitedFetch(host.fetch, { limiter, clock })

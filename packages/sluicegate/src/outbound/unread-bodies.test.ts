@@ -11,7 +11,7 @@ import { LimitedServer } from '../testing/limited-server.js'
 const LARGE = 500_000
 const large: Answering = (_, response) => void response.end(Buffer.alloc(LARGE))
 
-test('of undici, too, a body that nobody reads gives its place away after bodyStallMs, and stays readable', {
+test('with undici, too, an unread body frees its place after bodyStallMs, and stays readable', {
   timeout: 20_000,
 }, async () => {
   const clock = manualClock()
@@ -29,7 +29,7 @@ test('of undici, too, a body that nobody reads gives its place away after bodySt
   })
 })
 
-test('a reader who goes on in time keeps the place', { timeout: 20_000 }, async () => {
+test('a reader who continues in time keeps the place', { timeout: 20_000 }, async () => {
   const clock = manualClock()
   await withLimitedAgent(large, { clock, concurrency: 1, bodyStallMs: 1_000 }, async ({ server, dispatcher, stats }) => {
     const { body } = await request(server.url, { dispatcher })
@@ -45,7 +45,7 @@ test('a reader who goes on in time keeps the place', { timeout: 20_000 }, async 
   })
 })
 
-test('a body that nobody reads does not keep the process alive, whoever waits for its place does', { timeout: 60_000 }, async () => {
+test('an unread body does not keep the process alive, but a request waiting for its place does', { timeout: 60_000 }, async () => {
   const server = await LimitedServer.answering((_, response) => void response.end('body'))
   const program = (calls: number): string => `
     import { limitedFetch } from ${JSON.stringify(new URL('./index.js', import.meta.url).href)}

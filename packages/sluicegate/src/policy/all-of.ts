@@ -1,6 +1,7 @@
 import { PolicyError } from '../errors.js'
+import { checkOptions } from '../options/option-checks.js'
 import { type AllOfPolicy, frozenPolicy, type Policy } from './policy.js'
-import { checkedName, checkOptions, MAX_NAME_LENGTH } from './policy-options.js'
+import { checkedName, MAX_NAME_LENGTH } from './policy-options.js'
 import { remadePolicy, SINGLE_POLICIES } from './single-policy.js'
 
 export const MOST_POLICIES = 8

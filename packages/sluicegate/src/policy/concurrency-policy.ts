@@ -1,6 +1,7 @@
+import { checkOptions } from '../options/option-checks.js'
 import type { Duration } from './duration.js'
 import { type ConcurrencyPolicy, frozenPolicy } from './policy.js'
-import { checkedName, checkedTokenCount, checkedWindowMs, checkOptions, defaultName } from './policy-options.js'
+import { checkedName, checkedTokenCount, checkedWindowMs, defaultName } from './policy-options.js'
 
 /** What {@link concurrency} takes. */
 export interface ConcurrencyOptions {

@@ -1,5 +1,4 @@
 import { PolicyError } from '../errors.js'
-import { unknownOption } from '../unknown-option.js'
 import { type Duration, formatMs, toMs } from './duration.js'
 import type { Algorithm, Policy } from './policy.js'
 
@@ -10,20 +9,6 @@ const MIN_WINDOW_MS = 1
 export const MAX_WINDOW_MS = 366 * 86_400_000
 const CALENDAR = "; only fixedWindow() also takes 'day', 'week', 'month', 'year'"
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
-
-/**
- * @param of what takes the options, such as `tokenBucket()`, for the message.
- * @param name of the options where they are themselves an option, such as `slowDown`.
- * @throws {PolicyError} `OPTION_INVALID` or `OPTION_UNKNOWN`
- */
-export function checkOptions(options: unknown, known: readonly string[], example: string, of?: string, name = 'options'): void {
-  if (typeof options !== 'object' || options === null) {
-    throw new PolicyError('OPTION_INVALID', name, options, `must be an object such as ${example}`)
-  }
-  for (const option of Object.keys(options)) {
-    if (!known.includes(option)) throw unknownOption({ option, value: (options as never)[option], known, of })
-  }
-}
 
 /** @throws {PolicyError} `LIMIT_INVALID` or `BURST_INVALID` */
 export function checkedTokenCount(option: 'limit' | 'burst', value: unknown, most: number, isPerWindow = option === 'limit'): number {

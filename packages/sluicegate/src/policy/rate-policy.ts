@@ -1,7 +1,8 @@
+import { checkOptions } from '../options/option-checks.js'
 import type { Duration } from './duration.js'
 import { emissionOf } from './emission.js'
 import { frozenPolicy, type Policy } from './policy.js'
-import { checkedName, checkedTokenCount, checkedWindowMs, checkOptions, defaultName } from './policy-options.js'
+import { checkedName, checkedTokenCount, checkedWindowMs, defaultName } from './policy-options.js'
 
 /** What {@link tokenBucket} and {@link gcra} take. */
 export interface RateOptions {

@@ -1,8 +1,9 @@
 import { PolicyError } from '../errors.js'
+import { checkOptions } from '../options/option-checks.js'
 import { CALENDAR_UNITS, type CalendarUnit, calendarOf, longestMs } from './calendar.js'
 import type { Duration } from './duration.js'
 import { frozenPolicy, type Policy, type PolicyFields } from './policy.js'
-import { checkedName, checkedTokenCount, checkedWindowMs, checkOptions, defaultName } from './policy-options.js'
+import { checkedName, checkedTokenCount, checkedWindowMs, defaultName } from './policy-options.js'
 
 /** What {@link fixedWindow} takes. */
 export interface FixedWindowOptions {

@@ -13,8 +13,8 @@ import { QueueError } from './queue-error.js'
 import {
   checkedRunOptions,
   checkedWrapOptions,
-  checkFunction,
   checkKeys,
+  checkWork,
   type QueueLimiter,
   type QueueSettings,
   type RunningJob,
@@ -65,7 +65,7 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
 
   run<Result>(key: Key, fn: (job: RunningJob) => Result, options: RunOptions = {}): Promise<Awaited<Result>> {
     return new Promise((resolve, reject) => {
-      checkFunction(fn)
+      checkWork(fn)
       checkKeys(key)
       const settings = checkedRunOptions(options, this.settings)
       const own = ownKey(key)
@@ -82,7 +82,7 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
     fn: (this: This, ...args: Args) => Result,
     wrapOptions: WrapOptions<Args> = {},
   ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
-    checkFunction(fn)
+    checkWork(fn)
     const { options, keyOf } = checkedWrapOptions(wrapOptions, this.settings)
     const queue = this
     return function (this: This, ...args: Args) {

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
 import type { Key } from '../key.js'
+import { checkBoolean, checkInteger, checkOneOf, checkOptions } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import type { WaitOptions } from '../wait-options.js'
 
@@ -115,14 +116,14 @@ const WRAP_OPTIONS: readonly string[] = [...RUN_OPTIONS, 'key']
 
 /** @throws {PolicyError} `OPTION_UNKNOWN` or `OPTION_INVALID` */
 export function checkedQueueOptions(options: QueueOptions): QueueSettings {
-  checkNames(options, QUEUE_OPTIONS, 'queue: { concurrency: 2 }')
+  checkOptions(options, QUEUE_OPTIONS, 'queue: { concurrency: 2 }')
   const { concurrency = Number.POSITIVE_INFINITY, maxQueued = DEFAULT_MAX_QUEUED, overflow = 'refuse-newest', paused = false } = options
   const { maxQueuedPerKey = maxQueued, maxWaitMs = Number.POSITIVE_INFINITY, timeoutMs = Number.POSITIVE_INFINITY } = options
-  if (concurrency !== Number.POSITIVE_INFINITY) checkWhole('concurrency', concurrency, 1, Number.MAX_SAFE_INTEGER)
-  checkWhole('maxQueued', maxQueued, 0, MOST_QUEUED)
-  checkWhole('maxQueuedPerKey', maxQueuedPerKey, 0, MOST_QUEUED)
-  if (!OVERFLOWS.includes(overflow)) throw new PolicyError('OPTION_INVALID', 'overflow', overflow, `must be one of ${OVERFLOWS.join(', ')}`)
-  if (typeof paused !== 'boolean') throw new PolicyError('OPTION_INVALID', 'paused', paused, 'must be true or false')
+  if (concurrency !== Number.POSITIVE_INFINITY) checkInteger('concurrency', concurrency, 1)
+  checkInteger('maxQueued', maxQueued, 0, MOST_QUEUED)
+  checkInteger('maxQueuedPerKey', maxQueuedPerKey, 0, MOST_QUEUED)
+  checkOneOf('overflow', overflow, OVERFLOWS)
+  checkBoolean('paused', paused)
   checkMs('maxWaitMs', maxWaitMs, 0)
   checkMs('timeoutMs', timeoutMs, 1)
   return { concurrency, maxQueued, maxQueuedPerKey, overflow, maxWaitMs, timeoutMs, paused }
@@ -130,7 +131,7 @@ export function checkedQueueOptions(options: QueueOptions): QueueSettings {
 
 /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` or `COST_INVALID` */
 export function checkedRunOptions(options: RunOptions, defaults: QueueSettings): RunSettings {
-  checkNames(options, RUN_OPTIONS, '{ priority: 1 }')
+  checkOptions(options, RUN_OPTIONS, '{ priority: 1 }')
   const { cost = 1, priority = 0, signal, maxWaitMs = defaults.maxWaitMs, timeoutMs = defaults.timeoutMs } = options
   if (typeof priority !== 'number' || !Number.isFinite(priority)) {
     throw new PolicyError('OPTION_INVALID', 'priority', priority, 'must be a finite number; higher starts first')
@@ -152,7 +153,7 @@ export function checkedWrapOptions<Args extends unknown[]>(
   { key = 'default', ...options }: WrapOptions<Args>,
   defaults: QueueSettings,
 ): { readonly options: RunOptions; readonly keyOf: (args: Args) => Key } {
-  checkNames(options, WRAP_OPTIONS, "{ key: 'user:42' }")
+  checkOptions(options, WRAP_OPTIONS, "{ key: 'user:42' }")
   checkedRunOptions(options, defaults)
   if (typeof key === 'function') return { options, keyOf: (args) => key(...args) }
   checkKeys(key)
@@ -166,24 +167,10 @@ export function checkKeys(key: Key): void {
 }
 
 /** @throws {PolicyError} `OPTION_INVALID` */
-export function checkFunction(fn: unknown): void {
+export function checkWork(fn: unknown): void {
   if (typeof fn === 'function') return
   const mend = fn instanceof Promise ? 'must be a function that starts the work: () => work(), and not work()' : 'must be a function'
   throw new PolicyError('OPTION_INVALID', 'fn', fn, mend)
-}
-
-function checkNames(options: unknown, known: readonly string[], example: string): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new PolicyError('OPTION_INVALID', 'options', options, `must be an object such as ${example}`)
-  }
-  for (const [name, value] of Object.entries(options)) {
-    if (!known.includes(name)) throw new PolicyError('OPTION_UNKNOWN', name, value, `is not one of ${known.join(', ')}`)
-  }
-}
-
-function checkWhole(option: string, value: unknown, least: number, most: number): void {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return
-  throw new PolicyError('OPTION_INVALID', option, value, `must be an integer from ${least} to ${most}`)
 }
 
 function checkMs(option: string, value: unknown, least: number): void {

@@ -2,6 +2,7 @@ import { type Clock, preciseClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
 import { whyNotLeased } from '../lease/leasing.js'
+import { checkOneOf } from '../options/option-checks.js'
 import type { WithFleetOverrides } from '../overrides.js'
 import type { AnswerOf } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
@@ -12,14 +13,7 @@ import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { OverrideCache, type OverrideStore } from '../shared/layers/override-cache.js'
 import { layeredShared, type SharedMaker } from '../shared/layers/shared-layers.js'
 import { SharedLimiter } from '../shared/shared-limiter.js'
-import {
-  checkLease,
-  checkOneOf,
-  checkOptionNames,
-  checkSharedOptions,
-  SHARED_OPTIONS,
-  type SharedOptions,
-} from '../shared/shared-options.js'
+import { checkLease, checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
 import { encodingsOf } from './policy-encoding.js'
 import { RedisBackend, type ScriptCalls } from './redis-backend.js'
 import { type HashTag, RedisKeys } from './redis-keys.js'

@@ -1,7 +1,7 @@
-import { type Warn, warnOnce } from '../edge/warning.js'
 import { onceInProcess } from '../once-in-process.js'
 import { hasDefaultName } from '../policy/policy-options.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
+import { type Warn, warnOnce } from '../warn-once.js'
 import type { CommandRunner } from './command-runner.js'
 
 /** Limiters of a client by the names that they have in the store. */

@@ -132,4 +132,4 @@ export interface OutageEvent {
   readonly isOut: boolean
 }
 
-export const outages = channel<OutageEvent>('sluicegate:outage')
+const outages = channel<OutageEvent>('sluicegate:outage')

@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js'
 import type { LayerOptions } from '../layers/limiter-layers.js'
+import { checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
 import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
-import { unknownOption } from '../unknown-option.js'
 import type { OutageMode } from './outage.js'
 
 /** Options of every limiter that shares its budget with other processes. */
@@ -52,11 +52,11 @@ const LEASE_OPTIONS: ReadonlySet<string> = new Set(['horizonMs'])
 /** @throws {PolicyError} `OPTION_INVALID` */
 export function checkSharedOptions({ outage, localShare, timeoutMs, maxKeys, hotKeys, maxWaiters, queue }: SharedOptions): void {
   checkOneOf('outage', outage, ['local', 'open', 'closed'])
-  checkWithin('localShare', localShare, Number.MIN_VALUE, 1)
-  checkWithin('timeoutMs', timeoutMs, 1, 60_000)
-  checkWhole('maxKeys', maxKeys, 1, 10_000_000)
-  checkWhole('hotKeys', hotKeys, 0, 10_000)
-  checkWhole('maxWaiters', maxWaiters, 0, 1_000_000)
+  if (localShare !== undefined) checkNumber('localShare', localShare, Number.MIN_VALUE, 1)
+  if (timeoutMs !== undefined) checkNumber('timeoutMs', timeoutMs, 1, 60_000)
+  if (maxKeys !== undefined) checkInteger('maxKeys', maxKeys, 1, 10_000_000)
+  if (hotKeys !== undefined) checkInteger('hotKeys', hotKeys, 0, 10_000)
+  if (maxWaiters !== undefined) checkInteger('maxWaiters', maxWaiters, 0, 1_000_000)
   if (queue !== undefined) checkedQueueOptions(queue)
 }
 
@@ -80,7 +80,7 @@ export function overridesStaleMs(overrides: SharedOptions['overrides']): number 
   if (overrides === undefined || overrides === false) return undefined
   if (overrides === true) return DEFAULT_STALE_MS
   checkOptionNames(overrides, OVERRIDES_OPTIONS, '{ staleMs: 1000 }', 'overrides')
-  checkWithin('overrides.staleMs', overrides.staleMs, 10, 3_600_000)
+  if (overrides.staleMs !== undefined) checkNumber('overrides.staleMs', overrides.staleMs, 10, 3_600_000)
   return overrides.staleMs ?? DEFAULT_STALE_MS
 }
 
@@ -92,27 +92,5 @@ export function overridesStaleMs(overrides: SharedOptions['overrides']): number 
 export function checkLease(lease: { readonly horizonMs?: number } | undefined): void {
   if (lease === undefined) return
   checkOptionNames(lease, LEASE_OPTIONS, '{ horizonMs: 50 }', 'lease')
-  checkWithin('lease.horizonMs', lease.horizonMs, 1, 10_000)
-}
-
-/** @throws {PolicyError} `OPTION_INVALID` */
-export function checkOneOf(option: string, value: unknown, known: readonly string[]): void {
-  if (value === undefined || known.includes(value as string)) return
-  throw new PolicyError('OPTION_INVALID', option, value, `must be one of ${known.map((name) => `'${name}'`).join(', ')}`)
-}
-
-/** @throws {PolicyError} `OPTION_INVALID` */
-function checkWithin(option: string, value: unknown, least: number, most: number): void {
-  if (value === undefined || (typeof value === 'number' && value >= least && value <= most)) return
-  throw new PolicyError(
-    'OPTION_INVALID',
-    option,
-    value,
-    `must be a number ${least === Number.MIN_VALUE ? 'above 0' : `from ${least}`} to ${most}`,
-  )
-}
-
-function checkWhole(option: string, value: unknown, least: number, most: number): void {
-  checkWithin(option, value, least, most)
-  if (value !== undefined && !Number.isInteger(value)) throw new PolicyError('OPTION_INVALID', option, value, 'must be an integer')
+  if (lease.horizonMs !== undefined) checkNumber('lease.horizonMs', lease.horizonMs, 1, 10_000)
 }

@@ -1,4 +1,4 @@
-import type { RequestFacts } from '../keys/request-facts.js'
+import type { RequestFacts } from '../keys/key-reader.js'
 
 /** Facts as an adapter makes them, of a GET where nothing else is said. */
 export function factsOf(

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { RateLimiterRes, type RateLimiterSluicegate } from '../moving-over/rate-limiter-flexible/index.js'
+import { RateLimiterRes, type RateLimiterSluicegate } from '../compat/rate-limiter-flexible/index.js'
 
 /** What a denial rejects with. */
 export async function denied(limiter: RateLimiterSluicegate, key: string, points?: number): Promise<RateLimiterRes> {

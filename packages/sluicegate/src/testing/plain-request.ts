@@ -1,5 +1,5 @@
-import type { ReceivedFacts } from '../edge/misuse-watch.js'
-import type { Outcome } from '../edge/outcome.js'
+import type { MiddlewareResult } from '../middleware/middleware.js'
+import type { ReceivedFacts } from '../middleware/misuse-watch.js'
 
 /** A request as a framework might have it. */
 export interface PlainRequest {
@@ -24,11 +24,11 @@ export function plainFacts({
 }
 
 /** The status of an outcome, 200 for one that passes. */
-export function statusOf(outcome: Outcome): number {
+export function statusOf(outcome: MiddlewareResult): number {
   return outcome.passes ? 200 : outcome.status
 }
 
 /** One header of an outcome. */
-export function headerOf(outcome: Outcome, name: string): string | undefined {
+export function headerOf(outcome: MiddlewareResult, name: string): string | undefined {
   return new Map(outcome.headers).get(name)
 }

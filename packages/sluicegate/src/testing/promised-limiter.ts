@@ -1,8 +1,8 @@
-import type { EdgeLimiter } from '../edge/edge-limiter.js'
 import type { Limiter } from '../index.js'
+import type { MiddlewareLimiter } from '../middleware/middleware-limiter.js'
 
 /** A limiter whose answers all come a moment later, as those of a store do. */
-export function promisedLimiter(limiter: Limiter): EdgeLimiter {
+export function promisedLimiter(limiter: Limiter): MiddlewareLimiter {
   return {
     get policy() {
       return limiter.policy

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import type { TestContext } from 'node:test'
 import express, { type NextFunction, type Request, type Response } from 'express'
+import { type RateLimitMiddleware, type RateLimitOptions, rateLimit } from '../compat/express-rate-limit/index.js'
 import { createLimiter, type Limiter, type ManualClock, manualClock, type Policy } from '../index.js'
-import { type RateLimitMiddleware, type RateLimitOptions, rateLimit } from '../moving-over/express-rate-limit/index.js'
 import { ask, type ClientReply } from './adapters/http-client.js'
 import { listening } from './adapters/listening.js'
 

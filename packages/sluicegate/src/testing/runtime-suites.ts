@@ -4,7 +4,7 @@ export const RUNTIMES = ['node22', 'node24', 'bun', 'deno'] as const
 export type Runtime = (typeof RUNTIMES)[number]
 
 /** Suites, as parts of their paths, that a runtime is not asked, and why. Those on Redis and on processes ask Node's own clients and channels. */
-const SERVERS = { '/redis/': 'servers', '/cluster/': 'processes', '/edge/fleet.': 'servers', '-in-fleet.': 'servers' }
+const SERVERS = { '/redis/': 'servers', '/cluster/': 'processes', '/middleware/fleet.': 'servers', '-in-fleet.': 'servers' }
 const UNASKED: Readonly<Record<Runtime, Readonly<Record<string, string>>>> = {
   node22: {},
   node24: {},
@@ -35,7 +35,7 @@ const UNASKED: Readonly<Record<Runtime, Readonly<Record<string, string>>>> = {
     '/memory/runtime-refusal.': 'evaluates no modules',
     '/memory/worker-death.': 'lets a thread run on that was ended',
     '/mocked-time.': 'has no second mock of a clock',
-    '/moving-over/express-rate-limit/': 'has no second mock of a clock',
+    '/compat/express-rate-limit/': 'has no second mock of a clock',
     '/outbound/copied-arguments.': 'has other iterators of headers',
     '/outbound/held-response.': 'has no readers of bytes',
     '/outbound/limited.': 'has other rules of aborting in undici',

@@ -1,4 +1,4 @@
-import type { LimitArgument } from '../../edge/limit-argument.js'
+import type { LimitArgument } from '../../middleware/limit-argument.js'
 import type { Site } from './site.js'
 
 /** What is limited in an app. */

@@ -1,7 +1,7 @@
 // A program that any runtime runs: both entries that know no runtime, on its own server. It prints what was not so, or that all was.
 import { Hono } from 'hono'
-import { rateLimit as limitFetch } from '../../fetch.js'
-import { rateLimit as limitHono } from '../../hono.js'
+import { rateLimit as limitFetch } from '../../adapters/fetch.js'
+import { rateLimit as limitHono } from '../../adapters/hono.js'
 import { concurrency, createLimiter, fixedWindow, type Limiter } from '../../index.js'
 import { nativeServer } from './native-server.js'
 

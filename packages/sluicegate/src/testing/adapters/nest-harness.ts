@@ -14,7 +14,7 @@ import {
   type Type,
 } from '@nestjs/common'
 import { type AbstractHttpAdapter, BaseExceptionFilter, NestFactory } from '@nestjs/core'
-import { type NestRequest, RateLimit, RateLimitException, RateLimitFilter, RateLimitModule } from '../../nest.js'
+import { type NestRequest, RateLimit, RateLimitException, RateLimitFilter, RateLimitModule } from '../../adapters/nest.js'
 import type { Harness, Limits, RunningApp } from './harness.js'
 import { closed } from './listening.js'
 import { ROUTES, type Site } from './site.js'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Denial } from '../../edge/denial.js'
 import { createLimiter, fixedWindow, type Policy, tokenBucket } from '../../index.js'
 import { address, apiKey, compose, header, method } from '../../keys/index.js'
+import type { Denial } from '../../middleware/denial.js'
 import { promisedLimiter } from '../promised-limiter.js'
 import { unheard } from '../unheard.js'
 import type { Harness } from './harness.js'
@@ -143,7 +143,10 @@ export function optionCases<Request>({ name, header: headerOf }: Harness<Request
     const limiter = createLimiter(perDay(1))
     for (const all of [limiter, promisedLimiter(limiter)]) {
       const { port, site } = await start(t, {
-        all: { limiter: all, onDenied: (_, request) => ({ headers: [['X-Asked', decodeURIComponent(headerOf(request, 'x-q') ?? '')]] }) },
+        all: {
+          limiter: all,
+          onDenied: (_, request) => ({ headers: [['X-Asked', decodeURIComponent(headerOf(request, 'x-q') ?? '')]] }),
+        },
       })
       limiter.take('127.0.0.1')
       const reasons = await unheard(async () => {

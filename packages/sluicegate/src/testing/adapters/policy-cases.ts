@@ -58,7 +58,7 @@ export function policyCases<Request>({ name, header: headerOf }: Harness<Request
       throw new Error('no such plan')
     }
     for (const [policy, message] of [
-      [none, /gave none/],
+      [none, /returned no policy/],
       [fails, /no such plan/],
       [async () => fails(), /no such plan/],
     ] as const) {

@@ -1,0 +1,12 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const CHECK = fileURLToPath(new URL('../testing/adapters/native-check.js', import.meta.url))
+
+test('what the entries that know no runtime do on other runtimes, they do here', () => {
+  const { stdout, stderr } = spawnSync(process.execPath, [CHECK], { encoding: 'utf8', timeout: 60_000 })
+  assert.equal(stderr, '')
+  assert.match(stdout, /^\d+ checks hold\n$/)
+})

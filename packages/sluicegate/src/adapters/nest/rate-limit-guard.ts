@@ -1,0 +1,95 @@
+import { type CanActivate, type ExecutionContext, HttpException, Inject } from '@nestjs/common'
+import { isPromise } from '../../awaitable.js'
+import { type LimitArgument, namesLimit, optionsOf } from '../../middleware/limit-argument.js'
+import type { LimitEnvironment } from '../../middleware/limits.js'
+import { Middleware, type MiddlewareResult } from '../../middleware/middleware.js'
+import { isGone, settleAtEnd } from '../../middleware/node-exchange.js'
+import { RouteMiddlewares } from '../../middleware/route-middlewares.js'
+import { onceInProcess } from '../../once-in-process.js'
+import { NestExchange, type NestRequest } from './nest-exchange.js'
+import { ownLimitOf } from './rate-limit-decorator.js'
+import { RateLimitException } from './rate-limit-exception.js'
+
+/** The limits of an app, shared by all guards of a module: Nest makes a guard for each controller that names the class. */
+class RateLimits<Request = NestRequest> {
+  private readonly ofAll: Middleware<Request> | undefined
+  private readonly ofRoutes: RouteMiddlewares<Request>
+  /** Marks requests that were limited. */
+  private readonly limited = Symbol('sluicegate: rate limit')
+
+  /** @throws {PolicyError} on an option that is wrong. */
+  constructor(argument: LimitArgument<Request>, { perRoute = false }: Pick<LimitEnvironment, 'perRoute'> = {}) {
+    const all = optionsOf(argument)
+    this.ofAll = namesLimit(all) ? new Middleware<Request>(all, { perRoute }) : undefined
+    this.ofRoutes = new RouteMiddlewares<Request>(all)
+  }
+
+  /** Whether a guard sees the request for the first time: a global guard and one of the controller may both see it. */
+  isFirst(request: { [mark: symbol]: unknown }): boolean {
+    if (request[this.limited] === true) return false
+    request[this.limited] = true
+    return true
+  }
+
+  /** The middleware for a handler; undefined if it is not limited. */
+  middlewareFor(handler: object, controller: object): Middleware<Request> | undefined {
+    const own = ownLimitOf(handler, controller)
+    if (own === undefined) return this.ofAll
+    return own.limit === false ? undefined : this.ofRoutes.of(own.target, own.limit as LimitArgument<Request>)
+  }
+}
+
+/** One class for both forms of the package, so that `instanceof` agrees. */
+const OnceRateLimits: typeof RateLimits = /* @__PURE__ */ onceInProcess('RateLimits', () => RateLimits)
+type OnceRateLimits<Request = NestRequest> = RateLimits<Request>
+
+export { OnceRateLimits as RateLimits }
+
+/** The client does not receive it; nginx logs this status for clients that disconnected. */
+const CLIENT_GONE = 499
+
+/**
+ * Limits requests before their handlers run; a denial throws a {@link RateLimitException}. Only HTTP requests; others pass. If several
+ * guards of one module see a request, the first one limits it.
+ *
+ * @example
+ * app.useGlobalGuards(new RateLimitGuard(tokenBucket({ limit: 100, window: '1m' })))
+ */
+export class RateLimitGuard<Request = NestRequest> implements CanActivate {
+  private readonly limits: RateLimits<Request>
+
+  /**
+   * @param argument the limit of all routes; without a policy only routes with a limit of their own are limited.
+   * @throws {PolicyError} on an option that is wrong.
+   */
+  constructor(argument: LimitArgument<Request> | RateLimits<Request> = {}) {
+    this.limits = argument instanceof RateLimits ? argument : new RateLimits(argument)
+  }
+
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    if (context.getType() !== 'http') return true
+    const middleware = this.limits.middlewareFor(context.getHandler(), context.getClass())
+    if (middleware === undefined) return true
+    const http = context.switchToHttp()
+    if (!this.limits.isFirst(http.getRequest())) return true
+    const exchange = new NestExchange(http.getRequest(), http.getResponse())
+    refuseGone(exchange)
+    const result = middleware.handle(exchange.facts(), http.getRequest())
+    return isPromise(result) ? result.then((later) => apply(later, exchange)) : apply(result, exchange)
+  }
+}
+
+// The module's provider, for a guard that is named by its class.
+Inject(RateLimits)(RateLimitGuard, undefined, 0)
+
+function apply(result: MiddlewareResult, exchange: NestExchange): true {
+  exchange.put(result.headers)
+  if (!result.passes) throw new RateLimitException(result)
+  if (result.settle !== undefined) settleAtEnd(exchange.request, exchange.response, result.settle)
+  refuseGone(exchange)
+  return true
+}
+
+function refuseGone({ request, response }: NestExchange): void {
+  if (isGone(request, response)) throw new HttpException('the client is gone', CLIENT_GONE)
+}

@@ -1,0 +1,183 @@
+import type { NextFunction, Request, Response } from 'express'
+import { type Awaitable, chained, isPromise } from '../../awaitable.js'
+import { preciseClock } from '../../clock.js'
+import { PolicyError } from '../../errors.js'
+import { retryAfterS } from '../../headers/quota.js'
+import { fittedKey } from '../../keys/fitted-key.js'
+import { denialOf } from '../../middleware/denial.js'
+import { bodyMaker } from '../../middleware/denial-response.js'
+import type { Limit } from '../../middleware/limit.js'
+import type { LimitResult } from '../../middleware/limit-result.js'
+import { limitsOf } from '../../middleware/limits.js'
+import { MisuseWatch } from '../../middleware/misuse-watch.js'
+import { faultOf, followLater, isGone, sendDenial } from '../../middleware/node-exchange.js'
+import type { OutageOption } from '../../middleware/outage-choice.js'
+import { onceInProcess } from '../../once-in-process.js'
+import type { LimiterVerbs } from '../limiter-verbs.js'
+import { decidingLimiter } from './deciding-limiter.js'
+import { DecidedHits, type HitCount } from './hit-counts.js'
+import { addressCheck, validates } from './ip-keys.js'
+import { LimitInfo } from './limit-info.js'
+import { type RateLimitOptions, type UsedOptions, usedOptions } from './rate-limit-options.js'
+
+/** Called with the first requests. */
+type OnRequest = (request: Pick<Request, 'socket'>) => OnRequest | undefined
+
+/** Express middleware with the methods that express-rate-limit adds to it. */
+export interface RateLimitMiddleware {
+  (request: Request, response: Response, next: NextFunction): void
+  /** Resets the count of a key. */
+  resetKey(key: string): Promise<void>
+  /** The count of a key; undefined for an unknown key. */
+  getKey(key: string): Promise<HitCount | undefined>
+}
+
+const watch = /* @__PURE__ */ onceInProcess('misuse watch of moved routes', () => new MisuseWatch())
+
+const OUTAGE_STATUS = 503
+
+/**
+ * Express middleware with the options of express-rate-limit, and its statuses, headers and bodies. Denied requests are not counted; without `create`
+ * windows are counted in the shared memory of this process. Errors of the functions among the options go to `next`.
+ *
+ * @throws {PolicyError} on an option that is not supported; the message says what to write instead.
+ * @example
+ * app.use(rateLimit({ windowMs: 15 * 60_000, limit: 100, standardHeaders: 'draft-8', legacyHeaders: false }))
+ */
+export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
+  const used = usedOptions(options)
+  const { skip, keyGenerator } = used
+  const limiter = decidingLimiter(options, used)
+  const limit = limitOf(limiter, used)
+  const hits = new DecidedHits(limiter)
+  const info = new LimitInfo(used, hits)
+  const outageBody = bodyMaker<Request>()
+  const checksKeys = options.keyGenerator !== undefined && validates(options.validate, 'keyGeneratorIpFallback')
+  const checkAddress = checksKeys ? addressCheck() : undefined
+
+  /** Undefined for a request that passes uncounted. */
+  const take = (request: Request, response: Response): Awaitable<LimitResult | undefined> =>
+    chained(skip(request, response), (isSkipped) => {
+      if (isSkipped) return undefined
+      return chained(keyGenerator(request, response), (key) => {
+        checkAddress?.(key, request)
+        return limit.take({ limit, key: keyText(key), cost: 1 }, request)
+      })
+    })
+
+  /** True if the request goes on. */
+  const apply = (result: LimitResult | undefined, request: Request, response: Response, next: NextFunction): boolean => {
+    if (result?.denies === true && result.decision.source === 'outage') {
+      denyInOutage(outageBody, result, request, response)
+      return false
+    }
+    // The count of a request that passes without the store is not known.
+    if (result !== undefined && !(used.passOnStoreError && result.decision.source === 'outage')) info.publish(result, request, response)
+    if (result?.denies === true) {
+      deny(info, used, request, response, next).catch((error) => next(faultOf(error)))
+      return false
+    }
+    if (result?.needsSettling === true) settleAtEnd(result, used, request, response)
+    return !isGone(request, response)
+  }
+
+  let onRequest: OnRequest | undefined = ({ socket }) => watch.firstRequest((socket?.bytesRead ?? 0) > 0)
+  const middleware = (request: Request, response: Response, next: NextFunction): void => {
+    if (isGone(request, response)) return
+    onRequest = onRequest?.(request)
+    let result: Awaitable<LimitResult | undefined>
+    try {
+      result = take(request, response)
+    } catch (error) {
+      next(faultOf(error))
+      return
+    }
+    if (isPromise(result)) followLater(result, (found) => apply(found, request, response, next), next)
+    else if (apply(result, request, response, next)) next()
+  }
+  return Object.assign(middleware, {
+    resetKey: async (key: string) => {
+      await limiter.reset(keyText(key))
+    },
+    getKey: async (key: string) => hits.seen(keyText(key)),
+  })
+}
+
+/** The limit as the middleware of this library has it. */
+function limitOf(limiter: LimiterVerbs, used: UsedOptions): Limit<Request> {
+  const { skipFailedRequests, skipSuccessfulRequests, passOnStoreError, logger } = used
+  const isRefunding = skipFailedRequests || skipSuccessfulRequests
+  const pass: OutageOption<Request> = ({ error }) => {
+    if (error !== undefined) logger.error(error, 'error from the limiter, the request passes without it')
+    return 'open'
+  }
+  const [limit] = limitsOf<Request>(
+    { limiter, counts: isRefunding ? 'successes' : 'all', ...(passOnStoreError && { onOutage: pass }) },
+    { watch, nowMs: preciseClock().nowMs },
+  )
+  return limit as Limit<Request>
+}
+
+async function deny(info: LimitInfo, used: UsedOptions, request: Request, response: Response, next: NextFunction): Promise<void> {
+  const { retryAfter, handler } = used
+  if (retryAfter !== undefined) {
+    info.setRetryAfter(typeof retryAfter === 'function' ? await retryAfter(request, response) : retryAfter, response)
+  }
+  await handler(request, response, next, used)
+}
+
+/** Answers 503: an outage is not the client's fault, hence not 429. */
+function denyInOutage(bodyFor: ReturnType<typeof bodyMaker<Request>>, result: LimitResult, request: Request, response: Response): void {
+  const { decision } = result
+  void chained(bodyFor(denialOf([result], false), OUTAGE_STATUS, request), ({ type, text }) => {
+    const headers = [
+      ['Retry-After', retryAfterS(decision.retryAfterMs)],
+      ['Content-Type', type],
+      ['Cache-Control', 'no-store'],
+    ] as const
+    sendDenial(response, { passes: false, status: OUTAGE_STATUS, headers, body: text, decision })
+  })
+}
+
+/** Refunds a request after its response if its success or failure does not count. A response that did not finish counts, or clients could avoid being counted by disconnecting. */
+function settleAtEnd(result: LimitResult, used: UsedOptions, request: Request, response: Response): void {
+  if (isGone(request, response)) {
+    result.settle(true)
+    return
+  }
+  let isFinished = false
+  response.once('finish', () => {
+    isFinished = true
+    const fail = (error: unknown): void => {
+      result.settle(true)
+      used.logger.error(error, 'error of requestWasSuccessful, the request counts')
+    }
+    try {
+      const settled = settleBySuccess(result, used, request, response)
+      if (isPromise(settled)) settled.catch(fail)
+    } catch (error) {
+      fail(error)
+    }
+  })
+  response.once('close', () => {
+    if (!isFinished) result.settle(true)
+  })
+}
+
+function settleBySuccess(result: LimitResult, used: UsedOptions, request: Request, response: Response): Awaitable<void> {
+  const { requestWasSuccessful, skipFailedRequests, skipSuccessfulRequests } = used
+  return chained(requestWasSuccessful(request, response), (isSuccess) =>
+    result.settle(isSuccess ? !skipSuccessfulRequests : !skipFailedRequests),
+  )
+}
+
+function keyText(key: unknown): string {
+  const text = Number.isFinite(key) || typeof key === 'bigint' ? String(key) : key
+  if (typeof text === 'string' && text !== '') return fittedKey(text)
+  throw new PolicyError(
+    'KEY_MISSING',
+    'keyGenerator',
+    key,
+    'returned no key for this request: return a string or a finite number, or use skip for requests without a key',
+  )
+}

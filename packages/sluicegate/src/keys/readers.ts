@@ -1,0 +1,137 @@
+import { PolicyError } from '../errors.js'
+import { checkOptions } from '../options/option-checks.js'
+import { escapedPart, fittedKey, JOINT } from './fitted-key.js'
+import { checkReader, type KeyReader, type ReaderOptions, withOtherwise } from './key-reader.js'
+
+/**
+ * A header's value as the key: `header:x-tenant:acme`. Clients can send any value: use it for headers that your own proxy sets and
+ * overwrites, or beside other limits.
+ *
+ * A request without the header, or with an empty one, has no key.
+ *
+ * @throws {PolicyError} `OPTION_INVALID` for an invalid name, `OPTION_UNKNOWN`
+ */
+export function header<Request = unknown>(name: string, options: ReaderOptions<Request> = {}): KeyReader<Request> {
+  checkOptions(options, ['otherwise'], '{ otherwise: address() }', 'header()')
+  const lowerCase = checkedHeaderName('name', name)
+  const prefix = `header:${lowerCase}:`
+  const reader: KeyReader<Request> = {
+    name: `header(${lowerCase})`,
+    read(facts) {
+      const value = facts.header(lowerCase)?.trim()
+      return value === undefined || value === '' ? undefined : fittedKey(escapedPart(prefix + value))
+    },
+  }
+  return withOtherwise(reader, options.otherwise)
+}
+
+/**
+ * The name in lower case. Source: RFC 9110, section 5.1.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`
+ */
+export function checkedHeaderName(option: string, name: unknown): string {
+  if (typeof name === 'string' && /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,200}$/.test(name)) return name.toLowerCase()
+  throw new PolicyError('OPTION_INVALID', option, name, "must be the name of a header, such as 'x-api-key'")
+}
+
+const METHODS = new Map([
+  // HEAD is answered like GET without the body: a budget of its own would double that of a route.
+  ['HEAD', 'method:GET'],
+  ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'TRACE', 'CONNECT'].map((name) => [name, `method:${name}`] as const),
+])
+
+/**
+ * The method as the key: `method:POST`. HEAD counts as GET. Methods outside RFC 9110, PATCH and QUERY share `method:other`: clients can
+ * make up any number of them.
+ */
+export function method(): KeyReader {
+  return METHOD
+}
+
+const METHOD: KeyReader = Object.freeze({
+  name: 'method()',
+  read: ({ method }) => METHODS.get(method) ?? 'method:other',
+} satisfies KeyReader)
+
+/**
+ * The route that matched as the key: `route:/users/:id`. It is the pattern and never the path, of which clients can make up any number.
+ * Requests without a matching route, or before routing, share the key `route`.
+ */
+export function route(): KeyReader {
+  return ROUTE
+}
+
+const ROUTE: KeyReader = Object.freeze({
+  name: 'route()',
+  read: ({ route }) => (route === undefined || route === '' ? 'route' : fittedKey(escapedPart(`route:${route}`))),
+} satisfies KeyReader)
+
+/** The subject of a request. Null, undefined and the empty string are none. */
+export type Subject = string | number | bigint | null | undefined
+
+/**
+ * The subject of a token, or the user of a session, that was verified before: `subject:42`. `read` gets the framework's own request.
+ *
+ * A number and its text are one subject. Other types throw: the text of an object would be the same for all.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`; at a request `KEY_INVALID`
+ * @example
+ * subject((request: { user?: { id: string } }) => request.user?.id, { otherwise: address() })
+ */
+export function subject<Request = unknown>(read: (request: Request) => Subject, options: ReaderOptions<Request> = {}): KeyReader<Request> {
+  checkOptions(options, ['otherwise'], '{ otherwise: address() }', 'subject()')
+  if (typeof read !== 'function') throw new PolicyError('OPTION_INVALID', 'read', read, 'must be a function of the request')
+  const reader: KeyReader<Request> = {
+    name: 'subject()',
+    read(_, request) {
+      const found = textOf(read(request))
+      return found === undefined ? undefined : fittedKey(escapedPart(`subject:${found}`))
+    },
+  }
+  return withOtherwise(reader, options.otherwise)
+}
+
+function textOf(found: unknown): string | undefined {
+  if (found === undefined || found === null || found === '') return undefined
+  if (typeof found === 'string') return found
+  if (typeof found === 'bigint' || (typeof found === 'number' && Number.isFinite(found))) return String(found)
+  throw new PolicyError(
+    'KEY_INVALID',
+    'subject',
+    found,
+    'must be a string, a finite number or a bigint; undefined for a request without a subject',
+  )
+}
+
+const MOST_READERS = 8
+
+/**
+ * Several keys as one: `203.0.113.7|method:POST|route:/login`. Different parts always make different keys, and no key of a single reader
+ * equals a composed one: a `|` or a backslash within a part is escaped. If one part has no key there is none; parts have their own
+ * `otherwise`.
+ *
+ * @param readers 2 to 8 of them.
+ * @throws {PolicyError} `OPTION_INVALID`
+ * @example
+ * compose(address({ trustedHops: 1 }), method(), route())
+ */
+export function compose<Request = unknown>(...readers: readonly KeyReader<Request>[]): KeyReader<Request> {
+  if (readers.length < 2 || readers.length > MOST_READERS) {
+    throw new PolicyError('OPTION_INVALID', 'readers', readers, `must be 2 to ${MOST_READERS} key readers`)
+  }
+  for (const [i, reader] of readers.entries()) checkReader(`readers[${i}]`, reader)
+  return Object.freeze({
+    name: `compose(${readers.map(({ name }) => name).join(', ')})`,
+    readers,
+    read(facts, request) {
+      let key = ''
+      for (let i = 0; i < readers.length; i++) {
+        const part = readers[i]?.read(facts, request)
+        if (part === undefined || part === '') return undefined
+        key += (i > 0 ? JOINT : '') + escapedPart(part)
+      }
+      return fittedKey(key)
+    },
+  } satisfies KeyReader<Request>)
+}

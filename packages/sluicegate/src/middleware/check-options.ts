@@ -1,0 +1,148 @@
+import { checkedBan } from '../ban-options.js'
+import { holdsPermits } from '../empty-permit.js'
+import { PolicyError } from '../errors.js'
+import { checkHeaderOptions, checkUnit } from '../headers/header-options.js'
+import { checkBoolean, checkFunction, checkOneOf } from '../options/option-checks.js'
+import { checkedPolicy } from '../policy/checked-policy.js'
+import type { Policy } from '../policy/policy.js'
+import { SlowDown } from '../slow-down.js'
+import { bodyMaker, statusesOf } from './denial-response.js'
+import { keyFinder } from './key-source.js'
+import { namesLimit } from './limit-argument.js'
+import type { MiddlewareLimiter } from './middleware-limiter.js'
+import type { Counts, LimitOptions, MiddlewareOptions } from './middleware-options.js'
+import { checkLimitNames, checkOptionNames, EXAMPLE, LIMIT_OPTIONS } from './option-names.js'
+import { outageChoice } from './outage-choice.js'
+import { countsOf } from './settle.js'
+
+const MAX_LIMITS = 8
+const PROBLEMS = ['quota-exceeded', 'temporary-reduced-capacity', 'abnormal-usage-detected']
+
+/** Checks all options without making anything of them: those of a limit, or those that routes take over. @throws {PolicyError} */
+export function checkMiddlewareOptions<Request>(options: MiddlewareOptions<Request>, takenBy?: string): void {
+  if (namesLimit(options, takenBy)) checkedLimits(options)
+  else keyFinder(options.key)
+  const { headers, body, status, counts, onOutage } = options
+  checkFunctions(options)
+  checkHeaderOptions(typeof headers === 'object' ? headers : { ...(headers !== undefined && { version: headers }) })
+  bodyMaker(body)
+  statusesOf(status)
+  countsOf(counts)
+  outageChoice(onOutage)
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function checkFunctions<Request>({ skip, onDenied }: MiddlewareOptions<Request>): void {
+  checkFunction('skip', skip)
+  checkFunction('onDenied', onDenied)
+}
+
+/** The options of each limit, checked before anything is made of them. @throws {PolicyError} */
+export function checkedLimits<Request>(options: MiddlewareOptions<Request>): readonly LimitOptions<Request>[] {
+  checkOptionNames(options)
+  const { limits } = options
+  if (limits === undefined) {
+    checkLimit(options, options.counts)
+    return [options]
+  }
+  if (!Array.isArray(limits) || limits.length < 1 || limits.length > MAX_LIMITS) {
+    throw new PolicyError('OPTION_INVALID', 'limits', limits, `must be an array of 1 to ${MAX_LIMITS} limits such as ${EXAMPLE}`)
+  }
+  const beside = LIMIT_OPTIONS.find(
+    (name) => name !== 'key' && name !== 'shadow' && options[name as keyof LimitOptions<Request>] !== undefined,
+  )
+  if (beside !== undefined) {
+    throw new PolicyError('OPTION_INVALID', beside, options[beside as keyof LimitOptions<Request>], 'belongs into each of limits')
+  }
+  const { key, shadow } = options
+  const all = limits.map((limit): LimitOptions<Request> => {
+    checkLimitNames(limit)
+    const whole = { ...(key !== undefined && { key }), ...(shadow !== undefined && { shadow }), ...limit }
+    checkLimit(whole, options.counts)
+    return whole
+  })
+  const names = all.flatMap((limit) => policyNames(policyIn(limit)))
+  for (const [i, name] of names.entries()) checkDistinctNames([name], names.slice(0, i))
+  return all
+}
+
+/** @throws {PolicyError} `NAME_INVALID` */
+export function checkDistinctNames(names: readonly string[], others: readonly string[]): void {
+  const twice = names.find((name) => others.includes(name))
+  if (twice === undefined) return
+  throw new PolicyError(
+    'NAME_INVALID',
+    'name',
+    twice,
+    'is the name of several limits, which headers and denials tell apart by name: give each policy a name of its own',
+  )
+}
+
+/** Empty for a policy that is chosen for each request. */
+export function policyNames(policy: Policy | undefined): readonly string[] {
+  return policy === undefined ? [] : (policy.policies ?? [policy]).map(({ name }) => name)
+}
+
+/** The policy of a limit; undefined where it is chosen for each request. */
+export function policyIn<Request>({ policy, limiter }: LimitOptions<Request>): Policy | undefined {
+  if (limiter !== undefined && typeof limiter !== 'function') return limiter.policy
+  return typeof policy === 'function' ? undefined : policy
+}
+
+export function isLimiter(limiter: unknown): limiter is MiddlewareLimiter {
+  const { take, policy } = (limiter ?? {}) as Partial<MiddlewareLimiter>
+  return typeof take === 'function' && typeof policy?.algorithm === 'string'
+}
+
+/** Whether tokens may be refunded after the response. A permit of `concurrency` is always released. */
+export function isRefunding<Request>({ algorithm }: Policy, counts: Counts<Request> | undefined): boolean {
+  return counts !== undefined && counts !== 'all' && algorithm !== 'concurrency'
+}
+
+/**
+ * Whether the middleware has to see the end of responses: to refund requests that do not count, or to release permits of `concurrency`. Not known
+ * here for policies that are chosen for each request.
+ */
+export function needsResponse<Request>(options: MiddlewareOptions<Request>): boolean {
+  const { counts = 'all', limits = [options] } = options
+  return counts !== 'all' || limits.map(policyIn).some((policy) => policy !== undefined && holdsPermits(policy))
+}
+
+function checkLimit<Request>(limit: LimitOptions<Request>, counts: Counts<Request> | undefined): void {
+  const { policy, limiter, key, cost = 1, shadow = false, unit, problem, slowDown, banAfter } = limit
+  if (typeof limiter === 'function') {
+    if (policy === undefined)
+      throw new PolicyError('OPTION_INVALID', 'policy', policy, 'must be given beside a function that makes its limiter')
+  } else if ((policy === undefined) === (limiter === undefined)) {
+    const mend = 'or limiter must be given, and not both, unless limiter is a function that makes the limiter of a policy'
+    throw new PolicyError('OPTION_INVALID', 'policy', policy, mend)
+  }
+  if (policy !== undefined && typeof policy !== 'function') checkedPolicy(policy, 'policy', 'rateLimit')
+  if (limiter !== undefined && typeof limiter !== 'function' && !isLimiter(limiter)) {
+    throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')
+  }
+  if (typeof cost !== 'function' && !(Number.isInteger(cost) && cost >= 0)) {
+    throw new PolicyError('COST_INVALID', 'cost', cost, 'must be an integer >= 0 or a function of the request')
+  }
+  checkBoolean('shadow', shadow)
+  checkOneOf('problem', problem, PROBLEMS)
+  if (slowDown !== undefined) new SlowDown(slowDown)
+  if (checkedBan(banAfter) !== undefined && limiter !== undefined) {
+    throw new PolicyError('OPTION_INVALID', 'banAfter', banAfter, 'is for the limiter: createLimiter(policy, { banAfter })')
+  }
+  checkUnit(unit)
+  keyFinder(key)
+  checkCounts(policyIn(limit), counts)
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+function checkCounts<Request>(policy: Policy | undefined, counts: Counts<Request> | undefined): void {
+  if (policy === undefined || policy.algorithm !== 'all-of' || !isRefunding(policy, counts)) return
+  // A late refund would go to a later window of the shorter policy.
+  throw new PolicyError(
+    'OPTION_INVALID',
+    'counts',
+    counts,
+    "must be 'all' for allOf, whose policies wear off at different times: give each policy as one of limits",
+  )
+}

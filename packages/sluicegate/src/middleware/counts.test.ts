@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Random } from 'sluicegate-testkit'
+import {
+  concurrency,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type Limiter,
+  manualClock,
+  type Policy,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../index.js'
+import { type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
+import { promisedLimiter } from '../testing/promised-limiter.js'
+import type { Pass } from './middleware.js'
+import { Middleware } from './middleware.js'
+import type { Counts } from './middleware-options.js'
+
+const KEY = '192.0.2.1'
+
+function keeperOf(limiter: Limiter, counts: Counts<PlainRequest>, clock = manualClock()): Middleware<PlainRequest> {
+  return new Middleware<PlainRequest>({ limiter, counts }, { nowMs: () => clock.nowMs() })
+}
+
+function pass(keeper: Middleware<PlainRequest>): Pass {
+  const outcome = keeper.handle(plainFacts({}), {})
+  assert.ok(!(outcome instanceof Promise) && outcome.passes)
+  return outcome
+}
+
+const POLICIES: readonly Policy[] = [
+  tokenBucket({ limit: 3, window: '1h' }),
+  gcra({ limit: 3, window: '1h' }),
+  fixedWindow({ limit: 3, window: '1h' }),
+  slidingWindow({ limit: 3, window: '1h' }),
+  slidingLog({ limit: 3, window: '1h' }),
+]
+
+for (const policy of POLICIES) {
+  test(`under ${policy.name} only failures count when only failures are to`, () => {
+    const clock = manualClock()
+    using limiter = createLimiter(policy, { clock })
+    const keeper = keeperOf(limiter, 'failures')
+    for (const status of [200, 302, 204, 200, 399]) pass(keeper).settle?.(status)
+    assert.equal(limiter.peek(KEY).remaining, 3)
+    for (const status of [400, 401, 500]) pass(keeper).settle?.(status)
+    assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
+  })
+
+  test(`under ${policy.name} what is under way counts until it turns out not to`, () => {
+    using limiter = createLimiter(policy, { clock: manualClock() })
+    const keeper = keeperOf(limiter, 'failures')
+    const under = [pass(keeper), pass(keeper), pass(keeper)]
+    assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
+    for (const each of under) each.settle?.(200)
+    assert.equal(limiter.peek(KEY).remaining, 3)
+  })
+}
+
+test('with counts successes only these count, and a function may decide', () => {
+  using limiter = createLimiter(POLICIES[0] as Policy, { clock: manualClock() })
+  const successes = keeperOf(limiter, 'successes')
+  for (const status of [404, 500, 400]) pass(successes).settle?.(status)
+  assert.equal(limiter.peek(KEY).remaining, 3)
+  pass(successes).settle?.(201)
+  assert.equal(limiter.peek(KEY).remaining, 2)
+  const logins = keeperOf(limiter, (status) => status === 401)
+  pass(logins).settle?.(500)
+  pass(logins).settle?.(401)
+  assert.equal(limiter.peek(KEY).remaining, 1)
+})
+
+test('a client that is gone before its response ended is counted, or breaking off would be free', () => {
+  for (const counts of ['failures', 'successes'] as const) {
+    using limiter = createLimiter(POLICIES[0] as Policy, { clock: manualClock() })
+    pass(keeperOf(limiter, counts)).settle?.(undefined)
+    assert.equal(limiter.peek(KEY).remaining, 2)
+  }
+})
+
+test('what has come back does not come back a second time', () => {
+  using limiter = createLimiter(POLICIES[0] as Policy, { clock: manualClock() })
+  const keeper = keeperOf(limiter, 'failures')
+  pass(keeper).settle?.(500)
+  const { settle } = pass(keeper)
+  for (let i = 0; i < 5; i++) settle?.(200)
+  assert.equal(limiter.peek(KEY).remaining, 2)
+})
+
+test('where all count there is nothing to settle', () => {
+  assert.equal(pass(new Middleware({ policy: POLICIES[0] as Policy })).settle, undefined)
+})
+
+for (const policy of POLICIES) {
+  test(`under ${policy.name} a client that never fails is never denied, however many requests are under way`, () => {
+    const random = new Random(5)
+    const clock = manualClock()
+    using limiter = createLimiter(policy, { clock })
+    const keeper = keeperOf(limiter, 'failures', clock)
+    const under: Pass[] = []
+    for (let i = 0; i < 2_000; i++) {
+      if (under.length === 2) under.splice(random.integer(0, 1), 1)[0]?.settle?.(200)
+      under.push(pass(keeper))
+      clock.advance(random.integer(0, 400))
+    }
+  })
+}
+
+test('a response that ends in a later window brings nothing back there', () => {
+  const clock = manualClock()
+  using limiter = createLimiter(fixedWindow({ limit: 3, window: '10s' }), { clock })
+  const keeper = keeperOf(limiter, 'failures', clock)
+  const late = [pass(keeper), pass(keeper)]
+  clock.advance(10_000)
+  for (const status of [500, 500, 500]) pass(keeper).settle?.(status)
+  for (const each of late) each.settle?.(200)
+  assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
+})
+
+test('a response that ends when its key was as good as new for long brings nothing back', () => {
+  for (const policy of [tokenBucket({ limit: 3, window: '9s' }), slidingLog({ limit: 3, window: '9s' })]) {
+    const clock = manualClock()
+    using limiter = createLimiter(policy, { clock })
+    const keeper = keeperOf(limiter, 'failures', clock)
+    const late = [pass(keeper), pass(keeper), pass(keeper)]
+    clock.advance(9_000)
+    for (const status of [500, 500, 500]) pass(keeper).settle?.(status)
+    for (const each of late) each.settle?.(200)
+    assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
+  }
+})
+
+test('whatever clients do, at most one burst more counts than the policy allows, and under a fixed window none', () => {
+  const random = new Random(77)
+  const policies = [
+    tokenBucket({ limit: 5, window: '10s' }),
+    fixedWindow({ limit: 5, window: '10s' }),
+    slidingLog({ limit: 5, window: '10s' }),
+  ]
+  for (const policy of policies) {
+    const beyond = policy.algorithm === 'fixed-window' ? 0 : 5
+    for (let run = 0; run < 60; run++) {
+      const clock = manualClock()
+      using limiter = createLimiter(policy, { clock })
+      const keeper = keeperOf(limiter, 'failures', clock)
+      const under: Pass[] = []
+      /** When requests that turned out to count were let in. */
+      const counted: number[] = []
+      for (let i = 0; i < 120; i++) {
+        const outcome = keeper.handle(plainFacts({}), {}) as Pass
+        if (outcome.passes) {
+          if (random.chance(0.5)) under.push(outcome)
+          else {
+            counted.push(clock.nowMs())
+            outcome.settle?.(500)
+          }
+        }
+        if (under.length > 0 && random.chance(0.4)) under.splice(random.integer(0, under.length - 1), 1)[0]?.settle?.(200)
+        clock.advance(random.integer(0, 1_500))
+      }
+      for (const [from, start] of counted.entries()) {
+        for (const [to, end] of counted.entries()) {
+          if (to < from) continue
+          const most = mostIn(policy, start, end) + beyond
+          assert.ok(
+            to - from + 1 <= most,
+            `run ${run}: ${to - from + 1} failures under ${policy.name} within ${end - start} ms, over ${most}`,
+          )
+        }
+      }
+    }
+  }
+})
+
+test('a place of concurrency is held until the response has ended, whatever counts', () => {
+  for (const counts of ['all', 'failures'] as const) {
+    for (const status of [200, 500, undefined]) {
+      using limiter = createLimiter(concurrency({ limit: 1 }), { clock: manualClock() })
+      const keeper = keeperOf(limiter, counts)
+      const first = pass(keeper)
+      assert.equal(statusOf(keeper.handle(plainFacts({}), {}) as Pass), 429)
+      first.settle?.(status)
+      pass(keeper)
+    }
+  }
+})
+
+test('places and tokens at once: the place comes back, and the token only of what does not count', () => {
+  const clock = manualClock()
+  const slots = createLimiter(concurrency({ limit: 1 }), { clock })
+  const tokens = createLimiter(POLICIES[0] as Policy, { clock })
+  const keeper = new Middleware<PlainRequest>({ limits: [{ limiter: slots }, { limiter: tokens }], counts: 'failures' })
+  pass(keeper).settle?.(200)
+  assert.deepEqual([slots.peek(KEY).remaining, tokens.peek(KEY).remaining], [1, 3])
+  pass(keeper).settle?.(500)
+  assert.deepEqual([slots.peek(KEY).remaining, tokens.peek(KEY).remaining], [1, 2])
+})
+
+test('with a limiter that answers later it is the same, and a lost answer to the giving back is no error', async () => {
+  const clock = manualClock()
+  const limiter = createLimiter(POLICIES[0] as Policy, { clock })
+  const keeper = new Middleware<PlainRequest>({ limiter: promisedLimiter(limiter), counts: 'failures' })
+  const ask = async (): Promise<Pass> => (await keeper.handle(plainFacts({}), {})) as Pass
+  ;(await ask()).settle?.(200)
+  assert.equal(limiter.peek(KEY).remaining, 3)
+  const { settle } = await ask()
+  limiter.close()
+  settle?.(200)
+  assert.equal(statusOf(await ask()), 503)
+})
+
+/** How much a policy of 5 in 10 s may let in from one moment to another, both included. */
+function mostIn(policy: Policy, startMs: number, endMs: number): number {
+  switch (policy.algorithm) {
+    case 'fixed-window':
+      return 5 * (Math.floor(endMs / 10_000) - Math.floor(startMs / 10_000) + 1)
+    case 'sliding-log':
+      return 5 * (Math.floor((endMs - startMs) / 10_000) + 1)
+    default:
+      return 5 + Math.floor(((endMs - startMs) * 5) / 10_000 + 1e-9)
+  }
+}

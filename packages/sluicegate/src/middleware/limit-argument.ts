@@ -1,0 +1,90 @@
+import { PolicyError } from '../errors.js'
+import { besideFields, notOfPolicy } from '../policy/checked-policy.js'
+import type { Policy } from '../policy/policy.js'
+import type { MiddlewareLimiter } from './middleware-limiter.js'
+import type { LimitingOptions, MiddlewareOptions } from './middleware-options.js'
+import { checkOptionNames } from './option-names.js'
+
+/** The first argument of middleware: a policy, a limiter, or options with one of them. */
+export type LimitArgument<Request> = Policy | MiddlewareLimiter | (LimitingOptions<Request> & NothingElse<Request>)
+
+/** Fields of policies and limiters are not options: without this the compiler would allow them beside options. */
+type NothingElse<Request> = {
+  readonly [Name in Exclude<keyof (Policy & MiddlewareLimiter) & string, keyof MiddlewareOptions<Request>>]?: undefined
+}
+
+/** The options that determine how much passes. A route takes over all others from the app. */
+const AMOUNT_OPTIONS = ['policy', 'limiter', 'limits', 'cost', 'unit', 'problem', 'slowDown', 'banAfter'] as const
+
+/**
+ * The options that an argument stands for.
+ *
+ * @param takenBy the function that takes it, for messages.
+ * @param second the argument behind it, which is refused if it is an object: its options would be ignored.
+ * @throws {PolicyError} `OPTION_INVALID` for an argument of another kind, and for options behind it; `OPTION_UNKNOWN` for options beside the
+ *   fields of a policy
+ */
+export function optionsOf<Request>(
+  argument: LimitArgument<Request> | MiddlewareOptions<Request>,
+  takenBy = 'rateLimit',
+  second?: unknown,
+): MiddlewareOptions<Request> {
+  if (typeof argument !== 'object' || argument === null) {
+    const called = typeof argument === 'function' ? `. A function of the request belongs into ${takenBy}({ policy: (request) => ... })` : ''
+    const mend = `must be a policy such as tokenBucket({...}), a limiter, or options with one${called}`
+    throw new PolicyError('OPTION_INVALID', 'options', argument, mend)
+  }
+  const mistaken = mistakenFor(argument, takenBy)
+  if (mistaken !== undefined) throw new PolicyError('OPTION_INVALID', 'options', argument, mistaken)
+  // `policies.map(rateLimit)` passes a number and an array.
+  if (typeof second === 'object' && second !== null && !Array.isArray(second)) throw notBehind(argument, second, takenBy)
+  if ('take' in argument) return { limiter: argument as MiddlewareLimiter }
+  if (!('algorithm' in argument)) return argument as MiddlewareOptions<Request>
+  const beside = besideFields(argument)
+  if (beside.length > 0) throw notOfPolicy(argument, beside, `${takenBy}({ policy: tokenBucket({...}), ${beside.join(', ')} })`)
+  return { policy: argument as Policy }
+}
+
+function notBehind(argument: object, second: object, takenBy: string): PolicyError {
+  const first = 'take' in argument ? 'limiter' : 'policy'
+  const mend = `must be one object with all options: say ${takenBy}({ ${[first, ...Object.keys(second)].join(', ')} })`
+  return new PolicyError('OPTION_INVALID', 'options', second, mend)
+}
+
+/** What to do about an argument that was passed by mistake; a framework passes its app or a request if it was given `rateLimit` uncalled. */
+function mistakenFor(argument: object, takenBy: string): string | undefined {
+  if ('addHook' in argument && 'register' in argument) return `is the app: call it, app.register(${takenBy}(policy))`
+  if ('then' in argument) return 'must not be a promise: await it'
+  if (Array.isArray(argument))
+    return `is an array: for several limits say ${takenBy}({ limits: [{ policy, key }, ...] }), or allOf([...]) on one key`
+  const isRequest = ('headers' in argument && 'method' in argument && !('policy' in argument)) || ('req' in argument && 'res' in argument)
+  return isRequest ? `is a request, as ${takenBy} itself was given for what it makes: call it, app.use(${takenBy}(policy))` : undefined
+}
+
+/** The options of a limit of a route's own. @throws {PolicyError} where they have no limit, or unknown names */
+export function ownOptions<Request>(argument: LimitArgument<Request>, takenBy?: string, second?: unknown): MiddlewareOptions<Request> {
+  const options = optionsOf(argument, takenBy, second)
+  checkOptionNames(options, takenBy)
+  if (options.policy === undefined && options.limiter === undefined && options.limits === undefined) {
+    const mend = 'or limiter must be given: a route takes over how other limits count and answer, and not how much they let through'
+    throw new PolicyError('OPTION_INVALID', 'policy', options.policy, mend)
+  }
+  return options
+}
+
+/** The options of one route: its own, and those of the app that it does not set. @throws {PolicyError} where it has no limit */
+export function routeOptions<Request>(all: MiddlewareOptions<Request>, argument: LimitArgument<Request>): MiddlewareOptions<Request> {
+  const shared: Record<string, unknown> = { ...all }
+  for (const option of AMOUNT_OPTIONS) delete shared[option]
+  return { ...shared, ...ownOptions(argument) }
+}
+
+/**
+ * Whether options have a limit; those of an app may have none, for routes to take over.
+ *
+ * @throws {PolicyError} `OPTION_UNKNOWN`: with a misspelt policy there would be no limit at all
+ */
+export function namesLimit<Request>(options: MiddlewareOptions<Request>, takenBy?: string): boolean {
+  checkOptionNames(options, takenBy)
+  return AMOUNT_OPTIONS.some((option) => Object.hasOwn(options, option))
+}

@@ -1,0 +1,252 @@
+import { type Awaitable, ignore, isPromise } from '../awaitable.js'
+import { combined } from '../combined-decision.js'
+import type { Decision } from '../decision.js'
+import { holdsPermits, isPermit } from '../empty-permit.js'
+import { StoreError } from '../errors.js'
+import type { QuotaUnit } from '../headers/quota.js'
+import type { RequestFacts } from '../keys/key-reader.js'
+import type { Key } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
+import type { SlowDown } from '../slow-down.js'
+import type { ProblemKind } from './denial.js'
+import type { KeyFinder } from './key-source.js'
+import { giveBack, LimitResult, type RefundTerm, type ResultLimit } from './limit-result.js'
+import type { MiddlewareLimiter } from './middleware-limiter.js'
+import type { Tally } from './misuse-watch.js'
+import { checkedChoice, type OutageChoice } from './outage-choice.js'
+
+/** `retryAfterMs` of a denial by a limiter that could not decide. */
+const UNDECIDED_RETRY_MS = 1_000
+
+/** The options of a limit, checked. */
+export interface LimitParts<Request> {
+  readonly limiter: MiddlewareLimiter
+  readonly keyOf: KeyFinder<Request>
+  readonly cost: number | ((request: Request, facts: RequestFacts) => Awaitable<number>)
+  readonly shadow: boolean
+  readonly unit: QuotaUnit | undefined
+  readonly problem: ProblemKind | undefined
+  /** Present where some requests do not count: a clock that measures how long they took. */
+  readonly nowMs: (() => number) | undefined
+  readonly inOutage: OutageChoice<Request> | undefined
+  readonly tally: Tally
+  readonly slowDown: SlowDown<Request> | undefined
+}
+
+/** What one request takes of one limit. */
+export interface Charge<Request> {
+  readonly limit: Limit<Request>
+  readonly key: Key
+  readonly cost: number
+}
+
+/** Finds what a request takes: a limit, or limits by a policy that is chosen for each request. */
+export interface ChargeSource<Request> {
+  /**
+   * Cost first, then the key; undefined for a request that costs nothing, whose key is not asked for. One after the other: if both were pending
+   * and one rejected, the rejection of the other would be unhandled.
+   */
+  chargeFor(facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined>
+}
+
+/** One limit: finds the key and the cost of a request, takes from its limiter, and decides what an outage means. */
+export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
+  readonly limiter: MiddlewareLimiter
+  readonly shadow: boolean
+  readonly unit: QuotaUnit | undefined
+  readonly problem: ProblemKind | undefined
+  readonly slowDown: SlowDown<Request> | undefined
+  private readonly parts: LimitParts<Request>
+  /** Nothing is given back, hidden or chosen: an allowed decision says everything, and no {@link LimitResult} is needed. */
+  private readonly isPlain: boolean
+  private tally: Tally | undefined
+  /** The policy as last read: a closed limiter does not return it any more. */
+  private policy: Policy
+  /** False once a peek was answered by a promise. */
+  private peeksAtOnce = true
+
+  constructor(parts: LimitParts<Request>) {
+    const { limiter, shadow, unit, problem, nowMs, inOutage, tally, slowDown } = parts
+    const { policy } = limiter
+    this.parts = parts
+    this.limiter = limiter
+    this.shadow = shadow
+    this.unit = unit
+    this.problem = problem
+    this.slowDown = slowDown
+    this.tally = tally
+    this.policy = policy
+    const isPlain = !shadow && unit === undefined && nowMs === undefined && inOutage === undefined && slowDown === undefined
+    this.isPlain = isPlain && !holdsPermits(policy)
+  }
+
+  chargeFor(facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined> {
+    const { cost } = this.parts
+    if (typeof cost === 'number') return this.chargeOf(cost, facts, request)
+    const found = cost(request, facts)
+    return isPromise(found) ? this.chargeLater(found, facts, request) : this.chargeOf(found, facts, request)
+  }
+
+  /** What a take would decide, without taking; undefined where the limiter does not answer at once and by itself. */
+  preview({ key, cost }: Charge<Request>): LimitResult | undefined {
+    if (!this.peeksAtOnce) return undefined
+    try {
+      const decision = this.limiter.peek(key, cost)
+      if (isPromise(decision)) {
+        // A peek at a remote limiter costs as much as a take, and does not see the tokens that this process holds: it is not repeated.
+        this.peeksAtOnce = false
+        ignore(decision)
+        return undefined
+      }
+      if (!isDecision(decision) || decision.source === 'outage') return undefined
+      return new LimitResult(this, key, cost, this.policyOf(key), decision)
+    } catch (error) {
+      // An outage: the take reports it.
+      if (error instanceof StoreError) return undefined
+      throw error
+    }
+  }
+
+  take(charge: Charge<Request>, request: Request): Awaitable<LimitResult> {
+    const takenAtMs = this.nowMs()
+    return this.resultOf(charge, request, takenAtMs, this.askLimiter(charge, request))
+  }
+
+  /** As {@link take}, but the bare decision where it allows and there is nothing else to know. Nearly every request takes this path. */
+  takePlain(charge: Charge<Request>, request: Request): Decision | Awaitable<LimitResult> {
+    const takenAtMs = this.nowMs()
+    const answer = this.askLimiter(charge, request)
+    return this.isPlain && isAllowed(answer) ? answer : this.resultOf(charge, request, takenAtMs, answer)
+  }
+
+  /** The policy in force for a key, as its limiter knows it since it last decided. */
+  policyOf(key: Key): Policy {
+    const { limiter } = this
+    this.policy = limiter.policyOf === undefined ? limiter.policy : limiter.policyOf(key)
+    return this.policy
+  }
+
+  private chargeOf(cost: number, facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined> {
+    if (cost === 0) return undefined
+    const key = this.parts.keyOf(facts, request)
+    return isPromise(key) ? this.chargeOnceKnown(key, cost) : { limit: this, key, cost }
+  }
+
+  private chargeLater(cost: Promise<number>, facts: RequestFacts, request: Request): Promise<Charge<Request> | undefined> {
+    return cost.then((found) => this.chargeOf(found, facts, request))
+  }
+
+  private chargeOnceKnown(key: Promise<Key>, cost: number): Promise<Charge<Request>> {
+    return key.then((found) => ({ limit: this, key: found, cost }))
+  }
+
+  private nowMs(): number {
+    const { nowMs } = this.parts
+    return nowMs === undefined ? 0 : nowMs()
+  }
+
+  private askLimiter({ key, cost }: Charge<Request>, request: Request): Awaitable<Decision> | StoreError {
+    const { tally } = this
+    if (tally !== undefined && !tally.count(request, key)) this.tally = undefined
+    try {
+      return this.limiter.take(key, cost)
+    } catch (error) {
+      if (error instanceof StoreError) return error
+      throw error
+    }
+  }
+
+  private resultOf(
+    charge: Charge<Request>,
+    request: Request,
+    takenAtMs: number,
+    answer: Awaitable<Decision> | StoreError,
+  ): Awaitable<LimitResult> {
+    if (answer instanceof StoreError) return this.undecided(answer, charge, request)
+    if (!isPromise(answer)) {
+      return isAllowed(answer) ? this.decided(answer, charge, request, takenAtMs) : this.checked(answer, charge, request, takenAtMs)
+    }
+    return answer.then(
+      (decision) => this.checked(decision, charge, request, takenAtMs),
+      (error) => this.undecided(error, charge, request),
+    )
+  }
+
+  private checked(decision: Decision, charge: Charge<Request>, request: Request, takenAtMs: number): LimitResult {
+    if (isDecision(decision)) return this.decided(decision, charge, request, takenAtMs)
+    const error = new StoreError('OUTAGE', 'the limiter answered with something that is not a decision', { cause: decision })
+    return this.undecided(error, charge, request)
+  }
+
+  private decided(decision: Decision, { key, cost }: Charge<Request>, request: Request, takenAtMs: number): LimitResult {
+    // A denial in shadow mode is not charged. A decision without the store is charged to this process's share at most, and reported to the
+    // store later: nothing can be refunded.
+    const isCharged = decision.allowed && !decision.wouldDeny && (decision.source !== 'outage' || isPermit(decision))
+    try {
+      const chosen = decision.source === 'outage' ? this.chosenInOutage(decision, undefined, request) : decision
+      const result = new LimitResult(this, key, cost, this.policyOf(key), chosen)
+      if (!isCharged) return result
+      result.charge(decision, this.refundTerm(decision, takenAtMs))
+      if (!chosen.allowed) result.undo()
+      return result
+    } catch (error) {
+      // A function of the application threw: the request fails, and nothing stays charged.
+      if (isCharged) giveBack(this.limiter, key, cost, decision)
+      throw error
+    }
+  }
+
+  private refundTerm({ parts, resetAfterMs }: Decision, takenAtMs: number): RefundTerm | undefined {
+    const { nowMs } = this.parts
+    // The policies of `allOf`, which a key may have as a policy of its own, each wear off at a time of their own: none is refunded.
+    if (nowMs === undefined || parts !== undefined) return undefined
+    // After resetAfterMs, which is rounded up, the key is as good as new: nothing of the charge is left to refund.
+    return { nowMs, untilMs: takenAtMs + resetAfterMs - 1 }
+  }
+
+  /** The limiter threw: an outage if it is a `StoreError`, otherwise misuse, which is rethrown. */
+  private undecided(error: unknown, { key, cost }: Charge<Request>, request: Request): LimitResult {
+    if (!(error instanceof StoreError)) throw error
+    return new LimitResult(this, key, cost, this.policy, this.chosenInOutage(undecidedDenial(this.policy), error, request))
+  }
+
+  private chosenInOutage(decision: Decision, error: StoreError | undefined, request: Request): Decision {
+    const { inOutage } = this.parts
+    const choice = inOutage === undefined ? undefined : checkedChoice(inOutage({ decision, error }, request))
+    // A cost that can never pass does not pass in an outage either.
+    if (choice === undefined || decision.retryAfterMs === Number.POSITIVE_INFINITY) return decision
+    return overruled(decision, choice === 'open')
+  }
+}
+
+/** False for promises, errors, denials and shadow denials. */
+function isAllowed(answer: Awaitable<Decision> | StoreError): answer is Decision {
+  const decision = answer as Decision | undefined
+  return decision?.allowed === true && decision.wouldDeny === undefined
+}
+
+function undecidedDenial({ name, limit, policies }: Policy): Decision {
+  if (policies !== undefined) return combined(policies.map(undecidedDenial))
+  return { allowed: false, limit, remaining: 0, retryAfterMs: UNDECIDED_RETRY_MS, resetAfterMs: 0, policy: name, source: 'outage' }
+}
+
+/** Each part of `allOf` is overruled with the whole, so that headers describe all of them. */
+function overruled(decision: Decision, allowed: boolean): Decision {
+  const { limit, remaining, resetAfterMs, policy, source, parts } = decision
+  const retryAfterMs = allowed ? 0 : Math.max(decision.retryAfterMs, UNDECIDED_RETRY_MS)
+  const whole: Decision = { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source }
+  return parts === undefined ? whole : { ...whole, parts: parts.map((part) => overruled(part, allowed)) }
+}
+
+/** A remote limiter passes on what it received, which may be the answer of a proxy or of another version: it is checked before it is used. */
+function isDecision(answer: unknown): answer is Decision {
+  if (typeof answer !== 'object' || answer === null) return false
+  const { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, spent = 0, parts } = answer as Partial<Decision>
+  if (typeof allowed !== 'boolean' || typeof policy !== 'string') return false
+  if (!isAmount(limit) || !isAmount(remaining) || !isAmount(retryAfterMs) || !isAmount(resetAfterMs) || !isAmount(spent)) return false
+  return parts === undefined || (Array.isArray(parts) && parts.every(isDecision))
+}
+
+function isAmount(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0
+}

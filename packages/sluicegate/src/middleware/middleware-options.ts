@@ -1,0 +1,103 @@
+import type { Awaitable } from '../awaitable.js'
+import type { BanOptions } from '../ban-options.js'
+import type { HeaderOptions, HeaderVersion } from '../headers/header-options.js'
+import type { QuotaUnit } from '../headers/quota.js'
+import type { RequestFacts } from '../keys/key-reader.js'
+import type { NoPolicy, Policy } from '../policy/policy.js'
+import type { SlowDownOptions } from '../slow-down.js'
+import type { Denial, DenialKind, ProblemKind } from './denial.js'
+import type { AnswerChange, BodyOption } from './denial-response.js'
+import type { KeySource } from './key-source.js'
+import type { MiddlewareLimiter } from './middleware-limiter.js'
+import type { OutageOption } from './outage-choice.js'
+
+/** Chooses the policy for a request. It throws, or rejects, for a request that is in error. */
+export type PolicyChoice<Request> = (request: Request, facts: RequestFacts) => Awaitable<Policy>
+
+/** Makes the limiter of a policy, once for all policies with the same content. */
+export type LimiterMaker = (policy: Policy) => MiddlewareLimiter
+
+/** Options of one limit. */
+export interface LimitOptions<Request> extends NoPolicy {
+  /**
+   * A policy, for which an in-memory limiter is made. Or a function that returns the policy for a request, such as that of its user's plan:
+   * policies with the same content share one limiter and one budget for each key, even if the function makes a new object for each request. At
+   * most 1,000 different policies: make them of your own data, not of what clients send.
+   */
+  readonly policy?: Policy | PolicyChoice<Request>
+  /** Instead of `policy`: a limiter, in memory or shared. Or, beside `policy`, a function that makes the limiter of a policy: `(policy) => createRedisLimiter(policy, { client })`. */
+  readonly limiter?: MiddlewareLimiter | LimiterMaker
+  /** What requests are counted by; default the address of the socket. For `allOf` an array, one for each of its policies. */
+  readonly key?: KeySource<Request>
+  /** Tokens that a request takes, an integer >= 0; default 1. With 0 a request passes uncounted. */
+  readonly cost?: number | ((request: Request, facts: RequestFacts) => Awaitable<number>)
+  /** Shadow mode: requests are counted and all of them pass. Headers do not mention the limit; `onDenied` is called. Default false. */
+  readonly shadow?: boolean
+  /** What tokens are, for `RateLimit-Policy`; default `requests`. */
+  readonly unit?: QuotaUnit
+  /** The problem type of a denial by this limit; default `quota-exceeded`. */
+  readonly problem?: ProblemKind
+  /** Delays requests of a key that has used more than a number of tokens, before it is denied: `{ after: 50, delay: (over) => over * 100 }`. */
+  readonly slowDown?: SlowDownOptions<Request>
+  /** Blocks a key after repeated denials. For the limiter made for `policy`; a limiter of your own has an option `banAfter` itself. */
+  readonly banAfter?: BanOptions
+}
+
+/**
+ * Which requests count, by the status of their response: `failures` are those from 400 on, `successes` those below. Or a function of the status.
+ * A request is charged when it arrives, so that no more are under way than the limit allows, and refunded after the response if it does not
+ * count.
+ *
+ * Not refunded are:
+ *
+ * - requests whose response never ended;
+ * - requests that end after their key was as good as new;
+ * - requests of a key that has `allOf` as a policy of its own. `allOf` as the limit's policy is refused: its policies wear off at different times;
+ * - decisions made without the store in an outage: they are charged to this process's share, and reported to the store later.
+ *
+ * With `fixedWindow` no more than the limit count. With other policies a client that holds requests open on purpose, until part of their charge
+ * has worn off, can get up to one burst beyond the policy. A refund of only what cannot have worn off would deny clients that have several
+ * requests under way and never fail.
+ */
+export type Counts<Request> = 'all' | 'failures' | 'successes' | ((status: number, request: Request) => Awaitable<boolean>)
+
+/** Options of the middleware of all frameworks. */
+export interface MiddlewareOptions<Request> extends LimitOptions<Request> {
+  /**
+   * Several limits instead of one: a request passes if all of them allow it; otherwise none is charged. 1 to 8, each with a name of its own.
+   * In-memory limits are checked first; shared limits are then asked one after another, up to the first that denies.
+   */
+  readonly limits?: readonly (LimitOptions<Request> & OneLimit)[]
+  /** True for requests that pass uncounted. */
+  readonly skip?: (request: Request, facts: RequestFacts) => Awaitable<boolean>
+  /** Default `all`. Permits of `concurrency` are released in any case. */
+  readonly counts?: Counts<Request>
+  /** Default `draft-11`. */
+  readonly headers?: HeaderVersion | HeaderOptions
+  /** Default `problem`. */
+  readonly body?: BodyOption<Request>
+  /** The status of a denial, default 429; or one for each kind: `{ denied: 429, impossible: 422, listed: 403, outage: 503 }`. */
+  readonly status?: number | Partial<Record<DenialKind, number>>
+  /** Called with each denial, also in shadow mode. What it returns changes the response. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: a function that only looks returns nothing
+  readonly onDenied?: (denial: Denial, request: Request) => Awaitable<AnswerChange | undefined | void>
+  /** What an outage of the limiter's store means; default what the limiter itself decides. */
+  readonly onOutage?: OutageOption<Request>
+}
+
+/** {@link MiddlewareOptions} without options that contradict each other. */
+export type LimitingOptions<Request> = MiddlewareOptions<Request> & LimitChoice
+
+/** A policy or a limiter; or a policy and a function that makes its limiter. */
+export type OneLimit = { readonly policy?: undefined } | { readonly limiter?: LimiterMaker }
+
+/** One limit; or several, each of which has a cost and so on of its own. */
+type LimitChoice =
+  | (OneLimit & { readonly limits?: undefined })
+  | {
+      readonly policy?: undefined
+      readonly limiter?: undefined
+      readonly cost?: undefined
+      readonly unit?: undefined
+      readonly problem?: undefined
+    }

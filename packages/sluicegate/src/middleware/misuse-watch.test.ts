@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { test } from 'node:test'
+import express from 'express'
+import { rateLimit as limitExpress } from '../adapters/express.js'
+import { rateLimit as standIn } from '../compat/express-rate-limit/index.js'
+import { createLimiter, fixedWindow, type Limiter, manualClock, tokenBucket } from '../index.js'
+import { address } from '../keys/address.js'
+import { compose, method } from '../keys/readers.js'
+import { listening } from '../testing/adapters/listening.js'
+import { type PlainRequest, plainFacts } from '../testing/plain-request.js'
+import { type UsageWarning, warnOnce } from '../warn-once.js'
+import { Middleware } from './middleware.js'
+import type { MiddlewareOptions } from './middleware-options.js'
+import { MisuseWatch } from './misuse-watch.js'
+
+const POLICY = tokenBucket({ name: 'p', limit: 1_000_000, window: '1s' })
+const FORWARDED: PlainRequest = { headers: { 'x-forwarded-for': '198.51.100.1' } }
+
+class Watched {
+  readonly told: string[] = []
+  readonly watch = new MisuseWatch((code, message) => this.told.push(`${code}: ${message}`))
+
+  keeper(options: MiddlewareOptions<PlainRequest>): (...requests: PlainRequest[]) => void {
+    const keeper = new Middleware<PlainRequest>(options, { watch: this.watch })
+    return (...requests) => {
+      for (const request of requests) keeper.handle(plainFacts(request), request)
+    }
+  }
+
+  codes(): (string | undefined)[] {
+    return this.told.map((message) => message.split(':')[0])
+  }
+}
+
+function times(n: number, request: PlainRequest): PlainRequest[] {
+  return Array.from({ length: n }, () => ({ ...request }))
+}
+
+function limited(): Limiter {
+  return createLimiter(POLICY, { clock: manualClock() })
+}
+
+const EXPECTED: UsageWarning = 'SLUICEGATE_PROXY_UNTRUSTED'
+
+test('headers of a proxy while no hop is trusted are warned about, once, with what to do and where to read on', () => {
+  const watched = new Watched()
+  watched.keeper({ limiter: limited() })(...times(5, {}), ...times(20, FORWARDED))
+  watched.keeper({ limiter: limited(), key: compose(address(), method()) })(...times(20, FORWARDED))
+  assert.deepEqual(watched.codes(), [EXPECTED])
+  assert.match(
+    watched.told[0] ?? '',
+    /address\(\{ trustedHops: 1 \}\); see node_modules\/sluicegate\/docs\/warnings\.md#sluicegate_proxy_untrusted$/,
+  )
+})
+
+test('a trusted proxy that never shows is warned about after a hundred requests without it', () => {
+  const watched = new Watched()
+  const ask = watched.keeper({ limiter: limited(), key: address({ trustedHops: 1 }) })
+  ask(...times(99, {}))
+  assert.deepEqual(watched.codes(), [])
+  ask({})
+  assert.deepEqual(watched.codes(), ['SLUICEGATE_PROXY_MISSING'])
+})
+
+test('checks of health past the proxy are no fault', () => {
+  const watched = new Watched()
+  watched.keeper({ limiter: limited(), key: address({ trustedHops: 1 }) })(...times(50, {}), FORWARDED, ...times(500, {}))
+  watched.keeper({ limiter: limited(), key: address({ trustedNetworks: ['loopback'] }) })(FORWARDED, ...times(500, {}))
+  assert.deepEqual(watched.codes(), [])
+})
+
+test('keys that are not addresses imply nothing about proxies', () => {
+  const watched = new Watched()
+  watched.keeper({ limiter: limited(), key: () => 'all' })(...times(200, FORWARDED))
+  watched.keeper({ limiter: limited(), key: method() })(...times(200, FORWARDED))
+  assert.deepEqual(watched.codes(), [])
+})
+
+test('the same limiter asked twice about one request and key is warned about, also through two gatekeepers', () => {
+  const watched = new Watched()
+  const limiter = limited()
+  const [first, second] = [watched.keeper({ limiter }), watched.keeper({ limiter })]
+  const request = {}
+  first(request)
+  second(request)
+  first({})
+  assert.deepEqual(watched.codes(), ['SLUICEGATE_COUNTED_TWICE'])
+})
+
+test('two keys of one request in one limiter, or two requests with one key, are no fault', () => {
+  const watched = new Watched()
+  const limiter = limited()
+  const [byUser, byAddress] = [watched.keeper({ limiter, key: () => 'user' }), watched.keeper({ limiter })]
+  const request = {}
+  byUser(request)
+  byAddress(request)
+  byUser({}, {})
+  assert.deepEqual(watched.codes(), [])
+})
+
+const RECEIVED: PlainRequest = { isReceived: true }
+
+test('limits made for a request each are warned about, once', () => {
+  const watched = new Watched()
+  for (let i = 0; i < 29; i++) watched.keeper({ policy: POLICY })({ ...RECEIVED })
+  assert.deepEqual(watched.codes(), [])
+  for (let i = 0; i < 60; i++) watched.keeper({ policy: POLICY })({ ...RECEIVED })
+  assert.deepEqual(watched.codes(), ['SLUICEGATE_LIMITER_PER_REQUEST'])
+})
+
+test('limits of apps that are made one after another, as by tests, are no fault', async () => {
+  const watched = new Watched()
+  const served = watched.keeper({ policy: POLICY })
+  for (let i = 0; i < 100; i++) {
+    // The request comes over a socket: later than the limit was made.
+    const app = watched.keeper({ policy: POLICY })
+    await undefined
+    app({ ...RECEIVED }, { ...RECEIVED })
+    // It is made by the test itself.
+    watched.keeper({ policy: POLICY })({})
+    served({ ...RECEIVED })
+  }
+  assert.deepEqual(watched.codes(), [])
+})
+
+test('limits that are made while a request is decided, and kept for others, are no fault', () => {
+  const watched = new Watched()
+  const tenants = Array.from({ length: 20 }, () => {
+    const keeper = watched.keeper({ policy: POLICY })
+    keeper({ ...RECEIVED })
+    return keeper
+  })
+  tenants[0]?.({ ...RECEIVED })
+  for (let i = 0; i < 100; i++) watched.keeper({ policy: POLICY })({ ...RECEIVED })
+  assert.deepEqual(watched.codes(), [])
+})
+
+test('limits of different policies made for requests are no fault', () => {
+  const watched = new Watched()
+  for (let i = 1; i < 50; i++) watched.keeper({ policy: tokenBucket({ limit: i, window: '1s' }) })({ ...RECEIVED })
+  assert.deepEqual(watched.codes(), [])
+})
+
+test('each subject of a warning is warned of once, up to a maximum', () => {
+  const told: string[] = []
+  const warn = warnOnce((_, message) => told.push(message.slice(0, message.indexOf(';'))))
+  for (let i = 0; i < 100; i++) {
+    warn('SLUICEGATE_COUNTED_TWICE', 'a', 'a')
+    warn('SLUICEGATE_COUNTED_TWICE', 'b', 'b')
+    warn('SLUICEGATE_PROXY_MISSING', String(i), String(i))
+  }
+  assert.deepEqual(told.slice(0, 3), ['a', 'b', '0'])
+  assert.equal(told.length, 12)
+})
+
+test('a fault is warned of once in a process, through whichever entry it is found', async () => {
+  const told: string[] = []
+  const onWarning = ({ message }: Error): void => void told.push(message)
+  process.on('warning', onWarning)
+  const app = express()
+  app.get('/own', (request, response, next) =>
+    limitExpress(fixedWindow({ limit: 9, window: 60_000, name: 'each' }))(request, response, next),
+  )
+  app.get('/stand-in', (request, response, next) => standIn({ limit: 9, windowMs: 60_000, identifier: 'each' })(request, response, next))
+  app.use((_request, response) => void response.end('ok'))
+  const server = await listening(createServer(app))
+  for (let i = 0; i < 40; i++) {
+    for (const path of ['own', 'stand-in']) await (await fetch(`http://127.0.0.1:${server.port}/${path}`)).text()
+  }
+  await server.close()
+  process.off('warning', onWarning)
+  assert.deepEqual(
+    told.map((message) => /^\d+ limits of the policy 'each'/.test(message)),
+    [true],
+  )
+})
+
+test('a warning is one of the process, with its code', async () => {
+  const warned = new Promise<Error & { code?: string }>((resolve) => process.once('warning', resolve))
+  const keeper = new Middleware<PlainRequest>({ limiter: limited() })
+  keeper.handle(plainFacts(FORWARDED), FORWARDED)
+  const { name, code } = await warned
+  assert.deepEqual([name, code], ['SluicegateWarning', EXPECTED])
+})

@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  allOf,
+  concurrency,
+  createLimiter,
+  type Decision,
+  fixedWindow,
+  gcra,
+  type Limiter,
+  manualClock,
+  PolicyError,
+  tokenBucket,
+} from '../index.js'
+import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
+import { promisedLimiter } from '../testing/promised-limiter.js'
+import { unheard } from '../testing/unheard.js'
+import type { DenialResponse } from './denial-response.js'
+import type { MiddlewareResult } from './middleware.js'
+import { Middleware } from './middleware.js'
+import type { MiddlewareLimiter } from './middleware-limiter.js'
+import type { MiddlewareOptions } from './middleware-options.js'
+
+interface Gate {
+  readonly user: Limiter
+  readonly global: Limiter
+  ask(user?: string): Promise<MiddlewareResult>
+}
+
+/** A user may take 5, all together 7; answers at once or later. */
+function gate(isLater: boolean, more: Partial<MiddlewareOptions<PlainRequest>> = {}): Gate {
+  const clock = manualClock()
+  const user = createLimiter(tokenBucket({ name: 'user', limit: 5, window: '50s' }), { clock })
+  const global = createLimiter(fixedWindow({ name: 'global', limit: 7, window: '1h' }), { clock })
+  const asked = (limiter: Limiter): MiddlewareLimiter => (isLater ? promisedLimiter(limiter) : limiter)
+  const keeper = new Middleware<PlainRequest>({
+    limits: [
+      { limiter: asked(user), key: (request) => request.user },
+      { limiter: asked(global), key: () => 'all' },
+    ],
+    ...more,
+  })
+  return {
+    user,
+    global,
+    async ask(name = 'ada') {
+      const request = { user: name }
+      const outcome = keeper.handle(plainFacts(request), request)
+      assert.equal(outcome instanceof Promise, isLater, 'at once where everything is')
+      return outcome
+    },
+  }
+}
+
+for (const isLater of [false, true]) {
+  const how = isLater ? 'that answer later' : 'that answer at once'
+
+  test(`of several limits ${how} the headers list all, and the strictest decides`, async () => {
+    const { ask } = gate(isLater)
+    const outcome = await ask()
+    assert.equal(headerOf(outcome, 'RateLimit-Policy'), '"user";q=5;w=50, "global";q=7;w=3600')
+    assert.equal(headerOf(outcome, 'RateLimit'), '"user";r=4;t=40, "global";r=6;t=3600')
+    assert.equal(outcome.decision?.policy, 'user')
+  })
+
+  test(`of several limits ${how} one that denies costs the others nothing`, async () => {
+    const { ask, user, global } = gate(isLater)
+    for (let i = 0; i < 5; i++) assert.equal(statusOf(await ask()), 200)
+    for (let i = 0; i < 50; i++) {
+      const denied = (await ask()) as DenialResponse
+      assert.equal(denied.status, 429)
+      assert.deepEqual(JSON.parse(denied.body)['violated-policies'], ['user'])
+      assert.equal(headerOf(denied, 'Retry-After'), '10')
+    }
+    assert.equal(global.peek('all').remaining, 2)
+    assert.deepEqual([statusOf(await ask('bob')), statusOf(await ask('bob')), statusOf(await ask('bob'))], [200, 200, 429])
+    assert.equal(user.peek('bob').remaining, 3)
+  })
+
+  test(`of several limits ${how} the response describes ${isLater ? 'the first that denies' : 'all that deny'}, and Retry-After is the longest`, async () => {
+    const { ask } = gate(isLater)
+    for (let i = 0; i < 5; i++) await ask()
+    for (let i = 0; i < 2; i++) await ask('bob')
+    const denied = (await ask()) as DenialResponse
+    assert.deepEqual(JSON.parse(denied.body)['violated-policies'], isLater ? ['user'] : ['user', 'global'])
+    assert.equal(headerOf(denied, 'Retry-After'), isLater ? '10' : '3600')
+    assert.equal(denied.decision.policy, isLater ? 'user' : 'global')
+  })
+
+  test(`of several limits ${how}, what was taken goes back when one fails with an error`, async () => {
+    const clock = manualClock()
+    const slots = createLimiter(concurrency({ name: 'slots', limit: 2 }), { clock })
+    const user = createLimiter(tokenBucket({ name: 'user', limit: 5, window: '50s' }), { clock })
+    const fault = new Error('a fault')
+    const decided: Decision = { ...user.peek('none'), policy: 'broken' }
+    const fails = (): never => {
+      throw fault
+    }
+    const broken: MiddlewareLimiter = {
+      policy: gcra({ name: 'broken', limit: 1, window: '1h' }),
+      peek: isLater ? async () => decided : () => decided,
+      take: isLater ? async () => fails() : fails,
+      refund: () => decided,
+    }
+    const without: MiddlewareLimiter = { ...broken, take: () => ({ ...decided, source: 'outage' }) }
+    const misled: MiddlewareLimiter = { ...broken, take: () => decided, policyOf: fails }
+    const asked = (limiter: Limiter): MiddlewareLimiter => (isLater ? promisedLimiter(limiter) : limiter)
+    for (const limiter of [broken, without, misled]) {
+      const limits = [{ limiter: asked(slots) }, { limiter: asked(user) }, { limiter }]
+      const keeper = new Middleware<PlainRequest>({ limits, onOutage: fails })
+      const reasons = await unheard(async () => {
+        for (let i = 0; i < 10; i++) await assert.rejects(async () => keeper.handle(plainFacts({}), {}), fault)
+      })
+      assert.deepEqual([slots.peek('192.0.2.1').remaining, user.peek('192.0.2.1').remaining, reasons], [2, 5, []])
+    }
+  })
+
+  test(`of several limits ${how}, what was taken goes back when another thread was quicker`, async () => {
+    const clock = manualClock()
+    const user = createLimiter(tokenBucket({ name: 'user', limit: 5, window: '50s' }), { clock })
+    const slots = createLimiter(concurrency({ name: 'slots', limit: 2 }), { clock })
+    const global = createLimiter(fixedWindow({ name: 'global', limit: 1, window: '1h' }), { clock })
+    // Peeks still see what is gone when it is taken.
+    const quick: MiddlewareLimiter = {
+      policy: global.policy,
+      peek: (key, cost) => ({ ...global.peek(key, cost), allowed: true, retryAfterMs: 0 }),
+      take: (key, cost) => global.take(key, cost),
+      refund: (key, tokens) => global.refund(key, tokens),
+    }
+    global.take('192.0.2.1')
+    const asked = (limiter: Limiter): MiddlewareLimiter => (isLater ? promisedLimiter(limiter) : limiter)
+    const keeper = new Middleware<PlainRequest>({ limits: [{ limiter: asked(user) }, { limiter: slots }, { limiter: quick }] })
+    for (let i = 0; i < 20; i++) assert.equal(statusOf(await keeper.handle(plainFacts({}), {})), 429)
+    await undefined
+    assert.deepEqual([user.peek('192.0.2.1').remaining, slots.peek('192.0.2.1').remaining], [5, 2])
+  })
+}
+
+test('a thousand requests at once get exactly what all limits allow', async () => {
+  const { ask, global } = gate(true)
+  const users = Array.from({ length: 1_000 }, (_, i) => `user ${i % 100}`)
+  const outcomes = await Promise.all(users.map((user) => ask(user)))
+  assert.equal(outcomes.filter(({ passes }) => passes).length, 7)
+  assert.equal(global.peek('all').remaining, 0)
+})
+
+test('a denial is published where the limiter publishes denials, once', async () => {
+  const told: Decision[] = []
+  const clock = manualClock()
+  const limiter = createLimiter(gcra({ name: 'one', limit: 1, window: '1h' }), { clock, hotKeys: 5 })
+  const other = createLimiter(gcra({ name: 'two', limit: 9, window: '1h', burst: 9 }), { clock, hotKeys: 5 })
+  const keeper = new Middleware<PlainRequest>({
+    limits: [{ limiter }, { limiter: other }],
+    onDenied: ({ decision }) => void told.push(decision),
+  })
+  for (let i = 0; i < 4; i++) await keeper.handle(plainFacts({}), {})
+  assert.deepEqual(
+    [limiter, other].map((each) => each.hotKeys().denials.map(({ count }) => count)),
+    [[3], []],
+  )
+  assert.equal(told.length, 3)
+})
+
+test('a limit in shadow mode neither denies, nor appears in headers, nor keeps others from counting', async () => {
+  const clock = manualClock()
+  const real = createLimiter(gcra({ name: 'real', limit: 3, window: '1h', burst: 3 }), { clock })
+  const dark = createLimiter(gcra({ name: 'dark', limit: 1, window: '1h' }), { clock })
+  const shadows: boolean[] = []
+  const keeper = new Middleware<PlainRequest>({
+    limits: [{ limiter: dark, shadow: true }, { limiter: real }],
+    onDenied: ({ shadow, violated }) => void shadows.push(shadow === (violated[0] === 'dark')),
+  })
+  const outcomes = await Promise.all([1, 2, 3, 4].map(() => keeper.handle(plainFacts({}), {})))
+  assert.deepEqual(outcomes.map(statusOf), [200, 200, 200, 429])
+  for (const outcome of outcomes) assert.equal(headerOf(outcome, 'RateLimit-Policy'), '"real";q=3;w=3600')
+  // The last one is denied by the other limit as well.
+  assert.deepEqual(shadows, [true, true, true, true])
+})
+
+test('limits that cost nothing this time are left out', async () => {
+  const clock = manualClock()
+  const reads = createLimiter(gcra({ name: 'reads', limit: 1, window: '1h' }), { clock })
+  const writes = createLimiter(gcra({ name: 'writes', limit: 1, window: '1h' }), { clock })
+  const keeper = new Middleware<PlainRequest>({
+    limits: [
+      { limiter: reads, cost: ({ method }) => (method === 'GET' ? 1 : 0) },
+      { limiter: writes, cost: ({ method }) => (method === 'POST' ? 1 : 0) },
+    ],
+  })
+  const status = async (method: string): Promise<number> => statusOf(await keeper.handle(plainFacts({ method }), { method }))
+  assert.deepEqual([await status('GET'), await status('POST'), await status('GET'), await status('PUT')], [200, 200, 429, 200])
+})
+
+test('several limits need distinct names', () => {
+  const policy = gcra({ limit: 1, window: '1h' })
+  const isIt = (error: unknown): boolean => error instanceof PolicyError && error.code === 'NAME_INVALID'
+  assert.throws(() => new Middleware({ limits: [{ policy }, { policy }] }), isIt)
+})
+
+test('a denial by one of two parts with one name identifies the part', async () => {
+  const policy = allOf([tokenBucket({ limit: 10, window: '1m' }), tokenBucket({ limit: 10, window: '1m', burst: 1 })])
+  const limiter = createLimiter(policy, { clock: manualClock() })
+  const keeper = new Middleware<PlainRequest>({ limiter, key: ({ user }) => [user ?? '', 'site'] })
+  const ask = async (user: string): Promise<MiddlewareResult> => keeper.handle(plainFacts({ user }), { user })
+  await ask('ada')
+  const { body } = (await ask('bob')) as DenialResponse
+  assert.deepEqual(JSON.parse(body)['violated-policies'], ['token-bucket-10-1m 2'])
+})
+
+test('a cost that one limit refuses is charged to none', () => {
+  const clock = manualClock()
+  const limiter = createLimiter(gcra({ name: 'one', limit: 9, window: '1h', burst: 9 }), { clock })
+  const keeper = new Middleware<PlainRequest>({ limits: [{ limiter }, { policy: gcra({ limit: 1, window: '1h' }), cost: () => 0.5 }] })
+  assert.throws(() => keeper.handle(plainFacts({}), {}), PolicyError)
+  assert.equal(limiter.peek('192.0.2.1').remaining, 9)
+})

@@ -1,0 +1,51 @@
+import { warnProcess } from './process-warning.js'
+
+/** Codes of warnings about how limits are used. Explained in `docs/warnings.md`. */
+export type UsageWarning =
+  | 'SLUICEGATE_ADDRESS_MISSING'
+  | 'SLUICEGATE_COUNTED_TWICE'
+  | 'SLUICEGATE_IPV6_WHOLE'
+  | 'SLUICEGATE_LIMITER_PER_REQUEST'
+  | 'SLUICEGATE_PROXY_ANYBODY'
+  | 'SLUICEGATE_PROXY_MISSING'
+  | 'SLUICEGATE_PROXY_UNTRUSTED'
+  | 'SLUICEGATE_SHARED_NAME'
+
+/** Warns of a fault. @param subject what it is about, such as a policy, where one code may concern several. */
+export type Warn<Code extends string = UsageWarning> = (code: Code, message: string, subject?: string) => void
+
+/** The same with a message that is made only if it is needed. */
+type LazyWarn<Code extends string = UsageWarning> = (code: Code, message: string | (() => string), subject?: string) => void
+
+/** Subjects of one code that are remembered and warned of: clients may choose them. */
+const MAX_SUBJECTS = 10
+
+/** The subjects warned of in this process by code, in all entries and copies of the library. */
+const WARNED = Symbol.for('sluicegate: warnings that were told')
+
+/**
+ * Warns once for each code and subject.
+ *
+ * @param emit where warnings go instead; the returned function then remembers for itself. Default: warnings of the process, once in the process.
+ */
+export function warnOnce<Code extends string = UsageWarning>(emit?: Warn<Code>): LazyWarn<Code> {
+  const warned = emit === undefined ? warnedInProcess() : new Map<string, Set<string>>()
+  const warn = emit ?? emitWarning
+  return (code, message, subject = '') => {
+    const subjects = warned.get(code) ?? new Set()
+    if (subjects.has(subject) || subjects.size >= MAX_SUBJECTS) return
+    warned.set(code, subjects.add(subject))
+    const text = typeof message === 'string' ? message : message()
+    warn(code, `${text}; see node_modules/sluicegate/docs/warnings.md#${code.toLowerCase()}`)
+  }
+}
+
+function warnedInProcess(): Map<string, Set<string>> {
+  const place = globalThis as { [WARNED]?: Map<string, Set<string>> }
+  place[WARNED] ??= new Map()
+  return place[WARNED]
+}
+
+function emitWarning(code: string, message: string): void {
+  warnProcess(message, { type: 'SluicegateWarning', code })
+}
