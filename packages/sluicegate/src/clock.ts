@@ -1,7 +1,6 @@
 import type { Clock, ManualClock } from './clock-interface.js'
 import { PolicyError } from './errors.js'
 import { manualOver } from './manual-clock.js'
-import { isTimeMocked } from './mocked-time.js'
 import { onceInProcess } from './once-in-process.js'
 import { wallOver } from './wall-clock.js'
 
@@ -224,4 +223,12 @@ function manualFrom(shared: SharedArrayBuffer, isMovedElsewhere: boolean): Manua
   const clock = manualOver(shared, isMovedElsewhere)
   handles.set(clock, () => ({ kind: 'manual', shared }))
   return clock
+}
+
+/**
+ * Whether a test has put its own in the place of `Date`, which then moves only when the test says so: fake timers of Jest, Vitest and Sinon
+ * (all of them `@sinonjs/fake-timers`, which leaves `clock` on what it replaces) and of `node:test` (`isMock`).
+ */
+export function isTimeMocked(): boolean {
+  return Object.hasOwn(Date, 'clock') || Object.hasOwn(Date, 'isMock')
 }

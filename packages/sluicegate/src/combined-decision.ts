@@ -28,3 +28,8 @@ export function bindsMore(part: Decision, than: Decision): boolean {
   if (part.allowed !== than.allowed) return than.allowed
   return part.allowed ? part.remaining < than.remaining : part.retryAfterMs > than.retryAfterMs
 }
+
+/** The denial of one who may not overtake those who wait, by what `peek` says: he may try again at the earliest in a millisecond. */
+export function refusal(foreseen: Decision): Decision {
+  return { ...foreseen, allowed: false, retryAfterMs: Math.max(1, foreseen.retryAfterMs) }
+}

@@ -66,6 +66,6 @@ function diagnosticsChannel(): Diagnostics | undefined {
 }
 
 /** Tells of a decision if it is a denial. */
-export function tellDenial(key: Key, cost: number, decision: Decision): void {
+export function publishDenial(key: Key, cost: number, decision: Decision): void {
   if (!decision.allowed && denials.hasSubscribers) denials.publish({ policy: decision.policy, key, cost, decision })
 }

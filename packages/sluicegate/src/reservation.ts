@@ -1,3 +1,4 @@
+import { checkActualCost } from './arguments.js'
 import type { Decision } from './decision.js'
 
 /** Tokens booked ahead, see {@link Limiter.reserve}. */
@@ -18,4 +19,13 @@ export interface Reservation {
    * what releases a place under `concurrency` once the work is done: settled, it would be held until its `ttl` is over.
    */
   cancel(): Decision
+}
+
+/** A reservation that books nothing: allowed or not as `decision` is, and whatever comes of it, `state` is the answer. */
+export function emptyReservation(decision: Decision, state: () => Decision): Reservation {
+  const settle = (actualCost: number): Decision => {
+    checkActualCost(actualCost)
+    return state()
+  }
+  return { allowed: decision.allowed, waitMs: decision.retryAfterMs, decision, settle, cancel: state }
 }

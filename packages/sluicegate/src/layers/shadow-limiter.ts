@@ -1,9 +1,8 @@
 import type { Decision } from '../decision.js'
-import { emptyPermit, isPermit } from '../empty-permit.js'
-import { emptyReservation } from '../empty-reservation.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, WaitOptions } from '../limiter.js'
+import { emptyPermit, isPermit } from '../permit.js'
 import type { Duration } from '../policy/duration.js'
-import type { Reservation } from '../reservation.js'
+import { emptyReservation, type Reservation } from '../reservation.js'
 import { shownAs } from '../shown.js'
 import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
 

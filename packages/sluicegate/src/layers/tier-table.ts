@@ -1,5 +1,5 @@
-import { holdsPermits } from '../empty-permit.js'
 import { PolicyError } from '../errors.js'
+import { holdsPermits } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import type { Tier } from './tiered-snapshot.js'

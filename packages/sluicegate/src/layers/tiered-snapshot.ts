@@ -1,4 +1,4 @@
-import { invalidSnapshot, openedSnapshot, type Snapshot, sealedSnapshot } from '../memory/snapshot.js'
+import { invalidSnapshot, decodedSnapshot, type Snapshot, encodedSnapshot } from '../memory/snapshot/snapshot.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { MOST_TIERS } from './tier-table.js'
@@ -36,7 +36,7 @@ export function tieredSnapshot({ own, ownAs, tiers, overridden = [] }: TieredSna
     overridden: overridden.map(({ policy }) => policy),
     lengths: parts.map(({ length }) => length),
   }
-  return sealedSnapshot(description, parts)
+  return encodedSnapshot(description, parts)
 }
 
 /**
@@ -45,12 +45,12 @@ export function tieredSnapshot({ own, ownAs, tiers, overridden = [] }: TieredSna
  * @throws {PolicyError} `SNAPSHOT_INVALID` when something is missing, too much or damaged.
  */
 export function untieredSnapshot(bytes: unknown): Required<TieredSnapshot<Snapshot>> {
-  const snapshot = openedSnapshot(bytes)
+  const snapshot = decodedSnapshot(bytes)
   const { ownAs, tiers, overridden = [], lengths } = snapshot.description as Partial<TieredDescription>
   if (tiers === undefined) return { own: snapshot, ownAs: [], tiers: [], overridden: [] }
   const ofKeys = checkedPolicies(overridden)
   const policies = [...checkedPolicies(tiers), ...ofKeys]
-  const [own, ...counted] = partsOf(snapshot.contents, lengths).map(openedSnapshot)
+  const [own, ...counted] = partsOf(snapshot.contents, lengths).map(decodedSnapshot)
   if (own === undefined || counted.length !== policies.length) throw invalidSnapshot('does not hold what it says')
   const apart = policies.map((policy, i) => ({ policy, counted: counted[i] as Snapshot }))
   const count = policies.length - ofKeys.length

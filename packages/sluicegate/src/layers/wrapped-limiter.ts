@@ -2,9 +2,8 @@ import type { Decision } from '../decision.js'
 import type { HotKeys } from '../hot-keys.js'
 import type { Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { closeQueueOf } from '../queue/create-queue.js'
-import { QueuedLimiter } from '../queue/queued-limiter.js'
-import { checkedWaitRequest } from '../wait-request.js'
+import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
+import { checkedWaitRequest } from '../wait-options.js'
 
 /** A limiter around another one: what is about no key goes straight through. */
 export abstract class WrappedLimiter<Answer extends Decision> extends QueuedLimiter {

@@ -4,7 +4,7 @@ import type { Decision } from '../decision.js'
 /** Takes that one call makes because its clock was read too early. */
 const MOST_READINGS = 8
 /** Looks at a clock until it has moved: more than a microsecond of them. */
-const MOST_LOOKS = 64
+const MOST_CLOCK_READS = 64
 /** What is denied for longer no later reading mends, in this call. */
 const NEAR_MS = 1
 
@@ -18,7 +18,7 @@ const NEAR_MS = 1
 export function laterReading(ticker: Ticker, nowUs: number, readings: number, denied: Decision): number | undefined {
   const isNear = denied.retryAfterMs <= NEAR_MS
   if (readings > 0 && (readings >= MOST_READINGS || !isNear)) return undefined
-  for (let looks = isNear ? MOST_LOOKS : 1; looks > 0; looks--) {
+  for (let reads = isNear ? MOST_CLOCK_READS : 1; reads > 0; reads--) {
     const laterUs = ticker.read()
     if (laterUs > nowUs) return laterUs
   }

@@ -1,34 +1,30 @@
-import { keysFor } from '../all-of-keys.js'
 import { checkedCost } from '../arguments.js'
 import { type Clock, clockHandle, tickerOf } from '../clock.js'
-import { combined } from '../combined-decision.js'
+import { combined, refusal } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
-import { tellDenial } from '../diagnostics.js'
-import { holdsPermits, isPermit } from '../empty-permit.js'
+import { publishDenial } from '../diagnostics.js'
 import { PolicyError } from '../errors.js'
+import { TopLists } from '../hot-keys.js'
+import { keysFor } from '../key.js'
 import { sumOfStats } from '../layers/sum-of-stats.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
-import { checkedPolicy } from '../policy/checked-policy.js'
+import { holdsPermits, isPermit } from '../permit.js'
+import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
-import { checkChange } from '../policy/policy-change.js'
-import { closeQueueOf } from '../queue/create-queue.js'
-import { QueuedLimiter } from '../queue/queued-limiter.js'
-import { refusal } from '../refusal.js'
+import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
 import type { Reservation } from '../reservation.js'
 import { shownAs } from '../shown.js'
-import { TopLists } from '../top-lists.js'
-import { ownKey } from '../wait-request.js'
-import type { Booking, BookingDesk } from '../waiting/booking.js'
+import { ownKey } from '../wait-options.js'
+import type { Booking, BookingService } from '../waiting/booking.js'
 import { reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
+import { SharedName, WholePolicy } from './all-of-policy.js'
+import { type Hashes, TakesTogether } from './all-of-takes.js'
 import type { MemoryBooking } from './memory-bookings.js'
 import type { MemoryHandle, MemoryLimiter } from './memory-limiter.js'
-import { holdOf, MemoryPermit } from './memory-permit.js'
-import { snapshotOf } from './memory-snapshot.js'
-import { SharedName } from './shared-name.js'
-import { type Hashes, TakesTogether } from './takes-together.js'
-import { WholePolicy } from './whole-policy.js'
+import { jointHold, MemoryPermit } from './memory-permit-limiter.js'
+import { snapshotOf } from './snapshot/memory-snapshot.js'
 
 /** What a handle carries: one of each part, which share a memory. */
 export interface AllOfHandle extends LimiterHandle {
@@ -52,7 +48,7 @@ interface AllOfBooking extends Booking {
 }
 
 /** Several policies as one, in sections of one shared memory: charged together by one swap over several words, or not at all. */
-export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, BookingDesk {
+export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, BookingService {
   readonly parts: readonly MemoryLimiter[]
   private readonly clock: Clock
   private readonly together: TakesTogether
@@ -73,7 +69,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     this.lists = new TopLists(hotKeys)
     this.holdsPermits = parts.some((part) => holdsPermits(part.policy))
     const releases = { countOf: (key: Key) => this.countOf(key), words: () => parts.map((part) => part.releases()) }
-    this.waiting = new Waiting({ desk: this, clock, maxWaiters, releases })
+    this.waiting = new Waiting({ service: this, clock, maxWaiters, releases })
     for (const part of parts) part.onRelease = (key) => this.waiting.released(key)
   }
 
@@ -203,7 +199,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   private told(key: Key, cost: number, decision: Decision): Decision {
     this.lists.count(key, decision.allowed)
-    tellDenial(key, cost, decision)
+    publishDenial(key, cost, decision)
     return decision
   }
 
@@ -216,7 +212,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   private charged(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
     const whole = combined(parts.map(({ decision }) => decision))
-    const decision = this.holdsPermits ? new MemoryPermit(whole, holdOf((whole.parts ?? []).filter(isPermit))) : whole
+    const decision = this.holdsPermits ? new MemoryPermit(whole, jointHold((whole.parts ?? []).filter(isPermit))) : whole
     return { key, cost, allowed: true, bookedUs: nowUs, atUs: nowUs, maybeSooner: false, decision, parts }
   }
 

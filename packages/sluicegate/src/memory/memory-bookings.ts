@@ -1,6 +1,6 @@
 import { checkedCost } from '../arguments.js'
 import type { Decision } from '../decision.js'
-import { RateTerms } from '../policy/rate-terms.js'
+import { RateDecoder } from '../policy/decision-decoder.js'
 import type { Booking } from '../waiting/booking.js'
 import type { ReleaseWords } from '../waiting/release-watch.js'
 import type { Core } from './core.js'
@@ -41,7 +41,7 @@ export abstract class MemoryBookings extends MemoryDecisions {
   /** A take of `cost` at the earliest time, within `mostUs`. Whoever waits asks again and again, so that denials are told elsewhere. */
   protected bookHashed(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
     const booking = this.booked(key, low, high, checkedCost(cost), mostUs)
-    this.tellEvictions()
+    this.publishEvents()
     return booking
   }
 
@@ -54,13 +54,13 @@ export abstract class MemoryBookings extends MemoryDecisions {
     const answer = this.opened.core.stage(into.address, low, high, nowUs, cost)
     const reason = Number.isNaN(answer) ? this.opened.reason() : undefined
     const isLate = reason === 'LATE'
-    const { terms } = this
-    const late = isLate ? terms.denied(this.opened.core.detailOfUnanswered(), cost) : undefined
+    const { decoder } = this
+    const late = isLate ? decoder.denied(this.opened.core.detailOfUnanswered(), cost) : undefined
     const laterUs = late && laterReading(this.ticker, nowUs, into.readings, late)
     if (laterUs !== undefined) return laterUs
     const made =
       late ??
-      (answer >= 0 ? terms.allowed(answer) : answer < 0 ? terms.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost))
+      (answer >= 0 ? decoder.allowed(answer) : answer < 0 ? decoder.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost))
     const decision = this.held(made, key, low, high, cost)
     return {
       key,
@@ -73,7 +73,7 @@ export abstract class MemoryBookings extends MemoryDecisions {
       low,
       high,
       debt: Number.isNaN(answer) ? 0 : Math.max(0, answer),
-      numbers: terms.numbers,
+      numbers: decoder.numbers,
       isOverflow: reason === 'OVERFLOWED',
     }
   }
@@ -96,14 +96,14 @@ export abstract class MemoryBookings extends MemoryDecisions {
     let back = tokens
     let bound = atUs
     this.opened.core.look()
-    const { terms } = this
-    if (terms instanceof RateTerms) {
-      const { unitsPerUs, unitsPerToken, capacity } = terms
+    const { decoder } = this
+    if (decoder instanceof RateDecoder) {
+      const { unitsPerUs, unitsPerToken, capacity } = decoder
       const isWaiting = atUs > bookedUs && nowUs < atUs
       const worn = Math.max(0, nowUs - atUs) * unitsPerUs
       back = isWaiting ? (tokens === cost ? cost * unitsPerToken : 0) : Math.min(tokens * unitsPerToken, cost * unitsPerToken - worn)
       bound = isWaiting ? debt - (nowUs - bookedUs) * unitsPerUs : capacity
-      if (numbers !== terms.numbers) back = 0
+      if (numbers !== decoder.numbers) back = 0
     }
     if (back > 0) this.answered(this.opened.core.cancel(low, high, nowUs, back, bound), key)
     return this.peekHashed(key, low, high, 1, nowUs)
@@ -113,18 +113,18 @@ export abstract class MemoryBookings extends MemoryDecisions {
     const nowUs = this.nowUs()
     const { core } = this.opened
     const answer = core.reserve(low, high, nowUs, cost, mostUs)
-    const { terms } = this
-    const asked = { key, cost, bookedUs: nowUs, low, high, numbers: terms.numbers }
+    const { decoder } = this
+    const asked = { key, cost, bookedUs: nowUs, low, high, numbers: decoder.numbers }
     const isEvicted = Number.isNaN(answer) && this.opened.reason() === 'EVICTED'
     const debt = isEvicted ? core.detailOfUnanswered() : answer
     if (debt >= 0) {
       if (isEvicted) this.noteEviction(key)
-      const atUs = nowUs + terms.waitUs(debt)
-      const decision = this.held(terms.allowed(debt), key, low, high, cost)
+      const atUs = nowUs + decoder.waitUs(debt)
+      const decision = this.held(decoder.allowed(debt), key, low, high, cost)
       return { ...asked, allowed: true, atUs, maybeSooner: false, decision, debt }
     }
-    const wouldWaitUs = answer < 0 ? terms.untilFreeUs(-1 - answer, cost) : undefined
-    const made = answer < 0 ? terms.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost)
+    const wouldWaitUs = answer < 0 ? decoder.untilFreeUs(-1 - answer, cost) : undefined
+    const made = answer < 0 ? decoder.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost)
     const decision = this.held(made, key, low, high, cost)
     const atUs = nowUs + (wouldWaitUs ?? decision.retryAfterMs * 1000)
     return {
@@ -132,7 +132,7 @@ export abstract class MemoryBookings extends MemoryDecisions {
       allowed: decision.allowed,
       atUs: decision.allowed ? nowUs : atUs,
       // Only of permits nobody knows when they come back.
-      maybeSooner: terms.policy.algorithm === 'concurrency',
+      maybeSooner: decoder.policy.algorithm === 'concurrency',
       isBlocked: wouldWaitUs === undefined,
       decision,
       debt: 0,

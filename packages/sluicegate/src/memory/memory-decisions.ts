@@ -1,19 +1,17 @@
 import { checkedCost } from '../arguments.js'
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { contentions, type EvictionEvent, evictions, type TableFullEvent, tablesFull, tellDenial } from '../diagnostics.js'
+import { contentions, type EvictionEvent, evictions, type TableFullEvent, tablesFull, publishDenial } from '../diagnostics.js'
 import { StoreError } from '../errors.js'
 import { minuteWindow } from '../policy/calendar.js'
-import { CountTerms } from '../policy/count-terms.js'
+import { CountDecoder, RateDecoder, type DecisionDecoder } from '../policy/decision-decoder.js'
 import type { Policy } from '../policy/policy.js'
-import { RateTerms } from '../policy/rate-terms.js'
-import type { Terms } from '../policy/terms.js'
-import { QueuedLimiter } from '../queue/queued-limiter.js'
+import { QueuedLimiter } from '../queue/create-queue.js'
 import type { CoreHost } from './core.js'
 import { warnOfFullTable } from './full-table-warning.js'
 import { laterReading } from './later-reading.js'
 import type { OpenCore } from './open-core.js'
-import { calendarIn, PolicyChange, publishedPolicy } from './policy-block.js'
+import { calendarIn, PolicyChange, publishedPolicy } from './policy-record.js'
 
 /** What a limiter in memory is made of; `open` gives it this thread's core. */
 export interface MemoryLimiterParts {
@@ -31,8 +29,8 @@ export abstract class MemoryDecisions extends QueuedLimiter {
   protected readonly ticker: Ticker
   protected readonly opened: OpenCore
   /** Set by the core's first callback, before the constructor ends. */
-  protected terms!: Terms
-  private untold: (() => void)[] = []
+  protected decoder!: DecisionDecoder
+  private pendingEvents: (() => void)[] = []
 
   /** Founds the memory with `policy`, or joins one that another thread founded. */
   constructor({ open, clock }: MemoryLimiterParts, policy?: Policy) {
@@ -42,7 +40,7 @@ export abstract class MemoryDecisions extends QueuedLimiter {
       policyChanged: () => {
         const published = publishedPolicy(this.opened)
         // Else the core calls again, for a later one.
-        if (published !== undefined) this.terms = this.termsOf(published)
+        if (published !== undefined) this.decoder = this.decoderFor(published)
       },
       calendarWindowStart: (block, us) => minuteWindow(calendarIn(this.opened, block), us).startUs,
       calendarWindowEnd: (block, us) => minuteWindow(calendarIn(this.opened, block), us).endUs,
@@ -51,7 +49,7 @@ export abstract class MemoryDecisions extends QueuedLimiter {
     if (policy === undefined) core.attach(section)
     else new PolicyChange(this.opened, policy).publish(this.nowUs())
     // The ordinary take of a bucket or GCRA is the core's fastest way; others have one of their own.
-    if (!(this.terms instanceof RateTerms)) core.take = core.takeAny
+    if (!(this.decoder instanceof RateDecoder)) core.take = core.takeAny
   }
 
   /** Microseconds since the Unix epoch, for the core. */
@@ -65,7 +63,7 @@ export abstract class MemoryDecisions extends QueuedLimiter {
     const tokens = typeof cost === 'number' && (cost | 0) === cost && cost > 0 ? cost : checkedCost(cost)
     const nowUs = this.nowUs()
     const answer = this.opened.core.take(low, high, nowUs, tokens)
-    return answer >= 0 ? this.terms.allowed(answer) : this.notAllowed(key, low, high, nowUs, tokens, answer)
+    return answer >= 0 ? this.decoder.allowed(answer) : this.notAllowed(key, low, high, nowUs, tokens, answer)
   }
 
   /** What a decision that the core has just made holds, if anything. To be asked before anybody else can call the core. */
@@ -74,11 +72,11 @@ export abstract class MemoryDecisions extends QueuedLimiter {
   }
 
   /** Tells of the keys that were forgotten, or found no room, for what was just asked: last, because who hears of it may call the core. */
-  tellEvictions(): void {
-    const { untold } = this
-    if (untold.length === 0) return
-    this.untold = []
-    for (const tell of untold) tell()
+  publishEvents(): void {
+    const { pendingEvents } = this
+    if (pendingEvents.length === 0) return
+    this.pendingEvents = []
+    for (const tell of pendingEvents) tell()
   }
 
   /** Peek, for a key whose fingerprint is known. */
@@ -86,15 +84,15 @@ export abstract class MemoryDecisions extends QueuedLimiter {
     const tokens = checkedCost(cost)
     const debt = this.answered(this.opened.core.peek(low, high, nowUs, tokens), key)
     const blockMs = Math.ceil(this.answered(this.opened.core.banLeft(low, high, nowUs), key) / 1000)
-    return this.terms.foreseen(debt, tokens, blockMs)
+    return this.decoder.foreseen(debt, tokens, blockMs)
   }
 
   /** A decision that is not simply allowed: denied, or one of the core's reasons. */
   protected notAllowed(key: string, low: number, high: number, nowUs: number, cost: number, answer: number): Decision {
     const decision =
-      answer < 0 ? this.terms.denied(-1 - answer, cost) : this.held(this.unanswered(key, low, high, nowUs, cost), key, low, high, cost)
-    this.tellEvictions()
-    tellDenial(key, cost, decision)
+      answer < 0 ? this.decoder.denied(-1 - answer, cost) : this.held(this.unanswered(key, low, high, nowUs, cost), key, low, high, cost)
+    this.publishEvents()
+    publishDenial(key, cost, decision)
     return decision
   }
 
@@ -111,13 +109,13 @@ export abstract class MemoryDecisions extends QueuedLimiter {
   }
 
   protected contended(key: string): StoreError {
-    if (contentions.hasSubscribers) contentions.publish({ policy: this.terms.policy.name, key })
+    if (contentions.hasSubscribers) contentions.publish({ policy: this.decoder.policy.name, key })
     return new StoreError('CONTENTION', 'other threads kept changing this key; the call was given up after a bounded wait')
   }
 
-  private termsOf(policy: Policy): Terms {
+  private decoderFor(policy: Policy): DecisionDecoder {
     const isRate = policy.algorithm === 'token-bucket' || policy.algorithm === 'gcra'
-    return isRate ? new RateTerms(policy) : new CountTerms(policy, this.opened.core)
+    return isRate ? new RateDecoder(policy) : new CountDecoder(policy, this.opened.core)
   }
 
   /** A take that the core did not answer with a debt. */
@@ -126,15 +124,15 @@ export abstract class MemoryDecisions extends QueuedLimiter {
     switch (this.opened.reason()) {
       case 'EVICTED':
         this.noteEviction(key)
-        return detail >= 0 ? this.terms.allowed(detail) : this.terms.denied(-1 - detail, cost)
+        return detail >= 0 ? this.decoder.allowed(detail) : this.decoder.denied(-1 - detail, cost)
       case 'BANNED':
-        return this.terms.foreseen(this.answered(this.opened.core.peek(low, high, nowUs, cost), key), cost, Math.ceil(detail / 1000))
+        return this.decoder.foreseen(this.answered(this.opened.core.peek(low, high, nowUs, cost), key), cost, Math.ceil(detail / 1000))
       case 'LATE':
         return this.takenLater(key, low, high, nowUs, cost)
       case 'REFUSED':
-        return this.withoutRoom(key, this.terms.refused(cost, Math.ceil(detail / 1000)))
+        return this.withoutRoom(key, this.decoder.refused(cost, Math.ceil(detail / 1000)))
       case 'OVERFLOWED':
-        return this.withoutRoom(key, this.terms.overflowed(Math.ceil(detail / 1000)))
+        return this.withoutRoom(key, this.decoder.overflowed(Math.ceil(detail / 1000)))
       case 'CONTENDED':
         throw this.contended(key)
     }
@@ -144,31 +142,31 @@ export abstract class MemoryDecisions extends QueuedLimiter {
   private takenLater(key: string, low: number, high: number, nowUs: number, cost: number): Decision {
     let readUs = nowUs
     for (let readings = 0; ; readings++) {
-      const denied = this.terms.denied(this.opened.core.detailOfUnanswered(), cost)
+      const denied = this.decoder.denied(this.opened.core.detailOfUnanswered(), cost)
       const laterUs = laterReading(this.ticker, readUs, readings, denied)
       if (laterUs === undefined) return denied
       readUs = laterUs
       const answer = this.opened.core.take(low, high, readUs, cost)
-      if (answer >= 0) return this.terms.allowed(answer)
-      if (answer < 0) return this.terms.denied(-1 - answer, cost)
+      if (answer >= 0) return this.decoder.allowed(answer)
+      if (answer < 0) return this.decoder.denied(-1 - answer, cost)
       if (this.opened.reason() !== 'LATE') return this.unanswered(key, low, high, readUs, cost)
     }
   }
 
   protected noteEviction(key: string): void {
     if (!evictions.hasSubscribers) return
-    const tokens = this.opened.core.forgotten() / this.terms.unitsPerToken
-    const event: EvictionEvent = { policy: this.terms.policy.name, key, tokens }
-    this.untold.push(() => evictions.publish(event))
+    const tokens = this.opened.core.forgotten() / this.decoder.unitsPerToken
+    const event: EvictionEvent = { policy: this.decoder.policy.name, key, tokens }
+    this.pendingEvents.push(() => evictions.publish(event))
   }
 
   /** The answer for a new key without room; the process and those who listen are told. */
   private withoutRoom(key: string, decision: Decision): Decision {
-    const policy = this.terms.policy.name
+    const policy = this.decoder.policy.name
     warnOfFullTable(policy, this.opened)
     if (tablesFull.hasSubscribers) {
       const event: TableFullEvent = { policy, key, allowed: decision.allowed }
-      this.untold.push(() => tablesFull.publish(event))
+      this.pendingEvents.push(() => tablesFull.publish(event))
     }
     return decision
   }

@@ -1,20 +1,18 @@
 import { blockUs, checkedTokens, checkKey } from '../arguments.js'
 import { type Clock, clockHandle } from '../clock.js'
+import { refusal } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
-import { denials, tellDenial } from '../diagnostics.js'
-import type { HotKeys } from '../hot-keys.js'
+import { denials, publishDenial } from '../diagnostics.js'
+import { type HotKeys, TopLists } from '../hot-keys.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
-import { checkedPolicy } from '../policy/checked-policy.js'
+import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
 import type { Algorithm, Policy } from '../policy/policy.js'
-import { checkChange } from '../policy/policy-change.js'
 import { closeQueueOf } from '../queue/create-queue.js'
-import { refusal } from '../refusal.js'
 import type { Reservation } from '../reservation.js'
 import { shownAs } from '../shown.js'
-import { TopLists } from '../top-lists.js'
-import type { BookingDesk } from '../waiting/booking.js'
-import { isBookedAhead } from '../waiting/booking-horizon.js'
+import type { BookingService } from '../waiting/booking.js'
+import { isBookedAhead } from '../waiting/bounded-bookings.js'
 import { releaseCount } from '../waiting/release-watch.js'
 import { reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
@@ -22,9 +20,8 @@ import { fingerprint, high, low } from './fingerprint.js'
 import { type MemoryBooking, MemoryBookings } from './memory-bookings.js'
 import { MemoryBoundKey } from './memory-bound-key.js'
 import type { MemoryLimiterParts } from './memory-decisions.js'
-import { type SnapshotSection, snapshotOf } from './memory-snapshot.js'
-import { PolicyChange } from './policy-block.js'
-import { untouchedBytes } from './untouched-bytes.js'
+import { PolicyChange, untouchedBytes } from './policy-record.js'
+import { type SnapshotSection, snapshotOf } from './snapshot/memory-snapshot.js'
 
 /** What a handle carries. Everything here is structured-clonable. */
 export interface MemoryHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
@@ -36,7 +33,7 @@ export interface MemoryHandle<Answer extends Decision = Decision> extends Limite
 }
 
 /** The limiter in shared memory: hashes keys, reads the clock, and turns the core's debts into decisions. */
-export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBookings implements Limiter<Answer>, BookingDesk<Answer> {
+export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBookings implements Limiter<Answer>, BookingService<Answer> {
   private readonly clock: Clock
   readonly #k0: number
   readonly #k1: number
@@ -53,7 +50,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
     ;[this.#k0, this.#k1] = parts.secret
     if (parts.hotKeys > 0) this.lists = new TopLists(parts.hotKeys)
     this.waiting = new Waiting<Answer>({
-      desk: this,
+      service: this,
       clock: parts.clock,
       maxWaiters: parts.maxWaiters,
       releases: { countOf: (key) => this.countOf(key as string), words: () => [this.releases()] },
@@ -62,12 +59,12 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
 
   get policy(): Policy {
     this.opened.core.look()
-    return this.terms.policy
+    return this.decoder.policy
   }
 
   /** {@link policy} as it was when this limiter last decided. */
   policyOf(): Policy {
-    return this.terms.policy
+    return this.decoder.policy
   }
 
   take(key: Key, cost = 1): Answer {
@@ -143,7 +140,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
   handle(): LimiterHandle<Answer> {
     this.opened.core.look()
     const { memory, section } = this.opened
-    const { algorithm } = this.terms.policy
+    const { algorithm } = this.decoder.policy
     const clock = clockHandle(this.clock)
     const handle: MemoryHandle<Answer> = { sluicegate: 1, memory, section, algorithm, secret: [this.#k0, this.#k1], clock }
     return shownAs(handle, 'LimiterHandle', { algorithm })
@@ -201,7 +198,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
   }
 
   bookedPolicy(): Policy | undefined {
-    return isBookedAhead(this.terms.policy) ? this.terms.policy : undefined
+    return isBookedAhead(this.decoder.policy) ? this.decoder.policy : undefined
   }
 
   /** A count that moves whenever something comes back that `key` may gain by, in any thread. */
@@ -212,7 +209,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
 
   /** Its part of the memory, with the algorithm that is at work there. */
   get section(): SnapshotSection {
-    return { open: this.opened, algorithm: this.terms.policy.algorithm }
+    return { open: this.opened, algorithm: this.decoder.policy.algorithm }
   }
 
   /** Size of the whole memory, with what nobody has come to yet. */
@@ -240,7 +237,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
   /** Counts what came of a request, and tells of a denial. */
   private told<Told extends Decision>(key: Key, cost: number, decision: Told): Told {
     this.lists?.count(key, decision.allowed)
-    tellDenial(key, cost, decision)
+    publishDenial(key, cost, decision)
     return decision
   }
 
@@ -250,7 +247,7 @@ export class MemoryLimiter<Answer extends Decision = Decision> extends MemoryBoo
     fingerprint(key, this.#k0, this.#k1)
     this.answered(verb(nowUs), key)
     const decision = this.peekHashed(key, low, high, 1, nowUs)
-    this.tellEvictions()
+    this.publishEvents()
     return decision
   }
 }

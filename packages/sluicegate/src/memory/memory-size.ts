@@ -1,7 +1,9 @@
+import { PolicyError } from '../errors.js'
+import { type Duration, toMs } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import { numbersOf } from '../policy/policy-numbers.js'
 import type { SectionSize } from './core-memory.js'
-import type { SectionOptions } from './section-words.js'
+import type { SectionOptions } from './snapshot/section-words.js'
 
 const DEFAULT_MAX_KEYS = 100_000
 /** Where slots make keys large, so many bytes of them are the default's most. */
@@ -66,4 +68,31 @@ function defaultGrowth(maxKeys: number, stride: number, mostBytes: number): numb
 
 function bytesOf(stride: number): number {
   return ENTRIES_PER_KEY * (ENTRY_BYTES + stride)
+}
+
+const MOST_REQUESTS = 1_000_000_000
+const LONGEST_MS = 366 * 86_400_000
+const MEND = 'must be { limit, window }, such as { limit: 100, window: "1m" }, or false'
+
+/**
+ * The option of that name, checked.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, or `DURATION_INVALID` for the window.
+ */
+export function checkedNewcomers(newcomers: unknown): SectionOptions['newcomers'] {
+  if (newcomers === undefined || newcomers === false) return newcomers
+  const { limit, window, ...others } = Object(newcomers) as { readonly limit?: unknown; readonly window?: Duration }
+  if (Object.keys(others).length > 0 || window === undefined) throw new PolicyError('OPTION_INVALID', 'newcomers', newcomers, MEND)
+  const checked = { limit, windowMs: toMs(window, 'newcomers.window') }
+  if (isNewcomers(checked)) return checked
+  const range = `limit is an integer from 1 to ${MOST_REQUESTS}, window from 1ms to 366d`
+  throw new PolicyError('OPTION_INVALID', 'newcomers', newcomers, `${MEND}: ${range}`)
+}
+
+/** Whether it is what {@link checkedNewcomers} gives. */
+export function isNewcomers(newcomers: unknown): newcomers is SectionOptions['newcomers'] {
+  if (newcomers === undefined || newcomers === false) return true
+  const { limit, windowMs } = Object(newcomers) as { readonly limit?: unknown; readonly windowMs?: unknown }
+  const isLimit = typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= MOST_REQUESTS
+  return isLimit && typeof windowMs === 'number' && windowMs >= 1 && windowMs <= LONGEST_MS
 }

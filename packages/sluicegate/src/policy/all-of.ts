@@ -30,7 +30,7 @@ export function allOf<const Parts extends readonly Policy[]>(
   if (policies.some((policy: Policy | undefined) => policy?.algorithm === 'all-of')) {
     throw new PolicyError('POLICY_INVALID', 'policies', policies, 'must not hold another allOf: name all policies in one')
   }
-  const parts = toldApart(policies.map((policy, i) => remadePolicy(SINGLE_POLICIES, policy, `policies[${i}]`)))
+  const parts = withUniqueNames(policies.map((policy, i) => remadePolicy(SINGLE_POLICIES, policy, `policies[${i}]`)))
   const name = checkedName(options.name, `all-of-${parts.length}`)
   return frozenPolicy<AllOfPolicy<Parts>>({
     algorithm: 'all-of',
@@ -47,7 +47,7 @@ function isPolicy(value: unknown): boolean {
 }
 
 /** All with names of their own: those that have one keep it. */
-function toldApart(parts: readonly Policy[]): readonly Policy[] {
+function withUniqueNames(parts: readonly Policy[]): readonly Policy[] {
   const names = new Set(parts.map(({ name }) => name))
   return parts.map((part, i) => {
     if (parts.findIndex(({ name }) => name === part.name) === i) return part

@@ -1,7 +1,7 @@
 import { ignore, isPromise } from '../awaitable.js'
 import type { Decision } from '../decision.js'
-import { isPermit } from '../empty-permit.js'
 import type { Key } from '../limiter.js'
+import { isPermit } from '../permit.js'
 import type { Policy } from '../policy/policy.js'
 import { type Due, DueHeap } from '../waiting/due-heap.js'
 import type { Job, Rank } from './job.js'

@@ -1,10 +1,8 @@
 import { type Calendar, minuteWindow } from '../policy/calendar.js'
-import { CountTerms, type CountTimes } from '../policy/count-terms.js'
+import { CountDecoder, type CountTimes, RateDecoder, type DecisionDecoder } from '../policy/decision-decoder.js'
 import { emissionOf } from '../policy/emission.js'
 import type { Policy } from '../policy/policy.js'
 import { DEEPEST_DEBT_BURSTS } from '../policy/policy-numbers.js'
-import { RateTerms } from '../policy/rate-terms.js'
-import type { Terms } from '../policy/terms.js'
 import type { EncodingName } from './scripts.gen.js'
 
 /** A policy as the scripts in `lua/` know it. What its numbers mean is said there. */
@@ -18,7 +16,7 @@ export interface PolicyEncoding {
   /** Its numbers, joined by spaces, for a time in microseconds since the Unix epoch. */
   numbersAt(us: number): string
   /** What an answer means. */
-  termsOf(times: CountTimes): Terms
+  termsOf(times: CountTimes): DecisionDecoder
 }
 
 /** A policy in its encodings: one, or of `allOf` one for each of its policies. */
@@ -62,7 +60,7 @@ function rateEncoding(policy: Policy, leaseUs: number): PolicyEncoding {
   const { unitsPerToken, unitsPerUs } = emission
   const capacity = emission.capacity - leaseUs * unitsPerUs
   const numbers = [unitsPerToken, unitsPerUs, capacity, emission.capacity].join(' ')
-  const terms = new RateTerms(policy, capacity)
+  const terms = new RateDecoder(policy, capacity)
   // More tokens than a key can owe weigh no more than that.
   const most = DEEPEST_DEBT_BURSTS * policy.burst + 1
   return {
@@ -97,7 +95,7 @@ function calendarEncoding(policy: Policy, calendar: Calendar, leaseUs: number): 
 }
 
 function countEncoding(name: EncodingName, policy: Policy, leaseUs: number, numbersAt: (us: number) => string): PolicyEncoding {
-  return { name, policy, leaseUs, amountOf: (tokens) => tokens, numbersAt, termsOf: (times) => new CountTerms(policy, times) }
+  return { name, policy, leaseUs, amountOf: (tokens) => tokens, numbersAt, termsOf: (times) => new CountDecoder(policy, times) }
 }
 
 function usOf({ windowMs }: Policy): number {

@@ -1,15 +1,15 @@
 import type { Decision } from '../decision.js'
-import { nameOf } from '../key-name.js'
+import { nameOf } from '../key.js'
 import type { Key } from '../limiter.js'
 import type { Alarm, Alert } from './alarm.js'
-import type { Booking, BookingDesk } from './booking.js'
+import type { Booking, BookingService } from './booking.js'
 import type { BoundedBookings } from './bounded-bookings.js'
 import { Chain, type Place } from './chain.js'
 import type { Waiter } from './waiter.js'
 
 /** What booked waiters need: who answers them, where their bookings go back, and the alarm that calls them up. */
 export interface BookedWaitersParts<Answer extends Decision> {
-  readonly desk: BookingDesk<Answer>
+  readonly service: BookingService<Answer>
   readonly bookings: BoundedBookings<Answer>
   readonly alarm: Alarm
   /** Called when a booking of a key was given back. */
@@ -129,9 +129,9 @@ class Run<Answer extends Decision> implements Alert {
     this.waiters.remove(place)
     waiter.called()
     try {
-      const { desk } = this.parts
-      const answer = desk.answer(booking)
-      if (!answer.allowed) desk.giveBack(booking, this.cost)
+      const { service } = this.parts
+      const answer = service.answer(booking)
+      if (!answer.allowed) service.giveBack(booking, this.cost)
       waiter.resolve(answer)
     } catch (error) {
       waiter.reject(error)

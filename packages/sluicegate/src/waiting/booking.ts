@@ -24,7 +24,7 @@ export interface Booking<Answer extends Decision = Decision> {
  * What waiting and reserving need of a limiter. Each call is one atomic step in the limiter's store, read on the limiter's clock.
  * Misuse throws `PolicyError`, an outage or a closed limiter `StoreError`; then nothing was charged.
  */
-export interface BookingDesk<Answer extends Decision = Decision> {
+export interface BookingService<Answer extends Decision = Decision> {
   /**
    * Charges `cost` at the earliest time at which it conforms, if that is within `mostMs` from now. What cannot be booked ahead
    * (`concurrency`, `allOf`, a blocked key) is charged only when it passes now.

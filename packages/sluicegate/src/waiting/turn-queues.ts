@@ -1,16 +1,16 @@
 import type { Decision } from '../decision.js'
-import { nameOf, partsOf } from '../key-name.js'
+import { nameOf, partsOf } from '../key.js'
 import type { Key } from '../limiter.js'
 import type { Alarm, Alert } from './alarm.js'
 import type { BookedWaiters } from './booked-waiters.js'
-import type { Booking, BookingDesk } from './booking.js'
+import type { Booking, BookingService } from './booking.js'
 import type { BoundedBookings } from './bounded-bookings.js'
 import { Chain } from './chain.js'
 import type { Waiter } from './waiter.js'
 
-/** What turns need: the desk, the alarm, where a waiter goes that could book, and word of when the number that queue changes. */
+/** What turns need: the service, the alarm, where a waiter goes that could book, and word of when the number that queue changes. */
 export interface TurnQueuesParts<Answer extends Decision> {
-  readonly desk: BookingDesk<Answer>
+  readonly service: BookingService<Answer>
   readonly bookings: BoundedBookings<Answer>
   readonly alarm: Alarm
   readonly booked: BookedWaiters<Answer>
@@ -63,7 +63,7 @@ export class TurnQueues<Answer extends Decision> {
     const { alarm } = this.parts
     const deadline = new Deadline(() => {
       if (queue.waiters.first === place) this.ask(queue)
-      if (isQueued) waiter.deny(this.parts.desk)
+      if (isQueued) waiter.deny(this.parts.service)
     })
     if (waiter.deadlineUs < Number.POSITIVE_INFINITY) alarm.set(deadline, waiter.deadlineUs, waiter.order)
     waiter.stay(() => {
@@ -138,7 +138,7 @@ export class TurnQueues<Answer extends Decision> {
 
   /** Lets one after another ask, until one has to wait on. */
   private ask(queue: Queue<Answer>): void {
-    const { desk, bookings, alarm, booked } = this.parts
+    const { service, bookings, alarm, booked } = this.parts
     queue.isAsking = true
     for (let { first } = queue.waiters; first !== undefined; { first } = queue.waiters) {
       const waiter = first.item
@@ -148,11 +148,11 @@ export class TurnQueues<Answer extends Decision> {
         const booking = bookings.book(key, cost, alarm.leftMs(waiter.deadlineUs))
         if (queue.waiters.first !== first) {
           // Someone who heard of this call ended this wait, or let it pass, within it.
-          if (booking.allowed) desk.giveBack(booking, cost)
+          if (booking.allowed) service.giveBack(booking, cost)
         } else if (booking.allowed) {
           const overtakenUs = booked.overtakenUs(waiter, booking)
           if (overtakenUs !== undefined) {
-            desk.giveBack(booking, cost)
+            service.giveBack(booking, cost)
             alarm.set(queue, overtakenUs, waiter.order)
             break
           }

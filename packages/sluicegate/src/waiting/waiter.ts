@@ -1,6 +1,6 @@
 import type { Decision } from '../decision.js'
-import type { WaitRequest } from '../wait-request.js'
-import type { Booking, BookingDesk } from './booking.js'
+import type { WaitRequest } from '../wait-options.js'
+import type { Booking, BookingService } from './booking.js'
 
 /** One caller of `wait`, until its promise settles. */
 export class Waiter<Answer extends Decision> {
@@ -59,9 +59,9 @@ export class Waiter<Answer extends Decision> {
   }
 
   /** Ends the wait with a denial. */
-  deny(desk: BookingDesk<Answer>): void {
+  deny(service: BookingService<Answer>): void {
     try {
-      this.resolve(desk.refuse(this.request.key, this.request.cost))
+      this.resolve(service.refuse(this.request.key, this.request.cost))
     } catch (error) {
       this.reject(error)
     }

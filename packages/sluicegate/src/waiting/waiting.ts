@@ -2,11 +2,11 @@ import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { StoreError } from '../errors.js'
 import type { Key, WaitOptions } from '../limiter.js'
-import { checkedWaitRequest } from '../wait-request.js'
+import { checkedWaitRequest } from '../wait-options.js'
 import { AbortWatch } from './abort-watch.js'
 import { Alarm } from './alarm.js'
 import { BookedWaiters } from './booked-waiters.js'
-import type { BookingDesk } from './booking.js'
+import type { BookingService } from './booking.js'
 import { BoundedBookings } from './bounded-bookings.js'
 import { ReleaseWatch, type ReleaseWords } from './release-watch.js'
 import { TurnQueues } from './turn-queues.js'
@@ -22,7 +22,7 @@ interface Releases {
 
 /** What {@link Waiting} is made of. */
 export interface WaitingParts<Answer extends Decision> {
-  readonly desk: BookingDesk<Answer>
+  readonly service: BookingService<Answer>
   /** The limiter's. */
   readonly clock: Clock
   /** How many may wait at once. */
@@ -44,7 +44,7 @@ export interface WaitingParts<Answer extends Decision> {
 export class Waiting<Answer extends Decision> {
   /** How many wait without a booking: while it is 0, nobody is overtaken. */
   queued = 0
-  private readonly desk: BookingDesk<Answer>
+  private readonly service: BookingService<Answer>
   private readonly maxWaiters: number
   private readonly alarm: Alarm
   private readonly bookings: BoundedBookings<Answer>
@@ -58,18 +58,18 @@ export class Waiting<Answer extends Decision> {
   private arrivals = 0
   private isClosed = false
 
-  constructor({ desk, clock, maxWaiters, releases }: WaitingParts<Answer>) {
-    this.desk = desk
+  constructor({ service, clock, maxWaiters, releases }: WaitingParts<Answer>) {
+    this.service = service
     this.maxWaiters = maxWaiters
     this.alarm = new Alarm(clock, (error) => this.rejectAll(error))
-    this.bookings = new BoundedBookings(desk, this.alarm)
+    this.bookings = new BoundedBookings(service, this.alarm)
     const { alarm, bookings } = this
-    this.booked = new BookedWaiters({ desk, bookings, alarm, onGivenBack: (key) => this.turns.gaveBack(key) })
+    this.booked = new BookedWaiters({ service, bookings, alarm, onGivenBack: (key) => this.turns.gaveBack(key) })
     const onSize = (size: number): void => {
       this.queued = size
       this.watch(size > 0)
     }
-    this.turns = new TurnQueues({ desk, bookings, alarm, booked: this.booked, onSize, countOf: releases?.countOf })
+    this.turns = new TurnQueues({ service, bookings, alarm, booked: this.booked, onSize, countOf: releases?.countOf })
     this.releases = releases
   }
 
@@ -102,7 +102,7 @@ export class Waiting<Answer extends Decision> {
     else this.turns.released(key)
   }
 
-  /** Rejects all who wait, and gives back what they hold: to be called while the desk still answers. */
+  /** Rejects all who wait, and gives back what they hold: to be called while the service still answers. */
   close(): void {
     this.isClosed = true
     this.rejectAll(closed())
@@ -124,7 +124,7 @@ export class Waiting<Answer extends Decision> {
     const { key, cost, maxWaitMs } = waiter.request
     const isFull = this.waiters >= this.maxWaiters
     if (this.turns.has(key)) {
-      const refusal = this.desk.refuse(key, cost)
+      const refusal = this.service.refuse(key, cost)
       const isNever = isFull || maxWaitMs === 0 || refusal.retryAfterMs === Number.POSITIVE_INFINITY
       const isFinal = isNever || this.turns.isTooLate(key, cost, waiter.deadlineUs)
       if (isFinal) waiter.resolve(refusal)
@@ -134,7 +134,7 @@ export class Waiting<Answer extends Decision> {
     const booking = this.bookings.book(key, cost, isFull ? 0 : maxWaitMs)
     const overtakenUs = booking.allowed && !isFull ? this.booked.overtakenUs(waiter, booking) : undefined
     if (overtakenUs !== undefined) {
-      this.desk.giveBack(booking, cost)
+      this.service.giveBack(booking, cost)
       this.turns.addBehind(waiter, overtakenUs)
     } else if (booking.allowed) this.booked.add(waiter, booking)
     else if (isFull || waiter.isDeniedBy(booking)) waiter.resolve(booking.decision)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32 as zlibCrc32 } from 'node:zlib'
-import { crc32 } from './crc32.js'
+import { crc32 } from './snapshot.js'
 
 test('the check value of the standard', () => {
   assert.equal(crc32(new TextEncoder().encode('123456789')), 0xcbf43926)

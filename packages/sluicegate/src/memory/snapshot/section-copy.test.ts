@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CREW_ALGORITHMS, policyOf } from 'sluicegate-testkit'
-import { createLimiter, type Key, type Limiter, manualClock, restoreLimiter } from '../index.js'
-import { low } from './fingerprint.js'
-import type { MemoryLimiter } from './memory-limiter.js'
-import type { OpenCore } from './open-core.js'
+import { createLimiter, type Key, type Limiter, manualClock, restoreLimiter } from '../../index.js'
+import { low } from '../fingerprint.js'
+import type { MemoryLimiter } from '../memory-limiter.js'
+import type { OpenCore } from '../open-core.js'
 
 // Keys that come, go and move while a small table is copied: at the beginning, after each line that holds any, and at the end. Lines are
 // of four entries; who finds no room in the first goes into the second, then into the third.

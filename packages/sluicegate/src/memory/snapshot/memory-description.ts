@@ -1,8 +1,8 @@
-import { MOST_POLICIES } from '../policy/all-of.js'
-import type { Algorithm } from '../policy/policy.js'
-import { checkedName } from '../policy/policy-options.js'
-import { MOST_KEYS, PAGE_BYTES, SECTION_ALIGNMENT } from './core-memory.js'
-import { isNewcomers } from './newcomers-option.js'
+import { MOST_POLICIES } from '../../policy/all-of.js'
+import type { Algorithm } from '../../policy/policy.js'
+import { checkedName } from '../../policy/policy-options.js'
+import { MOST_KEYS, PAGE_BYTES, SECTION_ALIGNMENT } from '../core-memory.js'
+import { isNewcomers } from '../memory-size.js'
 import type { SectionOptions } from './section-words.js'
 import { invalidSnapshot } from './snapshot.js'
 

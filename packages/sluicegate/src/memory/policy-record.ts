@@ -3,10 +3,10 @@ import { CALENDAR_UNITS, type Calendar, calendarOf } from '../policy/calendar.js
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Algorithm, Policy } from '../policy/policy.js'
 import { FORMS, type Form, numbersOf, type PolicyNumbers } from '../policy/policy-numbers.js'
-import { type Areas, firstAreas, MovingAreas } from './companion-areas.js'
+import { COUNTER_BYTES, ENTRIES_PER_LINE } from './core-memory.js'
 import type { OpenCore } from './open-core.js'
 
-// The part of a policy block that only JavaScript reads: seven numbers, then the rest of the policy as text.
+// The part of a policy record that only JavaScript reads: seven numbers, then the rest of the policy as text.
 const LIMIT = 0
 const WINDOW_MS = 8
 const BURST = 16
@@ -22,7 +22,7 @@ const TEXT = 52
 const ALGORITHMS: readonly Algorithm[] = ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency']
 const UTC_DAY: Calendar = { unit: 'day', timeZone: 'UTC' }
 
-/** The numbers of a block that the core reads, by their names there. */
+/** The numbers of a record that the core reads, by their names there. */
 const FIELDS = {
   RECORD_UNITS_PER_US: 'unitsPerUs',
   RECORD_UNITS_PER_TOKEN: 'unitsPerToken',
@@ -44,19 +44,19 @@ const FIELDS = {
 export class PolicyChange {
   private readonly open: OpenCore
   private readonly policy: Policy
-  private readonly areas: MovingAreas
+  private readonly areas: ExtensionAreas
 
   /** @throws {PolicyError} `RANGE_UNSUPPORTED` when the memory has no room for what its keys need. */
   constructor(open: OpenCore, policy: Policy) {
     this.open = open
     this.policy = policy
-    this.areas = new MovingAreas(open)
+    this.areas = new ExtensionAreas(open)
     open.core.look()
     this.placed()
   }
 
   /**
-   * Writes the policy into a block of its own and puts it in force for all threads from `nowUs` on.
+   * Writes the policy into a record of its own and puts it in force for all threads from `nowUs` on.
    *
    * @throws {StoreError} `CONTENTION`
    */
@@ -79,15 +79,15 @@ export class PolicyChange {
     // Areas are counted out of the policy in force now, and of no other with the same ones.
     const seenEpoch = open.field(open.core.policyRecord(), 'RECORD_EPOCH')
     const { numbers, areas, before } = this.placed()
-    const block = open.core.propose()
-    for (const [name, key] of Object.entries(FIELDS)) open.setField(block, name, numbers[key])
-    open.setField(block, 'RECORD_ENCODING', open.constant(numbers.form))
-    open.setField(block, 'RECORD_EXTENSIONS', areas.current.address)
-    describe(open.description(block), this.policy, areas)
-    return open.core.update(block, nowUs, before === undefined ? 0 : seenEpoch)
+    const record = open.core.propose()
+    for (const [name, key] of Object.entries(FIELDS)) open.setField(record, name, numbers[key])
+    open.setField(record, 'RECORD_ENCODING', open.constant(numbers.form))
+    open.setField(record, 'RECORD_EXTENSIONS', areas.current.address)
+    describe(open.description(record), this.policy, areas)
+    return open.core.update(record, nowUs, before === undefined ? 0 : seenEpoch)
   }
 
-  /** The policy's numbers, and where its companions are: with those before it, unless they need more room or are written in another way. */
+  /** The policy's numbers, and where its extensions are: with those before it, unless they need more room or are written in another way. */
   private placed(): Placed & { readonly before: Placed | undefined } {
     const before = placedIn(this.open, this.open.core.policyRecord())
     const numbers = numbersOf(this.policy, before?.numbers)
@@ -97,36 +97,36 @@ export class PolicyChange {
   }
 }
 
-/** A policy's numbers, and where its companions are. */
+/** A policy's numbers, and where its extensions are. */
 interface Placed {
   readonly numbers: PolicyNumbers
   readonly areas: Areas
 }
 
 /** Undefined when no policy was ever written there. */
-export function placedIn(open: OpenCore, block: number): Placed | undefined {
-  if (open.field(block, 'RECORD_CAPACITY') === 0) return undefined
-  const view = open.description(block)
+export function placedIn(open: OpenCore, record: number): Placed | undefined {
+  if (open.field(record, 'RECORD_CAPACITY') === 0) return undefined
+  const view = open.description(record)
   const areas = {
-    current: { address: open.field(block, 'RECORD_EXTENSIONS'), bytes: view.getFloat64(AREA_BYTES, true) },
+    current: { address: open.field(record, 'RECORD_EXTENSIONS'), bytes: view.getFloat64(AREA_BYTES, true) },
     spare: { address: view.getFloat64(SPARE_ADDRESS, true), bytes: view.getFloat64(SPARE_BYTES, true) },
   }
-  return { numbers: numbersIn(open, block), areas }
+  return { numbers: numbersIn(open, record), areas }
 }
 
 function isLaidOutAlike(one: PolicyNumbers, other: PolicyNumbers): boolean {
   return one.stride === other.stride && one.countBits === other.countBits && (one.form !== 'LOG' || one.tickUs === other.tickUs)
 }
 
-/** The policy in force, as this thread's core last saw it; undefined when its block was written anew meanwhile. */
+/** The policy in force, as this thread's core last saw it; undefined when its record was written anew meanwhile. */
 export function publishedPolicy(open: OpenCore): Policy | undefined {
   const policy = described(open.description(open.core.policyRecord()))
   return open.core.isWhole() ? checkedPolicy(policy) : undefined
 }
 
-/** The calendar of the policy in a block. Of one that is being written anew it may be any: what is counted by it then goes nowhere. */
-export function calendarIn(open: OpenCore, block: number): Calendar {
-  const { calendar } = described(open.description(block))
+/** The calendar of the policy in a record. Of one that is being written anew it may be any: what is counted by it then goes nowhere. */
+export function calendarIn(open: OpenCore, record: number): Calendar {
+  const { calendar } = described(open.description(record))
   try {
     return calendar === undefined ? UTC_DAY : calendarOf(calendar.unit, calendar.timeZone)
   } catch {
@@ -134,13 +134,13 @@ export function calendarIn(open: OpenCore, block: number): Calendar {
   }
 }
 
-function numbersIn(open: OpenCore, block: number): PolicyNumbers {
-  const numbers = Object.fromEntries(Object.entries(FIELDS).map(([name, key]) => [key, open.field(block, name)]))
-  return { ...(numbers as unknown as PolicyNumbers), form: formIn(open, block) }
+function numbersIn(open: OpenCore, record: number): PolicyNumbers {
+  const numbers = Object.fromEntries(Object.entries(FIELDS).map(([name, key]) => [key, open.field(record, name)]))
+  return { ...(numbers as unknown as PolicyNumbers), form: formIn(open, record) }
 }
 
-function formIn(open: OpenCore, block: number): Form {
-  const form = open.field(block, 'RECORD_ENCODING')
+function formIn(open: OpenCore, record: number): Form {
+  const form = open.field(record, 'RECORD_ENCODING')
   return FORMS.find((name) => open.constant(name) === form) ?? 'ARRIVAL'
 }
 
@@ -186,4 +186,70 @@ function readText(view: DataView, at: number): [string, number] {
   const length = view.getUint8(at)
   const letters = Array.from({ length }, (_, i) => view.getUint8(at + 1 + i))
   return [String.fromCharCode(...letters), at + 1 + length]
+}
+
+/** A piece of the memory in which each entry of the table has extensions of its own. */
+export interface Area {
+  readonly address: number
+  readonly bytes: number
+}
+
+/** The area that a policy uses, or the last one used if it needs none; and one that was left, for the next time. */
+export interface Areas {
+  readonly current: Area
+  readonly spare: Area
+}
+
+const NONE: Area = { address: 0, bytes: 0 }
+
+/** Of a policy that is the first: the memory was laid out for it. */
+export function firstAreas(open: OpenCore, stride: number): Areas {
+  return { current: { address: open.firstExtensions(), bytes: bytesFor(open, stride) }, spare: NONE }
+}
+
+/**
+ * The areas after a change to a policy whose entries lie otherwise: in the spare one if that has room, in memory that is grown for it if
+ * not. What two policies in turn need is so taken once.
+ */
+export class ExtensionAreas {
+  private readonly open: OpenCore
+  /** Grown for a change that came to nothing, because another thread was quicker. */
+  private grown = NONE
+
+  constructor(open: OpenCore) {
+    this.open = open
+  }
+
+  /**
+   * @param isInUse whether the current area holds anything that has to stay readable.
+   * @throws {PolicyError} `RANGE_UNSUPPORTED` when there is no more memory.
+   */
+  moved({ current, spare }: Areas, stride: number, isInUse: boolean): Areas {
+    const bytes = bytesFor(this.open, stride)
+    if (!isInUse && current.bytes >= bytes) return { current, spare }
+    // Nobody reads the spare one any more once every state word is of a policy that came after it.
+    if (spare.bytes >= bytes && this.open.core.migrateAll()) return { current: spare, spare: current }
+    if (this.grown.bytes < bytes) this.grown = { address: this.open.moreExtensions(stride), bytes }
+    return { current: this.grown, spare: current.bytes >= spare.bytes ? current : spare }
+  }
+}
+
+function bytesFor(open: OpenCore, stride: number): number {
+  return open.entries * stride
+}
+
+/**
+ * Bytes of the parts of a table that no key has come to yet, with what belongs to their keys, and of counters before the first use: they
+ * take addresses and no memory.
+ */
+export function untouchedBytes(open: OpenCore): number {
+  const word = (name: string): number =>
+    Number(Atomics.load(new BigInt64Array(open.memory.buffer), (open.section + open.constant(name)) / 8))
+  const counters = word('OVERFLOWS') === 0 ? word('OVERFLOW_COUNTER_COUNT') * COUNTER_BYTES : 0
+  const [first, second, grown] = [word('FIRST_LINES'), word('SECOND_LINES'), word('GROWN')]
+  if (first === 0 || grown === 2) return counters
+  const lines = open.lines - first - (grown === 1 ? second : 0)
+  const areas = placedIn(open, open.core.policyRecord())?.areas
+  const beside = ((areas?.current.bytes ?? 0) + (areas?.spare.bytes ?? 0)) / (open.lines * ENTRIES_PER_LINE)
+  return counters + lines * (open.constant('LINE_SIZE') + ENTRIES_PER_LINE * beside)
 }

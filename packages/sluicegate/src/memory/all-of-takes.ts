@@ -2,10 +2,10 @@ import type { Ticker } from '../clock.js'
 import { contentions } from '../diagnostics.js'
 import { StoreError } from '../errors.js'
 import type { Key } from '../limiter.js'
+import type { SharedName } from './all-of-policy.js'
 import { high, low } from './fingerprint.js'
 import type { Descriptor, MemoryBooking } from './memory-bookings.js'
 import type { MemoryLimiter } from './memory-limiter.js'
-import type { SharedName } from './shared-name.js'
 
 /** What came of a take of all parts at once. */
 interface TakeOfAll {
@@ -51,7 +51,7 @@ export class TakesTogether {
       const take = this.tried(key, cost, hashes)
       if (take !== undefined) return take
     } finally {
-      for (const part of this.parts) part.tellEvictions()
+      for (const part of this.parts) part.publishEvents()
     }
     this.first.core.giveUp()
     if (contentions.hasSubscribers) contentions.publish({ policy: this.name.text, key })

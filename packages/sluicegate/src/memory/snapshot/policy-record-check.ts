@@ -1,13 +1,13 @@
-import type { Policy } from '../policy/policy.js'
-import { numbersOf, type PolicyNumbers } from '../policy/policy-numbers.js'
-import type { OpenCore } from './open-core.js'
+import type { Policy } from '../../policy/policy.js'
+import { numbersOf, type PolicyNumbers } from '../../policy/policy-numbers.js'
+import type { OpenCore } from '../open-core.js'
 
-// The numbers that the core adds to a policy block when it is published: see `publish` and `rangeOf` in assembly/policy/publish.ts.
+// The numbers that the core adds to a policy record when it is published: see `publish` and `rangeOf` in assembly/policy/publish.ts.
 
 const ARRIVAL_UNITS = 1n << 56n
 const LONGEST_US = 1n << 54n
 const MOST_APART = 4096n
-/** No time and no count in a block is larger: all are exact in a double. */
+/** No time and no count in a record is larger: all are exact in a double. */
 const MOST = Number.MAX_SAFE_INTEGER
 const MOST_EPOCH = 2 ** 30
 const VALUE_BITS = 56
@@ -16,9 +16,9 @@ const MOST_SLOTS = 2 ** 17
 /** The width of a cost in the header of a log. */
 const MOST_COUNT_BITS = 21
 
-/** Whether all numbers of a restored block are those that a core would have written for the policy. */
-export function isBlockOf(open: OpenCore, block: number, policy: Policy, written: PolicyNumbers): boolean {
-  return areNumbersOf(policy, written) && isPublished(open, block, written)
+/** Whether all numbers of a restored record are those that a core would have written for the policy. */
+export function isRecordOf(open: OpenCore, record: number, policy: Policy, written: PolicyNumbers): boolean {
+  return areNumbersOf(policy, written) && isPublished(open, record, written)
 }
 
 function areNumbersOf(policy: Policy, written: PolicyNumbers): boolean {
@@ -35,10 +35,10 @@ function isLaidOut({ form, countBits, numberBits, slots, slotBytes, stride }: Po
   return areSlots && countBits >= 1 && countBits <= MOST_COUNT_BITS && countBits + numberBits === VALUE_BITS
 }
 
-function isPublished(open: OpenCore, block: number, { form, numberBits, unitsPerUs, tickUs }: PolicyNumbers): boolean {
-  const field = (name: string): number => open.field(block, name)
+function isPublished(open: OpenCore, record: number, { form, numberBits, unitsPerUs, tickUs }: PolicyNumbers): boolean {
+  const field = (name: string): number => open.field(record, name)
   // What is no form at all is read as the first.
-  if (field('RECORD_FORM') !== open.constant(form)) return false
+  if (field('RECORD_ENCODING') !== open.constant(form)) return false
   const [sinceUs, epoch, era] = ['RECORD_SINCE_US', 'RECORD_EPOCH', 'RECORD_ERA'].map(field) as [number, number, number]
   if (![sinceUs, epoch, era].every((number) => Math.abs(number) <= MOST) || era < 0) return false
   if (epoch !== open.epoch() || epoch > MOST_EPOCH || field('RECORD_KEEPS_DEBT') >>> 1 !== 0) return false
@@ -48,7 +48,7 @@ function isPublished(open: OpenCore, block: number, { form, numberBits, unitsPer
   const apart = BigInt(epoch) % larger(smaller(MOST_APART, rangeUs / 32n / tick), 1n)
   const baseUs = wholeTicks(nowUs - rangeUs / 2n, tick) - apart * tick
   // These may be further off than a double can tell.
-  const exactly = (name: string): bigint => new DataView(open.memory.buffer, block).getBigInt64(open.constant(name), true)
+  const exactly = (name: string): bigint => new DataView(open.memory.buffer, record).getBigInt64(open.constant(name), true)
   return exactly('RECORD_BASE_US') === baseUs && exactly('RECORD_REBASE_AT_US') === nowUs + rangeUs / 4n
 }
 

@@ -1,10 +1,9 @@
-import { StoreError } from '../errors.js'
-import type { Algorithm } from '../policy/policy.js'
+import { StoreError } from '../../errors.js'
+import type { Algorithm } from '../../policy/policy.js'
+import type { OpenCore } from '../open-core.js'
 import type { MemoryDescription } from './memory-description.js'
-import { MemoryPieces } from './memory-pieces.js'
-import type { OpenCore } from './open-core.js'
 import { SectionCopy } from './section-copy.js'
-import { sealedSnapshot } from './snapshot.js'
+import { MemoryPieces, encodedSnapshot } from './snapshot.js'
 
 /** Copies that are begun before it is given up; each but the first after a pause. */
 const MOST_COPIES = 100
@@ -59,5 +58,5 @@ function copied({ sections, ...about }: SnapshotSubject): Uint8Array | undefined
     options: copies[0]?.options ?? { denyWhenFull: false },
     sections: sections.map(({ open, algorithm }) => ({ address: open.section, algorithm })),
   }
-  return sealedSnapshot(description, [pieces.bytes])
+  return encodedSnapshot(description, [pieces.bytes])
 }

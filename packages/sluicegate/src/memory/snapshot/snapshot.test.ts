@@ -14,7 +14,7 @@ import {
   slidingLog,
   slidingWindow,
   tokenBucket,
-} from '../index.js'
+} from '../../index.js'
 
 const POLICIES: readonly Policy[] = [
   tokenBucket({ limit: 10, window: '1s' }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLimiter, fixedWindow, type Limiter, manualClock, restoreLimiter } from '../index.js'
-import { openedSnapshot, sealedSnapshot } from './snapshot.js'
+import { createLimiter, fixedWindow, type Limiter, manualClock, restoreLimiter } from '../../index.js'
+import { decodedSnapshot, encodedSnapshot } from './snapshot.js'
 
 // Offsets of the core's `memory-map.ts`.
 const LINES = 16
@@ -31,9 +31,9 @@ function grown(): Limiter {
 
 /** The limiter of a snapshot in which a word was written over, and the checksum made anew. */
 function restoredWith(limiter: Limiter, offset: number, word: bigint): Limiter {
-  const { description, contents } = openedSnapshot(limiter.snapshot())
+  const { description, contents } = decodedSnapshot(limiter.snapshot())
   const piece = new BigUint64Array([BigInt(offset / 8) | (8n << 32n), word])
-  return restoreLimiter(sealedSnapshot(description, [contents, new Uint8Array(piece.buffer)]), { clock })
+  return restoreLimiter(encodedSnapshot(description, [contents, new Uint8Array(piece.buffer)]), { clock })
 }
 
 /** The word at an offset, in the pieces of a memory. */
@@ -71,7 +71,7 @@ test('a snapshot whose parts or counters do not fit its memory is refused', () =
 
 test('a snapshot whose counter holds a ticket is refused', () => {
   const limiter = grown()
-  const { contents } = openedSnapshot(limiter.snapshot())
+  const { contents } = decodedSnapshot(limiter.snapshot())
   const counters = Number(wordIn(contents, OVERFLOW_COUNTERS))
   assert.throws(() => restoredWith(limiter, counters, 3n << 62n), { code: 'SNAPSHOT_INVALID' })
   assert.equal(restoredWith(limiter, counters, 0n).take('key 0').allowed, false)

@@ -11,10 +11,10 @@ import {
   restoreLimiter,
   slidingLog,
   slidingWindow,
-} from '../index.js'
-import { high, low } from './fingerprint.js'
-import type { MemoryLimiter } from './memory-limiter.js'
-import type { OpenCore } from './open-core.js'
+} from '../../index.js'
+import { high, low } from '../fingerprint.js'
+import type { MemoryLimiter } from '../memory-limiter.js'
+import type { OpenCore } from '../open-core.js'
 
 const START_MS = 1_789_000_000_000
 const KEYS = Array.from({ length: 60 }, (_, i) => `key ${i}`)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { CREW_ALGORITHMS, crewFor, Mate, policyOf } from 'sluicegate-testkit'
-import { createLimiter, type Key, type Limiter, manualClock, type Policy, restoreLimiter, StoreError } from '../index.js'
+import { createLimiter, type Key, type Limiter, manualClock, type Policy, restoreLimiter, StoreError } from '../../index.js'
 
 // Snapshots one after another while worker threads are at it. The clock stands still: nothing comes back by itself.
 

@@ -1,18 +1,18 @@
-import type { OpenCore } from './open-core.js'
+import type { OpenCore } from '../open-core.js'
 
 // A section of a memory as those see it who copy or restore it as a whole: the core's `memory-map.ts` and `words.ts` say what it is.
 
 const FINGERPRINT_SHIFT = 16
 /** Identities up to this one name nobody. */
-const LAST_OF_NOBODY = 0xffffn
+const LAST_EMPTY_IDENTITY = 0xffffn
 /** Of the high half of a state word. */
 const KIND_SHIFT = 30
 const EPOCH_SHIFT = 27
 const EPOCH_MASK = 7
 
-/** What a word is, by its two highest bits: what a ticket has, no state, mark, header, permit or previous count has. */
+/** What a word is, by its two highest bits: what a reference has, no state, mark, header, permit or previous count has. */
 export const STATE_KIND = 1
-export const TICKET_KIND = 3
+export const REFERENCE_KIND = 3
 /** What a mark is. */
 const MARK_KIND = 2n
 
@@ -35,12 +35,12 @@ export function isMark(state: bigint): boolean {
 }
 
 /** Whether anybody lives in an entry, by its identity. */
-export function isInhabited(identity: bigint): boolean {
-  return identity > LAST_OF_NOBODY
+export function isOccupied(identity: bigint): boolean {
+  return identity > LAST_EMPTY_IDENTITY
 }
 
-/** Whether it is the entry of a key's block. It has no companions. */
-export function isOfBlock(low: number): boolean {
+/** Whether it is the entry of a key's record. It has no extensions. */
+export function isBanEntry(low: number): boolean {
   return ((low >>> FINGERPRINT_SHIFT) & 1) !== 0
 }
 
@@ -57,12 +57,12 @@ export class SectionWords {
     return this.open.section + this.open.constant(name)
   }
 
-  /** The block of the policy whose ticket the epoch word holds. */
-  blockOf(ticket: number): number {
-    return this.at('RECORDS') + (ticket % this.open.constant('RECORD_COUNT')) * this.blockBytes
+  /** The record of the policy whose reference the epoch word holds. */
+  recordOf(reference: number): number {
+    return this.at('RECORDS') + (reference % this.open.constant('RECORD_COUNT')) * this.recordBytes
   }
 
-  get blockBytes(): number {
+  get recordBytes(): number {
     return this.open.constant('RECORD_SIZE')
   }
 

@@ -1,24 +1,24 @@
-import { ENTRIES_PER_LINE } from './core-memory.js'
-import type { MemoryPieces } from './memory-pieces.js'
-import type { OpenCore } from './open-core.js'
+import { ENTRIES_PER_LINE } from '../core-memory.js'
+import type { OpenCore } from '../open-core.js'
 import {
-  isInhabited,
+  isOccupied,
   isMark,
-  isOfBlock,
+  isBanEntry,
   isOfEpoch,
   kindOf,
   MARKED_ENTRY,
   type SectionOptions,
   SectionWords,
   STATE_KIND,
-  TICKET_KIND,
+  REFERENCE_KIND,
 } from './section-words.js'
+import type { MemoryPieces } from './snapshot.js'
 
 const WORD_BYTES = 8
 /** Looks at an entry that others keep changing. */
-const MOST_LOOKS = 10_000
-/** Looks at an entry with a ticket, each after a longer pause: its thread may have died. The sweep that then begins anew sees to that. */
-const TICKET_LOOKS = 20
+const MOST_READS = 10_000
+/** Looks at an entry with a reference, each after a longer pause: its thread may have died. The sweep that then begins anew sees to that. */
+const REFERENCE_LOOKS = 20
 
 /** A part of the memory. */
 interface Part {
@@ -33,12 +33,12 @@ export class SectionCopy {
   private readonly layout: SectionWords
   private readonly bytes: Uint8Array
   private readonly words: BigUint64Array
-  private readonly block: number
+  private readonly record: number
   private readonly stride: number
-  private readonly companions: number
-  /** The first of an entry's companions is a header, the others are no words that change by themselves. */
+  private readonly extensions: number
+  /** The first of an entry's extensions is a header, the others are no words that change by themselves. */
   private readonly isLog: boolean
-  // A line and the companions of its entries, as they are copied.
+  // A line and the extensions of its entries, as they are copied.
   private readonly line = new BigUint64Array(2 * ENTRIES_PER_LINE)
   private readonly halves = new Uint32Array(this.line.buffer)
   private readonly beside: Uint8Array
@@ -53,12 +53,12 @@ export class SectionCopy {
     this.open = open
     this.epoch = epoch
     this.layout = new SectionWords(open)
-    this.block = open.core.policyRecord()
+    this.record = open.core.policyRecord()
     this.bytes = new Uint8Array(open.memory.buffer)
     this.words = new BigUint64Array(open.memory.buffer)
-    this.stride = open.field(this.block, 'RECORD_STRIDE')
-    this.companions = open.field(this.block, 'RECORD_EXTENSIONS')
-    this.isLog = open.field(this.block, 'RECORD_ENCODING') === open.constant('LOG')
+    this.stride = open.field(this.record, 'RECORD_STRIDE')
+    this.extensions = open.field(this.record, 'RECORD_EXTENSIONS')
+    this.isLog = open.field(this.record, 'RECORD_ENCODING') === open.constant('LOG')
     this.beside = new Uint8Array(ENTRIES_PER_LINE * this.stride)
     this.besideWords = new BigUint64Array(this.beside.buffer)
     this.besideHalves = new Uint32Array(this.beside.buffer)
@@ -75,17 +75,17 @@ export class SectionCopy {
     const { open, stride } = this
     const { lines } = open
     // A policy that grew the memory just now; or what was read of it was not whole, but then the epoch is another one, too.
-    if (this.companions + lines * ENTRIES_PER_LINE * stride > this.bytes.length || !isSame()) return false
+    if (this.extensions + lines * ENTRIES_PER_LINE * stride > this.bytes.length || !isSame()) return false
     const table = this.layout.at('TABLE')
     const ends = new Uint32Array(lines)
     for (let i = 0; i < lines; i++) {
       const at = table + i * this.lineBytes.length
       if (this.isUnused(at)) continue
-      const companions = this.companions + i * ENTRIES_PER_LINE * stride
-      if (!this.copyLine(at, companions) || !isSame()) return false
+      const extensions = this.extensions + i * ENTRIES_PER_LINE * stride
+      if (!this.copyLine(at, extensions) || !isSame()) return false
       pieces.add(at, this.lineBytes)
       ends[i] = pieces.bytes.length / WORD_BYTES
-      if (stride > 0) pieces.add(companions, this.beside)
+      if (stride > 0) pieces.add(extensions, this.beside)
     }
     this.lookAgain(pieces, ends)
     return true
@@ -108,12 +108,12 @@ export class SectionCopy {
         const entry = line + j * this.entryBytes
         const identity = end === 0 ? 0n : (copied[end + 2 * (j - ENTRIES_PER_LINE)] as bigint)
         if (this.hasChangedHands(entry, identity)) pieces.add(entry, MARKED_ENTRY)
-        else if (isInhabited(identity)) this.keys++
+        else if (isOccupied(identity)) this.keys++
       }
     }
   }
 
-  /** What is beside the table: the first lines, the block of the policy, the gates. */
+  /** What is beside the table: the first lines, the record of the policy, the gates. */
   heads(): readonly Part[] {
     const { layout, open } = this
     const head = this.part(open.section, layout.at('RELEASED'))
@@ -122,7 +122,7 @@ export class SectionCopy {
     words[open.constant('OVERFLOW_BUDGET') / WORD_BYTES] = this.wordAt(layout.at('OVERFLOW_BUDGET'))
     return [
       head,
-      this.part(this.block, this.block + layout.blockBytes),
+      this.part(this.record, this.record + layout.recordBytes),
       this.part(layout.at('BAN_FILTER'), layout.at('DESCRIPTORS')),
       this.sharedCounters(),
     ]
@@ -139,7 +139,7 @@ export class SectionCopy {
   /** A word that may be part of a swap over several words. */
   private wordAt(address: number): bigint {
     const word = Atomics.load(this.words, address / WORD_BYTES)
-    return kindOf(Number(word >> 32n)) === TICKET_KIND ? BigInt.asUintN(64, this.open.core.resolvedWord(address)) : word
+    return kindOf(Number(word >> 32n)) === REFERENCE_KIND ? BigInt.asUintN(64, this.open.core.resolvedWord(address)) : word
   }
 
   private part(from: number, to: number): Part {
@@ -161,18 +161,18 @@ export class SectionCopy {
     return isMark(state) || Atomics.load(this.words, entry / WORD_BYTES) !== identity
   }
 
-  private copyLine(at: number, companions: number): boolean {
+  private copyLine(at: number, extensions: number): boolean {
     for (let i = 0; i < ENTRIES_PER_LINE; i++) {
-      if (!this.copyEntry(i, at + i * this.entryBytes, companions + i * this.stride)) return false
+      if (!this.copyEntry(i, at + i * this.entryBytes, extensions + i * this.stride)) return false
     }
     return true
   }
 
-  private copyEntry(i: number, entry: number, companions: number): boolean {
-    let tickets = 0
-    for (let looks = 0; looks < MOST_LOOKS && tickets < TICKET_LOOKS; looks++) {
-      const kind = this.looked(i, entry, companions)
-      if (kind === TICKET_KIND) this.open.core.yieldAfter(++tickets)
+  private copyEntry(i: number, entry: number, extensions: number): boolean {
+    let references = 0
+    for (let looks = 0; looks < MOST_READS && references < REFERENCE_LOOKS; looks++) {
+      const kind = this.looked(i, entry, extensions)
+      if (kind === REFERENCE_KIND) this.open.core.yieldAfter(++references)
       else if (kind !== undefined) return kind !== STATE_KIND || isOfEpoch(this.halves[4 * i + 3] as number, this.epoch)
     }
     return false
@@ -180,48 +180,48 @@ export class SectionCopy {
 
   /**
    * Copies an entry, of which the state word says whether it still is the same afterwards: permits and previous counts change only with
-   * it, requests of a log only with it or the header. The kind of the state; a ticket's also when it is another word's; undefined when
+   * it, requests of a log only with it or the header. The kind of the state; a reference's also when it is another word's; undefined when
    * something changed.
    */
-  private looked(i: number, entry: number, companions: number): number | undefined {
+  private looked(i: number, entry: number, extensions: number): number | undefined {
     const { line, halves, words } = this
     const stateAt = (entry + this.stateOffset) / WORD_BYTES
     const state = Atomics.load(words, stateAt)
     line[2 * i + 1] = state
     const kind = kindOf(halves[4 * i + 3] as number)
-    if (kind === TICKET_KIND) return this.settled(stateAt)
+    if (kind === REFERENCE_KIND) return this.settled(stateAt)
     line[2 * i] = state === 0n ? 0n : Atomics.load(words, entry / WORD_BYTES)
-    // Of an entry that is changing hands the companions are nobody's.
-    if (this.stride > 0 && kind === STATE_KIND && !isOfBlock(halves[4 * i] as number)) {
-      const outcome = this.isLog ? this.lookedAtLog(i, companions) : this.lookedAtWords(i, companions)
+    // Of an entry that is changing hands the extensions are nobody's.
+    if (this.stride > 0 && kind === STATE_KIND && !isBanEntry(halves[4 * i] as number)) {
+      const outcome = this.isLog ? this.lookedAtLog(i, extensions) : this.lookedAtWords(i, extensions)
       if (outcome !== STATE_KIND) return outcome
     } else this.beside.fill(0, i * this.stride, (i + 1) * this.stride)
     return Atomics.load(words, stateAt) === state ? kind : undefined
   }
 
   /** Slots that the header does not hold may hold anything. */
-  private lookedAtLog(i: number, companions: number): number | undefined {
+  private lookedAtLog(i: number, extensions: number): number | undefined {
     const { besideHalves, besideWords, stride, words } = this
-    const header = Atomics.load(words, companions / WORD_BYTES)
-    this.beside.set(this.bytes.subarray(companions, companions + stride), i * stride)
+    const header = Atomics.load(words, extensions / WORD_BYTES)
+    this.beside.set(this.bytes.subarray(extensions, extensions + stride), i * stride)
     besideWords[(i * stride) / WORD_BYTES] = header
-    if (kindOf(besideHalves[(i * stride) / 4 + 1] as number) === TICKET_KIND) return this.settled(companions / WORD_BYTES)
-    return Atomics.load(words, companions / WORD_BYTES) === header ? STATE_KIND : undefined
+    if (kindOf(besideHalves[(i * stride) / 4 + 1] as number) === REFERENCE_KIND) return this.settled(extensions / WORD_BYTES)
+    return Atomics.load(words, extensions / WORD_BYTES) === header ? STATE_KIND : undefined
   }
 
-  private lookedAtWords(i: number, companions: number): number {
+  private lookedAtWords(i: number, extensions: number): number {
     const { besideHalves, besideWords, stride, words } = this
     const first = (i * stride) / WORD_BYTES
     for (let word = 0; word < stride / WORD_BYTES; word++) {
-      besideWords[first + word] = Atomics.load(words, companions / WORD_BYTES + word)
-      if (kindOf(besideHalves[2 * (first + word) + 1] as number) === TICKET_KIND) return this.settled(companions / WORD_BYTES + word)
+      besideWords[first + word] = Atomics.load(words, extensions / WORD_BYTES + word)
+      if (kindOf(besideHalves[2 * (first + word) + 1] as number) === REFERENCE_KIND) return this.settled(extensions / WORD_BYTES + word)
     }
     return STATE_KIND
   }
 
-  /** Its thread may have died: the core sees to it that no ticket stays. */
+  /** Its thread may have died: the core sees to it that no reference stays. */
   private settled(word: number): number {
     this.open.core.resolvedWord(word * WORD_BYTES)
-    return TICKET_KIND
+    return REFERENCE_KIND
   }
 }

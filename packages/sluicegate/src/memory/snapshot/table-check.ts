@@ -1,6 +1,6 @@
-import type { Form, PolicyNumbers } from '../policy/policy-numbers.js'
-import { rangeOf } from './block-check.js'
-import { isInhabited, isMark, isOfBlock, isOfEpoch, kindOf, MARKED_ENTRY, STATE_KIND } from './section-words.js'
+import type { Form, PolicyNumbers } from '../../policy/policy-numbers.js'
+import { rangeOf } from './policy-record-check.js'
+import { isOccupied, isMark, isBanEntry, isOfEpoch, kindOf, MARKED_ENTRY, STATE_KIND } from './section-words.js'
 
 /** A table that was restored, and what its words have to fit. */
 export interface RestoredTable {
@@ -10,8 +10,8 @@ export interface RestoredTable {
   readonly end: number
   readonly epoch: number
   readonly numbers: PolicyNumbers
-  /** Of the companions of the first entry. */
-  readonly companions: number
+  /** Of the extensions of the first entry. */
+  readonly extensions: number
 }
 
 const ENTRY_BYTES = 16
@@ -31,18 +31,18 @@ const BELOW_NUMBER: Partial<Record<Form, bigint>> = { SLIDING: 32n, COMPACT: 36n
  * Looks at every word of a restored table by which the core decides where to read and how often to go round: nothing may be under way, all has
  * to be of the policy in force, no time may lie where none can, and no ring may be longer than it is. How much a key has spent is not looked at.
  *
- * @returns how many keys and blocks live there; undefined when a word is none that a core could have left.
+ * @returns how many keys and records live there; undefined when a word is none that a core could have left.
  */
-export function inhabitantsOf(table: RestoredTable): number | undefined {
+export function occupiedEntries(table: RestoredTable): number | undefined {
   const words = new BigUint64Array(table.memory.buffer)
   const { stride } = table.numbers
   const isValue = valueCheck(table.numbers)
-  let inhabitants = 0
+  let occupied = 0
   for (let address = table.address, place = 0; address < table.end; address += ENTRY_BYTES, place++) {
     const identity = words[address / 8] as bigint
     const state = words[address / 8 + 1] as bigint
     if (state === 0n) {
-      if (isInhabited(identity)) return undefined
+      if (isOccupied(identity)) return undefined
       continue
     }
     if (isMark(state)) {
@@ -51,12 +51,12 @@ export function inhabitantsOf(table: RestoredTable): number | undefined {
     }
     const high = Number(state >> 32n)
     if (kindOf(high) !== STATE_KIND || !isOfEpoch(high, table.epoch)) return undefined
-    const isBlock = isOfBlock(Number(identity & 0xffff_ffffn))
-    if (!isBlock && !isValue(state & VALUE_MASK)) return undefined
-    if (!isBlock && stride > 0 && !areCompanions(words, (table.companions + place * stride) / 8, table.numbers)) return undefined
-    if (isInhabited(identity)) inhabitants++
+    const isBan = isBanEntry(Number(identity & 0xffff_ffffn))
+    if (!isBan && !isValue(state & VALUE_MASK)) return undefined
+    if (!isBan && stride > 0 && !areExtensions(words, (table.extensions + place * stride) / 8, table.numbers)) return undefined
+    if (isOccupied(identity)) occupied++
   }
-  return inhabitants
+  return occupied
 }
 
 /** Whether the number of a window, or a time, lies within what a time base lasts for. */
@@ -70,7 +70,7 @@ function valueCheck({ form, countBits, numberBits, unitsPerUs, tickUs }: PolicyN
   return (value) => (value & mask) >> below <= most
 }
 
-function areCompanions(words: BigUint64Array, first: number, { form, slots }: PolicyNumbers): boolean {
+function areExtensions(words: BigUint64Array, first: number, { form, slots }: PolicyNumbers): boolean {
   const head = words[first] as bigint
   if (form === 'WIDE') return head >> 62n === 0n
   if (form === 'LOG') {
