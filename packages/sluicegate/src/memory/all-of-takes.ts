@@ -51,7 +51,7 @@ export class TakesTogether {
       const take = this.tried(key, cost, hashes)
       if (take !== undefined) return take
     } finally {
-      for (const part of this.parts) part.publishEvents()
+      for (const part of this.parts) part.events.publish()
     }
     this.first.core.giveUp()
     if (contentions.hasSubscribers) contentions.publish({ policy: this.name.text, key })
@@ -109,7 +109,7 @@ export class TakesTogether {
           ownLow = low
           ownHigh = high
         }
-        const booking = part.stageHashed(into, own, ownLow, ownHigh, cost)
+        const booking = part.bookings.stage(into, own, ownLow, ownHigh, cost)
         if (typeof booking === 'number') return booking
         bookings.push(booking)
       }

@@ -94,12 +94,12 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   wait(key: Key, options?: WaitOptions): Promise<Decision> {
     const own = ownKey(key)
-    return this.waiting.wait(own, options).then((decision) => this.told(own, options?.cost ?? 1, decision))
+    return this.waiting.wait(own, options).then((decision) => this.record(own, options?.cost ?? 1, decision))
   }
 
   reserve(key: Key, cost: number): Reservation {
     const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this, key, cost)
-    this.told(key, cost, { ...reservation.decision, allowed: reservation.allowed })
+    this.record(key, cost, { ...reservation.decision, allowed: reservation.allowed })
     return reservation
   }
 
@@ -194,10 +194,10 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   /** A take, told of. */
   private decided(key: Key, cost: number, hashes?: Hashes): Decision {
-    return this.told(key, cost, this.waiting.isQueued(key) ? this.refuse(key, cost) : this.taken(key, cost, hashes).decision)
+    return this.record(key, cost, this.waiting.isQueued(key) ? this.refuse(key, cost) : this.taken(key, cost, hashes).decision)
   }
 
-  private told(key: Key, cost: number, decision: Decision): Decision {
+  private record(key: Key, cost: number, decision: Decision): Decision {
     this.lists.count(key, decision.allowed)
     publishDenial(key, cost, decision)
     return decision

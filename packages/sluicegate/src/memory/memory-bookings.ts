@@ -1,11 +1,11 @@
 import { checkedCost } from '../arguments.js'
+import type { Ticker } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { RateDecoder } from '../policy/decision-decoder.js'
+import { type DecisionDecoder, RateDecoder } from '../policy/decision-decoder.js'
 import type { Booking } from '../waiting/booking.js'
-import type { ReleaseWords } from '../waiting/release-watch.js'
-import type { Core } from './core.js'
 import { laterReading } from './later-reading.js'
-import { MemoryDecisions } from './memory-decisions.js'
+import type { OpenCore } from './open-core.js'
+import type { TableEvents } from './table-events.js'
 
 /** A booking, and what giving it back needs to know. */
 export interface MemoryBooking<Answer extends Decision = Decision> extends Booking<Answer> {
@@ -26,42 +26,86 @@ export interface Descriptor {
   readonly readings: number
 }
 
-/** Takes that lie ahead or are made together with others, and what comes back of them. */
-export abstract class MemoryBookings extends MemoryDecisions {
-  /** This thread's core, for what is done over several limiters of one memory. */
-  get core(): Core {
-    return this.opened.core
+/** The parts of a limiter in memory that bookings work on. */
+export interface BookedLimiter {
+  readonly opened: OpenCore
+  readonly ticker: Ticker
+  readonly decoder: DecisionDecoder
+  readonly events: TableEvents
+  nowUs(): number
+  peekHashed(key: string, low: number, high: number, cost: number, nowUs?: number): Decision
+  withPermit(decision: Decision, key: string, low: number, high: number, cost: number): Decision
+  unanswered(key: string, low: number, high: number, nowUs: number, cost: number): Decision
+  answered(answer: number, key: string): number
+  noteEviction(key: string): void
+}
+
+/** Takes ahead of their time, takes staged in a descriptor together with others, and what they give back. */
+export class MemoryBookings {
+  private readonly limiter: BookedLimiter
+
+  constructor(limiter: BookedLimiter) {
+    this.limiter = limiter
   }
 
-  /** Where what comes back before its time is counted. */
-  releases(): ReleaseWords {
-    return this.opened.releases()
-  }
-
-  /** A take of `cost` at the earliest time, within `mostUs`. Whoever waits asks again and again, so that denials are told elsewhere. */
-  protected bookHashed(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
+  /** Charges `cost` at the earliest time within `mostUs`. A waiter asks repeatedly, so its caller publishes denials. */
+  book(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
     const booking = this.booked(key, low, high, checkedCost(cost), mostUs)
-    this.publishEvents()
+    this.limiter.events.publish()
     return booking
+  }
+
+  private booked(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
+    const nowUs = this.limiter.nowUs()
+    const { core } = this.limiter.opened
+    const answer = core.reserve(low, high, nowUs, cost, mostUs)
+    const { decoder } = this.limiter
+    const asked = { key, cost, bookedUs: nowUs, low, high, numbers: decoder.numbers }
+    const isEvicted = Number.isNaN(answer) && this.limiter.opened.reason() === 'EVICTED'
+    const debt = isEvicted ? core.detailOfUnanswered() : answer
+    if (debt >= 0) {
+      if (isEvicted) this.limiter.noteEviction(key)
+      const atUs = nowUs + decoder.waitUs(debt)
+      const decision = this.limiter.withPermit(decoder.allowed(debt), key, low, high, cost)
+      return { ...asked, allowed: true, atUs, maybeSooner: false, decision, debt }
+    }
+    const wouldWaitUs = answer < 0 ? decoder.untilFreeUs(-1 - answer, cost) : undefined
+    const made = answer < 0 ? decoder.denied(-1 - answer, cost) : this.limiter.unanswered(key, low, high, nowUs, cost)
+    const decision = this.limiter.withPermit(made, key, low, high, cost)
+    const atUs = nowUs + (wouldWaitUs ?? decision.retryAfterMs * 1000)
+    return {
+      ...asked,
+      allowed: decision.allowed,
+      atUs: decision.allowed ? nowUs : atUs,
+      // Only of permits nobody knows when they come back.
+      maybeSooner: decoder.policy.algorithm === 'concurrency',
+      isBlocked: wouldWaitUs === undefined,
+      decision,
+      debt: 0,
+    }
   }
 
   /**
    * A take that is written down in a descriptor; it stands if that is committed. A number instead is a later reading, by which all is to
    * be asked again. What has to be told the caller tells, about the whole.
    */
-  stageHashed(into: Descriptor, key: string, low: number, high: number, cost: number): MemoryBooking | number {
+  stage(into: Descriptor, key: string, low: number, high: number, cost: number): MemoryBooking | number {
     const { nowUs } = into
-    const answer = this.opened.core.stage(into.address, low, high, nowUs, cost)
-    const reason = Number.isNaN(answer) ? this.opened.reason() : undefined
+    const answer = this.limiter.opened.core.stage(into.address, low, high, nowUs, cost)
+    const reason = Number.isNaN(answer) ? this.limiter.opened.reason() : undefined
     const isLate = reason === 'LATE'
-    const { decoder } = this
-    const late = isLate ? decoder.denied(this.opened.core.detailOfUnanswered(), cost) : undefined
-    const laterUs = late && laterReading(this.ticker, nowUs, into.readings, late)
+    const { decoder } = this.limiter
+    const late = isLate ? decoder.denied(this.limiter.opened.core.detailOfUnanswered(), cost) : undefined
+    const laterUs = late && laterReading(this.limiter.ticker, nowUs, into.readings, late)
     if (laterUs !== undefined) return laterUs
     const made =
       late ??
-      (answer >= 0 ? decoder.allowed(answer) : answer < 0 ? decoder.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost))
-    const decision = this.held(made, key, low, high, cost)
+      (answer >= 0
+        ? decoder.allowed(answer)
+        : answer < 0
+          ? decoder.denied(-1 - answer, cost)
+          : this.limiter.unanswered(key, low, high, nowUs, cost))
+    const decision = this.limiter.withPermit(made, key, low, high, cost)
     return {
       key,
       cost,
@@ -79,9 +123,9 @@ export abstract class MemoryBookings extends MemoryDecisions {
   }
 
   /** What a take that passed now would say, whatever is left; a denial when the key is blocked. */
-  protected answerHashed({ key, low, high }: MemoryBooking): Decision {
-    const standing = this.peekHashed(key as string, low, high, 1)
-    const blockedUs = this.answered(this.opened.core.banLeft(low, high, this.nowUs()), key as string)
+  answer({ key, low, high }: MemoryBooking): Decision {
+    const standing = this.limiter.peekHashed(key as string, low, high, 1)
+    const blockedUs = this.limiter.answered(this.limiter.opened.core.banLeft(low, high, this.limiter.nowUs()), key as string)
     return blockedUs > 0 ? standing : { ...standing, allowed: true, retryAfterMs: 0 }
   }
 
@@ -89,14 +133,14 @@ export abstract class MemoryBookings extends MemoryDecisions {
    * Gives tokens of a booking back. Of buckets and GCRA what surely has not flowed back by itself: nobody knows whether the bucket
    * would have been full meanwhile. One whose time has not come goes back whole, if nobody booked after it.
    */
-  protected giveBackHashed(booking: MemoryBooking, tokens: number): Decision {
+  giveBack(booking: MemoryBooking, tokens: number): Decision {
     const { low, high, atUs, bookedUs, debt, numbers, cost } = booking
     const key = booking.key as string
-    const nowUs = this.nowUs()
+    const nowUs = this.limiter.nowUs()
     let back = tokens
     let bound = atUs
-    this.opened.core.look()
-    const { decoder } = this
+    this.limiter.opened.core.look()
+    const { decoder } = this.limiter
     if (decoder instanceof RateDecoder) {
       const { unitsPerUs, unitsPerToken, capacity } = decoder
       const isWaiting = atUs > bookedUs && nowUs < atUs
@@ -105,37 +149,7 @@ export abstract class MemoryBookings extends MemoryDecisions {
       bound = isWaiting ? debt - (nowUs - bookedUs) * unitsPerUs : capacity
       if (numbers !== decoder.numbers) back = 0
     }
-    if (back > 0) this.answered(this.opened.core.cancel(low, high, nowUs, back, bound), key)
-    return this.peekHashed(key, low, high, 1, nowUs)
-  }
-
-  private booked(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
-    const nowUs = this.nowUs()
-    const { core } = this.opened
-    const answer = core.reserve(low, high, nowUs, cost, mostUs)
-    const { decoder } = this
-    const asked = { key, cost, bookedUs: nowUs, low, high, numbers: decoder.numbers }
-    const isEvicted = Number.isNaN(answer) && this.opened.reason() === 'EVICTED'
-    const debt = isEvicted ? core.detailOfUnanswered() : answer
-    if (debt >= 0) {
-      if (isEvicted) this.noteEviction(key)
-      const atUs = nowUs + decoder.waitUs(debt)
-      const decision = this.held(decoder.allowed(debt), key, low, high, cost)
-      return { ...asked, allowed: true, atUs, maybeSooner: false, decision, debt }
-    }
-    const wouldWaitUs = answer < 0 ? decoder.untilFreeUs(-1 - answer, cost) : undefined
-    const made = answer < 0 ? decoder.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost)
-    const decision = this.held(made, key, low, high, cost)
-    const atUs = nowUs + (wouldWaitUs ?? decision.retryAfterMs * 1000)
-    return {
-      ...asked,
-      allowed: decision.allowed,
-      atUs: decision.allowed ? nowUs : atUs,
-      // Only of permits nobody knows when they come back.
-      maybeSooner: decoder.policy.algorithm === 'concurrency',
-      isBlocked: wouldWaitUs === undefined,
-      decision,
-      debt: 0,
-    }
+    if (back > 0) this.limiter.answered(this.limiter.opened.core.cancel(low, high, nowUs, back, bound), key)
+    return this.limiter.peekHashed(key, low, high, 1, nowUs)
   }
 }

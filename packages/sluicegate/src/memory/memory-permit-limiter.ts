@@ -8,7 +8,7 @@ import { MemoryLimiter } from './memory-limiter.js'
 export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
   override takeHashed(key: string, low: number, high: number, cost: number): Decision {
     const decision = super.takeHashed(key, low, high, cost)
-    return decision instanceof MemoryPermit ? decision : this.held(decision, key, low, high, cost)
+    return decision instanceof MemoryPermit ? decision : this.withPermit(decision, key, low, high, cost)
   }
 
   override answer(booking: MemoryBooking<Permit>): Permit {
@@ -26,7 +26,7 @@ export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
     return new MemoryPermit(super.refuse(key, cost))
   }
 
-  protected override held(decision: Decision, key: string, low: number, high: number, cost: number): Permit {
+  override withPermit(decision: Decision, key: string, low: number, high: number, cost: number): Permit {
     if (!decision.allowed) return new MemoryPermit(decision)
     const given = this.opened.core.givenPermit()
     let untilUs = this.opened.core.givenUntilUs()

@@ -3,7 +3,7 @@ import type { Algorithm } from '../../policy/policy.js'
 import type { OpenCore } from '../open-core.js'
 import type { MemoryDescription } from './memory-description.js'
 import { SectionCopy } from './section-copy.js'
-import { MemoryPieces, encodedSnapshot } from './snapshot.js'
+import { encodedSnapshot, MemoryPieces } from './snapshot.js'
 
 /** Copies that are begun before it is given up; each but the first after a pause. */
 const MOST_COPIES = 100

@@ -1,16 +1,16 @@
 import { ENTRIES_PER_LINE } from '../core-memory.js'
 import type { OpenCore } from '../open-core.js'
 import {
-  isOccupied,
-  isMark,
   isBanEntry,
+  isMark,
+  isOccupied,
   isOfEpoch,
   kindOf,
   MARKED_ENTRY,
+  REFERENCE_KIND,
   type SectionOptions,
   SectionWords,
   STATE_KIND,
-  REFERENCE_KIND,
 } from './section-words.js'
 import type { MemoryPieces } from './snapshot.js'
 

@@ -1,6 +1,6 @@
 import type { Form, PolicyNumbers } from '../../policy/policy-numbers.js'
 import { rangeOf } from './policy-record-check.js'
-import { isOccupied, isMark, isBanEntry, isOfEpoch, kindOf, MARKED_ENTRY, STATE_KIND } from './section-words.js'
+import { isBanEntry, isMark, isOccupied, isOfEpoch, kindOf, MARKED_ENTRY, STATE_KIND } from './section-words.js'
 
 /** A table that was restored, and what its words have to fit. */
 export interface RestoredTable {
