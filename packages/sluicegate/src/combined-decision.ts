@@ -29,7 +29,7 @@ export function bindsMore(part: Decision, than: Decision): boolean {
   return part.allowed ? part.remaining < than.remaining : part.retryAfterMs > than.retryAfterMs
 }
 
-/** The denial of one who may not overtake those who wait, by what `peek` says: he may try again at the earliest in a millisecond. */
+/** The denial of a take that may not overtake waiters, from the decision of `peek`: `retryAfterMs` is at least 1. */
 export function refusal(foreseen: Decision): Decision {
   return { ...foreseen, allowed: false, retryAfterMs: Math.max(1, foreseen.retryAfterMs) }
 }

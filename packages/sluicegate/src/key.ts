@@ -2,10 +2,10 @@ import { checkKey } from './arguments.js'
 import { PolicyError } from './errors.js'
 import type { Policy } from './policy/policy.js'
 
-/** Who is limited: a string of 1 to 1,024 UTF-16 units. With `allOf` also an array of them, one for each of its policies. */
+/** The subject of a limit: a string of 1 to 1,024 UTF-16 units. With `allOf` also an array of them, one for each of its policies. */
 export type Key = string | readonly string[]
 
-/** One string for each key, no two the same: a single key never looks like several. */
+/** A unique string per key: a single key never equals a list of keys. */
 export function nameOf(key: Key): string {
   return typeof key === 'string' ? `1${key}` : `n${JSON.stringify(key)}`
 }
@@ -16,7 +16,7 @@ export function partsOf(key: Key): Iterable<string> {
 }
 
 /**
- * The key of each of so many policies: the same for all, or one each.
+ * The keys of `policies` policies: one key for all, or one for each.
  *
  * @throws {PolicyError} `KEY_INVALID`
  */

@@ -8,7 +8,7 @@ export interface Permit extends Decision {
   /** Gives back what the permit holds. False when it held nothing any more, released before or expired, or its limiter was closed. */
   release(): boolean
   /**
-   * Renews the permit for another `ttl` from now. False when it had expired or was released, when somebody else may hold its place, or
+   * Renews the permit for another `ttl` from now. False if it has expired or was released, if another caller may hold its place, or
    * when its limiter was closed. Of several policies: false when it is for one of them, and those of the others are given back.
    */
   heartbeat(): boolean

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter, type Limiter, manualClock, type Policy, tokenBucket } from '../index.js'
-import { type Snapshot, encodedSnapshot } from '../memory/snapshot/snapshot.js'
+import { encodedSnapshot, type Snapshot } from '../memory/snapshot/snapshot.js'
 import { type LayerOptions, layered, restoredLayers } from './limiter-layers.js'
 import { tieredSnapshot, untieredSnapshot } from './tiered-snapshot.js'
 

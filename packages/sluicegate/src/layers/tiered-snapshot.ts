@@ -1,25 +1,25 @@
-import { invalidSnapshot, decodedSnapshot, type Snapshot, encodedSnapshot } from '../memory/snapshot/snapshot.js'
+import { decodedSnapshot, encodedSnapshot, invalidSnapshot, type Snapshot } from '../memory/snapshot/snapshot.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { MOST_TIERS } from './tier-table.js'
 
-/** A policy other than the limiter's own, with what counts for it: a limiter, a handle or a snapshot. */
+/** A policy other than the limiter's own, with its limiter, handle or snapshot. */
 export interface Tier<Counted> {
   readonly policy: Policy
   readonly counted: Counted
 }
 
-/** The snapshots of a tiered limiter, apart. */
+/** The parts of the snapshot of a tiered limiter. */
 export interface TieredSnapshot<Counted> {
   readonly own: Counted
-  /** What `policyFor` may call the own policy by. */
+  /** Policies that stand for the own policy in `policyFor`. */
   readonly ownAs: readonly Policy[]
   readonly tiers: readonly Tier<Counted>[]
   /** What counts for policies of single keys. */
   readonly overridden?: readonly Tier<Counted>[]
 }
 
-/** What is said of contents that are several snapshots: that of the limiter's own policy, then one a tier, then one a policy of overrides. */
+/** Description of a snapshot whose contents are several: of the own policy, then one per tier, then one per override policy. */
 interface TieredDescription {
   readonly ownAs: readonly Policy[]
   readonly tiers: readonly Policy[]

@@ -5,7 +5,7 @@ import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
 import { checkedWaitRequest } from '../wait-options.js'
 
-/** A limiter around another one: what is about no key goes straight through. */
+/** A limiter around an inner one. Verbs without a key go to the inner limiter directly. */
 export abstract class WrappedLimiter<Answer extends Decision> extends QueuedLimiter {
   protected readonly inner: Limiter<Answer>
 
@@ -54,7 +54,7 @@ export abstract class WrappedLimiter<Answer extends Decision> extends QueuedLimi
   }
 }
 
-/** A wait that need not wait: throws what such a wait rejects with. */
+/** A wait that ends at once; throws what it rejects with. */
 export function atOnce<Answer>(key: Key, options: WaitOptions, take: (cost: number) => Answer): Answer {
   const { cost, signal } = checkedWaitRequest(key, options)
   if (signal?.aborted) throw signal.reason

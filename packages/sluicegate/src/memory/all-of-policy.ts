@@ -2,8 +2,8 @@ import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
 
 /**
- * Several policies as one: the same object until one of them or the name is another. Making it costs more than a decision, and others keep what
- * they made of it.
+ * Several policies as one: the same object until a part or the name changes. Making it costs more than a decision, and callers cache by its
+ * identity.
  */
 export class WholePolicy {
   private parts: readonly Policy[] = []
@@ -29,14 +29,14 @@ const TEXT = 2
 const MOST_LETTERS = 120
 /** Of the memory of a name. */
 export const NAME_BYTES = (TEXT + MOST_LETTERS) * 4
-/** Looks at a name that is being written, before the one last seen is taken for it. */
+/** Reads during a write before the last known name is used. */
 const PATIENCE = 1000
 
 /**
  * A short text in shared memory, ASCII.
  *
- * Ordering: the version is odd while somebody writes, and another one afterwards. What was read while it stood still at an even one is
- * whole. A thread that dies while it writes leaves every thread with the name that it saw last.
+ * Ordering: the version is odd while a thread writes and changes with every write. A text is consistent if the version is the same even
+ * number before and after it is read. If a thread dies while it writes, each thread keeps the name that it last read.
  */
 export class SharedName {
   /** What to post to another thread. */
@@ -67,7 +67,7 @@ export class SharedName {
     return this.last
   }
 
-  /** Of two threads that write at the same time one has its way. */
+  /** Of two threads that write at the same time, one succeeds. */
   set text(text: string) {
     this.last = text
     const version = Atomics.load(this.words, VERSION)

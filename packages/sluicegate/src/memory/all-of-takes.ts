@@ -7,7 +7,7 @@ import { high, low } from './fingerprint.js'
 import type { Descriptor, MemoryBooking } from './memory-bookings.js'
 import type { MemoryLimiter } from './memory-limiter.js'
 
-/** What came of a take of all parts at once. */
+/** Result of a take of all parts. */
 interface TakeOfAll {
   /** Whether each part was charged; else none was. */
   readonly isCharged: boolean
@@ -22,7 +22,7 @@ export type Hashes = readonly number[]
 /** Attempts to change all parts at once before a call gives up with CONTENTION. */
 const MAX_ATTEMPTS = 100
 
-/** Takes of several sections of one memory: each is written down in a descriptor, which is then put through whole or not at all. */
+/** Takes of several sections of one memory: all are staged in a descriptor, which commits as a whole or not at all. */
 export class TakesTogether {
   private readonly parts: readonly MemoryLimiter[]
   private readonly ticker: Ticker
@@ -55,7 +55,7 @@ export class TakesTogether {
     }
     this.first.core.giveUp()
     if (contentions.hasSubscribers) contentions.publish({ policy: this.name.text, key })
-    throw new StoreError('CONTENTION', 'other threads kept changing these keys; the call was given up after a bounded wait')
+    throw new StoreError('CONTENTION', 'other threads kept changing these keys, and the call gave up after a bounded wait: call again')
   }
 
   private tried(key: Key, cost: number, hashes: Hashes | undefined): TakeOfAll | undefined {
@@ -82,7 +82,7 @@ export class TakesTogether {
         for (const [i, { isOverflow }] of bookings.entries()) if (isOverflow) this.parts[i]?.core.countOverflow()
         return { isCharged: true, nowUs, bookings }
       } else {
-        // By the old reading it might be too late for what others charged meanwhile.
+        // Other threads may have charged at a later reading than the old one.
         core.yieldAfter(++lost)
         nowUs = this.ticker.read()
         readings = 0
@@ -91,7 +91,7 @@ export class TakesTogether {
     return undefined
   }
 
-  /** What a take makes of the key of each part, written down; or a later reading, by which they are to be asked again. */
+  /** The staged take of each part; or a later clock reading, with which to stage all of them again. */
   private staged(into: Descriptor, key: Key, cost: number, hashes: Hashes | undefined): readonly MemoryBooking[] | number {
     const bookings: MemoryBooking[] = []
     let ownLow = 0
@@ -104,7 +104,7 @@ export class TakesTogether {
           ownLow = hashes[2 * i] as number
           ownHigh = hashes[2 * i + 1] as number
         } else if (i === 0 || typeof key !== 'string') {
-          // They have one secret: what is one key to all of them is hashed once.
+          // All parts share one secret, so one key is hashed once.
           part.hash(own)
           ownLow = low
           ownHigh = high

@@ -47,7 +47,7 @@ interface AllOfBooking extends Booking {
   readonly parts: readonly MemoryBooking[]
 }
 
-/** Several policies as one, in sections of one shared memory: charged together by one swap over several words, or not at all. */
+/** Several policies as one, in sections of one shared memory: charged together by one multi-word swap, or not at all. */
 export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, BookingService {
   readonly parts: readonly MemoryLimiter[]
   private readonly clock: Clock
@@ -136,7 +136,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
       const mend = `must stay allOf of ${this.parts.length} policies: make a new limiter to change that`
       throw new PolicyError('ALGORITHM_CHANGE', 'policy', algorithm, mend)
     }
-    // What can go wrong does so before the first is changed.
+    // Every step that can fail runs before the first change.
     for (const [i, part] of this.parts.entries()) checkChange(part.policy, policies[i] as Policy)
     const changes = this.parts.map((part, i) => part.changeTo(policies[i] as Policy))
     for (const change of changes) change()
@@ -152,7 +152,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   stats(): LimiterStats {
     const sum = sumOfStats(this.parts)
-    // One memory holds them all: it was added up once for each.
+    // All parts share one memory, which the sum counts once per part.
     return { ...sum, memoryBytes: sum.memoryBytes - (this.parts.length - 1) * this.first.memoryBytes }
   }
 
@@ -173,7 +173,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     for (const part of this.parts) part.close()
   }
 
-  // What waiting and reserving ask for. Nothing is booked ahead: the parts would come due at different times.
+  // What waiting and reserving need. Nothing is booked ahead: the parts would be due at different times.
 
   book(key: Key, cost: number): AllOfBooking {
     return this.taken(key, cost)
@@ -192,7 +192,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     return this.holdsPermits ? new MemoryPermit(decision) : decision
   }
 
-  /** A take, told of. */
+  /** A take that is counted and published. */
   private decided(key: Key, cost: number, hashes?: Hashes): Decision {
     return this.record(key, cost, this.waiting.isQueued(key) ? this.refuse(key, cost) : this.taken(key, cost, hashes).decision)
   }
@@ -217,7 +217,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   }
 
   private denied(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
-    // What another part had let pass is shown as it is: nothing was charged.
+    // Parts that allowed the take show their current state: nothing was charged.
     const decisions = parts.map((part, i) => (part.allowed ? (this.parts[i] as MemoryLimiter).peek(part.key, cost) : part.decision))
     const whole = combined(decisions)
     const decision = this.holdsPermits ? new MemoryPermit(whole) : whole
@@ -225,7 +225,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     return { key, cost, allowed: false, bookedUs: nowUs, atUs, maybeSooner: this.holdsPermits, decision, parts }
   }
 
-  /** Of each part; then those who stand in line ask again. */
+  /** A change of each part that may return tokens: waiters ask again after it. */
   private released(key: Key, verb: (part: MemoryLimiter, own: string) => Decision): Decision {
     const decision = combined(this.eachKey(key, verb))
     if (this.waiting.queued > 0) this.waiting.released(key)

@@ -7,22 +7,22 @@ import { laterReading } from './later-reading.js'
 import type { OpenCore } from './open-core.js'
 import type { TableEvents } from './table-events.js'
 
-/** A booking, and what giving it back needs to know. */
+/** A booking with the data that giving it back needs. */
 export interface MemoryBooking<Answer extends Decision = Decision> extends Booking<Answer> {
   readonly low: number
   readonly high: number
-  /** Of buckets and GCRA: the debt that it left, and the policy's numbers that this is counted in. */
+  /** Buckets and GCRA: the debt after the booking, and the policy's numbers that define its unit. */
   readonly debt: number
   readonly numbers: string
-  /** Passed though the key found no room. Only of a take that is written down in a descriptor. */
+  /** Allowed although the table has no room for the key. Only for a take that is staged in a descriptor. */
   readonly isOverflow?: boolean
 }
 
-/** Where takes of several sections are written down, and the time that they are all read by. */
+/** The descriptor that collects takes of several sections, and the clock reading that all of them use. */
 export interface Descriptor {
   readonly address: number
   readonly nowUs: number
-  /** How often the clock was read because it had been read too early. */
+  /** How often the clock was read again because its reading was too early. */
   readonly readings: number
 }
 
@@ -77,7 +77,7 @@ export class MemoryBookings {
       ...asked,
       allowed: decision.allowed,
       atUs: decision.allowed ? nowUs : atUs,
-      // Only of permits nobody knows when they come back.
+      // Only a permit may come back at any time.
       maybeSooner: decoder.policy.algorithm === 'concurrency',
       isBlocked: wouldWaitUs === undefined,
       decision,
@@ -86,8 +86,8 @@ export class MemoryBookings {
   }
 
   /**
-   * A take that is written down in a descriptor; it stands if that is committed. A number instead is a later reading, by which all is to
-   * be asked again. What has to be told the caller tells, about the whole.
+   * A take that is written into a descriptor and takes effect when the descriptor is committed. A number instead of a booking is a later
+   * clock reading: stage all parts again with it. The caller publishes the denial, for all parts together.
    */
   stage(into: Descriptor, key: string, low: number, high: number, cost: number): MemoryBooking | number {
     const { nowUs } = into
@@ -122,16 +122,16 @@ export class MemoryBookings {
     }
   }
 
-  /** What a take that passed now would say, whatever is left; a denial when the key is blocked. */
+  /** The decision of a take that passes now, whatever is left; a denial if the key is banned. */
   answer({ key, low, high }: MemoryBooking): Decision {
-    const standing = this.limiter.peekHashed(key as string, low, high, 1)
+    const state = this.limiter.peekHashed(key as string, low, high, 1)
     const blockedUs = this.limiter.answered(this.limiter.opened.core.banLeft(low, high, this.limiter.nowUs()), key as string)
-    return blockedUs > 0 ? standing : { ...standing, allowed: true, retryAfterMs: 0 }
+    return blockedUs > 0 ? state : { ...state, allowed: true, retryAfterMs: 0 }
   }
 
   /**
-   * Gives tokens of a booking back. Of buckets and GCRA what surely has not flowed back by itself: nobody knows whether the bucket
-   * would have been full meanwhile. One whose time has not come goes back whole, if nobody booked after it.
+   * Gives back tokens of a booking. Buckets and GCRA take back only what cannot have refilled by itself: the bucket may have been full in
+   * the meantime. A booking that is not due yet goes back whole, unless a later one exists.
    */
   giveBack(booking: MemoryBooking, tokens: number): Decision {
     const { low, high, atUs, bookedUs, debt, numbers, cost } = booking

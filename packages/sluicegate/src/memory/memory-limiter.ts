@@ -137,7 +137,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     return decision
   }
 
-  /** A take that the core did not answer with a debt. */
+  /** A take that the core answered with a reason instead of a debt. */
   unanswered(key: string, low: number, high: number, nowUs: number, cost: number): Decision {
     const detail = this.opened.core.detailOfUnanswered()
     switch (this.opened.reason()) {
@@ -157,7 +157,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     }
   }
 
-  /** A take that the core has just denied because the key was changed, or one forgotten, at a later reading. */
+  /** A take that the core denied because the key was changed, or another evicted, at a later clock reading. */
   private takenLater(key: string, low: number, high: number, nowUs: number, cost: number): Decision {
     let readUs = nowUs
     for (let readings = 0; ; readings++) {
@@ -183,14 +183,14 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     this.events.evicted(this.decoder.policy.name, key, () => core.forgotten() / this.decoder.unitsPerToken)
   }
 
-  /** What a decision that the core has just made holds, if anything. To be asked before anybody else can call the core. */
+  /** The decision with its permit, if the policy gives permits. Call it before the next call of the core. */
   withPermit(decision: Decision, _key: string, _low: number, _high: number, _cost: number): Decision {
     return decision
   }
 
   private contended(key: string): StoreError {
     if (contentions.hasSubscribers) contentions.publish({ policy: this.decoder.policy.name, key })
-    return new StoreError('CONTENTION', 'other threads kept changing this key; the call was given up after a bounded wait')
+    return new StoreError('CONTENTION', 'other threads kept changing this key, and the call gave up after a bounded wait: call again')
   }
 
   // The other verbs.
@@ -208,12 +208,12 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     return this.decoder.foreseen(debt, tokens, blockMs)
   }
 
-  /** Lets a number through, throws when there is none. */
+  /** The answer of any other call. @throws {StoreError} `TABLE_FULL` or `CONTENTION` if there is none. */
   answered(answer: number, key: string): number {
     if (answer >= 0) return answer
     const reason = this.opened.reason()
     if (reason === 'REFUSED') {
-      throw new StoreError('TABLE_FULL', 'no room for this key: nothing near it may be forgotten. Raise maxKeys')
+      throw new StoreError('TABLE_FULL', 'the table has no room for this key, because every key near it has debt: raise maxKeys or growTo')
     }
     if (reason !== 'EVICTED') throw this.contended(key)
     this.noteEviction(key)
@@ -262,7 +262,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     return this.released(key, (nowUs) => reset(low, high, nowUs))
   }
 
-  /** A change after which those who stand in line for the key ask again: something may have come back. */
+  /** A change that may return tokens: waiters of the key ask again after it. */
   private released(key: Key, verb: (nowUs: number) => number): Decision {
     const decision = this.change(key, verb)
     if (this.waiting.queued > 0) this.onRelease(key as string)
@@ -279,7 +279,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     return decision
   }
 
-  /** Counts what came of a request, and tells of a denial. */
+  /** Counts a decision for the top lists and publishes a denial. */
   private record<Made extends Decision>(key: Key, cost: number, decision: Made): Made {
     this.lists?.count(key, decision.allowed)
     publishDenial(key, cost, decision)
@@ -302,14 +302,14 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     this.changeTo(policy)()
   }
 
-  /** {@link update} in two steps: what can go wrong before anything has changed, and then the change, when it is called. */
+  /** {@link update} in two steps: everything that can fail runs now, the change itself when the returned function is called. */
   changeTo(policy: Policy): () => void {
     const next = checkedPolicy(policy)
     checkChange(this.policy, next)
     this.opened.core.prepare()
     const change = new PolicyChange(this.opened, next)
     return () => {
-      // Read last, and anew: what other threads take under the old policy after this reading counts as taken before it.
+      // Read last: takes of other threads under the old policy after this reading count as taken before it.
       change.publish(this.ticker.read())
       if (this.waiting.queued > 0) this.waiting.released()
     }
@@ -387,18 +387,18 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     return this.opened.releases()
   }
 
-  /** A count that moves whenever something comes back that `key` may gain by, in any thread. */
+  /** A count that changes with every release, in any thread, that `key` may profit from. */
   countOf(key: string): () => number {
     this.hash(key)
     return releaseCount(this.releases(), high)
   }
 
-  /** Its part of the memory, with the algorithm that is at work there. */
+  /** Its section of the memory and the algorithm there. */
   get section(): SnapshotSection {
     return { open: this.opened, algorithm: this.decoder.policy.algorithm }
   }
 
-  /** Size of the whole memory, with what nobody has come to yet. */
+  /** Bytes of the whole memory, unused parts included. */
   get memoryBytes(): number {
     return this.opened.memory.buffer.byteLength
   }

@@ -4,7 +4,7 @@ import { closedCore } from './core.js'
 import type { MemoryBooking } from './memory-bookings.js'
 import { MemoryLimiter } from './memory-limiter.js'
 
-/** Concurrency in shared memory: its answers are permits, and those who wait for one stand in line. */
+/** Concurrency in shared memory: takes return permits, and waiters queue for them. */
 export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
   override takeHashed(key: string, low: number, high: number, cost: number): Decision {
     const decision = super.takeHashed(key, low, high, cost)
@@ -32,7 +32,7 @@ export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
     let untilUs = this.opened.core.givenUntilUs()
     const changed = (renew: boolean, tokens: number): boolean => {
       const { core } = this.opened
-      // What ends after its limiter, as a block with `using` may, is no fault: the permit comes back by itself.
+      // A `using` block may end after its limiter is closed. That is no error: the permit expires.
       if (core === closedCore) return false
       if (this.answered(core.changePermit(low, high, this.nowUs(), renew, given, untilUs, tokens), key) === 0) return false
       untilUs = core.givenUntilUs()
@@ -48,16 +48,16 @@ export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
   }
 }
 
-/** What a permit holds, until it is given back. */
+/** The tokens that a permit holds until its release. */
 export interface Hold {
-  /** False when it is nobody's any more. */
+  /** False if the permit has expired or was released. */
   release(): boolean
   renew(): boolean
-  /** Gives so many tokens back and holds the rest. */
+  /** Releases `tokens` and holds the rest. */
   shrink(tokens: number): boolean
 }
 
-/** What several permits hold together: when one of them is nobody's any more, the others are given back. */
+/** The hold of several permits: when one of them has expired, the others are released. */
 export function jointHold(permits: readonly Permit[]): Hold {
   const release = (): boolean => permits.map((permit) => permit.release()).some((released) => released)
   return {
@@ -72,10 +72,10 @@ export function jointHold(permits: readonly Permit[]): Hold {
   }
 }
 
-/** Gives a part of what a permit holds back: what a reservation was settled for is less than it booked. For the limiter alone. */
+/** Releases a part of a permit, when a reservation is settled below its estimate. For the limiter alone. */
 export let shrink: (permit: MemoryPermit, tokens: number) => void
 
-/** A permit of a limiter in memory; without a hold, the answer to a take that was denied. */
+/** A permit of a limiter in memory. A denied permit has no hold. */
 export class MemoryPermit implements Permit {
   readonly allowed: boolean
   readonly limit: number

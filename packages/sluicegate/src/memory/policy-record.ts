@@ -6,7 +6,7 @@ import { FORMS, type Form, numbersOf, type PolicyNumbers } from '../policy/polic
 import { COUNTER_BYTES, ENTRIES_PER_LINE } from './core-memory.js'
 import type { OpenCore } from './open-core.js'
 
-// The part of a policy record that only JavaScript reads: seven numbers, then the rest of the policy as text.
+// The part of a policy record that only JavaScript reads: numbers, then the name and the time zone as text.
 const LIMIT = 0
 const WINDOW_MS = 8
 const BURST = 16
@@ -38,8 +38,8 @@ const FIELDS = {
 } as const satisfies Record<string, keyof PolicyNumbers>
 
 /**
- * A change to another policy, in two steps: where several policies change together, all that can fail is done for each of them before
- * the first is in force.
+ * A change to another policy in two steps: prepare, then publish. Where several policies change together, every step that can fail runs
+ * before the first change takes effect.
  */
 export class PolicyChange {
   private readonly open: OpenCore
@@ -69,7 +69,7 @@ export class PolicyChange {
       if (outcome === this.open.constant('IN_FORCE')) return
       if (outcome === this.open.constant('GIVEN_UP')) {
         core.giveUp()
-        throw new StoreError('CONTENTION', 'keys could not be carried over to another policy; nothing has changed')
+        throw new StoreError('CONTENTION', 'keys could not be migrated to the new policy, which is not in force: call update() again')
       }
     }
   }
@@ -103,7 +103,7 @@ interface Placed {
   readonly areas: Areas
 }
 
-/** Undefined when no policy was ever written there. */
+/** Undefined if the record has never held a policy. */
 export function placedIn(open: OpenCore, record: number): Placed | undefined {
   if (open.field(record, 'RECORD_CAPACITY') === 0) return undefined
   const view = open.description(record)
@@ -118,13 +118,13 @@ function isLaidOutAlike(one: PolicyNumbers, other: PolicyNumbers): boolean {
   return one.stride === other.stride && one.countBits === other.countBits && (one.form !== 'LOG' || one.tickUs === other.tickUs)
 }
 
-/** The policy in force, as this thread's core last saw it; undefined when its record was written anew meanwhile. */
+/** The policy in force as this thread's core last read it; undefined if its record was reused in the meantime. */
 export function publishedPolicy(open: OpenCore): Policy | undefined {
   const policy = described(open.description(open.core.policyRecord()))
   return open.core.isWhole() ? checkedPolicy(policy) : undefined
 }
 
-/** The calendar of the policy in a record. Of one that is being written anew it may be any: what is counted by it then goes nowhere. */
+/** The calendar of the policy in a record. A record that is being reused may hold any; counts made with it are discarded. */
 export function calendarIn(open: OpenCore, record: number): Calendar {
   const { calendar } = described(open.description(record))
   try {
@@ -188,13 +188,13 @@ function readText(view: DataView, at: number): [string, number] {
   return [String.fromCharCode(...letters), at + 1 + length]
 }
 
-/** A piece of the memory in which each entry of the table has extensions of its own. */
+/** A range of the memory that holds the extensions of all entries of the table. */
 export interface Area {
   readonly address: number
   readonly bytes: number
 }
 
-/** The area that a policy uses, or the last one used if it needs none; and one that was left, for the next time. */
+/** The area in use, or the last one used if the policy needs none; and a spare one for the next change. */
 export interface Areas {
   readonly current: Area
   readonly spare: Area
@@ -202,18 +202,18 @@ export interface Areas {
 
 const NONE: Area = { address: 0, bytes: 0 }
 
-/** Of a policy that is the first: the memory was laid out for it. */
+/** The areas of the first policy: the memory was laid out for it. */
 export function firstAreas(open: OpenCore, stride: number): Areas {
   return { current: { address: open.firstExtensions(), bytes: bytesFor(open, stride) }, spare: NONE }
 }
 
 /**
- * The areas after a change to a policy whose entries lie otherwise: in the spare one if that has room, in memory that is grown for it if
- * not. What two policies in turn need is so taken once.
+ * The areas after a change to a policy with another layout: the spare area if it has room, otherwise new memory. Two policies that
+ * alternate therefore allocate once.
  */
 export class ExtensionAreas {
   private readonly open: OpenCore
-  /** Grown for a change that came to nothing, because another thread was quicker. */
+  /** Grown for a change that failed because another thread finished first. */
   private grown = NONE
 
   constructor(open: OpenCore) {
@@ -227,7 +227,7 @@ export class ExtensionAreas {
   moved({ current, spare }: Areas, stride: number, isInUse: boolean): Areas {
     const bytes = bytesFor(this.open, stride)
     if (!isInUse && current.bytes >= bytes) return { current, spare }
-    // Nobody reads the spare one any more once every state word is of a policy that came after it.
+    // The spare area has no readers once every state word belongs to a later policy.
     if (spare.bytes >= bytes && this.open.core.migrateAll()) return { current: spare, spare: current }
     if (this.grown.bytes < bytes) this.grown = { address: this.open.moreExtensions(stride), bytes }
     return { current: this.grown, spare: current.bytes >= spare.bytes ? current : spare }
@@ -239,8 +239,8 @@ function bytesFor(open: OpenCore, stride: number): number {
 }
 
 /**
- * Bytes of the parts of a table that no key has come to yet, with what belongs to their keys, and of counters before the first use: they
- * take addresses and no memory.
+ * Bytes of the table parts that hold no key yet, with their extensions, and of overflow counters before their first use. They occupy
+ * addresses but no memory.
  */
 export function untouchedBytes(open: OpenCore): number {
   const word = (name: string): number =>

@@ -2,20 +2,20 @@ import type { Decision } from '../decision.js'
 import { emissionOf } from './emission.js'
 import type { Policy } from './policy.js'
 
-/** What a core's answers mean under a policy. Debts are in the core's units, 0 or more. */
+/** Decodes the core's answers under a policy into decisions. Debts are in the core's units, 0 or more. */
 export interface DecisionDecoder {
   readonly policy: Policy
   readonly unitsPerToken: number
-  /** What debts are counted in: of two policies with the same numbers they mean the same. */
+  /** Identifies the unit of debts: policies with equal numbers have comparable debts. */
   readonly numbers: string
-  /** The answer that leaves a key with this debt. */
+  /** The decision of an allowed take that leaves this debt. */
   allowed(debt: number): Decision
   denied(debt: number, cost: number): Decision
-  /** What a take of `cost` would get, were the key blocked for another `blockMs` (0: not blocked). */
+  /** The decision that a take of `cost` would get. @param blockMs remaining ban, 0 for none. */
   foreseen(debt: number, cost: number, blockMs: number): Decision
-  /** For a newcomer without room, who may try again after `waitMs`. */
+  /** The denial of a new key without room, which may try again after `waitMs`. */
   refused(cost: number, waitMs: number): Decision
-  /** For a newcomer without room that passed on a shared counter, which owes nothing after `newMs`. Nothing more is promised. */
+  /** The decision of a new key without room that passed on a shared counter, which is full after `newMs`. `remaining` is 0. */
   overflowed(newMs: number): Decision
   /** Microseconds until what was reserved, and left this debt, may be spent. */
   waitUs(debt: number): number
@@ -23,7 +23,7 @@ export interface DecisionDecoder {
   untilFreeUs(debt: number, cost: number): number
 }
 
-/** Token bucket and GCRA: the debt says it all. Debts are in units (see `emission.ts`), >= 0. */
+/** Token bucket and GCRA: all fields follow from the debt, in units (see `emission.ts`), >= 0. */
 export class RateDecoder implements DecisionDecoder {
   readonly policy: Policy
   readonly unitsPerToken: number
@@ -62,7 +62,7 @@ export class RateDecoder implements DecisionDecoder {
   foreseen(debt: number, cost: number, blockMs: number): Decision {
     const retryAfterMs = Math.max(blockMs, this.retryAfterMs(debt, cost))
     const decision = this.decision(retryAfterMs === 0, debt, retryAfterMs)
-    // A blocked key is not as good as new, however full.
+    // A banned key is not full, even with all tokens.
     return blockMs > decision.resetAfterMs ? { ...decision, resetAfterMs: blockMs } : decision
   }
 
@@ -116,17 +116,17 @@ export class RateDecoder implements DecisionDecoder {
   }
 }
 
-/** Times in microseconds that belong to a debt, about the key that was last asked about. */
+/** Times in microseconds for the debt of the last call's key. */
 export interface CountTimes {
-  /** Until so many more would pass. */
+  /** Until `amount` more would pass. */
   untilFree(amount: number): number
-  /** Until the key is as good as new. */
+  /** Until the key is full. */
   untilNew(): number
   /** Until what was reserved may be spent. */
   waitUs(): number
 }
 
-/** Windows, logs and permits: debts are tokens, and times are asked for. */
+/** Windows, logs and permits: debts are tokens, and times come from {@link CountTimes}. */
 export class CountDecoder implements DecisionDecoder {
   readonly policy: Policy
   readonly unitsPerToken = 1
@@ -148,7 +148,7 @@ export class CountDecoder implements DecisionDecoder {
 
   foreseen(debt: number, cost: number, blockMs: number): Decision {
     const retryAfterMs = Math.max(blockMs, toMs(this.untilFreeUs(debt, cost)))
-    // A blocked key is not as good as new, however full.
+    // A banned key is not full, even with all tokens.
     return this.decision(retryAfterMs === 0, debt, retryAfterMs, Math.max(blockMs, toMs(this.times.untilNew())))
   }
 

@@ -1,5 +1,5 @@
 import { type Calendar, minuteWindow } from '../policy/calendar.js'
-import { CountDecoder, type CountTimes, RateDecoder, type DecisionDecoder } from '../policy/decision-decoder.js'
+import { CountDecoder, type CountTimes, type DecisionDecoder, RateDecoder } from '../policy/decision-decoder.js'
 import { emissionOf } from '../policy/emission.js'
 import type { Policy } from '../policy/policy.js'
 import { DEEPEST_DEBT_BURSTS } from '../policy/policy-numbers.js'

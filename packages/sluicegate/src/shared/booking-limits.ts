@@ -1,7 +1,7 @@
 import { nameOf } from '../key.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { BookingHorizon, isBookedAhead, BookingCooldown } from '../waiting/bounded-bookings.js'
+import { BookingCooldown, BookingHorizon, isBookedAhead } from '../waiting/bounded-bookings.js'
 
 /** How far ahead a waiter may reserve: see {@link BookingHorizon} and {@link BookingCooldown}. Times are readings of this process's clock. */
 export class BookingLimits {

@@ -17,7 +17,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../index.js'
-import { decodedSnapshot, type Snapshot, encodedSnapshot } from '../memory/snapshot/snapshot.js'
+import { decodedSnapshot, encodedSnapshot, type Snapshot } from '../memory/snapshot/snapshot.js'
 
 // A thread that restores snapshots whose words were changed and whose checksum was computed anew, and drives what comes of them. Another
 // watches it: the number of the seed at hand stands in shared memory.

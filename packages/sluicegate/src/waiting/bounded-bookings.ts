@@ -5,7 +5,7 @@ import type { Policy } from '../policy/policy.js'
 import type { Alarm } from './alarm.js'
 import type { Booking, BookingService } from './booking.js'
 
-/** What those who wait may book: see {@link BookingHorizon} and {@link BookingCooldown}. */
+/** Bookings of waiters, limited by {@link BookingHorizon} and {@link BookingCooldown}. */
 export class BoundedBookings<Answer extends Decision> {
   private readonly service: BookingService<Answer>
   private readonly alarm: Alarm
@@ -27,22 +27,22 @@ export class BoundedBookings<Answer extends Decision> {
     return this.service.book(key, cost, isCoolingDown ? 0 : Math.min(mostMs, horizon.aheadUs(nowUs) / 1000))
   }
 
-  /** When whoever was denied is to ask again: when its tokens can be booked, else when they can be spent. */
+  /** When a denied waiter asks again: when its tokens can be booked, otherwise when they can be spent. */
   askAgainUs({ key, atUs, bookedUs }: Booking<Answer>): number {
     const horizon = this.horizon()
     const isBookable = horizon !== undefined && atUs < Number.POSITIVE_INFINITY && !this.cooldown.holds(nameOf(key), bookedUs)
     const askUs = isBookable ? horizon.bookableUs(atUs) : atUs
-    // Denied although it was near enough, as of a blocked key.
+    // Denied although near enough, for example because the key is banned.
     return askUs > bookedUs ? askUs : Math.max(atUs, bookedUs + 1)
   }
 
-  /** The earliest reading at which so many tokens can all have passed, of which the first were denied by `first`. */
+  /** The earliest reading at which `tokens` can all have passed; `first` is the denial of the first of them. */
   allPassedUs(first: Booking<Answer>, tokens: number): number {
     if (first.isBlocked) return first.bookedUs
     return this.horizon()?.allPassedUs(first.atUs, first.cost, tokens) ?? first.bookedUs
   }
 
-  /** Gives back what nobody waits for any more. */
+  /** Gives back the booking of a waiter that gave up. */
   giveUp(booking: Booking<Answer>, cost: number): void {
     const { allowed } = this.service.giveBack(booking, cost)
     if (allowed || this.horizon() === undefined) return
@@ -70,8 +70,8 @@ export function isBookedAhead({ algorithm }: Policy): boolean {
 }
 
 /**
- * How far ahead waiters book: as far as one request alone may have to wait, and no further. All others stand in line without a booking. So
- * whatever is booked and given up, a key is open again after that time at the latest.
+ * How far ahead waiters book: as far as a single request may have to wait, and no further. Other waiters queue without a booking. So a key is
+ * open again after this time at the latest, whatever is booked and given up.
  *
  * | policy | furthest |
  * | --- | --- |
@@ -121,15 +121,15 @@ export class BookingHorizon {
   }
 }
 
-/** For so many times as long as a booking that was given up closed its key, nothing more is booked ahead for it. */
+/** The cooldown lasts this many times as long as the abandoned booking closed its key. */
 const TIMES_AS_LONG = 8
-/** Keys remembered, of which the longest known is forgotten first. */
+/** Keys remembered; the oldest is evicted first. */
 const MOST_KEYS = 10_000
 
 /**
- * Keys for which a waiter gave up what it had booked ahead. Some of that may not come back: a window or log stays closed until the time that
- * was booked. For a while others who wait for such a key stand in line without a booking, so that nobody can keep a key closed by waits that
- * are given up again and again.
+ * Keys whose waiter gave up a booking ahead. The tokens may not come back: a window or log stays closed until the booked time. During the
+ * cooldown, waiters of such a key queue without a booking, so that a client cannot keep a key closed by waits that it repeatedly gives
+ * up.
  */
 export class BookingCooldown {
   private readonly untilUs = new Map<string, number>()

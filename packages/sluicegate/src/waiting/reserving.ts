@@ -15,7 +15,7 @@ export function reserve(service: ReservationService, key: Key, cost: number): Re
   return new BookedReservation(service, booking, booking.allowed ? service.peek(booking.key, 1) : booking.decision)
 }
 
-/** The same for a key for which others stand in line: nothing is reserved past them. */
+/** {@link Limiter.reserve} for a key with queued waiters: a reservation does not overtake them. */
 export function reserveBehind(service: Pick<BookingService, 'refuse'> & Pick<Limiter, 'peek'>, key: Key, cost: number): Reservation {
   const own = ownKey(key)
   return emptyReservation(service.refuse(own, cost), () => service.peek(own, 1))
@@ -56,7 +56,7 @@ class BookedReservation extends Shown implements Reservation {
     return this.once(() => this.service.giveBack(this.booking, this.booking.cost))
   }
 
-  /** What throws has changed nothing, and may be tried again. */
+  /** A change that throws has changed nothing and may be tried again. */
   private once(change: () => Decision): Decision {
     if (!this.isOpen) return this.service.peek(this.booking.key, 1)
     const decision = change()

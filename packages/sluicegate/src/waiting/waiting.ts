@@ -12,9 +12,9 @@ import { ReleaseWatch, type ReleaseWords } from './release-watch.js'
 import { TurnQueues } from './turn-queues.js'
 import { Waiter } from './waiter.js'
 
-/** What threads release, as {@link Waiting} needs to know it. */
+/** Releases in the limiter's memory. */
 interface Releases {
-  /** A count that moves whenever something comes back that `key` may gain by. */
+  /** A count that changes with every release that `key` may profit from. */
   countOf(key: Key): () => number
   /** Where releases are counted, in the limiter's memory. */
   words(): readonly ReleaseWords[]
@@ -25,24 +25,24 @@ export interface WaitingParts<Answer extends Decision> {
   readonly service: BookingService<Answer>
   /** The limiter's. */
   readonly clock: Clock
-  /** How many may wait at once. */
+  /** How many callers may wait at once. */
   readonly maxWaiters: number
-  /** To hear of what other threads release. */
+  /** Releases of other threads. */
   readonly releases?: Releases
 }
 
 /**
- * Those who wait, in one thread, first come first served for each key.
+ * The waiters of one thread, in order of arrival for each key.
  *
  * A waiter books as soon as its tokens are near enough ({@link BoundedBookings}): they are charged in the shared state for the time at which
- * they are there, so nobody overtakes it, in no thread, and all that is left to do is to sleep until then. Until then it stands in the
- * queue of its key, as does whoever waits for what cannot be booked ahead, a permit above all; the first of a queue asks again.
+ * they will be available. No thread can overtake it then, and it only sleeps until that time. Before that, it waits in the queue of its
+ * key, and so do all waiters for what cannot be booked ahead, above all permits. The first of a queue asks again.
  *
- * However many wait, there is one timer, for the soonest, and none when nobody waits. It keeps the process alive, as any pending
+ * One timer serves all waiters: it is set for the soonest, and unset without waiters. It keeps the process alive, as any pending
  * sleep does.
  */
 export class Waiting<Answer extends Decision> {
-  /** How many wait without a booking: while it is 0, nobody is overtaken. */
+  /** The number of waiters without a booking. While it is 0, a take overtakes none. */
   queued = 0
   private readonly service: BookingService<Answer>
   private readonly maxWaiters: number
@@ -52,7 +52,7 @@ export class Waiting<Answer extends Decision> {
   private readonly turns: TurnQueues<Answer>
   private readonly aborts = new AbortWatch()
   private readonly releases: Releases | undefined
-  /** Made when somebody first stands in line, dropped on close: they know the limiter's memory. */
+  /** Made for the first queued waiter, dropped on close: they reference the limiter's memory. */
   private watches: readonly ReleaseWatch[] | undefined
   private waiters = 0
   private arrivals = 0
@@ -91,7 +91,7 @@ export class Waiting<Answer extends Decision> {
     })
   }
 
-  /** Whether someone waits for `key` whom a take would overtake. */
+  /** Whether a take of `key` would overtake a waiter. */
   isQueued(key: Key): boolean {
     return this.queued > 0 && this.turns.has(key)
   }
@@ -102,7 +102,7 @@ export class Waiting<Answer extends Decision> {
     else this.turns.released(key)
   }
 
-  /** Rejects all who wait, and gives back what they hold: to be called while the service still answers. */
+  /** Rejects all waiters and gives back their bookings. Call it while the service still works. */
   close(): void {
     this.isClosed = true
     this.rejectAll(closed())
@@ -150,12 +150,12 @@ export class Waiting<Answer extends Decision> {
       this.waiters--
       unwatch?.()
     }
-    // By someone who heard of the booking while it was made.
+    // A subscriber may have aborted or closed during the booking.
     if (signal?.aborted) abort()
     else if (this.isClosed) waiter.reject(closed())
   }
 }
 
 function closed(): StoreError {
-  return new StoreError('CLOSED', 'this limiter was closed')
+  return new StoreError('CLOSED', 'this limiter is closed: create or attach another one')
 }

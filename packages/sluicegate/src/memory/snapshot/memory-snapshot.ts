@@ -5,25 +5,25 @@ import type { MemoryDescription } from './memory-description.js'
 import { SectionCopy } from './section-copy.js'
 import { encodedSnapshot, MemoryPieces } from './snapshot.js'
 
-/** Copies that are begun before it is given up; each but the first after a pause. */
+/** Attempts before the snapshot gives up; each but the first follows a pause. */
 const MOST_COPIES = 100
 
-/** A part of a memory that is to be copied. */
+/** A section to copy. */
 export interface SnapshotSection {
   readonly open: OpenCore
   readonly algorithm: Algorithm
 }
 
-/** What is to be copied, and what is told about it. */
+/** The sections to copy, and the description that goes with them. */
 export interface SnapshotSubject extends Pick<MemoryDescription, 'allOf' | 'secret'> {
   readonly sections: readonly SnapshotSection[]
 }
 
 /**
- * Copies the sections of a memory while other threads go on. In each section a key is copied as it stood at one moment; all are
- * copied under the policies that were in force from the beginning of the copy to its end.
+ * Copies the sections of a memory while other threads continue. Each key is copied in its state at one moment; the policies in force do
+ * not change between the start and the end of the copy.
  *
- * @throws {StoreError} `CONTENTION` when a key would not stand still for that, or policies changed again and again.
+ * @throws {StoreError} `CONTENTION` when a key or the policies changed during every attempt.
  */
 export function snapshotOf(subject: SnapshotSubject): Uint8Array {
   for (let lost = 0; lost < MOST_COPIES; lost++) {
@@ -31,12 +31,15 @@ export function snapshotOf(subject: SnapshotSubject): Uint8Array {
     const snapshot = copied(subject)
     if (snapshot !== undefined) return snapshot
   }
-  throw new StoreError('CONTENTION', 'other threads kept changing what the snapshot was to hold; it was given up after a bounded wait')
+  throw new StoreError(
+    'CONTENTION',
+    'other threads kept changing the limiter during the snapshot, which gave up after a bounded wait: call snapshot() again',
+  )
 }
 
-/** Undefined: something changed that belongs together. */
+/** One attempt. Undefined if related data changed during it. */
 function copied({ sections, ...about }: SnapshotSubject): Uint8Array | undefined {
-  // Read before anything else and compared after everything else: all in between is of one policy.
+  // Read first and compared last: everything in between belongs to one policy.
   const epochs = sections.map(({ open }) => open.epoch())
   const isSame = (): boolean => sections.every(({ open }, i) => open.epoch() === epochs[i])
   const pieces = new MemoryPieces()
@@ -48,7 +51,7 @@ function copied({ sections, ...about }: SnapshotSubject): Uint8Array | undefined
     if (!copy.tableTo(pieces, isSame)) return undefined
     copies.push(copy)
   }
-  // After the tables: what has to be known before a key changes is known to the copy, if the change is.
+  // Heads follow the tables: if the copy contains a change of a key, it also contains what the core writes before such a change.
   const heads = copies.flatMap((copy) => copy.heads())
   if (!isSame() || !sections.every(({ open }) => open.core.isWhole())) return undefined
   for (const { address, bytes } of heads) pieces.add(address, bytes)

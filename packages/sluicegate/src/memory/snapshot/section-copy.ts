@@ -153,7 +153,7 @@ export class SectionCopy {
 
   /**
    * Whether an entry has changed hands since its identity was read. Under a mark the identity may still be the old one while its key lives
-   * elsewhere already, so that any mark counts. The state is read first: no mark, and then the same identity, is nobody's claim up to
+   * elsewhere already, so any mark counts. The state is read first: no mark followed by the same identity means no claim until
    * the first of the two, because no mark goes before the identity has changed.
    */
   private hasChangedHands(entry: number, identity: bigint): boolean {
@@ -191,7 +191,7 @@ export class SectionCopy {
     const kind = kindOf(halves[4 * i + 3] as number)
     if (kind === REFERENCE_KIND) return this.settled(stateAt)
     line[2 * i] = state === 0n ? 0n : Atomics.load(words, entry / WORD_BYTES)
-    // Of an entry that is changing hands the extensions are nobody's.
+    // The extensions of an entry that is changing hands belong to no key.
     if (this.stride > 0 && kind === STATE_KIND && !isBanEntry(halves[4 * i] as number)) {
       const outcome = this.isLog ? this.lookedAtLog(i, extensions) : this.lookedAtWords(i, extensions)
       if (outcome !== STATE_KIND) return outcome

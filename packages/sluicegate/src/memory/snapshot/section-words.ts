@@ -1,9 +1,9 @@
 import type { OpenCore } from '../open-core.js'
 
-// A section of a memory as those see it who copy or restore it as a whole: the core's `memory-map.ts` and `words.ts` say what it is.
+// The layout of a section for code that copies or restores it as a whole: the core's `memory-map.ts` and `words.ts` say what it is.
 
 const FINGERPRINT_SHIFT = 16
-/** Identities up to this one name nobody. */
+/** Identities up to this one belong to no key. */
 const LAST_EMPTY_IDENTITY = 0xffffn
 /** Of the high half of a state word. */
 const KIND_SHIFT = 30
@@ -26,15 +26,15 @@ export function isOfEpoch(high: number, epoch: number): boolean {
   return ((high >>> EPOCH_SHIFT) & EPOCH_MASK) === (epoch & EPOCH_MASK)
 }
 
-/** An entry that is changing hands: nobody lives there any more, or yet. */
+/** An entry that is changing hands: it holds no key. */
 export const MARKED_ENTRY: Uint8Array = new Uint8Array(new BigUint64Array([0n, MARK_KIND << 62n]).buffer)
 
-/** Whether somebody is taking the entry of this state. */
+/** Whether a thread is claiming the entry with this state. */
 export function isMark(state: bigint): boolean {
   return state >> 62n === MARK_KIND
 }
 
-/** Whether anybody lives in an entry, by its identity. */
+/** Whether an entry holds a key or a ban, by its identity. */
 export function isOccupied(identity: bigint): boolean {
   return identity > LAST_EMPTY_IDENTITY
 }
@@ -98,14 +98,14 @@ export class SectionWords {
     }
   }
 
-  /** Writes down what is known of a whole table, all of which is of one epoch, in a memory that nobody shares yet. */
+  /** Writes the number of keys and the epoch of a restored table, before the memory is shared. */
   noteTable(keys: number, epoch: number): void {
     const words = new BigUint64Array(this.open.memory.buffer)
     words[this.at('KEYS') / 8] = BigInt(keys)
     words[this.at('MIGRATED') / 8] = BigInt(epoch)
   }
 
-  /** Writes down what the section was made with, in a memory that nobody shares yet. */
+  /** Writes the options of the section, before the memory is shared. */
   noteOptions({ maxKeys = 0, growTo = 0, newcomers }: SectionOptions): void {
     const words = new BigUint64Array(this.open.memory.buffer)
     words[this.at('MAX_KEYS') / 8] = BigInt(maxKeys)
@@ -114,12 +114,12 @@ export class SectionWords {
   }
 }
 
-/** How a section was asked for; another one beside it is made likewise. */
+/** The options of a section; new sections of the same limiter use the same ones. */
 export interface SectionOptions {
   readonly denyWhenFull: boolean
   /** Undefined, as the next two: the default. */
   readonly maxKeys?: number | undefined
   readonly growTo?: number | undefined
-  /** What newcomers without room may spend together. */
+  /** The joint budget of new keys without room. */
   readonly newcomers?: false | { readonly limit: number; readonly windowMs: number } | undefined
 }
