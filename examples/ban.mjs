@@ -1,7 +1,7 @@
-// Whoever is denied ten times within a minute is shut out for 15 minutes, and for twice as long each time it happens again.
+// A key with ten denials within a minute is banned for 15 minutes, and twice as long for each further ban.
 import { createLimiter, fixedWindow, manualClock } from 'sluicegate'
 
-const clock = manualClock(Date.parse('2026-05-01')) // leave it out for the real time
+const clock = manualClock(Date.parse('2026-05-01')) // leave it out to use the real time
 const limiter = createLimiter(fixedWindow({ limit: 5, window: '10s', name: 'login' }), {
   clock,
   banAfter: {
@@ -15,12 +15,12 @@ const limiter = createLimiter(fixedWindow({ limit: 5, window: '10s', name: 'logi
 
 for (let i = 0; i < 20; i++) limiter.take('guesser')
 const { allowed, retryAfterMs } = limiter.take('guesser')
-console.log(allowed, retryAfterMs, limiter.take('somebody').allowed)
+console.log(allowed, retryAfterMs, limiter.take('bob').allowed)
 
 clock.advance(retryAfterMs)
 console.log(limiter.take('guesser').allowed)
 for (let i = 0; i < 20; i++) limiter.take('guesser')
-limiter.reset('guesser') // a mistake: let it in
+limiter.reset('guesser') // lifts the ban
 console.log(limiter.take('guesser').allowed)
 
 // Prints:

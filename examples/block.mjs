@@ -1,4 +1,4 @@
-// Shuts a key out for a while, apart from its tokens.
+// Bans a key for a time, and leaves its tokens alone.
 import { createLimiter, tokenBucket } from 'sluicegate'
 
 const limiter = createLimiter(tokenBucket({ limit: 10, window: '1s' }))

@@ -1,4 +1,4 @@
-// A quota a month, by the calendar of a time zone. The clock is moved by hand here, to see a month end.
+// A quota per month, by the calendar of a time zone. A manual clock shows the end of a month.
 import { createLimiter, fixedWindow, manualClock } from 'sluicegate'
 
 const clock = manualClock(Date.parse('2026-02-28T22:59:00Z')) // one minute before midnight in Rome

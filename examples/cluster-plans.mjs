@@ -7,7 +7,7 @@ const free = fixedWindow({ limit: 100, window: '365d', name: 'free' })
 const pro = fixedWindow({ limit: 300, window: '365d', name: 'pro' })
 
 if (cluster.isPrimary) {
-  // So patient that no token comes too late to be spent, however busy the machine. For limits a second leave `lease` and `timeoutMs` out.
+  // Long times, so that no token expires unspent on a busy machine. For limits per second leave `lease` and `timeoutMs` out.
   const patient = { cluster, lease: { horizonMs: 10_000 } }
   const served = serveLimiter(free, { ...patient, overrides: true })
   const servedPro = serveLimiter(pro, patient) // the primary serves each policy
@@ -15,7 +15,7 @@ if (cluster.isPrimary) {
   const workers = [1, 2, 3].map(() => cluster.fork())
   const counted = (worker) => new Promise((done) => worker.on('message', (message) => message.passed && done(message.passed)))
   const all = await Promise.all(workers.map(counted))
-  for (const key of ['somebody', 'pro user', 'acme', 'scraper'])
+  for (const key of ['bob', 'pro user', 'acme', 'scraper'])
     console.log(
       key,
       all.reduce((sum, passed) => sum + passed[key], 0),
@@ -29,14 +29,14 @@ if (cluster.isPrimary) {
     overrides: true,
     timeoutMs: 20_000,
   })
-  const passed = { somebody: 0, 'pro user': 0, acme: 0, scraper: 0 }
+  const passed = { bob: 0, 'pro user': 0, acme: 0, scraper: 0 }
   for (const key of Object.keys(passed)) while ((await limiter.take(key)).allowed) passed[key]++
   limiter.close()
   process.send({ passed }, () => process.disconnect())
 }
 
 // Prints:
-//   somebody 100
+//   bob 100
 //   pro user 300
 //   acme 500
 //   scraper 0

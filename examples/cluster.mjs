@@ -3,10 +3,10 @@ import cluster from 'node:cluster'
 import { fixedWindow } from 'sluicegate'
 import { createClusterLimiter, serveLimiter } from 'sluicegate/cluster'
 
-const policy = fixedWindow({ limit: 1_000, window: '365d', name: 'everybody' })
+const policy = fixedWindow({ limit: 1_000, window: '365d', name: 'global' })
 
 if (cluster.isPrimary) {
-  // So patient that no token comes too late to be spent, however busy the machine. For limits a second leave `lease` and `timeoutMs` out.
+  // Long times, so that no token expires unspent on a busy machine. For limits per second leave `lease` and `timeoutMs` out.
   const served = serveLimiter(policy, { cluster, lease: { horizonMs: 10_000 } })
   const workers = [1, 2, 3].map(() => cluster.fork())
   const counted = (worker) => new Promise((done) => worker.on('message', (message) => typeof message === 'number' && done(message)))
@@ -16,7 +16,7 @@ if (cluster.isPrimary) {
 } else {
   const limiter = createClusterLimiter(policy, { timeoutMs: 20_000 })
   let passed = 0
-  while ((await limiter.take('everybody')).allowed) passed++
+  while ((await limiter.take('global')).allowed) passed++
   limiter.close()
   process.send(passed, () => process.disconnect())
 }

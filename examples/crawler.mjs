@@ -1,10 +1,10 @@
-// Crawls a little site that allows ten pages a second: all of it, each page once, without being refused.
+// Crawls a small site that allows ten pages per second: all of it, each page once, without a refusal.
 import { createServer } from 'node:http'
 import { createLimiter, tokenBucket } from 'sluicegate'
 import { rateLimitHeaders } from 'sluicegate/http'
 import { limitedFetch } from 'sluicegate/outbound'
 
-// The site: a tree of pages, each with links to two more; and a limit, which it tells in its headers.
+// The site: a tree of pages, each with links to two more; and a limit, which it declares in its headers.
 const allowed = createLimiter(tokenBucket({ limit: 10, window: '1s' }))
 const refused = []
 const site = createServer((request, response) => {
@@ -23,15 +23,15 @@ const site = createServer((request, response) => {
 await new Promise((resolve) => site.listen(0, '127.0.0.1', resolve))
 const home = `http://127.0.0.1:${site.address().port}`
 
-// What the site asks for, before anything else.
+// robots.txt first.
 const robots = await (await fetch(`${home}/robots.txt`)).text()
 const delayMs = Math.ceil(1000 * Number(/^Crawl-delay: *([\d.]+)/m.exec(robots)?.[1] ?? 0))
 const closed = [...robots.matchAll(/^Disallow: *(\S+)/gm)].map(([, path]) => path)
 
 const polite = limitedFetch(fetch, {
-  ...(delayMs > 0 && { policy: tokenBucket({ limit: 1, window: delayMs }) }), // one a delay, for each host
+  ...(delayMs > 0 && { policy: tokenBucket({ limit: 1, window: delayMs }) }), // one per delay, for each host
   concurrency: 4, // at once, for each host
-  priority: ({ url }) => -url.pathname.length, // first what is near the root
+  priority: ({ url }) => -url.pathname.length, // pages near the root first
 })
 
 const seen = new Set(['/1'])

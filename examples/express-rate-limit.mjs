@@ -1,9 +1,9 @@
-// Moved over from express-rate-limit: the same options, another import. 3 requests a minute for each client, JSON for who is denied.
+// Migrated from express-rate-limit: the same options, another import. 3 requests per minute for each client, JSON for denials.
 import express from 'express'
 import { rateLimit } from 'sluicegate/express-rate-limit'
 
 const app = express()
-// With express-rate-limit itself only the store is another: rateLimit({ ..., store: new SluicegateStore() }).
+// Or keep express-rate-limit and change only the store: rateLimit({ ..., store: new SluicegateStore() }).
 const limit = rateLimit({
   windowMs: 60_000,
   limit: 3,

@@ -1,4 +1,4 @@
-// Express: 3 requests a minute for each client, and at the login 2 failures an hour.
+// Express: 3 requests per minute for each client, and 2 failed logins per hour.
 import express from 'express'
 import { tokenBucket } from 'sluicegate'
 import { rateLimit } from 'sluicegate/express'

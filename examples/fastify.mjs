@@ -1,4 +1,4 @@
-// Fastify: a limit for all routes, one route with its own, one without, and one for what is not found.
+// Fastify: a limit for all routes, one route with its own, one without, and one for requests without a route.
 import fastify from 'fastify'
 import { tokenBucket } from 'sluicegate'
 import { rateLimit } from 'sluicegate/fastify'

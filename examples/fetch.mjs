@@ -1,5 +1,5 @@
-// `Request` in, `Response` or nothing out: for Bun, Deno, proxies of Next.js on Node.js, and any server that speaks Fetch. Edge functions
-// have no shared memory: there give a limiter that asks elsewhere, see docs/frameworks.md.
+// `Request` in, `Response` or undefined out: for Bun, Deno, proxies of Next.js on Node.js, and any server with the Fetch API. Edge functions
+// have no shared memory: pass a limiter that calls a service there, see docs/frameworks.md.
 import { tokenBucket } from 'sluicegate'
 import { rateLimit } from 'sluicegate/fetch'
 import { apiKey } from 'sluicegate/keys'
@@ -7,7 +7,7 @@ import { apiKey } from 'sluicegate/keys'
 const limit = rateLimit({ policy: tokenBucket({ limit: 2, window: '1m', name: 'customer' }), key: apiKey() })
 const request = () => new Request('http://localhost/', { headers: { 'x-api-key': 'ada' } })
 
-// As middleware: nothing means go on. In Next.js: `export const proxy = (request) => limit(request)`.
+// As middleware: undefined means continue. In Next.js: `export const proxy = (request) => limit(request)`.
 console.log((await limit(request()))?.status ?? 'goes on')
 
 // Around a handler, whose responses get headers: `Deno.serve(handler)`, `Bun.serve({ fetch: handler })`.

@@ -11,7 +11,7 @@ app.use(
   rateLimit({
     limits: [
       { policy: tokenBucket({ limit: 2, window: '1m', name: 'customer' }), key: apiKey({ otherwise: address() }) },
-      { policy: fixedWindow({ limit: 3, window: 'day', name: 'everybody' }), key: () => 'all' },
+      { policy: fixedWindow({ limit: 3, window: 'day', name: 'global' }), key: () => 'all' },
     ],
   }),
 )
@@ -34,4 +34,4 @@ server.closeAllConnections()
 //   ada: 200
 //   ada: 429, violates customer
 //   bob: 200
-//   bob: 429, violates everybody
+//   bob: 429, violates global

@@ -1,4 +1,4 @@
-// Koa: searches cost more than pages, and what costs more than there ever is can never pass.
+// Koa: searches cost more than pages. A cost above the burst can never pass.
 import Koa from 'koa'
 import { tokenBucket } from 'sluicegate'
 import { rateLimit } from 'sluicegate/koa'
@@ -7,7 +7,7 @@ const app = new Koa()
 app.use(
   rateLimit({
     policy: tokenBucket({ limit: 10, window: '1h' }),
-    // What clients choose is never free: a cost of 0 would pass uncounted.
+    // A cost chosen by clients must not be 0: it would pass uncounted.
     cost: (context) => Math.max(1, Number.parseInt(context.query.rows, 10) || 1),
   }),
 )

@@ -4,7 +4,7 @@ import { createLimiter, tokenBucket } from 'sluicegate'
 const banned = new Set()
 const limiter = createLimiter(tokenBucket({ limit: 1, window: '1m' }), {
   allow: ['health-check'], // read once
-  deny: (key) => banned.has(key), // asked each time
+  deny: (key) => banned.has(key), // evaluated at each take
 })
 
 console.log('health-check', limiter.take('health-check', 50).allowed)

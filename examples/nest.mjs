@@ -1,4 +1,4 @@
-// Nest: a limit for all handlers, and decorators. In TypeScript they stand above class and methods; here they are called.
+// Nest: a limit for all handlers, and decorators. In TypeScript they are written above class and methods; here they are called.
 import { Controller, Get, Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { tokenBucket } from 'sluicegate'

@@ -4,7 +4,7 @@ import { createLimiter, tokenBucket } from 'sluicegate'
 const limiter = createLimiter(tokenBucket({ limit: 10, window: '1m', name: 'all' }), { overrides: true })
 
 limiter.overrides.set('acme', tokenBucket({ limit: 500, window: '1m', name: 'acme' }))
-for (const tenant of ['acme', 'somebody']) {
+for (const tenant of ['acme', 'bob']) {
   const { policy, remaining } = limiter.take(tenant)
   console.log(tenant, policy, remaining)
 }
@@ -13,6 +13,6 @@ console.log(limiter.overrides.delete('acme'), limiter.take('acme').policy)
 
 // Prints:
 //   acme acme 499
-//   somebody all 9
+//   bob all 9
 //   [ 'acme' ] 500
 //   true all

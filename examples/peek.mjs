@@ -1,4 +1,4 @@
-// Asks without taking, for a page that shows how much is left.
+// Reads without taking, for a page that shows how much is left.
 import { createLimiter, slidingWindow } from 'sluicegate'
 
 const limiter = createLimiter(slidingWindow({ limit: 100, window: '1h' }))

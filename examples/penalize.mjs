@@ -1,4 +1,4 @@
-// What a request costs shows afterwards: an answer that fails, or comes from a slow query, costs more.
+// A cost known afterwards: a failed response, or one from a slow query, costs more.
 import { createLimiter, tokenBucket } from 'sluicegate'
 
 const limiter = createLimiter(tokenBucket({ limit: 60, window: '1h', burst: 10 }))
@@ -6,7 +6,7 @@ const limiter = createLimiter(tokenBucket({ limit: 60, window: '1h', burst: 10 }
 limiter.take('crawler')
 console.log(limiter.penalize('crawler', 5).remaining, 'left after a slow one')
 
-// More than there is: the key goes into debt, down to ten bursts.
+// More than is left: the key goes into debt, down to ten bursts.
 const { remaining, retryAfterMs } = limiter.penalize('crawler', 14)
 console.log(remaining, 'left, again in', Math.ceil(retryAfterMs / 60_000), 'minutes')
 

@@ -1,4 +1,4 @@
-// At most two of a kind at the same time. A permit comes back at the end of its block, or when its holder has died.
+// At most two queries at the same time. A permit returns at the end of its block, or after its ttl if its holder died.
 import { concurrency, createLimiter } from 'sluicegate'
 
 const limiter = createLimiter(concurrency({ limit: 2, ttl: '30s' }))
@@ -11,7 +11,7 @@ async function query(text) {
   try {
     most = Math.max(most, ++inFlight)
     await new Promise((done) => setTimeout(done, 20))
-    permit.heartbeat() // should it take longer than the ttl
+    permit.heartbeat() // if it may take longer than the ttl
     return text.toUpperCase()
   } finally {
     inFlight--
@@ -22,7 +22,7 @@ async function query(text) {
 console.log(await Promise.all(['a', 'b', 'c', 'd', 'e'].map(query)))
 console.log(`at most ${most} at once, ${limiter.peek('database').remaining} free again`)
 
-const { allowed } = limiter.take('database', 3) // more than there will ever be
+const { allowed } = limiter.take('database', 3) // more than the limit
 console.log(allowed)
 
 // Prints:

@@ -10,7 +10,7 @@ const users = new Map([
   ['ada', 'free'],
   ['bob', 'pro'],
 ])
-const planOf = async (user) => users.get(user) // a database, most likely
+const planOf = async (user) => users.get(user) // usually a database
 
 const limit = rateLimit({
   policy: async (request) => plans[await planOf(request.headers.get('x-user'))],

@@ -1,4 +1,4 @@
-// Runs jobs under a rate and two at once: by priority, with a time-out, and with a cost that is known only afterwards.
+// Runs jobs under a rate, two at once: by priority, with a timeout, and with a cost that is known only afterwards.
 import { createLimiter, QueueError, tokenBucket } from 'sluicegate'
 
 const limiter = createLimiter(tokenBucket({ limit: 1000, window: '1s' }), { queue: { concurrency: 1, maxQueued: 3 } })

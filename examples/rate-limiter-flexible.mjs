@@ -1,8 +1,8 @@
-// Moved over from rate-limiter-flexible: 3 wrong passwords an hour, then locked out for a day.
+// Migrated from rate-limiter-flexible: 3 wrong passwords per hour, then locked out for a day.
 import { manualClock } from 'sluicegate'
 import { RateLimiterMemory } from 'sluicegate/rate-limiter-flexible'
 
-// So that the example does not take a day; leave it out for the time of the system.
+// So that the example does not take a day; leave it out to use the real time.
 const clock = manualClock(Date.parse('2026-03-10T09:58:00Z'))
 const wrong = new RateLimiterMemory({ points: 3, duration: 3600, blockDuration: 86_400, keyPrefix: 'login', clock })
 
@@ -26,13 +26,13 @@ async function login(user, password) {
 
 for (const password of ['a', 'b', 'right', 'c', 'd', 'e', 'f', 'right']) console.log(await login('ada', password))
 
-// The window has ended long ago, the block has not.
+// The window has ended, the block has not.
 clock.advance(18 * 3_600_000)
 console.log(await login('ada', 'right'))
 clock.advance(6 * 3_600_000)
 console.log(await login('ada', 'right'))
 
-// All at once: what was looked at before is true no more, and consume() decides.
+// Concurrent attempts: the value of get() is outdated by then, and consume() decides.
 console.log(await Promise.all(['a', 'b', 'c', 'd', 'e'].map((password) => login('bob', password))))
 
 // Prints:

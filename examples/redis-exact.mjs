@@ -1,4 +1,4 @@
-// One budget for a whole fleet, held by Redis: each decision is one call. Two limiters stand for two processes.
+// One budget for several processes, held by Redis: each decision is one call. Two limiters represent two processes.
 import { createClient } from '@redis/client'
 import { tokenBucket } from 'sluicegate'
 import { createRedisLimiter } from 'sluicegate/redis'
@@ -7,7 +7,7 @@ const client = createClient({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6
 client.on('error', (error) => console.error(error.message))
 await client.connect()
 const policy = tokenBucket({ limit: 4, window: '1h', name: 'exports' })
-// So patient that even a machine that is busy elsewhere prints the same; leave `timeoutMs` out.
+// A long timeout, so that a busy machine prints the same; leave `timeoutMs` out.
 const options = { client, mode: 'exact', timeoutMs: 20_000 }
 const here = createRedisLimiter(policy, options)
 const there = createRedisLimiter(policy, options)

@@ -1,4 +1,4 @@
-// Charges only logins that fail: five wrong passwords a day, right ones as often as one likes.
+// Charges only failed logins: five wrong passwords per day, correct ones without limit.
 import { createLimiter, fixedWindow } from 'sluicegate'
 
 const attempts = createLimiter(fixedWindow({ limit: 5, window: 'day' }))

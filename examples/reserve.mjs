@@ -1,19 +1,19 @@
-// The tokens of a language model: how many an answer takes is known only afterwards.
+// The tokens of a language model: the cost of an answer is known only afterwards.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createLimiter, slidingWindow } from 'sluicegate'
 
 const tokens = createLimiter(slidingWindow({ limit: 10_000, window: '1h' }))
 
 async function ask(tenant, prompt) {
-  const reservation = tokens.reserve(tenant, 4_000) // an estimate on the safe side, charged now
+  const reservation = tokens.reserve(tenant, 4_000) // an overestimate, charged now
   if (!reservation.allowed) throw new Error('more than an hour allows')
-  await sleep(reservation.waitMs) // 0 while there are enough
+  await sleep(reservation.waitMs) // 0 while there are enough tokens
   try {
     const answer = await model(prompt)
-    reservation.settle(answer.tokens) // the rest comes back
+    reservation.settle(answer.tokens) // the surplus is returned
     return answer.text
   } catch (error) {
-    reservation.cancel() // all of it comes back
+    reservation.cancel() // everything is returned
     throw error
   }
 }

@@ -1,4 +1,4 @@
-// As good as new: for support, or after a mistake.
+// Makes a key full: for support, or after a mistake.
 import { createLimiter, fixedWindow } from 'sluicegate'
 
 const limiter = createLimiter(fixedWindow({ limit: 2, window: 'month' }))

@@ -1,4 +1,4 @@
-// A new limit on trial: everything passes, and what would be denied says so.
+// A new limit on trial: every request passes, and `wouldDeny` marks those that would be denied.
 import { createLimiter, tokenBucket } from 'sluicegate'
 
 const limiter = createLimiter(tokenBucket({ limit: 2, window: '1m' }), { shadow: true, hotKeys: 10 })

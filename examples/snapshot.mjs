@@ -1,4 +1,4 @@
-// A restart that hands out no fresh quotas.
+// A restart that keeps what was spent.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

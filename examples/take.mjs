@@ -1,4 +1,4 @@
-// At most 3 requests at once, and 3 an hour from then on.
+// At most 3 requests at once, and 3 per hour in the long run.
 import { createLimiter, tokenBucket } from 'sluicegate'
 
 const limiter = createLimiter(tokenBucket({ limit: 3, window: '1h' }))

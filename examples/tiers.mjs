@@ -1,4 +1,4 @@
-// Another policy for some keys.
+// A different policy for some keys.
 import { createLimiter, tokenBucket } from 'sluicegate'
 
 const free = tokenBucket({ limit: 10, window: '1m', name: 'free' })
@@ -7,14 +7,14 @@ const plans = new Map([['acme', pro]])
 
 const limiter = createLimiter(free, { policyFor: (tenant) => plans.get(tenant), policies: [pro] })
 
-for (const tenant of ['acme', 'somebody']) {
+for (const tenant of ['acme', 'bob']) {
   const { policy, remaining } = limiter.take(tenant)
   console.log(tenant, policy, remaining)
 }
-plans.set('somebody', pro) // takes effect at the next call
-console.log('somebody', limiter.take('somebody').policy)
+plans.set('bob', pro) // takes effect at the next call
+console.log('bob', limiter.take('bob').policy)
 
 // Prints:
 //   acme pro 999
-//   somebody free 9
-//   somebody pro
+//   bob free 9
+//   bob pro

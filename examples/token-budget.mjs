@@ -1,9 +1,9 @@
-// A language model that allows so many tokens a minute, and counts what each answer really took: reserve before, settle after.
+// A language model with N tokens per minute, which counts the real cost of each answer: reserve before, settle after.
 import { createServer } from 'node:http'
 import { createLimiter, tokenBucket } from 'sluicegate'
 import { limitedFetch } from 'sluicegate/outbound'
 
-// The model, behind HTTP: 6,000 tokens a minute; too busy for the second request at first.
+// The model, behind HTTP: 6,000 tokens per minute; it refuses the second request once.
 const theirs = createLimiter(tokenBucket({ limit: 6_000, window: '1m' }))
 let requests = 0
 const model = createServer(async (request, response) => {
@@ -22,9 +22,9 @@ const model = createServer(async (request, response) => {
 await new Promise((resolve) => model.listen(0, '127.0.0.1', resolve))
 const url = `http://127.0.0.1:${model.address().port}/v1/complete`
 
-// Requests: two at once; a refusal is waited out and sent again, as 429 says that nothing was done.
-const polite = limitedFetch(fetch, { concurrency: 2, onRetry: ({ status }) => console.log(`told ${status}, sent again`) })
-// Tokens: our own count of what the model allows. A reservation is charged at once, so that those at the same time know of each other.
+// Requests: two at once; a 429 is retried after its time, because the request was not processed.
+const polite = limitedFetch(fetch, { concurrency: 2, onRetry: ({ status }) => console.log(`received ${status}, sent again`) })
+// Tokens: our own count of the model's limit. A reservation is charged at once, so concurrent requests see each other.
 const tokens = createLimiter(tokenBucket({ limit: 6_000, window: '1m' }))
 
 async function ask(prompt, { most }) {
@@ -38,11 +38,11 @@ async function ask(prompt, { most }) {
   try {
     const response = await polite(url, { method: 'POST', body: prompt })
     if (!response.ok) {
-      await response.body?.cancel() // else its place is taken until bodyStallMs is over
+      await response.body?.cancel() // otherwise its slot is held for bodyStallMs
       throw new Error(`the model says ${response.status}`)
     }
     const { text, usage } = await response.json()
-    reservation.settle(usage.total_tokens) // what was reserved beyond that comes back, what it took beyond that is owed
+    reservation.settle(usage.total_tokens) // a surplus is returned, a shortfall becomes debt
     return text
   } catch (error) {
     reservation.cancel()
@@ -54,7 +54,7 @@ console.log(await ask('one', { most: 2_000 }))
 console.log(await ask('two', { most: 2_000 }))
 console.log(await ask('three', { most: 300 })) // takes 500: a debt of 200 beyond the estimate
 const left = tokens.peek('model').remaining
-console.log(left >= 4_900 && left < 5_400 ? 'about 4,900 tokens are left, and what a second or two gave back' : `${left} tokens are left`)
+console.log(left >= 4_900 && left < 5_400 ? 'about 4,900 tokens are left, and the refill of a second or two' : `${left} tokens are left`)
 await ask('everything', { most: 7_000 }).catch((error) => console.log(error.message))
 await Promise.all([ask('a', { most: 4_000 }), ask('b', { most: 5_000 }).catch((error) => console.log(error.message))])
 model.close()
@@ -62,9 +62,9 @@ model.closeAllConnections()
 
 // Prints:
 //   ONE
-//   told 429, sent again
+//   received 429, sent again
 //   TWO
 //   THREE
-//   about 4,900 tokens are left, and what a second or two gave back
+//   about 4,900 tokens are left, and the refill of a second or two
 //   7000 tokens are more than the model ever allows
 //   not enough tokens for "b" soon

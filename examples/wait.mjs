@@ -1,4 +1,4 @@
-// Calls a service that allows one request every 100 ms: each job waits for its turn, in the order of arrival.
+// Calls a service that allows one request every 100 ms: jobs wait in the order of arrival.
 import { createLimiter, gcra } from 'sluicegate'
 
 const limiter = createLimiter(gcra({ limit: 10, window: '1s', burst: 1 }))
@@ -12,7 +12,7 @@ async function job(number) {
 }
 await Promise.all([1, 2, 3, 4, 5].map(job))
 
-// A wait ends when its signal aborts, and what it held goes back.
+// A wait ends when its signal aborts, and its booking is returned.
 const client = new AbortController()
 const waiting = limiter.wait('service', { cost: 1, signal: client.signal })
 client.abort(new Error('the client has gone'))
