@@ -91,12 +91,13 @@ export class MemoryBookings {
    */
   stage(into: Descriptor, key: string, low: number, high: number, cost: number): MemoryBooking | number {
     const { nowUs } = into
-    const answer = this.limiter.opened.core.stage(into.address, low, high, nowUs, cost)
-    const reason = Number.isNaN(answer) ? this.limiter.opened.reason() : undefined
+    const { limiter } = this
+    const { opened, decoder } = limiter
+    const answer = opened.core.stage(into.address, low, high, nowUs, cost)
+    const reason = Number.isNaN(answer) ? opened.reason() : undefined
     const isLate = reason === 'LATE'
-    const { decoder } = this.limiter
-    const late = isLate ? decoder.denied(this.limiter.opened.core.detailOfUnanswered(), cost) : undefined
-    const laterUs = late && laterReading(this.limiter.ticker, nowUs, into.readings, late)
+    const late = isLate ? decoder.denied(opened.core.detailOfUnanswered(), cost) : undefined
+    const laterUs = late && laterReading(limiter.ticker, nowUs, into.readings, late)
     if (laterUs !== undefined) return laterUs
     const made =
       late ??
@@ -104,8 +105,8 @@ export class MemoryBookings {
         ? decoder.allowed(answer)
         : answer < 0
           ? decoder.denied(-1 - answer, cost)
-          : this.limiter.unanswered(key, low, high, nowUs, cost))
-    const decision = this.limiter.withPermit(made, key, low, high, cost)
+          : limiter.unanswered(key, low, high, nowUs, cost))
+    const decision = limiter.withPermit(made, key, low, high, cost)
     return {
       key,
       cost,

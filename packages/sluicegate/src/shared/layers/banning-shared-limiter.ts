@@ -87,7 +87,7 @@ export class BanningSharedLimiter<Answer extends Decision> extends WrappedShared
       this.counter.missed(key)
       return decision
     }
-    this.counter.tell(key, decision, forMs)
+    this.counter.publish(key, decision, forMs)
     const banned = bannedFor(decision, forMs)
     return isPermit(decision) ? (SharedPermit.empty(banned) as Decision as Answer) : banned
   }
