@@ -92,8 +92,10 @@ export class MemoryBookings {
   stage(into: Descriptor, key: string, low: number, high: number, cost: number): MemoryBooking | number {
     const { nowUs } = into
     const { limiter } = this
-    const { opened, decoder } = limiter
+    const { opened } = limiter
     const answer = opened.core.stage(into.address, low, high, nowUs, cost)
+    // Read after the call, which may have found another policy.
+    const { decoder } = limiter
     const reason = Number.isNaN(answer) ? opened.reason() : undefined
     const isLate = reason === 'LATE'
     const late = isLate ? decoder.denied(opened.core.detailOfUnanswered(), cost) : undefined

@@ -4,7 +4,7 @@ import { PolicyError } from '../../errors.js'
 //
 //   mark 8 bytes | version 4 | bytes of the description 4 | description, JSON | contents | CRC-32 of all before it 4
 //
-// Of one limiter the contents are pieces of its memory (memory-pieces.ts), of one with tiers whole snapshots (tiered-snapshot.ts).
+// Of one limiter the contents are pieces of its memory ({@link MemoryPieces}), of one with tiers whole snapshots (tiered-snapshot.ts).
 // Numbers are little-endian, as the memory's are on every machine that runs WebAssembly.
 
 const MARK = new TextEncoder().encode('SLUICEGT')
