@@ -14,9 +14,9 @@ import { preparedKeyList, travelledKeyList } from './key-list.js'
 import { type ListedHandle, ListedLimiter } from './listed-limiter.js'
 import { OverrideMap } from './override-map.js'
 import { type ShadowHandle, ShadowLimiter } from './shadow-limiter.js'
-import { checkTier, contentOf, isTier, MOST_TIERS } from './tier-table.js'
+import { checkTier, contentOf, isTier, MOST_TIERS, type Tier } from './tier-table.js'
 import { areTiers, type TieredHandle, TieredLimiter } from './tiered-limiter.js'
-import { type Tier, untieredSnapshot } from './tiered-snapshot.js'
+import { untieredSnapshot } from './tiered-snapshot.js'
 
 // The layers that options add around a plain limiter, from the outside in: shadow, lists, bans, tiers. Without such options there is no layer.
 

@@ -2,10 +2,15 @@ import { PolicyError } from '../errors.js'
 import { holdsPermits } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
-import type { Tier } from './tiered-snapshot.js'
 
 /** The largest number of policies that one function may return. */
 export const MOST_TIERS = 1_000
+
+/** A policy other than the limiter's own, with its limiter, handle or snapshot. */
+export interface Tier<Counted> {
+  readonly policy: Policy
+  readonly counted: Counted
+}
 
 /** What a {@link TierTable} is made of. */
 export interface TierTableParts<Counted> {

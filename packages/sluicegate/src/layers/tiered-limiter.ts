@@ -12,8 +12,8 @@ import { shownAs } from '../shown.js'
 import type { OverrideMap } from './override-map.js'
 import { OverrideTiers } from './override-tiers.js'
 import { sumOfStats } from './sum-of-stats.js'
-import { checkTier, contentOf, TierTable } from './tier-table.js'
-import { type Tier, tieredSnapshot } from './tiered-snapshot.js'
+import { checkTier, contentOf, type Tier, TierTable } from './tier-table.js'
+import { tieredSnapshot } from './tiered-snapshot.js'
 import { WrappedLimiter } from './wrapped-limiter.js'
 
 /** What the handle of a {@link TieredLimiter} carries beside that of the limiter for its own policy. */

@@ -1,13 +1,7 @@
 import { decodedSnapshot, encodedSnapshot, invalidSnapshot, type Snapshot } from '../memory/snapshot/snapshot.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
-import { MOST_TIERS } from './tier-table.js'
-
-/** A policy other than the limiter's own, with its limiter, handle or snapshot. */
-export interface Tier<Counted> {
-  readonly policy: Policy
-  readonly counted: Counted
-}
+import { MOST_TIERS, type Tier } from './tier-table.js'
 
 /** The parts of the snapshot of a tiered limiter. */
 export interface TieredSnapshot<Counted> {
