@@ -73,7 +73,7 @@ export function jointHold(permits: readonly Permit[]): Hold {
 }
 
 /** Releases a part of a permit, when a reservation is settled below its estimate. For the limiter alone. */
-export let shrink: (permit: MemoryPermit, tokens: number) => void
+let shrink: (permit: MemoryPermit, tokens: number) => void
 
 /** A permit of a limiter in memory. A denied permit has no hold. */
 export class MemoryPermit implements Permit {

@@ -203,7 +203,7 @@ export interface Areas {
 const NONE: Area = { address: 0, bytes: 0 }
 
 /** The areas of the first policy: the memory was laid out for it. */
-export function firstAreas(open: OpenCore, stride: number): Areas {
+function firstAreas(open: OpenCore, stride: number): Areas {
   return { current: { address: open.firstExtensions(), bytes: bytesFor(open, stride) }, spare: NONE }
 }
 

@@ -37,7 +37,7 @@ function isLaidOut({ form, countBits, numberBits, slots, slotBytes, stride }: Po
 
 function isPublished(open: OpenCore, record: number, { form, numberBits, unitsPerUs, tickUs }: PolicyNumbers): boolean {
   const field = (name: string): number => open.field(record, name)
-  // What is no form at all is read as the first.
+  // A number that is no encoding would be read as the first.
   if (field('RECORD_ENCODING') !== open.constant(form)) return false
   const [sinceUs, epoch, era] = ['RECORD_SINCE_US', 'RECORD_EPOCH', 'RECORD_ERA'].map(field) as [number, number, number]
   if (![sinceUs, epoch, era].every((number) => Math.abs(number) <= MOST) || era < 0) return false

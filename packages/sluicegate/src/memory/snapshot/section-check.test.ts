@@ -41,7 +41,7 @@ test('a description that is not one of a limiter is refused', () => {
 })
 
 test('a policy in a form that there is not, of which all else fits, is refused', () => {
-  const placeOfForm = (4096 + 40) / 8 // BLOCKS + BLOCK_FORM
+  const placeOfForm = (4096 + 40) / 8 // BLOCKS + RECORD_ENCODING
   for (const policy of [gcra({ limit: 5, window: '1s', burst: 2 }), tokenBucket({ limit: 7, window: '1m' })]) {
     const limiter = createLimiter(policy, { clock: manualClock(START_MS), maxKeys: 30 })
     limiter.take('k')

@@ -110,7 +110,7 @@ const MOST_LIMIT = 2 ** 53
  *
  * @throws {PolicyError} `SNAPSHOT_INVALID`
  */
-export function checkGrowth(open: OpenCore, layout: SectionWords, tableEnd: number): void {
+function checkGrowth(open: OpenCore, layout: SectionWords, tableEnd: number): void {
   const words = new BigUint64Array(open.memory.buffer)
   const word = (name: string): number => Number(words[layout.at(name) / 8])
   const [first, second, grown] = [word('FIRST_LINES'), word('SECOND_LINES'), word('GROWN')]
