@@ -102,7 +102,7 @@ export const BOUNDARIES: readonly Boundary[] = [
   {
     why: 'the limiter in memory, its queues and what options put around it know no fleet, store, request or header',
     files: sourcesOf('packages/sluicegate/src/(memory|waiting|layers)'),
-    allows: (edge) => leadsTo(edge, /\/src\/((memory|waiting|layers|policy|queue|options)\/)?[^/]*\.ts$/),
+    allows: (edge) => leadsTo(edge, /\/src\/((memory|memory\/snapshot|waiting|layers|policy|queue|options)\/)?[^/]*\.ts$/),
   },
   {
     why: 'a queue runs work over any limiter: it knows what every limiter offers, timers and heaps, and no memory, store or request',

@@ -11,7 +11,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'packages/sluicegate/src/memory/core.ts: closedCore': 'what the limiters of its own form find in the place of a closed core',
   'packages/sluicegate/src/memory/fingerprint.ts: low': 'the second answer of one call',
   'packages/sluicegate/src/memory/fingerprint.ts: high': 'the same',
-  'packages/sluicegate/src/memory/memory-permit.ts: shrink': 'a door into a class, for those of its own form',
+  'packages/sluicegate/src/memory/memory-permit-limiter.ts: shrink': 'a door into a class, for those of its own form',
   'packages/sluicegate/src/memory/open-core.ts: sleeper': 'a cell to wait on, which holds nothing',
   'packages/sluicegate/src/policy/calendar.ts: formatters': 'a cache of what the runtime makes',
 }

@@ -1,7 +1,7 @@
 /**
  * Where a limiter gets its time. Readings are milliseconds since the Unix epoch, fractions allowed; the limiter rounds
- * them to the nearest microsecond. A clock should never run back: when it does, nothing is granted and nobody is held
- * longer than the step.
+ * them to the nearest microsecond. A clock should never run back. If it does, no extra tokens are granted, and no key is
+ * denied longer than the step.
  */
 export interface Clock {
   nowMs(): number
@@ -10,8 +10,8 @@ export interface Clock {
 }
 
 /**
- * A clock that moves only when told to; its timers fire inside {@link ManualClock.advance}. A worker thread to which a handle took it
- * reads the same time; its own timers fire once it hears of the move.
+ * A clock that moves only by {@link ManualClock.advance} and {@link ManualClock.set}, which fire its timers. A worker thread that attaches a
+ * handle reads the same time; its timers fire as soon as it notices the move.
  */
 export interface ManualClock extends Clock {
   after(ms: number, fn: () => void): () => void

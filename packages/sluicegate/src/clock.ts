@@ -1,13 +1,12 @@
 import type { Clock, ManualClock } from './clock-interface.js'
 import { PolicyError } from './errors.js'
 import { manualOver } from './manual-clock.js'
-import { isTimeMocked } from './mocked-time.js'
 import { onceInProcess } from './once-in-process.js'
 import { wallOver } from './wall-clock.js'
 
 export type { Clock, ManualClock } from './clock-interface.js'
 
-/** What travels to a worker thread in a handle, so that both sides read one time. */
+/** The clock in a handle, so that a worker thread reads the same time. */
 export type ClockHandle =
   | { readonly kind: 'precise' | 'coarse'; readonly unixMs: number; readonly monotonicMs: number }
   | { readonly kind: 'wall' }
@@ -34,12 +33,12 @@ export function tickerOf(clock: Clock): Ticker {
   return tickers.get(clock) ?? { us: Number.NaN, read: () => wholeUs(clock.nowMs()) }
 }
 
-/** Whether whole microseconds can tell that time. */
+/** Whether a time is representable in whole microseconds. */
 export function isReading(ms: unknown): boolean {
   return !Number.isNaN(roundedUs(ms))
 }
 
-/** A time in whole microseconds, NaN when they cannot tell it. */
+/** A time in whole microseconds, NaN if it is not representable. */
 function roundedUs(ms: unknown): number {
   const us = typeof ms === 'number' ? Math.round(ms * 1000) : Number.NaN
   return Number.isSafeInteger(us) ? us : Number.NaN
@@ -98,7 +97,7 @@ export function manualClock(startMs = 0): ManualClock {
   return clock
 }
 
-/** The same clock with timers that do not keep the process alive; a custom clock's are its own. */
+/** The same clock with timers that do not keep the process alive. A custom clock keeps its own timers. */
 export function unheldClock(clock: Clock): Clock {
   if (clockHandle(clock).kind === 'wall') return wallFrom(afterUnheld)
   if (clock.after !== undefined && clock.after !== afterRealMs) return clock
@@ -107,7 +106,7 @@ export function unheldClock(clock: Clock): Clock {
   return unheld
 }
 
-/** What a worker thread needs to read the same time as `clock` does here. */
+/** The handle with which a worker thread reads the same time as `clock`. */
 export function clockHandle(clock: Clock): ClockHandle {
   return handles.get(clock)?.() ?? { kind: 'custom' }
 }
@@ -143,7 +142,7 @@ function offsetOfThisThread(): number {
   let offsetMs = 0
   let leastMs = Number.POSITIVE_INFINITY
   for (let comparison = 0; comparison < COMPARISONS; comparison++) {
-    // What lies between two readings would be part of the offset: it is at most half of what lies between the outer ones.
+    // The time between the readings is an error of the offset: at most half of the time between the outer readings.
     const beforeMs = performance.now()
     const [seconds, nanoseconds] = hrtime()
     const afterMs = performance.now()
@@ -195,7 +194,7 @@ export function afterUnheld(ms: number, fn: () => void): () => void {
   return afterRealMs(ms, fn, false)
 }
 
-/** The same, of somebody who waits for it: it keeps the process alive. */
+/** The same with a timer that keeps the process alive, for a caller that awaits it. */
 export function afterHeld(ms: number, fn: () => void): () => void {
   return afterRealMs(ms, fn)
 }
@@ -207,7 +206,7 @@ function afterRealMs(ms: number, fn: () => void, isHeld = true): () => void {
   const sleep = (leftMs: number): void => {
     const stretchMs = Math.min(leftMs, MAX_TIMEOUT_MS)
     timer = setTimeout(() => (leftMs > stretchMs ? sleep(leftMs - stretchMs) : fn()), stretchMs)
-    // Elsewhere than in Node.js a timer may be a number.
+    // In other runtimes than Node.js a timer may be a number.
     if (!isHeld) (timer as { unref?: () => void }).unref?.()
   }
   sleep(ms)
@@ -224,4 +223,12 @@ function manualFrom(shared: SharedArrayBuffer, isMovedElsewhere: boolean): Manua
   const clock = manualOver(shared, isMovedElsewhere)
   handles.set(clock, () => ({ kind: 'manual', shared }))
   return clock
+}
+
+/**
+ * Whether a test has put its own in the place of `Date`, which then moves only when the test says so: fake timers of Jest, Vitest and Sinon
+ * (all of them `@sinonjs/fake-timers`, which leaves `clock` on what it replaces) and of `node:test` (`isMock`).
+ */
+function isTimeMocked(): boolean {
+  return Object.hasOwn(Date, 'clock') || Object.hasOwn(Date, 'isMock')
 }

@@ -28,3 +28,8 @@ export function bindsMore(part: Decision, than: Decision): boolean {
   if (part.allowed !== than.allowed) return than.allowed
   return part.allowed ? part.remaining < than.remaining : part.retryAfterMs > than.retryAfterMs
 }
+
+/** The denial of a take that may not overtake waiters, from the decision of `peek`: `retryAfterMs` is at least 1. */
+export function refusal(foreseen: Decision): Decision {
+  return { ...foreseen, allowed: false, retryAfterMs: Math.max(1, foreseen.retryAfterMs) }
+}

@@ -9,11 +9,11 @@ export interface Decision {
   /** Whole tokens left after this decision, rounded down, never below 0. */
   readonly remaining: number
   /**
-   * Milliseconds until this same request would pass if nobody else takes: 0 when allowed, else rounded up;
+   * Milliseconds until the same request would pass without other takes: 0 if allowed, otherwise rounded up;
    * `Infinity` when the cost is above the burst and can never pass.
    */
   readonly retryAfterMs: number
-  /** Milliseconds until the key is as good as new, rounded up; 0 when it is. */
+  /** Milliseconds until the key is full, rounded up; 0 if it is. */
   readonly resetAfterMs: number
   /** Name of the binding policy. */
   readonly policy: string

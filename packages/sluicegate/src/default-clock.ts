@@ -15,3 +15,18 @@ export function defaultClock(policy: Policy): Clock {
 function isOfDays({ policies, algorithm, calendar, windowMs }: Policy): boolean {
   return policies?.every(isOfDays) ?? (calendar !== undefined || (algorithm === 'fixed-window' && windowMs >= DAY_MS))
 }
+
+/** A clock without the steps back of another: where that one runs back, this one stands still for a reading and goes on from there. */
+export function forwardClock(clock: Clock): Clock {
+  let lastMs = Number.NEGATIVE_INFINITY
+  let skippedMs = 0
+  return {
+    nowMs() {
+      const ms = clock.nowMs()
+      if (!Number.isFinite(ms)) return ms
+      if (ms < lastMs) skippedMs += lastMs - ms
+      lastMs = ms
+      return ms + skippedMs
+    },
+  }
+}

@@ -44,7 +44,7 @@ const SILENT = { hasSubscribers: false, publish: () => undefined }
 
 const diagnostics = diagnosticsChannel()
 
-/** Of that name, or one that nobody hears. */
+/** The channel of that name, or one without subscribers. */
 export function channel<Event>(name: string): Channel<Event> {
   return diagnostics === undefined ? SILENT : (diagnostics.channel(name) as Channel<Event>)
 }
@@ -65,7 +65,7 @@ function diagnosticsChannel(): Diagnostics | undefined {
   }
 }
 
-/** Tells of a decision if it is a denial. */
-export function tellDenial(key: Key, cost: number, decision: Decision): void {
+/** Publishes a denial. */
+export function publishDenial(key: Key, cost: number, decision: Decision): void {
   if (!decision.allowed && denials.hasSubscribers) denials.publish({ policy: decision.policy, key, cost, decision })
 }

@@ -1,2 +1,44 @@
-/** Who is limited: a string of 1 to 1,024 UTF-16 units. With `allOf` also an array of them, one for each of its policies. */
+import { checkKey } from './arguments.js'
+import { PolicyError } from './errors.js'
+import type { Policy } from './policy/policy.js'
+
+/** The subject of a limit: a string of 1 to 1,024 UTF-16 units. With `allOf` also an array of them, one for each of its policies. */
 export type Key = string | readonly string[]
+
+/** A unique string per key: a single key never equals a list of keys. */
+export function nameOf(key: Key): string {
+  return typeof key === 'string' ? `1${key}` : `n${JSON.stringify(key)}`
+}
+
+/** The single keys that a key stands for, each once. */
+export function partsOf(key: Key): Iterable<string> {
+  return typeof key === 'string' ? [key] : new Set(key)
+}
+
+/**
+ * The keys of `policies` policies: one key for all, or one for each.
+ *
+ * @throws {PolicyError} `KEY_INVALID`
+ */
+export function keysFor(policies: number, key: Key): readonly string[] {
+  if (typeof key === 'string') {
+    checkKey(key)
+    return new Array<string>(policies).fill(key)
+  }
+  if (!Array.isArray(key) || key.length !== policies) {
+    throw new PolicyError('KEY_INVALID', 'key', key, `must be a string, or one for each of the ${policies} policies`)
+  }
+  for (const own of key) checkKey(own)
+  return key
+}
+
+/**
+ * The key of each policy that is asked: of `allOf` as {@link keysFor} says, else the one.
+ *
+ * @throws {PolicyError} `KEY_INVALID`
+ */
+export function keysUnder({ policies }: Pick<Policy, 'policies'>, key: Key): readonly string[] {
+  if (policies !== undefined) return keysFor(policies.length, key)
+  checkKey(key)
+  return [key]
+}

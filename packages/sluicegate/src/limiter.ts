@@ -37,8 +37,8 @@ export interface LimiterOptions {
    */
   readonly onFull?: 'evict' | 'deny'
   /**
-   * What new keys may spend together while the table is full of keys that are being denied: so many requests in a window, all new keys
-   * taken together; no new key more than the policy allows it. Default: 1 % of what `growTo` keys may spend; with `onFull: 'deny'`, and
+   * Joint budget of new keys while the table is full of keys that are being denied: `limit` requests per window for all new keys
+   * together, and at most what the policy allows for each. Default: 1 % of what `growTo` keys may spend; with `onFull: 'deny'`, and
    * for `concurrency`, nothing. `false`: nothing, every new key is denied then.
    */
   readonly newcomers?: { readonly limit: number; readonly window: Duration } | false
@@ -80,7 +80,7 @@ export type KeyList = Iterable<string> | ((key: string) => boolean)
 
 /** Counters since the limiter was made, over all threads that share it. */
 export interface LimiterStats {
-  /** Keys in the table, those that are as good as new and not yet replaced included. */
+  /** Keys in the table, including full keys that are not yet replaced. */
   readonly keys: number
   /** Keys forgotten while they still had debt. Each is worth at most that debt in over-admission. */
   readonly evictions: number
@@ -106,7 +106,7 @@ export interface BoundKey<Answer extends Decision = Decision> {
   peek(cost?: number): Decision
 }
 
-/** Never there: it only tells the compiler what the takes of a handle's limiter answer. */
+/** Exists only for the compiler: the result type of the takes of a handle's limiter. */
 declare const answer: unique symbol
 
 /** What to post to a worker thread; there, `attachLimiter(handle)`. Structured-clonable. */
@@ -147,15 +147,15 @@ export interface Limiter<Answer extends Decision = Decision> extends QueueVerbs 
   penalize(key: Key, tokens: number): Decision
   /** Denies the key everything for `duration`, apart from its tokens. The longest block wins; 0 lifts it. */
   block(key: Key, duration: Duration): Decision
-  /** Makes the key as good as new and lifts its block. */
+  /** Refills the key and lifts its block. */
   reset(key: Key): Decision
   /** The key hashed once. */
   key(key: Key): BoundKey<Answer>
   /**
    * Changes the policy for all threads that share this limiter, at once. With the same numbers, as when only the name is another,
-   * nothing changes about any key. With others what a key has spent stays spent, at most the new burst: nobody gets a fresh burst by
-   * it, nobody is locked out for years. What a bucket owes beyond the new burst, by penalties or by what is booked ahead, is forgiven,
-   * also when the limit is raised again; those who wait keep their times.
+   * nothing changes about any key. With other numbers, spent tokens stay spent, at most the new burst: no key gets a new burst or is
+   * denied for years. Debt of a bucket beyond the new burst, from penalties or bookings ahead, is forgiven, also if the limit is raised
+   * again; waiters keep their times.
    *
    * @throws {PolicyError} `ALGORITHM_CHANGE`, also for another `slotBytes` of a log, and `RANGE_UNSUPPORTED`; nothing has changed then.
    * @throws {StoreError} `CONTENTION` when keys could not be carried over.
@@ -165,13 +165,13 @@ export interface Limiter<Answer extends Decision = Decision> extends QueueVerbs 
   handle(): LimiterHandle<Answer>
   stats(): LimiterStats
   /**
-   * Everything that the limiter knows, as bytes for {@link restoreLimiter}: a restart then hands out no fresh bursts. May be taken
-   * while other threads go on: each key is then copied as it stood at one moment, of `allOf` each policy's by itself.
+   * The whole state as bytes for {@link restoreLimiter}, so that a restart grants no new bursts. Other threads may continue: each key is copied
+   * in its state at one moment; under `allOf`, separately for each policy.
    */
   snapshot(): Uint8Array
   /** The `n` keys with the highest demand and the `n` with the most denials; empty unless the option `hotKeys` is set. Default 10. */
   hotKeys(n?: number): HotKeys
-  /** Lets go of the memory here; other threads keep theirs. Every later call throws `CLOSED`. */
+  /** Releases the memory of this thread; other threads keep theirs. Later calls throw `CLOSED`. */
   close(): void
   [Symbol.dispose](): void
 }

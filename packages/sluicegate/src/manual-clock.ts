@@ -9,7 +9,7 @@ interface ManualTimer {
 
 /**
  * A clock over a time that threads share, the bits of a double. Where it was made, its timers fire while it is moved; where a handle
- * took it, `isMovedElsewhere`, as soon as this thread hears of the move.
+ * attached it, `isMovedElsewhere`, as soon as this thread notices the move.
  */
 export function manualOver(shared: SharedArrayBuffer, isMovedElsewhere: boolean): ManualClock {
   const cell = new BigInt64Array(shared)
@@ -65,7 +65,7 @@ export function manualOver(shared: SharedArrayBuffer, isMovedElsewhere: boolean)
     const timer = { atMs: nowMs() + ms, fn }
     timers.add(timer)
     if (isMovedElsewhere) {
-      // Due already, as when the time was moved just now, it would be heard of only with the next move.
+      // A timer that is already due would otherwise fire only with the next move.
       if (isWatching && timer.atMs <= nowMs()) Atomics.notify(cell, 0)
       void watch()
     }

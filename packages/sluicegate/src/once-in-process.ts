@@ -9,7 +9,7 @@ interface Keeper {
 }
 
 /**
- * What exists once in a process (strictly: in a realm), however often the package is loaded: made by whoever asks first. Every module that
+ * A value that exists once per process (strictly: per realm), however often the package is loaded. The first caller makes it. Every module that
  * keeps state, and every class that `instanceof` is asked about across calls, goes through here.
  */
 export function onceInProcess<Kept extends object>(name: string, make: () => Kept): Kept {

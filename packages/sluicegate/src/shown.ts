@@ -1,4 +1,4 @@
-// What stands in logs. Limiters and what they give hold the secret that keys are hashed with, and keys: neither is for anybody to read.
+// How objects are logged. Limiters and their results hold keys and the secret of the key hash; logs must contain neither.
 
 /** What `console.log` and `util.inspect` of Node and Bun ask an object for. */
 const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom')

@@ -1,8 +1,8 @@
 import { ignore, isPromise } from './awaitable.js'
 import type { Decision } from './decision.js'
 import { PolicyError } from './errors.js'
-import type { After } from './kept-permit.js'
 import { checkInteger, checkOptions } from './options/option-checks.js'
+import type { After } from './permit.js'
 import { type Duration, toMs } from './policy/duration.js'
 import type { Policy } from './policy/policy.js'
 

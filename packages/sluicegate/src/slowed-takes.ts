@@ -1,14 +1,13 @@
 import { type Awaitable, ignore } from './awaitable.js'
 import { afterHeld, type Clock } from './clock.js'
 import type { Decision } from './decision.js'
-import { emptyPermit, isPermit } from './empty-permit.js'
-import { keptPermit, renew } from './kept-permit.js'
-import { nameOf } from './key-name.js'
+import { nameOf } from './key.js'
 import type { Key, WaitOptions } from './limiter.js'
 import { checkLimiter } from './options/option-checks.js'
+import { emptyPermit, isPermit, keptPermit, renew } from './permit.js'
 import type { Policy } from './policy/policy.js'
 import { afterDelay, SlowDown, type SlowDownOptions } from './slow-down.js'
-import { checkedWaitRequest } from './wait-request.js'
+import { checkedWaitRequest } from './wait-options.js'
 import { AbortWatch } from './waiting/abort-watch.js'
 
 /** The limiter that is delayed, in memory or shared. */

@@ -1,6 +1,6 @@
 import type { Clock } from './clock-interface.js'
 
-/** A sleeping caller looks at the wall clock again after so long, whatever it was told: it may have been stepped. */
+/** A sleeping caller reads the wall clock again after this time, because the clock may have been stepped. */
 const LONGEST_SLEEP_MS = 60_000
 
 /** The wall clock and real timers, or what stands in for them in a test. */

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, type Limiter, manualClock } from '../index.js'
-import type { BookingDesk } from '../waiting/booking.js'
+import type { BookingService } from '../waiting/booking.js'
 import { GrantedLeases } from './granted-leases.js'
 
 const POLICY = fixedWindow({ limit: 100, window: '1h' })
 
 function lentFrom(tokens: number) {
   const clock = manualClock(3_600_000)
-  const desk = createLimiter(POLICY, { clock }) as Limiter & BookingDesk
+  const desk = createLimiter(POLICY, { clock }) as Limiter & BookingService
   const lent = new GrantedLeases()
   const nowUs = clock.nowMs() * 1000
   lent.add(1, desk, POLICY, [desk.book('k', tokens, 0)], nowUs)

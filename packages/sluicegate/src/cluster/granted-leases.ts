@@ -1,5 +1,5 @@
 import type { Policy } from '../policy/policy.js'
-import type { Booking, BookingDesk } from '../waiting/booking.js'
+import type { Booking, BookingService } from '../waiting/booking.js'
 
 /** How many leases of one worker are remembered, and for how long: beyond that their tokens cannot be returned. */
 const MOST_LENT = 10_000
@@ -7,7 +7,7 @@ const LONGEST_US = 60_000_000
 
 /** A lease, the limiter that granted it, and the policy then in force. */
 interface Loan {
-  readonly desk: Pick<BookingDesk, 'giveBack'>
+  readonly desk: Pick<BookingService, 'giveBack'>
   readonly policy: Policy
   readonly bookings: readonly Booking[]
   /** Tokens that may be returned. */
@@ -19,7 +19,7 @@ interface Loan {
 export class GrantedLeases {
   private readonly byId = new Map<number, Loan>()
 
-  add(id: number, desk: Pick<BookingDesk, 'giveBack'>, policy: Policy, bookings: readonly Booking[], nowUs: number): void {
+  add(id: number, desk: Pick<BookingService, 'giveBack'>, policy: Policy, bookings: readonly Booking[], nowUs: number): void {
     const { byId } = this
     for (const [oldId, { untilUs }] of byId) {
       if (untilUs > nowUs && byId.size < MOST_LENT) break

@@ -1,5 +1,4 @@
-import { isPermit } from '../empty-permit.js'
-import type { Permit } from '../permit.js'
+import { isPermit, type Permit } from '../permit.js'
 import type { Policy } from '../policy/policy.js'
 import type { Booking } from '../waiting/booking.js'
 

@@ -16,7 +16,7 @@ import {
 import { Batch } from '../lease/batch.js'
 import type { Grant } from '../lease/grant.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
-import type { BookingDesk } from '../waiting/booking.js'
+import type { BookingService } from '../waiting/booking.js'
 import { grantIn, numbersOfLease } from './grant-numbers.js'
 import { leasedFrom, policyUnderLease } from './memory-lease.js'
 
@@ -73,7 +73,7 @@ for (const [fault, algorithms, rules] of FAULTY) {
 
 test('none is handed out where there are fewer than the least that is of use, nor of a blocked key', () => {
   const clock = manualClock(START_MS)
-  const desk = createLimiter(fixedWindow({ limit: 10, window: '1h' }), { clock }) as Limiter & BookingDesk
+  const desk = createLimiter(fixedWindow({ limit: 10, window: '1h' }), { clock }) as Limiter & BookingService
   const policy = desk.policy
   const asked = { key: 'a', horizonUs: 50_000, leaseUs: LEASE_US, nowUs: START_MS * 1000 }
   assert.equal(handed(leasedFrom(desk, policy, { ...asked, want: 7, least: 1 })), 7)
@@ -89,7 +89,7 @@ test('none is handed out where there are fewer than the least that is of use, no
 test('of many tokens those that conform later come due in a few runs, and all of them within the horizon', () => {
   const clock = manualClock(START_MS)
   const policy = tokenBucket({ limit: 100_000, window: '1s', burst: 20_000 })
-  const desk = createLimiter(policyUnderLease(policy, LEASE_US), { clock }) as Limiter & BookingDesk
+  const desk = createLimiter(policyUnderLease(policy, LEASE_US), { clock }) as Limiter & BookingService
   const lease = leasedFrom(desk, policy, { key: 'a', want: 1e6, least: 1, horizonUs: 50_000, leaseUs: LEASE_US, nowUs: START_MS * 1000 })
   assert.ok(lease.runs.length <= 65)
   assert.equal(lease.runs[0]?.tokens, 10_000)
@@ -105,7 +105,7 @@ function handed({ runs }: ReturnType<typeof leasedFrom>): number {
 /** A few processes on one key: questions and answers take their time, and what is held is spent at its last moment, or all at once. */
 function history(policy: Policy, random: Random, rules: Rules): Admission[] {
   const clock: ManualClock = manualClock(START_MS + random.integer(0, 5000))
-  const desk = createLimiter(rules.kept(policy), { clock, maxKeys: 1 }) as Limiter & BookingDesk
+  const desk = createLimiter(rules.kept(policy), { clock, maxKeys: 1 }) as Limiter & BookingService
   const admissions: Admission[] = []
   const held: Batch[] = []
   let due: { readonly atUs: number; run(): void }[] = []

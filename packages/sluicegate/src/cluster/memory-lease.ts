@@ -2,7 +2,7 @@ import type { Limiter } from '../limiter.js'
 import { allOf } from '../policy/all-of.js'
 import { minuteWindow } from '../policy/calendar.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
-import type { Booking, BookingDesk } from '../waiting/booking.js'
+import type { Booking, BookingService } from '../waiting/booking.js'
 
 /** The most reservations for tokens that conform later: beyond that several tokens are reserved together and come due together. */
 const MOST_LATER = 64
@@ -58,7 +58,7 @@ export function policyUnderLease(policy: Policy, leaseUs: number): Policy {
 }
 
 /** Reserves tokens for a worker: those that conform now, then those that will within the horizon, each for its time. */
-export function leasedFrom(desk: BookingDesk & Pick<Limiter, 'peek'>, policy: Policy, request: LeaseRequest): MemoryLease {
+export function leasedFrom(desk: BookingService & Pick<Limiter, 'peek'>, policy: Policy, request: LeaseRequest): MemoryLease {
   const { key, want, least, nowUs } = request
   const before = desk.peek(key, 1)
   const isBlocked = !before.allowed && before.remaining > 0

@@ -7,13 +7,12 @@ import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Limiter, LimiterOptions } from '../limiter.js'
 import { checkOneOf } from '../options/option-checks.js'
 import type { WithOverrides } from '../overrides.js'
-import { checkedPolicy } from '../policy/checked-policy.js'
+import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
-import { checkChange } from '../policy/policy-change.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'
 import { checkLease, checkOptionNames } from '../shared/shared-options.js'
 import { ShownLimiter } from '../shown.js'
-import type { BookingDesk } from '../waiting/booking.js'
+import type { BookingService } from '../waiting/booking.js'
 import { receiveFromWorker } from './inbox.js'
 import { policyUnderLease } from './memory-lease.js'
 import { ANSWER, ASK, type Message, MOST_AT_ONCE, overrideChannel, TERMS } from './message.js'
@@ -129,7 +128,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     this.name = name
     this.longestMs = longestMs
     // Without layers a limiter also makes its reservations.
-    this.limiter = createLimiter(this.kept(policy), { clock, ...memory }) as Limiter & BookingDesk
+    this.limiter = createLimiter(this.kept(policy), { clock, ...memory }) as Limiter & BookingService
     const ticker = tickerOf(clock)
     this.nowUs = () => ticker.read()
   }

@@ -1,10 +1,10 @@
-import { keysUnder } from '../all-of-keys.js'
-import { isPermit } from '../empty-permit.js'
 import { PolicyError, StoreError } from '../errors.js'
+import { keysUnder } from '../key.js'
 import type { Key, Limiter } from '../limiter.js'
 import { MemoryAllOfLimiter } from '../memory/memory-all-of.js'
+import { isPermit } from '../permit.js'
 import type { Policy } from '../policy/policy.js'
-import type { BookingDesk } from '../waiting/booking.js'
+import type { BookingService } from '../waiting/booking.js'
 import { numbersOfDecision } from './decision-numbers.js'
 import { numbersOfLease } from './grant-numbers.js'
 import { GrantedLeases } from './granted-leases.js'
@@ -12,7 +12,7 @@ import { Holdings } from './holdings.js'
 import { flowsBack, leasedFrom, type MemoryLease } from './memory-lease.js'
 
 /** The limiter in this process's memory: the true state. */
-export type PrimaryLimiter = Limiter & BookingDesk
+export type PrimaryLimiter = Limiter & BookingService
 
 /** Requests about overrides; each returns the content of its answer. */
 export interface OverridesSession {

@@ -7,8 +7,7 @@ import { CountedText } from '../testing/counted-text.js'
 import { factsOf } from '../testing/facts-of.js'
 import { address } from './address.js'
 import { apiKey } from './api-key.js'
-import type { RequestFacts } from './key-reader.js'
-import { type KeyReader, keyOf } from './key-reader.js'
+import { type KeyReader, keyOf, type RequestFacts } from './key-reader.js'
 import { compose, header, method, route, subject } from './readers.js'
 
 // A test for each fault seen in systems of this kind that can happen between a request and its key.

@@ -1,17 +1,17 @@
 import type { BanRule } from '../ban-options.js'
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
+import { forwardClock } from '../default-clock.js'
 import { bans } from '../diagnostics.js'
 import { PolicyError } from '../errors.js'
-import { forwardClock } from '../forward-clock.js'
 import type { Key, Limiter } from '../limiter.js'
 import { newMemoryLimiter } from '../memory/memory-limiters.js'
 import type { Policy } from '../policy/policy.js'
 import { slidingLog } from '../policy/window-policy.js'
 
-/** Keys whose denials are counted at once: beyond that the one with the fewest is forgotten. */
+/** Keys whose denials are counted; beyond that, the key with the fewest is evicted. */
 const MOST_COUNTED = 20_000
-/** Keys whose bans are remembered: beyond that the one that was banned longest ago is forgotten. Its block stands all the same. */
+/** Keys whose bans are remembered; beyond that, the oldest is evicted. The ban itself stays in force. */
 const MOST_BANNED = 20_000
 
 interface Ban {
@@ -20,11 +20,11 @@ interface Ban {
   readonly untilMs: number
 }
 
-/** Counts denials of keys in this process, and says when one is to be banned. Memory is bounded whatever keys come. */
+/** Counts denials per key in this process and decides bans, in bounded memory. */
 export class BanCounter {
   private readonly rule: BanRule
   private readonly clock: Clock
-  /** Takes of it are denials of the key. It is reset when the last token was taken, so that it never denies anything itself. */
+  /** One take per denial. A key is reset when its last token is taken, so this limiter never denies. */
   private readonly denials: Limiter
   /** In the order of their bans. */
   private readonly banned = new Map<string, Ban>()
@@ -36,22 +36,22 @@ export class BanCounter {
     const policy = slidingLog({ limit: rule.denials, window: rule.withinMs, slotBytes: 4, name: 'denials' })
     this.denials = newMemoryLimiter(policy, {
       room: { maxKeys: MOST_COUNTED, newcomers: false, denyWhenFull: false },
-      // A log is closed after a step back, which would look like as many denials as ban a key.
+      // After a step back of the clock a log denies, which would look like enough denials for a ban.
       clock: forwardClock(clock),
       hotKeys: 0,
       maxWaiters: 0,
     })
   }
 
-  /** False once it is closed, which ends no take that is on its way: what comes then is counted no more. */
+  /** False after `close()`. Takes that are under way may still end later; their denials are not counted. */
   get isCounting(): boolean {
     return this.isOpen
   }
 
   /**
-   * A take of a key was denied under `policy`: for how many milliseconds it is to be banned, 0 for not at all. Not counted are denials that say
-   * nothing of how often the key comes: of what can never pass, of an outage, and while the key is blocked. Next comes
-   * {@link tell} or {@link missed}.
+   * Counts a denied take under `policy` and returns for how many milliseconds to ban the key, 0 for no ban. Denials that do not reflect the rate of
+   * the key are not counted: of costs that can never pass, in an outage, and during a ban. Call {@link publish} or {@link missed} after
+   * a result above 0.
    */
   denied(key: string, cost: number, decision: Decision, policy: Policy): number {
     const { source, retryAfterMs } = decision
@@ -69,8 +69,8 @@ export class BanCounter {
     return lengthMs
   }
 
-  /** The key is banned for so long: those who listen hear of it. */
-  tell(key: string, { policy }: Decision, forMs: number): void {
+  /** Publishes the ban of a key for `forMs`. */
+  publish(key: string, { policy }: Decision, forMs: number): void {
     const ban = this.banned.get(key)
     if (ban === undefined) return
     const event = { policy, key, forMs, bans: ban.bans }
@@ -82,7 +82,7 @@ export class BanCounter {
     }
   }
 
-  /** The ban that {@link denied} has just decided could not be put in force: denials count again, and earlier bans are remembered. */
+  /** The ban that {@link denied} decided could not be stored: denials count again, and earlier bans stay remembered. */
   missed(key: string): void {
     const ban = this.banned.get(key)
     if (ban === undefined) return
@@ -90,18 +90,18 @@ export class BanCounter {
     else this.banned.set(key, { ...ban, bans: ban.bans - 1, untilMs: this.clock.nowMs() })
   }
 
-  /** The key is as good as new. */
+  /** The key was reset. */
   forget(key: string): void {
     this.banned.delete(key)
     this.denials.reset(key)
   }
 
-  /** The key is blocked by hand, for 0 to lift its ban: denials count again after that, and the next ban is longer all the same. */
+  /** `block()` was called for the key; 0 lifts its ban. Denials count again afterwards, and the next ban is still longer. */
   blocked(key: string, forMs: number): void {
     const ban = this.banned.get(key)
     if (ban === undefined) return
     const untilMs = this.clock.nowMs() + forMs
-    // A shorter block leaves the longer one in force.
+    // The longer ban stays in force.
     this.banned.set(key, { ...ban, untilMs: forMs === 0 ? untilMs : Math.max(ban.untilMs, untilMs) })
   }
 
@@ -123,13 +123,13 @@ export class BanCounter {
   }
 }
 
-/** @throws {PolicyError} `KEY_INVALID` where several keys come in one call: which of them is it that is denied too often? */
+/** @throws {PolicyError} `KEY_INVALID` for several keys in one call: a denial does not name the key that caused it. */
 export function checkSingle(key: Key): void {
   if (Array.isArray(key))
-    throw new PolicyError('KEY_INVALID', 'key', key, 'must be one string with banAfter: of several none can be banned')
+    throw new PolicyError('KEY_INVALID', 'key', key, 'must be one string with banAfter: with several keys, none can be banned')
 }
 
-/** Denied though the tokens are there, or for longer than tokens take to come back: blocked, here or by another process. */
+/** Whether a denial comes from a ban, of this or another process: the tokens are available, or would refill sooner. */
 function isBlocked({ remaining, retryAfterMs, parts }: Decision, cost: number, { windowMs, burst, limit, policies }: Policy): boolean {
   if (parts === undefined && remaining >= cost) return true
   const longestMs = Math.max(

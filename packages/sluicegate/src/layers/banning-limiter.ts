@@ -1,15 +1,15 @@
 import { blockUs } from '../arguments.js'
 import type { Decision } from '../decision.js'
-import { emptyPermit, isPermit } from '../empty-permit.js'
 import { StoreError } from '../errors.js'
 import type { BoundKey, Key, Limiter, WaitOptions } from '../limiter.js'
+import { emptyPermit, isPermit } from '../permit.js'
 import type { Duration } from '../policy/duration.js'
 import type { Reservation } from '../reservation.js'
 import { shownAs } from '../shown.js'
 import { type BanCounter, checkSingle } from './ban-counter.js'
 import { WrappedLimiter } from './wrapped-limiter.js'
 
-/** Blocks keys whose takes are denied too often. */
+/** Bans keys whose takes are denied too often. */
 export class BanningLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
   private readonly counter: BanCounter
 
@@ -75,12 +75,12 @@ export class BanningLimiter<Answer extends Decision> extends WrappedLimiter<Answ
     if (decision.allowed) return decision
     const forMs = this.counter.denied(key, cost, decision, this.policyOf(key))
     if (forMs === 0 || !this.isBanned(key, forMs)) return decision
-    this.counter.tell(key, decision, forMs)
+    this.counter.publish(key, decision, forMs)
     const banned = bannedFor(decision, forMs)
     return isPermit(decision) ? ({ ...banned, ...emptyPermit(banned) } as Answer) : banned
   }
 
-  /** False where the block could not be noted, as in a full table: the denial stands, and those that follow are counted. */
+  /** False if the ban could not be stored, for example in a full table: the denial stands, and later denials are counted. */
   private isBanned(key: string, forMs: number): boolean {
     try {
       this.inner.block(key, forMs)
@@ -93,7 +93,7 @@ export class BanningLimiter<Answer extends Decision> extends WrappedLimiter<Answ
   }
 }
 
-/** The denial as it is under a block that began just now. */
+/** The denial with the times of a ban that begins now. */
 export function bannedFor<Answer extends Decision>(decision: Answer, forMs: number): Answer {
   const retryAfterMs = Math.max(decision.retryAfterMs, Math.ceil(forMs))
   return { ...decision, retryAfterMs, resetAfterMs: Math.max(decision.resetAfterMs, retryAfterMs) }

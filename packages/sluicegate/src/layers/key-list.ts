@@ -2,7 +2,7 @@ import { checkKey, isKey, KEY_WORDS } from '../arguments.js'
 import { PolicyError } from '../errors.js'
 import type { Key, KeyList } from '../limiter.js'
 
-/** What is posted to another thread: a function cannot be. */
+/** The form that is posted to another thread; functions cannot be posted. */
 export type PostedKeyList = ReadonlySet<string> | 'function'
 
 /** A {@link KeyList} made ready: `has` answers, `posted` travels. */
@@ -11,16 +11,16 @@ export interface PreparedKeyList {
   readonly posted: PostedKeyList
 }
 
-/** Who always passes and who never does. */
+/** The allow and deny list of a limiter. */
 export interface KeyLists {
   readonly allow: PreparedKeyList
   readonly deny: PreparedKeyList
-  /** How many keys come in one call, where several do. */
+  /** Keys per call under `allOf`; otherwise undefined. */
   readonly keys: number | undefined
 }
 
 /**
- * On which list a key is. Of several keys one on the deny list is enough, and all have to be on the allow list.
+ * The list that holds a key. Several keys are denied if one of them is on the deny list, and allowed if all are on the allow list.
  *
  * @throws {PolicyError} `KEY_INVALID`
  */
@@ -69,7 +69,7 @@ export function travelledKeyList(
 
 function asked(list: (key: string) => boolean, key: string, option: string): boolean {
   const answer: unknown = list(key)
-  // A promise would count as true, whatever comes of it.
+  // A promise would always count as true.
   if (typeof answer !== 'boolean') throw new PolicyError('OPTION_INVALID', option, answer, 'must return true or false, at once')
   return answer
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { emptyPermit } from '../empty-permit.js'
 import {
   allOf,
   type BoundKey,
@@ -14,6 +13,7 @@ import {
   tokenBucket,
   type WaitOptions,
 } from '../index.js'
+import { emptyPermit } from '../permit.js'
 import { queueOf } from '../queue/create-queue.js'
 import { type LayerOptions, layered } from './limiter-layers.js'
 

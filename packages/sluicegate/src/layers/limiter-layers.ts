@@ -3,8 +3,8 @@ import { preciseClock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
 import type { Key, KeyList, Limiter, LimiterHandle, LimiterOptions } from '../limiter.js'
-import { invalidHandle } from '../memory/invalid-handle.js'
-import { invalidSnapshot, type Snapshot } from '../memory/snapshot.js'
+import { invalidHandle } from '../memory/handle-check.js'
+import { invalidSnapshot, type Snapshot } from '../memory/snapshot/snapshot.js'
 import { checkBoolean, checkFunction } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
@@ -14,13 +14,13 @@ import { preparedKeyList, travelledKeyList } from './key-list.js'
 import { type ListedHandle, ListedLimiter } from './listed-limiter.js'
 import { OverrideMap } from './override-map.js'
 import { type ShadowHandle, ShadowLimiter } from './shadow-limiter.js'
-import { checkTier, contentOf, isTier, MOST_TIERS } from './tier-table.js'
+import { checkTier, contentOf, isTier, MOST_TIERS, type Tier } from './tier-table.js'
 import { areTiers, type TieredHandle, TieredLimiter } from './tiered-limiter.js'
-import { type Tier, untieredSnapshot } from './tiered-snapshot.js'
+import { untieredSnapshot } from './tiered-snapshot.js'
 
-// What the options add around a plain limiter, from the outside in: shadow, lists, tiers. Without such an option it stays plain.
+// The layers that options add around a plain limiter, from the outside in: shadow, lists, bans, tiers. Without such options there is no layer.
 
-/** The options of a limiter that are about its layers. */
+/** The options that add layers. */
 export type LayerOptions = Pick<LimiterOptions, 'policyFor' | 'policies' | 'overrides' | 'banAfter' | 'allow' | 'deny' | 'shadow' | 'clock'>
 
 interface Outer extends Pick<LayerOptions, 'banAfter' | 'clock'> {
@@ -56,8 +56,8 @@ export function layered(own: Policy, make: (policy: Policy) => Limiter, options:
 }
 
 /**
- * The limiter of a handle, in the layers that it has where it was made. What this thread's options say comes first; functions
- * do not travel and must be among them.
+ * The limiter of a handle, in the layers of the thread that made it. Options of this thread come first. Functions cannot be posted, so
+ * they have to be given here.
  *
  * @throws {PolicyError} `OPTION_INVALID`, also when a function is missing.
  */
@@ -123,7 +123,7 @@ export function restoredLayers(
     const counted = known.get(contentOf(policy))
     return counted === undefined ? fresh(policy) : restored({ policy, counted })
   }
-  // After an update the own policy may say what one of the others says.
+  // After an update the own policy may equal one of the others.
   const ownAs = [own.policy, ...parts.ownAs].filter((policy) => !known.has(contentOf(policy)))
   const now = policies ?? parts.tiers.map(({ policy }) => policy)
   const overrides = keepsOverrides ? new OverrideMap(() => own.policy) : undefined
@@ -135,15 +135,15 @@ export function restoredLayers(
 
 interface TierPlan {
   readonly ownAs: readonly Policy[]
-  /** The policies whose limiters are made at once. */
+  /** The policies whose limiters are made now. */
   readonly now: readonly Policy[]
-  /** Whether others may be made when they are first asked for. */
+  /** Whether limiters of other policies are made on first use. */
   readonly later: boolean
   readonly make: (policy: Policy) => Limiter
   readonly policyFor: ((key: string) => Policy | undefined) | undefined
   readonly overrides: OverrideMap | undefined
   readonly makeOverride: (policy: Policy) => Limiter
-  /** What counted for policies of overrides before a restart. */
+  /** Limiters of override policies from the snapshot. */
   readonly restored: readonly Tier<Limiter>[]
 }
 
@@ -170,7 +170,7 @@ function isKept(overrides: unknown): boolean {
   throw new PolicyError('OPTION_INVALID', 'overrides', overrides, 'must be true or false')
 }
 
-/** Lists and shadow, checked now, to be put around a limiter later. */
+/** Checks the options of the outer layers now; the returned function wraps a limiter in them. */
 function outerLayers({ shadow, allow, deny, banAfter, clock = preciseClock() }: Outer): (inner: Limiter) => Limiter {
   checkShadow(shadow)
   const ban = checkedBan(banAfter)

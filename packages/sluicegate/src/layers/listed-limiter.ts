@@ -1,12 +1,11 @@
 import { blockUs, checkedCost, checkedTokens } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import { denials } from '../diagnostics.js'
-import { emptyPermit, holdsPermits } from '../empty-permit.js'
-import { emptyReservation } from '../empty-reservation.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, WaitOptions } from '../limiter.js'
+import { emptyPermit, holdsPermits } from '../permit.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
-import type { Reservation } from '../reservation.js'
+import { emptyReservation, type Reservation } from '../reservation.js'
 import { shownAs } from '../shown.js'
 import { culpritIn, type KeyLists, type PostedKeyList, verdictOn } from './key-list.js'
 import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
@@ -25,9 +24,9 @@ export interface ListedLimiterParts<Answer extends Decision> extends KeyLists {
 }
 
 /**
- * Keys that always pass and keys that never do. For neither is anything counted, and no verb changes anything; the limiter within does
- * not hear of them. Of several keys in one call (`allOf`) one on the deny list denies the whole; it passes uncounted only when
- * all are on the allow list, and is counted as ever, for all of them, when only some are.
+ * Keys that always pass and keys that never do. The inner limiter is not called for them: nothing is counted, and no verb changes
+ * anything. A call with several keys (`allOf`) is denied if one of them is on the deny list, and passes uncounted only if all are on the
+ * allow list; otherwise all of them are counted.
  */
 export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
   private readonly parts: ListedLimiterParts<Answer>
@@ -81,7 +80,7 @@ export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     return this.foreseen(key) ?? this.inner.reset(key)
   }
 
-  /** A function is asked about the key each time, not only here. */
+  /** A function is called for the key at each take and peek, not only here. */
   key(key: Key): BoundKey<Answer> {
     const bound = this.inner.key(key)
     const listed: BoundKey<Answer> = {
@@ -124,6 +123,6 @@ export function listedDecision(policy: Policy, allowed: boolean): Decision {
     return { ...binding, parts }
   }
   const retryAfterMs = allowed ? 0 : Number.POSITIVE_INFINITY
-  // Nothing is counted, so that nothing has to come back.
+  // Nothing is counted, so nothing has to refill.
   return { allowed, limit, remaining: allowed ? burst : 0, retryAfterMs, resetAfterMs: 0, policy: name, source: 'memory' }
 }

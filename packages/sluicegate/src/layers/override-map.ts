@@ -6,10 +6,10 @@ import type { Policy } from '../policy/policy.js'
 import { Shown } from '../shown.js'
 import { checkTier, contentOf, MOST_TIERS } from './tier-table.js'
 
-/** How many keys may have an override. */
+/** The largest number of keys with an override. */
 export const MOST_OVERRIDES = 10_000
 
-/** A policy with the text that is the same for all that say the same. */
+/** A policy with its canonical text. */
 export interface Override {
   readonly policy: Policy
   readonly content: string
@@ -29,7 +29,7 @@ export class OverrideMap extends Shown implements LocalOverrides {
     this.own = own
   }
 
-  /** How many keys have an override, and not which. */
+  /** The number of keys with an override; not the keys. */
   toJSON(): { readonly keys: number } {
     return { keys: this.byKey.size }
   }
@@ -69,7 +69,7 @@ export class OverrideMap extends Shown implements LocalOverrides {
     return this.byContent.has(content)
   }
 
-  /** What {@link set} would keep. @throws {PolicyError} as that does. */
+  /** The override that {@link set} would store. @throws {PolicyError} as `set` does. */
   checked(key: string, policy: Policy): Override {
     checkKey(key)
     const checked = checkedPolicy(policy)
@@ -81,7 +81,7 @@ export class OverrideMap extends Shown implements LocalOverrides {
     return { policy: checked, content }
   }
 
-  /** Whether what this key has for an override is no other's. */
+  /** Whether no other key has the same override. */
   private isLastOf(key: string): boolean {
     const before = this.byKey.get(key)
     return before !== undefined && this.byContent.get(before.content)?.keys === 1

@@ -7,13 +7,13 @@ export interface OverrideTiersParts<Counted> {
   readonly close: (counted: Counted) => void
   /** Whether some key has this policy for an override now. */
   readonly isUsed: (content: string) => boolean
-  /** What counted for policies before, by what they say. */
+  /** Limiters from a snapshot, by the canonical text of their policies. */
   readonly known?: Iterable<readonly [content: string, counted: Counted]> | undefined
 }
 
 /**
- * What counts for the policies of overrides. These come and go: what no key has any more stays, for keys that come back to it, until there is no
- * room, and is closed then, the oldest first.
+ * The limiters of override policies. A limiter without keys stays for keys that return to its policy. When there is no room, the oldest unused one is
+ * closed.
  */
 export class OverrideTiers<Counted> {
   private readonly parts: OverrideTiersParts<Counted>

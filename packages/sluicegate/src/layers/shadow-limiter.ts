@@ -1,13 +1,12 @@
 import type { Decision } from '../decision.js'
-import { emptyPermit, isPermit } from '../empty-permit.js'
-import { emptyReservation } from '../empty-reservation.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, WaitOptions } from '../limiter.js'
+import { emptyPermit, isPermit } from '../permit.js'
 import type { Duration } from '../policy/duration.js'
-import type { Reservation } from '../reservation.js'
+import { emptyReservation, type Reservation } from '../reservation.js'
 import { shownAs } from '../shown.js'
 import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
 
-/** Where a limiter in the shadow, also one of a fleet, has the one that decides and says no: for callers that hide the denial themselves. */
+/** The property of a shadow limiter, also a shared one, that holds its inner limiter, for callers that hide denials themselves. */
 export const WITHIN: unique symbol = Symbol.for('sluicegate.within')
 
 /** What the handle of a {@link ShadowLimiter} carries beside that of its inner limiter. */
@@ -16,8 +15,8 @@ export interface ShadowHandle<Answer extends Decision = Decision> extends Limite
 }
 
 /**
- * Decides and counts as the limiter within, and lets everything pass: what would have been denied says `wouldDeny: true`, and is
- * not counted, as a denial never is. Denials are still published and still make hot keys.
+ * Decides and counts as the inner limiter does, and lets everything pass. A take that would have been denied has `wouldDeny: true` and is
+ * not counted, as no denial is. Denials are still published and counted for hot keys.
  */
 export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
   get [WITHIN](): Limiter<Answer> {
@@ -32,21 +31,21 @@ export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     return passing(this.inner.peek(key, cost))
   }
 
-  /** Nobody waits in the shadow: who would have had to goes on at once, as one who would have been denied. */
+  /** Resolves at once: a caller that would have waited passes with `wouldDeny`. */
   async wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
     return atOnce(key, options, (cost) => this.take(key, cost))
   }
 
   /**
-   * Books what passes now, as the limiter within does. What would have to wait is not booked, as a denial is not counted: those whom
-   * nobody makes wait would else drive the key into debt without end.
+   * Books what passes now. A reservation that would have to wait is not booked, as a denial is not counted: callers that do not wait
+   * would otherwise drive the key into unbounded debt.
    */
   reserve(key: Key, cost: number): Reservation {
     const foreseen = this.inner.peek(key, cost)
     if (!foreseen.allowed) return emptyReservation(passing(foreseen), () => this.peek(key))
     const booked = this.inner.reserve(key, cost)
     if (!booked.allowed || booked.waitMs > 0) {
-      // Another thread was quicker.
+      // Another thread has taken the tokens since the peek.
       booked.cancel()
       return emptyReservation(passing({ ...booked.decision, allowed: false }), () => this.peek(key))
     }
@@ -87,7 +86,7 @@ export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 }
 
-/** What the shadow makes of a decision. */
+/** The decision of a shadow limiter for that of its inner limiter. */
 export function passing<Answer extends Decision>(decision: Answer): Answer {
   if (decision.allowed) return decision
   const passed: Answer = { ...decision, allowed: true, retryAfterMs: 0, wouldDeny: true }

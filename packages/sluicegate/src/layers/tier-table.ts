@@ -1,30 +1,35 @@
-import { holdsPermits } from '../empty-permit.js'
 import { PolicyError } from '../errors.js'
+import { holdsPermits } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
-import type { Tier } from './tiered-snapshot.js'
 
-/** How many policies one function may return. */
+/** The largest number of policies that one function may return. */
 export const MOST_TIERS = 1_000
+
+/** A policy other than the limiter's own, with its limiter, handle or snapshot. */
+export interface Tier<Counted> {
+  readonly policy: Policy
+  readonly counted: Counted
+}
 
 /** What a {@link TierTable} is made of. */
 export interface TierTableParts<Counted> {
-  /** Makes what counts for a policy that is not in the table yet; it throws where the policy is refused. */
+  /** Makes the limiter of a policy that is not in the table yet; throws if the policy is refused. */
   readonly make: (policy: Policy) => Counted
   /** The option whose function returns policies, for messages. */
   readonly option: string
-  /** What counts for a policy that says what no other in the table does, such as the limiter's own after an update. */
+  /** The limiter of a policy that is not in the table, such as the own policy after an update. */
   readonly known?: (policy: Policy) => Counted | undefined
 }
 
 /**
- * What counts for each of several policies: one for all policies that say the same, however often they are made anew, so that a fresh object
- * for each call neither leaks nor begins with a fresh budget.
+ * The limiter of each of several policies. Equal policies share one, so a new policy object per call neither leaks nor starts with a new
+ * budget.
  */
 export class TierTable<Counted> {
   readonly tiers: Tier<Counted>[] = []
   private readonly parts: TierTableParts<Counted>
-  /** By what they say, so that an equal policy finds the same, and by themselves, because that is faster. */
+  /** By canonical text, so equal policies find the same limiter; and by identity, which is faster. */
   private readonly byContent = new Map<string, Counted>()
   private readonly byIdentity = new WeakMap<Policy, Counted>()
 
@@ -32,7 +37,7 @@ export class TierTable<Counted> {
     this.parts = parts
   }
 
-  /** Names what counts for policies that say this, without counting it among the tiers. */
+  /** Registers a limiter for a policy without adding a tier. */
   name(policy: Policy, counted: Counted): void {
     this.byContent.set(contentOf(policy), counted)
   }
@@ -55,14 +60,14 @@ export class TierTable<Counted> {
   private found(policy: Policy, isNamed: boolean): Counted {
     const checked = checkedPolicy(policy, this.parts.option)
     const counted = this.byContent.get(contentOf(checked)) ?? this.known(checked) ?? this.made(checked, isNamed)
-    // What is not frozen may say something else tomorrow.
+    // An object that is not frozen may change.
     if (Object.isFrozen(policy)) this.byIdentity.set(policy, counted)
     return counted
   }
 
   private known(policy: Policy): Counted | undefined {
     const counted = this.parts.known?.(policy)
-    // However often the own policy changes, its texts stay few.
+    // Bounded, however often the own policy changes.
     if (counted !== undefined && this.byContent.size < 2 * MOST_TIERS) this.name(policy, counted)
     return counted
   }
@@ -81,13 +86,13 @@ export class TierTable<Counted> {
   }
 }
 
-/** The same text for policies that say the same. */
+/** The canonical text of a policy: equal for equal policies. */
 export function contentOf(policy: Policy): string {
   return JSON.stringify(checkedPolicy(policy))
 }
 
 /**
- * Refuses a tier whose takes answer otherwise than those of the limiter's own policy.
+ * Refuses a tier whose takes return another type than those of the limiter's own policy: permits or decisions.
  *
  * @throws {PolicyError} `POLICY_INVALID`
  */
@@ -96,7 +101,7 @@ export function checkTier(policy: Policy, own: Policy, option: string): void {
   throw new PolicyError('POLICY_INVALID', option, policy, 'must answer with permits if and only if the own policy of the limiter does')
 }
 
-/** Whether takes of both policies answer alike. */
+/** Whether takes of both policies return the same type. */
 export function isTier(policy: Policy, own: Policy): boolean {
   return holdsPermits(policy) === holdsPermits(own)
 }

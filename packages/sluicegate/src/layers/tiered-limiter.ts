@@ -12,14 +12,14 @@ import { shownAs } from '../shown.js'
 import type { OverrideMap } from './override-map.js'
 import { OverrideTiers } from './override-tiers.js'
 import { sumOfStats } from './sum-of-stats.js'
-import { checkTier, contentOf, TierTable } from './tier-table.js'
-import { type Tier, tieredSnapshot } from './tiered-snapshot.js'
+import { checkTier, contentOf, type Tier, TierTable } from './tier-table.js'
+import { tieredSnapshot } from './tiered-snapshot.js'
 import { WrappedLimiter } from './wrapped-limiter.js'
 
 /** What the handle of a {@link TieredLimiter} carries beside that of the limiter for its own policy. */
 export interface TieredHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
   readonly tiers?: readonly Tier<LimiterHandle>[]
-  /** What `policyFor` may call the own policy by. */
+  /** Policies that stand for the own policy in `policyFor`. */
   readonly ownAs?: readonly Policy[]
 }
 
@@ -49,7 +49,7 @@ export function areTiers(tiers: unknown, ownAs: unknown): boolean {
   return Array.isArray(tiers) && [...tiers].every((tier) => isPolicy(tier?.policy)) && Array.isArray(ownAs) && [...ownAs].every(isPolicy)
 }
 
-/** Several policies, each with a limiter of its own: every call goes to that of the key's policy. */
+/** Several policies, each with its own limiter: a call goes to the limiter of the key's policy. */
 export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
   private readonly parts: TieredLimiterParts<Answer>
   private readonly table: TierTable<Limiter<Answer>>
@@ -114,7 +114,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     return this.limiterOf(key).reset(key)
   }
 
-  /** `policyFor` is asked about the key each time, not only here. */
+  /** `policyFor` is called for the key at each take and peek, not only here. */
   key(key: Key): BoundKey<Answer> {
     let limiter = this.limiterOf(key)
     let bound = limiter.key(key)
@@ -177,7 +177,7 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
 
   private limiterOf(key: Key): Limiter<Answer> {
     if (Array.isArray(key)) {
-      // A team's budget would be one for each policy of its members.
+      // A team would have one budget per policy of its members.
       throw new PolicyError(
         'KEY_INVALID',
         'key',

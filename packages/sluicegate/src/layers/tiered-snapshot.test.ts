@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter, type Limiter, manualClock, type Policy, tokenBucket } from '../index.js'
-import { type Snapshot, sealedSnapshot } from '../memory/snapshot.js'
+import { encodedSnapshot, type Snapshot } from '../memory/snapshot/snapshot.js'
 import { type LayerOptions, layered, restoredLayers } from './limiter-layers.js'
 import { tieredSnapshot, untieredSnapshot } from './tiered-snapshot.js'
 
@@ -14,7 +14,7 @@ const policyFor = (key: string): Policy | undefined => plans[key]
 function make(policy: Policy, debt = 0): Limiter {
   const limiter = createLimiter(policy, { clock: manualClock(), maxKeys: 10 })
   if (debt > 0) limiter.penalize(keyOf(policy), debt)
-  const snapshot = (): Uint8Array => sealedSnapshot({ name: policy.name, debt: policy.burst - limiter.peek(keyOf(policy)).remaining }, [])
+  const snapshot = (): Uint8Array => encodedSnapshot({ name: policy.name, debt: policy.burst - limiter.peek(keyOf(policy)).remaining }, [])
   return Object.assign(limiter, { snapshot })
 }
 
@@ -73,7 +73,7 @@ test('a snapshot of several policies is not restored without policyFor', () => {
 })
 
 test('a snapshot is taken apart at any offset into its buffer, and its pieces are views', () => {
-  const counted = [Uint8Array.of(1, 2, 3), new Uint8Array()].map((contents, i) => sealedSnapshot({ i }, [contents])) as [
+  const counted = [Uint8Array.of(1, 2, 3), new Uint8Array()].map((contents, i) => encodedSnapshot({ i }, [contents])) as [
     Uint8Array,
     Uint8Array,
   ]
@@ -102,7 +102,7 @@ test('a snapshot that was cut or lengthened anywhere, or of which any byte is an
 test('a snapshot whose checksum fits, but which says of tiers what is not so, is refused', () => {
   const own = make(TEN, 1).snapshot()
   const right = { ownAs: [TEN], tiers: [PRO], lengths: [own.length, own.length] }
-  assert.equal(untieredSnapshot(sealedSnapshot(right, [own, own])).tiers.length, 1)
+  assert.equal(untieredSnapshot(encodedSnapshot(right, [own, own])).tiers.length, 1)
   const wrongs: readonly object[] = [
     { tiers: null },
     { tiers: [{ ...PRO, limit: 0 }] },
@@ -115,7 +115,7 @@ test('a snapshot whose checksum fits, but which says of tiers what is not so, is
     { lengths: [0.5, 2 * own.length - 0.5] },
   ]
   for (const wrong of wrongs)
-    assert.throws(() => untieredSnapshot(sealedSnapshot({ ...right, ...wrong }, [own, own])), REFUSED, JSON.stringify(wrong))
+    assert.throws(() => untieredSnapshot(encodedSnapshot({ ...right, ...wrong }, [own, own])), REFUSED, JSON.stringify(wrong))
 })
 
 test('a snapshot whose parts are of other policies than it names, or more than there may be, is refused', () => {

@@ -1,25 +1,19 @@
-import { invalidSnapshot, openedSnapshot, type Snapshot, sealedSnapshot } from '../memory/snapshot.js'
+import { decodedSnapshot, encodedSnapshot, invalidSnapshot, type Snapshot } from '../memory/snapshot/snapshot.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
-import { MOST_TIERS } from './tier-table.js'
+import { MOST_TIERS, type Tier } from './tier-table.js'
 
-/** A policy other than the limiter's own, with what counts for it: a limiter, a handle or a snapshot. */
-export interface Tier<Counted> {
-  readonly policy: Policy
-  readonly counted: Counted
-}
-
-/** The snapshots of a tiered limiter, apart. */
+/** The parts of the snapshot of a tiered limiter. */
 export interface TieredSnapshot<Counted> {
   readonly own: Counted
-  /** What `policyFor` may call the own policy by. */
+  /** Policies that stand for the own policy in `policyFor`. */
   readonly ownAs: readonly Policy[]
   readonly tiers: readonly Tier<Counted>[]
   /** What counts for policies of single keys. */
   readonly overridden?: readonly Tier<Counted>[]
 }
 
-/** What is said of contents that are several snapshots: that of the limiter's own policy, then one a tier, then one a policy of overrides. */
+/** Description of a snapshot whose contents are several: of the own policy, then one per tier, then one per override policy. */
 interface TieredDescription {
   readonly ownAs: readonly Policy[]
   readonly tiers: readonly Policy[]
@@ -36,7 +30,7 @@ export function tieredSnapshot({ own, ownAs, tiers, overridden = [] }: TieredSna
     overridden: overridden.map(({ policy }) => policy),
     lengths: parts.map(({ length }) => length),
   }
-  return sealedSnapshot(description, parts)
+  return encodedSnapshot(description, parts)
 }
 
 /**
@@ -45,12 +39,12 @@ export function tieredSnapshot({ own, ownAs, tiers, overridden = [] }: TieredSna
  * @throws {PolicyError} `SNAPSHOT_INVALID` when something is missing, too much or damaged.
  */
 export function untieredSnapshot(bytes: unknown): Required<TieredSnapshot<Snapshot>> {
-  const snapshot = openedSnapshot(bytes)
+  const snapshot = decodedSnapshot(bytes)
   const { ownAs, tiers, overridden = [], lengths } = snapshot.description as Partial<TieredDescription>
   if (tiers === undefined) return { own: snapshot, ownAs: [], tiers: [], overridden: [] }
   const ofKeys = checkedPolicies(overridden)
   const policies = [...checkedPolicies(tiers), ...ofKeys]
-  const [own, ...counted] = partsOf(snapshot.contents, lengths).map(openedSnapshot)
+  const [own, ...counted] = partsOf(snapshot.contents, lengths).map(decodedSnapshot)
   if (own === undefined || counted.length !== policies.length) throw invalidSnapshot('does not hold what it says')
   const apart = policies.map((policy, i) => ({ policy, counted: counted[i] as Snapshot }))
   const count = policies.length - ofKeys.length

@@ -2,11 +2,10 @@ import type { Decision } from '../decision.js'
 import type { HotKeys } from '../hot-keys.js'
 import type { Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { closeQueueOf } from '../queue/create-queue.js'
-import { QueuedLimiter } from '../queue/queued-limiter.js'
-import { checkedWaitRequest } from '../wait-request.js'
+import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
+import { checkedWaitRequest } from '../wait-options.js'
 
-/** A limiter around another one: what is about no key goes straight through. */
+/** A limiter around an inner one. Verbs without a key go to the inner limiter directly. */
 export abstract class WrappedLimiter<Answer extends Decision> extends QueuedLimiter {
   protected readonly inner: Limiter<Answer>
 
@@ -55,7 +54,7 @@ export abstract class WrappedLimiter<Answer extends Decision> extends QueuedLimi
   }
 }
 
-/** A wait that need not wait: throws what such a wait rejects with. */
+/** A wait that ends at once; throws what it rejects with. */
 export function atOnce<Answer>(key: Key, options: WaitOptions, take: (cost: number) => Answer): Answer {
   const { cost, signal } = checkedWaitRequest(key, options)
   if (signal?.aborted) throw signal.reason

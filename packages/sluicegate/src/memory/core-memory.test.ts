@@ -18,5 +18,5 @@ test('a section is laid out as the core reads it', () => {
   assert.equal(address % core.constant('DESCRIPTOR_SIZE'), 0)
   const used = core.constant('TABLE') + entries * (core.constant('ENTRY_SIZE') + STRIDE)
   assert.ok(end - address >= used && end - address < used + core.constant('DESCRIPTOR_SIZE'))
-  assert.equal(core.firstCompanions(), address + used - entries * STRIDE)
+  assert.equal(core.firstExtensions(), address + used - entries * STRIDE)
 })

@@ -1,5 +1,4 @@
 import { PolicyError } from '../errors.js'
-import { neededOfRuntime } from './runtime-refusal.js'
 
 // The memory in which limiters live, from outside; the core's `memory-map.ts` says what is where in a section.
 
@@ -11,7 +10,7 @@ export const ENTRIES_PER_LINE = 4
 const ENTRIES_PER_KEY = 1.45
 const SECOND_PART = 3
 export const COUNTER_BYTES = 8
-/** For descriptors in place of those that threads died with. */
+/** Reserve for new descriptors when threads die in the middle of a multi-word swap. */
 const SPARE_PAGES = 16
 export const TABLE_OFFSET = 135_168
 /** The option `maxKeys` at most. */
@@ -61,7 +60,7 @@ function linesFor(keys: number): number {
 }
 
 /**
- * A fresh memory. Until something is written to a page of it, the page takes no room but addresses. `grows`: a change of policy may need more.
+ * A new memory. A page occupies only addresses until its first write. `grows`: a change of policy may need more.
  *
  * @throws {PolicyError} `RANGE_UNSUPPORTED` when it would not fit; `RUNTIME_UNSUPPORTED`
  */
@@ -73,7 +72,7 @@ export function createMemory(bytes: number, grows: boolean): WebAssembly.Memory 
 }
 
 /**
- * Room for so many bytes at the memory's end: its address. Every thread sees it at once.
+ * Adds `bytes` at the end of the memory and returns their address. All threads see them at once.
  *
  * @throws {PolicyError} `RANGE_UNSUPPORTED` when it would not fit.
  */
@@ -97,4 +96,21 @@ function nextPrime(atLeast: number): number {
 function isPrime(n: number): boolean {
   for (let divisor = 3; divisor * divisor <= n; divisor += 2) if (n % divisor === 0) return false
   return n > 1
+}
+
+/**
+ * Calls `make`, which needs WebAssembly from bytes (edge functions refuse it) or shared memory (pages without isolation refuse it). A limiter in another
+ * process works there.
+ *
+ * @throws {PolicyError} `RUNTIME_UNSUPPORTED`; out of memory is another matter, and thrown on.
+ */
+export function neededOfRuntime<Value>(what: string, make: () => Value): Value {
+  try {
+    return make()
+  } catch (error) {
+    if (error instanceof RangeError) throw error
+    const mend =
+      'is refused by this runtime: use a limiter that asks another process, see node_modules/sluicegate/docs/frameworks.md#elsewhere'
+    throw new PolicyError('RUNTIME_UNSUPPORTED', what, error instanceof Error ? error.name : String(error), mend)
+  }
 }

@@ -30,7 +30,7 @@ export interface Core {
   /** What came of it: `IN_FORCE`, or `OVERTAKEN`: count it out again, from the policy in force by now; or `GIVEN_UP`. */
   update(block: number, nowUs: number, seenEpoch: number): number
   policyRecord(): number
-  /** Whether what was read from that block is whole: nobody has begun to write another policy there. */
+  /** Whether the data read from that record is consistent: no thread has begun to write another policy there. */
   isWhole(): boolean
   /** The debt after it, -1 - debt when denied, NaN when {@link Core.whyUnanswered}. For buckets and GCRA alone. */
   take(low: number, high: number, nowUs: number, tokens: number): number
@@ -65,7 +65,7 @@ export interface Core {
   /** The permit that the last take gave: what to ask for it by, and when it expires, or does since it was changed last. */
   givenPermit(): number
   givenUntilUs(): number
-  /** 1, and `givenUntilUs` says when it expires then; 0 when it was nobody's any more; or NaN. */
+  /** 1 if changed, with the new expiry in `givenUntilUs`; 0 if the permit had expired or was released; or NaN. */
   changePermit(low: number, high: number, nowUs: number, renew: boolean, given: number, untilUs: number, tokens: number): number
   /** The word at an address, with any ticket there settled. */
   resolvedWord(address: number): bigint
@@ -74,9 +74,9 @@ export interface Core {
   forgotten(): number
 }
 
-/** Every call throws: what a closed limiter's core is. */
+/** The core of a closed limiter: every call throws. */
 export const closedCore = new Proxy({} as Core, {
   get: () => () => {
-    throw new StoreError('CLOSED', 'this limiter was closed')
+    throw new StoreError('CLOSED', 'this limiter is closed: create or attach another one')
   },
 })

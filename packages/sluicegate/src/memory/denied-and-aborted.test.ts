@@ -16,7 +16,7 @@ const SPEC = { limit: 1000, windowMs: 1000, burst: 10 }
 function fixture({ maxWaiters = 100_000 } = {}) {
   const clock = manualClock(1_790_000_000_000)
   const bucket = new BookingBucket(SPEC, clock)
-  const waiting = new Waiting<Decision>({ desk: bucket, clock, maxWaiters })
+  const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiters })
   return { clock, bucket, waiting, log: new WaitLog(waiting, clock) }
 }
 

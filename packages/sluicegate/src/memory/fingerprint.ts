@@ -1,4 +1,4 @@
-// A keyed 64-bit hash of a key's UTF-16 units, so that nobody outside can craft keys that share a table line or a fingerprint.
+// A keyed 64-bit hash of a key's UTF-16 units, so that clients cannot craft keys that share a table line or a fingerprint.
 // HalfSipHash-1-3 with two departures: four units below 256 share a word, which saves every other round of an ASCII key, and
 // the second half of the output is the other half of the final state, not three more rounds; no output is ever shown.
 // Lone surrogates are units like any other. The round stands five times: a call would cost what the hash does.

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { BookingBucket, firstExcess, type GiveBackRule, giveBackRule, Random, type RateSpec } from 'sluicegate-testkit'
 import { manualClock } from '../clock.js'
 import type { Reservation } from '../reservation.js'
-import { type ReservationDesk, reserve } from '../waiting/reserving.js'
+import { type ReservationService, reserve } from '../waiting/reserving.js'
 
 // Ten tokens, one a millisecond.
 const SPEC = { limit: 1000, windowMs: 1000, burst: 10 }
@@ -53,7 +53,7 @@ function played(seed: number, rule: GiveBackRule) {
   }
   const book = (): void => {
     const admission = { atUs: 0, cost: random.integer(1, spec.burst) }
-    const desk: ReservationDesk = {
+    const service: ReservationService = {
       book(key, cost, mostMs) {
         const booking = bucket.book(key, cost, mostMs)
         admission.atUs = booking.atUs
@@ -63,7 +63,7 @@ function played(seed: number, rule: GiveBackRule) {
       peek: (key, cost = 1) => bucket.peek(key, cost),
       penalize: (key, tokens) => bucket.penalize(key, tokens),
     }
-    open.push({ reservation: reserve(desk, 'k', admission.cost), admission })
+    open.push({ reservation: reserve(service, 'k', admission.cost), admission })
     history.push(admission)
   }
   const end = (): void => {

@@ -1,11 +1,11 @@
 import { type ClockHandle, isReading } from '../clock.js'
+import { PolicyError } from '../errors.js'
 import { MOST_POLICIES } from '../policy/all-of.js'
+import { NAME_BYTES } from './all-of-policy.js'
 import { SECTION_ALIGNMENT, TABLE_OFFSET } from './core-memory.js'
-import { invalidHandle } from './invalid-handle.js'
 import type { AllOfHandle } from './memory-all-of.js'
 import type { MemoryHandle } from './memory-limiter.js'
 import type { OpenCore } from './open-core.js'
-import { NAME_BYTES } from './shared-name.js'
 
 /**
  * The handle of a limiter in memory, or of several in one: the shapes are looked at, not what stands in the memory.
@@ -22,7 +22,7 @@ export function checkedHandle(handle: unknown): MemoryHandle | AllOfHandle {
 
 /** Whether a policy was put in force there: only then may the core read on. */
 export function isFounded(open: OpenCore): boolean {
-  return open.epoch() !== 0 && open.lines > 0 && open.firstCompanions() <= open.memory.buffer.byteLength
+  return open.epoch() !== 0 && open.lines > 0 && open.firstExtensions() <= open.memory.buffer.byteLength
 }
 
 function areParts(parts: unknown): boolean {
@@ -56,3 +56,8 @@ function isClock(clock: unknown): boolean {
 }
 
 type ClockField = ClockHandle extends infer Handle ? (Handle extends unknown ? keyof Handle : never) : never
+
+/** What is thrown where a handle leads to no limiter. */
+export function invalidHandle(handle: unknown): PolicyError {
+  return new PolicyError('HANDLE_INVALID', 'handle', handle, 'must be what limiter.handle() gave, of this same version')
+}

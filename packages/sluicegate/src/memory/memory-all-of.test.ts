@@ -3,9 +3,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { allOf, attachLimiter, concurrency, createLimiter, manualClock, restoreLimiter, slidingLog, tokenBucket } from '../index.js'
+import { SharedName } from './all-of-policy.js'
 import type { Core } from './core.js'
 import type { AllOfHandle, MemoryAllOfLimiter } from './memory-all-of.js'
-import { SharedName } from './shared-name.js'
 
 const START_MS = 1_789_000_000_000
 const clockAt = manualClock

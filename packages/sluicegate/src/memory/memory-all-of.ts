@@ -1,34 +1,30 @@
-import { keysFor } from '../all-of-keys.js'
 import { checkedCost } from '../arguments.js'
 import { type Clock, clockHandle, tickerOf } from '../clock.js'
-import { combined } from '../combined-decision.js'
+import { combined, refusal } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
-import { tellDenial } from '../diagnostics.js'
-import { holdsPermits, isPermit } from '../empty-permit.js'
+import { publishDenial } from '../diagnostics.js'
 import { PolicyError } from '../errors.js'
+import { TopLists } from '../hot-keys.js'
+import { keysFor } from '../key.js'
 import { sumOfStats } from '../layers/sum-of-stats.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
-import { checkedPolicy } from '../policy/checked-policy.js'
+import { holdsPermits, isPermit } from '../permit.js'
+import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
-import { checkChange } from '../policy/policy-change.js'
-import { closeQueueOf } from '../queue/create-queue.js'
-import { QueuedLimiter } from '../queue/queued-limiter.js'
-import { refusal } from '../refusal.js'
+import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
 import type { Reservation } from '../reservation.js'
 import { shownAs } from '../shown.js'
-import { TopLists } from '../top-lists.js'
-import { ownKey } from '../wait-request.js'
-import type { Booking, BookingDesk } from '../waiting/booking.js'
+import { ownKey } from '../wait-options.js'
+import type { Booking, BookingService } from '../waiting/booking.js'
 import { reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
+import { SharedName, WholePolicy } from './all-of-policy.js'
+import { type Hashes, TakesTogether } from './all-of-takes.js'
 import type { MemoryBooking } from './memory-bookings.js'
 import type { MemoryHandle, MemoryLimiter } from './memory-limiter.js'
-import { holdOf, MemoryPermit } from './memory-permit.js'
-import { snapshotOf } from './memory-snapshot.js'
-import { SharedName } from './shared-name.js'
-import { type Hashes, TakesTogether } from './takes-together.js'
-import { WholePolicy } from './whole-policy.js'
+import { jointHold, MemoryPermit } from './memory-permit-limiter.js'
+import { snapshotOf } from './snapshot/memory-snapshot.js'
 
 /** What a handle carries: one of each part, which share a memory. */
 export interface AllOfHandle extends LimiterHandle {
@@ -51,8 +47,8 @@ interface AllOfBooking extends Booking {
   readonly parts: readonly MemoryBooking[]
 }
 
-/** Several policies as one, in sections of one shared memory: charged together by one swap over several words, or not at all. */
-export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, BookingDesk {
+/** Several policies as one, in sections of one shared memory: charged together by one multi-word swap, or not at all. */
+export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, BookingService {
   readonly parts: readonly MemoryLimiter[]
   private readonly clock: Clock
   private readonly together: TakesTogether
@@ -73,7 +69,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     this.lists = new TopLists(hotKeys)
     this.holdsPermits = parts.some((part) => holdsPermits(part.policy))
     const releases = { countOf: (key: Key) => this.countOf(key), words: () => parts.map((part) => part.releases()) }
-    this.waiting = new Waiting({ desk: this, clock, maxWaiters, releases })
+    this.waiting = new Waiting({ service: this, clock, maxWaiters, releases })
     for (const part of parts) part.onRelease = (key) => this.waiting.released(key)
   }
 
@@ -98,12 +94,12 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   wait(key: Key, options?: WaitOptions): Promise<Decision> {
     const own = ownKey(key)
-    return this.waiting.wait(own, options).then((decision) => this.told(own, options?.cost ?? 1, decision))
+    return this.waiting.wait(own, options).then((decision) => this.record(own, options?.cost ?? 1, decision))
   }
 
   reserve(key: Key, cost: number): Reservation {
     const reservation = this.waiting.isQueued(key) ? reserveBehind(this, key, cost) : reserve(this, key, cost)
-    this.told(key, cost, { ...reservation.decision, allowed: reservation.allowed })
+    this.record(key, cost, { ...reservation.decision, allowed: reservation.allowed })
     return reservation
   }
 
@@ -140,7 +136,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
       const mend = `must stay allOf of ${this.parts.length} policies: make a new limiter to change that`
       throw new PolicyError('ALGORITHM_CHANGE', 'policy', algorithm, mend)
     }
-    // What can go wrong does so before the first is changed.
+    // Every step that can fail runs before the first change.
     for (const [i, part] of this.parts.entries()) checkChange(part.policy, policies[i] as Policy)
     const changes = this.parts.map((part, i) => part.changeTo(policies[i] as Policy))
     for (const change of changes) change()
@@ -156,7 +152,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   stats(): LimiterStats {
     const sum = sumOfStats(this.parts)
-    // One memory holds them all: it was added up once for each.
+    // All parts share one memory, which the sum counts once per part.
     return { ...sum, memoryBytes: sum.memoryBytes - (this.parts.length - 1) * this.first.memoryBytes }
   }
 
@@ -177,7 +173,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     for (const part of this.parts) part.close()
   }
 
-  // What waiting and reserving ask for. Nothing is booked ahead: the parts would come due at different times.
+  // What waiting and reserving need. Nothing is booked ahead: the parts would be due at different times.
 
   book(key: Key, cost: number): AllOfBooking {
     return this.taken(key, cost)
@@ -196,14 +192,14 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     return this.holdsPermits ? new MemoryPermit(decision) : decision
   }
 
-  /** A take, told of. */
+  /** A take that is counted and published. */
   private decided(key: Key, cost: number, hashes?: Hashes): Decision {
-    return this.told(key, cost, this.waiting.isQueued(key) ? this.refuse(key, cost) : this.taken(key, cost, hashes).decision)
+    return this.record(key, cost, this.waiting.isQueued(key) ? this.refuse(key, cost) : this.taken(key, cost, hashes).decision)
   }
 
-  private told(key: Key, cost: number, decision: Decision): Decision {
+  private record(key: Key, cost: number, decision: Decision): Decision {
     this.lists.count(key, decision.allowed)
-    tellDenial(key, cost, decision)
+    publishDenial(key, cost, decision)
     return decision
   }
 
@@ -216,12 +212,12 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   private charged(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
     const whole = combined(parts.map(({ decision }) => decision))
-    const decision = this.holdsPermits ? new MemoryPermit(whole, holdOf((whole.parts ?? []).filter(isPermit))) : whole
+    const decision = this.holdsPermits ? new MemoryPermit(whole, jointHold((whole.parts ?? []).filter(isPermit))) : whole
     return { key, cost, allowed: true, bookedUs: nowUs, atUs: nowUs, maybeSooner: false, decision, parts }
   }
 
   private denied(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
-    // What another part had let pass is shown as it is: nothing was charged.
+    // Parts that allowed the take show their current state: nothing was charged.
     const decisions = parts.map((part, i) => (part.allowed ? (this.parts[i] as MemoryLimiter).peek(part.key, cost) : part.decision))
     const whole = combined(decisions)
     const decision = this.holdsPermits ? new MemoryPermit(whole) : whole
@@ -229,7 +225,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     return { key, cost, allowed: false, bookedUs: nowUs, atUs, maybeSooner: this.holdsPermits, decision, parts }
   }
 
-  /** Of each part; then those who stand in line ask again. */
+  /** A change of each part that may return tokens: waiters ask again after it. */
   private released(key: Key, verb: (part: MemoryLimiter, own: string) => Decision): Decision {
     const decision = combined(this.eachKey(key, verb))
     if (this.waiting.queued > 0) this.waiting.released(key)

@@ -1,67 +1,114 @@
 import { checkedCost } from '../arguments.js'
+import type { Ticker } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { RateTerms } from '../policy/rate-terms.js'
+import { type DecisionDecoder, RateDecoder } from '../policy/decision-decoder.js'
 import type { Booking } from '../waiting/booking.js'
-import type { ReleaseWords } from '../waiting/release-watch.js'
-import type { Core } from './core.js'
 import { laterReading } from './later-reading.js'
-import { MemoryDecisions } from './memory-decisions.js'
+import type { OpenCore } from './open-core.js'
+import type { TableEvents } from './table-events.js'
 
-/** A booking, and what giving it back needs to know. */
+/** A booking with the data that giving it back needs. */
 export interface MemoryBooking<Answer extends Decision = Decision> extends Booking<Answer> {
   readonly low: number
   readonly high: number
-  /** Of buckets and GCRA: the debt that it left, and the policy's numbers that this is counted in. */
+  /** Buckets and GCRA: the debt after the booking, and the policy's numbers that define its unit. */
   readonly debt: number
   readonly numbers: string
-  /** Passed though the key found no room. Only of a take that is written down in a descriptor. */
+  /** Allowed although the table has no room for the key. Only for a take that is staged in a descriptor. */
   readonly isOverflow?: boolean
 }
 
-/** Where takes of several sections are written down, and the time that they are all read by. */
+/** The descriptor that collects takes of several sections, and the clock reading that all of them use. */
 export interface Descriptor {
   readonly address: number
   readonly nowUs: number
-  /** How often the clock was read because it had been read too early. */
+  /** How often the clock was read again because its reading was too early. */
   readonly readings: number
 }
 
-/** Takes that lie ahead or are made together with others, and what comes back of them. */
-export abstract class MemoryBookings extends MemoryDecisions {
-  /** This thread's core, for what is done over several limiters of one memory. */
-  get core(): Core {
-    return this.opened.core
+/** The parts of a limiter in memory that bookings work on. */
+export interface BookedLimiter {
+  readonly opened: OpenCore
+  readonly ticker: Ticker
+  readonly decoder: DecisionDecoder
+  readonly events: TableEvents
+  nowUs(): number
+  peekHashed(key: string, low: number, high: number, cost: number, nowUs?: number): Decision
+  withPermit(decision: Decision, key: string, low: number, high: number, cost: number): Decision
+  unanswered(key: string, low: number, high: number, nowUs: number, cost: number): Decision
+  answered(answer: number, key: string): number
+  noteEviction(key: string): void
+}
+
+/** Takes ahead of their time, takes staged in a descriptor together with others, and what they give back. */
+export class MemoryBookings {
+  private readonly limiter: BookedLimiter
+
+  constructor(limiter: BookedLimiter) {
+    this.limiter = limiter
   }
 
-  /** Where what comes back before its time is counted. */
-  releases(): ReleaseWords {
-    return this.opened.releases()
-  }
-
-  /** A take of `cost` at the earliest time, within `mostUs`. Whoever waits asks again and again, so that denials are told elsewhere. */
-  protected bookHashed(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
+  /** Charges `cost` at the earliest time within `mostUs`. A waiter asks repeatedly, so its caller publishes denials. */
+  book(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
     const booking = this.booked(key, low, high, checkedCost(cost), mostUs)
-    this.tellEvictions()
+    this.limiter.events.publish()
     return booking
   }
 
+  private booked(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
+    const nowUs = this.limiter.nowUs()
+    const { core } = this.limiter.opened
+    const answer = core.reserve(low, high, nowUs, cost, mostUs)
+    const { decoder } = this.limiter
+    const asked = { key, cost, bookedUs: nowUs, low, high, numbers: decoder.numbers }
+    const isEvicted = Number.isNaN(answer) && this.limiter.opened.reason() === 'EVICTED'
+    const debt = isEvicted ? core.detailOfUnanswered() : answer
+    if (debt >= 0) {
+      if (isEvicted) this.limiter.noteEviction(key)
+      const atUs = nowUs + decoder.waitUs(debt)
+      const decision = this.limiter.withPermit(decoder.allowed(debt), key, low, high, cost)
+      return { ...asked, allowed: true, atUs, maybeSooner: false, decision, debt }
+    }
+    const wouldWaitUs = answer < 0 ? decoder.untilFreeUs(-1 - answer, cost) : undefined
+    const made = answer < 0 ? decoder.denied(-1 - answer, cost) : this.limiter.unanswered(key, low, high, nowUs, cost)
+    const decision = this.limiter.withPermit(made, key, low, high, cost)
+    const atUs = nowUs + (wouldWaitUs ?? decision.retryAfterMs * 1000)
+    return {
+      ...asked,
+      allowed: decision.allowed,
+      atUs: decision.allowed ? nowUs : atUs,
+      // Only a permit may come back at any time.
+      maybeSooner: decoder.policy.algorithm === 'concurrency',
+      isBlocked: wouldWaitUs === undefined,
+      decision,
+      debt: 0,
+    }
+  }
+
   /**
-   * A take that is written down in a descriptor; it stands if that is committed. A number instead is a later reading, by which all is to
-   * be asked again. What has to be told the caller tells, about the whole.
+   * A take that is written into a descriptor and takes effect when the descriptor is committed. A number instead of a booking is a later
+   * clock reading: stage all parts again with it. The caller publishes the denial, for all parts together.
    */
-  stageHashed(into: Descriptor, key: string, low: number, high: number, cost: number): MemoryBooking | number {
+  stage(into: Descriptor, key: string, low: number, high: number, cost: number): MemoryBooking | number {
     const { nowUs } = into
-    const answer = this.opened.core.stage(into.address, low, high, nowUs, cost)
-    const reason = Number.isNaN(answer) ? this.opened.reason() : undefined
+    const { limiter } = this
+    const { opened } = limiter
+    const answer = opened.core.stage(into.address, low, high, nowUs, cost)
+    // Read after the call, which may have found another policy.
+    const { decoder } = limiter
+    const reason = Number.isNaN(answer) ? opened.reason() : undefined
     const isLate = reason === 'LATE'
-    const { terms } = this
-    const late = isLate ? terms.denied(this.opened.core.detailOfUnanswered(), cost) : undefined
-    const laterUs = late && laterReading(this.ticker, nowUs, into.readings, late)
+    const late = isLate ? decoder.denied(opened.core.detailOfUnanswered(), cost) : undefined
+    const laterUs = late && laterReading(limiter.ticker, nowUs, into.readings, late)
     if (laterUs !== undefined) return laterUs
     const made =
       late ??
-      (answer >= 0 ? terms.allowed(answer) : answer < 0 ? terms.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost))
-    const decision = this.held(made, key, low, high, cost)
+      (answer >= 0
+        ? decoder.allowed(answer)
+        : answer < 0
+          ? decoder.denied(-1 - answer, cost)
+          : limiter.unanswered(key, low, high, nowUs, cost))
+    const decision = limiter.withPermit(made, key, low, high, cost)
     return {
       key,
       cost,
@@ -73,69 +120,39 @@ export abstract class MemoryBookings extends MemoryDecisions {
       low,
       high,
       debt: Number.isNaN(answer) ? 0 : Math.max(0, answer),
-      numbers: terms.numbers,
+      numbers: decoder.numbers,
       isOverflow: reason === 'OVERFLOWED',
     }
   }
 
-  /** What a take that passed now would say, whatever is left; a denial when the key is blocked. */
-  protected answerHashed({ key, low, high }: MemoryBooking): Decision {
-    const standing = this.peekHashed(key as string, low, high, 1)
-    const blockedUs = this.answered(this.opened.core.banLeft(low, high, this.nowUs()), key as string)
-    return blockedUs > 0 ? standing : { ...standing, allowed: true, retryAfterMs: 0 }
+  /** The decision of a take that passes now, whatever is left; a denial if the key is banned. */
+  answer({ key, low, high }: MemoryBooking): Decision {
+    const state = this.limiter.peekHashed(key as string, low, high, 1)
+    const blockedUs = this.limiter.answered(this.limiter.opened.core.banLeft(low, high, this.limiter.nowUs()), key as string)
+    return blockedUs > 0 ? state : { ...state, allowed: true, retryAfterMs: 0 }
   }
 
   /**
-   * Gives tokens of a booking back. Of buckets and GCRA what surely has not flowed back by itself: nobody knows whether the bucket
-   * would have been full meanwhile. One whose time has not come goes back whole, if nobody booked after it.
+   * Gives back tokens of a booking. Buckets and GCRA take back only what cannot have refilled by itself: the bucket may have been full in
+   * the meantime. A booking that is not due yet goes back whole, unless a later one exists.
    */
-  protected giveBackHashed(booking: MemoryBooking, tokens: number): Decision {
+  giveBack(booking: MemoryBooking, tokens: number): Decision {
     const { low, high, atUs, bookedUs, debt, numbers, cost } = booking
     const key = booking.key as string
-    const nowUs = this.nowUs()
+    const nowUs = this.limiter.nowUs()
     let back = tokens
     let bound = atUs
-    this.opened.core.look()
-    const { terms } = this
-    if (terms instanceof RateTerms) {
-      const { unitsPerUs, unitsPerToken, capacity } = terms
+    this.limiter.opened.core.look()
+    const { decoder } = this.limiter
+    if (decoder instanceof RateDecoder) {
+      const { unitsPerUs, unitsPerToken, capacity } = decoder
       const isWaiting = atUs > bookedUs && nowUs < atUs
       const worn = Math.max(0, nowUs - atUs) * unitsPerUs
       back = isWaiting ? (tokens === cost ? cost * unitsPerToken : 0) : Math.min(tokens * unitsPerToken, cost * unitsPerToken - worn)
       bound = isWaiting ? debt - (nowUs - bookedUs) * unitsPerUs : capacity
-      if (numbers !== terms.numbers) back = 0
+      if (numbers !== decoder.numbers) back = 0
     }
-    if (back > 0) this.answered(this.opened.core.cancel(low, high, nowUs, back, bound), key)
-    return this.peekHashed(key, low, high, 1, nowUs)
-  }
-
-  private booked(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
-    const nowUs = this.nowUs()
-    const { core } = this.opened
-    const answer = core.reserve(low, high, nowUs, cost, mostUs)
-    const { terms } = this
-    const asked = { key, cost, bookedUs: nowUs, low, high, numbers: terms.numbers }
-    const isEvicted = Number.isNaN(answer) && this.opened.reason() === 'EVICTED'
-    const debt = isEvicted ? core.detailOfUnanswered() : answer
-    if (debt >= 0) {
-      if (isEvicted) this.noteEviction(key)
-      const atUs = nowUs + terms.waitUs(debt)
-      const decision = this.held(terms.allowed(debt), key, low, high, cost)
-      return { ...asked, allowed: true, atUs, maybeSooner: false, decision, debt }
-    }
-    const wouldWaitUs = answer < 0 ? terms.untilFreeUs(-1 - answer, cost) : undefined
-    const made = answer < 0 ? terms.denied(-1 - answer, cost) : this.unanswered(key, low, high, nowUs, cost)
-    const decision = this.held(made, key, low, high, cost)
-    const atUs = nowUs + (wouldWaitUs ?? decision.retryAfterMs * 1000)
-    return {
-      ...asked,
-      allowed: decision.allowed,
-      atUs: decision.allowed ? nowUs : atUs,
-      // Only of permits nobody knows when they come back.
-      maybeSooner: terms.policy.algorithm === 'concurrency',
-      isBlocked: wouldWaitUs === undefined,
-      decision,
-      debt: 0,
-    }
+    if (back > 0) this.limiter.answered(this.limiter.opened.core.cancel(low, high, nowUs, back, bound), key)
+    return this.limiter.peekHashed(key, low, high, 1, nowUs)
   }
 }

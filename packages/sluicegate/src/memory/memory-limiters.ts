@@ -3,19 +3,16 @@ import type { Limiter, LimiterHandle } from '../limiter.js'
 import { type Algorithm, changedPolicy, type Policy } from '../policy/policy.js'
 import { createMemory, type Section, sectionAt } from './core-memory.js'
 import { randomSecret } from './fingerprint.js'
-import { checkedHandle, isFounded } from './handle-check.js'
-import { invalidHandle } from './invalid-handle.js'
+import { checkedHandle, invalidHandle, isFounded } from './handle-check.js'
 import { MemoryAllOfLimiter } from './memory-all-of.js'
-import type { MemoryLimiterParts } from './memory-decisions.js'
-import { checkedDescription, type MemoryDescription } from './memory-description.js'
-import { type MemoryHandle, MemoryLimiter } from './memory-limiter.js'
+import { type MemoryHandle, MemoryLimiter, type MemoryLimiterParts } from './memory-limiter.js'
 import { MemoryPermitLimiter } from './memory-permit-limiter.js'
-import { layPieces } from './memory-pieces.js'
 import { type MemorySize, memorySizesFor } from './memory-size.js'
 import { OpenCore } from './open-core.js'
-import { checkSection } from './section-check.js'
-import { type SectionOptions, SectionWords } from './section-words.js'
-import { invalidSnapshot, type Snapshot } from './snapshot.js'
+import { checkedDescription, type MemoryDescription } from './snapshot/memory-description.js'
+import { checkSection } from './snapshot/section-check.js'
+import { type SectionOptions, SectionWords } from './snapshot/section-words.js'
+import { invalidSnapshot, restorePieces, type Snapshot } from './snapshot/snapshot.js'
 
 /** What a new limiter in memory is given beside its policy. */
 export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiters'> {
@@ -140,7 +137,7 @@ interface RestoredMemory {
 function restoredMemory({ bytes, options, sections }: MemoryDescription, contents: Uint8Array): RestoredMemory {
   const algorithms = sections.map(({ algorithm }) => algorithm)
   const memory = roomFor(bytes, grows(algorithms))
-  layPieces(contents, new Uint8Array(memory.buffer))
+  restorePieces(contents, new Uint8Array(memory.buffer))
   const policies = sections.map((section, i) => checkSection(memory, { ...section, options, end: sections[i + 1]?.address ?? bytes }))
   return { memory, policies }
 }

@@ -1,15 +1,14 @@
-import type { Decision } from '../decision.js'
+import type { Decision, DecisionSource } from '../decision.js'
 import type { Permit } from '../permit.js'
 import { closedCore } from './core.js'
 import type { MemoryBooking } from './memory-bookings.js'
 import { MemoryLimiter } from './memory-limiter.js'
-import { type Hold, MemoryPermit, shrink } from './memory-permit.js'
 
-/** Concurrency in shared memory: its answers are permits, and those who wait for one stand in line. */
+/** Concurrency in shared memory: takes return permits, and waiters queue for them. */
 export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
   override takeHashed(key: string, low: number, high: number, cost: number): Decision {
     const decision = super.takeHashed(key, low, high, cost)
-    return decision instanceof MemoryPermit ? decision : this.held(decision, key, low, high, cost)
+    return decision instanceof MemoryPermit ? decision : this.withPermit(decision, key, low, high, cost)
   }
 
   override answer(booking: MemoryBooking<Permit>): Permit {
@@ -27,13 +26,13 @@ export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
     return new MemoryPermit(super.refuse(key, cost))
   }
 
-  protected override held(decision: Decision, key: string, low: number, high: number, cost: number): Permit {
+  override withPermit(decision: Decision, key: string, low: number, high: number, cost: number): Permit {
     if (!decision.allowed) return new MemoryPermit(decision)
     const given = this.opened.core.givenPermit()
     let untilUs = this.opened.core.givenUntilUs()
     const changed = (renew: boolean, tokens: number): boolean => {
       const { core } = this.opened
-      // What ends after its limiter, as a block with `using` may, is no fault: the permit comes back by itself.
+      // A `using` block may end after its limiter is closed. That is no error: the permit expires.
       if (core === closedCore) return false
       if (this.answered(core.changePermit(low, high, this.nowUs(), renew, given, untilUs, tokens), key) === 0) return false
       untilUs = core.givenUntilUs()
@@ -46,5 +45,77 @@ export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
       shrink: (tokens) => changed(false, tokens),
     }
     return new MemoryPermit(decision, hold)
+  }
+}
+
+/** The tokens that a permit holds until its release. */
+export interface Hold {
+  /** False if the permit has expired or was released. */
+  release(): boolean
+  renew(): boolean
+  /** Releases `tokens` and holds the rest. */
+  shrink(tokens: number): boolean
+}
+
+/** The hold of several permits: when one of them has expired, the others are released. */
+export function jointHold(permits: readonly Permit[]): Hold {
+  const release = (): boolean => permits.map((permit) => permit.release()).some((released) => released)
+  return {
+    release,
+    renew: () => {
+      const isRenewed = permits.map((permit) => permit.heartbeat()).every((renewed) => renewed)
+      if (!isRenewed) release()
+      return isRenewed
+    },
+    // Each part gives back its own.
+    shrink: () => false,
+  }
+}
+
+/** Releases a part of a permit, when a reservation is settled below its estimate. For the limiter alone. */
+let shrink: (permit: MemoryPermit, tokens: number) => void
+
+/** A permit of a limiter in memory. A denied permit has no hold. */
+export class MemoryPermit implements Permit {
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly retryAfterMs: number
+  readonly resetAfterMs: number
+  readonly policy: string
+  readonly source: DecisionSource
+  declare readonly parts?: readonly Decision[]
+  #hold: Hold | undefined
+
+  static {
+    shrink = (permit, tokens) => void permit.#hold?.shrink(tokens)
+  }
+
+  constructor({ allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }: Decision, hold?: Hold) {
+    this.allowed = allowed
+    this.limit = limit
+    this.remaining = remaining
+    this.retryAfterMs = retryAfterMs
+    this.resetAfterMs = resetAfterMs
+    this.policy = policy
+    this.source = source
+    if (parts !== undefined) this.parts = parts
+    this.#hold = hold
+  }
+
+  release(): boolean {
+    const released = this.#hold?.release() ?? false
+    this.#hold = undefined
+    return released
+  }
+
+  heartbeat(): boolean {
+    const renewed = this.#hold?.renew() ?? false
+    if (!renewed) this.#hold = undefined
+    return renewed
+  }
+
+  [Symbol.dispose](): void {
+    this.release()
   }
 }

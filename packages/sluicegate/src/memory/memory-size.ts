@@ -1,31 +1,33 @@
+import { PolicyError } from '../errors.js'
+import { type Duration, toMs } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import { numbersOf } from '../policy/policy-numbers.js'
 import type { SectionSize } from './core-memory.js'
-import type { SectionOptions } from './section-words.js'
+import type { SectionOptions } from './snapshot/section-words.js'
 
 const DEFAULT_MAX_KEYS = 100_000
-/** Where slots make keys large, so many bytes of them are the default's most. */
+/** The default stays below this many bytes of slots. */
 const DEFAULT_MOST_BYTES = 2 ** 30
-/** What a table grows to by default: so many times the keys that it begins with, or as many as fit so many bytes. */
+/** Default growth: this multiple of the initial keys, and at most the bytes below. */
 const DEFAULT_GROWTH = 16
 const DEFAULT_GROWN_BYTES = 2 ** 28
-/** In one memory, some pages left for what is no table. */
+/** Largest memory for tables; the rest of 4 GiB is for descriptors and alignment. */
 const MOST_BYTES = 2 ** 32 - 2 ** 23
-/** Entries that stay empty included. */
+/** Empty entries included. */
 const ENTRIES_PER_KEY = 1.45
 const ENTRY_BYTES = 16
-/** Keys without room that share a counter would be so many more than there are counters. */
+/** Keys per shared overflow counter. */
 const KEYS_PER_COUNTER = 16
-/** Of all keys, so many hundredths: what newcomers without room may spend together by default. */
+/** Default budget of new keys without room: this share of all keys. */
 const DEFAULT_SHARE = 0.01
 
-/** What newcomers without room may spend together. Without `windowUs` the limit is a number of keys, each with what the policy allows. */
+/** Joint budget of new keys without room. With `windowUs` 0 the limit counts keys, each with the policy's own limit. */
 export interface OverflowBudget {
   readonly limit: number
   readonly windowUs: number
 }
 
-/** How much room a section is given, and what is kept for newcomers that find none. */
+/** Size of a section and of its overflow budget. */
 export interface MemorySize extends SectionSize {
   readonly growTo: number
   readonly overflow: OverflowBudget | undefined
@@ -66,4 +68,31 @@ function defaultGrowth(maxKeys: number, stride: number, mostBytes: number): numb
 
 function bytesOf(stride: number): number {
   return ENTRIES_PER_KEY * (ENTRY_BYTES + stride)
+}
+
+const MOST_REQUESTS = 1_000_000_000
+const LONGEST_MS = 366 * 86_400_000
+const MEND = 'must be { limit, window }, such as { limit: 100, window: "1m" }, or false'
+
+/**
+ * The option of that name, checked.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, or `DURATION_INVALID` for the window.
+ */
+export function checkedNewcomers(newcomers: unknown): SectionOptions['newcomers'] {
+  if (newcomers === undefined || newcomers === false) return newcomers
+  const { limit, window, ...others } = Object(newcomers) as { readonly limit?: unknown; readonly window?: Duration }
+  if (Object.keys(others).length > 0 || window === undefined) throw new PolicyError('OPTION_INVALID', 'newcomers', newcomers, MEND)
+  const checked = { limit, windowMs: toMs(window, 'newcomers.window') }
+  if (isNewcomers(checked)) return checked
+  const range = `limit is an integer from 1 to ${MOST_REQUESTS}, window from 1ms to 366d`
+  throw new PolicyError('OPTION_INVALID', 'newcomers', newcomers, `${MEND}: ${range}`)
+}
+
+/** Whether it is what {@link checkedNewcomers} gives. */
+export function isNewcomers(newcomers: unknown): newcomers is SectionOptions['newcomers'] {
+  if (newcomers === undefined || newcomers === false) return true
+  const { limit, windowMs } = Object(newcomers) as { readonly limit?: unknown; readonly windowMs?: unknown }
+  const isLimit = typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= MOST_REQUESTS
+  return isLimit && typeof windowMs === 'number' && windowMs >= 1 && windowMs <= LONGEST_MS
 }

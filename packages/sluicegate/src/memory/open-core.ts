@@ -2,9 +2,8 @@ import type { LimiterStats } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
 import type { ReleaseWords } from '../waiting/release-watch.js'
 import { type Core, type CoreHost, closedCore } from './core.js'
-import { ENTRIES_PER_LINE, grownBy } from './core-memory.js'
+import { ENTRIES_PER_LINE, grownBy, neededOfRuntime } from './core-memory.js'
 import { CORE_WASM_BASE64 } from './core-wasm.gen.js'
-import { neededOfRuntime } from './runtime-refusal.js'
 
 /** Why the core gave no debt. */
 export type Reason = 'REFUSED' | 'BANNED' | 'CONTENDED' | 'LATE' | 'EVICTED' | 'OVERFLOWED'
@@ -88,13 +87,13 @@ export class OpenCore {
     return Atomics.load(new Int32Array(this.memory.buffer, this.section + this.constant('EPOCH') + EPOCH_HALF, 1), 0)
   }
 
-  /** Address of the companions that the memory was laid out with. */
-  firstCompanions(): number {
+  /** Address of the extensions that the memory was laid out with. */
+  firstExtensions(): number {
     return this.section + this.constant('TABLE') + this.lines * this.constant('LINE_SIZE')
   }
 
-  /** Address of new companions, of `stride` bytes an entry. */
-  moreCompanions(stride: number): number {
+  /** Address of new extensions, of `stride` bytes an entry. */
+  moreExtensions(stride: number): number {
     return grownBy(this.memory, this.entries * stride)
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { neededOfRuntime } from './runtime-refusal.js'
+import { neededOfRuntime } from './core-memory.js'
 
 const LIBRARY = new URL('../adapters/fetch.js', import.meta.url).href
 const CORE = new URL('../index.js', import.meta.url).href

@@ -4,7 +4,7 @@ import { CREW_ALGORITHMS, crewFor, policyOf, type StormReport, shortOrLong } fro
 import { createLimiter, type Policy, tokenBucket } from '../index.js'
 import { createMemory, sectionAt } from './core-memory.js'
 import { OpenCore } from './open-core.js'
-import { PolicyChange, publishedPolicy } from './policy-block.js'
+import { PolicyChange, publishedPolicy } from './policy-record.js'
 
 const WORKERS = 4
 const KEYS = 50

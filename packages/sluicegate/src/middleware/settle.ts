@@ -1,6 +1,6 @@
 import { type Awaitable, isPromise } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
-import type { After } from '../kept-permit.js'
+import type { After } from '../permit.js'
 import { warnProcess } from '../process-warning.js'
 import type { LimitResult } from './limit-result.js'
 import type { Counts } from './middleware-options.js'

@@ -1,5 +1,5 @@
 import { type Awaitable, isPromise } from '../awaitable.js'
-import { nameOf } from '../key-name.js'
+import { nameOf } from '../key.js'
 import type { Delay, SlowDown } from '../slow-down.js'
 import type { Charge } from './limit.js'
 import { LimitResult } from './limit-result.js'

@@ -1,13 +1,11 @@
-import { holdsPermits } from '../empty-permit.js'
 import { PolicyError } from '../errors.js'
+import { holdsPermits } from '../permit.js'
 import { fetchCall } from './fetch-request.js'
 import { drop, heldResponse, type ResponseLike } from './held-response.js'
 import { KeyQueues } from './key-queues.js'
 import { type Answer, OutboundCall } from './outbound-call.js'
-import type { OutboundOptions } from './outbound-options.js'
-import { outboundSettings } from './outbound-options.js'
-import type { OutboundControls } from './outbound-stats.js'
-import { controlsOf } from './outbound-stats.js'
+import { type OutboundOptions, outboundSettings } from './outbound-options.js'
+import { controlsOf, type OutboundControls } from './outbound-stats.js'
 
 /** Any fetch: the runtime's own, undici's, or one of your own. */
 export type AnyFetch = (input: never, init: never) => Promise<ResponseLike>

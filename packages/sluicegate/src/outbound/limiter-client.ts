@@ -1,6 +1,5 @@
 import type { Decision } from '../decision.js'
-import { holdsPermits, isPermit } from '../empty-permit.js'
-import { type After, keptPermit } from '../kept-permit.js'
+import { type After, holdsPermits, isPermit, keptPermit } from '../permit.js'
 import type { OutboundLimiter } from './outbound-options.js'
 
 /** Answers for one key that may be outstanding at once. */

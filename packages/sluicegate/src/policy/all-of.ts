@@ -7,9 +7,9 @@ import { remadePolicy, SINGLE_POLICIES } from './single-policy.js'
 export const MOST_POLICIES = 8
 
 /**
- * Several policies as one: a request passes when all of them let it pass, and is charged to all of them or to none. They may be
- * asked about one key or about one key each, as for a user, his team and the whole service. Answers, headers and stores tell them by name:
- * the second of one name is there `<name> 2`, and so on.
+ * Several policies as one: a request passes when all of them let it pass, and is charged to all of them or to none. All may
+ * count the same key, or each its own, for example a user, a team and the whole service. Decisions, headers and stores identify them by
+ * name: the second policy of one name is renamed `<name> 2`, and so on.
  *
  * @param policies 1 to 8 of them.
  * @throws {PolicyError} `POLICY_INVALID`, also for one `allOf` within another.
@@ -30,7 +30,7 @@ export function allOf<const Parts extends readonly Policy[]>(
   if (policies.some((policy: Policy | undefined) => policy?.algorithm === 'all-of')) {
     throw new PolicyError('POLICY_INVALID', 'policies', policies, 'must not hold another allOf: name all policies in one')
   }
-  const parts = toldApart(policies.map((policy, i) => remadePolicy(SINGLE_POLICIES, policy, `policies[${i}]`)))
+  const parts = withUniqueNames(policies.map((policy, i) => remadePolicy(SINGLE_POLICIES, policy, `policies[${i}]`)))
   const name = checkedName(options.name, `all-of-${parts.length}`)
   return frozenPolicy<AllOfPolicy<Parts>>({
     algorithm: 'all-of',
@@ -46,8 +46,8 @@ function isPolicy(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'algorithm' in value
 }
 
-/** All with names of their own: those that have one keep it. */
-function toldApart(parts: readonly Policy[]): readonly Policy[] {
+/** Renames policies until all names are unique; the first of each name keeps it. */
+function withUniqueNames(parts: readonly Policy[]): readonly Policy[] {
   const names = new Set(parts.map(({ name }) => name))
   return parts.map((part, i) => {
     if (parts.findIndex(({ name }) => name === part.name) === i) return part

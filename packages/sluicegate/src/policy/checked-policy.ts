@@ -1,3 +1,4 @@
+import { PolicyError } from '../errors.js'
 import { allOf } from './all-of.js'
 import type { Algorithm, Policy } from './policy.js'
 import { type PolicyMaker, remadePolicy, SINGLE_POLICIES } from './single-policy.js'
@@ -17,4 +18,16 @@ const POLICIES: Readonly<Record<Algorithm, PolicyMaker>> = {
  */
 export function checkedPolicy(policy: unknown, option = 'policy', takenBy?: string): Policy {
   return remadePolicy(POLICIES, policy, option, takenBy)
+}
+
+/** @throws {PolicyError} `ALGORITHM_CHANGE` */
+export function checkChange(before: Policy, next: Policy): void {
+  if (next.algorithm !== before.algorithm) {
+    const hint = `must stay ${before.algorithm}: make a new limiter to change the algorithm`
+    throw new PolicyError('ALGORITHM_CHANGE', 'policy', next.algorithm, hint)
+  }
+  if (next.slotBytes !== before.slotBytes) {
+    const hint = `must stay ${before.slotBytes}: make a new limiter to change it`
+    throw new PolicyError('ALGORITHM_CHANGE', 'slotBytes', next.slotBytes, hint)
+  }
 }

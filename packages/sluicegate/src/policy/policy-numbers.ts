@@ -49,7 +49,7 @@ const READING_BITS = 47
 const MOST_LOG_SLOTS = 100_001
 const MOST_PERMITS = 10_000
 
-/** The numbers of a policy; of a changed one, `before` is what it follows: a log stays where it is when it fits there. */
+/** The numbers of a policy. @param before those of the policy that it replaces: a log keeps their layout if it fits. */
 export function numbersOf(policy: Policy, before?: PolicyNumbers): PolicyNumbers {
   switch (policy.algorithm) {
     case 'token-bucket':
@@ -154,7 +154,7 @@ function counting({ limit, windowMs }: Policy): PolicyNumbers {
   }
 }
 
-/** So many slots after so many before: never fewer, and if more, then half as many more, so that small steps do not use up the memory. */
+/** The slots after a change: never fewer than before, and at least 1.5 times as many if more, so that small steps do not exhaust the memory. */
 function grown(slots: number, before: number, most: number): number {
   if (slots <= before) return before
   return Math.max(slots, Math.min(Math.ceil(before * 1.5), most))
@@ -168,7 +168,7 @@ function bitsFor(most: number): number {
   return Math.floor(Math.log2(most)) + 1
 }
 
-/** A number by which two calendars are told apart: FNV-1a. */
+/** A hash that distinguishes calendars: FNV-1a. */
 function identityOf(text: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)

@@ -4,14 +4,14 @@ import type { Calendar } from './calendar.js'
 export type Algorithm = 'token-bucket' | 'gcra' | 'fixed-window' | 'sliding-window' | 'sliding-log' | 'concurrency' | 'all-of'
 
 /**
- * Never there: it only tells the compiler what {@link tokenBucket} and its siblings made. What a class has by an accessor a copy by `{ ...policy }`
- * lacks, so that no policy with options beside its numbers passes for a policy.
+ * Exists only for the compiler: marks what {@link tokenBucket} and its siblings made. A copy by `{ ...policy }` lacks the accessor, so a policy
+ * with other options beside its fields is no `Policy`.
  */
 declare class MadePolicy {
   get [Symbol.toStringTag](): 'Policy'
 }
 
-/** Never there either: it is copied, so that a copy passes for no options. */
+/** Exists only for the compiler: it is copied, so a copy of a policy is no options object. */
 declare const copied: unique symbol
 
 /** What options have that are no copy of a policy. */

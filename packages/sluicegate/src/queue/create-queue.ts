@@ -1,8 +1,21 @@
+import type { Awaitable } from '../awaitable.js'
 import { type Clock, clockHandle, preciseClock } from '../clock.js'
+import type { Decision } from '../decision.js'
+import type { Key, WaitOptions } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
+import type { Policy } from '../policy/policy.js'
+import { ShownLimiter } from '../shown.js'
 import { LimiterQueue } from './limiter-queue.js'
-import { checkedQueueOptions, type OwnQueueOptions, type QueueLimiter, type QueueOptions } from './queue-options.js'
-import type { WorkQueue } from './work-queue.js'
+import {
+  checkedQueueOptions,
+  type OwnQueueOptions,
+  type QueueLimiter,
+  type QueueOptions,
+  type RunningJob,
+  type RunOptions,
+  type WrapOptions,
+} from './queue-options.js'
+import type { QueueVerbs, WorkQueue } from './work-queue.js'
 
 /**
  * A queue of its own over any limiter: in memory, in Redis or of a cluster. Each limiter has one already, `limiter.queue`; make another where some work
@@ -47,4 +60,27 @@ export function queueOf(limiter: QueueLimiter): WorkQueue {
 /** To be called when the limiter is closed. */
 export function closeQueueOf(limiter: QueueLimiter): void {
   queues.get(limiter)?.close()
+}
+
+/** What every limiter has of its queue, which is made when it is first asked for. Each closes it by `closeQueueOf`. */
+export abstract class QueuedLimiter extends ShownLimiter<Policy> implements QueueVerbs, QueueLimiter {
+  abstract take(key: Key, cost?: number): Awaitable<Decision>
+  abstract wait(key: Key, options?: WaitOptions): Promise<Decision>
+  abstract refund(key: Key, tokens: number): Awaitable<Decision>
+  abstract penalize(key: Key, tokens: number): Awaitable<Decision>
+
+  get queue(): WorkQueue {
+    return queueOf(this)
+  }
+
+  run<Result>(key: Key, fn: (job: RunningJob) => Result, options?: RunOptions): Promise<Awaited<Result>> {
+    return this.queue.run(key, fn, options)
+  }
+
+  wrap<This, Args extends unknown[], Result>(
+    fn: (this: This, ...args: Args) => Result,
+    options?: WrapOptions<Args>,
+  ): (this: This, ...args: Args) => Promise<Awaited<Result>> {
+    return this.queue.wrap(fn, options)
+  }
 }

@@ -1,19 +1,19 @@
 import { ignore, isPromise } from '../awaitable.js'
 import type { Decision } from '../decision.js'
-import { isPermit } from '../empty-permit.js'
 import type { Key } from '../limiter.js'
+import { isPermit } from '../permit.js'
 import type { Policy } from '../policy/policy.js'
 import { type Due, DueHeap } from '../waiting/due-heap.js'
 import type { Job, Rank } from './job.js'
 import { QueueError } from './queue-error.js'
 import type { QueueLimiter } from './queue-options.js'
 
-/** Takes of one key that may be under way at once, where the limiter answers later. */
+/** Concurrent takes of one key, for limiters that answer later. */
 const MOST_TAKES = 16
-/** A leased limiter that denies for a moment is asked again by a take, which needs no call of the store, this often in a row. */
+/** A leased limiter that denies briefly is asked again by `take`, without a call of the store, at most this often in a row. */
 const MOST_LOOKS = 8
 const SOON_MS = 1_000
-/** How soon a limiter that let nobody wait is asked again, at the latest. */
+/** Latest retry after a limiter has refused a waiter. */
 const LATEST_RETRY_MS = 1_000
 
 /** What a lane needs of its queue. */
@@ -36,8 +36,8 @@ export interface LaneHost {
 /**
  * The waiting jobs of one key.
  *
- * A lane asks the limiter for one token at a time, by `take`, and after a denial by `wait`. A token is for no particular job: the job
- * that is first when the token arrives gets it, so priorities count until the last moment. A token that no job can use goes back.
+ * A lane asks the limiter by `take`, and after a denial by `wait`. Tokens are not tied to a job: the first job when they arrive gets
+ * them, so priorities count until the last moment. Tokens that no job can use go back.
  */
 export class Lane implements Due {
   // In the queue's heap of lanes that can ask: the rank of the first job.
@@ -56,7 +56,7 @@ export class Lane implements Due {
   private readonly host: LaneHost
   private mostTakes = 1
   private looks = 0
-  /** Where a take would be denied, as the last decision left nothing. */
+  /** Whether a take would be denied: the last decision left too few tokens. */
   private isSpent = false
   private waiting: { readonly controller: AbortController; readonly cost: number } | undefined
   private cancelSleep: (() => void) | undefined
@@ -115,7 +115,7 @@ export class Lane implements Due {
     }
   }
 
-  /** Asks for nothing any more; what comes nevertheless goes back. */
+  /** Stops asking. Tokens that still arrive go back. */
   stop(): void {
     this.waiting?.controller.abort()
     this.waiting = undefined
@@ -141,7 +141,7 @@ export class Lane implements Due {
           this.failed(error)
         },
       )
-      // Of a clock: the job that asks for it hears of it.
+      // An error of the clock rejects the first job.
       .catch((error) => this.failed(error))
       .then(() => this.host.changed(this))
   }
@@ -209,7 +209,7 @@ export class Lane implements Due {
       )
       return
     }
-    // Other takes that were under way heard the same.
+    // Another concurrent take was denied before.
     if (this.waiting !== undefined || this.cancelSleep !== undefined) return
     if (hasWaited) {
       this.sleep(Math.min(LATEST_RETRY_MS, retryAfterMs))
@@ -234,7 +234,7 @@ export class Lane implements Due {
     if (this.first !== undefined) this.host.reject(this.first, error)
   }
 
-  /** A wait is for one cost: when the first job has another, the limiter is asked anew. */
+  /** A wait is for one cost: when the first job has another cost, the lane asks again. */
   private reconsider(): void {
     if (this.waiting !== undefined && this.waiting.cost !== this.first?.settings.cost) this.stop()
   }

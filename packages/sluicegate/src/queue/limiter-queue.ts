@@ -1,9 +1,9 @@
 import { type Clock, unheldClock } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { nameOf } from '../key-name.js'
+import { nameOf } from '../key.js'
 import type { Key } from '../limiter.js'
 import { Shown } from '../shown.js'
-import { ownKey } from '../wait-request.js'
+import { ownKey } from '../wait-options.js'
 import { AbortWatch } from '../waiting/abort-watch.js'
 import { Alarm, type Alert } from '../waiting/alarm.js'
 import { DueHeap } from '../waiting/due-heap.js'
@@ -24,10 +24,10 @@ import {
 import { type RunningHost, runAdmitted } from './running.js'
 import type { QueueStats, WorkQueue } from './work-queue.js'
 
-/** How long a job that does not wait is kept while a store is being asked for it, at the most. */
+/** The longest time that a job with `maxWaitMs: 0` is kept while a store decides. */
 const LATEST_ANSWER_MS = 1_000
 
-/** The queue: lanes of jobs by key, of which those that can start go by priority, then by arrival. */
+/** The queue: one lane of jobs per key. Jobs start by priority, then by arrival. */
 export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningHost {
   readonly limiter: QueueLimiter
   readonly aborts = new AbortWatch()
@@ -86,7 +86,7 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
     const { options, keyOf } = checkedWrapOptions(wrapOptions, this.settings)
     const queue = this
     return function (this: This, ...args: Args) {
-      // What the function of a key throws rejects as well.
+      // An error of the key function rejects too.
       return new Promise((resolve) => resolve(queue.run(keyOf(args), () => fn.apply(this, args), options)))
     }
   }
@@ -136,7 +136,7 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
     this.close()
   }
 
-  // What lanes and running jobs ask for.
+  // What lanes and running jobs need.
 
   nowMs(): number {
     return this.clock.nowMs()
@@ -198,7 +198,7 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
     this.startJobs()
   }
 
-  /** A job that does not wait. Where a store is being asked, its answer may come first. */
+  /** A job that does not wait. If a store is being asked, its answer may arrive first. */
   private hurry(job: Job, lane: Lane): void {
     if (lane.takes === 0) {
       this.reject(job, tooLate(job))
@@ -223,7 +223,7 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
     }
   }
 
-  /** Makes the queue one job shorter: by the newest, or by the one that matters least. */
+  /** Removes one job: the newest, or the one with the lowest priority. */
   private shed(newest: Job, drops: DueHeap<Rank>, where: string): void {
     const least = drops.first?.job
     const isLess = least !== undefined && (this.settings.overflow === 'drop-oldest' || least.settings.priority < newest.settings.priority)

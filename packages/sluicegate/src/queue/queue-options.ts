@@ -22,7 +22,7 @@ export interface QueueLimiter {
   penalize(key: Key, tokens: number): Awaitable<Decision>
 }
 
-/** What a queue can be told when it is made. */
+/** Options of a queue. */
 export interface QueueOptions {
   /** Jobs that run at once in this process, over all keys: an integer >= 1; default no bound. Across processes use the policy `concurrency`. */
   readonly concurrency?: number

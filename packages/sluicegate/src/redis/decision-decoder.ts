@@ -1,6 +1,6 @@
 import { combined } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
-import type { CountTimes } from '../policy/count-terms.js'
+import type { CountTimes } from '../policy/decision-decoder.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 import type { KeyState, ScriptVerb } from './script-call.js'
 

@@ -1,10 +1,8 @@
 import { type Calendar, minuteWindow } from '../policy/calendar.js'
-import { CountTerms, type CountTimes } from '../policy/count-terms.js'
+import { CountDecoder, type CountTimes, type DecisionDecoder, RateDecoder } from '../policy/decision-decoder.js'
 import { emissionOf } from '../policy/emission.js'
 import type { Policy } from '../policy/policy.js'
 import { DEEPEST_DEBT_BURSTS } from '../policy/policy-numbers.js'
-import { RateTerms } from '../policy/rate-terms.js'
-import type { Terms } from '../policy/terms.js'
 import type { EncodingName } from './scripts.gen.js'
 
 /** A policy in the numbers of the scripts. `lua/` documents what they mean. */
@@ -18,7 +16,7 @@ export interface PolicyEncoding {
   /** Its numbers, joined by spaces, for a time in microseconds since the Unix epoch. */
   numbersAt(us: number): string
   /** Decodes an answer. */
-  termsOf(times: CountTimes): Terms
+  termsOf(times: CountTimes): DecisionDecoder
 }
 
 /** The encodings of a policy: one, or one for each policy of `allOf`. */
@@ -62,7 +60,7 @@ function rateEncoding(policy: Policy, leaseUs: number): PolicyEncoding {
   const { unitsPerToken, unitsPerUs } = emission
   const capacity = emission.capacity - leaseUs * unitsPerUs
   const numbers = [unitsPerToken, unitsPerUs, capacity, emission.capacity].join(' ')
-  const terms = new RateTerms(policy, capacity)
+  const terms = new RateDecoder(policy, capacity)
   // More tokens than a key can owe count as that many.
   const most = DEEPEST_DEBT_BURSTS * policy.burst + 1
   return {
@@ -97,7 +95,7 @@ function calendarEncoding(policy: Policy, calendar: Calendar, leaseUs: number): 
 }
 
 function countEncoding(name: EncodingName, policy: Policy, leaseUs: number, numbersAt: (us: number) => string): PolicyEncoding {
-  return { name, policy, leaseUs, amountOf: (tokens) => tokens, numbersAt, termsOf: (times) => new CountTerms(policy, times) }
+  return { name, policy, leaseUs, amountOf: (tokens) => tokens, numbersAt, termsOf: (times) => new CountDecoder(policy, times) }
 }
 
 function usOf({ windowMs }: Policy): number {

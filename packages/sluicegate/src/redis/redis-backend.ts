@@ -1,7 +1,7 @@
-import { keysFor } from '../all-of-keys.js'
-import { holdsPermits } from '../empty-permit.js'
+import { keysFor } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
+import { holdsPermits } from '../permit.js'
 import {
   type Answer,
   type Backend,

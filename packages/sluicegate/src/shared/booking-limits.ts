@@ -1,13 +1,12 @@
-import { nameOf } from '../key-name.js'
+import { nameOf } from '../key.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { BookingHorizon, isBookedAhead } from '../waiting/booking-horizon.js'
-import { Restraint } from '../waiting/restraint.js'
+import { BookingCooldown, BookingHorizon, isBookedAhead } from '../waiting/bounded-bookings.js'
 
-/** How far ahead a waiter may reserve: see {@link BookingHorizon} and {@link Restraint}. Times are readings of this process's clock. */
+/** How far ahead a waiter may reserve: see {@link BookingHorizon} and {@link BookingCooldown}. Times are readings of this process's clock. */
 export class BookingLimits {
   private readonly policyNow: () => Policy
-  private readonly restraint = new Restraint()
+  private readonly restraint = new BookingCooldown()
   private policy: Policy | undefined
   private known: BookingHorizon | undefined
 

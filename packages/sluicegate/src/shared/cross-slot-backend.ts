@@ -1,6 +1,6 @@
-import { keysFor } from '../all-of-keys.js'
 import { combined } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
+import { keysFor } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import { type Answer, type Backend, type Booked, decisionOf, type LeaseRequest, type Operation } from './backend.js'
 import type { CallGuard } from './call-guard.js'

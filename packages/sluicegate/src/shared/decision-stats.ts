@@ -1,8 +1,7 @@
 import type { Decision } from '../decision.js'
-import { tellDenial } from '../diagnostics.js'
-import type { HotKeys } from '../hot-keys.js'
+import { publishDenial } from '../diagnostics.js'
+import { type HotKeys, TopLists } from '../hot-keys.js'
 import type { Key } from '../limiter.js'
-import { TopLists } from '../top-lists.js'
 
 /** Counts and publishes the decisions that callers get, each once, wherever it was made. */
 export class DecisionStats {
@@ -19,7 +18,7 @@ export class DecisionStats {
     if (decision.allowed) {
       this.admittedTokens += cost
       if (decision.source === 'outage') this.outageTokens += cost
-    } else tellDenial(key, cost, decision)
+    } else publishDenial(key, cost, decision)
     return decision
   }
 

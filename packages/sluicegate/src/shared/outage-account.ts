@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js'
 import { channel } from '../diagnostics.js'
-import { partsOf } from '../key-name.js'
+import { partsOf } from '../key.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { Backend } from './backend.js'

@@ -1,5 +1,5 @@
 import type { Decision, DecisionSource } from '../decision.js'
-import { emptyPermit } from '../empty-permit.js'
+import { emptyPermit } from '../permit.js'
 import type { FleetPermit } from './fleet-limiter.js'
 
 /** Releases or renews a permit at the backend; true if it was still held. */

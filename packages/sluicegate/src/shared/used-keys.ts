@@ -1,4 +1,4 @@
-import { nameOf } from '../key-name.js'
+import { nameOf } from '../key.js'
 import type { Key } from '../limiter.js'
 
 /** A set of keys in insertion order that drops the oldest beyond a maximum. */

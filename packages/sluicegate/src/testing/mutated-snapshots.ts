@@ -17,7 +17,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../index.js'
-import { openedSnapshot, type Snapshot, sealedSnapshot } from '../memory/snapshot.js'
+import { decodedSnapshot, encodedSnapshot, type Snapshot } from '../memory/snapshot/snapshot.js'
 
 // A thread that restores snapshots whose words were changed and whose checksum was computed anew, and drives what comes of them. Another
 // watches it: the number of the seed at hand stands in shared memory.
@@ -71,7 +71,7 @@ function usedLimiter(policy: Policy): { readonly snapshot: Snapshot; readonly no
     if (i % 5 === 0) limiter.block(`k${i}`, 5000)
     if (i % 4 === 0) limiter.reserve(`k${i}`, 3)
   }
-  return { snapshot: openedSnapshot(limiter.snapshot()), nowMs: clock.nowMs() }
+  return { snapshot: decodedSnapshot(limiter.snapshot()), nowMs: clock.nowMs() }
 }
 
 /** The same of a table that has grown to its bound, and of which new keys without room share a budget. */
@@ -79,7 +79,7 @@ function fullLimiter(policy: Policy): { readonly snapshot: Snapshot; readonly no
   const clock = manualClock(START_MS)
   using limiter = createLimiter(policy, { clock, maxKeys: 4, growTo: 40, newcomers: { limit: 5, window: '1h' } })
   for (let i = 0; i < 400; i++) limiter.take(`k${i >> 2}`, 2)
-  return { snapshot: openedSnapshot(limiter.snapshot()), nowMs: clock.nowMs() }
+  return { snapshot: decodedSnapshot(limiter.snapshot()), nowMs: clock.nowMs() }
 }
 
 /** Changes words of the memory, not the headers of its pieces: most of them words that are not zero, many of them in what all keys share. */
@@ -149,7 +149,7 @@ function report({ from, to, progress }: MutationJob): MutationReport {
     const { snapshot, nowMs } = used[seed % used.length] as (typeof used)[number]
     const clock = manualClock(nowMs)
     try {
-      using limiter = restoreLimiter(sealedSnapshot(snapshot.description, [mutated(random, snapshot.contents)]), { clock })
+      using limiter = restoreLimiter(encodedSnapshot(snapshot.description, [mutated(random, snapshot.contents)]), { clock })
       driven(limiter, clock, random, policies)
       count++
     } catch (error) {

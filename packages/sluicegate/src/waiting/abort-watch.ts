@@ -1,4 +1,4 @@
-/** Many callers on few signals: one listener a signal, however many wait on it, and none once nobody does. The latest hears first. */
+/** Many callers on few signals: one listener per signal while it has callers. The latest caller is called first. */
 export class AbortWatch {
   private readonly watched = new Map<AbortSignal, Watched>()
 

@@ -19,9 +19,9 @@ export class Alarm {
   private readonly onFailure: (error: unknown) => void
 
   /**
-   * A clock without timers is looked at when as much real time has gone by.
+   * A clock without timers is read after the same span of real time.
    *
-   * @param onFailure called, with what the clock threw, when nobody knows any more when to ring: to clear all alerts. Never within a call
+   * @param onFailure called with the error of the clock, after which alerts cannot ring: it has to clear all of them. Never within a call
    * to the alarm.
    */
   constructor(clock: Clock, onFailure: (error: unknown) => void) {
@@ -81,7 +81,7 @@ export class Alarm {
     this.cancelTimer = this.after(Math.max(0, first.dueUs / 1000 - this.clock.nowMs()), () => this.ring())
   }
 
-  /** Whoever set an alert, or was rung, is in the midst of something. */
+  /** Reports later: the caller that set an alert, or was rung, has not finished. */
   private fail(error: unknown): void {
     if (this.isFailing) return
     this.isFailing = true

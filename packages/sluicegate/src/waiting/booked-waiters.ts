@@ -1,37 +1,37 @@
 import type { Decision } from '../decision.js'
-import { nameOf } from '../key-name.js'
+import { nameOf } from '../key.js'
 import type { Key } from '../limiter.js'
 import type { Alarm, Alert } from './alarm.js'
-import type { Booking, BookingDesk } from './booking.js'
+import type { Booking, BookingService } from './booking.js'
 import type { BoundedBookings } from './bounded-bookings.js'
 import { Chain, type Place } from './chain.js'
 import type { Waiter } from './waiter.js'
 
-/** What booked waiters need: who answers them, where their bookings go back, and the alarm that calls them up. */
+/** What {@link BookedWaiters} is made of. */
 export interface BookedWaitersParts<Answer extends Decision> {
-  readonly desk: BookingDesk<Answer>
+  readonly service: BookingService<Answer>
   readonly bookings: BoundedBookings<Answer>
   readonly alarm: Alarm
   /** Called when a booking of a key was given back. */
   readonly onGivenBack: (key: Key) => void
 }
 
-/** Those who wait for the time that they are booked for. */
+/** Waiters with a booking, until its time. */
 export class BookedWaiters<Answer extends Decision> {
   private readonly parts: BookedWaitersParts<Answer>
   /** The runs of each key, in the order of arrival. */
-  private readonly lines = new Map<string, Chain<Run<Answer>>>()
+  private readonly queues = new Map<string, Chain<Run<Answer>>>()
 
   constructor(parts: BookedWaitersParts<Answer>) {
     this.parts = parts
   }
 
   /**
-   * When those are answered whom a newcomer with this booking would overtake, as what comes back in front of them may be booked anew; nothing
-   * when there are none, or when it may: with the same cost it lends them its time, and it cannot wait as long as they.
+   * The time of the latest waiter that a newcomer with this booking would overtake: tokens that come back in front of booked waiters may be booked
+   * again. Undefined if it overtakes none, or may: with the same cost it gives them its time, and its own deadline is sooner than theirs.
    */
   overtakenUs(waiter: Waiter<Answer>, booking: Booking<Answer>): number | undefined {
-    const last = this.lines.get(nameOf(booking.key))?.last?.item
+    const last = this.queues.get(nameOf(booking.key))?.last?.item
     if (last === undefined || last.latestUs <= booking.atUs || last.latestUs > waiter.deadlineUs) return undefined
     return last.takesIn(waiter, booking) ? undefined : last.latestUs
   }
@@ -39,40 +39,40 @@ export class BookedWaiters<Answer extends Decision> {
   /** Answers the waiter when its time has come: at once, or by the alarm. */
   add(waiter: Waiter<Answer>, booking: Booking<Answer>): void {
     const name = nameOf(booking.key)
-    const line = this.lines.get(name)
-    const last = line?.last
+    const queue = this.queues.get(name)
+    const last = queue?.last
     if (last?.item.takesIn(waiter, booking)) last.item.add(waiter, booking)
     else if (booking.atUs <= booking.bookedUs) waiter.resolve(booking.decision)
-    else this.newRun(name, line ?? this.newLine(name), booking.cost).add(waiter, booking)
+    else this.newRun(name, queue ?? this.newQueue(name), booking.cost).add(waiter, booking)
   }
 
-  /** Rejects all, and gives back what they hold, the latest booking first: nothing but the latest may come back in full. */
+  /** Rejects all waiters and gives back their bookings, the latest first: only the latest may come back in full. */
   close(reason: unknown): void {
-    for (const line of [...this.lines.values()]) {
-      for (const run of [...line].reverse()) run.close(reason)
+    for (const queue of [...this.queues.values()]) {
+      for (const run of [...queue].reverse()) run.close(reason)
     }
   }
 
-  private newLine(name: string): Chain<Run<Answer>> {
-    const line = new Chain<Run<Answer>>()
-    this.lines.set(name, line)
-    return line
+  private newQueue(name: string): Chain<Run<Answer>> {
+    const queue = new Chain<Run<Answer>>()
+    this.queues.set(name, queue)
+    return queue
   }
 
-  private newRun(name: string, line: Chain<Run<Answer>>, cost: number): Run<Answer> {
+  private newRun(name: string, queue: Chain<Run<Answer>>, cost: number): Run<Answer> {
     const onEmpty = (): void => {
-      line.remove(place)
-      if (line.first === undefined) this.lines.delete(name)
+      queue.remove(place)
+      if (queue.first === undefined) this.queues.delete(name)
     }
     const run = new Run<Answer>(this.parts, cost, onEmpty)
-    const place = line.add(run)
+    const place = queue.add(run)
     return run
   }
 }
 
 /**
- * Waiters of one key and one cost who came one after another. What they booked is theirs together: the first of them gets the soonest
- * booking. So when one gives up, those behind it move up, and what goes back is the latest booking, of which most comes back.
+ * Consecutive waiters of one key and one cost. They share their bookings: the first waiter gets the soonest booking. When a waiter gives up,
+ * those behind it move up, and the latest booking goes back, which returns the most.
  */
 class Run<Answer extends Decision> implements Alert {
   dueUs = Number.POSITIVE_INFINITY
@@ -129,9 +129,9 @@ class Run<Answer extends Decision> implements Alert {
     this.waiters.remove(place)
     waiter.called()
     try {
-      const { desk } = this.parts
-      const answer = desk.answer(booking)
-      if (!answer.allowed) desk.giveBack(booking, this.cost)
+      const { service } = this.parts
+      const answer = service.answer(booking)
+      if (!answer.allowed) service.giveBack(booking, this.cost)
       waiter.resolve(answer)
     } catch (error) {
       waiter.reject(error)
@@ -147,7 +147,7 @@ class Run<Answer extends Decision> implements Alert {
       this.parts.bookings.giveUp(latest.item, this.cost)
       this.parts.onGivenBack(latest.item.key)
     } catch {
-      // The store could not: it stays charged, and wears off. The caller hears of its own abort.
+      // The store failed: the booking stays charged and expires. The caller receives the reason of its own abort.
     }
   }
 

@@ -2,7 +2,7 @@ import type { Decision } from '../decision.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 
-/** Tokens charged now, to be spent at `atUs`; or why none were. */
+/** Tokens charged now for use at `atUs`; or the denial. */
 export interface Booking<Answer extends Decision = Decision> {
   readonly key: Key
   readonly cost: number
@@ -12,9 +12,9 @@ export interface Booking<Answer extends Decision = Decision> {
   readonly bookedUs: number
   /** When they may be spent, `bookedUs` or later; not allowed: when they could have been as far as is known, `Infinity` for never. */
   readonly atUs: number
-  /** Not allowed: it may pass before `atUs`, because others may give back what they hold. */
+  /** Not allowed: it may pass before `atUs`, because other callers may release tokens. */
   readonly maybeSooner: boolean
-  /** Not allowed: for another reason than what the key has spent, such as a block. */
+  /** Not allowed for another reason than spent tokens, such as a ban. */
   readonly isBlocked?: boolean
   /** Allowed: the answer of a take that passed, with what is left right after. Not allowed: that of a denied take of the same cost. */
   readonly decision: Answer
@@ -24,7 +24,7 @@ export interface Booking<Answer extends Decision = Decision> {
  * What waiting and reserving need of a limiter. Each call is one atomic step in the limiter's store, read on the limiter's clock.
  * Misuse throws `PolicyError`, an outage or a closed limiter `StoreError`; then nothing was charged.
  */
-export interface BookingDesk<Answer extends Decision = Decision> {
+export interface BookingService<Answer extends Decision = Decision> {
   /**
    * Charges `cost` at the earliest time at which it conforms, if that is within `mostMs` from now. What cannot be booked ahead
    * (`concurrency`, `allOf`, a blocked key) is charged only when it passes now.
@@ -34,7 +34,7 @@ export interface BookingDesk<Answer extends Decision = Decision> {
   answer(booking: Booking<Answer>): Answer
   /** Gives `tokens` of a booking back, as much as is safe (docs/guide.md says how much). Answers as `peek` would. */
   giveBack(booking: Booking<Answer>, tokens: number): Decision
-  /** A denial, as of a take that may not overtake those who wait: `retryAfterMs` is at least 1, `Infinity` when it can never pass. */
+  /** The denial of a take that may not overtake waiters: `retryAfterMs` is at least 1, `Infinity` if it can never pass. */
   refuse(key: Key, cost: number): Answer
   /** The policy by which waiters book ahead, undefined where nothing is booked ahead. Without this method they book however far ahead. */
   bookedPolicy?(): Policy | undefined

@@ -4,18 +4,18 @@ import { waitAsync } from './wait-async.js'
 export interface ReleaseWords {
   /** Shared memory. */
   readonly words: Int32Array
-  /** Grows with every release, and is notified while somebody watches. */
+  /** Grows with every release; notified while there are watchers. */
   readonly released: number
-  /** Grows with what every key may gain by, such as another policy. */
+  /** Grows with what every key may profit from, such as a new policy. */
   readonly byAll: number
-  /** How many watch. */
+  /** The number of watchers. */
   readonly watchers: number
   /** The first of `groupCount`, each for a part of all keys. */
   readonly groups: number
   readonly groupCount: number
 }
 
-/** A count that moves whenever something comes back that a key may gain by. `high` is the second half of the key's fingerprint. */
+/** A count that changes with every release that a key may profit from. `high` is the second half of the key's fingerprint. */
 export function releaseCount({ words, byAll, groups, groupCount }: ReleaseWords, high: number): () => number {
   const group = groups + ((high >>> 0) % groupCount)
   // Neither ever falls, so the sum moves when one does.
@@ -23,12 +23,11 @@ export function releaseCount({ words, byAll, groups, groupCount }: ReleaseWords,
 }
 
 /**
- * Hears of releases, in any thread, while somebody wants to know. Without `Atomics.waitAsync` it hears of none, and those who wait
- * are left with the clock.
+ * Watches for releases in any thread while it is wanted. Without `Atomics.waitAsync` it sees none, and waiters rely on the clock.
  *
- * Ordering: a release is made, counted, and then notified if there are watchers. Here the watcher counts himself first, then reads
- * the count, then lets those ask who may gain, then waits for the count to move from what he read. So of a release either he is
- * told, or the count has moved, or whoever asks finds it made.
+ * Ordering: a release is made, counted, and then notified if there are watchers. The watcher registers first, then reads the count, then
+ * lets waiters ask, then waits for the count to differ from its reading. So of each release, either the watcher is notified, or the
+ * count has changed, or the waiter that asks finds it made.
  */
 export class ReleaseWatch {
   private readonly at: ReleaseWords
@@ -49,7 +48,7 @@ export class ReleaseWatch {
     Atomics.add(words, watchers, isWanted ? 1 : -1)
     if (!isWanted) return
     if (!this.isWatching) void this.watch()
-    // The last watch is still on, and was not told of what came while nobody wanted to know.
+    // The last watch is still active, but was not notified of releases while it was not wanted.
     else if (Atomics.load(words, this.at.released) !== this.seen) this.wake()
   }
 
@@ -71,7 +70,7 @@ export class ReleaseWatch {
       this.onRelease()
       if (!this.isWanted || waitAsync === undefined) break
       const wait = waitAsync(words, released, this.seen)
-      // Others may release without end: between two looks this thread does what else it has to do.
+      // Other threads may release without pause: between two reads this thread does its other work.
       await (wait.async ? wait.value : nextTurn())
     }
     this.isWatching = false

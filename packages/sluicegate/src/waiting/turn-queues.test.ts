@@ -24,7 +24,7 @@ function fixture({ maxWaiters = 1000 } = {}) {
     },
   }
   const places = new BookingPlaces(clock)
-  const waiting = new Waiting<Decision>({ desk: places, clock: counted, maxWaiters })
+  const waiting = new Waiting<Decision>({ service: places, clock: counted, maxWaiters })
   const log: string[] = []
   return {
     clock,
@@ -153,7 +153,7 @@ test('with maxWaiters waiting others are denied', async () => {
   assert.deepEqual(log, ['b denied for 100', 'c'])
 })
 
-test('an abort of thousands asks the desk once for those that stay', async () => {
+test('an abort of thousands asks the service once for those that stay', async () => {
   const { wait, log, take, places, waiting } = fixture({ maxWaiters: 10_000 })
   take('k', 3)
   const controller = new AbortController()
@@ -165,7 +165,7 @@ test('an abort of thousands asks the desk once for those that stay', async () =>
   assert.deepEqual([places.asked - before, log.length, waiting.size], [1, 5000, 1])
 })
 
-test('aborts one after another ask the desk once too, and so does a release that lets one pass', async () => {
+test('aborts one after another ask the service once too, and so does a release that lets one pass', async () => {
   const { wait, take, places, release, waiting } = fixture()
   take('k', 3)
   take('k', 3)

@@ -1,27 +1,27 @@
 import type { Decision } from '../decision.js'
-import { nameOf, partsOf } from '../key-name.js'
+import { nameOf, partsOf } from '../key.js'
 import type { Key } from '../limiter.js'
 import type { Alarm, Alert } from './alarm.js'
 import type { BookedWaiters } from './booked-waiters.js'
-import type { Booking, BookingDesk } from './booking.js'
+import type { Booking, BookingService } from './booking.js'
 import type { BoundedBookings } from './bounded-bookings.js'
 import { Chain } from './chain.js'
 import type { Waiter } from './waiter.js'
 
-/** What turns need: the desk, the alarm, where a waiter goes that could book, and word of when the number that queue changes. */
+/** What {@link TurnQueues} is made of. `onSize` receives the number of queued waiters. */
 export interface TurnQueuesParts<Answer extends Decision> {
-  readonly desk: BookingDesk<Answer>
+  readonly service: BookingService<Answer>
   readonly bookings: BoundedBookings<Answer>
   readonly alarm: Alarm
   readonly booked: BookedWaiters<Answer>
   readonly onSize: (size: number) => void
-  /** A count that moves whenever something comes back that `key` may gain by, in any thread; without it nobody knows. */
+  /** A count that changes with every release, in any thread, that `key` may profit from; undefined if the service has none. */
   readonly countOf?: ((key: Key) => () => number) | undefined
 }
 
 /**
- * Those who hold nothing yet, because their key cannot be booked ahead, or not as far ahead. One queue a key; its first asks again when
- * something was released and when the clock has reached what its last denial said.
+ * Waiters without a booking, because their key cannot be booked ahead, or not that far. One queue per key; its first waiter asks again
+ * after a release and at the time that its last denial named.
  */
 export class TurnQueues<Answer extends Decision> {
   private readonly parts: TurnQueuesParts<Answer>
@@ -38,7 +38,7 @@ export class TurnQueues<Answer extends Decision> {
     return this.queues.has(nameOf(key))
   }
 
-  /** Whether a waiter that would come last is known to come too late. */
+  /** Whether a new waiter at the end of the queue cannot be served before its deadline. */
   isTooLate(key: Key, cost: number, deadlineUs: number): boolean {
     const queue = this.queues.get(nameOf(key))
     if (queue?.denied === undefined || deadlineUs === Number.POSITIVE_INFINITY) return false
@@ -63,7 +63,7 @@ export class TurnQueues<Answer extends Decision> {
     const { alarm } = this.parts
     const deadline = new Deadline(() => {
       if (queue.waiters.first === place) this.ask(queue)
-      if (isQueued) waiter.deny(this.parts.desk)
+      if (isQueued) waiter.deny(this.parts.service)
     })
     if (waiter.deadlineUs < Number.POSITIVE_INFINITY) alarm.set(deadline, waiter.deadlineUs, waiter.order)
     waiter.stay(() => {
@@ -78,23 +78,23 @@ export class TurnQueues<Answer extends Decision> {
       else if (wasFirst) queue.soon()
     })
     if (isFirst && denied !== undefined) this.askLater(queue, denied, waiter.order)
-    // Last: who watches for releases from now on lets all ask once.
+    // Last: a watch that starts here lets all queues ask once.
     this.resize(1)
   }
 
-  /** Something that counts for `key` was released: all that may gain by it ask again, the longest waiting first. */
+  /** A release of `key`: all queues that may profit from it ask again, the longest waiting first. */
   released(key: Key): void {
     const gaining = new Set<Queue<Answer>>()
     for (const part of partsOf(key)) for (const queue of this.byPart.get(part) ?? []) gaining.add(queue)
     askAll(gaining)
   }
 
-  /** A booking of `key` was given back: the first asks once all are back that go back with it. */
+  /** A booking of `key` was given back: the first waiter asks after all bookings of this turn are back. */
   gaveBack(key: Key): void {
     this.queues.get(nameOf(key))?.soon()
   }
 
-  /** Something was released, by whomever: all ask again who may gain by it and have not asked since. */
+  /** A release in any thread: all queues that may profit from it and have not asked since ask again. */
   releasedAny(): void {
     const gaining: Queue<Answer>[] = []
     for (const queue of this.queues.values()) if (queue.mayGain()) gaining.push(queue)
@@ -136,9 +136,9 @@ export class TurnQueues<Answer extends Decision> {
     this.parts.alarm.set(queue, this.parts.bookings.askAgainUs(denied), order)
   }
 
-  /** Lets one after another ask, until one has to wait on. */
+  /** Lets one waiter after another ask, until one has to wait longer. */
   private ask(queue: Queue<Answer>): void {
-    const { desk, bookings, alarm, booked } = this.parts
+    const { service, bookings, alarm, booked } = this.parts
     queue.isAsking = true
     for (let { first } = queue.waiters; first !== undefined; { first } = queue.waiters) {
       const waiter = first.item
@@ -147,12 +147,12 @@ export class TurnQueues<Answer extends Decision> {
       try {
         const booking = bookings.book(key, cost, alarm.leftMs(waiter.deadlineUs))
         if (queue.waiters.first !== first) {
-          // Someone who heard of this call ended this wait, or let it pass, within it.
-          if (booking.allowed) desk.giveBack(booking, cost)
+          // A subscriber ended or answered this wait during the call.
+          if (booking.allowed) service.giveBack(booking, cost)
         } else if (booking.allowed) {
           const overtakenUs = booked.overtakenUs(waiter, booking)
           if (overtakenUs !== undefined) {
-            desk.giveBack(booking, cost)
+            service.giveBack(booking, cost)
             alarm.set(queue, overtakenUs, waiter.order)
             break
           }
@@ -172,22 +172,22 @@ export class TurnQueues<Answer extends Decision> {
   }
 }
 
-/** Those who wait for one key, in the order of arrival. */
+/** The waiters of one key, in order of arrival. */
 class Queue<Answer extends Decision> implements Alert {
   dueUs = Number.POSITIVE_INFINITY
   order = 0
   place = -1
   readonly key: Key
   readonly waiters = new Chain<Waiter<Answer>>()
-  /** What all of them want together. */
+  /** The tokens of all waiters. */
   tokens = 0
-  /** What the first was denied when it asked last. */
+  /** The last denial of the first waiter. */
   denied: Booking<Answer> | undefined
   private readonly ask: (queue: Queue<Answer>) => void
   isAsking = false
   private isSoon = false
   private readonly countNow: (() => number) | undefined
-  /** What the count was when it asked last. */
+  /** The release count at the last attempt. */
   private seen: number | undefined
 
   constructor(key: Key, ask: (queue: Queue<Answer>) => void, countNow: (() => number) | undefined) {
@@ -209,7 +209,7 @@ class Queue<Answer extends Decision> implements Alert {
     this.ask(this)
   }
 
-  /** Asks once the code at hand is done: of a thousand who leave together none asks but the first that stays. */
+  /** Asks in a microtask: when a thousand waiters leave together, only the first remaining one asks. */
   soon(): void {
     if (this.isSoon || this.isAsking) return
     this.isSoon = true

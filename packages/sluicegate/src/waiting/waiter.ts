@@ -1,15 +1,15 @@
 import type { Decision } from '../decision.js'
-import type { WaitRequest } from '../wait-request.js'
-import type { Booking, BookingDesk } from './booking.js'
+import type { WaitRequest } from '../wait-options.js'
+import type { Booking, BookingService } from './booking.js'
 
 /** One caller of `wait`, until its promise settles. */
 export class Waiter<Answer extends Decision> {
   readonly request: WaitRequest
   /** Its place in the order of arrival, over all keys. */
   readonly order: number
-  /** The reading from which on it waits no longer. */
+  /** The clock reading at which the wait ends. */
   readonly deadlineUs: number
-  /** Called once, when it is answered or gives up. */
+  /** Called once, when the wait ends. */
   onEnd: (() => void) | undefined
   isOver = false
   private readonly onAnswer: (answer: Answer) => void
@@ -28,19 +28,19 @@ export class Waiter<Answer extends Decision> {
     this.onError = settle.reject
   }
 
-  /** From now on it waits where `quit` takes it out. */
+  /** The waiter waits in a queue from which `quit` removes it. */
   stay(quit: () => void): void {
     this.quit = quit
   }
 
-  /** Takes it out of where it waits. */
+  /** Removes the waiter from its queue. */
   leave(): void {
     const { quit } = this
     this.quit = undefined
     quit?.()
   }
 
-  /** It was called up, and is no longer where it waited. */
+  /** The queue has removed the waiter itself. */
   called(): void {
     this.quit = undefined
   }
@@ -53,15 +53,15 @@ export class Waiter<Answer extends Decision> {
     if (this.end()) this.onError(reason)
   }
 
-  /** Whether a denied booking is the last word. */
+  /** Whether a denied booking ends the wait. */
   isDeniedBy({ atUs, bookedUs, maybeSooner }: Booking<Answer>): boolean {
     return atUs === Number.POSITIVE_INFINITY || this.deadlineUs <= bookedUs || (atUs > this.deadlineUs && !maybeSooner)
   }
 
   /** Ends the wait with a denial. */
-  deny(desk: BookingDesk<Answer>): void {
+  deny(service: BookingService<Answer>): void {
     try {
-      this.resolve(desk.refuse(this.request.key, this.request.cost))
+      this.resolve(service.refuse(this.request.key, this.request.cost))
     } catch (error) {
       this.reject(error)
     }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { BookingBucket, firstExcess, Random, type RateSpec, shortOrLong } from 'sluicegate-testkit'
 import { manualClock } from '../clock.js'
 import type { Decision } from '../decision.js'
-import type { Booking, BookingDesk } from './booking.js'
+import type { Booking, BookingService } from './booking.js'
 import { Waiting } from './waiting.js'
 
 const SPECS: readonly RateSpec[] = [
@@ -30,7 +30,7 @@ async function played(seed: number) {
   const of = (key: unknown): BookingBucket => buckets.get(key as string) as BookingBucket
   const histories = (key: unknown): Set<Admission> => admitted.get(key as string) as Set<Admission>
   const late: Booking[] = []
-  const desk: BookingDesk = {
+  const service: BookingService = {
     book(key, cost, mostMs) {
       const booking = of(key).book(key, cost, mostMs)
       if (booking.allowed) histories(key).add(booking)
@@ -46,7 +46,7 @@ async function played(seed: number) {
     },
     refuse: (key, cost) => of(key).refuse(key as string, cost),
   }
-  const waiting = new Waiting<Decision>({ desk, clock, maxWaiters: 30 })
+  const waiting = new Waiting<Decision>({ service, clock, maxWaiters: 30 })
   const ends: Promise<void>[] = []
   const controllers: AbortController[] = []
   const passed = new Map<string, number[]>(KEYS.map((key) => [key, []]))

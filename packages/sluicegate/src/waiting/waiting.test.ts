@@ -11,7 +11,7 @@ const SPEC = { limit: 1000, windowMs: 1000, burst: 10 }
 function fixture({ maxWaiters = 100_000 } = {}) {
   const clock = manualClock(1_790_000_000_000)
   const bucket = new BookingBucket(SPEC, clock)
-  const waiting = new Waiting<Decision>({ desk: bucket, clock, maxWaiters })
+  const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiters })
   return { clock, bucket, waiting, log: new WaitLog(waiting, clock) }
 }
 
@@ -66,7 +66,7 @@ test('waiters of several keys that fall due together pass in the order of arriva
   const waiting = new Waiting<Decision>({
     clock,
     maxWaiters: 10,
-    desk: {
+    service: {
       book: (key, cost, mostMs) => of(key).book(key, cost, mostMs),
       answer: (booking) => of(booking.key).answer(booking),
       giveBack: (booking, tokens) => of(booking.key).giveBack(booking, tokens),
@@ -125,7 +125,7 @@ test('after a refund a newcomer of the same cost does not overtake: those who wa
 test('a pending wait keeps the process alive by one timer, and nothing else does', async () => {
   const clock = preciseClock()
   const bucket = new BookingBucket({ limit: 1, windowMs: 3_600_000, burst: 1 }, clock)
-  const waiting = new Waiting<Decision>({ desk: bucket, clock, maxWaiters: 1000 })
+  const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiters: 1000 })
   const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
   const idle = timers()
   await waiting.wait('k')
@@ -145,7 +145,7 @@ test('a pending wait keeps the process alive by one timer, and nothing else does
 test('with real timers nobody passes before its time, and all in order', async () => {
   const clock = preciseClock()
   const bucket = new BookingBucket({ limit: 1000, windowMs: 1000, burst: 1 }, clock)
-  const waiting = new Waiting<Decision>({ desk: bucket, clock, maxWaiters: 100 })
+  const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiters: 100 })
   const early: unknown[] = []
   const { answer } = bucket
   bucket.answer = (booking) => {

@@ -2,19 +2,19 @@ import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { StoreError } from '../errors.js'
 import type { Key, WaitOptions } from '../limiter.js'
-import { checkedWaitRequest } from '../wait-request.js'
+import { checkedWaitRequest } from '../wait-options.js'
 import { AbortWatch } from './abort-watch.js'
 import { Alarm } from './alarm.js'
 import { BookedWaiters } from './booked-waiters.js'
-import type { BookingDesk } from './booking.js'
+import type { BookingService } from './booking.js'
 import { BoundedBookings } from './bounded-bookings.js'
 import { ReleaseWatch, type ReleaseWords } from './release-watch.js'
 import { TurnQueues } from './turn-queues.js'
 import { Waiter } from './waiter.js'
 
-/** What threads release, as {@link Waiting} needs to know it. */
+/** Releases in the limiter's memory. */
 interface Releases {
-  /** A count that moves whenever something comes back that `key` may gain by. */
+  /** A count that changes with every release that `key` may profit from. */
   countOf(key: Key): () => number
   /** Where releases are counted, in the limiter's memory. */
   words(): readonly ReleaseWords[]
@@ -22,29 +22,29 @@ interface Releases {
 
 /** What {@link Waiting} is made of. */
 export interface WaitingParts<Answer extends Decision> {
-  readonly desk: BookingDesk<Answer>
+  readonly service: BookingService<Answer>
   /** The limiter's. */
   readonly clock: Clock
-  /** How many may wait at once. */
+  /** How many callers may wait at once. */
   readonly maxWaiters: number
-  /** To hear of what other threads release. */
+  /** Releases of other threads. */
   readonly releases?: Releases
 }
 
 /**
- * Those who wait, in one thread, first come first served for each key.
+ * The waiters of one thread, in order of arrival for each key.
  *
  * A waiter books as soon as its tokens are near enough ({@link BoundedBookings}): they are charged in the shared state for the time at which
- * they are there, so nobody overtakes it, in no thread, and all that is left to do is to sleep until then. Until then it stands in the
- * queue of its key, as does whoever waits for what cannot be booked ahead, a permit above all; the first of a queue asks again.
+ * they will be available. No thread can overtake it then, and it only sleeps until that time. Before that, it waits in the queue of its
+ * key, and so do all waiters for what cannot be booked ahead, above all permits. The first of a queue asks again.
  *
- * However many wait, there is one timer, for the soonest, and none when nobody waits. It keeps the process alive, as any pending
+ * One timer serves all waiters: it is set for the soonest, and unset without waiters. It keeps the process alive, as any pending
  * sleep does.
  */
 export class Waiting<Answer extends Decision> {
-  /** How many wait without a booking: while it is 0, nobody is overtaken. */
+  /** The number of waiters without a booking. While it is 0, a take overtakes none. */
   queued = 0
-  private readonly desk: BookingDesk<Answer>
+  private readonly service: BookingService<Answer>
   private readonly maxWaiters: number
   private readonly alarm: Alarm
   private readonly bookings: BoundedBookings<Answer>
@@ -52,24 +52,24 @@ export class Waiting<Answer extends Decision> {
   private readonly turns: TurnQueues<Answer>
   private readonly aborts = new AbortWatch()
   private readonly releases: Releases | undefined
-  /** Made when somebody first stands in line, dropped on close: they know the limiter's memory. */
+  /** Made for the first queued waiter, dropped on close: they reference the limiter's memory. */
   private watches: readonly ReleaseWatch[] | undefined
   private waiters = 0
   private arrivals = 0
   private isClosed = false
 
-  constructor({ desk, clock, maxWaiters, releases }: WaitingParts<Answer>) {
-    this.desk = desk
+  constructor({ service, clock, maxWaiters, releases }: WaitingParts<Answer>) {
+    this.service = service
     this.maxWaiters = maxWaiters
     this.alarm = new Alarm(clock, (error) => this.rejectAll(error))
-    this.bookings = new BoundedBookings(desk, this.alarm)
+    this.bookings = new BoundedBookings(service, this.alarm)
     const { alarm, bookings } = this
-    this.booked = new BookedWaiters({ desk, bookings, alarm, onGivenBack: (key) => this.turns.gaveBack(key) })
+    this.booked = new BookedWaiters({ service, bookings, alarm, onGivenBack: (key) => this.turns.gaveBack(key) })
     const onSize = (size: number): void => {
       this.queued = size
       this.watch(size > 0)
     }
-    this.turns = new TurnQueues({ desk, bookings, alarm, booked: this.booked, onSize, countOf: releases?.countOf })
+    this.turns = new TurnQueues({ service, bookings, alarm, booked: this.booked, onSize, countOf: releases?.countOf })
     this.releases = releases
   }
 
@@ -91,7 +91,7 @@ export class Waiting<Answer extends Decision> {
     })
   }
 
-  /** Whether someone waits for `key` whom a take would overtake. */
+  /** Whether a take of `key` would overtake a waiter. */
   isQueued(key: Key): boolean {
     return this.queued > 0 && this.turns.has(key)
   }
@@ -102,7 +102,7 @@ export class Waiting<Answer extends Decision> {
     else this.turns.released(key)
   }
 
-  /** Rejects all who wait, and gives back what they hold: to be called while the desk still answers. */
+  /** Rejects all waiters and gives back their bookings. Call it while the service still works. */
   close(): void {
     this.isClosed = true
     this.rejectAll(closed())
@@ -124,7 +124,7 @@ export class Waiting<Answer extends Decision> {
     const { key, cost, maxWaitMs } = waiter.request
     const isFull = this.waiters >= this.maxWaiters
     if (this.turns.has(key)) {
-      const refusal = this.desk.refuse(key, cost)
+      const refusal = this.service.refuse(key, cost)
       const isNever = isFull || maxWaitMs === 0 || refusal.retryAfterMs === Number.POSITIVE_INFINITY
       const isFinal = isNever || this.turns.isTooLate(key, cost, waiter.deadlineUs)
       if (isFinal) waiter.resolve(refusal)
@@ -134,7 +134,7 @@ export class Waiting<Answer extends Decision> {
     const booking = this.bookings.book(key, cost, isFull ? 0 : maxWaitMs)
     const overtakenUs = booking.allowed && !isFull ? this.booked.overtakenUs(waiter, booking) : undefined
     if (overtakenUs !== undefined) {
-      this.desk.giveBack(booking, cost)
+      this.service.giveBack(booking, cost)
       this.turns.addBehind(waiter, overtakenUs)
     } else if (booking.allowed) this.booked.add(waiter, booking)
     else if (isFull || waiter.isDeniedBy(booking)) waiter.resolve(booking.decision)
@@ -150,12 +150,12 @@ export class Waiting<Answer extends Decision> {
       this.waiters--
       unwatch?.()
     }
-    // By someone who heard of the booking while it was made.
+    // A subscriber may have aborted or closed during the booking.
     if (signal?.aborted) abort()
     else if (this.isClosed) waiter.reject(closed())
   }
 }
 
 function closed(): StoreError {
-  return new StoreError('CLOSED', 'this limiter was closed')
+  return new StoreError('CLOSED', 'this limiter is closed: create or attach another one')
 }

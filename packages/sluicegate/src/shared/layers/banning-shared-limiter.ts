@@ -1,11 +1,11 @@
 import { blockUs } from '../../arguments.js'
 import { type Awaitable, chained } from '../../awaitable.js'
 import type { Decision } from '../../decision.js'
-import { isPermit } from '../../empty-permit.js'
 import { StoreError } from '../../errors.js'
 import { type BanCounter, checkSingle } from '../../layers/ban-counter.js'
 import { bannedFor } from '../../layers/banning-limiter.js'
 import type { Key, WaitOptions } from '../../limiter.js'
+import { isPermit } from '../../permit.js'
 import type { Duration } from '../../policy/duration.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation } from '../fleet-limiter.js'
 import { SharedPermit } from '../shared-permit.js'
@@ -87,7 +87,7 @@ export class BanningSharedLimiter<Answer extends Decision> extends WrappedShared
       this.counter.missed(key)
       return decision
     }
-    this.counter.tell(key, decision, forMs)
+    this.counter.publish(key, decision, forMs)
     const banned = bannedFor(decision, forMs)
     return isPermit(decision) ? (SharedPermit.empty(banned) as Decision as Answer) : banned
   }

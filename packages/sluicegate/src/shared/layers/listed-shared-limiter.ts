@@ -1,12 +1,12 @@
 import { blockUs, checkedCost, checkedTokens } from '../../arguments.js'
 import type { Awaitable } from '../../awaitable.js'
 import type { Decision } from '../../decision.js'
-import { tellDenial } from '../../diagnostics.js'
-import { holdsPermits } from '../../empty-permit.js'
+import { publishDenial } from '../../diagnostics.js'
 import { culpritIn, type KeyLists, verdictOn } from '../../layers/key-list.js'
 import { listedDecision } from '../../layers/listed-limiter.js'
 import { atOnce } from '../../layers/wrapped-limiter.js'
 import type { Key, WaitOptions } from '../../limiter.js'
+import { holdsPermits } from '../../permit.js'
 import type { Duration } from '../../policy/duration.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation } from '../fleet-limiter.js'
 import { SharedPermit } from '../shared-permit.js'
@@ -78,7 +78,7 @@ export class ListedSharedLimiter<Answer extends Decision> extends WrappedSharedL
   private taken(key: Key, cost: number): Answer | undefined {
     const decision = this.foreseen(key, cost)
     if (decision === undefined) return undefined
-    if (!decision.allowed) tellDenial(culpritIn(key, this.lists), cost, decision)
+    if (!decision.allowed) publishDenial(culpritIn(key, this.lists), cost, decision)
     return (holdsPermits(policyIn(this.inner, key)) ? SharedPermit.empty(decision) : decision) as Decision as Answer
   }
 

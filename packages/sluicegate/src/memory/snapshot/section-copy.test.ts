@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { CREW_ALGORITHMS, policyOf } from 'sluicegate-testkit'
+import { createLimiter, type Key, type Limiter, manualClock, restoreLimiter } from '../../index.js'
+import { low } from '../fingerprint.js'
+import type { MemoryLimiter } from '../memory-limiter.js'
+import type { OpenCore } from '../open-core.js'
+
+// Keys that come, go and move while a small table is copied: at the beginning, after each line that holds any, and at the end. Lines are
+// of four entries; who finds no room in the first goes into the second, then into the third.
+
+const CLOCK = manualClock(1_789_000_000_000)
+const MONTH_MS = 30 * 86_400_000
+const TAKES = 10
+
+type CrewAlgorithm = (typeof CREW_ALGORITHMS)[number]
+
+interface Scene {
+  readonly limiter: Limiter
+  /** The one that it is about. */
+  readonly key: Key
+  /** They belong into the first line, as it does. */
+  readonly others: readonly Key[]
+  /** It belongs into the second. */
+  readonly neighbour: Key
+  readonly take: (...keys: readonly Key[]) => void
+}
+
+interface Story {
+  readonly name: string
+  readonly before: (scene: Scene) => void
+  readonly meanwhile: (scene: Scene) => void
+}
+
+const STORIES: readonly Story[] = [
+  {
+    name: 'moves from a line to another',
+    before: ({ key, others, take }) => take(key, ...others.slice(0, 3), key, key),
+    meanwhile({ limiter, key, others: [, , , newcomer = ''], take }) {
+      limiter.reset(key)
+      take(newcomer, key)
+    },
+  },
+  {
+    name: 'moves away from the mark of a thread that got no further',
+    before: ({ key, others, take }) => take(key, ...others.slice(0, 3), key, key),
+    meanwhile({ limiter, key, take }) {
+      for (const { section } of partsOf(limiter)) markFirst(section.open)
+      take(key)
+    },
+  },
+  {
+    name: 'comes when its line has just become full',
+    before: ({ others, take }) => take(...others.slice(0, 3)),
+    meanwhile: ({ key, others: [, , , newcomer = ''], take }) => take(newcomer, key),
+  },
+  {
+    name: 'comes when its line, unused until then, and the next one have just become full',
+    before: ({ neighbour, take }) => take(neighbour),
+    meanwhile: ({ key, others, take }) => take(...others, key),
+  },
+]
+
+for (const algorithm of CREW_ALGORITHMS) {
+  for (const story of STORIES) {
+    test(`${algorithm.name}: a key that ${story.name} while it is copied is in the copy once or not at all, and can be reset`, () => {
+      let moments = 0
+      while (hasMoment(moments, algorithm, story)) moments++
+      assert.ok(moments >= 4, `${moments} moments`)
+    })
+  }
+}
+
+/** Lets the story happen at a moment of the copy, which is then looked at. False: it has no so many. */
+function hasMoment(moment: number, algorithm: CrewAlgorithm, { before, meanwhile }: Story): boolean {
+  const { cost, keyOf } = algorithm
+  const scene = sceneOf(algorithm)
+  const { limiter, key, others, neighbour } = scene
+  before(scene)
+  const spentBefore = spentOf(limiter, key)
+  let happened = false
+  atMoment(moment, limiter, () => {
+    meanwhile(scene)
+    happened = true
+  })
+  const restored = restoreLimiter(limiter.snapshot(), { clock: CLOCK })
+  const spent = spentOf(restored, key)
+  assert.ok([0, spentBefore, cost].includes(spent), `${spent} spent at moment ${moment}`)
+  for (const [i, part] of partsOf(restored).entries()) {
+    const inUse = [key, ...others, neighbour].filter((each) => spentOf(part, ownOf(each, i)) > 0)
+    assert.equal(part.stats().keys, inUse.length, `keys at moment ${moment}`)
+  }
+  restored.reset(key)
+  // Somebody comes where the key was, or where its line was not full.
+  for (const later of keysOfLine(0, restored, keyOf, 'later', 1)) restored.take(later, cost)
+  assert.equal(spentOf(restored, key), 0, `spent after a reset, at moment ${moment}`)
+  return happened
+}
+
+function sceneOf({ specOf, keyOf, cost }: CrewAlgorithm): Scene {
+  const limiter = createLimiter(policyOf(specOf(TAKES, MONTH_MS)), { clock: CLOCK, maxKeys: 1 })
+  const [key = '', ...others] = keysOfLine(0, limiter, keyOf, 'key', 8)
+  const [neighbour = ''] = keysOfLine(1, limiter, keyOf, 'neighbour', 1)
+  const take = (...keys: readonly Key[]): void => {
+    for (const each of keys) assert.equal(limiter.take(each, cost).allowed, true)
+  }
+  return { limiter, key, others, neighbour, take }
+}
+
+/** So many keys that belong into a line. */
+function keysOfLine(line: number, limiter: Limiter, keyOf: (name: string) => Key, name: string, count: number): readonly Key[] {
+  const keys: Key[] = []
+  for (let i = 0; keys.length < count; i++) {
+    const key = keyOf(`${name} ${i}`)
+    if (partsOf(limiter).every((part, j) => lineOf(part, ownOf(key, j)) === line)) keys.push(key)
+  }
+  return keys
+}
+
+function lineOf(part: MemoryLimiter, key: string): number {
+  part.hash(key)
+  return Math.floor(((low >>> 0) * part.section.open.lines) / 2 ** 32)
+}
+
+/** As far as `forget` of the core comes before its thread dies: the first entry of the table has the mark of one that nobody wants. */
+function markFirst(open: OpenCore): void {
+  const words = new BigUint64Array(open.memory.buffer, open.section + open.constant('TABLE'))
+  words[1] = (1n << 63n) | ((words[0] as bigint) & 0x3fffn)
+}
+
+/** Does something at one of the times when the copy looks whether the policy is still the same, as it does after each line. */
+function atMoment(moment: number, limiter: Limiter, something: () => void): void {
+  const [{ section }] = partsOf(limiter) as [MemoryLimiter]
+  const { open } = section
+  const epoch = open.epoch.bind(open)
+  let looks = 0
+  open.epoch = () => {
+    if (looks++ === moment) something()
+    return epoch()
+  }
+}
+
+function partsOf(limiter: Limiter): readonly MemoryLimiter[] {
+  const { parts } = limiter as unknown as { parts?: readonly MemoryLimiter[] }
+  return parts ?? [limiter as unknown as MemoryLimiter]
+}
+
+function ownOf(key: Key, part: number): string {
+  return typeof key === 'string' ? key : (key[part] as string)
+}
+
+function spentOf(limiter: Pick<Limiter, 'peek'>, key: Key): number {
+  const { limit, remaining } = limiter.peek(key)
+  return limit - remaining
+}

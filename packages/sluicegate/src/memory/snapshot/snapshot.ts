@@ -1,0 +1,163 @@
+import { PolicyError } from '../../errors.js'
+
+// A snapshot: a description, and the bytes that it describes.
+//
+//   mark 8 bytes | version 4 | bytes of the description 4 | description, JSON | contents | CRC-32 of all before it 4
+//
+// Of one limiter the contents are pieces of its memory ({@link MemoryPieces}), of one with tiers whole snapshots (tiered-snapshot.ts).
+// Numbers are little-endian, as the memory's are on every machine that runs WebAssembly.
+
+const MARK = new TextEncoder().encode('SLUICEGT')
+const VERSION = 1
+const HEADER_BYTES = 16
+const CRC_BYTES = 4
+
+/** A snapshot that is whole. What it says of itself may still be wrong. */
+export interface Snapshot {
+  readonly description: Readonly<Record<string, unknown>>
+  /** A view into the snapshot. */
+  readonly contents: Uint8Array
+}
+
+/** A snapshot of what the contents are, one after another. */
+export function encodedSnapshot(description: object, contents: readonly Uint8Array[]): Uint8Array {
+  const text = new TextEncoder().encode(JSON.stringify(description))
+  const length = contents.reduce((sum, part) => sum + part.length, HEADER_BYTES + text.length)
+  const bytes = new Uint8Array(length + CRC_BYTES)
+  const view = new DataView(bytes.buffer)
+  bytes.set(MARK)
+  view.setUint32(8, VERSION, true)
+  view.setUint32(12, text.length, true)
+  let at = HEADER_BYTES
+  for (const part of [text, ...contents]) {
+    bytes.set(part, at)
+    at += part.length
+  }
+  view.setUint32(length, crc32(bytes.subarray(0, length)), true)
+  return bytes
+}
+
+/**
+ * Takes a snapshot apart.
+ *
+ * @throws {PolicyError} `SNAPSHOT_INVALID` when it is none, of another version, or damaged.
+ */
+export function decodedSnapshot(bytes: unknown): Snapshot {
+  if (!(bytes instanceof Uint8Array) || bytes.length < HEADER_BYTES + CRC_BYTES || MARK.some((byte, i) => bytes[i] !== byte)) {
+    throw invalidSnapshot('must be all the bytes that snapshot() gave', bytes)
+  }
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const version = view.getUint32(8, true)
+  if (version !== VERSION) throw invalidSnapshot(`is of version ${version}; this library reads version ${VERSION}`, bytes)
+  const end = bytes.length - CRC_BYTES
+  if (crc32(bytes.subarray(0, end)) !== view.getUint32(end, true)) throw invalidSnapshot('is damaged: its checksum does not fit', bytes)
+  const textEnd = HEADER_BYTES + view.getUint32(12, true)
+  if (textEnd > end) throw invalidSnapshot('says that it is longer than it is')
+  return { description: parsed(bytes.subarray(HEADER_BYTES, textEnd)), contents: bytes.subarray(textEnd, end) }
+}
+
+/** What is thrown where a snapshot cannot be restored. */
+export function invalidSnapshot(mend: string, snapshot?: unknown): PolicyError {
+  return new PolicyError('SNAPSHOT_INVALID', 'snapshot', snapshot, mend)
+}
+
+function parsed(text: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(new TextDecoder().decode(text)))
+  } catch {
+    throw invalidSnapshot('does not say what it is')
+  }
+}
+
+// Pieces of a memory without the zeros between them, each:
+//
+//   place in the memory, in units of 8 bytes, 4 | length in bytes, a multiple of 8, 4 | bytes
+//
+// What lies in two of them is as the later one says.
+
+const PIECE_HEADER_BYTES = 8
+const UNIT_BYTES = 8
+/** Zeros that end a piece. */
+const GAP_BYTES = 64
+
+/** Collects pieces. */
+export class MemoryPieces {
+  private buffer = new Uint8Array(65_536)
+  private length = 0
+
+  /** Adds bytes that lie at `address`; runs of zeros are left out. */
+  add(address: number, bytes: Uint8Array): void {
+    const blocks = Math.ceil(bytes.length / GAP_BYTES)
+    for (let first = 0; first < blocks; first++) {
+      if (isZero(bytes, first)) continue
+      let next = first + 1
+      while (next < blocks && !isZero(bytes, next)) next++
+      this.append((address + first * GAP_BYTES) / UNIT_BYTES, bytes.subarray(first * GAP_BYTES, Math.min(next * GAP_BYTES, bytes.length)))
+      first = next
+    }
+  }
+
+  /** What was added: a view that stays as it is. */
+  get bytes(): Uint8Array {
+    return this.buffer.subarray(0, this.length)
+  }
+
+  private append(place: number, piece: Uint8Array): void {
+    const end = this.length + PIECE_HEADER_BYTES + piece.length
+    if (end > this.buffer.length) {
+      const larger = new Uint8Array(Math.max(2 * this.buffer.length, end))
+      larger.set(this.bytes)
+      this.buffer = larger
+    }
+    const header = new DataView(this.buffer.buffer, this.length)
+    header.setUint32(0, place, true)
+    header.setUint32(4, piece.length, true)
+    this.buffer.set(piece, this.length + PIECE_HEADER_BYTES)
+    this.length = end
+  }
+}
+
+/**
+ * Puts collected pieces where they belong.
+ *
+ * @throws {PolicyError} `SNAPSHOT_INVALID` when one does not fit there.
+ */
+export function restorePieces(pieces: Uint8Array, memory: Uint8Array): void {
+  const view = new DataView(pieces.buffer, pieces.byteOffset, pieces.byteLength)
+  for (let at = 0; at < pieces.length; ) {
+    const begin = at + PIECE_HEADER_BYTES
+    if (begin > pieces.length) throw invalidSnapshot('ends within a piece of memory')
+    const address = view.getUint32(at, true) * UNIT_BYTES
+    const length = view.getUint32(at + 4, true)
+    if (length % UNIT_BYTES !== 0 || begin + length > pieces.length || address + length > memory.length) {
+      throw invalidSnapshot('holds a piece of memory that does not fit')
+    }
+    memory.set(pieces.subarray(begin, begin + length), address)
+    at = begin + length
+  }
+}
+
+function isZero(bytes: Uint8Array, block: number): boolean {
+  const end = Math.min((block + 1) * GAP_BYTES, bytes.length)
+  for (let i = block * GAP_BYTES; i < end; i++) if (bytes[i] !== 0) return false
+  return true
+}
+
+const POLYNOMIAL = 0xedb88320
+
+const REMAINDERS = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let remainder = byte
+  for (let bit = 0; bit < 8; bit++) remainder = remainder & 1 ? (remainder >>> 1) ^ POLYNOMIAL : remainder >>> 1
+  return remainder
+})
+
+/**
+ * A checksum that notices damage, not malice: CRC-32 as in ISO 3309 and gzip.
+ *
+ * @example crc32(new TextEncoder().encode('123456789')) // 0xcbf43926
+ */
+export function crc32(bytes: Uint8Array): number {
+  let crc = 0xffffffff
+  for (const byte of bytes) crc = (REMAINDERS[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8)
+  return (crc ^ 0xffffffff) >>> 0
+}
