@@ -1,8 +1,16 @@
+import { checkKey } from './arguments.js'
 import type { Key } from './limiter.js'
 
-/** One string for each key, no two the same: a single key never looks like several. */
+/**
+ * One string for each key, no two the same: a single key never looks like several.
+ *
+ * @throws {PolicyError} `KEY_INVALID` for what is neither a string nor an array of keys.
+ */
 export function nameOf(key: Key): string {
-  return typeof key === 'string' ? `1${key}` : `n${JSON.stringify(key)}`
+  if (typeof key === 'string') return `1${key}`
+  if (!Array.isArray(key)) checkKey(key)
+  for (const own of key) checkKey(own)
+  return `n${JSON.stringify(key)}`
 }
 
 /** The single keys that a key stands for, each once. */
