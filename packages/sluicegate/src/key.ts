@@ -5,9 +5,16 @@ import type { Policy } from './policy/policy.js'
 /** The subject of a limit: a string of 1 to 1,024 UTF-16 units. With `allOf` also an array of them, one for each of its policies. */
 export type Key = string | readonly string[]
 
-/** A unique string per key: a single key never equals a list of keys. */
+/**
+ * A unique string per key: a single key never equals a list of keys.
+ *
+ * @throws {PolicyError} `KEY_INVALID` for what is neither a string nor an array of strings. Their length is not checked.
+ */
 export function nameOf(key: Key): string {
-  return typeof key === 'string' ? `1${key}` : `n${JSON.stringify(key)}`
+  if (typeof key === 'string') return `1${key}`
+  if (!Array.isArray(key)) checkKey(key)
+  for (const own of key) if (typeof own !== 'string') checkKey(own)
+  return `n${JSON.stringify(key)}`
 }
 
 /** The single keys that a key stands for, each once. */

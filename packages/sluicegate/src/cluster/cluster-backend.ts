@@ -1,10 +1,10 @@
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { StoreError } from '../errors.js'
 import type { Grant } from '../lease/grant.js'
 import { goodForUs } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
 import { type Answer, type Backend, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
+import { KeyFault } from '../shared/call-guard.js'
 import { decisionIn } from './decision-numbers.js'
 import { grantIn } from './grant-numbers.js'
 import { numbersIn } from './message.js'
@@ -81,7 +81,8 @@ export class ClusterBackend implements Backend {
     const sentUs = this.ticker.read()
     const decision = this.decisionIn(await this.parts.link.ask(id, 'take', key, cost))
     const isLate = decision.allowed && this.ticker.read() - sentUs > this.goodForUs(decision)
-    if (isLate) throw new StoreError('OUTAGE', 'the primary answered too late for the token to be spent')
+    // The primary is well: its circuit stays closed.
+    if (isLate) throw new KeyFault('the primary answered too late for the token to be spent')
     return { done: decision.allowed, decision }
   }
 

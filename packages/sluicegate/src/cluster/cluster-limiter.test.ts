@@ -194,6 +194,22 @@ test('a policy is leased as the primary says, and what the worker says of its nu
   assert.equal((await limiter.take('b')).remaining, 399)
 })
 
+test('answers that come later than a lease, to takes from before the policy was leased, are no fault of the primary', async () => {
+  const { clock, served, limiter } = fleet(gcra({ limit: 1, window: '1s', burst: 1, name: 'x' }), {
+    worker: { timeoutMs: 60_000, outage: 'closed' },
+  })
+  await turns()
+  assert.equal((await limiter.take('before')).source, 'store')
+  const takes = ['a', 'b', 'c', 'd'].map((key) => limiter.take(key))
+  served.update(gcra({ limit: 1000, window: '1s', burst: 500 }))
+  clock.advance(150)
+  const sources = (await Promise.all(takes)).map(({ source }) => source)
+  assert.deepEqual(sources, ['outage', 'outage', 'outage', 'outage'])
+  assert.equal(limiter.stats().outages, 0)
+  const { allowed, source } = await limiter.take('after')
+  assert.deepEqual([allowed, source], [true, 'lease'])
+})
+
 test('a log of the longest window has no room for a lease, and is asked for each time', async () => {
   const { limiter } = fleet(slidingLog({ limit: 100, window: '366d' }))
   await turns()

@@ -295,8 +295,8 @@ function messageOf(error: unknown): string {
 }
 
 /**
- * The server is well and cannot decide about one key: another data type is stored under its name, or its data is damaged. To the caller it
- * is an outage of this key alone.
+ * The server is well and cannot decide about one key: another data type is stored under its name, its data is damaged, or what it gave came
+ * too late to be spent. To the caller it is an outage of this key alone.
  */
 export class KeyFault extends Error {
   override readonly name = 'KeyFault'

@@ -47,7 +47,8 @@ export class Reservations {
       throw error
     }
     if (answer.done) return passed(decisionOf(answer))
-    await parts.backend.execute({ verb: 'cancel', key, booked, tokens: booked.cost })
+    // The ban is known: a cancellation without an answer changes nothing about it.
+    await parts.backend.execute({ verb: 'cancel', key, booked, tokens: booked.cost }).catch(unlessOutage)
     return decisionOf(answer)
   }
 
@@ -72,6 +73,10 @@ export class Reservations {
   waitWithout(request: WaitRequest): Promise<Decision> {
     return this.current().fallback.waitWithout(request)
   }
+}
+
+function unlessOutage(error: unknown): void {
+  if (!isOutage(error)) throw error
 }
 
 function passed(decision: Decision): Decision {

@@ -65,6 +65,47 @@ test('who finds his key blocked after an update gives back what was booked in th
   assert.deepEqual([allowed, retryAfterMs, limit], [false, 5000, 2])
 })
 
+test('a waiter whose key was blocked is denied by the block, also when what it had booked cannot be given back', async () => {
+  for (const outage of ['local', 'open', 'closed'] as const) {
+    const made = over(SLOW, { outage })
+    const [waiting] = await asleep(made, 1)
+    made.clock.advance(1000)
+    await turns()
+    made.store.of('peek')[0]?.answer(9, { blockedUs: 5_000_000, done: false })
+    await turns()
+    made.store.of('cancel')[0]?.fail(new Error('ECONNRESET'))
+    const { allowed, retryAfterMs, source } = (await waiting) as Awaited<ReturnType<typeof made.limiter.wait>>
+    assert.deepEqual([outage, allowed, retryAfterMs, source], [outage, false, 5000, 'store'])
+    made.limiter.close()
+  }
+})
+
+test('what is no key is misuse also while others wait in a queue, and changes nothing', async () => {
+  for (const mode of ['exact', 'leased'] as const) {
+    const { store, limiter } = over(SLOW, { mode })
+    const waiting = assert.rejects(limiter.wait('k'), { code: 'CLOSED' })
+    await turns()
+    // The first of a queue asks once more.
+    for (const i of [0, 1]) {
+      store.of('reserve')[i]?.answer(1, { done: false, blockedUs: 5_000_000 })
+      await turns()
+    }
+    const { length } = store.asked
+    const cycle: unknown[] = []
+    cycle.push(cycle)
+    for (const key of [10n, [10n], cycle, 5, null]) {
+      const wrong = key as unknown as string
+      const misuse = { name: 'PolicyError', code: 'KEY_INVALID', option: 'key' }
+      await assert.rejects(async () => limiter.take(wrong), misuse)
+      await assert.rejects(limiter.wait(wrong), misuse)
+      await assert.rejects(limiter.reserve(wrong, 1), misuse)
+    }
+    assert.equal(store.asked.length, length)
+    limiter.close()
+    await waiting
+  }
+})
+
 test('of allOf with several keys what is not wanted waits for what is on its way, and goes back the newest first', async () => {
   const policy = allOf([slidingLog({ limit: 50, window: '1h' }), slidingLog({ limit: 90, window: '1h' })])
   const { store, limiter } = over(policy, { mode: 'exact' })

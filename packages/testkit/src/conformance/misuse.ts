@@ -4,7 +4,7 @@ import { type Limiter, PolicyError, type PolicyErrorCode, StoreError } from 'slu
 import type { Fixtures, MakePolicy } from './fixture.js'
 
 const NO_COSTS: readonly unknown[] = [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '1', null, true, [1], 1n, Symbol('1')]
-const NO_KEYS: readonly unknown[] = ['', 'x'.repeat(1025), 1, null, undefined, {}, ['k'], Symbol('k')]
+const NO_KEYS: readonly unknown[] = ['', 'x'.repeat(1025), 1, null, undefined, {}, ['k'], Symbol('k'), 10n, [10n]]
 const NO_DURATIONS: readonly unknown[] = [-1, Number.NaN, Number.POSITIVE_INFINITY, '', '1', '1 s', '-1s', '1w', null, {}]
 
 /** Misuse throws where the mistake is made, says what it was, and changes nothing. */

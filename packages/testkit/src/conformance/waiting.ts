@@ -144,7 +144,9 @@ export function waiting(name: string, fixture: Fixtures, policyOf: MakePolicy): 
       ['OPTION_UNKNOWN', { timeout: 1 }],
     ]
     for (const [code, options] of wrong) await assert.rejects(async () => limiter.wait('k', options), { name: 'PolicyError', code })
-    await assert.rejects(async () => limiter.wait(''), { name: 'PolicyError', code: 'KEY_INVALID' })
+    for (const key of ['', 10n, [10n]]) {
+      await assert.rejects(async () => limiter.wait(key as string), { name: 'PolicyError', code: 'KEY_INVALID', option: 'key' })
+    }
     assert.equal(limiter.peek('k').remaining, 3)
   })
 
