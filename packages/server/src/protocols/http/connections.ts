@@ -1,5 +1,6 @@
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { after } from '../../after.js'
 import type { ClientBounds } from '../../config/config.js'
 import { Connection, type ConnectionOwner } from './connection.js'
@@ -16,6 +17,8 @@ const QUIET_TURNS = 4
 const TURN_MS = 5
 /** so long it is waited for at most; */
 const LONGEST_HOLD_MS = 500
+/** a last look for connections takes less than this; */
+const QUICK_LOOK_MS = 0.25
 /** so long the last new connections may then take to ask for something. */
 const FIRST_REQUEST_MS = 500
 
@@ -141,10 +144,25 @@ export class Connections implements ConnectionOwner {
       await after(TURN_MS)
       quietTurns = this.#added === before ? quietTurns + 1 : 0
     }
+    await this.#untilNoneIsNew(untilMs + LONGEST_HOLD_MS)
     close()
     const held = this.#heldAnswers
     this.#heldAnswers = undefined
     for (const response of held) if (!response.destroyed) this.#handle(response.req, response)
+  }
+
+  /**
+   * Resolves right after the event loop has looked for new connections and found none. Timers do not show that: the process may have been busy, or
+   * without a processor, since the last look. For the same reason a look that took long does not count. A look finds one connection at most.
+   */
+  async #untilNoneIsNew(untilMs: number): Promise<void> {
+    for (let isSure = false; !isSure; ) {
+      const before = this.#added
+      const beganMs = performance.now()
+      await nextTurn()
+      const nowMs = performance.now()
+      isSure = (this.#added === before && nowMs - beganMs < QUICK_LOOK_MS) || nowMs >= untilMs
+    }
   }
 
   /** Closes those of which nothing is being answered, nor waits for that. Those that are new have a moment for their first request. */
