@@ -17,7 +17,8 @@ const QUIET_TURNS = 4
 const TURN_MS = 5
 /** so long it is waited for at most; */
 const LONGEST_HOLD_MS = 500
-/** a last look for connections takes less than this; */
+/** so much of it is kept for the last looks for connections, of which one has to take less than this; */
+const LONGEST_LAST_LOOKS_MS = 100
 const QUICK_LOOK_MS = 0.25
 /** so long the last new connections may then take to ask for something. */
 const FIRST_REQUEST_MS = 500
@@ -137,14 +138,15 @@ export class Connections implements ConnectionOwner {
    */
   async closeInQuiet(close: () => void): Promise<void> {
     const untilMs = performance.now() + LONGEST_HOLD_MS
+    const lastLooksMs = untilMs - LONGEST_LAST_LOOKS_MS
     this.#heldAnswers = []
     // Turns and not time: a process that had to wait for a processor has not looked who is there.
-    for (let quietTurns = 0; quietTurns < QUIET_TURNS && performance.now() < untilMs; ) {
+    for (let quietTurns = 0; quietTurns < QUIET_TURNS && performance.now() < lastLooksMs; ) {
       const before = this.#added
       await after(TURN_MS)
       quietTurns = this.#added === before ? quietTurns + 1 : 0
     }
-    await this.#untilNoneIsNew(untilMs + LONGEST_HOLD_MS)
+    await this.#untilNoneIsNew(untilMs)
     close()
     const held = this.#heldAnswers
     this.#heldAnswers = undefined
