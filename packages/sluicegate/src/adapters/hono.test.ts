@@ -77,6 +77,18 @@ test('hono: the option remoteAddress is checked when the limit is made, and its 
   assert.match(errors[0]?.message ?? '', /^remoteAddress: must return the address as a string/)
 })
 
+test('hono: what a function of the limit fails with goes to onError, also where it is not an error', async () => {
+  const app = new Hono()
+  const errors: string[] = []
+  app.onError((error, context) => {
+    errors.push(error.message)
+    return context.text('failed', 500)
+  })
+  app.use(rateLimit({ policy: fixedWindow({ limit: 1, window: 'day' }), key: () => Promise.reject(undefined) }))
+  assert.equal((await app.request('/')).status, 500)
+  assert.deepEqual(errors, ['a limit failed with a value that is not an error: undefined'])
+})
+
 test('hono: the route is the pattern of the handler', async () => {
   const limiter = createLimiter(perDay(5))
   const app = new Hono()

@@ -5,10 +5,9 @@ import type { DenialResponse } from '../middleware/denial-response.js'
 import { checkAddressNeed, checkedRemoteAddress, remoteAddressOf, withAddressHint } from '../middleware/fetch-address.js'
 import { abandonedResponse, FetchFacts, isAbandoned, settleUnchanged, settlingResponse } from '../middleware/fetch-exchange.js'
 import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
-import type { Pass } from '../middleware/middleware.js'
-import { Middleware } from '../middleware/middleware.js'
+import { Middleware, type MiddlewareResult, type Pass } from '../middleware/middleware.js'
 import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'
-import { isGone, type NodeRequest, type NodeResponse, settleAtEnd } from '../middleware/node-exchange.js'
+import { faultOf, isGone, type NodeRequest, type NodeResponse, settleAtEnd } from '../middleware/node-exchange.js'
 import { settleQuietly } from '../middleware/settle.js'
 
 export type * from '../middleware/option-types.js'
@@ -62,7 +61,13 @@ export function rateLimit<E extends Env>(argument: LimitArgument<Context<E>>, se
     const node = nodeExchange(context.env)
     if (isLost(raw, node)) return abandonedResponse()
     const address = remoteAddress === undefined ? remoteAddressOf(context.env, raw) : remoteAddress(context)
-    const result = await withAddressHint(address, () => middleware.handle(new HonoFacts(context, address, node), context))
+    let result: MiddlewareResult
+    try {
+      result = await withAddressHint(address, () => middleware.handle(new HonoFacts(context, address, node), context))
+    } catch (error) {
+      // Hono calls `app.onError` for errors alone.
+      throw faultOf(error)
+    }
     if (!result.passes) return respond(context, result)
     const { headers, settle } = result
     for (const [name, value] of headers) context.header(name, value)

@@ -57,6 +57,19 @@ function harness(name: string, catches: boolean): Harness<Context> {
 adapterSuite(harness('koa', true))
 adapterSuite(harness('koa answering errors itself', false))
 
+test('koa: a request is answered when a function of the limit fails with undefined, which Koa ignores', { timeout: 10_000 }, async (t) => {
+  for (const key of [() => Promise.reject(undefined), () => Promise.reject(null)]) {
+    const app = new Koa()
+    const errors: unknown[] = []
+    app.on('error', (error) => errors.push(error))
+    app.use(rateLimit({ policy: fixedWindow({ limit: 1, window: 'day' }), key }))
+    const { port, close } = await listening(createServer(app.callback()))
+    t.after(close)
+    assert.equal((await ask(port, '/ok')).status, 500)
+    assert.match(String(errors), /a limit failed with a value that is not an error/)
+  }
+})
+
 test('koa: the route is the pattern that the router found', async (t) => {
   const app = new Koa()
   const router = new Router()

@@ -2,9 +2,9 @@ import type { Context, Middleware as KoaMiddleware } from 'koa'
 import type { HeaderPair } from '../headers/header-pair.js'
 import { putHeaders } from '../headers/header-pair.js'
 import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
-import { Middleware } from '../middleware/middleware.js'
+import { Middleware, type MiddlewareResult } from '../middleware/middleware.js'
 import type { LimitingOptions } from '../middleware/middleware-options.js'
-import { isGone, NodeFacts, routePattern, settleAtEnd } from '../middleware/node-exchange.js'
+import { faultOf, isGone, NodeFacts, routePattern, settleAtEnd } from '../middleware/node-exchange.js'
 
 export type * from '../middleware/option-types.js'
 
@@ -29,7 +29,13 @@ export function rateLimit(argument: LimitArgument<Context>, second?: unknown): K
   return async (context, next) => {
     const { req, res } = context
     if (isGone(req, res)) return
-    const result = await middleware.handle(new KoaFacts(context), context)
+    let result: MiddlewareResult
+    try {
+      result = await middleware.handle(new KoaFacts(context), context)
+    } catch (error) {
+      // Koa never answers a request that failed with undefined or null.
+      throw faultOf(error)
+    }
     const { headers } = result
     if (!result.passes) {
       if (res.headersSent) return

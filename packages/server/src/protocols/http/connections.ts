@@ -1,5 +1,6 @@
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { after } from '../../after.js'
 import type { ClientBounds } from '../../config/config.js'
 import { Connection, type ConnectionOwner } from './connection.js'
@@ -16,6 +17,9 @@ const QUIET_TURNS = 4
 const TURN_MS = 5
 /** so long it is waited for at most; */
 const LONGEST_HOLD_MS = 500
+/** so much of it is kept for the last looks for connections, of which one has to take less than this; */
+const LONGEST_LAST_LOOKS_MS = 100
+const QUICK_LOOK_MS = 0.25
 /** so long the last new connections may then take to ask for something. */
 const FIRST_REQUEST_MS = 500
 
@@ -134,17 +138,33 @@ export class Connections implements ConnectionOwner {
    */
   async closeInQuiet(close: () => void): Promise<void> {
     const untilMs = performance.now() + LONGEST_HOLD_MS
+    const lastLooksMs = untilMs - LONGEST_LAST_LOOKS_MS
     this.#heldAnswers = []
     // Turns and not time: a process that had to wait for a processor has not looked who is there.
-    for (let quietTurns = 0; quietTurns < QUIET_TURNS && performance.now() < untilMs; ) {
+    for (let quietTurns = 0; quietTurns < QUIET_TURNS && performance.now() < lastLooksMs; ) {
       const before = this.#added
       await after(TURN_MS)
       quietTurns = this.#added === before ? quietTurns + 1 : 0
     }
+    await this.#untilNoneIsNew(untilMs)
     close()
     const held = this.#heldAnswers
     this.#heldAnswers = undefined
     for (const response of held) if (!response.destroyed) this.#handle(response.req, response)
+  }
+
+  /**
+   * Resolves right after the event loop has looked for new connections and found none. Timers do not show that: the process may have been busy, or
+   * without a processor, since the last look. For the same reason a look that took long does not count. A look finds one connection at most.
+   */
+  async #untilNoneIsNew(untilMs: number): Promise<void> {
+    for (let isSure = false; !isSure; ) {
+      const before = this.#added
+      const beganMs = performance.now()
+      await nextTurn()
+      const nowMs = performance.now()
+      isSure = (this.#added === before && nowMs - beganMs < QUICK_LOOK_MS) || nowMs >= untilMs
+    }
   }
 
   /** Closes those of which nothing is being answered, nor waits for that. Those that are new have a moment for their first request. */

@@ -43,6 +43,22 @@ export function optionCases<Request>({ name, header: headerOf }: Harness<Request
     }
   })
 
+  test(`${name}: a function that fails with a value that is not an error fails its request, which is answered`, async (t) => {
+    for (const value of [undefined, null, 'route', 0]) {
+      const failing = [
+        () => {
+          throw value
+        },
+        () => Promise.reject(value),
+      ]
+      for (const key of failing) {
+        const { port, site } = await start(t, { all: { policy: perDay(5), key } })
+        const { status } = await ask(port, '/ok')
+        assert.deepEqual([status, site.handled], [500, 0])
+      }
+    }
+  })
+
   test(`${name}: a header whose name every object has is there when a client sends it, and only then`, async (t) => {
     const key = compose(header('constructor', { otherwise: address() }), apiKey({ header: '__proto__', otherwise: method() }))
     const { port, site } = await start(t, { all: { policy: perDay(1), key } })
