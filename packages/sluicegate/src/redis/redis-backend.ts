@@ -98,9 +98,10 @@ export class RedisBackend implements Backend {
     return this.store.lease(encoding, key, want, horizonUs, least, signal).then((lease) => grantOf(lease, horizonUs, least))
   }
 
-  private async changed(verb: ScriptVerb, key: Key, tokens: number, signal: CancelSignal | undefined, id?: number): Promise<Answer> {
-    const { states } = await this.store.ask(verb, this.requests(key, tokens, id), signal)
-    return { done: allDone(states), decision: decisionFrom(verb, this.policies, states, tokens) }
+  private changed(verb: ScriptVerb, key: Key, tokens: number, signal: CancelSignal | undefined, id?: number): Promise<Answer> {
+    return this.store
+      .ask(verb, this.requests(key, tokens, id), signal)
+      .then(({ states }) => ({ done: allDone(states), decision: decisionFrom(verb, this.policies, states, tokens) }))
   }
 
   private async charge(key: Key, tokens: readonly number[], signal: CancelSignal | undefined): Promise<Answer> {

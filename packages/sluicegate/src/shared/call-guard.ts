@@ -64,8 +64,8 @@ interface CallListener {
 /** One call on its way: it ends by its answer, an error, or the timeout. It is also the signal that cancels it. */
 export class PendingCall<Answer> extends Expiring implements CancelSignal {
   readonly promise: Promise<Answer>
-  declare private readonly resolve: (answer: Answer) => void
-  declare readonly reject: (error: unknown) => void
+  private readonly resolve: (answer: Answer) => void
+  readonly reject: (error: unknown) => void
   readonly server: string | undefined
   readonly round: number
   private readonly listener: CallListener
@@ -81,9 +81,11 @@ export class PendingCall<Answer> extends Expiring implements CancelSignal {
     this.server = server
     this.round = round
     this.on = on
+    let settle: [(answer: Answer) => void, (error: unknown) => void] = [() => undefined, () => undefined]
     this.promise = new Promise((resolve, reject) => {
-      Object.assign(this, { resolve, reject })
+      settle = [resolve, reject]
     })
+    ;[this.resolve, this.reject] = settle
   }
 
   static rejected<Answer>(listener: CallListener, error: unknown): PendingCall<Answer> {
