@@ -1,5 +1,5 @@
-import type { Asked } from '../lease/asked.js'
 import { KeyLease } from '../lease/key-lease.js'
+import type { TokenRequest } from '../lease/token-request.js'
 import { grantOf } from './grant-of.js'
 
 export const MS = 1000
@@ -11,7 +11,7 @@ export function freshLease(): KeyLease {
 }
 
 /** Asks for a lease and is given all of it at once, ready. */
-export function givenAll(lease: KeyLease, nowUs: number): Asked {
+export function givenAll(lease: KeyLease, nowUs: number): TokenRequest {
   const asked = lease.want(nowUs)
   lease.take(grantOf({ ready: asked.want }), asked, nowUs)
   return asked
