@@ -233,7 +233,7 @@ class Fleet {
     else this.inUs(delayUs, seen)
   }
 
-  /** Nobody hears of it but by the time that went by. */
+  /** Unobservable, except by the time that has passed. */
   private lost(process: LeaseProcess, life: number): void {
     this.inUs(this.versions[0].leaseUs, () => {
       if (process.life !== life) return
