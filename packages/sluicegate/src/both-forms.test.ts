@@ -115,7 +115,7 @@ test('a limiter of one form, in the shadow or not, stands behind middleware of t
   }
 })
 
-test('a warning is told once, whichever form it comes from', async () => {
+test('a warning is emitted once, from either form', async () => {
   const edge = await import('sluicegate/fetch')
   const seen: string[] = []
   const hear = ({ code }: Error & { code?: string }): void => void (code === 'SLUICEGATE_COUNTED_TWICE' && seen.push(code))

@@ -222,7 +222,7 @@ test('a timer of a clock that is moved elsewhere never fires within the call tha
   assert.deepEqual(fired, ['at once', 'second', 'later'])
 })
 
-test('where threads count time from their own start, their clocks are told by the time that it was then', (t) => {
+test('where threads count time from their own start, their clocks are related by the time of their start', (t) => {
   t.mock.method(process, 'hrtime', () => {
     const ms = performance.now()
     return [Math.floor(ms / 1e3), Math.round((ms % 1e3) * 1e6)]

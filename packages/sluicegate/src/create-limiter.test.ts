@@ -63,7 +63,7 @@ test('a key that no call takes is on no list', () => {
   }
 })
 
-test('bytes that are no snapshot are told by their number', () => {
+test('the error for bytes that are no snapshot has their number', () => {
   assert.throws(() => restoreLimiter(new Uint8Array(100)), /all the bytes that snapshot\(\) gave \(got a Uint8Array of 100 bytes\)/)
   assert.throws(() => restoreLimiter(Buffer.alloc(3)), /\(got a Uint8Array of 3 bytes\)/)
   assert.throws(() => restoreLimiter('text' as never), /\(got "text"\)/)

@@ -70,7 +70,7 @@ const MISSPELT: readonly (readonly [what: string, call: (options: never) => unkn
 ]
 
 for (const [what, call, options, meant] of MISSPELT) {
-  test(`${what}: a misspelt option is told with what takes it and the one that is meant`, async () => {
+  test(`${what}: the error for a misspelt option names its owner and suggests the right one`, async () => {
     let message = ''
     try {
       await call(options as never)
@@ -82,12 +82,12 @@ for (const [what, call, options, meant] of MISSPELT) {
   })
 }
 
-test('a name that is like none is told without a guess, however long it is', () => {
+test('an unknown name gets no suggestion, however long it is', () => {
   for (const name of ['colour', 'x', 'window'.repeat(10_000)])
     assert.doesNotMatch(said(tokenBucket, { limit: 1, window: 1, [name]: 1 }), /did you mean/)
 })
 
-test('options of other limiters are told where they are taken', () => {
+test('the error for an option of another limiter names that limiter', () => {
   for (const options of [{ windowMs: 60_000, max: 5 }, { windowMs: 60_000, limit: 5 }, { limit: 5, windowMs: 60_000 }, { max: 5 }]) {
     assert.match(said(limitExpress, options), /sluicegate\/express-rate-limit/)
   }
@@ -95,7 +95,7 @@ test('options of other limiters are told where they are taken', () => {
   assert.match(said(limitFastify, { limit: 5, window: '1m' }), /policy: tokenBucket\(\{ limit: 100, window: '1m' \}\)/)
 })
 
-test('what is no policy is told how to be made one', () => {
+test('the error for a value that is no policy says how to make one', () => {
   assert.match(said(createLimiter, { limit: 5, window: '1m' }), /createLimiter\(tokenBucket\(\{ limit, window \}\)\)/)
   assert.match(said(createLimiter, { limit: 5 }), /createLimiter\(tokenBucket\(\{ limit: 100, window: '1m' \}\)\)/)
   assert.match(said(createLimiter, tokenBucket), /call it/)
@@ -107,7 +107,7 @@ test('what is no policy is told how to be made one', () => {
   )
 })
 
-test('options of other libraries in the place of a policy are told who takes them', () => {
+test('the error for options of other libraries in place of a policy says what takes them', () => {
   assert.throws(() => createLimiter({ windowMs: 60_000, max: 100 } as never), /sluicegate\/express-rate-limit/)
   assert.throws(() => createLimiter({ points: 5, duration: 1 } as never), /sluicegate\/rate-limiter-flexible/)
 })
@@ -116,7 +116,7 @@ test('a limiter or a policy that is still a promise is to be waited for', () => 
   assert.match(said(limitExpress, Promise.resolve(policy)), /await it/)
 })
 
-test('the route is told whose option does not exist', async () => {
+test('the error names the route whose option does not exist', async () => {
   const app = fastify()
   app.register(limitFastify(policy))
   app.after(() => {
@@ -189,7 +189,7 @@ for (const [name, limit] of Object.entries(LIMITS)) {
     assert.ok(said(limit as never, () => policy).includes(`${takenBy}({ policy: (request) => ... })`))
   })
 
-  test(`${name}: a misspelt option is told with its name`, () => {
+  test(`${name}: the error for a misspelt option has its name`, () => {
     assert.ok(said(limit as never, { policy, kye: key }).includes(`which are the options of ${takenBy}(): did you mean key?`))
   })
 }
@@ -198,7 +198,7 @@ test('an array of policies may be mapped to limits', () => {
   assert.equal([policy, policy].map(limitExpress as (each: typeof policy) => unknown).length, 2)
 })
 
-test('what is wrong inside slowDown and banAfter is told with their name', () => {
+test('errors inside slowDown and banAfter have the option’s name', () => {
   const slowed = (slowDown: never): unknown => limitExpress({ policy, slowDown })
   const banned = (banAfter: never): unknown => limitExpress({ policy, banAfter })
   assert.match(said(slowed, true), /^slowDown: must be an object such as/)

@@ -19,7 +19,7 @@ import type { SharedOptions } from './shared/shared-options.js'
 import { fleet } from './testing/cluster-fixture.js'
 import { HeldScripts } from './testing/held-scripts.js'
 
-/** The key of somebody, which no log is to show. */
+/** A client's key, which no log may show. */
 const KEY = 'mallory@example.org'
 const BUCKET = tokenBucket({ limit: 5, window: '1h', name: 'login' })
 

@@ -13,7 +13,7 @@ function slowed(most = 10) {
   return { clock, limiter, takes: slowDown(limiter, options, { clock }) }
 }
 
-test('takes above so many resolve later, the more is in use, and a denial at once', async () => {
+test('takes above `after` resolve later the more is in use, and a denial at once', async () => {
   const { clock, takes } = slowed()
   const seen: string[] = []
   for (let i = 1; i <= 6; i++) void takes.take('k').then(({ allowed }) => seen.push(`${i} ${allowed}`))

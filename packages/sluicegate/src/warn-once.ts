@@ -21,7 +21,7 @@ type LazyWarn<Code extends string = UsageWarning> = (code: Code, message: string
 const MAX_SUBJECTS = 10
 
 /** The subjects warned of in this process by code, in all entries and copies of the library. */
-const WARNED = Symbol.for('sluicegate: warnings that were told')
+const WARNED = Symbol.for('sluicegate: warnings emitted')
 
 /**
  * Warns once for each code and subject.

@@ -42,7 +42,7 @@ test('express: functions get its request, and a request of a type of its own', (
   const mounted: express.RequestHandler = signed
   assert.equal(mounted, signed)
   // @ts-expect-error: no such property of a signed request
-  limitExpress<Signed>({ policy, key: ({ nobody }) => nobody })
+  limitExpress<Signed>({ policy, key: ({ missing }) => missing })
   limitExpress({ limits: [{ policy, key: address() }], onDenied: ({ kind }) => ({ status: kind === 'outage' ? 503 : 429 }) })
   limitExpress({ policy, key: apiKey({ otherwise: address() }), cost: (request) => (request.path === '/export' ? 10 : 1) })
   limitExpress({
@@ -108,7 +108,7 @@ test('hono: variables of an app are known to its keys', async () => {
   // @ts-expect-error: the variable is text
   const counted: MiddlewareHandler<Env> = limitHono({ policy, cost: (context): number => context.get('user') })
   // @ts-expect-error: no such variable
-  limitHono<Env>({ policy, key: (context) => context.get('nobody') })
+  limitHono<Env>({ policy, key: (context) => context.get('missing') })
   await app.request('/')
   assert.deepEqual([limiter.peek('ada').remaining, typeof ofApp, typeof counted], [0, 'function', 'function'])
 })

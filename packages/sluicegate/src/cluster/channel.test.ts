@@ -9,7 +9,7 @@ import { type ServeOptions, serveLimiter } from './serve-limiter.js'
 
 const TEN = fixedWindow({ limit: 10, window: '1h', name: 'ten' })
 
-/** What somebody else, or somebody of ill will, may send. */
+/** Messages that a foreign or hostile sender may send. */
 const STRANGE: readonly unknown[] = [
   null,
   0,
@@ -78,7 +78,7 @@ test('messages of others, and messages that are none of the kind they say, chang
   for (const message of STRANGE) pair.worker.emit('message', message)
   await turns()
   const more = pair.toWorker.slice(answers).filter((message) => JSON.stringify(message) !== '["sluicegate:answer","ten",[]]')
-  // Only who asks about a policy that is not served here is told so.
+  // Only requests for a policy that is not served here get that error.
   const unserved = [1, 'NAME_UNKNOWN', 'the primary serves no policy "another"; it serves: "ten"']
   assert.deepEqual(more, [['sluicegate:answer', 'another', [unserved]]])
   assert.equal(served.limiter.peek('a').remaining, 10)
@@ -127,7 +127,7 @@ function strangeValue(random: Random): unknown {
   ])()
 }
 
-test('whatever a worker sends, the primary answers with numbers that can be sent, or with an error that is told by its code', () => {
+test('whatever a worker sends, the primary answers with numbers that can be sent, or with an error that has a code', () => {
   const random = new Random(7)
   for (let round = 0; round < 60; round++) {
     const { pair, served } = fleet(random.pick(POLICIES), { serve: { maxKeys: 16 }, worker: { outage: 'closed' } })
@@ -138,7 +138,7 @@ test('whatever a worker sends, the primary answers with numbers that can be sent
       const [, , [answer]] = pair.toWorker.at(-1) as [string, string, unknown[][]]
       const [own, first, ...rest] = answer ?? []
       assert.equal(own, id)
-      // An error that nobody foresaw would be an outage.
+      // An unexpected error would be an outage.
       const isError = typeof first === 'string' && first !== 'OUTAGE'
       assert.ok(isError || [first ?? 0, ...rest].every(Number.isFinite), JSON.stringify(answer))
     }
@@ -174,7 +174,7 @@ test('all that is asked in a turn goes in one message, and comes back in one', a
   assert.deepEqual([pair.toPrimary.length - asked, pair.toWorker.length - answered], [1, 1])
 })
 
-test('misuse is told where it is made', () => {
+test('misuse throws in the process that causes it', () => {
   const { pair } = fleet(TEN)
   assert.throws(() => createClusterLimiter(TEN, { process: pair.parent }), { code: 'NAME_INVALID' })
   assert.throws(() => serveLimiter(TEN).serve(pair.worker), { code: 'NAME_INVALID' })

@@ -26,7 +26,7 @@ test('a thousand who wait when a worker closes its limiter all give back what wa
   const made = fleet(DEEP)
   const all = waits(made, 1200)
   await turns()
-  // Nobody books further ahead than the time in which a burst flows back.
+  // No booking is further ahead than the time in which a burst refills.
   assert.equal(made.served.limiter.peek('a').retryAfterMs, 201_000)
   made.limiter.close()
   await turns()

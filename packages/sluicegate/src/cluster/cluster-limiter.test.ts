@@ -99,7 +99,7 @@ test('what was booked is spent once, also when the primary cannot be asked any m
   assert.deepEqual([allowed, source, limiter.stats().outageTokens], [true, 'store', 0])
 })
 
-test('a permit that is given after its caller was told of an outage goes back', async () => {
+test('a permit granted after its caller got an outage decision is returned', async () => {
   const { clock, pair, limiter, served } = fleet(concurrency({ limit: 3, ttl: '1h' }), { worker: { outage: 'closed' } })
   await turns()
   const asked = limiter.take('a')
@@ -111,7 +111,7 @@ test('a permit that is given after its caller was told of an outage goes back', 
   assert.equal(pair.toPrimary.length > 1, true)
 })
 
-test('a booking that is made after its caller was told of an outage goes back', async () => {
+test('a booking made after its caller got an outage decision is returned', async () => {
   const { clock, limiter, served } = fleet(TEN, { worker: { outage: 'closed' } })
   await turns()
   const asked = limiter.reserve('a', 4)
@@ -126,7 +126,7 @@ test('a booking that is made after its caller was told of an outage goes back', 
   assert.deepEqual([least, served.limiter.peek('a').remaining], [6, 10])
 })
 
-test('what was used without the primary is told to it once it answers again', async () => {
+test('tokens spent without the primary are charged once it answers again', async () => {
   const policy = fixedWindow({ limit: 100, window: '24h', name: 'x' })
   const { clock, pair, limiter, served } = fleet(policy, { serve: { mode: 'exact' }, worker: { localShare: 0.1 } })
   await turns()
@@ -145,7 +145,7 @@ test('what was used without the primary is told to it once it answers again', as
   assert.equal(limiter.stats().accountedTokens, 10)
 })
 
-test('several policies are told each what was used of it', async () => {
+test('each of several policies is charged its own spent tokens', async () => {
   const policy = allOf([fixedWindow({ limit: 100, window: '24h' }), gcra({ limit: 100, window: '24h', burst: 50 })], { name: 'x' })
   const { clock, pair, limiter, served } = fleet(policy, { worker: { localShare: 0.1 } })
   await turns()
@@ -217,7 +217,7 @@ test('a log of the longest window has no room for a lease, and is asked for each
   assert.equal((await limiter.take('a')).source, 'store')
 })
 
-test('another algorithm under the same name is told as a warning, and is an outage', async () => {
+test('another algorithm under the same name causes a warning, and is an outage', async () => {
   const pair = channelPair()
   const served = serveLimiter(TEN)
   served.serve(pair.worker)

@@ -40,7 +40,7 @@ async function answersOverChannel({ policy, steps }: Sequence): Promise<(Answer 
   const answers: (Answer | undefined)[] = []
   for (const step of steps) {
     answers.push(await replay.answer(step))
-    // It is told, and not waited for.
+    // It is sent without waiting for an answer.
     if (step.verb === 'update') await turns()
   }
   replay.close()

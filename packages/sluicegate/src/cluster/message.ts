@@ -23,7 +23,7 @@ export const ASK = 'sluicegate:ask'
 export const ANSWER = 'sluicegate:answer'
 export const TERMS = 'sluicegate:terms'
 
-/** The code of the answers to a worker whose policy nobody serves. */
+/** The code of the answers to a worker whose policy the primary does not serve. */
 export const NAME_UNKNOWN = 'NAME_UNKNOWN'
 
 export type Kind = typeof ASK | typeof ANSWER | typeof TERMS

@@ -9,17 +9,18 @@ const policy = (name: string) => tokenBucket({ limit: 100, window: '1s', name })
 
 /** The warnings of a run, without what clocks and others have to say. */
 async function warnings(run: () => Promise<void>): Promise<string[]> {
-  const told: string[] = []
-  const onWarning = (warning: Error & { code?: string }): void => void (warning.code === 'SLUICEGATE_POLICY' && told.push(warning.message))
+  const messages: string[] = []
+  const onWarning = (warning: Error & { code?: string }): void =>
+    void (warning.code === 'SLUICEGATE_POLICY' && messages.push(warning.message))
   process.on('warning', onWarning)
   await run()
   await turns()
   process.off('warning', onWarning)
-  return told
+  return messages
 }
 
-test('a worker whose policy the primary does not serve is told so, with those that it serves, and decides without it at once', async () => {
-  const told = await warnings(async () => {
+test('a worker whose policy the primary does not serve warns with the served names, and decides locally at once', async () => {
+  const messages = await warnings(async () => {
     const clock = manualClock()
     const pair = channelPair()
     const served = ['A', 'B'].map((name) => serveLimiter(policy(name), { clock }))
@@ -35,11 +36,11 @@ test('a worker whose policy the primary does not serve is told so, with those th
     }
     for (const each of [...served, limiter]) each.close()
   })
-  assert.deepEqual(told, ['the primary serves no policy "X"; it serves: "A", "B": until then the option outage decides here'])
+  assert.deepEqual(messages, ['the primary serves no policy "X"; it serves: "A", "B": until then the option outage decides here'])
 })
 
 test('a primary that serves it a little later is no fault, and decides from then on', async () => {
-  const told = await warnings(async () => {
+  const messages = await warnings(async () => {
     const clock = manualClock()
     const pair = channelPair()
     const first = serveLimiter(policy('A'), { clock })
@@ -57,5 +58,5 @@ test('a primary that serves it a little later is no fault, and decides from then
     }
     for (const each of [first, second, limiter]) each.close()
   })
-  assert.deepEqual(told, [])
+  assert.deepEqual(messages, [])
 })

@@ -200,7 +200,7 @@ test('a reservation that would have to wait, or could never be, passes in the sh
   }
 })
 
-test('a reservation that another thread made late is not charged, and nobody waits for it', () => {
+test('a reservation that another thread made late is not charged, and no caller waits for it', () => {
   const { limiter, counter } = around(TEN, { shadow: true })
   const { peek } = counter
   counter.peek = (key, cost) => {

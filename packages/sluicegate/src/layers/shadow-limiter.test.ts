@@ -74,7 +74,7 @@ test('hot keys and subscribers still see what a shadow limiter would have denied
   assert.deepEqual([heard.length, first?.decision.allowed, first?.decision.retryAfterMs], [2, false, 100])
 })
 
-test('nobody waits in the shadow', async () => {
+test('in shadow mode no call waits', async () => {
   const { shadow } = pair()
   assert.equal((await shadow.wait('k', { cost: 10 })).wouldDeny, undefined)
   assert.deepEqual(await shadow.wait('k'), shadow.take('k'))

@@ -111,8 +111,8 @@ test('the own policy of now leads to the own account, whatever it was updated fr
     for (const limit of [20, 30, 20]) {
       now = plan(limit)
       limiter.update(plan(limit))
-      const { allowed, limit: told } = limiter.take('k')
-      assert.deepEqual([allowed, told], [false, limit])
+      const { allowed, limit: reported } = limiter.take('k')
+      assert.deepEqual([allowed, reported], [false, limit])
     }
     assert.equal(limiter.stats().keys, 1)
   }

@@ -1,8 +1,8 @@
 import { Batch } from './batch.js'
 import type { Grant } from './grant.js'
 
-/** `retryAfterMs` is in whole milliseconds: a caller comes back up to one later than was computed. */
-export const TOLD_US = 1000
+/** `retryAfterMs` is rounded up to whole milliseconds: a caller may return up to one later than was computed. */
+export const RETRY_ROUNDING_US = 1000
 
 /** Tokens of a grant that expired unspent. */
 export interface Unspent {
@@ -88,7 +88,7 @@ export class HeldTokens {
     const { batches } = this
     for (let first = 0; first < batches.length; first++) {
       const fromUs = this.heldFrom(first, cost)
-      if (fromUs === Number.POSITIVE_INFINITY || (batches[first] as Batch).untilUs > fromUs + TOLD_US) return fromUs
+      if (fromUs === Number.POSITIVE_INFINITY || (batches[first] as Batch).untilUs > fromUs + RETRY_ROUNDING_US) return fromUs
     }
     return Number.POSITIVE_INFINITY
   }

@@ -1,12 +1,11 @@
 import type { Decision } from '../decision.js'
-import type { Asked, Asking } from './asked.js'
-import { AskingPause, LONGEST_UNASKED_HORIZONS } from './asking-pause.js'
+import { CachedDenial, DenialTimes } from './denial-cache.js'
 import type { Grant } from './grant.js'
-import { HeldTokens, TOLD_US, type Unspent } from './held-tokens.js'
-import { KnownDenials } from './known-denials.js'
+import { HeldTokens, RETRY_ROUNDING_US, type Unspent } from './held-tokens.js'
 import { LeaseDemand } from './lease-demand.js'
 import { CLOCK_DRIFT } from './leasing.js'
-import { ToldDenial } from './told-denial.js'
+import { LONGEST_PAUSE_HORIZONS, RefillPause } from './refill-pause.js'
+import type { RefillOutcome, TokenRequest } from './token-request.js'
 
 /** The backend's last answer. */
 interface Answer {
@@ -31,7 +30,7 @@ interface Answer {
  */
 export class KeyLease {
   /** The refill on its way. */
-  asking: Promise<Asking> | undefined
+  refill: Promise<RefillOutcome> | undefined
   readonly demand: LeaseDemand
   private readonly horizonUs: number
   private readonly held = new HeldTokens()
@@ -41,24 +40,24 @@ export class KeyLease {
   private newAtUs = 0
   /** Whether what is left there grows by itself. Of windows and logs it is all that is left for all processes. */
   private flowsBack = true
-  private readonly pause: AskingPause
-  /** Tokens requested up to this time are not spent; denials of requests up to this time are not believed. */
+  private readonly pause: RefillPause
+  /** Tokens requested up to this time are not spent; denials of requests up to this time are void. */
   private forgottenUs = Number.NEGATIVE_INFINITY
   private reopenedUs = Number.NEGATIVE_INFINITY
   /** Tokens requested up to this time are not even returned. */
   private drainedUs = Number.NEGATIVE_INFINITY
-  private readonly denials: KnownDenials
+  private readonly denialTimes: DenialTimes
   /** The cost denied last and until when, as long as no token is spent, arrives or is forgotten. */
   private deniedCost = 0
   private deniedUs = Number.NEGATIVE_INFINITY
-  /** Of the same cost. */
-  readonly told = new ToldDenial()
+  /** The whole denial of the same cost. */
+  readonly cachedDenial = new CachedDenial()
 
   constructor(nowUs: number, horizonUs: number) {
     this.demand = new LeaseDemand(nowUs, horizonUs)
     this.horizonUs = horizonUs
-    this.pause = new AskingPause(horizonUs)
-    this.denials = new KnownDenials(LONGEST_UNASKED_HORIZONS * horizonUs)
+    this.pause = new RefillPause(horizonUs)
+    this.denialTimes = new DenialTimes(LONGEST_PAUSE_HORIZONS * horizonUs)
   }
 
   /** Spends `cost` tokens if they are held. */
@@ -70,18 +69,18 @@ export class KeyLease {
   }
 
   /** Caches a denial until a field of it changes or more tokens are to be requested. */
-  tell(decision: Decision, cost: number, nowUs: number, deniedUntilUs: number): void {
+  cacheDenial(decision: Decision, cost: number, nowUs: number, deniedUntilUs: number): void {
     // Outside a pause any take may find that a refill is due.
     if (nowUs >= this.pause.untilUs) return
-    this.told.keep(decision, cost, nowUs, deniedUntilUs, this.newAtUs, Math.min(this.pause.untilUs, this.held.countedUntilUs))
+    this.cachedDenial.keep(decision, cost, nowUs, deniedUntilUs, this.newAtUs, Math.min(this.pause.untilUs, this.held.countedUntilUs))
   }
 
   private forgetDenied(): void {
     this.deniedUs = Number.NEGATIVE_INFINITY
-    this.told.forget()
+    this.cachedDenial.forget()
   }
 
-  /** When a cost that is not held would pass, as far as is known; undefined when the backend has to be asked. */
+  /** When a cost that is not held would pass, as far as is known; undefined when only the backend knows. */
   deniedUntil(nowUs: number, cost: number): number | undefined {
     if (nowUs < this.deniedUs && cost === this.deniedCost) return this.deniedUs
     const untilUs = this.foreseenUntil(nowUs, cost)
@@ -100,14 +99,14 @@ export class KeyLease {
     const withHeldUs = missing > 0 && missing < cost ? this.knownUntil(last, missing) : Number.POSITIVE_INFINITY
     // The missing tokens may be free, whatever is known of the whole cost.
     if (withHeldUs === 0) return undefined
-    const isInTime = held.untilUs > withHeldUs + TOLD_US
+    const isInTime = held.untilUs > withHeldUs + RETRY_ROUNDING_US
     const untilUs = isInTime ? withHeldUs : this.knownUntil(last, cost)
     return untilUs > nowUs ? untilUs : undefined
   }
 
   /** Caches the backend's denial of a cost that was requested by itself. */
   refuse(cost: number, untilUs: number, nowUs: number): void {
-    this.denials.add(cost, untilUs, nowUs)
+    this.denialTimes.add(cost, untilUs, nowUs)
   }
 
   /** Whether a refill is due, for the takes to come. */
@@ -116,13 +115,13 @@ export class KeyLease {
   }
 
   /** The tokens to request now. */
-  want(nowUs: number): Asked {
+  want(nowUs: number): TokenRequest {
     const rest = this.flowsBack ? Number.POSITIVE_INFINITY : this.remainingThere
     return { ...this.demand.wanted(nowUs, this.readyAt(nowUs), rest), sentUs: nowUs }
   }
 
   /** Adds a grant. */
-  take(grant: Grant, { want, least, sentUs }: Asked, arrivedUs: number): void {
+  take(grant: Grant, { want, least, sentUs }: TokenRequest, arrivedUs: number): void {
     const { held } = this
     if (sentUs <= this.drainedUs) return
     if (sentUs <= this.forgottenUs) {
@@ -146,18 +145,18 @@ export class KeyLease {
 
   private learn(answer: Answer, least: number): void {
     const { grant, atUs, isShort } = answer
-    const { denials, last } = this
-    const saysOfAll = grant.flowsBack && isShort
+    const { denialTimes, last } = this
+    const coversAllCosts = grant.flowsBack && isShort
     const isUnblocked = last !== undefined && last.grant.blockedUs > 0 && grant.blockedUs === 0
-    if (saysOfAll || isUnblocked) denials.clear()
-    else if (grant.blockedUs === 0) denials.passed(grant.availableNow + grant.availableLater + grant.remaining)
+    if (coversAllCosts || isUnblocked) denialTimes.clear()
+    else if (grant.blockedUs === 0) denialTimes.passed(grant.availableNow + grant.availableLater + grant.remaining)
     this.last = answer
-    if (isShort && !grant.flowsBack) denials.add(least, this.saidUntil(answer, least), atUs)
+    if (isShort && !grant.flowsBack) denialTimes.add(least, this.answeredUntil(answer, least), atUs)
   }
 
   /** The backend could not be reached: no refill ahead of need for a while. */
   failed(nowUs: number): void {
-    this.told.forget()
+    this.cachedDenial.forget()
     this.pause.failed(nowUs)
   }
 
@@ -173,9 +172,9 @@ export class KeyLease {
 
   /** Whether it may be forgotten: nothing is held or known. */
   isEmpty(nowUs: number): boolean {
-    if (this.asking !== undefined || this.demand.isWaitedFor || this.readyAt(nowUs) > 0 || this.held.left > 0) return false
+    if (this.refill !== undefined || this.demand.isWaitedFor || this.readyAt(nowUs) > 0 || this.held.left > 0) return false
     const { last } = this
-    if (this.denials.until(Number.POSITIVE_INFINITY) > nowUs) return false
+    if (this.denialTimes.until(Number.POSITIVE_INFINITY) > nowUs) return false
     return last === undefined || !last.isShort || last.atUs + Math.max(last.grant.blockedUs, last.grant.untilFreeUs) <= nowUs
   }
 
@@ -190,7 +189,7 @@ export class KeyLease {
   reopen(nowUs: number): void {
     this.reopenedUs = nowUs
     this.forgetDenied()
-    this.denials.clear()
+    this.denialTimes.clear()
     this.last = undefined
     this.pause.end()
   }
@@ -232,11 +231,11 @@ export class KeyLease {
 
   /** When `tokens` would pass at the backend, or a time before that; 0 when nothing is known. */
   private knownUntil(last: Answer, tokens: number): number {
-    return Math.max(last.isShort ? this.saidUntil(last, tokens) : 0, this.denials.until(tokens))
+    return Math.max(last.isShort ? this.answeredUntil(last, tokens) : 0, this.denialTimes.until(tokens))
   }
 
   /** A token leased ahead begins a little later on this clock, which may be fast: a caller that comes back finds it available. */
-  private saidUntil({ grant, atUs }: Answer, tokens: number): number {
+  private answeredUntil({ grant, atUs }: Answer, tokens: number): number {
     const freeUs = grant.untilFreeFor(tokens)
     if (freeUs === undefined) return grant.blockedUs > 0 ? atUs + grant.blockedUs : 0
     return atUs + Math.max(grant.blockedUs, freeUs + Math.ceil(Math.min(freeUs, this.horizonUs) / CLOCK_DRIFT))

@@ -61,7 +61,7 @@ test('when demand shrinks so does what is wanted, and of what was fetched little
   assert.ok(fetched < 2 * spent + 700, `${fetched} fetched of which ${spent} were spent`)
 })
 
-test('a burst after which nobody comes makes nobody want more than came', () => {
+test('a single burst does not raise later requests above it', () => {
   const lease = freshLease()
   for (let i = 0; i < 100; i++) {
     lease.demand.ask(1)
@@ -72,7 +72,7 @@ test('a burst after which nobody comes makes nobody want more than came', () => 
     lease.demand.leave(1)
     assert.ok(lease.spend(0, 1))
   }
-  assert.equal(lease.isLow(1), false, 'nobody has asked since')
+  assert.equal(lease.isLow(1), false, 'no takes since')
   lease.demand.ask(1)
   lease.demand.join(1, 10_000 * MS)
   assert.equal(lease.want(10_000 * MS).want, 1, 'what was wanted long ago says nothing')
@@ -130,7 +130,7 @@ test('of what is given and not spent less is wanted the next time', () => {
   assert.ok((wants.at(-1) as number) <= 8, `${wants}`)
 })
 
-test('more is fetched late in what is there, only when somebody asked, and not before that makes sense', () => {
+test('a refill is due only when few tokens are left, after a take, and not during a pause', () => {
   const lease = freshLease()
   lease.demand.ask(20)
   lease.demand.join(20, 0)

@@ -42,7 +42,7 @@ export class LeaseReturns {
 
   /** Returns the tokens of a key when they expire. */
   watch(lease: KeyLease, key: string): void {
-    this.tell(lease, key)
+    this.send(lease, key)
     const { backUs } = lease
     if (backUs === Number.POSITIVE_INFINITY || this.endings.has(lease)) return
     const ending = new Ending(() => {
@@ -56,7 +56,7 @@ export class LeaseReturns {
   }
 
   /** Returns tokens that have expired. */
-  tell(lease: KeyLease, key: string): void {
+  send(lease: KeyLease, key: string): void {
     for (const { id, tokens } of lease.unspentAt(this.ticker.read())) {
       const reopen = (): void => lease.reopen(this.ticker.read())
       this.backend.execute({ verb: 'return', key, part: this.part, tokens, grantId: id }).then(reopen, () => undefined)

@@ -3,10 +3,10 @@ import type { Decision } from '../decision.js'
 import { isOutage } from '../errors.js'
 import type { Policy } from '../policy/policy.js'
 import type { Backend } from '../shared/backend.js'
-import type { Asking } from './asked.js'
 import { KeyLease } from './key-lease.js'
 import { LeaseReturns } from './lease-returns.js'
 import { leaseUsOf, mostLeased, surelyUs } from './leasing.js'
+import type { RefillOutcome } from './token-request.js'
 
 /** Keys checked to make room for one. */
 const LOOKED_AT = 16
@@ -84,7 +84,7 @@ export class LeaseTable {
     if (held === 'dropped') lease.drain(nowUs)
     else {
       lease.forget(nowUs)
-      this.returns.tell(lease, key)
+      this.returns.send(lease, key)
     }
   }
 
@@ -100,17 +100,17 @@ export class LeaseTable {
 
   /** Requests a refill for the takes to come, if one is due. */
   ahead(lease: KeyLease, key: string, nowUs: number): void {
-    if (lease.asking === undefined && lease.isLow(nowUs)) this.fetch(lease, key).catch(() => undefined)
+    if (lease.refill === undefined && lease.isLow(nowUs)) this.fetch(lease, key).catch(() => undefined)
   }
 
   /**
    * Waits for the refill on its way, or requests one. A key has at most one request on its way: takes that come meanwhile wait for it, and
    * then check their lease again first.
    */
-  async next(lease: KeyLease, key: string, cost: number): Promise<Asking> {
+  async next(lease: KeyLease, key: string, cost: number): Promise<RefillOutcome> {
     lease.demand.join(cost, this.ticker.read())
     try {
-      return await (lease.asking ?? this.fetch(lease, key))
+      return await (lease.refill ?? this.fetch(lease, key))
     } finally {
       lease.demand.leave(cost)
     }
@@ -130,27 +130,27 @@ export class LeaseTable {
     }
   }
 
-  private fetch(lease: KeyLease, key: string): Promise<Asking> {
-    const asking = this.asked(lease, key).finally(() => {
-      lease.asking = undefined
+  private fetch(lease: KeyLease, key: string): Promise<RefillOutcome> {
+    const refill = this.requestTokens(lease, key).finally(() => {
+      lease.refill = undefined
     })
-    lease.asking = asking
-    return asking
+    lease.refill = refill
+    return refill
   }
 
-  private async asked(lease: KeyLease, key: string): Promise<Asking> {
+  private async requestTokens(lease: KeyLease, key: string): Promise<RefillOutcome> {
     // All takes of this turn are one request.
     await undefined
     const { backend, part } = this.parts
-    const asked = lease.want(this.ticker.read())
-    const { want, least } = asked
+    const request = lease.want(this.ticker.read())
+    const { want, least } = request
     try {
       const grant = await backend.lease({ key, part, want, least, horizonUs: this.horizonUs })
       const arrivedUs = this.ticker.read()
       this.parts.charged?.(grant.availableNow + grant.availableLater)
-      lease.take(grant, asked, arrivedUs)
+      lease.take(grant, request, arrivedUs)
       this.returns.watch(lease, key)
-      const isLate = arrivedUs - asked.sentUs > this.goodUs
+      const isLate = arrivedUs - request.sentUs > this.goodUs
       this.parts.answered?.(isLate)
       return isLate ? 'late' : 'in time'
     } catch (error) {

@@ -79,7 +79,7 @@ test('an attached limiter counts bans by the clock of its handle', () => {
   assert.deepEqual(bans, [60_000, 60_000])
 })
 
-test('a key that finds no room in a full table is denied, not answered with an error, and nobody is told of a ban', () => {
+test('a key that finds no room in a full table is denied, not answered with an error, and no ban is reported', () => {
   const clock = manualClock(1_789_000_000_000)
   let bans = 0
   const banAfter = { denials: 3, within: '1m', for: '15m', onBan: () => bans++ } as const
@@ -96,14 +96,14 @@ test('a key that finds no room in a full table is denied, not answered with an e
 
 test('after a step back of the clock as many denials ban a key as before it, also one that is new', () => {
   const clock = manualClock(Date.parse('2026-05-01T12:00:00Z'))
-  const told: number[] = []
-  const banAfter = { denials: 10, within: '1m', for: '15m', onBan: ({ forMs }: { forMs: number }) => told.push(forMs) } as const
+  const bans: number[] = []
+  const banAfter = { denials: 10, within: '1m', for: '15m', onBan: ({ forMs }: { forMs: number }) => bans.push(forMs) } as const
   const limiter = createLimiter(fixedWindow({ limit: 1, window: 'day' }), { clock, banAfter })
   for (const key of ['known', 'known', ...Array.from({ length: 60_000 }, (_, i) => `key ${i >> 1}`)]) limiter.take(key)
   clock.set(clock.nowMs() - 3_600_000)
   limiter.take('new')
   for (let i = 0; i < 8; i++) for (const key of ['known', 'new']) limiter.take(key)
-  assert.deepEqual(told, [])
+  assert.deepEqual(bans, [])
   for (let i = 0; i < 2; i++) for (const key of ['known', 'new']) limiter.take(key)
-  assert.deepEqual(told, [900_000, 900_000])
+  assert.deepEqual(bans, [900_000, 900_000])
 })

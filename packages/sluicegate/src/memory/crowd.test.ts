@@ -64,7 +64,7 @@ function specsOf(specOf: (takes: number, windowMs: number) => PolicySpec): reado
   return 'burst' in spec ? RATES.map((rate) => ({ ...spec, ...rate })) : [spec, specOf(1, 100), specOf(8, 3_600_000)]
 }
 
-/** Each of several policies may have forgotten a key or not: so many ways to follow up take their time. */
+/** Each of several policies may have forgotten a key or not: these combinations take time to check. */
 function sizeOf(spec: PolicySpec): { readonly calls: number; readonly fewKeys: number } {
   return spec.algorithm === 'all-of' ? { calls: 250, fewKeys: 1 } : { calls: 800, fewKeys: 5 }
 }

@@ -149,7 +149,7 @@ test('misuse rejects, and books nothing', async () => {
   assert.equal(bucket.debt, 0)
 })
 
-test('what the store throws rejects the one whose turn it was, and nobody else', async () => {
+test('an error of the store rejects the wait at the head of the queue, and no other', async () => {
   const { bucket, log } = fixture()
   bucket.take(10)
   void log.wait('a')

@@ -53,7 +53,7 @@ async function sparseDemand(clockUs: BigInt64Array, random: Random): Promise<rea
   return readings
 }
 
-/** Answers the moments at which somebody was denied, every one that the clock showed, and the readings by which takes passed. */
+/** Returns the times of denials, each as the clock showed it, and the readings by which takes passed. */
 async function endlessDemand(
   t: TestContext,
   clockUs: BigInt64Array,

@@ -92,7 +92,7 @@ test('six who pass in the end are six requests and no denial, however often they
   assert.deepEqual([denials, hot.demand[0]?.count, hot.denials], [0, 6, []])
 })
 
-test('a call that others keep from deciding backs off, is counted, and is told of with its key', () => {
+test('a call in contention backs off, is counted, and is reported with its key', () => {
   const limiter = createLimiter(allOf([tokenBucket({ limit: 5, window: '1s' })], { name: 'all' }), { clock: clockAt(START_MS) })
   const { first } = limiter as unknown as { first: { core: Core } }
   const { core } = first

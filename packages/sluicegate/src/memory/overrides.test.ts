@@ -44,7 +44,7 @@ test('overrides are of one thread: a handle cannot carry them', () => {
   assert.throws(() => createLimiter(OWN, { overrides: true }).handle(), { code: 'OPTION_INVALID', option: 'overrides' })
 })
 
-test('a restored limiter is told its overrides again', () => {
+test('a restored limiter gets its overrides again', () => {
   const before = createLimiter(OWN, { overrides: true })
   before.overrides.set('acme', numbered(5))
   before.take('acme')

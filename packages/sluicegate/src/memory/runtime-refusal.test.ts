@@ -25,7 +25,7 @@ for (const [poorer, what] of [
   [NO_COMPILER, 'WebAssembly'],
   [NO_SHARING, 'shared memory'],
 ] as const) {
-  test(`a runtime without ${what} is told so, and what to do instead`, () => {
+  test(`a runtime without ${what} gets an error that says so, and what to do instead`, () => {
     const program = `try { rateLimit(policy) } catch ({ code, message }) { console.log(code, message) }`
     assert.match(printed(poorer, program), new RegExp(`^RUNTIME_UNSUPPORTED ${what}.*docs/frameworks\\.md#`))
   })

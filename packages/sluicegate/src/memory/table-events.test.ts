@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { createLimiter, fixedWindow, manualClock } from '../index.js'
 
-test('the process is warned once, by the first new key without room, and is told what to do', async () => {
+test('the first new key without room causes one process warning, which says what to do', async () => {
   const warned = once(process, 'warning')
   let warnings = 0
   process.on('warning', ({ name }) => {

@@ -39,7 +39,7 @@ test('an update that changes no number changes nothing about a key: not what is 
   }
 })
 
-test('those who wait keep their turns over such an update, and nobody passes between them', async () => {
+test('waits keep their order over such an update, and no take passes between them', async () => {
   const clock = manualClock(START_MS)
   const policy = gcra({ limit: 1, window: '1s', burst: 1 })
   const limiter = createLimiter(policy, { clock })

@@ -9,7 +9,7 @@ import { createLimiter, gcra, manualClock, tokenBucket } from '../index.js'
 const WORKERS = 4
 const START_MS = 1_789_000_000_000
 const HOUR_MS = 3_600_000
-/** So many updates make a storm, however often the workers have to be asked until there were so many. */
+/** The number of updates of a storm, however often the workers must be asked until they were made. */
 const ENOUGH = 40
 const MOST_ROUNDS = 50
 
@@ -60,7 +60,7 @@ for (const { name, cost, specOf, keyOf } of CREW_ALGORITHMS) {
     const [looser, tighter] = [policyOf(specOf(much, HOUR_MS)), policyOf(specOf(less, HOUR_MS))]
     const limiter = createLimiter(looser, { clock: manualClock(START_MS), maxKeys: 20 * MOST_ROUNDS })
     await crew.attach({ handle: limiter.handle() })
-    // Whoever has spent more than the new limit has spent the new limit. Requests and permits stay what they were.
+    // A key that spent more than the new limit has spent the new limit. Requests and permits stay what they were.
     const isForgiving = ['token-bucket', 'gcra', 'fixed-window', 'sliding-window'].includes(looser.algorithm)
     let cuts = 0
     for (let round = 0; cuts < ENOUGH; round++) {

@@ -132,7 +132,7 @@ test(`I1 sliding window, compact, far beyond what is counted exactly: ${WORKERS}
   }
 })
 
-test('an update in one thread is seen by the next take in all, whoever makes it', async (t) => {
+test('an update in one thread is seen by the next take in all threads, from any thread', async (t) => {
   const limiter = createLimiter(tokenBucket({ limit: 1, window: '1h' }), { clock: manualClock() })
   const crew = crewFor(t, 2, { handle: limiter.handle() })
   for (let limit = 2; limit < 40; limit++) {

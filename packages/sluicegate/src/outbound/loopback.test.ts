@@ -81,10 +81,14 @@ test('over real sockets a server that announces its budget is used to nine tenth
 })
 
 // With a quick recovery, as there is not much time: that costs two or three refusals in a hundred. How it comes out in the long run, and
-// where nothing else runs, is told by the same over simulated time.
+// where nothing else runs, is asserted by the same test over simulated time.
 const options = { recoverMs: 2_000 }
 const FOUND_OUT: Readonly<Record<string, Scene>> = {
-  'that tells ten times what it has': { version: 'draft-11', options, tell: (told) => ({ ...told, remaining: told.remaining * 10 + 500 }) },
+  'that reports ten times what it has': {
+    version: 'draft-11',
+    options,
+    tell: (fields) => ({ ...fields, remaining: fields.remaining * 10 + 500 }),
+  },
   'that only says when to come back': { version: 'none', options },
   'that only refuses': { version: 'silent', options },
 }

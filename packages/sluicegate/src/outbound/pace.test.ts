@@ -179,7 +179,7 @@ test('an announced budget ends at its reset: then requests are sent as before, a
   const windowed = new AnnouncedBudget(0.5)
   windowed.read({ policies: [{ limit: 100, windowMs: 10_000, remaining: 0, resetAfterMs: 5_000 }] }, 0, 0)
   windowed.read({}, 0, 5_000)
-  assert.equal(windowed.intervalMs(0, 5_000), 100, 'a window that was told is one')
+  assert.equal(windowed.intervalMs(0, 5_000), 100, 'a window from a header is kept')
 })
 
 test('a turn that was not used is as if it had not been', () => {

@@ -19,7 +19,7 @@ test('of several parts of one name the second and later ones are numbered', () =
   assert.deepEqual(namesOf('a 2', 'a', 'a', 'a 2'), ['a 2', 'a', 'a 3', 'a 2 2'])
 })
 
-test('the longest names are told apart as well, and stay names', () => {
+test('the longest names are distinguished as well, and stay valid names', () => {
   const [first, second = '', third = ''] = namesOf('x'.repeat(120), 'x'.repeat(120), 'x'.repeat(120))
   assert.deepEqual([first, second, third], ['x'.repeat(120), `${'x'.repeat(118)} 2`, `${'x'.repeat(118)} 3`])
 })
@@ -33,7 +33,7 @@ test('made anew, and cloned, a policy keeps the names of its parts', () => {
   assert.deepEqual(checkedPolicy(structuredClone(policy)), policy)
 })
 
-test('what is told of parts of one name can be told apart', () => {
+test('reports about parts of the same name can be distinguished', () => {
   const policy: Policy = allOf([tokenBucket({ limit: 10, window: '1m' }), tokenBucket({ limit: 10, window: '1m', burst: 3 })])
   using limiter = createLimiter(policy, { clock: manualClock() })
   const decision = limiter.take('ada')

@@ -93,11 +93,11 @@ test('an unknown option is refused by name, and so is what is no object', () => 
   for (const wrong of [null, undefined, 10, '10/s']) assert.throws(() => gcra(wrong as never), { code: 'OPTION_INVALID' })
 })
 
-test('a fraction a second is told how to widen the window', () => {
+test('the error for a fraction per second says how to widen the window', () => {
   assert.throws(() => tokenBucket({ limit: 0.35, window: '1s' }), /0\.35 a second is 7 per 20s/)
 })
 
-test('a fraction of a burst, or of those in flight, is not told to widen a window', () => {
+test('the error for a fractional burst or concurrency limit does not suggest a wider window', () => {
   for (const make of [() => tokenBucket({ ...GOOD, burst: 1.5 }), () => concurrency({ limit: 1.5 })]) {
     assert.throws(make, (error: Error) => /must be an integer from 1 to/.test(error.message) && !/window/.test(error.message))
   }
@@ -112,7 +112,7 @@ test('a window that was counted out is whole microseconds, up to what doubles lo
   assert.deepEqual(gcra({ limit: 1, window: 1.1 * 3 }), gcra({ limit: 1, window: 3.3 }))
 })
 
-test('a unit that a policy does not know is told which there are, and for which policy', () => {
+test('the error for an unknown unit lists the units and names the policy', () => {
   for (const [policyOf, window] of [
     [tokenBucket, 'month'],
     [slidingWindow, 'day'],

@@ -256,7 +256,7 @@ test('what can never pass is measured by the burst, of the policy of the key, an
   await assert.rejects(several.limiter.run('key', several.quick('large'), { cost: 7 }), hasCode('IMPOSSIBLE'))
 })
 
-test('a full queue refuses the newest job unless told otherwise', async () => {
+test('a full queue refuses the newest job by default', async () => {
   const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), { queue: { maxQueued: 2 } })
   const runs = ['a', 'b', 'c'].map((name) => limiter.run('key', quick(name)))
   await assert.rejects(limiter.run('key', quick('d'), { priority: 9 }), hasCode('QUEUE_FULL'))

@@ -24,7 +24,7 @@ after(() => redis.stop())
 
 // valkey-glide cannot recall a command: what was given up may be charged after what follows it.
 for (const kind of SERVER_CLIENTS.filter(({ library }) => library !== 'valkey-glide')) {
-  test(`with ${kind.name} late bookings go back before the store is told what was used without it`, async () => {
+  test(`with ${kind.name} late bookings are returned before the store is charged for the outage`, async () => {
     await using open = await kind.open([redis.server])
     const limiter = createRedisLimiter(POLICY, { client: open.client, prefix: kind.name, mode: 'exact', timeoutMs: TIMEOUT_MS })
     await limiter.peek('k')
@@ -32,7 +32,7 @@ for (const kind of SERVER_CLIENTS.filter(({ library }) => library !== 'valkey-gl
     const given = await Promise.all(Array.from({ length: BURST + 20 }, () => limiter.reserve('k', 1)))
     redis.server.resume()
     assert.ok(given.every(({ decision }) => decision.source === 'outage'))
-    await until('what was used without the store is told', () => limiter.stats().accountedTokens >= SHARE)
+    await until('the tokens of the outage are charged', () => limiter.stats().accountedTokens >= SHARE)
     const { remaining, source } = await limiter.peek('k')
     assert.equal(source, 'store')
     // Of the bookings whose time had come so much stays as could have flowed back meanwhile, less than a token.

@@ -58,7 +58,7 @@ for (const { policy, longestMs } of FORMS) {
     })
   }
 
-  test(`${name}: what a clock far ahead left behind holds nobody for longer than a full budget's time, nor does its block`, async () => {
+  test(`${name}: the state of a clock far ahead denies a key no longer than a full budget takes to refill, nor does its ban`, async () => {
     for (const verb of ['take', 'penalize', 'block', 'reserve'] as const) {
       const { limiter, set } = limiterOf(policy)
       set(START_MS + 10 * YEAR_MS)

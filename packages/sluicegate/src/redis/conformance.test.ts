@@ -14,7 +14,7 @@ const SHARED: ConformanceChoice['shared'] = ['verbs', 'blocks', 'budget', 'time'
 const AHEAD: ConformanceChoice['algorithms'] = ['gcra', 'sliding log', 'all-of']
 /** In a short run they are asked less: they differ from the others in their steps, which twins.test.ts holds against the oracle. */
 const WINDOWS: ConformanceChoice['algorithms'] = ['fixed window', 'sliding window']
-/** Steps further back than that are told from a value of another clock, or taken for one, as the policy is. */
+/** Larger steps back are distinguished from a value of another clock, or taken for one, depending on the policy. */
 const FURTHEST_BACK_MS = 300
 
 const redis = await ownRedis()
@@ -57,7 +57,7 @@ conformance('exact store', make('exact'), { ...store, algorithms: ['all-of'], sh
 
 // What a lease leaves as it is. Beside it the suite asks for the whole burst, of which a lease keeps a part back.
 conformance('leased store', make('leased'), { ...store, algorithms: ['token bucket', 'fixed window'], shared: ['keys'], share: KEYS_SHARE })
-// Nothing of a window is kept back: what was told and what was spent is the same after an update.
+// A window withholds nothing: remaining and spent tokens are the same after an update.
 conformance('leased store', make('leased'), { ...store, algorithms: ['fixed window'], shared: ['telling', 'updates'] })
 // Limits too small to be leased run exact by themselves.
 conformance('leased store', make('leased'), { ...store, algorithms: ['fixed window', 'sliding log'], shared: ['misuse', 'blocks'] })

@@ -9,7 +9,7 @@ import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
 
-// Of a booking nothing comes back once somebody booked after it: many that are not wanted have to go back the newest first.
+// A booking with later ones after it returns nothing: unwanted bookings must be returned newest first.
 
 const BURST = 50
 /** Nothing flows back by itself while a test runs. */
@@ -46,7 +46,7 @@ for (const kind of KINDS) {
     const policy = mode === 'exact' ? POLICY : tokenBucket({ limit: 1, window: '20s', burst: 100, name: 'p' })
     const lease = { horizonMs: 10_000 }
     for (const end of ['close', 'abort'] as const) {
-      test(`${kind.name}, ${mode}: after ${end} of ${WAITS} who wait, asleep or on their way, the key is as if nobody had waited`, async () => {
+      test(`${kind.name}, ${mode}: after ${end} of ${WAITS} waits, sleeping or in flight, the key is as if there had been no waits`, async () => {
         await using open = await kind.open([proxy])
         const [limiter, other] = pair(open.client, policy, { mode, lease })
         assert.ok(limiter && other)
@@ -71,7 +71,7 @@ for (const kind of KINDS) {
     }
   }
 
-  test(`${kind.name}: bookings that are answered after their callers were told that there is no answer all go back`, async () => {
+  test(`${kind.name}: bookings answered after the timeout of their callers are all returned`, async () => {
     await using open = await kind.open([server])
     const [limiter, other] = pair(open.client, POLICY, { mode: 'exact', timeoutMs: 100 })
     assert.ok(limiter && other)

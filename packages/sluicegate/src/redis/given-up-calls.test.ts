@@ -72,7 +72,7 @@ for (const kind of KINDS) {
     await until('it is there for others', async () => !(await isBooked()))
   })
 
-  test(`${kind.name}: a booking that comes after the caller was told of an outage goes back`, async () => {
+  test(`${kind.name}: a booking made after its caller got an outage decision is returned`, async () => {
     await using open = await kind.open([proxy])
     const limiter = limiterOf(open.client, POLICY, { timeoutMs: 200 })
     await until('the store decides', isFull(limiter, BURST))
@@ -84,7 +84,7 @@ for (const kind of KINDS) {
     await until('all is given back', async () => (await left(limiter)) === BURST && (await left(limiter, 'other')) === BURST)
   })
 
-  test(`${kind.name}: a permit that comes after the caller was told of an outage is released, long before its time`, async () => {
+  test(`${kind.name}: a permit granted after its caller got an outage decision is released, long before its ttl`, async () => {
     await using open = await kind.open([proxy])
     const limiter = limiterOf(open.client, PLACES, { timeoutMs: 200 })
     await until('the store decides', isFull(limiter, 3))
@@ -95,7 +95,7 @@ for (const kind of KINDS) {
     await until('the places are free', isFull(limiter, 3))
   })
 
-  test(`${kind.name}: tokens of a take whose answer is lost are charged once, and spent by nobody`, async () => {
+  test(`${kind.name}: tokens of a take whose answer is lost are charged once, and never spent`, async () => {
     await using open = await kind.open([proxy])
     const limiter = limiterOf(open.client, POLICY, { timeoutMs: 200 })
     await until('the store decides', isFull(limiter, BURST))
@@ -109,7 +109,7 @@ for (const kind of KINDS) {
     assert.ok(spent <= 10)
   })
 
-  test(`${kind.name}: tokens of a lease that is lost are spent by nobody`, async () => {
+  test(`${kind.name}: tokens of a lost lease are never spent`, async () => {
     await using open = await kind.open([proxy])
     const policy = tokenBucket({ limit: 500, window: '1s', burst: 500, name: 'leased' })
     const limiter = limiterOf(open.client, policy, { mode: 'leased', timeoutMs: 200 })

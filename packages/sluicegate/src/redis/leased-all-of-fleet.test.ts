@@ -67,7 +67,7 @@ for (const [spec, also] of FLEETS) {
   })
 }
 
-test('what is admitted and what was charged for it are told in the same tokens', async () => {
+test('admitted and charged tokens are reported in the same unit', async () => {
   using limiter = limiterOf(allOf([USER, TENANT]))
   await holdingTokens(limiter, ['counted', 'all counted'])
   const { admittedTokens, chargedTokens, localDecisions, leases } = limiter.stats()
@@ -127,7 +127,7 @@ test('an update counts what was leased before as spent, of each policy', async (
   assert.ok(passed > 100)
 })
 
-test('who waits is served in turn, and nobody overtakes him', async () => {
+test('waits are served in order, and no take overtakes them', async () => {
   using limiter = limiterOf(allOf([tokenBucket({ limit: 50, window: '1s', burst: 120, name: 'brisk' }), TENANT]))
   const keys = ['y', 'all of y']
   while ((await limiter.take(keys)).allowed);

@@ -7,7 +7,7 @@ import { allOf, fixedWindow, type Key, type Policy, slidingLog, tokenBucket } fr
 import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
 import { createRedisLimiter, type FleetLimiter } from './index.js'
 
-// What is told of takes from leases, and of those who wait beside them.
+// Events and counts of leased takes, and of waits beside them.
 
 let redis: OwnRedis
 let client: ReturnType<typeof createClient>
@@ -26,9 +26,9 @@ after(async () => {
 const WINDOW = fixedWindow({ limit: 40, window: '30d', name: 'window' })
 const LOG = slidingLog({ limit: 40, window: '1d', name: 'log' })
 const CASES: readonly (readonly [Policy, Key])[] = [
-  [WINDOW, 'told'],
-  [LOG, 'told'],
-  [allOf([WINDOW, LOG]), ['told of both', 'told of both']],
+  [WINDOW, 'one'],
+  [LOG, 'one'],
+  [allOf([WINDOW, LOG]), ['of both', 'of both']],
 ]
 
 function limiterOf(policy: Policy): FleetLimiter {
@@ -36,7 +36,7 @@ function limiterOf(policy: Policy): FleetLimiter {
 }
 
 for (const [policy, key] of CASES) {
-  test(`${policy.algorithm}: each denial is told once, wherever it was made, and each take counts as demand once`, async () => {
+  test(`${policy.algorithm}: each denial is published once, wherever it was decided, and each take counts as demand once`, async () => {
     const heard: DenialEvent[] = []
     const hear = (event: unknown): void => void heard.push(event as DenialEvent)
     using limiter = limiterOf(policy)

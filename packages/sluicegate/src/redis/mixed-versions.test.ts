@@ -14,7 +14,7 @@ const FOR_MS = 700
 const HORIZON_MS = 10
 const MOST_RUNS = 3
 const SEEDS = [1, 2, 3, 4].slice(0, shortOrLong(1, 4))
-/** Of what the budget is, so much has to pass at least: a mix shuts nobody out. */
+/** The least share of the budget that must pass: a mix of versions shuts out no process. */
 const LEAST_SHARE = 0.5
 
 type Options = Pick<RedisLimiterOptions, 'mode' | 'lease'>

@@ -64,7 +64,7 @@ async function throwsInTag(client: RedisLimiterOptions['client'], mode: (typeof 
 }
 
 for (const mode of MODES) {
-  test(`${mode}: a hashTag function that throws is misuse, told to its caller; nobody is asked`, async () => {
+  test(`${mode}: a hashTag function that throws is misuse: the caller gets the error, and nothing is sent`, async () => {
     await using open = await (KINDS[0] as (typeof KINDS)[0]).open([server])
     await throwsInTag(open.client, mode)
   })

@@ -41,7 +41,7 @@ function keys(count: number): string[] {
 
 /** Asks until it is an outage, and once more for each key; answers how many passed by key. */
 async function takenOut(limiter: FleetLimiter, names: readonly string[]): Promise<number[]> {
-  // Nobody is sent any more: what waits in a client for its connection may be charged when that is back.
+  // No more calls are sent: those queued in a client may be charged when its connection is back.
   await until('it is an outage', async () => (await limiter.peek('another')).source === 'outage' && limiter.stats().outages > 0)
   return Promise.all(
     names.map(async (key) => {
@@ -134,14 +134,14 @@ for (const kind of KINDS.slice(0, 2)) {
     const spent = BURST - (await limiter.peek(name)).remaining
     const { outageTokens, accountedTokens, storeFailures } = limiter.stats()
     assert.ok(accountedTokens > 0 && spent >= stored + accountedTokens, `${spent} charged for ${stored} + ${accountedTokens}`)
-    // A call that failed may have charged a token, and no more than one; or have told what was used.
+    // A call that failed may have charged a token, and no more than one; or have charged the outage account.
     assert.ok(spent <= stored + outageTokens + storeFailures, `${spent} charged for ${stored} + ${outageTokens}, ${storeFailures} failed`)
     assert.ok(outageTokens <= SHARE * BURST)
   })
 
-  test(`${kind.name}: the server that is given up is told of, and that it is back`, async () => {
+  test(`${kind.name}: events report the failed server and its recovery`, async () => {
     await using open = await kind.open([proxy])
-    const limiter = createRedisLimiter(bucket('told of'), { client: open.client, prefix: kind.name, timeoutMs: TIMEOUT_MS })
+    const limiter = createRedisLimiter(bucket('reported'), { client: open.client, prefix: kind.name, timeoutMs: TIMEOUT_MS })
     const heard: OutageEvent[] = []
     const listen = (event: unknown): void => void heard.push(event as OutageEvent)
     subscribe('sluicegate:outage', listen)
@@ -156,14 +156,14 @@ for (const kind of KINDS.slice(0, 2)) {
     await until('the store is back', async () => (await limiter.peek('another')).source === 'store')
     unsubscribe('sluicegate:outage', listen)
     assert.deepEqual(heard, [
-      { policy: 'told of', server: undefined, isOut: true },
-      { policy: 'told of', server: undefined, isOut: false },
+      { policy: 'reported', server: undefined, isOut: true },
+      { policy: 'reported', server: undefined, isOut: false },
     ])
   })
 }
 
 for (const kind of ON_CLUSTER) {
-  test(`${kind.name}: one shard that is out leaves the others alone, and is told afterwards what was used of its keys`, async () => {
+  test(`${kind.name}: a failed shard does not affect the others, and is charged afterwards for its keys`, async () => {
     await using open = await kind.open(cluster.roots)
     await oneShardOut(
       kind,

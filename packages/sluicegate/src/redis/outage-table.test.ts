@@ -14,7 +14,7 @@ const TIMEOUT_MS = 300
 /** Far above what a call may take: this machine may have other things to do. */
 const MOST_MS = 5_000
 const AT_ONCE = 8
-/** So many decisions are looked at, once the fault has made itself felt. */
+/** Decisions checked after the fault has taken effect. */
 const LOOKED_AT = 400
 const SHARE = 0.1
 const BURST = 1000

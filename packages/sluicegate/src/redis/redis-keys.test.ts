@@ -30,7 +30,7 @@ function taggedPart(name: string): string | undefined {
   return /\{([^}]+)\}/.exec(name)?.[1]
 }
 
-/** Few letters, all of which mean something to somebody, so that texts meet often. */
+/** Few characters, all with a meaning in some key format, so that names collide often. */
 const TRICKY = ['a', ':', '{', '}', '%', '.', '7', 'd', '2', '5', '\ud800', '\udc00', '\ufffd', '\u{1f600}', '\0']
 const text = (maxLength: number) => fc.array(fc.constantFrom(...TRICKY), { minLength: 1, maxLength }).map((letters) => letters.join(''))
 const ascii = fc.array(fc.constantFrom('a', ':', '{', '}', '%', '.'), { minLength: 1, maxLength: 4 }).map((letters) => letters.join(''))

@@ -28,6 +28,6 @@ async function timesAsked(isGone: boolean): Promise<number> {
   return count
 }
 
-test('a server whose clock is in another window of the calendar is asked once more, but not for somebody who has gone', async () => {
+test('a server whose clock is in another calendar window gets a second call, but not for a cancelled call', async () => {
   assert.deepEqual(await Promise.all([timesAsked(false), timesAsked(true)]), [2, 1])
 })

@@ -170,7 +170,7 @@ for (const { name, large, small } of PAIRS.filter(({ large }) => large.algorithm
   })
 }
 
-test('numbers that nobody uses any more are forgotten after an hour, or when what was spent under them is over', async () => {
+test('unused policy numbers are forgotten after an hour, or when their spent tokens have refilled', async () => {
   const [old, next] = [100, 10].map((burst) =>
     exactLimiter(redis.runner, 'forgotten', tokenBucket({ limit: 10, window: '1s', burst, name: NAME })),
   )

@@ -103,7 +103,7 @@ for (const kind of SERVER_CLIENTS) {
   })
 }
 
-test('a script that the server does not know is not sent in full for somebody who has gone', async () => {
+test('a script unknown to the server is not sent in full for a cancelled call', async () => {
   for (const kind of SERVER_CLIENTS) {
     await using open = await kind.open([server])
     const runner = watched(runnerFor(open.client))

@@ -6,7 +6,7 @@ import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { type ClientKind, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
-// Faults of a server itself, under load: nobody is told an error, everybody is answered in bounded time, and afterwards the store decides again.
+// Faults of a server itself, under load: no caller gets an error, all are answered in bounded time, and afterwards the store decides again.
 
 const LIMIT = 300
 const BURST = 400
@@ -58,7 +58,7 @@ const FAULTS: readonly ServerFault[] = [
     },
   },
   {
-    name: 'BUSY: somebody else runs a long script',
+    name: 'BUSY: another client runs a long script',
     inject: async (redis) => {
       const script = redis.ask('EVAL', 'while true do end', '0').catch(() => undefined)
       await pause(500)

@@ -16,7 +16,7 @@ function client(): CommandRunner {
 }
 
 /** The warnings that come of limiters of one client. */
-function told(policies: readonly Policy[], { prefixes = ['a'], closes = false } = {}): string[] {
+function warningsOf(policies: readonly Policy[], { prefixes = ['a'], closes = false } = {}): string[] {
   const runner = client()
   const messages: string[] = []
   for (const [i, policy] of policies.entries()) {
@@ -28,12 +28,12 @@ function told(policies: readonly Policy[], { prefixes = ['a'], closes = false } 
 }
 
 test('limiters that share a budget only because their numbers are the same are warned about', () => {
-  const [first, ...more] = told([BUCKET, tokenBucket({ limit: 5, window: 60_000 })])
+  const [first, ...more] = warningsOf([BUCKET, tokenBucket({ limit: 5, window: 60_000 })])
   assert.match(first ?? '', /^SLUICEGATE_SHARED_NAME: two limiters .* 'token-bucket-5-1m', .* name: 'login'/)
   assert.deepEqual(more, [])
-  assert.equal(told([fixedWindow({ limit: 5, window: 'day' }), fixedWindow({ limit: 5, window: 'day' })]).length, 1)
+  assert.equal(warningsOf([fixedWindow({ limit: 5, window: 'day' }), fixedWindow({ limit: 5, window: 'day' })]).length, 1)
   assert.equal(
-    told([allOf([BUCKET, fixedWindow({ limit: 5, window: 'day' })]), BUCKET]).length,
+    warningsOf([allOf([BUCKET, fixedWindow({ limit: 5, window: 'day' })]), BUCKET]).length,
     1,
     'a part of several is kept under its own name',
   )
@@ -41,19 +41,19 @@ test('limiters that share a budget only because their numbers are the same are w
 
 test('names that were given, other numbers, other prefixes and limiters that were closed are no fault', () => {
   const named = tokenBucket({ limit: 5, window: '1m', name: 'login' })
-  assert.deepEqual(told([named, named]), [])
-  assert.deepEqual(told([BUCKET, tokenBucket({ limit: 6, window: '1m' })]), [])
-  assert.deepEqual(told([BUCKET, BUCKET], { prefixes: ['a', 'b'] }), [])
-  assert.deepEqual(told([BUCKET, BUCKET], { closes: true }), [])
-  assert.deepEqual([...told([BUCKET]), ...told([BUCKET])], [], 'clients are apart')
+  assert.deepEqual(warningsOf([named, named]), [])
+  assert.deepEqual(warningsOf([BUCKET, tokenBucket({ limit: 6, window: '1m' })]), [])
+  assert.deepEqual(warningsOf([BUCKET, BUCKET], { prefixes: ['a', 'b'] }), [])
+  assert.deepEqual(warningsOf([BUCKET, BUCKET], { closes: true }), [])
+  assert.deepEqual([...warningsOf([BUCKET]), ...warningsOf([BUCKET])], [], 'each client has its own names')
 })
 
-test('a promise of a client is told to be waited for', () => {
+test('the error for a promise of a client says to await it', () => {
   assert.throws(() => runnerFor(Promise.resolve({})), { code: 'CLIENT_INVALID', message: /is a promise of a client: await it/ })
   for (const wrong of [undefined, null, 'redis://localhost', 5]) assert.throws(() => runnerFor(wrong), { code: 'CLIENT_INVALID' })
 })
 
-test('a client of node-redis of whose errors nobody hears is warned about, once, unless a listener comes in time', async () => {
+test('a node-redis client without an error listener causes one warning, unless a listener is added in time', async () => {
   const codes: string[] = []
   const warn = (_: string, code: string): void => void codes.push(code)
   const [deaf, heard, late] = [client(), client(), client()]

@@ -25,7 +25,7 @@ async function warningsOf(runner: CommandRunner): Promise<string[]> {
   return codes
 }
 
-test('a server that may evict keys is told of once, however many limiters and clients there are', async () => {
+test('a server that may evict keys causes one warning, for any number of limiters and clients', async () => {
   await using server = await RedisProcess.start({ args: ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru'] })
   const warnings: Error[] = []
   const listen = (warning: Error): void => void (warning.name === 'SluicegateWarning' && warnings.push(warning))
@@ -45,7 +45,7 @@ test('a server that may evict keys is told of once, however many limiters and cl
   assert.match(String(warnings[0]?.message), new RegExp(`port ${server.port} evicts keys .*allkeys-lru.*set maxmemory-policy noeviction`))
 })
 
-test('a replica is told of, and a primary as it should be is not', async () => {
+test('a replica causes a warning, and a well-configured primary does not', async () => {
   await using primary = await RedisProcess.start()
   await using replica = await RedisProcess.start({ args: ['--replicaof', primary.host, String(primary.port)] })
   for (const kind of SERVER_CLIENTS.filter(({ library }) => library !== 'valkey-glide')) {
@@ -57,7 +57,7 @@ test('a replica is told of, and a primary as it should be is not', async () => {
   }
 })
 
-test('a server older than 6.2 is told of', async () => {
+test('a server older than 6.2 causes a warning', async () => {
   const versions = {
     '2.8.24': true,
     '5.0.14': true,
@@ -74,7 +74,7 @@ test('a server older than 6.2 is told of', async () => {
   }
 })
 
-test('each server of several is looked at, and told of for each fault once', async () => {
+test('each server of several is checked, with one warning for each fault', async () => {
   const faulty = infoOf({ maxmemory_policy: 'volatile-ttl', role: 'slave', redis_version: '5.0.0', run_id: 'faulty' })
   const other = infoOf({ maxmemory_policy: 'volatile-ttl', run_id: 'other' })
   assert.deepEqual(await warningsOf(serversSaying(faulty, faulty, other, infoOf({ run_id: 'fine' }))), [

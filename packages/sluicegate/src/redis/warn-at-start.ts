@@ -10,23 +10,23 @@ export type ServerWarning = 'SLUICEGATE_EVICTION' | 'SLUICEGATE_NO_ERROR_LISTENE
 type Warn = (message: string, code: ServerWarning) => void
 
 /** Runners whose servers were checked: further limiters on a client check nothing. */
-const asked = /* @__PURE__ */ onceInProcess('servers asked', () => new WeakSet<CommandRunner>())
+const checked = /* @__PURE__ */ onceInProcess('servers checked', () => new WeakSet<CommandRunner>())
 /** Clients whose listeners were checked. */
-const unheard = /* @__PURE__ */ onceInProcess('clients looked at', () => new WeakSet<CommandRunner>())
+const unheard = /* @__PURE__ */ onceInProcess('clients checked', () => new WeakSet<CommandRunner>())
 /** Servers and codes with a warning. */
-const told = /* @__PURE__ */ onceInProcess('servers told of', () => new Set<string>())
+const warned = /* @__PURE__ */ onceInProcess('servers warned of', () => new Set<string>())
 
 /** Checks each server once and warns of faults. What a server refuses to say is no fault. */
 export async function warnAtStart(runner: CommandRunner, warn: Warn = emitWarning): Promise<void> {
-  if (asked.has(runner)) return
-  asked.add(runner)
+  if (checked.has(runner)) return
+  checked.add(runner)
   try {
     for (const reply of await runner.sendToAll(['INFO'])) {
       if (typeof reply === 'string') warnOf(fieldsOf(reply), warn)
     }
   } catch {
     // The next limiter may check again.
-    asked.delete(runner)
+    checked.delete(runner)
   }
 }
 
@@ -40,7 +40,7 @@ export function warnOfUnheardErrors(runner: CommandRunner, client: unknown, warn
   unheard.add(runner)
   setTimeout(() => {
     if (listenerCount.call(client, 'error') > 0) return
-    const mend = "say client.on('error', () => {}), or log what it is told"
+    const mend = "call client.on('error', () => {}), or log the error in it"
     warn(
       `a client of node-redis has no listener for 'error', without which Node ends the process when a connection is lost: ${mend}`,
       'SLUICEGATE_NO_ERROR_LISTENER',
@@ -52,8 +52,8 @@ function warnOf(server: ReadonlyMap<string, string>, warn: Warn): void {
   const where = `the server on port ${server.get('tcp_port') ?? 'unknown'}`
   const tell = (message: string, code: ServerWarning): void => {
     const name = `${server.get('run_id') ?? where} ${code}`
-    if (told.has(name)) return
-    told.add(name)
+    if (warned.has(name)) return
+    warned.add(name)
     warn(`${where} ${message}`, code)
   }
   const policy = server.get('maxmemory_policy')

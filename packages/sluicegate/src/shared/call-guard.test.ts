@@ -59,7 +59,7 @@ test('what takes longer than the time-out has failed right then, not before and 
   assert.equal(guard.counts.timedOut, 1)
 })
 
-test('an answer that comes too late is nobody’s answer, and goes to whoever cleans up', async () => {
+test('a late answer goes to the clean-up, not to the caller', async () => {
   const { guard, clock } = guardOver()
   let answer: (value: string) => void = () => undefined
   const late: string[] = []
@@ -76,7 +76,7 @@ test('an answer that comes too late is nobody’s answer, and goes to whoever cl
   assert.equal(guard.counts.answered, 0)
 })
 
-test('an error that comes too late is heard by nobody', async () => {
+test('a late error is dropped', async () => {
   const { guard, clock } = guardOver()
   let fail: (error: Error) => void = () => undefined
   const asked = guard.guarded('a', () => new Promise((_, reject) => (fail = reject)))
@@ -140,7 +140,7 @@ test('misuse is no outage, and no sign of life either', async () => {
   assert.ok(guard.pausedMs('a') > 50, 'the pause has doubled')
 })
 
-test('a refusal of whoever was asked is an answer', async () => {
+test('a refusal by the server is an answer', async () => {
   const { guard } = guardOver()
   const refusal = (): Promise<never> => Promise.reject(new StoreError('TABLE_FULL', 'no room'))
   for (let i = 0; i < 5; i++) await assert.rejects(guard.guarded('a', refusal), { code: 'TABLE_FULL' })
@@ -151,17 +151,17 @@ test('a refusal of whoever was asked is an answer', async () => {
 test('what cannot be decided about one key is an outage of it, and a sign of life', async () => {
   const { guard, clock, events } = guardOver()
   const fault = (): Promise<never> => Promise.reject(new KeyFault('WRONGTYPE', { cause: 7 }))
-  const told = { ...OUT, message: 'the store cannot decide about this key: WRONGTYPE', cause: 7 }
-  for (let i = 0; i < 5; i++) await assert.rejects(guard.guarded('a', fault), told)
+  const expected = { ...OUT, message: 'the store cannot decide about this key: WRONGTYPE', cause: 7 }
+  for (let i = 0; i < 5; i++) await assert.rejects(guard.guarded('a', fault), expected)
   assert.deepEqual([guard.pausedMs('a'), guard.counts.answered, guard.counts.failed], [0, 0, 5])
   await fails(guard, 'a', 3)
   clock.advance(100)
-  await assert.rejects(guard.guarded('a', fault), told)
+  await assert.rejects(guard.guarded('a', fault), expected)
   assert.equal(await guard.guarded('a', async () => 1), 1)
   assert.deepEqual(events, ['a is given up', 'a is back'])
 })
 
-test('who cannot say where a key belongs is told what he threw, and nobody is asked', async () => {
+test('if finding the server of a key throws, the caller gets that error and nothing is sent', async () => {
   const mine = new PolicyError('OPTION_INVALID', 'hashTag', 'k', 'is wrong')
   const throwing = (): never => {
     throw mine
@@ -182,26 +182,26 @@ test('256 calls that are cut off together cost one short pause', async () => {
   assert.equal(guard.counts.givenUp, 1)
 })
 
-test('a call that was given up is recalled, and its client told', async () => {
+test('a call that timed out is cancelled, and its client is notified', async () => {
   const { guard, clock } = guardOver()
   let recall: CancelSignal | undefined
-  let told = 0
+  let notified = 0
   const asked = guard.guarded('a', (given) => {
     recall = given
-    given.addEventListener('abort', () => told++)
+    given.addEventListener('abort', () => notified++)
     return silent()
   })
   assert.equal(recall?.aborted, false)
   clock.advance(100)
   await assert.rejects(asked, OUT)
-  assert.deepEqual([recall?.aborted, told], [true, 1])
+  assert.deepEqual([recall?.aborted, notified], [true, 1])
 })
 
-test('a client that listens no more is not told, and one that was answered is not recalled', async () => {
+test('a client without a listener is not notified, and an answered call is not cancelled', async () => {
   const { guard, clock } = guardOver()
-  let told = 0
+  let notified = 0
   const listener = (): void => {
-    told++
+    notified++
   }
   const written = guard.guarded('a', (recall) => {
     recall.addEventListener('abort', listener)
@@ -215,7 +215,7 @@ test('a client that listens no more is not told, and one that was answered is no
   assert.equal(await answered, 5)
   clock.advance(100)
   await assert.rejects(written, OUT)
-  assert.equal(told, 0)
+  assert.equal(notified, 0)
 })
 
 test('whatever a call does, its promise settles, and no timer is left', async () => {

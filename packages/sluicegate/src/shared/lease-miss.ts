@@ -1,7 +1,7 @@
 import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import type { Decision } from '../decision.js'
-import type { Asking } from '../lease/asked.js'
 import { goodForUs, surelyUs } from '../lease/leasing.js'
+import type { RefillOutcome } from '../lease/token-request.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { type Answer, decisionOf, newOperationId } from './backend.js'
@@ -32,7 +32,7 @@ export interface PendingTake {
   /** Spends and decides, if this process can now. */
   decide(): Decision | undefined
   /** Waits for more tokens. */
-  next(): Promise<Asking>
+  next(): Promise<RefillOutcome>
   /** Decides by the backend alone. */
   exact(): Promise<Decision>
 }

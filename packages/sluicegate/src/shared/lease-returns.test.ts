@@ -69,7 +69,7 @@ test('what is closed gives back all that it holds, and what is still on its way 
   }
 })
 
-test('of a log that comes back after which nobody came, of another it stays charged', async () => {
+test('a log gets tokens back if no take followed; else they stay charged', async () => {
   for (const isAlone of [true, false]) {
     const authority = new ManualAuthority({ policy: LOG, processes: 2 })
     await authority.take('k', 1)
@@ -129,7 +129,7 @@ test('a key that was changed by hand here gives back all that it holds, and what
   }
 })
 
-test('a key that was reset here gives nothing back: nobody knows any more that it was lent', async () => {
+test('a key that was reset here returns nothing: the backend has forgotten its leases', async () => {
   const authority = new ManualAuthority({ policy: fixedWindow({ limit: 100, window: '1h' }) })
   await spent(authority.takes, 9)
   await turn()

@@ -77,7 +77,7 @@ test('who is denied by his own policy, however often he asks, takes nothing from
   assert.ok(authority.lent >= 2 * 58 && authority.lent <= 150, `${authority.lent}`)
 })
 
-test('whoever asks all the time gets the budget of the tighter policy, whatever the cost, on one server or several', async () => {
+test('continuous takes get the budget of the tighter policy, at any cost, on one server or several', async () => {
   for (const isApart of [false, true]) {
     for (const cost of [1, 2, 3, 5, 9]) {
       const authority = new ManualAuthority({ policy: BOTH, isApart })
@@ -163,7 +163,7 @@ test('I1: processes that take of several keys are never over any of the policies
   }
 })
 
-test('a cost that can never pass under one of them takes nothing from anybody', async () => {
+test('a cost that can never pass under one of them charges nothing', async () => {
   for (const isApart of [false, true]) {
     const authority = new ManualAuthority({ policy: BOTH, isApart })
     assert.equal((await authority.take(KEYS, 10)).allowed, false)

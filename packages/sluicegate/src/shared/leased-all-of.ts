@@ -2,15 +2,15 @@ import { type Clock, type Ticker, tickerOf } from '../clock.js'
 import { combined, refusal } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
 import { keysFor } from '../key.js'
-import type { Asking } from '../lease/asked.js'
 import type { KeyLease } from '../lease/key-lease.js'
 import type { HeldThen, LeaseTable } from '../lease/lease-table.js'
+import type { RefillOutcome } from '../lease/token-request.js'
 import type { Key } from '../limiter.js'
 import type { LeaseMiss } from './lease-miss.js'
 import type { LeasedTakes } from './leased-takes.js'
 
 /** Outcomes of refills, the worst last. */
-const BADNESS: readonly Asking[] = ['in time', 'late', 'out']
+const BADNESS: readonly RefillOutcome[] = ['in time', 'late', 'out']
 
 /**
  * Leased takes of `allOf`: tokens of each policy are leased separately, in whatever slot its key is. A take checks the leases of all
@@ -107,7 +107,7 @@ export class LeasedAllOf implements LeasedTakes {
   }
 
   /** Refills each lease that lacks tokens. */
-  private async next(keys: readonly string[], cost: number): Promise<Asking> {
+  private async next(keys: readonly string[], cost: number): Promise<RefillOutcome> {
     const nowUs = this.ticker.read()
     const leases = this.leasesOf(keys, nowUs)
     if (leases === undefined) return 'in time'
@@ -179,6 +179,6 @@ function lookAt(leases: readonly KeyLease[], cost: number, nowUs: number): Look 
   return { lacking, deniedUs, isDenied }
 }
 
-function worst(answers: readonly Asking[]): Asking {
+function worst(answers: readonly RefillOutcome[]): RefillOutcome {
   return BADNESS.findLast((badness) => answers.includes(badness)) ?? 'in time'
 }

@@ -55,7 +55,7 @@ test('many keys, each asked for every 26 ms, are fetched ahead from the start, a
   assert.ok(authority.leases < takes * 0.45, `${authority.leases} calls for ${takes} takes`)
   authority.clock.advance(1000)
   for (let i = 0; i < 200; i++) await authority.take(`another ${i}`)
-  assert.ok(authority.takes.size <= 200, 'what nobody asks for is forgotten')
+  assert.ok(authority.takes.size <= 200, 'unused keys are forgotten')
 })
 
 test('those who waited find a denial that came for another, and do not stampede', async () => {
@@ -69,7 +69,7 @@ test('those who waited find a denial that came for another, and do not stampede'
   assert.ok(decisions.every(({ allowed, retryAfterMs }) => !allowed && retryAfterMs === 101))
   assert.deepEqual([authority.leases, authority.atOnce, authority.asked.length], [1, 0, 0])
   const known = authority.takes.take('k', 1)
-  assert.ok(!(known instanceof Promise) && !known.allowed, 'and who comes later is told at once')
+  assert.ok(!(known instanceof Promise) && !known.allowed, 'later takes are denied at once')
 })
 
 test('a larger cost waits for its turn as others do, and is not torn to pieces that are of no use', async () => {
@@ -87,7 +87,7 @@ test('callers of a larger cost share a request, and a denial', async () => {
   assert.ok(authority.leases + authority.atOnce <= 3, `${authority.leases} leases and ${authority.atOnce} calls`)
 })
 
-test('whoever asks all the time gets the budget, whatever the cost, from one process', async () => {
+test('continuous takes get the budget, at any cost, from one process', async () => {
   for (const cost of [1, 2, 3, 5, 9]) {
     const authority = new ManualAuthority({ policy: SLOW })
     let spent = 0
@@ -127,7 +127,7 @@ test('the time after which to try again is exact: then it passes, a millisecond 
   }
 })
 
-test('who is refused beside others of smaller costs is told from memory until it passes', async () => {
+test('a denied cost beside smaller ones is denied from the cache until it passes', async () => {
   const authority = new ManualAuthority({ policy: slidingLog({ limit: 20, window: '3s' }) })
   assert.ok(authority.takeElsewhere('k', 10))
   authority.clock.advance(1000)
@@ -138,7 +138,7 @@ test('who is refused beside others of smaller costs is told from memory until it
   assert.ok(!(again instanceof Promise) && !again.allowed && again.source === 'lease')
 })
 
-test('a cost that can never pass takes nothing from anybody', async () => {
+test('a cost that can never pass charges nothing', async () => {
   const authority = new ManualAuthority({ policy: SLOW })
   await authority.take('k', 10)
   assert.deepEqual([authority.leases, authority.atOnce], [0, 1], 'the authority says so')

@@ -52,10 +52,10 @@ export class SingleLeasedTakes implements LeasedTakes {
     const lease = this.table.of(key, nowUs)
     if (lease === undefined) return this.miss.exact(key, cost)
     lease.demand.ask(cost)
-    const told = lease.told.at(nowUs, cost)
-    if (told !== undefined) {
+    const cached = lease.cachedDenial.at(nowUs, cost)
+    if (cached !== undefined) {
       this.decisions++
-      return told
+      return cached
     }
     return this.decided(lease, key, cost, nowUs) ?? this.later(lease, key, cost)
   }
@@ -82,7 +82,7 @@ export class SingleLeasedTakes implements LeasedTakes {
     this.table.ahead(lease, key, nowUs)
     this.decisions++
     const decision = this.table.decision(lease, nowUs, untilUs)
-    if (untilUs !== undefined) lease.tell(decision, cost, nowUs, untilUs)
+    if (untilUs !== undefined) lease.cacheDenial(decision, cost, nowUs, untilUs)
     return decision
   }
 

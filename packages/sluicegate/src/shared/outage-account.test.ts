@@ -8,8 +8,8 @@ import { type AccountParts, OutageAccount } from './outage-account.js'
 
 const POLICY = fixedWindow({ limit: 1000, window: '1h' })
 
-/** A store that writes down what it is told; servers by the first character of a key, of which some are out. */
-class Told {
+/** An account with a backend that records its charges. The first character of a key is its server; servers in `out` do not answer. */
+class RecordedAccount {
   readonly tokens = new Map<string, number>()
   readonly out = new Set<string>()
   readonly clock = manualClock(1_000_000)
@@ -52,157 +52,157 @@ function keys(server: string, count: number): string[] {
   return Array.from({ length: count }, (_, i) => `${server}${i}`)
 }
 
-test('after recovery each key is told of once, a few at a time', async () => {
-  const told = new Told()
-  told.use(keys('a', 1000))
-  told.account.recovered()
-  await until('all is told', () => !told.outage.isOwing && told.atOnce === 0)
-  assert.deepEqual([told.tokens.size, told.calls, told.account.tokens], [1000, 1000, 3000])
-  assert.ok(told.mostAtOnce <= 32)
+test('after recovery each key is charged once, a few keys at a time', async () => {
+  const recorded = new RecordedAccount()
+  recorded.use(keys('a', 1000))
+  recorded.account.recovered()
+  await until('everything is charged', () => !recorded.outage.isOwing && recorded.atOnce === 0)
+  assert.deepEqual([recorded.tokens.size, recorded.calls, recorded.account.tokens], [1000, 1000, 3000])
+  assert.ok(recorded.mostAtOnce <= 32)
 })
 
-test('a key is told of once what was booked of it is settled, and not any more when the limiter is closed meanwhile', async () => {
-  const told = new Told()
+test('a key is charged after its bookings are settled, and not at all if the limiter closes before that', async () => {
+  const recorded = new RecordedAccount()
   let settle: () => void = () => undefined
   for (const isClosed of [false, true]) {
-    told.settled = new Promise((resolve) => (settle = resolve))
-    told.use(['a1'])
-    told.account.recovered()
+    recorded.settled = new Promise((resolve) => (settle = resolve))
+    recorded.use(['a1'])
+    recorded.account.recovered()
     await settled()
-    assert.equal(told.calls, isClosed ? 1 : 0)
-    if (isClosed) told.account.close()
+    assert.equal(recorded.calls, isClosed ? 1 : 0)
+    if (isClosed) recorded.account.close()
     settle()
     await settled()
-    assert.equal(told.calls, 1)
+    assert.equal(recorded.calls, 1)
   }
 })
 
-test('recoveries of several servers at once tell everything, and nothing twice', async () => {
-  const told = new Told()
+test('concurrent recoveries of several servers charge everything, and nothing twice', async () => {
+  const recorded = new RecordedAccount()
   for (const server of 'abc') {
-    told.out.add(server)
-    told.use(keys(server, 300))
+    recorded.out.add(server)
+    recorded.use(keys(server, 300))
   }
   for (const server of 'abc') {
-    told.out.delete(server)
-    told.account.recovered()
-    told.account.recovered()
+    recorded.out.delete(server)
+    recorded.account.recovered()
+    recorded.account.recovered()
     await settled()
   }
-  await until('all is told', () => !told.outage.isOwing && told.atOnce === 0)
-  assert.equal(told.calls, 900)
-  assert.ok([...told.tokens.values()].every((tokens) => tokens === 3))
+  await until('everything is charged', () => !recorded.outage.isOwing && recorded.atOnce === 0)
+  assert.equal(recorded.calls, 900)
+  assert.ok([...recorded.tokens.values()].every((tokens) => tokens === 3))
 })
 
-test('a server that comes back while another one’s keys are told is not forgotten', async () => {
-  const told = new Told()
-  told.out.add('b')
-  // Those of b are looked at, and passed over, before it is back.
-  told.use([...keys('b', 100), ...keys('a', 100)])
-  told.account.recovered()
+test('a server that recovers while another server’s keys are charged is not forgotten', async () => {
+  const recorded = new RecordedAccount()
+  recorded.out.add('b')
+  // The keys of b are checked and skipped before b recovers.
+  recorded.use([...keys('b', 100), ...keys('a', 100)])
+  recorded.account.recovered()
   await settled()
-  told.out.delete('b')
-  told.account.recovered()
-  await until('all is told', () => !told.outage.isOwing && told.atOnce === 0)
-  assert.equal(told.tokens.size, 200)
+  recorded.out.delete('b')
+  recorded.account.recovered()
+  await until('everything is charged', () => !recorded.outage.isOwing && recorded.atOnce === 0)
+  assert.equal(recorded.tokens.size, 200)
 })
 
-test('when the server fails again meanwhile, what was not sent stays, and what was is not told twice', async () => {
-  const told = new Told()
-  told.use(keys('a', 1000))
+test('if the server fails again, unsent charges stay, and sent ones are not repeated', async () => {
+  const recorded = new RecordedAccount()
+  recorded.use(keys('a', 1000))
   let lost = 0
-  told.answer = async () => {
-    if (told.calls < 200) return
-    told.out.add('a')
+  recorded.answer = async () => {
+    if (recorded.calls < 200) return
+    recorded.out.add('a')
     lost++
     throw new StoreError('OUTAGE', 'cut')
   }
-  told.account.recovered()
-  await until('it has failed', () => told.out.has('a') && told.atOnce === 0)
+  recorded.account.recovered()
+  await until('it has failed', () => recorded.out.has('a') && recorded.atOnce === 0)
   assert.ok(lost <= 33, `${lost} were on their way`)
-  told.answer = async () => undefined
-  told.out.delete('a')
-  told.account.recovered()
-  await until('the rest is told', () => !told.outage.isOwing && told.atOnce === 0)
-  assert.equal(told.calls, 1000)
-  assert.equal(told.tokens.size, 1000 - lost)
+  recorded.answer = async () => undefined
+  recorded.out.delete('a')
+  recorded.account.recovered()
+  await until('the rest is charged', () => !recorded.outage.isOwing && recorded.atOnce === 0)
+  assert.equal(recorded.calls, 1000)
+  assert.equal(recorded.tokens.size, 1000 - lost)
 })
 
-test('keys that came to another server by a failover are found with the next answers', async () => {
-  const told = new Told()
-  told.out.add('a')
-  told.use(keys('a', 10))
-  told.account.answered()
+test('keys moved to another server by a failover are charged after the next answers', async () => {
+  const recorded = new RecordedAccount()
+  recorded.out.add('a')
+  recorded.use(keys('a', 10))
+  recorded.account.answered()
   await settled()
-  assert.equal(told.calls, 0)
-  // Nobody says that their new server is back: it has never been out.
-  told.out.delete('a')
-  told.account.answered()
+  assert.equal(recorded.calls, 0)
+  // No recovery of their new server is reported: it was never out.
+  recorded.out.delete('a')
+  recorded.account.answered()
   await settled()
-  assert.equal(told.calls, 0, 'not looked for again at once')
-  told.clock.advance(1000)
-  told.account.answered()
-  await until('all is told', () => told.tokens.size === 10)
+  assert.equal(recorded.calls, 0, 'no second search at once')
+  recorded.clock.advance(1000)
+  recorded.account.answered()
+  await until('everything is charged', () => recorded.tokens.size === 10)
 })
 
-test('what is used while it is told is told as well, once', async () => {
-  const told = new Told()
-  told.use(keys('a', 100))
+test('tokens spent during a charge are charged as well, once', async () => {
+  const recorded = new RecordedAccount()
+  recorded.use(keys('a', 100))
   let more = 50
-  told.answer = async (key) => {
-    if (more-- > 0) told.use([key])
+  recorded.answer = async (key) => {
+    if (more-- > 0) recorded.use([key])
   }
-  told.account.recovered()
-  await until('all is told', () => !told.outage.isOwing && told.atOnce === 0)
+  recorded.account.recovered()
+  await until('everything is charged', () => !recorded.outage.isOwing && recorded.atOnce === 0)
   assert.equal(
-    [...told.tokens.values()].reduce((sum, tokens) => sum + tokens, 0),
+    [...recorded.tokens.values()].reduce((sum, tokens) => sum + tokens, 0),
     300 + 150,
   )
 })
 
-test('100,000 keys are told of without standing in the way of others', async () => {
-  const told = new Told()
-  told.use(keys('a', 100_000))
+test('charging 100,000 keys does not block the event loop', async () => {
+  const recorded = new RecordedAccount()
+  recorded.use(keys('a', 100_000))
   let turns = 0
   const turn = setInterval(() => turns++, 1)
-  told.answer = async () => {
-    if (told.calls % 500 === 0) await new Promise((resolve) => setImmediate(resolve))
+  recorded.answer = async () => {
+    if (recorded.calls % 500 === 0) await new Promise((resolve) => setImmediate(resolve))
   }
-  told.account.recovered()
-  await until('all is told', () => !told.outage.isOwing && told.atOnce === 0)
+  recorded.account.recovered()
+  await until('everything is charged', () => !recorded.outage.isOwing && recorded.atOnce === 0)
   clearInterval(turn)
-  assert.equal(told.tokens.size, 100_000)
-  assert.equal(told.account.tokens, 300_000)
+  assert.equal(recorded.tokens.size, 100_000)
+  assert.equal(recorded.account.tokens, 300_000)
   assert.ok(turns > 10)
 })
 
-test('100,000 keys of a server that is still out are looked at in small shares', async () => {
-  const told = new Told()
-  told.out.add('a')
-  told.use([...keys('a', 99_000), ...keys('b', 10)])
-  told.account.recovered()
+test('100,000 keys of a server that is still out are checked in small batches', async () => {
+  const recorded = new RecordedAccount()
+  recorded.out.add('a')
+  recorded.use([...keys('a', 99_000), ...keys('b', 10)])
+  recorded.account.recovered()
   let wasInterrupted = false
   setImmediate(() => {
-    wasInterrupted = told.tokens.size === 0
+    wasInterrupted = recorded.tokens.size === 0
   })
-  await until('the others are told', () => told.tokens.size === 10)
+  await until('the others are charged', () => recorded.tokens.size === 10)
   assert.equal(wasInterrupted, true)
 })
 
-test('a limiter that is closed meanwhile tells nothing more, and nobody hears an error', async () => {
-  const told = new Told()
-  told.use(keys('a', 1000))
-  told.answer = async () => {
-    if (told.calls < 100) return
-    told.account.close()
-    told.outage.close()
+test('a limiter that closes meanwhile charges nothing more and raises no error', async () => {
+  const recorded = new RecordedAccount()
+  recorded.use(keys('a', 1000))
+  recorded.answer = async () => {
+    if (recorded.calls < 100) return
+    recorded.account.close()
+    recorded.outage.close()
   }
-  told.account.recovered()
-  await until('it is over', () => told.calls >= 100 && told.atOnce === 0)
-  assert.ok(told.calls <= 132, `${told.calls} calls`)
-  told.account.recovered()
-  told.account.answered()
-  told.account.charged(['a1'], 1)
+  recorded.account.recovered()
+  await until('it is over', () => recorded.calls >= 100 && recorded.atOnce === 0)
+  assert.ok(recorded.calls <= 132, `${recorded.calls} calls`)
+  recorded.account.recovered()
+  recorded.account.answered()
+  recorded.account.charged(['a1'], 1)
   await settled()
-  assert.ok(told.calls <= 132)
+  assert.ok(recorded.calls <= 132)
 })

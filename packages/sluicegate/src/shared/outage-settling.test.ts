@@ -4,7 +4,7 @@ import { type Admission, firstOver, type PolicySpec, Random } from 'sluicegate-t
 import { allOf, concurrency, fixedWindow, gcra, type Key, manualClock, slidingWindow, tokenBucket } from '../index.js'
 import { Outage, type Owed } from './outage.js'
 
-// What a store is told, once it is back, of what was used without it.
+// What is charged to a store after its outage.
 
 const RATE = tokenBucket({ limit: 100, window: '1s', burst: 100, name: 'rate' })
 const TWO = allOf([RATE, fixedWindow({ limit: 1000, window: '1m', name: 'minute' })])
@@ -13,7 +13,7 @@ function settled(outage: Outage, isBack: (key: Key) => boolean = () => true): Ow
   return [...outage.settle(isBack)].filter((owed) => owed !== undefined)
 }
 
-test('many short outages in a row bring no fresh burst', () => {
+test('consecutive short outages bring no fresh burst', () => {
   const clock = manualClock()
   const outage = new Outage('local', RATE, 0.1, clock)
   const spec: PolicySpec = { algorithm: 'token-bucket', limit: 10, windowMs: 1000, burst: 10 }
@@ -29,34 +29,34 @@ test('many short outages in a row bring no fresh burst', () => {
   assert.equal(admissions.length, 10 + 50 - 1)
 })
 
-test('what was used is told once, as far as it has not come back by itself', () => {
+test('spent tokens are charged once, less what refilled meanwhile', () => {
   const clock = manualClock()
   const outage = new Outage('local', RATE, 0.1, clock)
   for (let i = 0; i < 8; i++) outage.take('k', 1, 0)
   clock.advance(250)
-  assert.deepEqual(settled(outage), [{ key: 'k', tokens: [6] }], 'two of eight came back, and half of the third counts as spent')
+  assert.deepEqual(settled(outage), [{ key: 'k', tokens: [6] }], 'two of eight refilled, and half of the third counts as spent')
   assert.deepEqual(settled(outage), [])
   assert.equal(outage.isOwing, false)
   outage.take('k', 2, 0)
-  assert.deepEqual(settled(outage), [{ key: 'k', tokens: [2] }], 'and of the next outage only what was used in it')
+  assert.deepEqual(settled(outage), [{ key: 'k', tokens: [2] }], 'after the next outage only its own tokens')
 })
 
-test('in the long run as much is told as was used at once', () => {
+test('in the long run the charged tokens equal the spent tokens', () => {
   const clock = manualClock()
   const outage = new Outage('local', RATE, 0.1, clock)
   const random = new Random(7)
   let used = 0
-  let told = 0
+  let charged = 0
   for (let i = 0; i < 2000; i++) {
     if (random.chance(0.1)) clock.advance(2000)
     const cost = random.integer(1, 4)
     if (outage.take('k', cost, 0).allowed) used += cost
-    told += settled(outage)[0]?.tokens[0] ?? 0
+    charged += settled(outage)[0]?.tokens[0] ?? 0
   }
-  assert.equal(told, used)
+  assert.equal(charged, used)
 })
 
-test('what the store charged after all is not told again', () => {
+test('tokens of a late charge by the store are not charged again', () => {
   const one = new Outage('local', RATE, 0.1, manualClock())
   for (let i = 0; i < 5; i++) one.take('k', 1, 0)
   one.covered(['k'], 2)
@@ -64,14 +64,14 @@ test('what the store charged after all is not told again', () => {
   assert.deepEqual(settled(one), [{ key: 'k', tokens: [3] }])
   one.covered(['k'], 1)
   one.take('k', 2, 0)
-  assert.deepEqual(settled(one), [{ key: 'k', tokens: [2] }], 'no more is covered than was used')
+  assert.deepEqual(settled(one), [{ key: 'k', tokens: [2] }], 'no more is covered than was spent')
   const both = new Outage('local', TWO, 0.1, manualClock())
   both.take(['user', 'tenant'], 5, 0)
   both.covered(['user', 'tenant'], 5)
   assert.deepEqual(settled(both), [])
 })
 
-test('of allOf each policy is told what was used of it', () => {
+test('each policy of allOf is charged its own spent tokens', () => {
   const clock = manualClock()
   const outage = new Outage('local', TWO, 0.1, clock)
   for (let i = 0; i < 10; i++) {
@@ -81,7 +81,7 @@ test('of allOf each policy is told what was used of it', () => {
   assert.deepEqual(settled(outage), [{ key: ['user', 'tenant'], tokens: [0, 30] }])
 })
 
-test('a key in two tuples of allOf is told of once', () => {
+test('a key in two tuples of allOf is charged once', () => {
   const outage = new Outage('local', TWO, 0.1, manualClock())
   outage.take(['a', 'tenant'], 3, 0)
   outage.take(['b', 'tenant'], 4, 0)
@@ -91,7 +91,7 @@ test('a key in two tuples of allOf is told of once', () => {
   ])
 })
 
-test('what passes openly is told up to all that a policy has, as far as it has not come back by itself', () => {
+test('with open, charges are up to the whole budget, less what refilled meanwhile', () => {
   const clock = manualClock()
   const policy = gcra({ limit: 10, window: '1s', burst: 5 })
   const outage = new Outage('open', policy, 0.1, clock)
@@ -106,13 +106,13 @@ test('what passes openly is told up to all that a policy has, as far as it has n
   assert.deepEqual([outage.isOwing, owed()], [false, []], 'once')
   clock.advance(200)
   for (let i = 0; i < 10; i++) outage.take('many', 1, 0)
-  assert.deepEqual(owed(), [{ key: 'many', tokens: [2] }], 'what came back meanwhile was spent again')
+  assert.deepEqual(owed(), [{ key: 'many', tokens: [2] }], 'the refilled tokens were spent again')
   outage.take('few', 4, 0)
   clock.advance(10_000)
-  assert.deepEqual(owed(), [], 'all of it has come back')
+  assert.deepEqual(owed(), [], 'everything has refilled')
 })
 
-test('openly each policy of allOf is told, permits are not, and closed there is nothing to tell', async () => {
+test('with open, each policy of allOf is charged except permits; with closed, nothing is charged', async () => {
   const clock = manualClock()
   const both = allOf([gcra({ limit: 10, window: '1s', burst: 5 }), fixedWindow({ limit: 100, window: '1h' }), concurrency({ limit: 2 })])
   const outage = new Outage('open', both, 0.1, clock)
@@ -126,14 +126,14 @@ test('openly each policy of allOf is told, permits are not, and closed there is 
     ],
   )
   outage.take('late', 2, 0)
-  assert.deepEqual(outage.covered(['late', 'late', 'late'], 2), [2, 2, 0], 'the store has charged it after all')
+  assert.deepEqual(outage.covered(['late', 'late', 'late'], 2), [2, 2, 0], 'the store has charged it late')
   assert.deepEqual([...outage.settle(() => true)], [])
   const closed = new Outage('closed', both, 0.1, clock)
   closed.take('k', 1, 0)
   assert.deepEqual([closed.isOwing, [...closed.settle(() => true)]], [false, []])
 })
 
-test('100,000 keys that pass openly are told of, of more the newest', () => {
+test('with open, the newest 100,000 keys are charged', () => {
   const outage = new Outage('open', fixedWindow({ limit: 5, window: '1h' }), 0.1, manualClock())
   for (let i = 0; i < 150_000; i++) outage.take(`k${i}`, 1, 0)
   const owed = [...outage.settle(() => true)].filter((each) => each !== undefined)
@@ -141,13 +141,13 @@ test('100,000 keys that pass openly are told of, of more the newest', () => {
   assert.equal(outage.take('more', 1, 0).allowed, true)
 })
 
-test('permits are left to whoever holds them', () => {
+test('permits are not charged: they stay with their holders', () => {
   const outage = new Outage('local', allOf([RATE, concurrency({ limit: 20, ttl: '30s', name: 'places' })]), 0.1, manualClock())
   outage.take('k', 2, 0)
   assert.deepEqual(settled(outage), [{ key: 'k', tokens: [2, 0] }])
 })
 
-test('keys whose server is still out stay to be told', () => {
+test('keys of a server that is still out stay uncharged', () => {
   const outage = new Outage('local', RATE, 0.1, manualClock())
   for (const key of ['a1', 'b1', 'a2', 'b2']) outage.take(key, 1, 0)
   const keysOf = (owed: readonly Owed[]): Key[] => owed.map(({ key }) => key)
@@ -156,7 +156,7 @@ test('keys whose server is still out stay to be told', () => {
   assert.deepEqual(keysOf(settled(outage)), ['b1', 'b2'])
 })
 
-test('of more keys than are remembered the oldest are forgotten', () => {
+test('beyond the maximum of keys the oldest are forgotten', () => {
   const outage = new Outage('local', slidingWindow({ limit: 1000, window: '1h' }), 0.1, manualClock())
   for (let i = 0; i < 100_010; i++) outage.take(`key ${i}`, 1, 0)
   const owed = settled(outage)
@@ -164,7 +164,7 @@ test('of more keys than are remembered the oldest are forgotten', () => {
   assert.equal(owed[0]?.key, 'key 10')
 })
 
-test('another policy keeps what was spent, and what was told', () => {
+test('an update keeps the spent and the charged tokens', () => {
   const outage = new Outage('local', RATE, 0.1, manualClock())
   for (let i = 0; i < 10; i++) outage.take('k', 1, 0)
   settled(outage)

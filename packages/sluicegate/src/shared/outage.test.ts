@@ -111,7 +111,7 @@ for (const spec of SPECS) {
   })
 }
 
-test('a denial is told of once, as one of an outage', async () => {
+test('a denial is reported once, with source outage', async () => {
   const heard: DenialEvent[] = []
   const listen = (event: unknown): void => void heard.push(event as DenialEvent)
   subscribe('sluicegate:denial', listen)

@@ -40,7 +40,7 @@ export class Outage {
   /** With `open`: what passed of each policy, up to the whole of it. */
   private passed: readonly (Limiter | undefined)[] | undefined
   /** What was charged at the backend of each policy; it flows back in the same way. */
-  private told: readonly (Limiter | undefined)[] | undefined
+  private charged: readonly (Limiter | undefined)[] | undefined
   /** Keys with uncharged tokens. */
   private readonly used = new UsedKeys(MOST_USED)
 
@@ -103,20 +103,20 @@ export class Outage {
       if (++looked % LOOKED_AT === 0) yield undefined
       if (!isBack(key)) continue
       this.used.delete(key)
-      const tokens = this.tell(key)
+      const tokens = this.toCharge(key)
       if (tokens.some((each) => each > 0)) yield { key, tokens }
     }
   }
 
   /** The backend has charged a take that had timed out: that much less is to be charged. */
   covered(keys: readonly string[], tokens: number): readonly number[] {
-    return this.tell(this.policy.policies === undefined ? (keys[0] as string) : keys, tokens)
+    return this.toCharge(this.policy.policies === undefined ? (keys[0] as string) : keys, tokens)
   }
 
   /** Changes the policy; what was spent here stays spent. */
   update(policy: Policy): void {
     this.local?.update(shareOfPolicy(policy, this.share))
-    for (const counts of [this.told ?? [], this.passed ?? []]) {
+    for (const counts of [this.charged ?? [], this.passed ?? []]) {
       for (const [i, count] of counts.entries()) count?.update(shareOfPolicy(partsOf(policy)[i] as Policy, this.share))
     }
     this.policy = policy
@@ -126,20 +126,20 @@ export class Outage {
   close(): void {
     this.used.clear()
     this.local?.close()
-    for (const count of [...(this.told ?? []), ...(this.passed ?? [])]) count?.close()
+    for (const count of [...(this.charged ?? []), ...(this.passed ?? [])]) count?.close()
   }
 
   /** What is to be charged of a key; up to `most` tokens count as charged from now on. */
-  private tell(key: Key, most = Number.POSITIVE_INFINITY): number[] {
+  private toCharge(key: Key, most = Number.POSITIVE_INFINITY): number[] {
     if (this.local === undefined && this.passed === undefined) return []
-    this.told ??= this.counts()
-    const keys = keysFor(this.told.length, key)
+    this.charged ??= this.counts()
+    const keys = keysFor(this.charged.length, key)
     const left = this.left(key, keys)
-    return this.told.map((told, i) => {
-      if (told === undefined) return 0
+    return this.charged.map((charged, i) => {
+      if (charged === undefined) return 0
       const own = keys[i] as string
-      const tokens = Math.min(most, told.peek(own).remaining - (left[i] as number))
-      if (tokens > 0) remember(told, own, tokens)
+      const tokens = Math.min(most, charged.peek(own).remaining - (left[i] as number))
+      if (tokens > 0) remember(charged, own, tokens)
       return Math.max(0, tokens)
     })
   }
@@ -178,7 +178,7 @@ export class Outage {
   private flatPart({ limit, burst, name }: Policy, cost: number, pausedMs: number): Decision {
     const isPossible = cost <= burst
     const allowed = this.mode === 'open' && isPossible
-    const retryAfterMs = allowed ? 0 : isPossible ? untilAsked(pausedMs) : Number.POSITIVE_INFINITY
+    const retryAfterMs = allowed ? 0 : isPossible ? untilNextCall(pausedMs) : Number.POSITIVE_INFINITY
     return { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs: 0, policy: name, source: 'outage', spent: 0 }
   }
 
@@ -193,8 +193,8 @@ export class Outage {
     const { policy } = this
     const { parts = [decision] } = decision
     const shares = partsOf((this.local as Limiter).policy)
-    const told = parts.map((part, i) => partAsOutage(part, partsOf(policy)[i] as Policy, shares[i] as Policy, cost, pausedMs))
-    return decision.parts === undefined ? (told[0] as Decision) : combined(told)
+    const decisions = parts.map((part, i) => partAsOutage(part, partsOf(policy)[i] as Policy, shares[i] as Policy, cost, pausedMs))
+    return decision.parts === undefined ? (decisions[0] as Decision) : combined(decisions)
   }
 }
 
@@ -202,10 +202,10 @@ export class Outage {
 function partAsOutage(decision: Decision, { limit, burst }: Policy, share: Policy, cost: number, pausedMs: number): Decision {
   const isOnlyShare = decision.retryAfterMs === Number.POSITIVE_INFINITY && cost <= burst
   const { spent = share.burst - decision.remaining } = decision
-  return { ...decision, source: 'outage', limit, spent, ...(isOnlyShare && { retryAfterMs: untilAsked(pausedMs) }) }
+  return { ...decision, source: 'outage', limit, spent, ...(isOnlyShare && { retryAfterMs: untilNextCall(pausedMs) }) }
 }
 
-function untilAsked(pausedMs: number): number {
+function untilNextCall(pausedMs: number): number {
   return Math.max(1, Math.ceil(pausedMs))
 }
 
@@ -213,9 +213,9 @@ function partsOf(policy: Policy): readonly Policy[] {
   return policy.policies ?? [policy]
 }
 
-function remember(told: Limiter, key: string, tokens: number): void {
+function remember(counts: Limiter, key: string, tokens: number): void {
   try {
-    told.penalize(key, tokens)
+    counts.penalize(key, tokens)
   } catch (error) {
     // If the table is full it may be charged a second time, which grants nothing.
     if (!(error instanceof StoreError)) throw error

@@ -49,14 +49,14 @@ test('every policy has a share of any size, and it is never more than that', () 
 })
 
 function checkShare(own: Policy, { algorithm, limit, windowMs, burst }: Policy, share: number): void {
-  const told = `${share} of ${limit} in ${windowMs} ms, burst ${burst}, is ${own.limit} in ${own.windowMs} ms, burst ${own.burst}`
-  assert.ok(own.burst <= Math.max(1, burst * share), told)
+  const message = `${share} of ${limit} in ${windowMs} ms, burst ${burst}, is ${own.limit} in ${own.windowMs} ms, burst ${own.burst}`
+  assert.ok(own.burst <= Math.max(1, burst * share), message)
   if (algorithm !== 'token-bucket' && algorithm !== 'gcra') {
-    assert.equal(own.windowMs, windowMs, told)
-    assert.ok(own.limit <= Math.max(1, limit * share), told)
+    assert.equal(own.windowMs, windowMs, message)
+    assert.ok(own.limit <= Math.max(1, limit * share), message)
     return
   }
   // Doubles: one part in 2^50 is theirs.
   const rate = (limit / windowMs) * share * (1 + 2 ** -50)
-  assert.ok(own.limit / own.windowMs <= Math.max(rate, 1 / YEAR_MS), told)
+  assert.ok(own.limit / own.windowMs <= Math.max(rate, 1 / YEAR_MS), message)
 }

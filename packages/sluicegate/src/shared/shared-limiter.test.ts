@@ -16,7 +16,7 @@ function over(policy: Policy, options: Omit<RedisLimiterOptions, 'client'> = {})
   return { clock, store, limiter }
 }
 
-/** So many who sleep until their time has come. */
+/** A number of callers that wait until their time. */
 async function asleep({ store, limiter }: ReturnType<typeof over>, count: number, signal?: AbortSignal): Promise<Promise<unknown>[]> {
   const waits = Array.from({ length: count }, () => limiter.wait('k', { ...(signal && { signal }) }).catch(() => undefined))
   await turns()
@@ -143,7 +143,7 @@ test('a thousand who wait when the limiter is closed, and the client with it, ke
   assert.equal(made.store.of('cancel').length, 128)
 })
 
-test('a booking that is answered late, and whose going back is never answered, holds nobody for longer than a time-out', async () => {
+test('a late booking whose return is never answered delays no caller for longer than a timeout', async () => {
   const { clock, store, limiter } = over(SLOW, { timeoutMs: 100, outage: 'closed' })
   const late = [1, 2].map(() => limiter.wait('k'))
   await turns()

@@ -17,7 +17,7 @@ test('who leaves a line, as his time is over, does not end it for those who stan
   await turns(12)
   assert.equal((await hasty).allowed, false)
   await held.release()
-  assert.equal((await limiter.take('a')).allowed, false, 'nobody overtakes')
+  assert.equal((await limiter.take('a')).allowed, false, 'no take overtakes the queue')
   clock.advance(2000)
   await turns(12)
   assert.equal((await first).allowed, true)

@@ -33,7 +33,7 @@ test('of a store that was given up before it ever answered the process is warned
   assert.deepEqual(codes, ['SLUICEGATE_SILENT_STORE'])
 })
 
-test('who is not sent after failures is told what came of the last one', async () => {
+test('with an open circuit, errors have the last failure as their cause', async () => {
   const guard = guarded()
   for (let n = 0; n < 3; n++) await failed(guard)
   const { message, cause } = await failed(guard)

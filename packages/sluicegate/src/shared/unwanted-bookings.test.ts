@@ -47,7 +47,7 @@ test('what is not wanted goes back the newest first, of equals the one that was 
   assert.deepEqual(sent, [9, 205, 105, 3, 1])
 })
 
-test('it waits for the bookings of its key that are on their way, of which some may join it, and for nobody who comes later', async () => {
+test('a discard waits for pending bookings of its key, some of which may join it, and for no later ones', async () => {
   const { unwanted, sent, collect } = noted()
   let answer: () => void = () => undefined
   let lose: (error: Error) => void = () => undefined
@@ -78,7 +78,7 @@ test('several keys that were booked together go by the first, by which the serve
   assert.deepEqual(sent, [2, 1])
 })
 
-test('a booking that nobody ever hears of is waited for five seconds, and then forgotten', async () => {
+test('a booking without an answer is waited for five seconds, and then forgotten', async () => {
   const clock = manualClock()
   const { unwanted, sent, collect } = noted(SOUND, clock.after)
   unwanted.sent('k', silent())
@@ -96,7 +96,7 @@ test('a booking that nobody ever hears of is waited for five seconds, and then f
   assert.deepEqual(sent, [1, 2])
 })
 
-test('while nobody is asked nothing goes back, nor while somebody else tries whether one is asked again; nothing is lost by it', async () => {
+test('while the circuit is open or half open no booking is returned; none is lost', async () => {
   const { clock, guard, sent, collect, fail } = guarded()
   await Promise.all([fail(), fail(), fail()])
   for (const order of [1, 2, 3]) collect(order)
@@ -182,7 +182,7 @@ test('a server that is not asked for longer than five seconds is not waited for'
   assert.deepEqual(sent, [])
 })
 
-test('where nobody can say any more whose key it is, it stays booked, and nothing is thrown at anybody', async () => {
+test('if the key’s server cannot be determined any more, the booking stays, and nothing is thrown', async () => {
   let isKnown = true
   const pausedMs = (): number => {
     if (!isKnown) throw new Error('not this time')
@@ -198,10 +198,10 @@ test('where nobody can say any more whose key it is, it stays booked, and nothin
   assert.deepEqual(sent, [2])
 })
 
-test('a key is settled once what was on its way is answered and what of it nobody wanted has gone back, whatever comes later', async () => {
+test('a key is settled after its pending bookings are answered and the unwanted ones returned, whatever is booked later', async () => {
   const { unwanted, sent, collect } = noted()
-  const told: string[] = []
-  const settle = (name: string): unknown => unwanted.settled('k').then(() => told.push(`${name} after ${sent.length}`))
+  const settledAfter: string[] = []
+  const settle = (name: string): unknown => unwanted.settled('k').then(() => settledAfter.push(`${name} after ${sent.length}`))
   settle('nothing')
   await turns()
   let answer: () => void = () => undefined
@@ -211,10 +211,10 @@ test('a key is settled once what was on its way is answered and what of it nobod
   settle('amid')
   unwanted.sent('k', silent())
   await turns()
-  assert.deepEqual(told, ['nothing after 0'])
+  assert.deepEqual(settledAfter, ['nothing after 0'])
   collect('k', 2)
   answer()
   await turns()
   await turns()
-  assert.deepEqual([...told].sort(), ['amid after 2', 'before after 2', 'nothing after 0'])
+  assert.deepEqual([...settledAfter].sort(), ['amid after 2', 'before after 2', 'nothing after 0'])
 })

@@ -25,9 +25,9 @@ export function banSuite({ name, make }: BanHarness): void {
   /** Shorter than the window of the policy, so that a block is seen by its time. */
   const bucket = tokenBucket({ limit: 1, window: '10m', name: 'bucket' })
 
-  test(`${name}: after so many denials within the time a key is blocked, and no other`, async () => {
-    const told: BanEvent[] = []
-    const { one, other } = make(bucket, { ...rule, onBan: (ban) => void told.push(ban) })
+  test(`${name}: after the configured denials within the time the key is banned, and no other`, async () => {
+    const bans: BanEvent[] = []
+    const { one, other } = make(bucket, { ...rule, onBan: (ban) => void bans.push(ban) })
     await one.take('k')
     for (let i = 0; i < 2; i++) assert.ok((await one.take('k')).retryAfterMs <= 600_000)
     const third = await one.take('k')
@@ -35,10 +35,10 @@ export function banSuite({ name, make }: BanHarness): void {
     assert.ok(third.resetAfterMs >= third.retryAfterMs)
     for (const limiter of [one, other]) near((await limiter.peek('k')).retryAfterMs, HOUR_MS)
     assert.equal((await one.take('else')).allowed, true)
-    assert.deepEqual(told, [{ policy: 'bucket', key: 'k', forMs: HOUR_MS, bans: 1 }])
+    assert.deepEqual(bans, [{ policy: 'bucket', key: 'k', forMs: HOUR_MS, bans: 1 }])
   })
 
-  test(`${name}: denials further apart than the time ban nobody`, async () => {
+  test(`${name}: denials further apart than the time ban no key`, async () => {
     const { one, clock } = make(bucket, rule)
     await one.take('k')
     for (let i = 0; i < 10; i++) {
@@ -90,7 +90,7 @@ export function banSuite({ name, make }: BanHarness): void {
     assert.equal((await one.take('k')).allowed, true)
   })
 
-  test(`${name}: a bound key is counted with its key, and in the shadow a ban denies nobody`, async () => {
+  test(`${name}: a bound key is counted with its key, and in shadow mode a ban denies nothing`, async () => {
     const { one } = make(bucket, rule, { shadow: true })
     const bound = one.key('k')
     await bound.take()
@@ -120,7 +120,7 @@ export function banSuite({ name, make }: BanHarness): void {
     near((await one.take('k')).retryAfterMs, 2 * HOUR_MS)
   })
 
-  test(`${name}: a denial that is on its way when the limiter is closed is told`, async () => {
+  test(`${name}: a denial in flight when the limiter closes is reported`, async () => {
     const { one } = make(bucket, { ...rule, denials: 1 })
     await one.take('k')
     const denied = one.take('k')

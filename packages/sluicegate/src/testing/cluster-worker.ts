@@ -2,13 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type ClusterLimiterOptions, createClusterLimiter, type FleetPermit } from '../cluster/index.js'
 import type { Policy } from '../index.js'
 
-/** What a worker process is told to do, one after another. Only `stream` ends with the process. */
+/** Commands of a worker process, run one after another. Only `stream` ends with the process. */
 export type WorkerCommand =
-  /** Takes until so many were denied in a row. */
+  /** Takes until this number of consecutive denials. */
   | { readonly run: 'drain'; readonly key: string; readonly denials: number }
   /** Takes as fast as it can, for so long. */
   | { readonly run: 'saturate'; readonly key: string; readonly callers: number; readonly ms: number }
-  /** So many takes in one turn. */
+  /** This number of takes in one event-loop turn. */
   | { readonly run: 'burst'; readonly key: string; readonly takes: number; readonly cost?: number }
   /** Gives back what it took in its last burst: how many permits held something. */
   | { readonly run: 'release' }

@@ -9,7 +9,7 @@ import { RedisScripts } from '../redis/redis-scripts.js'
 import type { FleetLimiter, FleetPermit, FleetReservation } from '../shared/fleet-limiter.js'
 import { GivenTime } from './given-time.js'
 
-/** Nobody waits so long for a server that is there. */
+/** Longer than any answer of a running server takes. */
 const TIMEOUT_MS = 60_000
 
 /** A policy whose names do not say its numbers, nor do those of its parts. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { WorkerCommand, WorkerReport, WorkerStart } from './cluster-worker.js'
 
-/** A worker in a process of its own, which does what it is told. */
+/** A worker in a separate process, which runs commands. */
 export class ForkedWorker {
   readonly child: ChildProcess
 

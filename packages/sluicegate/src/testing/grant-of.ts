@@ -9,7 +9,7 @@ export interface GrantParts extends Partial<Omit<Grant, 'availableNow' | 'availa
   readonly endUs?: number
 }
 
-/** A grant of so many tokens, of a rate unless it is said; nothing but these is known of the key. */
+/** A grant of these tokens, of a rate by default; nothing else is known of the key. */
 export function grantOf({ ready = 0, later = [], endUs = 100_000, ...more }: GrantParts): Grant {
   const beginUs = (token: number): number => later[token - ready] ?? 0
   return {

@@ -25,7 +25,7 @@ const PLANS: Readonly<Record<string, Policy>> = { p: PRO, f: FREE }
 const policyFor = (key: string): Policy | undefined => PLANS[key[0] as string]
 const NEVER = Number.POSITIVE_INFINITY
 
-/** How many of so many takes pass. */
+/** How many of a number of takes pass. */
 export async function passed(limiter: AnyLimiter, key: string, takes: number): Promise<number> {
   let count = 0
   for (let i = 0; i < takes; i++) if ((await limiter.take(key)).allowed) count++

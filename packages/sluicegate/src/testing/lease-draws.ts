@@ -12,7 +12,7 @@ export interface LeasedPolicy {
   readonly leaseUs: number
 }
 
-/** So many histories of ten have a single version. */
+/** The number of histories of ten with a single version. */
 const SINGLE = 0.4
 
 const HORIZONS_MS = [1, 2, 5, 20, 50]

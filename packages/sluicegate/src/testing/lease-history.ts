@@ -1,8 +1,8 @@
 import { type Admission, Random } from 'sluicegate-testkit'
 import type { Decision } from '../decision.js'
-import type { Asked } from '../lease/asked.js'
 import type { Grant } from '../lease/grant.js'
 import { goodForUs } from '../lease/leasing.js'
+import type { TokenRequest } from '../lease/token-request.js'
 import { grantsOf } from '../redis/grants.js'
 import type { PolicyEncoding } from '../redis/policy-encoding.js'
 import { type LeasedPolicy, randomVersions } from './lease-draws.js'
@@ -137,7 +137,7 @@ class Fleet {
     const { life, version } = process
     const sentUs = process.clockUs(this.nowUs)
     const own = process.lease.want(sentUs)
-    const asked: Asked = random.chance(0.5) ? own : { ...own, want: own.least + random.integer(0, 12) }
+    const asked: TokenRequest = random.chance(0.5) ? own : { ...own, want: own.least + random.integer(0, 12) }
     process.isAsking = true
     this.inUs(this.pace.delayUs(), () => {
       if (random.chance(0.05)) return this.lost(process, life)
@@ -150,7 +150,7 @@ class Fleet {
     })
   }
 
-  private arrived(process: LeaseProcess, asked: Asked, grant: Grant): void {
+  private arrived(process: LeaseProcess, asked: TokenRequest, grant: Grant): void {
     const { rules } = this
     const arrivedUs = process.clockUs(this.nowUs)
     process.isAsking = false
@@ -233,7 +233,7 @@ class Fleet {
     else this.inUs(delayUs, seen)
   }
 
-  /** Nobody hears of it but by the time that went by. */
+  /** Unobservable, except by the time that has passed. */
   private lost(process: LeaseProcess, life: number): void {
     this.inUs(this.versions[0].leaseUs, () => {
       if (process.life !== life) return

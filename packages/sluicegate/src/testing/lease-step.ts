@@ -63,7 +63,7 @@ export abstract class LeaseStep {
     return { allowed: this.taken(nowUs, cost), untilNewUs: this.untilNewUs(nowUs) }
   }
 
-  /** What nobody spends of what was leased at a time; nothing where that is not the same any more. Answers how much came back. */
+  /** Returns unspent tokens of a lease granted at a time; none if that state has changed. The result is how many were returned. */
   giveBack(nowUs: number, tokens: number, leasedUs: number): number {
     this.read(nowUs)
     const before = this.debtAt(nowUs)
@@ -71,7 +71,7 @@ export abstract class LeaseStep {
     return before - this.debtAt(nowUs)
   }
 
-  /** Until so many would pass. */
+  /** Until this number of tokens would pass. */
   untilFreeUs(nowUs: number, cost: number): number {
     this.read(nowUs)
     return this.freeUs(nowUs, cost)

@@ -49,7 +49,7 @@ export interface LeasedReport {
 const AT_ONCE = 64
 const KEY = 'the key'
 
-// A process of its own: waits for a job, says "ready", begins when it is told to, and reports.
+// A separate process: waits for a job, sends "ready", begins on command, and reports.
 if (process.argv[2] === 'leased-process') process.once('message', (job: LeasedJob) => void reported(job))
 
 async function reported(job: LeasedJob): Promise<void> {

@@ -38,7 +38,7 @@ export class LimitedServer {
     return started
   }
 
-  /** One that answers as it is told to. */
+  /** A server with scripted answers. */
   static async answering(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<LimitedServer> {
     const asked: string[] = []
     const server = createServer((request, response) => {

@@ -29,7 +29,7 @@ export interface LimiterFailure {
   readonly value?: unknown
 }
 
-/** What goes back: the answer, and the denials that were told of meanwhile. */
+/** A result: the answer, and the denials reported meanwhile. */
 export interface LimiterMessage {
   readonly answer: LimiterAnswer
   readonly denials: readonly DenialEvent[]

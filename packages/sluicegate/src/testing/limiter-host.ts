@@ -52,7 +52,7 @@ async function answerTo(call: LimiterCall): Promise<LimiterAnswer> {
     return { value: undefined }
   }
   const by = 'of' in call ? held[call.of]?.by : hosted.get(call.limiter)
-  if (by === undefined) throw new Error('nobody is known by that name')
+  if (by === undefined) throw new Error('no limiter has this name')
   by.time.nowUs = Math.round(call.nowMs * 1000)
   by.clock.set(call.nowMs)
   if ('count' in call) return { value: await keysOf(call.limiter) }

@@ -10,7 +10,7 @@ const NEVER = Number.POSITIVE_INFINITY
 
 /** Lists and shadow: the same over every kind of limiter. */
 export function listAndShadowSuite({ name, make }: LayerHarness): void {
-  test(`${name}: no verb changes anything about listed keys, and nobody is asked`, async () => {
+  test(`${name}: no verb changes listed keys, and nothing is sent`, async () => {
     using limiter = make(FREE, { allow: ['friend'], deny: ['foe'], hotKeys: 5 })
     for (const [key, allowed, remaining, retryAfterMs] of [
       ['friend', true, 30, 0],
@@ -66,7 +66,7 @@ export function listAndShadowSuite({ name, make }: LayerHarness): void {
     assert.deepEqual(Object.fromEntries(heard), { foe: false, k: false })
   })
 
-  test(`${name}: in the shadow everything passes, what would be denied is flagged and not counted, and nobody waits`, async () => {
+  test(`${name}: in shadow mode everything passes, would-be denials are flagged and not counted, and no call waits`, async () => {
     using limiter = make(FREE, { shadow: true })
     assert.equal(await passed(limiter, 'k', 25), 25)
     await limiter.penalize('late', 25)

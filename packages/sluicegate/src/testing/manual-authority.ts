@@ -57,7 +57,7 @@ export class ManualAuthority {
   /** Whether a question waits for the test. */
   isHeld = false
   isOut = false
-  /** Somebody else has blocked all keys. */
+  /** Another process has banned all keys. */
   isBlocked = false
   leases = 0
   atOnce = 0
@@ -92,7 +92,7 @@ export class ManualAuthority {
     return Math.round(this.clock.nowMs() * 1000)
   }
 
-  /** Somebody else takes, of the policy of that number. */
+  /** Another process takes, from the policy of that number. */
   takeElsewhere(key: string, cost: number, part = 0): boolean {
     return this.stepOf(part, key).take(this.nowUs, cost).allowed
   }

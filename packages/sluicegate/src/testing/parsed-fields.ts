@@ -36,7 +36,7 @@ export function parsedLimits(pairs: readonly HeaderPair[]): ParsedLimit[] {
       pk: pk && Buffer.from(pk).toString('base64'),
     }
   })
-  assert.equal(limits.size, 0, 'every limit is of a policy that is told')
+  assert.equal(limits.size, 0, 'every limit belongs to a reported policy')
   for (const { w, q, r } of policies) {
     assert.ok(w === undefined || w >= 1, 'w is at least 1')
     assert.ok(r === undefined || r <= q, 'r is never above q')

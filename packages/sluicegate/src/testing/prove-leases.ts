@@ -15,7 +15,7 @@ const startMs = performance.now()
 
 for (const encoding of LEASED_ENCODINGS) {
   const run = firstLeaseExcess(seedsFrom(from, count), SOUND, [encoding])
-  console.log(`${encoding}: ${told(run)}, ${Math.round((performance.now() - startMs) / 1000)} s`)
+  console.log(`${encoding}: ${summaryOf(run)}, ${Math.round((performance.now() - startMs) / 1000)} s`)
   if (run.excess !== undefined) process.exitCode = 1
 }
 for (const rules of FAULTY) {
@@ -26,7 +26,7 @@ for (const rules of FAULTY) {
   }
 }
 
-function told({ histories, admitted, charged, excess }: LeaseRun): string {
+function summaryOf({ histories, admitted, charged, excess }: LeaseRun): string {
   const over = excess === undefined ? 'never over' : `OVER: ${JSON.stringify(excess)}`
   return `${histories} histories, ${admitted} of ${charged} tokens spent, ${over}`
 }

@@ -17,7 +17,7 @@ export const here = (policy: Policy): Limiter => createLimiter(policy, { clock }
 export interface Site {
   readonly limit: RateLimitMiddleware
   readonly port: number
-  /** Errors that the app was told of. */
+  /** Errors passed to the app. */
   readonly errors: unknown[]
   ask(path?: string): Promise<ClientReply>
 }

@@ -24,7 +24,7 @@ const UNASKED: Readonly<Record<Runtime, Readonly<Record<string, string>>>> = {
     ...SERVERS,
     '/both-forms.': 'finds CommonJS where a package imports itself by a name that was required',
     '/edge-runtime.': 'evaluates no modules',
-    '/express.': 'has a server of Node.js that keeps to other rules about bodies nobody reads',
+    '/express.': 'has a server of Node.js that has other rules about unread bodies',
     '/fastify': 'the same',
     '/koa.': 'the same',
     '/nest.': 'the same',

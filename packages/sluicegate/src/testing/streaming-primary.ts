@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { StreamedLine, StreamingStart } from './streaming-fleet.js'
 
-/** A primary in a process of its own, with workers whose takes are told line by line. */
+/** A primary in a separate process, with workers whose takes are printed line by line. */
 export class StreamingPrimary {
   readonly process: ChildProcess
   private readonly lines: AsyncIterator<string>

@@ -31,7 +31,7 @@ const PROGRAM = `
     })
   })`
 
-/** Does in a thread of its own what it is told. */
+/** Runs commands in a separate thread. */
 function elsewhere(t: { after(end: () => Promise<unknown>): void }, limiter: Limiter) {
   const library = new URL('../index.js', import.meta.url).href
   const worker = new Worker(PROGRAM, { eval: true, workerData: { library, handle: limiter.handle() } })

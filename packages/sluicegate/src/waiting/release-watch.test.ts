@@ -28,7 +28,7 @@ async function turns(n = 3): Promise<void> {
   for (let i = 0; i < n; i++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-test('a release is heard of while somebody wants to know, and not before or after', async () => {
+test('a release is reported while a watch is open, and not before or after', async () => {
   const { at, release } = fixture()
   let heard = 0
   const watch = new ReleaseWatch(at, () => {
@@ -51,7 +51,7 @@ test('a release is heard of while somebody wants to know, and not before or afte
   assert.equal(heard, 2)
 })
 
-test('who watches is counted, so that nobody is notified in vain', async () => {
+test('watches are counted, so that no notification is sent in vain', async () => {
   const { at, watchers } = fixture()
   const watches = [new ReleaseWatch(at, () => undefined), new ReleaseWatch(at, () => undefined)]
   for (const watch of watches) watch.want(true)
@@ -103,7 +103,7 @@ test('who wants to know again before the last watch ended hears of each release'
   await turns()
   assert.equal(heard, 2)
   watch.want(false)
-  // Nobody is told of this one, and it counts all the same once somebody wants to know.
+  // No watch sees this release, but it counts for the next watch.
   release()
   watch.want(true)
   await turns()

@@ -38,7 +38,7 @@ function played(seed: number, policyOf: typeof tokenBucket | typeof gcra) {
   const book = (): void => {
     const cost = random.integer(1, spec.burst)
     const reservation = limiter.reserve('k', cost)
-    // Whoever comes at the end of `waitMs` comes at its microsecond or up to a millisecond later: the earliest is the time booked for.
+    // A caller that returns at the end of `waitMs` comes at its microsecond or up to a millisecond later: the earliest is the time booked for.
     const { booking } = reservation as unknown as { booking: { atUs: number } }
     const admission = { atUs: booking.atUs, cost }
     open.push({ reservation, admission })

@@ -84,7 +84,7 @@ async function played(seed: number) {
   return { excess, inOrder, late, aborted, left: waiting.size, passed: [...passed.values()].flat().length }
 }
 
-test(`in ${SEEDS.length} histories nobody starves, is overtaken or late, and no key exceeds burst + rate * length`, async () => {
+test(`in ${SEEDS.length} histories no wait starves, is overtaken or late, and no key exceeds burst + rate * length`, async () => {
   let [aborted, passed] = [0, 0]
   for (const seed of SEEDS) {
     const result = await played(seed)

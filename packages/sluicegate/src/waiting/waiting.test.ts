@@ -15,7 +15,7 @@ function fixture({ maxWaiters = 100_000 } = {}) {
   return { clock, bucket, waiting, log: new WaitLog(waiting, clock) }
 }
 
-test('whoever finds the tokens there does not wait', async () => {
+test('a call does not wait if the tokens are available', async () => {
   const { bucket, waiting } = fixture()
   const twin = fixture().bucket
   assert.deepEqual(await waiting.wait('k', { cost: 4 }), twin.take(4))
@@ -81,7 +81,7 @@ test('waiters of several keys that fall due together pass in the order of arriva
   assert.equal(passed.join(''), 'zxyxzy')
 })
 
-test('a step back of the clock delays those who wait by the step, and loses nobody', async () => {
+test('a step back of the clock delays waits by the step, and loses none', async () => {
   const { bucket, clock, log } = fixture()
   bucket.take(10)
   void log.wait('a', { cost: 5 })
@@ -142,7 +142,7 @@ test('a pending wait keeps the process alive by one timer, and nothing else does
   assert.equal(timers(), idle)
 })
 
-test('with real timers nobody passes before its time, and all in order', async () => {
+test('with real timers no wait passes early, and all pass in order', async () => {
   const clock = preciseClock()
   const bucket = new BookingBucket({ limit: 1000, windowMs: 1000, burst: 1 }, clock)
   const waiting = new Waiting<Decision>({ service: bucket, clock, maxWaiters: 100 })

@@ -25,7 +25,7 @@ interface DescribedSection {
 }
 
 /**
- * Looks over one section of a memory that was restored and that nobody uses yet: its table, the policy in force and what that needs have to
+ * Looks over one section of a restored memory that no limiter uses yet: its table, the policy in force and what that needs have to
  * lie within the memory, and every word by which the core finds its way has to be one that a core could have left: a checksum tells damage,
  * not who computed it. How much each key has spent is taken as it is. What only running threads know begins afresh.
  *

@@ -71,7 +71,7 @@ for (const algorithm of CREW_ALGORITHMS) {
   }
 }
 
-/** Lets the story happen at a moment of the copy, which is then looked at. False: it has no so many. */
+/** Runs the story at a moment of the copy, then checks the copy. False: the copy has fewer moments. */
 function hasMoment(moment: number, algorithm: CrewAlgorithm, { before, meanwhile }: Story): boolean {
   const { cost, keyOf } = algorithm
   const scene = sceneOf(algorithm)
@@ -91,7 +91,7 @@ function hasMoment(moment: number, algorithm: CrewAlgorithm, { before, meanwhile
     assert.equal(part.stats().keys, inUse.length, `keys at moment ${moment}`)
   }
   restored.reset(key)
-  // Somebody comes where the key was, or where its line was not full.
+  // A new key takes the place of the key, or a free place in its line.
   for (const later of keysOfLine(0, restored, keyOf, 'later', 1)) restored.take(later, cost)
   assert.equal(spentOf(restored, key), 0, `spent after a reset, at moment ${moment}`)
   return happened
@@ -107,7 +107,7 @@ function sceneOf({ specOf, keyOf, cost }: CrewAlgorithm): Scene {
   return { limiter, key, others, neighbour, take }
 }
 
-/** So many keys that belong into a line. */
+/** `count` keys that belong in a line. */
 function keysOfLine(line: number, limiter: Limiter, keyOf: (name: string) => Key, name: string, count: number): readonly Key[] {
   const keys: Key[] = []
   for (let i = 0; keys.length < count; i++) {
@@ -122,7 +122,7 @@ function lineOf(part: MemoryLimiter, key: string): number {
   return Math.floor(((low >>> 0) * part.section.open.lines) / 2 ** 32)
 }
 
-/** As far as `forget` of the core comes before its thread dies: the first entry of the table has the mark of one that nobody wants. */
+/** The state that `forget` of the core leaves if its thread dies: the first entry of the table has an abandoned mark. */
 function markFirst(open: OpenCore): void {
   const words = new BigUint64Array(open.memory.buffer, open.section + open.constant('TABLE'))
   words[1] = (1n << 63n) | ((words[0] as bigint) & 0x3fffn)

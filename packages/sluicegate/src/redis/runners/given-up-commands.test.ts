@@ -7,7 +7,7 @@ import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { hashSlot } from '../hash-slot.js'
 
-// Commands that wait in a client for a server which is gone, longer than anybody waits for them. A server of these tests forgets everything
+// Commands queued in a client for a lost server, for longer than their callers wait. A server of these tests forgets everything
 // when it ends: whatever it knows of a key afterwards was written afterwards.
 
 let server: RedisProcess

@@ -96,11 +96,11 @@ for (const kind of CLUSTER_CLIENTS) {
   })
 }
 
-test('a call of ioredis that is told to send nothing again, and then tells nobody, is given up in time and charged once', async () => {
+test('an ioredis call without resends, whose failure the client never reports, times out and is charged once', async () => {
   front.set({ kind: 'none' })
   const client = new Redis({ host: front.host, port: front.port, autoResendUnfulfilledCommands: false })
   client.on('error', () => undefined)
-  const limiter = createRedisLimiter(policy, { client, prefix: 'told', mode: 'exact', outage: 'closed', timeoutMs: 2000 })
+  const limiter = createRedisLimiter(policy, { client, prefix: 'unreported', mode: 'exact', outage: 'closed', timeoutMs: 2000 })
   await limiter.take('k')
   const calls = await server.callsOf('evalsha')
   front.set({ kind: 'half-open' })

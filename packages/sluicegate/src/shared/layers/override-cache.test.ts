@@ -113,7 +113,7 @@ test('while the store is not reached what was known last holds, and it is asked 
   assert.equal(cache.of('acme'), undefined)
 })
 
-test('what is kept and no policy, or too much, is not used, and told once', async () => {
+test('stored values that are no policy, or too large, are not used and cause one warning', async () => {
   const { store, cache } = cached()
   const warned: string[] = []
   const listen = (warning: Error & { code?: string }): void => void warned.push(warning.code ?? '')

@@ -1,20 +1,20 @@
 import type { Grant } from './grant.js'
 
 /** A cached denial is checked again after this long: a verb in another process may have changed the key. */
-export const LONGEST_UNASKED_HORIZONS = 20
+export const LONGEST_PAUSE_HORIZONS = 20
 /** Where other processes may return tokens, look for these after one lease, then less and less often. */
-const SHORTEST_UNASKED_HORIZONS = 2
+const SHORTEST_PAUSE_HORIZONS = 2
 
-/** When this process asks for no tokens ahead of need. */
-export class AskingPause {
+/** A time in which this process requests no tokens ahead of need. */
+export class RefillPause {
   untilUs = 0
   private readonly horizonUs: number
   /** How long until it looks for returned tokens. */
-  private unaskedUs: number
+  private pauseUs: number
 
   constructor(horizonUs: number) {
     this.horizonUs = horizonUs
-    this.unaskedUs = SHORTEST_UNASKED_HORIZONS * horizonUs
+    this.pauseUs = SHORTEST_PAUSE_HORIZONS * horizonUs
   }
 
   end(): void {
@@ -23,10 +23,10 @@ export class AskingPause {
 
   /** Pauses until tokens may be free; longer each time that none were returned. */
   begin({ askAfterUs, blockedUs, flowsBack, availableNow, availableLater }: Grant, nowUs: number): void {
-    const longestUs = LONGEST_UNASKED_HORIZONS * this.horizonUs
-    if (availableNow + availableLater > 0) this.unaskedUs = SHORTEST_UNASKED_HORIZONS * this.horizonUs
-    const mostUs = flowsBack || blockedUs > 0 ? longestUs : this.unaskedUs
-    this.unaskedUs = Math.min(2 * this.unaskedUs, longestUs)
+    const longestUs = LONGEST_PAUSE_HORIZONS * this.horizonUs
+    if (availableNow + availableLater > 0) this.pauseUs = SHORTEST_PAUSE_HORIZONS * this.horizonUs
+    const mostUs = flowsBack || blockedUs > 0 ? longestUs : this.pauseUs
+    this.pauseUs = Math.min(2 * this.pauseUs, longestUs)
     this.untilUs = nowUs + Math.min(Math.max(askAfterUs, blockedUs), mostUs)
   }
 
