@@ -7,6 +7,7 @@ import { checkLockfiles } from './check-lockfiles.js'
 import { checkModuleState } from './check-module-state.js'
 import { checkPackages } from './check-packages.js'
 import { checkPublicApi } from './check-public-api.js'
+import { checkWords } from './check-words.js'
 import { faultsOfCommand, faultsOfTool } from './faults-of-command.js'
 
 // The gate: everything but the tests. Every step runs, whatever became of the ones before; one fault fails it.
@@ -33,6 +34,7 @@ const STEPS: readonly Step[] = [
   { name: 'file sizes', faults: checkFileSizes },
   { name: 'lockfiles', faults: checkLockfiles },
   { name: 'GitHub and Renovate', faults: checkGithub },
+  { name: 'words', faults: checkWords },
   { name: 'documentation', faults: checkDocs },
 ]
 
