@@ -26,7 +26,7 @@ test('the configuration in the guide is accepted', () => {
   )
 })
 
-test('the faults in the guide are told in these words', () => {
+test('the faults in the guide are reported in these words', () => {
   const yaml = '\npolicies:\n  api:\n    algorithm: tokenbucket\n    limit: 5\n    window: 60\n'
   assert.throws(
     () => parseConfig(yaml, 'gate.yaml'),

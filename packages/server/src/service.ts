@@ -73,7 +73,7 @@ export async function startService(config: Config, { clock, clients, sampleMs = 
     clearInterval(sampling)
     stream.end()
     await after(drainMs)
-    // Node's own close for HTTP would close connections at once that seem to rest.
+    // Node's own close for HTTP would close connections at once that look idle.
     const closed = new Promise<void>((resolve) => server.once('close', resolve))
     await connections.closeInQuiet(() => NetServer.prototype.close.call(server))
     await nextTurn()

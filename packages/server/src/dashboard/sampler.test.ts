@@ -51,7 +51,7 @@ test('the past is two minutes of samples and no more', () => {
   assert.deepEqual([atS.length, policies[0]?.allowed.length, policies[0]?.denied.length], [120, 120, 120])
 })
 
-test('what happened while nobody looked is in the past, and not told again as new', () => {
+test('decisions made while no page was open are in the history, and not repeated as new', () => {
   const { gate, sampler } = setUp()
   for (let i = 0; i < 3; i++) gate.take('alice', 1)
   sampler.tick()

@@ -39,7 +39,7 @@ export class PolicyCard {
     this.#chartPlace.ariaLabel = `Last two minutes of ${policy.name}: now ${values['allowed-rate']} allowed and ${values['denied-rate']} denied a second`
     this.#chart?.add(atS, allowed.perSecond, denied.perSecond)
     showRanking(part(this.element, '[data-ranking="demand"]'), demand, 'No requests yet')
-    showRanking(part(this.element, '[data-ranking="denials"]'), denials, 'Nobody was denied')
+    showRanking(part(this.element, '[data-ranking="denials"]'), denials, 'No denials')
   }
 }
 

@@ -2,13 +2,13 @@ import type { Socket } from 'node:net'
 import { inLaterTurn } from './later-turns.js'
 
 const HEADERS_END = Buffer.from('\r\n\r\n')
-/** What is parsed at once at most. A request takes 16 bytes or more, so that one slice never holds more than 64, whatever ends its headers. */
+/** The most bytes parsed at once. A request takes 16 bytes or more, so that one slice never holds more than 64, whatever ends its headers. */
 const MAX_SLICE_BYTES = 1_024
-/** After that many slices the other connections have their turn; then it is one slice at a time as long as others wait. */
+/** After this number of slices the other connections have their turn; then one slice at a time while others wait. */
 const SLICES_PER_TURN = 4
 const NOTHING = Buffer.alloc(0)
 
-/** What decides about a connection's input. */
+/** The owner, which decides when input is parsed. */
 export interface ValveOwner {
   /** Whether the next request may be parsed. */
   mayRead(): boolean
@@ -19,7 +19,7 @@ export interface ValveOwner {
 /**
  * Stands between a socket and Node's HTTP parser. The parser takes all requests of a chunk at once, 3,600 of them in 64 KiB, each of which costs some
  * kilobytes until it is answered. Behind the valve it gets one request, and the next one when the owner says so; until then nothing more is read
- * from the socket, and TCP tells the client to wait.
+ * from the socket, and TCP's flow control stops the client.
  */
 export class InputValve {
   readonly #owner: ValveOwner
@@ -53,7 +53,7 @@ export class InputValve {
     if ((this.isHolding || this.#hasEnded) && !this.#isDeferred) this.#feed()
   }
 
-  /** Forgets what a socket that is gone has left. */
+  /** Drops the input of a closed socket. */
   drop(): void {
     this.#held = NOTHING
     this.#count()

@@ -6,7 +6,7 @@ import { Problem } from './problem.js'
 
 /** Room for every key that is allowed, percent-encoded. */
 const MAX_HEADER_BYTES = 16_384
-/** Connections beyond the bound that are kept for the moment that it takes to refuse them; more are closed without a word. */
+/** Connections beyond the bound that are kept until they are refused with a response; more are closed without one. */
 const REFUSED_AT_ONCE = 64
 
 /** An HTTP server that is not listening yet, and its connections. */
@@ -29,7 +29,7 @@ export function createListener(handle: RequestListener, bounds: ClientBounds): L
   })
   const connections = new Connections(bounds, handle)
   server.maxConnections = bounds.maxConnections + REFUSED_AT_ONCE
-  // Bytes bound them. By default Node drops those above a thousand in silence: the client's own could crowd out the gateway's.
+  // Bytes bound them. By default Node drops those above a thousand in silence: the client's could displace the gateway's.
   server.maxHeadersCount = 0
   server.on('connection', (socket) => connections.add(socket))
   server.on('drop', () => connections.cuts.refused++)
@@ -50,7 +50,7 @@ export function listen(server: Server, host: string, port: number): Promise<Addr
     server.once('error', reject)
     server.listen(port, host, () => {
       server.off('error', reject)
-      // For example no more file descriptors: those who are connected are served on.
+      // For example no more file descriptors: open connections are still served.
       server.on('error', (error) => console.error(`sluicegate: a connection could not be taken: ${error.message}`))
       resolve(server.address() as AddressInfo)
     })
