@@ -39,7 +39,7 @@ function rate.renewed(part)
   part.debt = 0
 end
 
---- A server's clock may step back: what nobody can owe was written by another clock, and is cut down.
+--- A server's clock may step back: a debt beyond the possible was written under another clock, and is reduced.
 function rate.restored(part, state)
   local us, beyond, ahead = string.match(state, '^(%d+) (%d+)(.*)$')
   local most = ahead == '' and part.shallow or deepest(part)
@@ -70,7 +70,7 @@ function rate.whole(part)
   return part.shallow / part.unitsPerToken
 end
 
---- Among the numbers in use the most tokens, and the highest rate.
+--- The most tokens and the highest rate among the numbers in use.
 local function metBy(part, others)
   local tokens, fastest = rate.whole(part), part
   for _, other in ipairs(others) do
@@ -99,7 +99,7 @@ function rate.carried(part, other)
   for _, each in ipairs(part.others) do each.debt = each.debt + unitsOf(each, gained, part.unitsPerToken) end
 end
 
---- The debt that leaves room for what may pass before a token is spent at the latest, so many microseconds from now.
+--- The debt that leaves room for the tokens that may pass before a token is spent at the latest, `us` microseconds from now.
 local function debtUntil(part, us, tokens, fastest)
   local whole = tokens * part.unitsPerToken
   local flow = unitsOf(part, fastest.unitsPerUs * us, fastest.unitsPerToken)
@@ -125,7 +125,7 @@ function rate.filled(part, amount, by, verb)
   part.debt = math.min(math.max(part.debt, least) + amount, math.max(part.debt, math.min(beyondOf(part, by), deepest(part))))
 end
 
---- What others have booked since is not known under these numbers: only what nobody has room for comes back.
+--- Later bookings under other numbers are not known under these: only an amount without room under any numbers comes back.
 function rate.relieved(part, by)
   local back = unitsOf(part, by.returned or 0, by.unitsPerToken)
   part.debt = math.max(math.min(part.debt, part.capacity), part.debt - back)
@@ -157,7 +157,7 @@ local function step(verb, debt, amount, capacity, unitsPerToken, unitsPerUs, bou
     return math.max(debt, waitUs * unitsPerUs) + amount
   end
   if verb == 'cancel' then
-    -- A booking after it that was cancelled leaves up to a microsecond's inflow behind, which is nobody's; one that stands at least a token.
+    -- A later booking that was cancelled leaves up to a microsecond's refill behind, which belongs to no booking; one that stands leaves at least a token.
     local rest = bound > capacity and math.min(unitsPerToken, unitsPerUs) - 1 or 0
     return debt <= bound + rest and math.max(math.min(debt, bound) - amount, 0) or debt
   end
@@ -174,8 +174,8 @@ function rate.passes(part, amount)
   return owed(part) + amount <= part.capacity
 end
 
---- What of a booking comes back: surely not what has flowed back by itself since its time. Before its time all or nothing, and nothing
---- once somebody booked after it.
+--- The part of a booking that comes back: never what has been refilled since its time. Before its time all or nothing, and nothing
+--- once there is a later booking.
 local function cancelled(part, amount, atUs)
   local left, units, bookedUs = string.match(part.more, '^(%S+) (%S+) (%S+)$')
   left, units, bookedUs = tonumber(left), tonumber(units), tonumber(bookedUs)
@@ -183,7 +183,7 @@ local function cancelled(part, amount, atUs)
   return math.min(amount, units - math.max(0, now - atUs) * part.unitsPerUs), part.capacity
 end
 
---- The key after the verb. Answers whether anything changed.
+--- The key after the verb. Returns whether anything changed.
 function rate.stepped(part, verb, amount, bound)
   if verb == 'cancel' then amount, bound = cancelled(part, amount, bound) end
   if verb == 'reserve' then
@@ -200,7 +200,7 @@ end
 
 rate.write = writeRecords
 
---- Debt, microseconds until `amount` more would pass, microseconds until it is as good as new: of a rate the debt says it all.
+--- Debt, microseconds until `amount` more would pass, microseconds until it is full: of a rate the debt determines all three.
 function rate.standing(part)
   return owed(part), 0, 0
 end

@@ -1,4 +1,4 @@
---- What rates and windows keep in a value: a record of what was spent under each of the numbers in use, as when one version of a policy
+--- The value of rates and windows: a record of the spent tokens under each of the numbers in use, as when one version of a policy
 --- follows on another, process by process, or when some processes lease and others do not. What is spent counts under all of them.
 --- Numbers that are new to a key begin with what the largest of the others say, carried over when the key is next touched.
 --
@@ -16,19 +16,19 @@
 -- How long a token may be kept after it was handed out: steps/rate.lua.
 --
 -- value     records joined by "|", those written last first: "<state>;<numbers>", after the first "<state>;<numbers>;<until>", in microseconds;
---           and "#<block>" while the key is blocked, also where nothing was spent
+--           and "#<block>" while the key is banned, also where nothing was spent
 --
 -- A form with records has
 -- numbered  reads `part.numbers`, as the record of another has them
--- renewed   a part to which nothing has happened; of another beside the one that is asked about
+-- renewed   a part to which nothing has happened; of another beside the requested one
 -- restored  a part as its state says
 -- whole     the most tokens that pass at once, by which records are compared
 -- carried   a part as follows from another, with other numbers: at most the limit is spent
--- state     of a part, and the microseconds until it is as good as new
--- amountOf  of so many tokens, and tokensOf of an amount
+-- state     of a part, and the microseconds until it is full
+-- amountOf  converts tokens to an amount; tokensOf an amount to tokens
 -- filled    a part after an amount of its own passed under the numbers of another part, which is as that left it
--- met       what the others mean for a part that is asked about, if anything
--- relieved  a part after something came back of a lease or a booking under the numbers of another: `by.returned`, if that is to be known
+-- met       the effect of the others on the requested part, if any
+-- relieved  a part after something came back of a lease or a booking under the numbers of another: `by.returned`, if that is to be reported
 
 local MOST_RECORDS = 4
 
@@ -51,7 +51,7 @@ local function otherPart(part, numbers, state, untilUs)
   return other
 end
 
---- The one that lets most pass at once; of equals the first.
+--- The one that admits the most at once; of equals the first.
 local function largestOf(parts)
   local largest = parts[1]
   for _, other in ipairs(parts) do
@@ -94,8 +94,8 @@ local function countElsewhere(part, verb, amount)
   end
 end
 
---- The others that are kept: of too many the largest and those written last. Who comes back without a record begins as the largest says, so that
---- nothing but the largest has to be kept for the budget's sake.
+--- The other records that are kept: of too many the largest and those written last. Numbers without a record begin with the state of the largest,
+--- so that the budget needs only the largest.
 local function keptOthers(part)
   local kept = {}
   for _, other in ipairs(part.others or {}) do
