@@ -5,7 +5,7 @@ import { step } from './run.mjs'
 
 const ON_REDIS = ['packages/sluicegate/dist/redis', 'packages/testkit', 'chaos', 'bench/dist/redis', 'tools/dist/examples']
 
-/** Whoever names a server to test on brings it along. */
+/** A server named by the caller is not installed. */
 const NAMED_SERVER = process.env.SLUICEGATE_REDIS_SERVER
 
 /** Programs that tests drive for real, and the Debian packages that hold them. */

@@ -117,7 +117,7 @@ test('keys are limited each by itself, and policies too', async (t) => {
 })
 
 test('an outage is 503 and no denial', async (t) => {
-  // Without the page nothing else uses the engine. Only the service closes it outside of tests.
+  // Without the page only requests use the engine. Closing it here causes the outage; in production only the service closes it.
   const { url, engine } = await runService(t, `${TWO_POLICIES}dashboard: { keys: off }\n`)
   engine.close()
   const { status, body } = await ask(`${url}/v1/take?policy=burst&key=alice`)

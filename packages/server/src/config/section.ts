@@ -30,7 +30,7 @@ export class Section {
   readonly #place: Node | undefined
   readonly #entries = new Map<string, Entry>()
   readonly #known = new Set<string>()
-  /** True for a value that is no mapping: it gets this one fault and no others. */
+  /** False for a value that is no mapping, which gets that one fault and no others. */
   #isMapping = true
 
   constructor(source: Source, node: unknown, path = '', name?: Node) {

@@ -3,7 +3,7 @@ import { Problem } from '../protocols/http/problem.js'
 
 /** A page is for a few people; each costs a connection and a message a second. */
 const MAX_READERS = 32
-/** Unsent bytes at which a slow reader misses the next message; the message after it has the same totals. */
+/** Unsent bytes at which a slow reader misses the next message; the message after it brings the totals up to date. */
 const MAX_BACKLOG_BYTES = 262_144
 /** Consecutive messages a reader may be behind at. A reader that never reads must not keep its place for ever. */
 const MAX_BEHIND = 30

@@ -125,7 +125,7 @@ function rate.filled(part, amount, by, verb)
   part.debt = math.min(math.max(part.debt, least) + amount, math.max(part.debt, math.min(beyondOf(part, by), deepest(part))))
 end
 
---- Later bookings under other numbers are not known under these: only an amount without room under any numbers comes back.
+--- Later bookings under other numbers are not known under these: only debt beyond the capacity, for which there is no room, comes back.
 function rate.relieved(part, by)
   local back = unitsOf(part, by.returned or 0, by.unitsPerToken)
   part.debt = math.max(math.min(part.debt, part.capacity), part.debt - back)
