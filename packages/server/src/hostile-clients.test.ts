@@ -39,7 +39,7 @@ function pour(socket: Socket, path: string): void {
   write()
 }
 
-/** A client that is no attacker is answered each time, and the service's memory stays bounded meanwhile. */
+/** A normal client gets every answer, and the service's memory stays bounded meanwhile. */
 async function neighbourIsServed(service: ServiceProcess, asks: number = NEIGHBOUR_ASKS): Promise<void> {
   for (let i = 0; i < asks; i++) {
     assert.equal((await fetch(`${service.url}/v1/take?policy=burst&key=neighbour-${i}`)).status, 200)
@@ -84,7 +84,7 @@ test('bodies that come in chunks of one byte and do not end fill no memory, and 
   const sent = attackers.map((socket) => new Promise((resolve) => socket.write(head + '1\r\n \r\n'.repeat(12_000), resolve)))
   await neighbourIsServed(service)
   await Promise.all(sent)
-  // What the system has taken from the attackers comes in by and by.
+  // Input that the system has buffered for the attackers arrives gradually.
   await neighbourIsServed(service)
   while ((await service.metric('sluicegate_requests_in_flight')) <= attackers.length) await sleep(10)
   await neighbourIsServed(service)
@@ -124,7 +124,7 @@ test('a connection has one request answered at a time, and no more is read than 
   }
   assert.ok(connections.heldBytes > 0)
   for (const socket of attackers) socket.resetAndDestroy()
-  // What is left is the neighbour's own.
+  // The rest belongs to the normal client.
   while (connections.open >= attackers.length) await sleep(5)
   assert.equal(connections.heldBytes, 0)
 })

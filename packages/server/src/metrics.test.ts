@@ -16,14 +16,14 @@ function setUp(name = 'burst') {
   return { engine, gate, metrics, read: async () => readExposition(await metrics.render()) }
 }
 
-test('the exposition keeps to the text format to the letter', async () => {
+test('the exposition conforms strictly to the text format', async () => {
   const { gate, metrics, read } = setUp()
   gate.take('alice', 1)
   assert.equal(metrics.contentType, 'text/plain; version=0.0.4; charset=utf-8')
   assert.ok((await read()).length > 40)
 })
 
-test('a strict reader refuses what is not the text format', () => {
+test('a strict reader refuses anything but the text format', () => {
   const head = '# HELP a_total A.\n# TYPE a_total counter\n'
   assert.equal(readExposition(`${head}a_total{x="1"} 1\n`).length, 1)
   const broken = [`${head}a_total 1`, 'a_total 1\n', `${head}a_total -1\n`, `${head}a_total{x=1} 1\n`, `${head}a_total 1\na_total 1\n`]

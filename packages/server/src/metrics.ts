@@ -136,7 +136,7 @@ function latencySamples({ latency }: Engine): Sample[] {
   ]
 }
 
-/** A metric that the registry asks for its values; the library's own classes would keep a second copy of each count. */
+/** A metric whose values are read at each scrape; the library's own classes would keep a second copy of each count. */
 function collected(type: string, name: string, help: string, collect: () => Sample[]): Metric {
   const metric = {
     name,

@@ -8,7 +8,7 @@ import { runService } from './testing/running-service.js'
 
 const BODY = '{"policy":"burst","key":"alice"}'
 
-/** A POST whose body's last byte is still to come, known to have reached the service: it has asked for the body. */
+/** A POST whose body's last byte is still to come, known to have reached the service, which has requested the body. */
 async function requestInFlight(url: string): Promise<{ socket: Socket; finish(): Promise<string> }> {
   const socket = await connectTo(url)
   const head = [

@@ -25,12 +25,12 @@ export interface Service {
   readonly connections: Connections
   /**
    * Stops in order. For `drainMs` it answers on while `/readyz` says 503, each answer the last of its connection. Then the port and
-   * connections without a request are closed, and what is in flight has `finishMs` to end before it is cut off.
+   * connections without a request are closed, and requests in flight have `finishMs` to finish before they are cut off.
    */
   stop(times?: StopTimes): Promise<void>
 }
 
-/** What tests set. */
+/** Options for tests. */
 export interface ServiceOptions {
   readonly clock?: Clock
   readonly clients?: Partial<ClientBounds>

@@ -193,7 +193,7 @@ test('a faulty window causes no fault for its time zone', () => {
   assert.equal(found.length, 1, found.join('\n'))
 })
 
-test('logs whose usual number of keys would take too much together ask for max-keys', () => {
+test('logs that need too much memory for the default number of keys require max-keys', () => {
   const logs = [1, 2, 3, 4, 5].map((i) => `{ algorithm: sliding-log, limit: 100000, window: ${i}s }`).join(', ')
   assert.deepEqual(faultsOf(onePolicy(`all-of: [${logs}]`)), [
     'gate.yaml:2:3: policies.api.max-keys: is needed here: as many keys as usual take 5.0 GiB, and 4 GiB is the most',

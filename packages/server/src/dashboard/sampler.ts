@@ -12,7 +12,7 @@ const RANKED_KEYS = 10
 type Flows = Pick<PolicySample, 'allowed' | 'denied' | 'impossible'>
 type Rates = { readonly allowed: number; readonly denied: number }
 
-/** Turns the engine's counters into what happened since the last sample. */
+/** Derives rates since the last sample from the engine's counters. */
 export class Sampler {
   readonly #engine: Engine
   readonly #keys: 'masked' | 'shown'
@@ -28,7 +28,7 @@ export class Sampler {
     this.#display = keyDisplay(keys)
   }
 
-  /** What happened since the call before, of `sample` or `tick`. */
+  /** The changes since the last call of `sample` or `tick`. */
   sample(): Sample {
     this.tick()
     const policies = Array.from(this.#engine.gates, (gate, i) => this.#policy(gate, this.#last[i] as Flows))

@@ -30,7 +30,7 @@ test('policy, key and cost can come in headers', async (t) => {
   assert.equal(engine.gate('burst')?.peek('alice', 1).remaining, 60)
 })
 
-test('a header never overrides what the query string says', async (t) => {
+test('a header never overrides the query string', async (t) => {
   const { url, engine } = await runService(t, undefined, { clock: manualClock(0) })
   await fetch(url + AUTH, { headers: { 'x-sluicegate-key': 'another-key', 'x-sluicegate-policy': 'burst' } })
   assert.equal(engine.gate('spaced')?.peek('alice', 1).allowed, false)
@@ -72,7 +72,7 @@ test('a large number of headers hides neither the one that counts nor its repeti
   assert.equal((await rawExchange(url, `${head}X-Sluicegate-Key: b\r\n${crowd}X-Sluicegate-Key: a\r\n\r\n`)).status, 400)
 })
 
-test('a page of another site may not take tokens here either, but a gateway may tell of one', async (t) => {
+test('a page of another site cannot take tokens here either, but a gateway may forward its Sec-Fetch-Site', async (t) => {
   const { url, engine } = await runService(t, undefined, { clock: manualClock(0) })
   const crossSite = { 'sec-fetch-site': 'cross-site' }
   const page = await fetch(url + AUTH, { headers: crossSite })

@@ -48,7 +48,7 @@ export class InputValve {
     return this.#held.length > 0
   }
 
-  /** Lets through what the owner admits now. */
+  /** Passes on the input that the owner admits now. */
   open(): void {
     if ((this.isHolding || this.#hasEnded) && !this.#isDeferred) this.#feed()
   }
@@ -59,7 +59,7 @@ export class InputValve {
     this.#count()
   }
 
-  /** What the socket has read. Returns whether it is to read on. */
+  /** Takes the input of the socket. Returns whether the socket reads on. */
   #take(chunk: Buffer | null): boolean {
     if (chunk === null) this.#hasEnded = true
     else this.#held = this.isHolding ? Buffer.concat([this.#held, chunk]) : chunk
@@ -95,7 +95,7 @@ export class InputValve {
     return length === held.length ? held : held.subarray(0, length)
   }
 
-  /** A stream that asks for more while something is held would fill memory. */
+  /** Reading on while input is held would fill memory. */
   #want(size: number): void {
     this.#isReadWanted = this.isHolding
     if (!this.isHolding) this.#read(size)

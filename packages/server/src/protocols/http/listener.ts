@@ -24,7 +24,7 @@ export function createListener(handle: RequestListener, bounds: ClientBounds): L
     keepAliveTimeout: bounds.idleMs,
     connectionsCheckingInterval: Math.min(1_000, bounds.headersMs),
     noDelay: true,
-    // Node's own answers have neither a body nor our headers: the router asks for the host itself.
+    // Node's own answers have neither a body nor our headers: the router checks the Host header itself.
     requireHostHeader: false,
   })
   const connections = new Connections(bounds, handle)
@@ -44,7 +44,7 @@ export function createListener(handle: RequestListener, bounds: ClientBounds): L
   return { server, connections }
 }
 
-/** Listens, and resolves with the address that came of it. Rejects with the system's error. */
+/** Listens, and resolves with the bound address. Rejects with the system's error. */
 export function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
