@@ -43,7 +43,7 @@ async function end(service: Service, signal: string, times: StopTimes): Promise<
   if (ending) process.exit(1)
   ending = true
   const drain = times.drainMs > 0 ? `answering for ${timeSpanText(times.drainMs)} more while /readyz says 503, then ` : ''
-  console.log(`${signal}: ${drain}finishing what is in flight (again to stop at once)`)
+  console.log(`${signal}: ${drain}finishing requests in flight (again to stop at once)`)
   await service.stop(times)
   process.exit(0)
 }
@@ -69,7 +69,7 @@ function quotable(text: string): string {
 function explained(error: NodeJS.ErrnoException, { host, port }: Listen): Error {
   const reasons: Readonly<Record<string, string>> = {
     EADDRINUSE: `${host}:${port} is in use by another program: stop it, or choose another port with --port`,
-    EACCES: `${host}:${port} needs rights that this user has not: choose a port above 1023 with --port`,
+    EACCES: `${host}:${port} requires privileges that this user lacks: choose a port above 1023 with --port`,
     EADDRNOTAVAIL: `${host} is no address of this machine: choose another with --host`,
     ENOTFOUND: `${host} is not known: choose an address of this machine with --host`,
   }

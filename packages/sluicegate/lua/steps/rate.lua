@@ -3,20 +3,20 @@
 --
 -- state     "<microsecond> <units beyond it>"; and " ahead" when it owed more than `shallow`
 -- numbers   unitsPerToken, unitsPerUs, capacity, shallow (the most that a key owes unless it was penalized or booked ahead)
---           Numbers with a capacity below `shallow` are those of a lease: what is handed out under them may be spent as much later as flows back
---           between the two, `lent`. Until then a debt counts on below zero, down to -lent: it is paid, and the token perhaps not spent
+--           Numbers with a capacity below `shallow` are those of a lease: tokens granted under them may be spent later, by the time in which
+--           the difference, `lent`, is refilled. Until then a debt falls further below zero, down to -lent: it is paid, and the token perhaps not spent
 -- more      of `cancel` the debt that the booking left, its units, the time at which it was made; its bound is the time it was for
 
 -- Under several numbers (steps/records.lua) leases may be of different lengths, or none, and rates of different speeds. Let F be the most tokens
--- of any numbers, `shallow`, R the highest rate, and of a token L the length of its lease and d how long it has to wait until it conforms. It is spent
--- up to d + L after it was handed out. So when it is, all numbers are left room for F - R * (d + L) at most, less the token:
+-- of any numbers, `shallow`, R the highest rate, and of a token L the length of its lease and d the time until it conforms. It is spent
+-- up to d + L after its grant. So the grant leaves all numbers room for F - R * (d + L) at most, less the token:
 --
 --   room' = max(min(room, F - R * (d + L)) - amount, min(room, 0, the room left under the numbers that let it pass))
 --
 -- Then in every interval of length t no more than F + R * t is spent, whatever the numbers. Take the budget S of steps/records.lua, as it is when
--- the first token p of those that are spent within [x, y] is handed out, at a; the last, q, at b. S is at most F - R * (d_p + L_p) before p, as the room of
--- all numbers is, gains at most R * (b - a), and is not less than the room left by q, which is -R * d_q at the least. So no more were handed out than
--- F - R * (d_p + L_p) + R * (b - a) + R * d_q. As p is spent at x or later and q at y or sooner, x <= a + d_p + L_p and y >= b + d_q: that is at most
+-- the first token p of those that are spent within [x, y] is granted, at a; the last, q, at b. S is at most F - R * (d_p + L_p) before p, as the room of
+-- all numbers is, gains at most R * (b - a), and is not less than the room left by q, which is at least -R * d_q. So no more were granted than
+-- F - R * (d_p + L_p) + R * (b - a) + R * d_q. As p is spent at x or later and q at y or earlier, x <= a + d_p + L_p and y >= b + d_q: that is at most
 -- F + R * (y - x). Under one kind of numbers alone all this changes nothing: there `F - R * L` is the capacity.
 -- Where F is not two tokens more than R * L, what is left is two tokens, and R * (L + d) + 2 takes the place of F.
 
@@ -80,9 +80,9 @@ local function metBy(part, others)
   return tokens, fastest
 end
 
---- What was spent under other numbers stays spent, and what may still be spent of it. At most the burst, and what is lent beyond it; a
---- penalty, or what is booked ahead, weighs no more than a burst. Where these are the fastest numbers of all, what they gain on the others counts as
---- spent under all, for as long as what those lent may be: until then no more flows than they reckoned with.
+--- Tokens spent under other numbers stay spent, and so do granted tokens that may still be spent: at most the burst, and what is lent beyond it. A
+--- penalty, or a booking ahead, counts for no more than a burst. Where these are the fastest numbers of all, their gain on the others counts as
+--- spent under all, for as long as tokens lent under the others may be spent: until then no more is refilled than those assumed.
 function rate.carried(part, other)
   local debt = unitsOf(part, other.debt + other.lent, other.unitsPerToken) - part.lent
   local _, fastest = metBy(other, part.others)
@@ -106,7 +106,7 @@ local function debtUntil(part, us, tokens, fastest)
   return part.capacity - whole + math.min(flow, math.max(whole - LEAST_TOKENS * part.unitsPerToken, 0))
 end
 
---- What is lent under slower numbers than those of others is kept for as long, while more flows.
+--- Tokens lent under slower numbers than those of others are kept for as long, while more is refilled.
 function rate.met(part)
   if part.lent == 0 then return end
   local tokens, fastest = metBy(part, part.others)

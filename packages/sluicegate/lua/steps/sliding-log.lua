@@ -1,11 +1,11 @@
 --- Sliding log: every request for as long as it counts, in a stream. Exact. Twin of assembly/algorithms/sliding-log.ts.
--- A log whose newest request lies ahead of now (the clock stepped back, or tokens are booked ahead) is closed until then. What may be spent
--- until later, as leased tokens may, counts from that later time.
+-- A log whose newest request lies ahead of now (the clock stepped back, or tokens are booked ahead) is closed until then. Tokens that may be spent
+-- later, such as leased ones, count from that later time.
 --
--- entries   id "<time in microseconds>-<sequence>", the newest of which is the highest that there ever was; one field, named
+-- entries   id "<time in microseconds>-<sequence>"; the newest id is the highest of all time; one field, named
 --           "<window in microseconds>:<limit>:<ahead>:<kept>:<block>", the numbers under which it was written, "ahead" when it was booked
---           ahead, "closed" when until then nothing passes under any lease, for whom else entries are kept, and the ban of the key, as of the newest entry; its value is
---           "<cost> <cost of all requests so far>". One of cost 0 stands where there is no other: for the newest time, or at 0 for a ban
+--           ahead, "closed" when until then nothing passes under any lease, the other numbers that need the entries, and the ban of the key,
+--           as of the newest entry; its value is "<cost> <cost of all requests so far>". An entry of cost 0 serves where there is no other: for the newest time, or at 0 for a ban
 -- kept      "" or "<window> <limit> <until>": while other numbers are in use, as in steps/records.lua, entries stay as long as these need them
 -- numbers   limit, window in microseconds; the length of a lease, 0 where none is given
 
@@ -66,7 +66,7 @@ local function readKept(part, windowUs, limit, kept)
   if kept and kept.untilUs <= now then kept = nil end
   part.keptSinceUs = 0
   if windowUs ~= part.windowUs or limit ~= part.limit then
-    -- What had ended under the numbers of before does not come back.
+    -- Requests that had expired under the numbers of before do not return.
     local keptUs = math.max(windowUs, kept and kept.windowUs or 0)
     part.mended = true
     -- A log that is booked ahead is read as of its newest, and has to be closed to leases until then, too.

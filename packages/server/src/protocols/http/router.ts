@@ -27,12 +27,12 @@ function dispatch(routes: ReadonlyMap<string, Route>, request: IncomingMessage, 
   const { path, query } = splitTarget(request.url ?? '/')
   const route = routes.get(path)
   if (route === undefined)
-    throw new Problem(404, 'PATH_UNKNOWN', `there is nothing at this path; there are ${[...routes.keys()].join(', ')}`)
+    throw new Problem(404, 'PATH_UNKNOWN', `this path does not exist; the paths are ${[...routes.keys()].join(', ')}`)
   const method = request.method ?? ''
   const handler = Object.hasOwn(route, method) ? route[method] : undefined
   if (handler === undefined) {
     const allowed = Object.keys(route).join(', ')
-    throw new Problem(405, 'METHOD', `this path knows ${allowed}`, [['Allow', allowed]])
+    throw new Problem(405, 'METHOD', `this path supports ${allowed}`, [['Allow', allowed]])
   }
   if (method !== 'POST' && announcesBody(request)) response.shouldKeepAlive = false
   return handler(request, response, query)
