@@ -18,7 +18,7 @@ const LONGEST_LONG_TEST_MS = 3_600_000
 /** More than there are cores: many wait for servers and other processes. */
 const TEST_FILES_AT_ONCE = 2 * availableParallelism()
 
-/** Compiled files of what is no test, and yet starts servers. */
+/** Compiled files that are no tests but start servers. */
 const ON_SERVERS = {
   'bench:redis': ['bench/dist/redis/main.js'],
   chaos: ['chaos/dist/main.js'],

@@ -103,7 +103,7 @@ test('tests name the packages that they need, and no others', async () => {
   assert.ok(needed('packages/testkit/dist/servers/servers.test.js').includes('redis-server'))
 })
 
-/** A machine with a shell and nothing else, in a folder; `apt-get` there notes what it is asked, and installs a server that does nothing. */
+/** A machine with only a shell, in a folder; its `apt-get` records its arguments and installs a server that does nothing. */
 function bareMachine({ installs = true } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-path-'))
   const [bin, asked, policy] = [join(folder, 'bin'), join(folder, 'asked'), join(folder, 'policy-rc.d')]
@@ -115,7 +115,7 @@ function bareMachine({ installs = true } = {}) {
   writeFileSync(join(bin, 'apt-get'), `#!/bin/sh\n${noted}\n${installs ? installed : ''}\n`)
   chmodSync(join(bin, 'apt-get'), 0o755)
   return {
-    /** What becomes of the tests of Redis there, for a user. */
+    /** The result of the Redis tests there, for a user. */
     requires(uid: number) {
       const program = [
         `const { commandsFor, requireCommands } = await import(${JSON.stringify(new URL('../setup/system-packages.mjs', import.meta.url).href)})`,
@@ -132,7 +132,7 @@ function bareMachine({ installs = true } = {}) {
   }
 }
 
-test('root on a machine without a server gets one by apt, which may start no service; the second time nothing is asked', () => {
+test('root on a machine without a server gets one by apt, which may start no service; the second run calls nothing', () => {
   using machine = bareMachine()
   assert.equal(machine.requires(0), '')
   const asked = 'update -q\nno services\ninstall -y -q --no-install-recommends redis-server\nno services\n'
@@ -142,7 +142,7 @@ test('root on a machine without a server gets one by apt, which may start no ser
   assert.equal(machine.asked(), asked)
 })
 
-test('anybody else is told in one line what is missing, why, and what to type', () => {
+test('any other user gets one line: what is missing, why, and what to type', () => {
   using machine = bareMachine()
   const why = 'redis-server (limiters in Redis are tried on servers, clusters and sentinels)'
   assert.equal(machine.requires(1000), `Refusal: This needs ${why}. On Debian or Ubuntu: sudo apt-get install redis-server\n`)
@@ -154,7 +154,7 @@ test('a package that does not bring its program is one line, too', () => {
   assert.equal(machine.requires(0), 'Refusal: Installed, and yet not there: redis-server, of redis-server\n')
 })
 
-/** What continuous integration says last, and whether it passed, where `npm` does what a script says. */
+/** The last line of continuous integration and whether it passed, with `npm` replaced by a script. */
 function integration(npm: string): { last: string | undefined; status: number | null } {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-ci-'))
   writeFileSync(join(folder, 'npm'), `#!/bin/sh\n${npm}\n`)

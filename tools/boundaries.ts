@@ -100,7 +100,7 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) => leadsTo(edge, new RegExp(`/src/(${PLAIN_DATA})\\.ts$`)),
   },
   {
-    why: 'the limiter in memory, its queues and what options put around it know no fleet, store, request or header',
+    why: 'the limiter in memory, its queues and what options put around it know no shared limiter, store, request or header',
     files: sourcesOf('packages/sluicegate/src/(memory|waiting|layers)'),
     allows: (edge) => leadsTo(edge, /\/src\/((memory|memory\/snapshot|waiting|layers|policy|queue|options)\/)?[^/]*\.ts$/),
   },
@@ -115,7 +115,7 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) => edge.typeOnly || leadsTo(edge, new RegExp(`/src/(${PLAIN_DATA}|headers/[^/]*)\\.ts$`)),
   },
   {
-    why: 'a key is made of what is known of a request: keys know errors and checks, and no limiter, policy, header or request',
+    why: 'a key is derived from request facts: keys know errors and checks, and no limiter, policy, header or request',
     files: sourcesOf('packages/sluicegate/src/keys'),
     allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/(arguments|errors|options\/[^/]*|keys\/[^/]*)\.ts$/),
   },
@@ -166,7 +166,7 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) => edge.typeOnly || !isPackage(edge, 'sluicegate'),
   },
   {
-    why: 'a protocol translates for the engine and never decides: it takes types from the library, and what HTTP says of decisions',
+    why: 'a protocol translates for the engine and never decides: it takes types from the library, and the HTTP form of decisions',
     files: sourcesOf('packages/server/src/protocols'),
     allows: (edge) => edge.typeOnly || !isPackage(edge, 'sluicegate') || edge.specifier === 'sluicegate/http',
   },
@@ -194,7 +194,7 @@ export const BOUNDARIES: readonly Boundary[] = [
     },
   },
   {
-    why: 'nobody imports the benchmarks',
+    why: 'no other file imports the benchmarks',
     files: /^(packages|tools|examples)\//,
     allows: (edge) => !leadsTo(edge, /^bench\//) && !isPackage(edge, 'sluicegate-bench'),
   },

@@ -12,7 +12,7 @@ export function checkFileSizes(): string[] {
   return fileSizeFaults(sizes)
 }
 
-/** Files are cut by concept and not by a line count: a long one is a question, no fault. */
+/** Files are cut by concept, not by a line count: a long one is a warning, no fault. */
 export function fileSizeWarnings(sizes: readonly (readonly [file: string, lines: number])[]): string[] {
   return sizes
     .filter(([, lines]) => lines > LONG_LINES)

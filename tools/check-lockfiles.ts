@@ -13,7 +13,7 @@ export function lockfileFaults(file: string, lockfile: Lockfile): string[] {
   const faults = Object.entries(lockfile.packages).flatMap(([path, { resolved, link, integrity, optional, os }]) => {
     if (!/(^|\/)node_modules\//.test(path) || link === true) return []
     const address = resolved === undefined ? [] : [`${file}: ${path} holds a download address`]
-    // A binary for another platform may never have been fetched by whoever wrote the lockfile.
+    // The author of the lockfile may never have fetched a binary for another platform.
     const checked = integrity !== undefined || (optional === true && os !== undefined)
     return checked ? address : [...address, `${file}: ${path} has no checksum`]
   })

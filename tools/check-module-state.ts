@@ -4,7 +4,7 @@ import { trackedFiles } from './tracked-files.js'
 
 const PUBLISHED = /^packages\/sluicegate\/src\/(?!testing\/|.*\.(test|gen)\.ts$).*\.ts$/
 
-/** State that may be there once for each form of the package, each with its reason. */
+/** State that may exist once for each form of the package, each with its reason. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   'packages/sluicegate/src/headers/header-writer.ts: standard': 'a writer with a cache of its own',
   'packages/sluicegate/src/headers/partition-key.ts: pairs': 'digits, the same in both',
@@ -16,12 +16,12 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'packages/sluicegate/src/policy/calendar.ts: formatters': 'a cache of what the runtime makes',
 }
 
-/** What is made at the top of a module and never changes, or holds nothing. */
+/** Values at the top of a module that never change, or hold no state. */
 const UNCHANGING = /^(TextEncoder|TextDecoder|RegExp|\w+Array|ArrayBuffer|DataView)$/
-/** Collections: those that are made of something are constants. */
+/** Collections: those made with contents are constants. */
 const COLLECTION = /^(Map|Set)$/
 
-/** State of modules that would be there twice in a process that loads both forms of the package. */
+/** State of modules that would exist twice in a process that loads both forms of the package. */
 export function checkModuleState(): string[] {
   const found = trackedFiles(PUBLISHED).flatMap((file) => moduleState(file, readFileSync(file, 'utf8')))
   const stale = Object.keys(EXCEPTIONS).filter((name) => !found.includes(name))

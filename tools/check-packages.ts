@@ -10,7 +10,7 @@ const PUBLISHED = ['sluicegate', 'sluicegate-server'] as const
 /** Only the library is imported; the server is a program. */
 const IMPORTED = new Set<string>(['sluicegate'])
 
-/** Packs what would be published, and looks at that: its manifest, its entry points, the types that others would see. */
+/** Packs the packages and checks them as published: manifest, entry points, types. */
 export function checkPackages(): string[] {
   rmSync(FOLDER, { recursive: true, force: true })
   mkdirSync(FOLDER, { recursive: true })
@@ -26,7 +26,7 @@ export function checkPackages(): string[] {
   })
 }
 
-/** Imports, also of types, that lead from what is packed to what is not: they would fail only where the package is installed. */
+/** Imports, also of types, from packed files to files that are not packed: they would fail only where the package is installed. */
 function looseImports(name: (typeof PUBLISHED)[number], packed: ReadonlySet<string>): string[] {
   const modules = [...packed].filter((path) => /\.(c?js|d\.c?ts)$/.test(path))
   return modules.flatMap((path) => {

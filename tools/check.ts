@@ -10,11 +10,11 @@ import { checkPublicApi } from './check-public-api.js'
 import { checkWords } from './check-words.js'
 import { faultsOfCommand, faultsOfTool } from './faults-of-command.js'
 
-// The gate: everything but the tests. Every step runs, whatever became of the ones before; one fault fails it.
+// The gate: everything but the tests. Every step runs, even after a failed one; one fault fails the gate.
 
 interface Step {
   readonly name: string
-  /** What is wrong, in the words to print; nothing when all is well. */
+  /** The faults, as printed; empty without faults. */
   readonly faults: () => readonly string[]
 }
 

@@ -8,7 +8,7 @@ const PACKAGE = 'packages/sluicegate'
 /** Where both `exports` of package.json and this program have the CommonJS form. */
 const FORM = 'dist/commonjs'
 
-/** What `exports` says of an entry point that has both forms. */
+/** The entry in `exports` of an entry point that has both forms. */
 interface Entry {
   readonly import: { readonly types: string; readonly default: string }
   readonly require: { readonly types: string; readonly default: string }
@@ -35,12 +35,12 @@ function entriesOf(folder: string): Entry[] {
 
 type Written = readonly [file: string, text: string]
 
-/** Entry points in one bundle each; what several need is in chunks of its own, so that it is loaded once. */
+/** One bundle per entry point; code that several need is in separate chunks, so that it is loaded once. */
 async function codeOf(entries: readonly Entry[]): Promise<Written[]> {
   const input = Object.fromEntries(entries.map((entry) => [nameOf(entry.require.default), `${PACKAGE}/${sourceOf(entry)}`]))
   const bundle = await rollup({
     input,
-    // Peers are required where the caller installed them.
+    // Peers are loaded from the caller's installation.
     external: (id) => !/^[./]/.test(id),
     onwarn(warning) {
       // Modules of policies know each other; they call only once all are loaded.
@@ -58,7 +58,7 @@ async function codeOf(entries: readonly Entry[]): Promise<Written[]> {
   return output.filter((file): file is OutputChunk => file.type === 'chunk').map(({ fileName, code }) => [`${FORM}/${fileName}`, code])
 }
 
-/** Where a module `commonjs.js` stands beside an entry point, its default export is what `require` answers with. */
+/** Where a module `commonjs.js` stands beside an entry point, its default export is what `require` returns. */
 function sourceOf(entry: Entry): string {
   return isCallable(entry) ? ownSourceOf(entry) : entry.import.default
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import asc from 'assemblyscript/asc'
 
 /**
- * The core imports its memory and JavaScript makes it: any size from one page up to 4 GiB fits these limits, as a given
+ * The core imports its memory and JavaScript creates it: any size from one page up to 4 GiB fits these limits, as a given
  * memory may be larger than the declared minimum and its maximum smaller than the declared one.
  */
 const MEMORY_FLAGS = ['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536']

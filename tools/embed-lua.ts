@@ -4,12 +4,12 @@ import { readFile, writeFile } from 'node:fs/promises'
 const LUA = 'packages/sluicegate/lua'
 const GENERATED = 'packages/sluicegate/src/redis/scripts.gen.ts'
 
-/** Steps of every script, in this order, after what is first; those of the forms follow, then those of the script, and the script itself. */
+/** Steps of every script, in this order, after `FIRST`; the steps of the forms follow, then those of the script, and the script itself. */
 const FIRST = ['now', 'whole']
 const SHARED = ['arithmetic', 'parts', 'bounds', 'records']
 const LEASED = ['rate', 'fixed-window', 'sliding-window', 'sliding-log']
 const FORMS = ['rate', 'fixed-window', 'sliding-window', 'sliding-log', 'concurrency']
-/** What is decided before all that, where it can be. */
+/** Encodings with a fast path, which runs before all other steps where it can decide. */
 const UNROLLED = ['rate', 'fixed-window', 'sliding-window']
 
 /** Composes the scripts of their steps and writes them as a module, each with the SHA-1 by which a server knows it. */

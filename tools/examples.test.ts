@@ -6,7 +6,7 @@ import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const FOLDER = fileURLToPath(new URL('../../examples', import.meta.url))
-/** Far above what a program takes: the machine may have other things to do. */
+/** Far above the time of a program, for a busy machine. */
 const MOST_MS = 180_000
 // Compiled after this is: the tools generate sources of what the kit uses.
 const TESTKIT = new URL('../../packages/testkit/dist/index.js', import.meta.url).href
@@ -23,7 +23,7 @@ after(() => redis.stop())
 const PROGRAMS = readdirSync(FOLDER).filter((file) => file.endsWith('.mjs'))
 
 for (const program of PROGRAMS) {
-  test(`examples/${program} ends by itself and prints what it says at its end`, () => {
+  test(`examples/${program} ends by itself and prints the output recorded at its end`, () => {
     const source = readFileSync(join(FOLDER, program), 'utf8')
     const env = { ...process.env, REDIS_URL: redis.url }
     const done = spawnSync(process.execPath, [join(FOLDER, program)], { encoding: 'utf8', timeout: MOST_MS, env })

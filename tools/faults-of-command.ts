@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 
-/** Runs a program; what it printed is the fault when it fails. */
+/** Runs a program; if it fails, its output is the fault. */
 export function faultsOfCommand(command: string, args: readonly string[]): string[] {
   const done = spawnSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, NO_COLOR: '1' } })
   if (done.status === 0) return []

@@ -79,7 +79,7 @@ test('an example is a block marked to run, with what it prints right after it', 
   ])
 })
 
-test('a block of text further down is not what an example prints', () => {
+test('a block of text further down is not the output of an example', () => {
   const markdown = ['```ts run', 'first()', '```', 'Prose.', '', 'More prose.', '```text', 'one', '```']
   assert.deepEqual(examplesIn('a.md', markdown.join('\n')), [{ file: 'a.md', line: 2, code: 'first()\n' }])
 })
@@ -96,10 +96,10 @@ test('links to files are found from the folder of their document, and not in cod
   assert.deepEqual(linkedFiles('docs/x.md', markdown.join('\n')), ['docs/a.md', 'b/', 'docs/plots/e.svg'])
 })
 
-test('what a module keeps to itself is found, and constants are not', () => {
+test('state of a module is found, and constants are not', () => {
   const kept = [
     'let last = 0',
-    'const told = new Set<string>()',
+    'const warned = new Set<string>()',
     'const seen = new WeakMap()',
     "const OWN = Symbol('own')",
     'const watch = new Watch()',
@@ -107,15 +107,15 @@ test('what a module keeps to itself is found, and constants are not', () => {
   const constant = [
     "const NAMES = new Set(['a'])",
     "const OWN = Symbol.for('own')",
-    "const told = onceInProcess('told', () => new Set())",
+    "const warned = onceInProcess('warned', () => new Set())",
     'const MOST = 3',
   ]
   for (const line of kept) assert.equal(moduleState('a.ts', line).length, 1, line)
   for (const line of constant) assert.deepEqual(moduleState('a.ts', line), [], line)
-  assert.deepEqual(moduleState('a.ts', 'function fn() { let last = 0; const told = new Set() }'), [])
+  assert.deepEqual(moduleState('a.ts', 'function fn() { let last = 0; const warned = new Set() }'), [])
 })
 
-test('links of a packed page lead to what is packed, and of others the words stay', () => {
+test('links of a packed page lead to packed files, and other links become plain text', () => {
   const page =
     '[a](a.md#part) [b](../b.md) [web](https://example.com) [here](#here) ![plot](plots/x.svg) ![page](images/page.png) [tiers](../examples/tiers.mjs)'
   const packed = linksWithin('guide.md', page, (file) => ['a.md', 'images/page.png'].includes(file))

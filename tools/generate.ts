@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { embedLua } from './embed-lua.js'
 import { embedWasm } from './embed-wasm.js'
 
-// Everything that has to exist before the packages compile. Run from the root. A package that makes sources of its own
-// says how in its script "generate".
+// Generates the sources that have to exist before the packages compile. Run from the root. A package that generates sources
+// of its own has a script "generate".
 console.log(await embedWasm())
 console.log(await embedLua())
 

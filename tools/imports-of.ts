@@ -3,7 +3,7 @@ import ts from 'typescript'
 /** One import, export-from, `import()` or `import('...')` type of a file. */
 export interface Import {
   readonly specifier: string
-  /** Gone after compilation: nothing of the other module runs. */
+  /** Removed by compilation: nothing of the other module runs. */
   readonly typeOnly: boolean
   readonly line: number
 }

@@ -1,7 +1,7 @@
 import { parse } from 'yaml'
 
 // What GitHub accepts as an issue form: https://docs.github.com/communities/using-templates-to-encourage-useful-issues-and-pull-requests
-// ("Syntax for issue forms" and "Syntax for GitHub's form schema"). A form with a fault is not shown, and nothing says so.
+// ("Syntax for issue forms" and "Syntax for GitHub's form schema"). GitHub hides a form with a fault, without a message.
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -19,7 +19,7 @@ const ATTRIBUTES: Readonly<Record<string, Shape>> = {
   checkboxes: { required: ['label', 'options'], optional: ['description'] },
 }
 
-/** What GitHub would refuse in an issue form. */
+/** The faults for which GitHub would refuse an issue form. */
 export function issueFormFaults(file: string, text: string): string[] {
   const form = parse(text) as Fields
   const faults = shapeFaults('the form', form, FORM)

@@ -1,4 +1,4 @@
-/** What this project reads of a package in npm's lockfile. */
+/** The fields of a package in npm's lockfile that the checks read. */
 export interface LockedPackage {
   readonly version?: string
   readonly resolved?: string
@@ -40,7 +40,7 @@ export function missingPlatforms({ packages }: Lockfile): Record<string, LockedP
   return missing
 }
 
-/** Binaries say in their names what they run on: `@scope/binding-linux-arm64-musl`. */
+/** The names of binaries contain their platform: `@scope/binding-linux-arm64-musl`. */
 function platformOf(name: string): LockedPackage {
   const words = name.split(/[^a-z0-9]+/)
   const os = SYSTEMS.filter((system) => words.includes(system))

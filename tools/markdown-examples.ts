@@ -1,10 +1,10 @@
-/** A block of code in a document that claims to work. */
+/** A block of code in a document that is marked to run. */
 export interface Example {
   readonly file: string
   /** Where its first line of code stands. */
   readonly line: number
   readonly code: string
-  /** What it prints, when a block `text` follows at once. */
+  /** Its expected output, when a block `text` follows directly. */
   readonly prints?: string
 }
 

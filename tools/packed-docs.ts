@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 
 /** Pages about the project instead of its use, which stay in the repository. */
 const OWN = /^(adr|plots)\/|^(proof|benchmarks.*|sliding-window-accuracy)\.md$/
-/** Of each package, what of the guides and examples it carries. */
+/** The guides and examples that each package contains. */
 const PACKAGES: readonly { readonly folder: string; readonly carries: (file: string) => boolean }[] = [
   { folder: 'packages/sluicegate', carries: (file) => !OWN.test(file) && file !== 'service.md' },
   { folder: 'packages/server', carries: (file) => file === 'service.md' },
@@ -12,7 +12,7 @@ const PACKAGES: readonly { readonly folder: string; readonly carries: (file: str
 /** Pictures that the pages of both packages show. Plots of measurements stay in the repository with their pages. */
 const IMAGES: readonly string[] = readdirSync('docs/images').map((file) => `images/${file}`)
 
-/** Copies into each package the pages that its messages and its README name, so that they are there where it is installed. */
+/** Copies into each package the pages that its messages and its README name, so that they are installed with it. */
 export function writePackedDocs(): string {
   const counts = PACKAGES.map(({ folder, carries }) => {
     rmSync(`${folder}/docs`, { recursive: true, force: true })
@@ -40,7 +40,7 @@ function copyExamples(target: string): void {
   for (const file of readdirSync('examples')) if (/\.mjs$/.test(file)) cpSync(`examples/${file}`, `${target}/${file}`)
 }
 
-/** A page whose links lead to what is packed with it; of others the words stay. */
+/** The page with links to packed files only; other links become plain text. */
 export function linksWithin(file: string, markdown: string, isPacked: (page: string) => boolean): string {
   const folder = posix.dirname(file)
   return markdown.replace(/(!?)\[((?:[^\][]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g, (whole, image: string, words: string, target: string) => {

@@ -12,7 +12,7 @@ const HOME = mkdtempSync(join(tmpdir(), 'sluicegate-packed-'))
 const MODULES = join(HOME, 'node_modules')
 const LIBRARY = join(MODULES, 'sluicegate')
 const TSC = resolve('node_modules/typescript/bin/tsc')
-/** What programs here import beside the library, and what that needs of types. */
+/** The packages that programs here import beside the library, and their types. */
 const PEERS = ['@nestjs', '@types', 'express', 'fastify', 'hono', 'koa', 'reflect-metadata', 'rxjs', 'undici', 'undici-types']
 
 unpack('sluicegate')
@@ -124,7 +124,7 @@ for (const [type, ...settings] of WAYS.slice(0, process.env.SLUICEGATE_TEST_RUN 
     writeFileSync(join(folder, 'program.ts'), PROGRAM)
     writeFileSync(join(folder, 'adapters.ts'), ADAPTERS)
     const fixed = ['--strict', '--target', 'es2022', '--esModuleInterop', '--types', 'node', ...settings]
-    // The types of frameworks have faults of their own.
+    // The frameworks' own types have errors.
     compile(folder, [...fixed, '--skipLibCheck', 'program.ts', 'adapters.ts'])
     const run = (file: string): string => execFileSync(process.execPath, [file], { cwd: folder, encoding: 'utf8' })
     assert.equal(run('program.js'), 'true false LIMIT_INVALID false\n')
@@ -175,7 +175,7 @@ test('the page of the service is shown where the quick start and the guide of th
   }
 })
 
-test('what messages name is installed, with the headings that they name', () => {
+test('pages and headings named in messages are installed', () => {
   const code = readdirSync(join(LIBRARY, 'dist'), { recursive: true, encoding: 'utf8' }).filter((file) => /\.c?js$/.test(file))
   const texts = code.map((file) => readFileSync(join(LIBRARY, 'dist', file), 'utf8')).join('\n')
   const named = new Set(

@@ -27,7 +27,7 @@ export function publicApi(folder: string): string {
   return [...programs, ...declaredIn(folder, entries)].join('\n')
 }
 
-/** One section per entry point. A declaration is written where it is met first. */
+/** One section per entry point. A declaration is written at its first use. */
 function declaredIn(folder: string, entries: readonly { readonly title: string; readonly file: string }[]): string[] {
   const program = ts.createProgram(
     entries.map(({ file }) => file),
@@ -116,7 +116,7 @@ const withoutPrivate: ts.TransformerFactory<ts.Node> = (context) => (root) => {
   return ts.visitEachChild(root, visit, context)
 }
 
-/** A private constructor is public knowledge: without it the class could be made by all. */
+/** A private constructor is part of the API: without it callers could construct the class. */
 function isPrivate(node: ts.Node): boolean {
   if (!ts.isClassElement(node) || ts.isConstructorDeclaration(node)) return false
   if (node.name !== undefined && ts.isPrivateIdentifier(node.name)) return true

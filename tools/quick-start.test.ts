@@ -8,7 +8,7 @@ import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 
-// The blocks of the quick start, copied as a reader would copy them, and asked over real sockets.
+// The blocks of the quick start, copied as a reader would copy them, and called over real sockets.
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 // Within the package, so that its imports and those of the frameworks are found.
@@ -52,7 +52,7 @@ test('the block for any function runs as it stands', async () => {
   assert.equal(printed, 'go on, 99 left\n')
 })
 
-/** 100 requests pass, besides one for each 600 ms that asking takes, and the next one is answered with 429 and Retry-After. */
+/** 100 requests pass, besides one for each 600 ms that the requests take, and the next one receives 429 and Retry-After. */
 async function assertLimited(ask: () => Promise<Response>): Promise<void> {
   const startedMs = performance.now()
   for (let passed = 0; ; passed++) {
@@ -100,7 +100,7 @@ async function started(name: string, code: string, port: number): Promise<ChildP
   return app
 }
 
-/** Whether something listens, found out without a request: that would count. */
+/** Whether a server listens, checked without a request, which would count. */
 async function answers(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: 'localhost' }, () => {

@@ -9,7 +9,7 @@ const STAMPS = join(ROOT, '.cache')
 const FOLDERS = ['packages', 'bench', 'chaos']
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.base.json', 'tsconfig.json']
 
-/** Builds what changed since the last build: the tools, then what they generate, then all packages. */
+/** Builds what changed since the last build: the tools, the generated sources, then all packages. */
 export function buildWhenStale({ toolsOnly = false } = {}) {
   const tools = fingerprint(['tools'])
   whenStale('tools', tools, ['tools/dist'], () => step('Building the tools', process.execPath, [TSC, '-b', 'tools']))

@@ -6,7 +6,7 @@ import { step } from './run.mjs'
 
 const STAMP = join(ROOT, 'node_modules/.sluicegate-install')
 const LOCKFILE = join(ROOT, 'package-lock.json')
-/** Without a network npm's own waits, 10 s and more each, keep its user waiting for minutes before the first word. */
+/** Shorter retries: without a network npm's defaults, 10 s and more each, delay the first message by minutes. */
 const RETRIES = ['--fetch-retries=2', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000']
 
 /** Installs what package-lock.json names, unless that was done since it last changed. */
@@ -19,7 +19,7 @@ export function installWhenStale() {
   writeFileSync(STAMP, wanted)
 }
 
-/** Whether npm's own note of what it installed has it all: after `npm install` there is nothing to do again. */
+/** Whether npm's own record of installed packages is complete: after `npm install` the step is not repeated. */
 function isInstalled(packages) {
   const note = join(ROOT, 'node_modules/.package-lock.json')
   if (!existsSync(note)) return false

@@ -1,2 +1,2 @@
-/** A reason not to go on that the user can act on: shown without a stack. */
+/** An error that the user can correct: shown without a stack. */
 export class Refusal extends Error {}

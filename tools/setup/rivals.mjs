@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { Refusal } from './refusal.mjs'
 import { ROOT } from './root.mjs'
 
-/** Makes sure of what stands in bench/versus, clients and rivals among it, where one of these test files is of the benchmarks. */
+/** Installs the packages of bench/versus, clients and rivals among them, if one of these test files belongs to the benchmarks. */
 export function requireRivals(testFiles) {
   if (!testFiles.some((file) => file.startsWith('bench/'))) return
   const { status } = spawnSync(process.execPath, ['bench/dist/install-rivals.js'], { cwd: ROOT, stdio: 'inherit' })

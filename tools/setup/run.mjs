@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { Refusal } from './refusal.mjs'
 import { ROOT } from './root.mjs'
 
-/** Runs a step of the set-up, says what it is and how long it took, and shows its output only when it fails. */
+/** Runs a step of the set-up, prints its name and duration, and its output only when it fails. */
 export function step(what, command, args, env = {}) {
   const startedMs = performance.now()
   process.stderr.write(`${what} ... `)
@@ -19,7 +19,7 @@ export function step(what, command, args, env = {}) {
 export function run(command, args) {
   return new Promise((done, failed) => {
     const child = spawn(command, args, { cwd: ROOT, stdio: 'inherit' })
-    // A terminal sends its interrupt to the child as well; a plain `kill` reaches only us.
+    // A terminal sends its interrupt to the child as well; a plain `kill` reaches only this process.
     const pass = (signal) => child.kill(signal)
     process.on('SIGTERM', pass).on('SIGINT', () => {})
     child.once('error', failed)

@@ -5,10 +5,10 @@ import { step } from './run.mjs'
 
 const ON_REDIS = ['packages/sluicegate/dist/redis', 'packages/testkit', 'chaos', 'bench/dist/redis', 'tools/dist/examples']
 
-/** Whoever names a server to test on brings it along. */
+/** A server named by the caller is not installed. */
 const NAMED_SERVER = process.env.SLUICEGATE_REDIS_SERVER
 
-/** Programs that tests drive for real, and the Debian packages that hold them. */
+/** Real programs that tests use, and the Debian packages that contain them. */
 const COMMANDS = [
   { command: 'chromium', debian: 'chromium', usedBy: ['packages/server'], why: 'the dashboard is tested in a browser' },
   { command: 'nginx', debian: 'nginx-light', usedBy: ['packages/server'], why: 'the shipped configuration is tested in nginx' },
@@ -29,10 +29,10 @@ const COMMANDS = [
   { command: 'redis-cli', debian: 'redis-tools', usedBy: ON_REDIS, why: 'clusters are made and changed with it' },
 ]
 
-/** Asked by packages before they start a service of theirs; 101 forbids it. */
+/** Packages call it before they start a service; exit code 101 forbids the start. */
 const SERVICE_POLICY = '/usr/sbin/policy-rc.d'
 
-/** Makes sure of these programs: installs them where apt and root allow it, else says what is missing. */
+/** Ensures that these programs exist: installs them where apt and root allow it, else throws a Refusal that names the missing ones. */
 export function requireCommands(commands, { uid = process.getuid?.(), servicePolicy = SERVICE_POLICY } = {}) {
   const missing = missingOf(commands)
   if (missing.length === 0) return

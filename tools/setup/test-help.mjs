@@ -3,7 +3,7 @@ const PATTERNS = `PATTERN is a folder or a file (source or compiled), a part of 
   --help         this text
 Other options that begin with a dash go to "node --test", such as --test-concurrency=1.`
 
-/** What `--help` prints for each of the commands that run tests. */
+/** The output of `--help` for each command that runs tests. */
 export const TEST_HELP = {
   test: `npm test -- [PATTERN]... [options]
 Builds what changed, then runs the tests. Long tests run in a short form, or not at all: see "npm run test:long".

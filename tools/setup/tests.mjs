@@ -3,20 +3,20 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { Refusal } from './refusal.mjs'
 import { ROOT, sourcesBelow } from './root.mjs'
 
-/** Test files that `npm test` has no time for. */
+/** Test files that only the long run has. */
 const LONG_FILE = '.long.test.ts'
-/** What a test file names when it is longer in the long run: see packages/testkit/src/run-length.ts. */
+/** Names in a test file that is longer in the long run: see packages/testkit/src/run-length.ts. */
 const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|IS_LONG_RUN)\b[^}]*\} from|process\.env\.SLUICEGATE_TEST_RUN/m
 
 /**
- * The compiled test files, and what to hand to `node --test`.
+ * The compiled test files, and the options for `node --test`.
  *
  * Arguments that begin with a dash go to Node.js; `--name X` is short for its `--test-name-pattern=X`. The others are patterns: a file or a
  * folder that exists, source or compiled; a glob; else a part of a path. A file that one of them matches is chosen.
  */
 export function chooseTests(args, { long = false } = {}) {
   const { patterns, nodeOptions } = split(args)
-  // From the sources, so that what is left in dist of a test that was deleted does not run.
+  // From the sources, so that a deleted test whose output is still in dist does not run.
   const every = ['packages', 'tools', 'bench', 'chaos'].flatMap(sourcesBelow).filter((file) => file.endsWith('.test.ts'))
   const all = every.filter(long ? isInLongRun : (file) => !file.endsWith(LONG_FILE))
   for (const { text, matches } of patterns) {

@@ -15,13 +15,13 @@ interface Answer {
 interface Asked {
   readonly clock: ManualClock
   take(cost?: number, key?: unknown): Promise<Answer>
-  /** The statuses of so many takes in a row. */
+  /** The statuses of `n` takes in a row. */
   statuses(takes: number): Promise<number[]>
 }
 
 const DAY_MS = 86_400_000
 
-/** A service whose policy `api` has these options, at 90 s past midnight UTC of 1 March 2026 unless told otherwise. */
+/** A service whose policy `api` has these options, by default at 90 s past midnight UTC of 1 March 2026. */
 async function ask(t: TestContext, options: string, startMs = Date.UTC(2026, 2, 1, 0, 1, 30)): Promise<Asked> {
   const clock = manualClock(startMs)
   const { url } = await runService(t, `listen: { port: 0 }\npolicies:\n  api: { ${options} }\n`, { clock })
@@ -52,7 +52,7 @@ test('gcra: evenly spaced', async (t) => {
   assert.deepEqual(await statuses(2), [200, 429])
 })
 
-test('fixed-window: so many a window, and all at once when it ends', async (t) => {
+test('fixed-window: N per window, and all of them return when it ends', async (t) => {
   const { clock, take, statuses } = await ask(t, 'algorithm: fixed-window, limit: 2, window: 1m')
   assert.deepEqual(await statuses(2), [200, 200])
   const { status, headers, body } = await take()
@@ -62,7 +62,7 @@ test('fixed-window: so many a window, and all at once when it ends', async (t) =
   assert.deepEqual(await statuses(3), [200, 200, 429])
 })
 
-test('fixed-window of the calendar: a quota that is new at midnight of its time zone', async (t) => {
+test('fixed-window of the calendar: a quota that is full again at midnight of its time zone', async (t) => {
   const { clock, take, statuses } = await ask(t, 'algorithm: fixed-window, limit: 1, window: month, time-zone: Europe/Rome')
   assert.deepEqual(await statuses(1), [200])
   const { body, headers } = await take()
@@ -75,7 +75,7 @@ test('fixed-window of the calendar: a quota that is new at midnight of its time 
 })
 
 for (const counters of ['exact', 'compact']) {
-  test(`sliding-window, ${counters} counters: what was spent fades over the next window`, async (t) => {
+  test(`sliding-window, ${counters} counters: spent tokens fade over the next window`, async (t) => {
     const { clock, take, statuses } = await ask(t, `algorithm: sliding-window, limit: 4, window: 1m, counters: ${counters}`)
     assert.deepEqual(await statuses(5), [200, 200, 200, 200, 429])
     // Half of the next window: half of the four are over.
@@ -86,7 +86,7 @@ for (const counters of ['exact', 'compact']) {
 }
 
 for (const slotBytes of [4, 8]) {
-  test(`sliding-log, ${slotBytes} bytes a slot: each request is over by itself`, async (t) => {
+  test(`sliding-log, ${slotBytes} bytes a slot: each request expires by itself`, async (t) => {
     const { clock, take, statuses } = await ask(t, `algorithm: sliding-log, limit: 2, window: 10s, slot-bytes: ${slotBytes}`)
     assert.deepEqual(await statuses(1), [200])
     clock.advance(9_000)
@@ -100,7 +100,7 @@ for (const slotBytes of [4, 8]) {
 
 const BOTH = 'all-of: [{ algorithm: gcra, limit: 1, window: 1s, burst: 2, name: rate }, { algorithm: sliding-log, limit: 3, window: 1m }]'
 
-test('all-of: charged together or not at all, and the answer has each part and the one that binds', async (t) => {
+test('all-of: charged together or not at all, and the answer has each part and the binding one', async (t) => {
   const { clock, take, statuses } = await ask(t, BOTH)
   const { status, headers, body } = await take(2)
   const source = 'memory'
@@ -119,7 +119,7 @@ test('all-of: charged together or not at all, and the answer has each part and t
   assert.deepEqual([byLog.status, byLog.body.policy, byLog.headers.get('retry-after')], [429, 'sliding-log-3-1m', '58'])
 })
 
-test('all-of: what one part can never pass is impossible, and says for which', async (t) => {
+test('all-of: a cost that one part can never pass is impossible, and the answer names the part', async (t) => {
   const { take } = await ask(t, BOTH)
   const { status, headers, body } = await take(3)
   assert.deepEqual([status, body.policy, body.retryAfterMs, body.impossible], [422, 'rate', null, true])

@@ -26,7 +26,7 @@ test('the configuration in the guide is accepted', () => {
   )
 })
 
-test('the faults in the guide are told in these words', () => {
+test('the faults in the guide are reported in these words', () => {
   const yaml = '\npolicies:\n  api:\n    algorithm: tokenbucket\n    limit: 5\n    window: 60\n'
   assert.throws(
     () => parseConfig(yaml, 'gate.yaml'),
@@ -42,7 +42,7 @@ test('the guide has every metric of the service, and no other', async () => {
   assert.deepEqual(Array.from(described, ([, name]) => name).sort(), Array.from(exposed, ([, name]) => name).sort())
 })
 
-test('the guide has every code of a problem that a client can meet', () => {
+test('the guide has every problem code that a client can receive', () => {
   const codes = read('../src/protocols/http/problem.ts').matchAll(/^ {2}\| '([A-Z_]+)'/gm)
   const missing = Array.from(codes, ([, code]) => code as string).filter((code) => code !== 'INTERNAL' && !GUIDE.includes(`\`${code}\``))
   assert.deepEqual(missing, [])

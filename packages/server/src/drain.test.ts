@@ -34,7 +34,7 @@ interface Load {
   readonly lost: string[]
 }
 
-/** Clients that keep their connection, open another after `Connection: close`, and ask without a pause until nobody takes their connection. */
+/** Clients that keep their connection, open another after `Connection: close`, and send requests without a pause until their connection is refused. */
 function underLoad(t: TestContext, { url }: ServiceProcess): { load: Load; ended: Promise<unknown> } {
   const load: Load = { answered: 0, refused: 0, lost: [] }
   const client = async (): Promise<void> => {

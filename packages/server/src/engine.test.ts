@@ -37,7 +37,7 @@ test('policies do not share their keys’ tokens', () => {
   assert.equal(engine.gate('spaced')?.take('alice', 1).allowed, true)
 })
 
-test('allowed, denied and impossible are counted apart, and a peek as none of them', () => {
+test('allowed, denied and impossible are counted separately, and a peek as none of them', () => {
   const { gate } = setUp()
   gate.take('alice', 2)
   gate.take('alice', 2)
@@ -52,7 +52,7 @@ test('a peek takes nothing', () => {
   assert.equal(gate.take('alice', 3).allowed, true)
 })
 
-test('a caller’s mistake is thrown and counted nowhere', () => {
+test('a caller’s mistake throws and is not counted', () => {
   const { engine, gate } = setUp()
   assert.throws(() => gate.take('', 1), PolicyError)
   assert.throws(() => gate.take('alice', 0), PolicyError)
@@ -62,7 +62,7 @@ test('a caller’s mistake is thrown and counted nowhere', () => {
   assert.equal(engine.latency.count, 0)
 })
 
-test('an outage is thrown and counted as itself, never as a denial', () => {
+test('an outage throws and is counted as an outage, never as a denial', () => {
   const { engine, gate } = setUp()
   engine.close()
   assert.throws(() => gate.take('alice', 1), StoreError)
@@ -96,7 +96,7 @@ test('the hottest keys are ranked by demand and by denial', () => {
   )
 })
 
-test('of several policies at once each denial is counted for the part that it answered for, and each key once', () => {
+test('a denial of an all-of is counted for its binding part, and each key once', () => {
   const parts = [tokenBucket({ name: 'burst', limit: 2, window: '1s' }), fixedWindow({ name: 'quota', limit: 3, window: 'day' })]
   const clock = manualClock(1_000)
   const engine = new Engine([{ policy: allOf(parts, { name: 'both' }), maxKeys: 100, onFull: 'evict' }], { clock })

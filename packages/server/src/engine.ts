@@ -18,7 +18,7 @@ export { type Decision, type HotKey, type Key, type Policy, PolicyError, StoreEr
 /** What a gate has answered since the service started. */
 export type Counts = Record<Outcome | 'peeks', number>
 
-/** What {@link Engine} takes beside the policies. */
+/** Options of {@link Engine} beside the policies. */
 export interface EngineOptions {
   /** For tests; the library's precise clock otherwise. */
   readonly clock?: Clock
@@ -26,12 +26,12 @@ export interface EngineOptions {
   readonly hotKeys?: number
 }
 
-/** A named policy with its keys: the one place where decisions are made and counted, whatever protocol asked. */
+/** A named policy with its keys: the one place where decisions are made and counted, for all protocols. */
 export class Gate {
-  /** Never changes here, so that what protocols make of it holds for good. */
+  /** Never changes here, so that protocols may cache what they derive from it. */
   readonly policy: Policy
   readonly counts: Counts = { allowed: 0, denied: 0, impossible: 0, peeks: 0 }
-  /** Of several policies at once the denials, by the name of the one that each denial answered for; empty of a single one. */
+  /** Of an all-of: denials by the name of the binding part. Empty for a single policy. */
   readonly denialsByPart: Map<string, number>
   /** Outages by the code of their error. */
   readonly errors = new Map<string, number>()
@@ -50,7 +50,7 @@ export class Gate {
   }
 
   /**
-   * Takes `cost` tokens of `key` if they are there; of several policies at once `key` may be one for each.
+   * Takes `cost` tokens of `key` if they are available; of an all-of `key` may be one key for each part.
    *
    * @throws {PolicyError} `KEY_INVALID` or `COST_INVALID`: the caller's mistake, counted nowhere.
    * @throws {StoreError} when no decision could be made: an outage, counted as such.
@@ -80,7 +80,7 @@ export class Gate {
     }
   }
 
-  /** Of several policies at once, each of which has a table of its own, `keys` is their mean. */
+  /** The parts of an all-of have a table each; `keys` is their mean. */
   stats(): LimiterStats {
     const stats = this.#limiter.stats()
     return { ...stats, keys: Math.ceil(stats.keys / Math.max(1, this.denialsByPart.size)) }
@@ -112,7 +112,7 @@ export class Engine {
   readonly latency = new Latency()
   readonly #gates: ReadonlyMap<string, Gate>
 
-  /** @throws {PolicyError} when a policy or its options cannot be held. */
+  /** @throws {PolicyError} when there is no room for a policy or its options are invalid. */
   constructor(policies: readonly PolicyConfig[], { clock, hotKeys = 0 }: EngineOptions = {}) {
     this.#gates = new Map(
       policies.map(({ policy, maxKeys, growTo, onFull }) => {
@@ -128,7 +128,7 @@ export class Engine {
     )
   }
 
-  /** The gate of that name; a map's answer, so that no name finds what nobody configured. */
+  /** The gate of that name. Looked up in a map, so that only configured names are found. */
   gate(name: string): Gate | undefined {
     return this.#gates.get(name)
   }

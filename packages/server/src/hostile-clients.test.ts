@@ -9,7 +9,7 @@ import { runService, TWO_POLICIES } from './testing/running-service.js'
 import { type ServiceProcess, serveProcess } from './testing/sluicegate-process.js'
 
 const MB = 1_048_576
-/** A service that nobody attacks has 65 MB. */
+/** A service without attackers has 65 MB. */
 const MAX_RSS_BYTES = 300 * MB
 const ATTACKERS = shortOrLong(40, 100)
 const NEIGHBOUR_ASKS = shortOrLong(15, 40)
@@ -39,7 +39,7 @@ function pour(socket: Socket, path: string): void {
   write()
 }
 
-/** A client that is no attacker is answered each time, and the service's memory stays bounded meanwhile. */
+/** A normal client gets every answer, and the service's memory stays bounded meanwhile. */
 async function neighbourIsServed(service: ServiceProcess, asks: number = NEIGHBOUR_ASKS): Promise<void> {
   for (let i = 0; i < asks; i++) {
     assert.equal((await fetch(`${service.url}/v1/take?policy=burst&key=neighbour-${i}`)).status, 200)
@@ -84,13 +84,13 @@ test('bodies that come in chunks of one byte and do not end fill no memory, and 
   const sent = attackers.map((socket) => new Promise((resolve) => socket.write(head + '1\r\n \r\n'.repeat(12_000), resolve)))
   await neighbourIsServed(service)
   await Promise.all(sent)
-  // What the system has taken from the attackers comes in by and by.
+  // Input that the system has buffered for the attackers arrives gradually.
   await neighbourIsServed(service)
   while ((await service.metric('sluicegate_requests_in_flight')) <= attackers.length) await sleep(10)
   await neighbourIsServed(service)
 })
 
-test('a newcomer behind many others that pipeline is answered long before they are', async (t) => {
+test('a new client behind many that pipeline is answered long before they are', async (t) => {
   const service = await serveProcess(t, TWO_POLICIES)
   // All of them are there, with their requests, before the service sees the first one.
   service.child.kill('SIGSTOP')
@@ -104,7 +104,7 @@ test('a newcomer behind many others that pipeline is answered long before they a
   assert.ok(before < 200 * ATTACKERS, `${before} requests of others were answered before`)
 })
 
-test('who leaves an answer unread is cut off in the end', async (t) => {
+test('a client that leaves an answer unread is disconnected', async (t) => {
   const { url, connections } = await runService(t, undefined, { clients: { readMs: 200 } })
   const attackers = await connected(t, url, 3)
   for (const socket of attackers) pour(socket, '/page.js')
@@ -113,7 +113,7 @@ test('who leaves an answer unread is cut off in the end', async (t) => {
   assert.equal(connections.inFlight, 0)
 })
 
-test('of the requests of a connection one is answered at a time, and no more is read than the next chunk', async (t) => {
+test('a connection has one request answered at a time, and no more is read than the next chunk', async (t) => {
   const { url, connections } = await runService(t)
   const attackers = await connected(t, url, 20)
   for (const socket of attackers) pour(socket, '/page.js')
@@ -124,12 +124,12 @@ test('of the requests of a connection one is answered at a time, and no more is 
   }
   assert.ok(connections.heldBytes > 0)
   for (const socket of attackers) socket.resetAndDestroy()
-  // What is left is the neighbour's own.
+  // The rest belongs to the normal client.
   while (connections.open >= attackers.length) await sleep(5)
   assert.equal(connections.heldBytes, 0)
 })
 
-test('10,000 requests in one go are all answered, in turn, also where the client sends nothing more', async (t) => {
+test('10,000 requests in one write are all answered in order, even if the client sends nothing more', async (t) => {
   const { url } = await runService(t, TWO_POLICIES.replaceAll('100', '10000'), { clock: manualClock(0) })
   const socket = await connectTo(url)
   const answers = readToEnd(socket)
@@ -141,7 +141,7 @@ test('10,000 requests in one go are all answered, in turn, also where the client
   )
 })
 
-test('posts with bodies in one go are all answered, however they are cut', async (t) => {
+test('posts with bodies in one write are all answered, wherever they are split', async (t) => {
   const { url } = await runService(t)
   const body = JSON.stringify({ policy: 'burst', key: 'x'.repeat(900) })
   const post = `POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
@@ -157,7 +157,7 @@ test('posts with bodies in one go are all answered, however they are cut', async
   }
 })
 
-test('what is no HTTP behind good requests is refused after their answers', async (t) => {
+test('invalid HTTP behind valid requests is refused after their answers', async (t) => {
   const { url } = await runService(t)
   const socket = await connectTo(url)
   socket.write(`${get('/metrics')}${get('/livez')}no HTTP at all\r\n\r\n`)
@@ -165,7 +165,7 @@ test('what is no HTTP behind good requests is refused after their answers', asyn
   assert.deepEqual(statuses, ['200', '200', '400'])
 })
 
-test('1,000 idle connections and 500 that send their headers byte by byte hold up nobody', async (t) => {
+test('1,000 idle connections and 500 that send their headers byte by byte delay no other client', async (t) => {
   const service = await serveProcess(t, TWO_POLICIES)
   const idle = await connected(t, service.url, 1_000)
   const slow = await connected(t, service.url, 500)
@@ -180,7 +180,7 @@ test('1,000 idle connections and 500 that send their headers byte by byte hold u
   assert.equal(idle.length, 1_000)
 })
 
-test('where there is no place, the connection that has rested for the longest makes room', async (t) => {
+test('without a free place, the connection that has been idle longest is closed', async (t) => {
   const { url, connections } = await runService(t, undefined, { clients: { maxConnections: 10, maxConnectionsPerAddress: 10 } })
   const sockets = await connected(t, url, 10)
   const [first, second] = sockets as [Socket, Socket]
@@ -196,7 +196,7 @@ test('where there is no place, the connection that has rested for the longest ma
   assert.equal(connections.open, 10)
 })
 
-test('a request whose body does not come makes room as well, and before a newcomer', async (t) => {
+test('without a free place, a request whose body does not arrive is closed before a new connection is refused', async (t) => {
   const { url, connections } = await runService(t, undefined, { clients: { maxConnections: 4, maxConnectionsPerAddress: 4 } })
   const slow = await connected(t, url, 4)
   const head = 'POST /v1/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{'
@@ -211,7 +211,7 @@ test('a request whose body does not come makes room as well, and before a newcom
   assert.equal(connections.cuts.refused, 0)
 })
 
-test('where there is no place and all connections are busy, a newcomer is refused with 503 and Retry-After', async (t) => {
+test('without a free place and with all connections busy, a new one is refused with 503 and Retry-After', async (t) => {
   const { url, connections } = await runService(t, undefined, { clients: { maxConnections: 10, maxConnectionsPerAddress: 4 } })
   const busy = await connected(t, url, 4)
   for (const socket of busy) socket.write(get('/events'))
@@ -223,7 +223,7 @@ test('where there is no place and all connections are busy, a newcomer is refuse
   assert.deepEqual([status, headers.get('retry-after'), headers.get('connection')], [503, '1', 'close'])
   assert.equal(JSON.parse(body).code, 'BUSY')
   assert.equal(connections.cuts.refused, 1)
-  // One that asks nothing is let go as well.
+  // A connection without a request is closed as well.
   const [silent] = (await connected(t, url, 1)) as [Socket]
   assert.equal(await readToEnd(silent), '')
   busy[0]?.destroy()

@@ -20,7 +20,7 @@ async function finished(child: ChildProcessWithoutNullStreams): Promise<{ code: 
   return { code, out, err }
 }
 
-test('serve tells its address, its policies and a command to try, and the command works', async (t) => {
+test('serve prints its address, its policies and a command to try, and the command works', async (t) => {
   // The command stands between single quotes.
   const file = configFile(t, TWO_POLICIES.replace('policies:', `policies:\n  "ann's": { algorithm: gcra, limit: 1, window: 1s }`))
   const child = sluicegate(t, 'serve', '--config', file)
@@ -31,7 +31,7 @@ test('serve tells its address, its policies and a command to try, and the comman
   assert.equal((await fetch(target)).status, 200)
 })
 
-test('serve tells each of several policies at once', async (t) => {
+test('serve prints each part of an all-of', async (t) => {
   const parts = '[{ algorithm: gcra, limit: 5, window: 1s, name: rate }, { algorithm: fixed-window, limit: 9, window: day, name: quota }]'
   const file = configFile(t, `${TWO_POLICIES}  api: { all-of: ${parts} }\n`)
   const { text } = await announcement(sluicegate(t, 'serve', '--config', file))
@@ -54,12 +54,12 @@ test('a port in use is one clear line and exit code 1', async (t) => {
   assert.equal(err, `sluicegate: 127.0.0.1:${port} is in use by another program: stop it, or choose another port with --port\n`)
 })
 
-test('check says that a good file is good, and serves nothing', async (t) => {
+test('check accepts a valid file and serves nothing', async (t) => {
   const file = configFile(t, TWO_POLICIES)
   assert.deepEqual(await finished(sluicegate(t, 'check', '--config', file)), { code: 0, out: `${file}: good, 2 policies\n`, err: '' })
 })
 
-test('check and serve print every fault of a bad file, with its place, and exit with 1', async (t) => {
+test('check and serve print every fault of an invalid file, with its place, and exit with 1', async (t) => {
   const file = configFile(t, 'policies:\n  a: { algorithm: gcra, limit: 0, window: 1s }\n  b: { limit: 1 }\n')
   for (const command of ['check', 'serve']) {
     const { code, err } = await finished(sluicegate(t, command, '--config', file))

@@ -18,10 +18,10 @@ const HELP = `Sluicegate ${VERSION}: rate limit decisions as a service
         --drain TIME           on SIGTERM answer for this long while /readyz says 503, for example
                                10s, 500ms or 0; a number alone is seconds (default 5s)
         --max-connections N    connections at once (default 10000), half of them from one address
-      SIGTERM drains, then finishes what is in flight and exits with 0. SIGINT (Ctrl-C) does not drain.
+      SIGTERM drains, then finishes requests in flight and exits with 0. SIGINT (Ctrl-C) does not drain.
       A second signal stops at once.
   sluicegate check --config FILE
-      Says what is wrong in FILE, with line and column, and serves nothing.
+      Prints every fault of FILE, with line and column, and serves nothing.
   sluicegate --help | --version
 `
 

@@ -16,14 +16,14 @@ function setUp(name = 'burst') {
   return { engine, gate, metrics, read: async () => readExposition(await metrics.render()) }
 }
 
-test('the exposition keeps to the text format to the letter', async () => {
+test('the exposition conforms strictly to the text format', async () => {
   const { gate, metrics, read } = setUp()
   gate.take('alice', 1)
   assert.equal(metrics.contentType, 'text/plain; version=0.0.4; charset=utf-8')
   assert.ok((await read()).length > 40)
 })
 
-test('a strict reader refuses what is not the text format', () => {
+test('a strict reader refuses anything but the text format', () => {
   const head = '# HELP a_total A.\n# TYPE a_total counter\n'
   assert.equal(readExposition(`${head}a_total{x="1"} 1\n`).length, 1)
   const broken = [`${head}a_total 1`, 'a_total 1\n', `${head}a_total -1\n`, `${head}a_total{x=1} 1\n`, `${head}a_total 1\na_total 1\n`]
@@ -65,7 +65,7 @@ test('the latency histogram counts every take, in buckets that are cumulative', 
   assert.equal(seriesValue(samples, 'sluicegate_decision_duration_seconds_bucket', { le: '+Inf' }), 21)
 })
 
-test('keys, evictions, refusals and memory are told for each policy', async () => {
+test('keys, evictions, refusals and memory are reported for each policy', async () => {
   const { gate, read } = setUp()
   gate.take('alice', 1)
   gate.take('bob', 1)
@@ -80,7 +80,7 @@ test('keys, evictions, refusals and memory are told for each policy', async () =
   assert.equal(seriesValue(samples, 'sluicegate_memory_bytes', labels), gate.stats().memoryBytes)
 })
 
-test('denials of several policies at once are told by the part that each answered for', async () => {
+test('denials of an all-of are reported by their binding part', async () => {
   const parts = [tokenBucket({ name: 'burst', limit: 5, window: '1s' }), slidingLog({ name: 'log', limit: 2, window: '1m' })]
   const policy = allOf(parts, { name: 'both' })
   const engine = new Engine([{ policy, maxKeys: 100, onFull: 'evict' }], { clock: manualClock(0) })

@@ -10,7 +10,7 @@ interface Sample {
   readonly metricName?: string
 }
 
-/** What of the connections is shown. */
+/** The figures of connections that are shown. */
 export interface Traffic {
   readonly open: number
   readonly inFlight: number
@@ -26,8 +26,8 @@ export interface Metrics {
 }
 
 /**
- * Metrics of `engine`, read when they are asked for: a decision pays for a plain addition, never for a label. Keys are
- * remote text without bound and appear nowhere.
+ * Metrics of `engine`, read at each scrape: a decision costs a plain addition, never a label. Keys are
+ * unbounded text from clients and never appear.
  */
 export function createMetrics(engine: Engine, traffic: Traffic, version: string): Metrics {
   const registry = new Registry()
@@ -69,7 +69,7 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
   add(
     'gauge',
     'sluicegate_keys',
-    'Keys in the table, those as good as new and not yet replaced included; of several policies at once the mean of their tables.',
+    'Keys in the table, full keys that are not yet replaced included; of several policies at once the mean of their tables.',
     eachGate((gate) => gate.stats().keys),
   )
   add(
@@ -136,7 +136,7 @@ function latencySamples({ latency }: Engine): Sample[] {
   ]
 }
 
-/** A metric that the registry asks for its values; the library's own classes would keep a second copy of each count. */
+/** A metric whose values are read at each scrape; the library's own classes would keep a second copy of each count. */
 function collected(type: string, name: string, help: string, collect: () => Sample[]): Metric {
   const metric = {
     name,

@@ -22,7 +22,7 @@ interface Edge {
   passed(): number
   /** How many bytes of bodies came with them. */
   received(): number
-  /** What nginx complained about, for a test that fails. */
+  /** The error log of nginx, for a test that fails. */
   log(): string
 }
 
@@ -33,7 +33,7 @@ async function runEdge(t: TestContext, change: (conf: string) => string = (conf)
   let received = 0
   const application = createServer(async (request, response) => {
     passed++
-    // In full: an answer before the end of the body may cut the sender off.
+    // Read in full: an answer before the end of the body may disconnect the sender.
     for await (const chunk of request) received += chunk.length
     response.writeHead(request.url === '/forbidden' ? 403 : 200).end('from the application')
   })
@@ -150,7 +150,7 @@ test('a forgotten Content-Length does not make one request the body of another',
 
 test('a client can name neither policy nor key nor cost', async (t) => {
   const { url, service } = await runEdge(t)
-  const headers = { 'x-sluicegate-key': 'somebody-else', 'x-sluicegate-policy': 'other', 'x-sluicegate-cost': '99' }
+  const headers = { 'x-sluicegate-key': 'another-key', 'x-sluicegate-policy': 'other', 'x-sluicegate-cost': '99' }
   assert.equal((await fetch(`${url}/?policy=other&key=x&cost=99`, { headers })).status, 200)
   assert.equal(service.engine.gate('per-user')?.peek('127.0.0.1', 1).remaining, 2)
 })
@@ -160,7 +160,7 @@ test('a 403 of the application stays a 403', async (t) => {
   assert.equal((await fetch(`${url}/forbidden`)).status, 403)
 })
 
-test('the question itself cannot be asked from outside', async (t) => {
+test('the subrequest location is not reachable from outside', async (t) => {
   const { url } = await runEdge(t)
   assert.equal((await fetch(`${url}/_sluicegate`)).status, 404)
 })

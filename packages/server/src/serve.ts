@@ -6,7 +6,7 @@ import { type Service, startService } from './service.js'
 import { UsageError } from './usage-error.js'
 import { VERSION } from './version.js'
 
-/** What the command line says of it; each wins over the file. */
+/** Options of the command line; each overrides the file. */
 export interface ServeFlags {
   readonly host: string | undefined
   readonly port: number | undefined
@@ -17,8 +17,8 @@ export interface ServeFlags {
 /**
  * Serves until SIGTERM or SIGINT, then ends the process: 0 after requests in flight were finished, 1 on a second signal.
  *
- * SIGTERM comes from whoever runs the fleet, whose balancer has to see `/readyz` change first: the service drains. SIGINT comes from a
- * person at a terminal, who waits for it: the service finishes what is in flight and is gone.
+ * SIGTERM comes from an orchestrator, whose load balancer has to see `/readyz` change first: the service drains. SIGINT comes from a
+ * person at a terminal, who waits for it: the service finishes requests in flight and ends.
  *
  * @throws {UsageError} when it cannot listen there.
  */
@@ -31,7 +31,7 @@ export async function serve(file: Config, flags: ServeFlags): Promise<void> {
   const service = await startService(config).catch((error: NodeJS.ErrnoException) => {
     throw explained(error, listen)
   })
-  // Before it is said to anybody that the service is there.
+  // Before the service announces its address.
   process.on('SIGTERM', () => void end(service, 'SIGTERM', stop))
   process.on('SIGINT', () => void end(service, 'SIGINT', { ...stop, drainMs: 0 }))
   announce(service, config)
@@ -43,7 +43,7 @@ async function end(service: Service, signal: string, times: StopTimes): Promise<
   if (ending) process.exit(1)
   ending = true
   const drain = times.drainMs > 0 ? `answering for ${timeSpanText(times.drainMs)} more while /readyz says 503, then ` : ''
-  console.log(`${signal}: ${drain}finishing what is in flight (again to stop at once)`)
+  console.log(`${signal}: ${drain}finishing requests in flight (again to stop at once)`)
   await service.stop(times)
   process.exit(0)
 }
@@ -69,10 +69,10 @@ function quotable(text: string): string {
 function explained(error: NodeJS.ErrnoException, { host, port }: Listen): Error {
   const reasons: Readonly<Record<string, string>> = {
     EADDRINUSE: `${host}:${port} is in use by another program: stop it, or choose another port with --port`,
-    EACCES: `${host}:${port} needs rights that this user has not: choose a port above 1023 with --port`,
+    EACCES: `${host}:${port} requires privileges that this user lacks: choose a port above 1023 with --port`,
     EADDRNOTAVAIL: `${host} is no address of this machine: choose another with --host`,
     ENOTFOUND: `${host} is not known: choose an address of this machine with --host`,
   }
-  const reason = error instanceof RangeError ? 'there is not enough memory for so many keys: lower max-keys' : reasons[error.code ?? '']
+  const reason = error instanceof RangeError ? 'there is not enough memory for the keys: lower max-keys' : reasons[error.code ?? '']
   return reason === undefined ? error : new UsageError(reason, 1)
 }

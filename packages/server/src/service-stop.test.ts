@@ -8,7 +8,7 @@ import { runService } from './testing/running-service.js'
 
 const BODY = '{"policy":"burst","key":"alice"}'
 
-/** A POST whose body's last byte is still to come, known to have reached the service: it has asked for the body. */
+/** A POST whose body's last byte is still to come, known to have reached the service, which has requested the body. */
 async function requestInFlight(url: string): Promise<{ socket: Socket; finish(): Promise<string> }> {
   const socket = await connectTo(url)
   const head = [
@@ -55,7 +55,7 @@ test('while it stops, /readyz says so, and a request in flight is finished', asy
   assert.equal(await refusesConnections(service), true)
 })
 
-test('whoever takes longer than the time limit is cut off', async (t) => {
+test('a request that takes longer than the time limit is cut off', async (t) => {
   const service = await runService(t)
   const { socket } = await requestInFlight(service.url)
   const answer = readToEnd(socket)
@@ -64,7 +64,7 @@ test('whoever takes longer than the time limit is cut off', async (t) => {
   assert.equal(await refusesConnections(service), true)
 })
 
-test('idle connections and open pages do not hold it up', async (t) => {
+test('idle connections and open pages do not delay the stop', async (t) => {
   const service = await runService(t)
   const idle = readToEnd(await connectTo(service.url))
   const page = await connectTo(service.url)
@@ -77,7 +77,7 @@ test('idle connections and open pages do not hold it up', async (t) => {
   assert.ok(performance.now() - startMs < 15_000)
 })
 
-test('stopping twice is stopping once', async (t) => {
+test('a second stop has no further effect', async (t) => {
   const service = await runService(t)
   await Promise.all([service.stop(), service.stop()])
   assert.equal(await refusesConnections(service), true)

@@ -25,12 +25,12 @@ export interface Service {
   readonly connections: Connections
   /**
    * Stops in order. For `drainMs` it answers on while `/readyz` says 503, each answer the last of its connection. Then the port and
-   * connections without a request are closed, and what is in flight has `finishMs` to end before it is cut off.
+   * connections without a request are closed, and requests in flight have `finishMs` to finish before they are cut off.
    */
   stop(times?: StopTimes): Promise<void>
 }
 
-/** What tests set. */
+/** Options for tests. */
 export interface ServiceOptions {
   readonly clock?: Clock
   readonly clients?: Partial<ClientBounds>
@@ -73,7 +73,7 @@ export async function startService(config: Config, { clock, clients, sampleMs = 
     clearInterval(sampling)
     stream.end()
     await after(drainMs)
-    // Node's own close for HTTP would close connections at once that seem to rest.
+    // Node's own close for HTTP would close connections at once that look idle.
     const closed = new Promise<void>((resolve) => server.once('close', resolve))
     await connections.closeInQuiet(() => NetServer.prototype.close.call(server))
     await nextTurn()

@@ -1,4 +1,4 @@
-/** What a person typed, or the place where they typed it, has to change. Shown as one line, without a stack. */
+/** An error in the command line or its environment, which the user can correct. Shown as one line, without a stack. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
   readonly exitCode: number

@@ -1,7 +1,7 @@
 import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from 'sluicegate'
 import { listed } from './section.js'
 
-/** An algorithm that a file can ask for. */
+/** An algorithm that a file can name. */
 interface Offer {
   /** Makes the policy from the library's own options; throws `PolicyError` where they are wrong. */
   readonly make: (options: never) => Policy

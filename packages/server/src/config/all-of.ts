@@ -4,19 +4,19 @@ import { type NameFault, reasonWithoutOption } from './judged-policy.js'
 import { type Rule, readRule } from './rule.js'
 import type { Section } from './section.js'
 
-/** As many as the library charges together. */
+/** The most parts that the library charges together. */
 const MAX_PARTS = 8
 const OF_THE_WHOLE: ReadonlySet<string> = new Set(['max-keys', 'grow-to', 'on-full'])
 const OF_A_PART: ReadonlySet<string> = new Set([...RULE_OPTIONS, 'name'])
-/** In place of parts that are at fault, so that the name is judged all the same. */
+/** Replaces faulty parts, so that the name is checked as well. */
 const STAND_IN = tokenBucket({ limit: 1, window: '1s' })
 
-/** Whether `section` asks for several policies at once. */
+/** Whether `section` describes an all-of. */
 export function isAllOf(section: Section): boolean {
   return section.names().includes('all-of') || section.written('algorithm') === 'all-of'
 }
 
-/** The policies listed under `all-of` as one; `algorithm` may be left out, since the list says it. */
+/** The policies listed under `all-of` as one policy; `algorithm` may be left out, since the list implies it. */
 export function readAllOf(section: Section, name: string, nameFault: NameFault): Rule {
   if (section.has('algorithm')) section.oneOf('algorithm', ['all-of'])
   section.require('all-of', ': list the policies that all have to agree')
@@ -42,7 +42,7 @@ function wholeOf(policies: readonly Policy[], name: string, nameFault: NameFault
   }
 }
 
-/** A part, which answers under a name of its own: `names` has those before it, by where they are. */
+/** A part, whose name is unique: `names` has the names of the parts before it, with their places. */
 function readPart(part: Section, names: Map<string, string>): Policy | undefined {
   if (isAllOf(part)) {
     part.fault('all-of', 'cannot stand in another all-of: list all policies in one')

@@ -5,7 +5,7 @@ export const MAX_CONNECTIONS = 1_000_000
 const HOUR_MS = 3_600_000
 export const MAX_DRAIN_MS = HOUR_MS
 
-/** The section `clients`: what they may ask of the service at most. */
+/** The section `clients`: bounds on what clients may use. */
 export function readClients(section: Section): ClientBounds {
   const connections = connectionBounds(section.integer('max-connections', 1, MAX_CONNECTIONS) ?? DEFAULT_CLIENTS.maxConnections)
   const bounds = {
@@ -23,7 +23,7 @@ export function readClients(section: Section): ClientBounds {
   return bounds
 }
 
-/** How many connections in all, and half of them of one address: one machine that leaks connections does not shut out the others. */
+/** Connections in all, and half of them for one address: a machine that leaks connections does not shut out the others. */
 export function connectionBounds(maxConnections: number): Pick<ClientBounds, 'maxConnections' | 'maxConnectionsPerAddress'> {
   return { maxConnections, maxConnectionsPerAddress: Math.ceil(maxConnections / 2) }
 }

@@ -16,10 +16,10 @@ export interface Listen {
   readonly port: number
 }
 
-/** What clients may ask of the service at most. */
+/** Bounds on what clients may use. */
 export interface ClientBounds {
   readonly maxConnections: number
-  /** Of one IPv4 address, or of one /64 of IPv6. */
+  /** Connections of one IPv4 address, or of one /64 of IPv6. */
   readonly maxConnectionsPerAddress: number
   /** How long a request's headers may take to arrive. */
   readonly headersMs: number
@@ -33,18 +33,18 @@ export interface ClientBounds {
 
 /** How the service stops. */
 export interface StopTimes {
-  /** How long it still answers on SIGTERM, the port open, so that whoever balances the load can see `/readyz` change. */
+  /** After SIGTERM: the time for which the port stays open and requests are answered, so that the load balancer sees `/readyz` change. */
   readonly drainMs: number
-  /** How long what is in flight then may take. */
+  /** After that: the time that requests in flight have to finish. */
   readonly finishMs: number
 }
 
 /** One named policy and the table that holds its keys. */
 export interface PolicyConfig {
   readonly policy: Policy
-  /** Undefined: as many as the library thinks right for the policy. */
+  /** Undefined: the library's default for the policy. */
   readonly maxKeys: number | undefined
-  /** Undefined: `maxKeys`, or what the library thinks right. */
+  /** Undefined: `maxKeys`, or the library's default. */
   readonly growTo?: number | undefined
   readonly onFull: OnFull
 }
@@ -54,7 +54,7 @@ export interface DashboardConfig {
   readonly keys: KeyDisplay
 }
 
-/** When a newcomer finds no room: see `onFull` of the library's `createLimiter`. */
+/** What happens when a new key finds no room: see `onFull` of the library's `createLimiter`. */
 export type OnFull = 'evict' | 'deny'
 /** How the page shows keys; `off` serves no page at all. */
 export type KeyDisplay = 'masked' | 'shown' | 'off'
@@ -62,7 +62,7 @@ export type KeyDisplay = 'masked' | 'shown' | 'off'
 export const ON_FULL: readonly OnFull[] = ['evict', 'deny']
 export const KEY_DISPLAYS: readonly KeyDisplay[] = ['masked', 'shown', 'off']
 
-/** Loopback only, unless the file or the command line says otherwise: the service asks nobody who they are. */
+/** Loopback only, unless the file or the command line says otherwise: the service authenticates no client. */
 export const DEFAULT_LISTEN: Listen = { host: '127.0.0.1', port: 8080 }
 export const DEFAULT_CLIENTS: ClientBounds = {
   maxConnections: 10_000,

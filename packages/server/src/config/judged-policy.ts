@@ -3,21 +3,21 @@ import { type AlgorithmName, CALENDAR_UNITS, OFFERS, type RuleOption } from './a
 import type { Section } from './section.js'
 import { didYouMean } from './spelling.js'
 
-/** Options as they stand in the file; undefined where one is left out or was at fault already. */
+/** Options as written in the file; undefined where one is left out or has a fault already. */
 export type WrittenRule = { readonly [Option in RuleOption | 'name']?: unknown }
 
-/** Records that the rule's name cannot be one. */
+/** Records a fault of the rule's name. */
 export type NameFault = (reason: string) => void
 
-/** What a policy is tried with in place of what it cannot do without; everything else has a default. */
+/** Values for required options that are missing; all others have defaults. */
 const STAND_INS: Readonly<Record<string, unknown>> = { limit: 1, window: '1s', name: 'x' }
-/** Among windows of the calendar, a time zone is judged by itself. */
+/** The calendar window with which a time zone is checked by itself. */
 const CALENDAR_STAND_INS: typeof STAND_INS = { ...STAND_INS, window: 'day' }
 const WITH_UNIT = /^\d[\d.]*(ms|s|m|h|d)$/
 
 /**
- * The library's own judgement of `written`, asked again without each option that it refused until it has no more to say. Every
- * refusal becomes a fault of `section`. Undefined when there was any, or when `limit` or `window` is left out.
+ * The policy that the library makes of `written`. After each refusal the library is called again without the refused option, so that every
+ * refusal becomes a fault of `section`. Undefined when there was a refusal, or when `limit` or `window` is left out.
  */
 export function judgedPolicy(section: Section, algorithm: AlgorithmName, written: WrittenRule, nameFault: NameFault): Policy | undefined {
   const standIns = algorithm === 'fixed-window' ? CALENDAR_STAND_INS : STAND_INS
@@ -35,7 +35,7 @@ export function judgedPolicy(section: Section, algorithm: AlgorithmName, written
     } catch (error) {
       if (!(error instanceof PolicyError)) throw error
       const { option } = error
-      // A clash of several options is only worth telling when each of them is as the user wrote it.
+      // A conflict of several options is reported only when each of them is as the user wrote it.
       const isClash = error.code === 'RANGE_UNSUPPORTED'
       if (isClash && refused.size > 0) return undefined
       if (option === 'name') nameFault(reasonWithoutOption(error))
@@ -52,16 +52,16 @@ export function judgedPolicy(section: Section, algorithm: AlgorithmName, written
   }
 }
 
-/** Why the library refused an option, with a guess where it knows too many choices to name them. */
+/** Why the library refused an option, with a suggestion where the choices are too many to list. */
 function reasonOf(error: PolicyError): string {
   const reason = reasonWithoutOption(error)
   if (error.option !== 'timeZone' || typeof error.value !== 'string') return reason
   const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')]
-  // A zone may also be right in itself, and its window wrong.
+  // A zone may also be valid by itself, with an invalid window.
   return zones.includes(error.value) ? reason : reason + didYouMean(error.value, zones)
 }
 
-/** Why a window cannot be one, whatever its length; undefined when it may be. The library would offer numbers without a unit as well. */
+/** Why the form of a window is invalid; undefined when it is valid. The library's own message would suggest numbers without a unit as well. */
 function windowReason(window: unknown, algorithm: AlgorithmName): string | undefined {
   if (typeof window !== 'string' || WITH_UNIT.test(window)) return undefined
   const isUnit = CALENDAR_UNITS.includes(window)
@@ -73,7 +73,7 @@ function windowReason(window: unknown, algorithm: AlgorithmName): string | undef
   return `${form}; or day, week, month or year, not ${shown}${didYouMean(window, CALENDAR_UNITS)}`
 }
 
-/** The library starts its messages with the option, which the fault's path has already said. */
+/** The library's messages begin with the option, which the fault's path already names. */
 export function reasonWithoutOption({ option, message }: PolicyError): string {
   return message.startsWith(`${option}: `) ? message.slice(option.length + 2) : message
 }

@@ -12,7 +12,7 @@ function read(options: string): PolicyConfig {
 const READ: readonly [what: string, options: string, policy: Partial<Policy>][] = [
   ['a fixed window', 'algorithm: fixed-window, limit: 5, window: 1m', { algorithm: 'fixed-window', limit: 5, windowMs: 60_000 }],
   [
-    'a window of the calendar, in UTC unless told otherwise',
+    'a window of the calendar, in UTC by default',
     'algorithm: fixed-window, limit: 5, window: day',
     { algorithm: 'fixed-window', calendar: { unit: 'day', timeZone: 'UTC' } },
   ],
@@ -38,7 +38,7 @@ for (const [what, options, policy] of READ) {
 const BUCKET = 'algorithm: token-bucket, limit: 10, window: 1s'
 const QUOTA = 'algorithm: fixed-window, limit: 100, window: day'
 
-test('several policies at once are a list, each with a name of its own or the one that it has by itself', () => {
+test('the parts of an all-of are a list, each with a given name or its default name', () => {
   const { policy, maxKeys, onFull } = read(`all-of: [{ ${BUCKET} }, { ${QUOTA}, name: quota }], max-keys: 7, on-full: deny`)
   assert.deepEqual([policy.name, policy.algorithm, maxKeys, onFull], ['api', 'all-of', 7, 'deny'])
   assert.deepEqual(
@@ -47,7 +47,7 @@ test('several policies at once are a list, each with a name of its own or the on
   )
 })
 
-test('a table may grow to so many keys, and not to fewer than it begins with', () => {
+test('a table grows to a number of keys, not below the number that it begins with', () => {
   const { maxKeys, growTo } = read(`${BUCKET}, max-keys: 7, grow-to: 700`)
   assert.deepEqual([maxKeys, growTo], [7, 700])
   assert.match(faultsOf(onePolicy(`${BUCKET}, max-keys: 7, grow-to: 6`))[0] ?? '', /grow-to: must be an integer from 7 to 100000000/)
@@ -57,13 +57,13 @@ test('the algorithm all-of may be written, since the list says it already', () =
   assert.deepEqual(read(`algorithm: all-of, all-of: [{ ${BUCKET} }]`).policy, read(`all-of: [{ ${BUCKET} }]`).policy)
 })
 
-test('eight policies at once are the most', () => {
+test('an all-of has at most eight parts', () => {
   const list = (n: number): string => Array.from({ length: n }, (_, i) => `{ ${BUCKET}, name: part ${i} }`).join(', ')
   assert.equal(read(`all-of: [${list(8)}]`).policy.policies?.length, 8)
   assert.deepEqual(faultsOf(onePolicy(`all-of: [${list(9)}]`)), ['gate.yaml:2:18: policies.api.all-of: must have 1 to 8 policies, not 9'])
 })
 
-/** What is wrong, a file's one policy or part, and the only fault that it may have. */
+/** The mistake, the options of the file's one policy, and the only fault expected. */
 const FAULTS: readonly [what: string, options: string, fault: RegExp][] = [
   [
     'an option of another algorithm',
@@ -146,7 +146,7 @@ const FAULTS: readonly [what: string, options: string, fault: RegExp][] = [
   [
     'more memory than there can be to grow to',
     'algorithm: sliding-log, limit: 100000, window: 1m, grow-to: 1000000',
-    /policies\.api\.grow-to: so many keys take 1080\.\d GiB, and 4 GiB is the most/,
+    /policies\.api\.grow-to: keys up to this number take 1080\.\d GiB, and 4 GiB is the most/,
   ],
   [
     'two of one name',
@@ -162,7 +162,7 @@ const FAULTS: readonly [what: string, options: string, fault: RegExp][] = [
   [
     'more memory than there can be',
     'algorithm: sliding-log, limit: 100000, window: 1m, max-keys: 1000000',
-    /^gate\.yaml:2:71: policies\.api\.max-keys: so many keys take 1080\.\d GiB, and 4 GiB is the most: lower it, or the limit of a sliding-log$/,
+    /^gate\.yaml:2:71: policies\.api\.max-keys: keys up to this number take 1080\.\d GiB, and 4 GiB is the most: lower it, or the limit of a sliding-log$/,
   ],
 ]
 
@@ -174,26 +174,26 @@ for (const [what, options, fault] of FAULTS) {
   })
 }
 
-test('a policy of no algorithm at all is judged by what all of them have', () => {
+test('without an algorithm a policy is checked by the options that all algorithms have', () => {
   const [algorithm, limit, ...rest] = faultsOf(onePolicy('algorithm: leaky, limit: 0, window: month, burst: 9, slot-bytes: 4'))
   assert.match(algorithm ?? '', /algorithm: must be token-bucket, gcra, fixed-window, sliding-window, sliding-log or all-of, not "leaky"$/)
   assert.match(limit ?? '', /limit: must be an integer/)
   assert.deepEqual(rest, [])
 })
 
-test('a misspelt algorithm is taken for what it was meant to be, and the rest is judged by that', () => {
+test('a misspelt algorithm counts as the nearest one, and the other options are checked by that', () => {
   const [algorithm, burst, ...rest] = faultsOf(onePolicy('algorithm: fixedWindow, limit: 5, window: month, burst: 9'))
   assert.match(algorithm ?? '', /did you mean "fixed-window"\?$/)
   assert.match(burst ?? '', /burst: is for token-bucket and gcra/)
   assert.deepEqual(rest, [])
 })
 
-test('a faulty window does not make a fault of its time zone', () => {
+test('a faulty window causes no fault for its time zone', () => {
   const found = faultsOf(onePolicy('algorithm: fixed-window, limit: 5, window: daily, time-zone: Europe/Rome'))
   assert.equal(found.length, 1, found.join('\n'))
 })
 
-test('logs whose usual number of keys would take too much together ask for max-keys', () => {
+test('logs that need too much memory for the default number of keys require max-keys', () => {
   const logs = [1, 2, 3, 4, 5].map((i) => `{ algorithm: sliding-log, limit: 100000, window: ${i}s }`).join(', ')
   assert.deepEqual(faultsOf(onePolicy(`all-of: [${logs}]`)), [
     'gate.yaml:2:3: policies.api.max-keys: is needed here: as many keys as usual take 5.0 GiB, and 4 GiB is the most',

@@ -22,7 +22,7 @@ test('the example that ships is accepted', () => {
   )
 })
 
-test('what is left out has its default: loopback, 8080, masked keys, burst = limit', () => {
+test('omitted options have their defaults: loopback, 8080, masked keys, burst = limit', () => {
   const config: Config = parseConfig(one('algorithm: gcra, limit: 7, window: 10s'))
   assert.deepEqual(config.listen, { host: '127.0.0.1', port: 8080 })
   assert.deepEqual(config.dashboard, { keys: 'masked' })
@@ -44,7 +44,7 @@ dashboard: { keys: off }
   assert.deepEqual([policy.limit, policy.windowMs, policy.burst, maxKeys, onFull], [2, 250, 9, 64, 'deny'])
 })
 
-test('all faults are told at once, in the order of the file, each with its line and column', () => {
+test('all faults are reported at once, in the order of the file, each with its line and column', () => {
   const yaml = `listen:
   prot: 80
 policies:
@@ -150,12 +150,12 @@ const BROKEN_YAML: readonly [what: string, yaml: string, place: string][] = [
 ]
 
 for (const [what, yaml, place] of BROKEN_YAML) {
-  test(`${what} is a fault of the YAML, told with its place`, () => {
+  test(`${what} is a fault of the YAML, reported with its place`, () => {
     assert.match(faults(yaml)[0] ?? '', new RegExp(`^gate\\.yaml:${place}: `), faults(yaml).join('\n'))
   })
 }
 
-test('an alias stands for what it names, and a fault in it is told where it is used', () => {
+test('an alias stands for what it names, and a fault in it is reported where it is used', () => {
   const shared = (limit: number): string => `
 policies:
   a: &numbers { algorithm: gcra, limit: ${limit}, window: 1s }
@@ -174,7 +174,7 @@ test('a name given twice in different spellings is refused', () => {
   assert.deepEqual(faults(`policies:\n  1: ${rate}\n  "1": ${rate}\n`), ['gate.yaml:3:3: policies.1: is given more than once'])
 })
 
-test('a second document in the file is a fault with its place, in words for whoever wrote the file', () => {
+test('a second document in the file is a fault with its place, in words for the author of the file', () => {
   const yaml = one('algorithm: gcra, limit: 7, window: 10s')
   const [fault] = faults(`${yaml}---\n${yaml}`)
   assert.match(String(fault), /begins a second document/)

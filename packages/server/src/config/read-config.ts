@@ -9,7 +9,7 @@ import { Section, type Source } from './section.js'
 /** Far above any real file; a larger one is a mistake in the path. */
 const MAX_FILE_CHARACTERS = 1_000_000
 
-/** Where the parser speaks to programmers. */
+/** Messages of the parser that address programmers, in words for the author of a file. */
 const REASON_BY_CODE: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: 'begins a second document: a file has one, so take out the line "---" or what follows it',
 }
@@ -24,7 +24,7 @@ export function readConfig(file: string): Config {
 }
 
 /**
- * The configuration in `text`, YAML 1.2; `file` is what messages call it.
+ * The configuration in `text`, YAML 1.2; `file` is its name in messages.
  *
  * @throws {ConfigError} with every fault that was found, each with its line and column.
  */
@@ -36,7 +36,7 @@ export function parseConfig(text: string, file = 'config'): Config {
     const { line, col } = lines.linePos(error.pos[0])
     return { line: Math.max(1, line), column: Math.max(1, col), path: '', reason: REASON_BY_CODE[error.code] ?? error.message }
   })
-  // What the parser could not make sense of would only cause a crowd of faults that are none.
+  // After a syntax error the rest of the file would cause faults that are no faults.
   if (faults.length > 0) throw new ConfigError(file, faults)
 
   const config = readDocument({ document, lines, faults })

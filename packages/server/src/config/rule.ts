@@ -21,7 +21,7 @@ const READERS: Readonly<Record<RuleOption, (section: Section, algorithm: Algorit
   'slot-bytes': (section) => section.oneOf('slot-bytes', [4, 8]),
 }
 
-/** What was read of a section before {@link Section.done}. Beside a fault its policy means nothing, as the file is refused. */
+/** A section read before {@link Section.done}. After a fault its policy is meaningless, because the file is refused. */
 export interface Rule {
   readonly policy: Policy | undefined
   /** Why an option that is right elsewhere is wrong here. */
@@ -29,9 +29,9 @@ export interface Rule {
 }
 
 /**
- * The rule in `section`; undefined where that cannot be one here, which makes its other options nobody's.
+ * The rule in `section`; undefined where no rule is possible here, so that its other options belong to no rule.
  *
- * @param choices what to offer for `algorithm`, in the words of a fault.
+ * @param choices the values of `algorithm` that a fault lists.
  * @param name its name as the file gives it; undefined for the library's own.
  */
 export function readRule(section: Section, choices: readonly string[], name: string | undefined, nameFault: NameFault): Rule | undefined {
@@ -46,7 +46,7 @@ export function readRule(section: Section, choices: readonly string[], name: str
     options[option] = READERS[option](section, algorithm)
     if (REQUIRED.has(option)) section.require(option)
   }
-  // What is no algorithm at all is judged by the most lenient one, by what all of them have.
+  // Without an algorithm the most lenient one applies, with the options that all of them have.
   const rule: WrittenRule = algorithm === undefined ? { limit: options.limit, window: options.window } : options
   return {
     policy: judgedPolicy(section, algorithm ?? 'fixed-window', { ...rule, name }, nameFault),
@@ -57,7 +57,7 @@ export function readRule(section: Section, choices: readonly string[], name: str
   }
 }
 
-/** The algorithm that is written or, where that is none, the one that was most likely meant, so that the rest can be judged. */
+/** The algorithm as written or, where that is none, the nearest by spelling, so that the other options can be checked. */
 function readAlgorithm(section: Section, choices: readonly string[]): AlgorithmName | undefined {
   section.require('algorithm')
   const chosen = section.oneOf('algorithm', choices)

@@ -16,21 +16,21 @@ interface Entry {
   readonly valueNode: Node | undefined
 }
 
-/** What needs no quotes to be one unmistakable step of a path. */
+/** A name that needs no quotes in a path. */
 const PLAIN_NAME = /^[\w-]+$/
 
 /**
- * A mapping of the file, read option by option. Nothing here throws: whatever is wrong becomes a fault at its place and
- * reads as undefined, so that one pass finds them all. What was never asked for is unknown, and {@link Section.done} says so.
+ * A mapping of the file, read option by option. Nothing here throws: a wrong value becomes a fault at its place and
+ * reads as undefined, so that one pass finds all faults. An option that was never read is unknown, and {@link Section.done} reports it.
  */
 export class Section {
   readonly path: string
   readonly #source: Source
-  /** Where faults of the section as a whole are shown: its name where it has one, since an empty section has nothing else. */
+  /** The place of faults of the whole section: its name where it has one, since an empty section has no other text. */
   readonly #place: Node | undefined
   readonly #entries = new Map<string, Entry>()
   readonly #known = new Set<string>()
-  /** Of what is no mapping at all no more is told than that. */
+  /** False for a value that is no mapping, which gets that one fault and no others. */
   #isMapping = true
 
   constructor(source: Source, node: unknown, path = '', name?: Node) {
@@ -45,7 +45,7 @@ export class Section {
     }
   }
 
-  /** Names of all options that are there, in the file's order. */
+  /** Names of all options present, in the file's order. */
   names(): string[] {
     return [...this.#entries.keys()]
   }
@@ -76,13 +76,13 @@ export class Section {
     return undefined
   }
 
-  /** What stands there, whatever it is; undefined for what is no single value. */
+  /** The scalar value of any type; undefined for anything else. */
   written(option: string): unknown {
     this.#known.add(option)
     return this.#scalar(option)
   }
 
-  /** A number as written. Whether it is in range is for the policy to say. */
+  /** A number as written. The policy checks its range. */
   number(option: string): number | undefined {
     return this.#value(option, (value) => typeof value === 'number', 'a number, for example 100')
   }
@@ -96,7 +96,7 @@ export class Section {
     return this.#value(option, (value) => typeof value === 'string' && value !== '', `a text, for example ${example}`)
   }
 
-  /** Milliseconds of a text with a unit. */
+  /** The milliseconds of a text with a unit. */
   duration(option: string, minMs: number, maxMs: number): number | undefined {
     const fits = (value: unknown): boolean => {
       const ms = typeof value === 'string' ? timeSpanMs(value) : undefined
@@ -127,7 +127,7 @@ export class Section {
     this.#fault(this.#entries.get(option)?.keyNode, this.#pathOf(option), reason)
   }
 
-  /** Records each option that is there and was never asked for; `belongs` may know where else it would be right. */
+  /** Records a fault for each option that was never read; `belongs` may say where the option would be valid. */
   done(belongs: (option: string) => string | undefined = () => undefined): void {
     for (const option of this.#entries.keys()) {
       if (this.#known.has(option)) continue

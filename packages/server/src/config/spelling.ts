@@ -1,6 +1,6 @@
 /**
- * The word of `words` that `typed` was most likely meant to be: at most one edit away for each three characters, where a
- * swap of neighbours counts as one. Undefined when nothing is near.
+ * The nearest of `words` to `typed`: at most one edit away for each three characters, where a
+ * swap of neighbours counts as one. Undefined when none is near.
  */
 export function nearest(typed: string, words: Iterable<string>): string | undefined {
   const wanted = normal(typed)
@@ -21,7 +21,7 @@ export function didYouMean(typed: string, words: Iterable<string>): string {
   return word === undefined ? '' : `; did you mean "${word}"?`
 }
 
-/** maxKeys, max_keys and MAX-KEYS are all max-keys. */
+/** Normalizes a spelling: maxKeys, max_keys and MAX-KEYS become max-keys. */
 function normal(name: string): string {
   return name
     .replace(/([a-z])([A-Z])/g, '$1-$2')
@@ -31,7 +31,7 @@ function normal(name: string): string {
 
 /**
  * Optimal string alignment: insertions, deletions, replacements and swaps of neighbours. Stops at `enough`, since a remote
- * caller may ask for a guess among a thousand long names.
+ * caller may request a suggestion among a thousand long names.
  *
  * Source: L. Boytsov, "Indexing methods for approximate dictionary searching", ACM JEA 16, 2011, section 2.
  */

@@ -9,11 +9,11 @@ test('a pseudonym stands for one key, always the same, as long as the service ru
   assert.deepEqual(keys.map(display), keys.map(display))
 })
 
-test('after a restart the pseudonyms are others, so that nobody can make a list of them', () => {
+test('after a restart the pseudonyms differ, so that no list of them stays valid', () => {
   assert.notEqual(keyDisplay('masked')('alice'), keyDisplay('masked')('alice'))
 })
 
-test('a pseudonym has nothing of the key, however short', () => {
+test('a pseudonym contains nothing of the key, even of a short one', () => {
   const display = keyDisplay('masked')
   for (const key of ['a', 'user-42', '192.0.2.1', '\ud800']) assert.match(display(key), /^[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}$/)
   assert.notEqual(display('\ud800'), display('\ud801'))

@@ -36,7 +36,7 @@ async function openAt(t: TestContext, yaml: string = TWO_POLICIES) {
   return { service, ...(await openPage(t, service.url)) }
 }
 
-test('the page’s figures follow real takes, without a word on the console and without asking another host', async (t) => {
+test('the page’s figures follow real takes, without console output and without requests to another host', async (t) => {
   const { service, page, complaints } = await openAt(t)
   await page.locator('#status[data-state="live"]').waitFor()
   await shows(page, 'allowed-total', '0')
@@ -100,7 +100,7 @@ test('shown, a key that is markup or turns text around is nothing but text', asy
   assert.deepEqual(complaints, [])
 })
 
-test('a page opened later is shown what happened before', async (t) => {
+test('a page opened later shows the history', async (t) => {
   const service = await runService(t, TWO_POLICIES, { ...OFTEN, clock: manualClock(0) })
   await take(service, 'alice', 20)
   const history = JSON.parse(/event: history\ndata: (.*)\n/.exec(await firstEvents(service.url))?.[1] ?? '')
@@ -111,7 +111,7 @@ test('a page opened later is shown what happened before', async (t) => {
   assert.equal(history.policies[0].allowed.length, history.atS.length)
 })
 
-test('when the service goes, the page says so', async (t) => {
+test('when the service ends, the page says so', async (t) => {
   const { service, page } = await openAt(t)
   await page.locator('#status[data-state="live"]').waitFor()
   await service.stop()
@@ -133,7 +133,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   })
 }
 
-test('of several policies at once the page shows each, with the denials that answered for it', async (t) => {
+test('the page shows each part of an all-of with the denials for which it was binding', async (t) => {
   const parts = '[{ algorithm: gcra, limit: 5, window: 1s, name: rate }, { algorithm: fixed-window, limit: 2, window: day, name: quota }]'
   const { service, page, complaints } = await openAt(t, TWO_POLICIES.replace('burst:', `burst: { all-of: ${parts} }\n  bucket:`))
   await take(service, 'alice', 5)
@@ -157,7 +157,7 @@ test('each chart has a text in its place, and each figure a name', async (t) => 
   assert.equal(await page.locator('html').getAttribute('lang'), 'en')
 })
 
-/** What a page is sent first: the history, then one sample. */
+/** The first events of a page: the history, then one sample. */
 async function firstEvents(url: string): Promise<string> {
   const stop = new AbortController()
   const response = await fetch(`${url}/events`, { signal: stop.signal })

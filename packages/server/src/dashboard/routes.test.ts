@@ -11,7 +11,7 @@ const FILES = [
   ['/icon.svg', 'image/svg+xml'],
 ] as const
 
-test('the page and its files may load nothing but themselves, and nobody may frame them', async (t) => {
+test('the page and its files may load nothing but themselves, and no page may frame them', async (t) => {
   const { url } = await runService(t)
   for (const [path, type] of FILES) {
     const { status, headers } = await fetch(url + path)

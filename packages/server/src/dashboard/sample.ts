@@ -1,4 +1,4 @@
-/** What the page is sent every second. Shared with the page's own code, so it imports nothing. */
+/** The sample that the page receives every second. Shared with the page's own code, so it imports nothing. */
 export interface Sample {
   /** Unix time in seconds. */
   readonly atS: number
@@ -14,7 +14,7 @@ export interface PolicySample {
   readonly denied: Flow
   readonly impossible: Flow
   readonly keysTracked: number
-  /** Of several policies at once; empty of a single one. */
+  /** The parts of an all-of; empty for a single policy. */
   readonly parts: readonly PartSample[]
   readonly demand: readonly RankedKey[]
   readonly denials: readonly RankedKey[]
@@ -24,7 +24,7 @@ export interface PolicySample {
 export interface PartSample {
   readonly name: string
   readonly description: string
-  /** Denials since the service started that answered for this part. */
+  /** Denials since the service started for which this part was binding. */
   readonly denied: number
 }
 
@@ -40,7 +40,7 @@ export interface RankedKey {
   readonly count: number
 }
 
-/** What the page is sent first: the past that the service remembers, oldest first. */
+/** The first event that the page receives: the history that the service keeps, oldest first. */
 export interface History {
   readonly atS: readonly number[]
   readonly policies: readonly { readonly name: string; readonly allowed: readonly number[]; readonly denied: readonly number[] }[]

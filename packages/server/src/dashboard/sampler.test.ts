@@ -21,7 +21,7 @@ test('a sample has the totals, and the rates since the one before', () => {
   assert.deepEqual([second.allowed.total, second.allowed.perSecond, second.denied.perSecond], [5, 0, 0])
 })
 
-test('of several policies at once a sample has each, with the denials that answered for it', () => {
+test('a sample has each part of an all-of with the denials for which it was binding', () => {
   const parts = [tokenBucket({ name: 'burst', limit: 5, window: '1s' }), fixedWindow({ name: 'quota', limit: 2, window: 'day' })]
   const policy = allOf(parts, { name: 'both' })
   const engine = new Engine([{ policy, maxKeys: 100, onFull: 'evict' }], { clock: manualClock(0) })
@@ -43,7 +43,7 @@ test('the ten hottest keys are ranked', () => {
   assert.deepEqual(denials[0], { key: 'key-15', count: 10 })
 })
 
-test('the past is two minutes of samples and no more', () => {
+test('the history is two minutes of samples and no more', () => {
   const { gate, sampler } = setUp()
   gate.take('alice', 1)
   for (let i = 0; i < HISTORY_LENGTH + 30; i++) sampler.sample()
@@ -51,7 +51,7 @@ test('the past is two minutes of samples and no more', () => {
   assert.deepEqual([atS.length, policies[0]?.allowed.length, policies[0]?.denied.length], [120, 120, 120])
 })
 
-test('what happened while nobody looked is in the past, and not told again as new', () => {
+test('decisions made while no page was open are in the history, and not repeated as new', () => {
   const { gate, sampler } = setUp()
   for (let i = 0; i < 3; i++) gate.take('alice', 1)
   sampler.tick()

@@ -5,14 +5,14 @@ import { describePolicy } from '../policy-text.js'
 import { keyDisplay } from './key-display.js'
 import type { Flow, History, PartSample, PolicySample, RankedKey, Sample } from './sample.js'
 
-/** Samples that a page opened now is shown of the past: two minutes. */
+/** Past samples that a newly opened page receives: two minutes. */
 export const HISTORY_LENGTH = 120
 const RANKED_KEYS = 10
 
 type Flows = Pick<PolicySample, 'allowed' | 'denied' | 'impossible'>
 type Rates = { readonly allowed: number; readonly denied: number }
 
-/** Turns the engine's counters into what happened since the last sample. */
+/** Derives rates since the last sample from the engine's counters. */
 export class Sampler {
   readonly #engine: Engine
   readonly #keys: 'masked' | 'shown'
@@ -28,17 +28,17 @@ export class Sampler {
     this.#display = keyDisplay(keys)
   }
 
-  /** What happened since the call before, of `sample` or `tick`. */
+  /** The changes since the last call of `sample` or `tick`. */
   sample(): Sample {
     this.tick()
     const policies = Array.from(this.#engine.gates, (gate, i) => this.#policy(gate, this.#last[i] as Flows))
     return { atS: Date.now() / 1000, keys: this.#keys, policies }
   }
 
-  /** Notes the rates for {@link Sampler.history}: what there is to do while nobody looks. */
+  /** Records the rates for {@link Sampler.history}: the only work while no page is open. */
   tick(): void {
     const nowMs = performance.now()
-    // Two calls within a millisecond would make a rate out of noise.
+    // Two calls within a millisecond would yield a meaningless rate.
     const seconds = Math.max(1, nowMs - this.#lastMs) / 1000
     this.#last = Array.from(this.#engine.gates, ({ counts }, i) => flows(counts, this.#last[i], seconds))
     this.#lastMs = nowMs

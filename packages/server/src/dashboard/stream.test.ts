@@ -26,7 +26,7 @@ async function setUp(t: TestContext) {
   return { stream, socket, turn }
 }
 
-test('a reader that never reads is let go', async (t) => {
+test('a reader that never reads is disconnected', async (t) => {
   const { stream, turn } = await setUp(t)
   for (let turns = 0; stream.isRead; turns++) {
     await turn()

@@ -3,9 +3,9 @@ import { Problem } from '../protocols/http/problem.js'
 
 /** A page is for a few people; each costs a connection and a message a second. */
 const MAX_READERS = 32
-/** Unsent bytes at which a reader misses the next message: it is too slow, and the one after will say as much. */
+/** Unsent bytes at which a slow reader misses the next message; the message after it brings the totals up to date. */
 const MAX_BACKLOG_BYTES = 262_144
-/** Messages in a row before each of which something was still unread: one that never reads must not keep its place for ever. */
+/** Consecutive messages a reader may be behind at. A reader that never reads must not keep its place for ever. */
 const MAX_BEHIND = 30
 
 /**
@@ -14,11 +14,11 @@ const MAX_BEHIND = 30
  * Source: WHATWG HTML, section 9.2, "Server-sent events".
  */
 export class Stream {
-  /** How many messages in a row each was behind at. */
+  /** The number of consecutive messages at which each reader was behind. */
   readonly #readers = new Map<ServerResponse, number>()
   #hasEnded = false
 
-  /** Whether anybody reads. */
+  /** Whether any page is open. */
   get isRead(): boolean {
     return this.#readers.size > 0
   }
@@ -45,7 +45,7 @@ export class Stream {
     }
   }
 
-  /** Ends all streams for good; the pages will try to come back. */
+  /** Ends all streams; the pages will try to reconnect. */
   end(): void {
     this.#hasEnded = true
     for (const reader of this.#readers.keys()) reader.end()

@@ -12,14 +12,14 @@ const FLAGS = [
   '--disable-sync',
 ]
 
-/** A page in the system's own Chromium, and everything that it complained about. */
+/** A page in the system's own Chromium, and its errors. */
 export interface WatchedPage {
   readonly page: Page
   /** Errors and warnings of the console, uncaught errors, and requests that went anywhere else. */
   readonly complaints: readonly string[]
 }
 
-/** Opens `url` and keeps watch until the test is over. */
+/** Opens `url` and records errors until the test ends. */
 export async function openPage(t: TestContext, url: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
   const executablePath = execFileSync('sh', ['-c', 'command -v chromium']).toString().trim()
   const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS })

@@ -11,7 +11,7 @@ const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/y
 const TYPES = ['counter', 'gauge', 'histogram', 'summary']
 
 /**
- * Reads Prometheus' text format 0.0.4 and refuses what a strict reader would: a sample before its type, a metric in two
+ * Reads Prometheus' text format 0.0.4 and refuses every violation that a strict reader would: a sample before its type, a metric in two
  * places, a series twice, a counter without `_total`, a histogram that is not one.
  */
 export function readExposition(text: string): ExposedSample[] {

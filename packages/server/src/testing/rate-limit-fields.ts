@@ -12,7 +12,7 @@ export interface RateLimitFields {
 
 type Headers = { get(name: string): string | null | undefined }
 
-/** Reads both headers of a single policy and checks what the draft asks of any response. */
+/** Reads both headers of a single policy and checks the draft's requirements for every response. */
 export function readRateLimitFields(headers: Headers): RateLimitFields {
   const [only = assert.fail('there is no policy'), ...more] = readRateLimitLists(headers)
   assert.deepEqual(more, [])

@@ -16,7 +16,7 @@ export function sluicegate(t: TestContext, ...args: string[]): ChildProcessWitho
   return child
 }
 
-/** Waits until the service has said where it listens, and returns all that it has said. */
+/** Waits until the service has printed its address, and returns its output. */
 export function announcement(child: ChildProcessWithoutNullStreams): Promise<{ url: string; text: string }> {
   return new Promise((resolve, reject) => {
     let text = ''
@@ -38,13 +38,13 @@ export function configFile(t: TestContext, yaml: string): string {
   return file
 }
 
-/** A service in a process of its own, whose memory can be looked at. */
+/** A service in a process of its own, whose memory can be read. */
 export interface ServiceProcess {
   readonly url: string
   readonly child: ChildProcessWithoutNullStreams
   /** Resident memory now. */
   rssBytes(): number
-  /** What `/metrics` says. */
+  /** The text of `/metrics`. */
   metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>
   /** Sends a signal, and resolves with the exit code. */
   end(signal: NodeJS.Signals): Promise<number | null>

@@ -2,10 +2,10 @@
 --
 -- KEYS   its key
 -- ARGV   numbers, and a request as in steps/parts.lua: how many tokens are wanted; the horizon in microseconds, within which tokens may conform
---        later; the fewest tokens that are of use: when there are not so many nothing is handed out
+--        later; the fewest useful tokens: with fewer available the script grants none
 -- reply  the time; tokens that may be spent from now on; tokens that may be spent later, one after another as they conform; debt before;
---        microseconds for which the key is blocked; microseconds until the fewest would pass, and until the key is as good as new, not of a rate;
---        microseconds until the later tokens may be spent, and until all of them are void, not of a rate, whose debt says it
+--        microseconds for which the key is banned; microseconds until the fewest would pass, and until the key is full, not of a rate;
+--        microseconds until the later tokens may be spent, and until all of them are void, not of a rate, whose debt determines both
 
 local part = partOf(next(forms), KEYS[1], ARGV[1], ARGV[2])
 local least = tonumber(part.more)

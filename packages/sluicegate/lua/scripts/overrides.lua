@@ -1,9 +1,9 @@
---- Policies of single keys, which all processes of a fleet apply.
+--- Overrides: policies of single keys, applied by all processes of a shared limiter.
 --
 -- KEYS      one hash: fields that are keys as JSON, each with its policy as JSON, and the field "", which is no JSON, with a number that grows with
---           each change; it begins with the time, so that a hash which is made anew has no number of the one before
--- ARGV      "load" version; "set" key policy most, the keys that there may be; "delete" key
--- reply     of load the number, and where it is not `version` the fields and policies in turn; of the others 1 where it is done, else 0
+--           each change; it begins with the time, so that a new hash never repeats a number of the one before
+-- ARGV      "load" version; "set" key policy most, where `most` bounds the number of keys; "delete" key
+-- reply     load: the number, and if it differs from `version` the fields and policies in turn; the others: 1 if done, else 0
 
 local verb, field = ARGV[1], ARGV[2]
 

@@ -1,4 +1,4 @@
---- Whole numbers in doubles: every result is below 2^53, and exact.
+--- Integers in doubles: every result is below 2^53, and exact.
 
 --- `a / b` rounded up, for a >= 0 and b > 0.
 local function ceilDiv(a, b)
@@ -7,7 +7,7 @@ local function ceilDiv(a, b)
   return (a - rest) / b + 1
 end
 
---- `a * b / c` rounded down, and what is left over, for 0 <= a < 2^53 and 0 <= b <= c < 2^50. The product may be far above 2^53.
+--- `a * b / c` rounded down, and the remainder, for 0 <= a < 2^53 and 0 <= b <= c < 2^50. The product may be far above 2^53.
 local function mulDiv(a, b, c)
   if a * b < 9007199254740992 then
     local rest = a * b % c

@@ -1,9 +1,9 @@
---- Concurrency: the places that are taken, in a sorted set by the time at which each comes back. Twin of assembly/algorithms/concurrency.ts.
+--- Concurrency: the slots that are held, in a sorted set by the time at which each expires. Twin of assembly/algorithms/concurrency.ts.
 --
--- members   "<time to live in microseconds> <permit> <place of that permit>", scored by the end in microseconds; and while the key is blocked
---           "block <length>", scored by the end of the block below 0, before all places
+-- members   "<time to live in microseconds> <permit> <slot of that permit>", scored by the end in microseconds; and while the key is banned
+--           "block <length>", scored by the end of the ban below 0, before all slots
 -- numbers   limit, time to live in microseconds
--- more      permit, a text of its own for each take; of `cancel` also how many places were booked
+-- more      permit, a text of its own for each take; of `cancel` also the number of booked slots
 
 --- An even number.
 local AT_ONCE = 1000
@@ -15,7 +15,7 @@ local function member(part, permit, place)
   return whole(part.ttlUs) .. ' ' .. permit .. ' ' .. whole(place)
 end
 
---- The places of this permit that have not come back: places are numbered from 1.
+--- The slots of this permit that are still held: slots are numbered from 1.
 local function placesOf(part, count)
   local held = {}
   for place = 1, count do
@@ -26,7 +26,7 @@ local function placesOf(part, count)
   return held
 end
 
---- Places that were taken by a clock that was ahead of this one last no longer than they would have by this one.
+--- Slots taken under a clock that was ahead of this one last no longer than if taken under this one.
 local function mended(part)
   local newest = redis.call('ZREVRANGE', part.key, 0, 0, 'WITHSCORES')[2]
   if not newest or newest - now <= part.ttlUs then return end
@@ -60,13 +60,13 @@ function concurrency.passes(part, amount)
   return part.used + amount <= part.limit
 end
 
---- Calls a command with so many arguments at once as a server's stack bears.
+--- Calls a command in groups of arguments that fit on a server's stack.
 local function inShares(command, key, list)
   for from = 1, #list, AT_ONCE do redis.call(command, key, unpack(list, from, math.min(from + AT_ONCE - 1, #list))) end
   return #list > 0
 end
 
---- Puts the ends of places to a time to live from now.
+--- Sets the ends of slots to a time to live from now.
 local function timed(part, names)
   local finish, list = whole(now + part.ttlUs), {}
   for i, name in ipairs(names) do list[2 * i - 1], list[2 * i] = finish, name end
@@ -90,7 +90,7 @@ local function tail(list, count)
   return found
 end
 
---- Those that end last lose first; of equals the newest.
+--- Slots that end last are removed first; of equals the newest.
 local function last(part, count)
   return redis.call('ZREVRANGEBYSCORE', part.key, '+inf', '(' .. whole(now), 'LIMIT', 0, count)
 end
@@ -122,7 +122,7 @@ end
 function concurrency.standing(part, amount)
   local missing = part.used + amount - part.limit
   local untilFree, untilNew = 0, 0
-  -- With a time to live of milliseconds the key may end while this runs.
+  -- With a time to live of milliseconds the key may expire while this runs.
   if missing > 0 and missing <= part.used then
     local ends = redis.call('ZRANGEBYSCORE', part.key, '(' .. whole(now), '+inf', 'WITHSCORES', 'LIMIT', missing - 1, 1)[2]
     untilFree = (ends or now + 1) - now

@@ -1,4 +1,4 @@
---- The lease of one fixed window, unrolled as its take in steps/fixed-window-take.lua: what that leaves to the whole script this does, too.
+--- The lease of one fixed window, unrolled as its take in steps/fixed-window-take.lua. It leaves the same cases to the whole script.
 -- Reply: as in scripts/lease.lua.
 
 local value = redis.call('GET', KEYS[1]) or '0 0 0;' .. ARGV[1]
@@ -15,7 +15,7 @@ if numbers == ARGV[1] and begin - now <= 0 then
   if ready == 0 then return { now, 0, 0, after, 0, untilFree, untilNew, 0, 0 } end
   value = begin .. ' ' .. finish .. ' ' .. whole(after) .. ';' .. numbers
   if isOver then redis.call('SET', KEYS[1], value, 'PXAT', whole(math.ceil(finish / 1000) + SLACK_MS))
-  -- The key ends with its window already.
+  -- The key expires with its window already.
   else redis.call('SET', KEYS[1], value, 'KEEPTTL') end
   return { now, ready, 0, count - 0, 0, untilFree, untilNew, 0, leftUs }
 end

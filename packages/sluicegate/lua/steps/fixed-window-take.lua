@@ -1,8 +1,8 @@
---- The ordinary take of one fixed window, unrolled as that of a rate in steps/rate-take.lua. Windows of a calendar are not its own, nor is one
---- later than now.
+--- The ordinary take of one fixed window, unrolled as that of a rate in steps/rate-take.lua. The whole script handles calendar windows, and a
+--- window later than now.
 --
--- reply  the count after a take that passed, else -1 - count; microseconds until as much would pass that did not, else 0; microseconds until the
---        key is as good as new
+-- reply  the count after a take that passed, else -1 - count; microseconds until the denied amount would pass, else 0; microseconds until the
+--        key is full
 
 if not ARGV[3] then
   local value = redis.call('GET', KEYS[1]) or '0 0 0;' .. ARGV[1]
@@ -15,7 +15,7 @@ if not ARGV[3] then
     if after - limit > 0 then return { -1 - count, leftUs, count - 0 > 0 and leftUs or 0 } end
     value = begin .. ' ' .. finish .. ' ' .. whole(after) .. ';' .. numbers
     if isOver then redis.call('SET', KEYS[1], value, 'PXAT', whole(math.ceil(finish / 1000) + SLACK_MS))
-    -- The key ends with its window already.
+    -- The key expires with its window already.
     else redis.call('SET', KEYS[1], value, 'KEEPTTL') end
     return { after, 0, leftUs }
   end

@@ -1,14 +1,14 @@
---- Fixed window: what was spent in one window. Twin of assembly/algorithms/fixed-window.ts.
+--- Fixed window: the count of one window. Twin of assembly/algorithms/fixed-window.ts.
 -- A window later than now (the clock stepped back, or tokens are booked ahead) is closed until it begins.
 --
 -- state     "<begin> <end> <count>", times in microseconds; and " ahead" when it was booked ahead
--- numbers   limit, <windows>: their length in microseconds, or what they are called in a calendar; then, not in the value, "|" and the bounds of
---           three windows in a row, the second of which is that of now by the caller's clock
+-- numbers   limit, <windows>: their length in microseconds, or their name in a calendar; then, not in the value, "|" and the bounds of
+--           three windows in a row, the second of which is the current one by the caller's clock
 
 local fixed = {}
 forms['fixed-window'] = fixed
 
---- The window around a time. Of a calendar the caller says which there are, and is asked again when its clock is far off or a window behind.
+--- The window around a time. The caller supplies calendar windows; with a clock that is far off or a window behind, it has to supply them again.
 local function windowAround(part, us)
   if part.windowUs > 0 then
     local begin = us - us % part.windowUs
@@ -29,7 +29,7 @@ function fixed.numbered(part)
   part.limit, part.windows, part.windowUs = tonumber(limit), windows, tonumber(windows) or 0
 end
 
---- Of a calendar that only another has, the windows are as long as the one that its state names.
+--- In a calendar of other numbers, all windows count as long as the one in the state.
 function fixed.renewed(part, asked)
   part.count, part.ahead = 0, false
   if part.windowUs > 0 or part.bounds then part.begin, part.finish = windowAround(part, now)
@@ -48,7 +48,7 @@ function fixed.restored(part, state)
     furthest = now + 2 * lengthUs
   end
   if begin > (ahead == '' and furthest or math.max(furthest, now + FURTHEST_US)) then
-    -- Written by a clock that was ahead of this one: all is spent, in the window of now.
+    -- Written under a clock that was ahead of this one: all is spent, in the current window.
     part.mended = true
     part.count = part.limit
     if part.isUnknown then part.begin, part.finish = now, now + lengthUs end
@@ -58,7 +58,7 @@ function fixed.restored(part, state)
   end
 end
 
---- In the same windows a key stays where it is; else what it has spent goes with it into the window of now.
+--- With the same windows a key keeps its window; else its count moves into the current window.
 function fixed.carried(part, other)
   if other.finish <= now then return end
   part.count = math.min(other.count, part.limit)
@@ -68,7 +68,7 @@ end
 function fixed.state(part)
   local state = whole(part.begin) .. ' ' .. whole(part.finish) .. ' ' .. whole(part.count)
   if part.ahead then state = state .. ' ahead' end
-  -- Also with nothing spent in it a window that is closed stays.
+  -- A closed window stays, even with nothing spent in it.
   return state, (part.count > 0 or isClosed(part)) and part.finish - now or 0
 end
 
@@ -82,7 +82,7 @@ end
 
 fixed.tokensOf = fixed.amountOf
 
---- Takes the bounds of a calendar's windows off the numbers.
+--- Removes the bounds of a calendar's windows from the numbers.
 local function readBounds(part)
   local numbers, bounds = string.match(part.numbers, '^(.*)|(.*)$')
   if not numbers then return end
@@ -137,12 +137,12 @@ function fixed.stepped(part, verb, amount, bound)
   return changed
 end
 
---- Nothing is handed out beyond the limit of a fixed window.
+--- No lease exceeds the limit of a fixed window.
 function fixed.filled(part, amount)
   part.count = math.max(part.count, math.min(part.count + amount, part.limit))
 end
 
---- What comes back of these windows was counted under all numbers.
+--- Tokens returned to these windows were counted under all numbers.
 function fixed.relieved(part, by)
   if part.windows == by.windows and part.begin == by.begin then part.count = math.max(part.count - by.returned, 0) end
 end

@@ -1,4 +1,4 @@
---- The lease of one rate, unrolled as its take in steps/rate-take.lua: of what that leaves to the whole script this does, too. Reply: as in
+--- The lease of one rate, unrolled as its take in steps/rate-take.lua. It leaves the same cases to the whole script. Reply: as in
 -- scripts/lease.lua.
 
 local value = redis.call('GET', KEYS[1]) or '0 0;' .. ARGV[1]
@@ -15,7 +15,7 @@ if numbers == ARGV[1] then
     local debt = before + (ready + later) * unitsPerToken
     beyond = debt % unitsPerUs
     us = now + (debt - beyond) / unitsPerUs
-    -- What is handed out may be spent until a lease is over.
+    -- Granted tokens may be spent until the lease ends.
     local endMs = math.ceil((us + 1 + (shallow - capacity) / unitsPerUs) / 1000) + SLACK_MS
     redis.call('SET', KEYS[1], whole(us) .. ' ' .. whole(beyond) .. ';' .. numbers, 'PXAT', whole(endMs))
     return { now, ready, later, before, 0, 0, 0, 0, 0 }

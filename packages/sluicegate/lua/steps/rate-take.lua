@@ -1,6 +1,6 @@
---- The ordinary take of one rate, unrolled: a script makes its functions anew at each call, and this needs none of those that follow.
--- It decides as they do. A key that is blocked, and a value that was written under other numbers, booked ahead or left by another clock, are
--- theirs: nothing was changed then.
+--- The ordinary take of one rate, unrolled: a script creates its functions at each call, and this path needs none of them.
+-- It decides as they do. It leaves to them, without a change, a banned key and a value that was written under other numbers, booked ahead or
+-- left by another clock.
 --
 -- reply  the debt after a take that passed, else -1 - debt
 

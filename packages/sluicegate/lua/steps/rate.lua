@@ -3,20 +3,20 @@
 --
 -- state     "<microsecond> <units beyond it>"; and " ahead" when it owed more than `shallow`
 -- numbers   unitsPerToken, unitsPerUs, capacity, shallow (the most that a key owes unless it was penalized or booked ahead)
---           Numbers with a capacity below `shallow` are those of a lease: what is handed out under them may be spent as much later as flows back
---           between the two, `lent`. Until then a debt counts on below zero, down to -lent: it is paid, and the token perhaps not spent
+--           Numbers with a capacity below `shallow` are those of a lease: tokens granted under them may be spent later, by the time in which
+--           the difference, `lent`, is refilled. Until then a debt falls further below zero, down to -lent: it is paid, and the token perhaps not spent
 -- more      of `cancel` the debt that the booking left, its units, the time at which it was made; its bound is the time it was for
 
 -- Under several numbers (steps/records.lua) leases may be of different lengths, or none, and rates of different speeds. Let F be the most tokens
--- of any numbers, `shallow`, R the highest rate, and of a token L the length of its lease and d how long it has to wait until it conforms. It is spent
--- up to d + L after it was handed out. So when it is, all numbers are left room for F - R * (d + L) at most, less the token:
+-- of any numbers, `shallow`, R the highest rate, and of a token L the length of its lease and d the time until it conforms. It is spent
+-- up to d + L after its grant. So the grant leaves all numbers room for F - R * (d + L) at most, less the token:
 --
 --   room' = max(min(room, F - R * (d + L)) - amount, min(room, 0, the room left under the numbers that let it pass))
 --
 -- Then in every interval of length t no more than F + R * t is spent, whatever the numbers. Take the budget S of steps/records.lua, as it is when
--- the first token p of those that are spent within [x, y] is handed out, at a; the last, q, at b. S is at most F - R * (d_p + L_p) before p, as the room of
--- all numbers is, gains at most R * (b - a), and is not less than the room left by q, which is -R * d_q at the least. So no more were handed out than
--- F - R * (d_p + L_p) + R * (b - a) + R * d_q. As p is spent at x or later and q at y or sooner, x <= a + d_p + L_p and y >= b + d_q: that is at most
+-- the first token p of those that are spent within [x, y] is granted, at a; the last, q, at b. S is at most F - R * (d_p + L_p) before p, as the room of
+-- all numbers is, gains at most R * (b - a), and is not less than the room left by q, which is at least -R * d_q. So no more were granted than
+-- F - R * (d_p + L_p) + R * (b - a) + R * d_q. As p is spent at x or later and q at y or earlier, x <= a + d_p + L_p and y >= b + d_q: that is at most
 -- F + R * (y - x). Under one kind of numbers alone all this changes nothing: there `F - R * L` is the capacity.
 -- Where F is not two tokens more than R * L, what is left is two tokens, and R * (L + d) + 2 takes the place of F.
 
@@ -39,7 +39,7 @@ function rate.renewed(part)
   part.debt = 0
 end
 
---- A server's clock may step back: what nobody can owe was written by another clock, and is cut down.
+--- A server's clock may step back: a debt beyond the possible was written under another clock, and is reduced.
 function rate.restored(part, state)
   local us, beyond, ahead = string.match(state, '^(%d+) (%d+)(.*)$')
   local most = ahead == '' and part.shallow or deepest(part)
@@ -70,7 +70,7 @@ function rate.whole(part)
   return part.shallow / part.unitsPerToken
 end
 
---- Among the numbers in use the most tokens, and the highest rate.
+--- The most tokens and the highest rate among the numbers in use.
 local function metBy(part, others)
   local tokens, fastest = rate.whole(part), part
   for _, other in ipairs(others) do
@@ -80,9 +80,9 @@ local function metBy(part, others)
   return tokens, fastest
 end
 
---- What was spent under other numbers stays spent, and what may still be spent of it. At most the burst, and what is lent beyond it; a
---- penalty, or what is booked ahead, weighs no more than a burst. Where these are the fastest numbers of all, what they gain on the others counts as
---- spent under all, for as long as what those lent may be: until then no more flows than they reckoned with.
+--- Tokens spent under other numbers stay spent, and so do granted tokens that may still be spent: at most the burst, and what is lent beyond it. A
+--- penalty, or a booking ahead, counts for no more than a burst. Where these are the fastest numbers of all, their gain on the others counts as
+--- spent under all, for as long as tokens lent under the others may be spent: until then no more is refilled than those assumed.
 function rate.carried(part, other)
   local debt = unitsOf(part, other.debt + other.lent, other.unitsPerToken) - part.lent
   local _, fastest = metBy(other, part.others)
@@ -99,14 +99,14 @@ function rate.carried(part, other)
   for _, each in ipairs(part.others) do each.debt = each.debt + unitsOf(each, gained, part.unitsPerToken) end
 end
 
---- The debt that leaves room for what may pass before a token is spent at the latest, so many microseconds from now.
+--- The debt that leaves room for the tokens that may pass before a token is spent at the latest, `us` microseconds from now.
 local function debtUntil(part, us, tokens, fastest)
   local whole = tokens * part.unitsPerToken
   local flow = unitsOf(part, fastest.unitsPerUs * us, fastest.unitsPerToken)
   return part.capacity - whole + math.min(flow, math.max(whole - LEAST_TOKENS * part.unitsPerToken, 0))
 end
 
---- What is lent under slower numbers than those of others is kept for as long, while more flows.
+--- Tokens lent under slower numbers than those of others are kept for as long, while more is refilled.
 function rate.met(part)
   if part.lent == 0 then return end
   local tokens, fastest = metBy(part, part.others)
@@ -125,7 +125,7 @@ function rate.filled(part, amount, by, verb)
   part.debt = math.min(math.max(part.debt, least) + amount, math.max(part.debt, math.min(beyondOf(part, by), deepest(part))))
 end
 
---- What others have booked since is not known under these numbers: only what nobody has room for comes back.
+--- Later bookings under other numbers are not known under these: only debt beyond the capacity, for which there is no room, comes back.
 function rate.relieved(part, by)
   local back = unitsOf(part, by.returned or 0, by.unitsPerToken)
   part.debt = math.max(math.min(part.debt, part.capacity), part.debt - back)
@@ -157,7 +157,7 @@ local function step(verb, debt, amount, capacity, unitsPerToken, unitsPerUs, bou
     return math.max(debt, waitUs * unitsPerUs) + amount
   end
   if verb == 'cancel' then
-    -- A booking after it that was cancelled leaves up to a microsecond's inflow behind, which is nobody's; one that stands at least a token.
+    -- A later booking that was cancelled leaves up to a microsecond's refill behind, which belongs to no booking; one that stands leaves at least a token.
     local rest = bound > capacity and math.min(unitsPerToken, unitsPerUs) - 1 or 0
     return debt <= bound + rest and math.max(math.min(debt, bound) - amount, 0) or debt
   end
@@ -174,8 +174,8 @@ function rate.passes(part, amount)
   return owed(part) + amount <= part.capacity
 end
 
---- What of a booking comes back: surely not what has flowed back by itself since its time. Before its time all or nothing, and nothing
---- once somebody booked after it.
+--- The part of a booking that comes back: never what has been refilled since its time. Before its time all or nothing, and nothing
+--- once there is a later booking.
 local function cancelled(part, amount, atUs)
   local left, units, bookedUs = string.match(part.more, '^(%S+) (%S+) (%S+)$')
   left, units, bookedUs = tonumber(left), tonumber(units), tonumber(bookedUs)
@@ -183,7 +183,7 @@ local function cancelled(part, amount, atUs)
   return math.min(amount, units - math.max(0, now - atUs) * part.unitsPerUs), part.capacity
 end
 
---- The key after the verb. Answers whether anything changed.
+--- The key after the verb. Returns whether anything changed.
 function rate.stepped(part, verb, amount, bound)
   if verb == 'cancel' then amount, bound = cancelled(part, amount, bound) end
   if verb == 'reserve' then
@@ -200,7 +200,7 @@ end
 
 rate.write = writeRecords
 
---- Debt, microseconds until `amount` more would pass, microseconds until it is as good as new: of a rate the debt says it all.
+--- Debt, microseconds until `amount` more would pass, microseconds until it is full: of a rate the debt determines all three.
 function rate.standing(part)
   return owed(part), 0, 0
 end

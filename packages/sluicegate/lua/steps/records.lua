@@ -1,34 +1,34 @@
---- What rates and windows keep in a value: a record of what was spent under each of the numbers in use, as when one version of a policy
---- follows on another, process by process, or when some processes lease and others do not. What is spent counts under all of them.
---- Numbers that are new to a key begin with what the largest of the others say, carried over when the key is next touched.
+--- The value of rates and windows: a record of the spent tokens under each of the numbers in use, as when one version of a policy
+--- follows on another, process by process, or when some processes lease and others do not. Spent tokens count under all of them.
+--- Numbers that are new to a key begin with the state of the largest of the others, carried over when the key is next touched.
 --
--- Room is how much more would pass under some numbers: capacity less debt, limit less count. It is negative where tokens were handed out or
--- booked before they conform. What passes under some numbers takes as much room under all others, but for two things. It takes none that is not
--- there: to have let pass less than others did is no debt. Yet it leaves no other numbers more room than there is below zero under its own:
+-- Room is how much more would pass under some numbers: capacity less debt, limit less count. It is negative where tokens were granted or
+-- booked before they conform. An amount that passes under some numbers takes as much room under all others, with two exceptions. It takes only
+-- existing room: having admitted less than others is no debt. Yet if its own room is below zero, it leaves no other numbers more than that:
 --
 --   room' = max(room - amount, min(room, 0, the room left under the numbers that let it pass))
 --
 -- So the numbers together let no more pass than the largest capacity, filled at the highest rate. Take a budget S that begins with the most room
--- of any numbers, gains the highest rate and loses whatever passes. S is never less than the room under any numbers: under those that let an
+-- of any numbers, gains the highest rate and loses every amount that passes. S is never less than the room under any numbers: under those that let an
 -- amount pass both lose it, and elsewhere room' is at most the larger of `room - amount` and the room left under those. As none lets an amount
 -- pass beyond its room, or before it has that room, S bounds what passes. Were others filled to zero alone, a key of which all tokens are lent
 -- ahead of their time would pass its whole rate under each of the numbers: nothing of it would count elsewhere.
--- How long a token may be kept after it was handed out: steps/rate.lua.
+-- The time for which a token may be kept after its grant: steps/rate.lua.
 --
 -- value     records joined by "|", those written last first: "<state>;<numbers>", after the first "<state>;<numbers>;<until>", in microseconds;
---           and "#<block>" while the key is blocked, also where nothing was spent
+--           and "#<block>" while the key is banned, also where nothing was spent
 --
 -- A form with records has
 -- numbered  reads `part.numbers`, as the record of another has them
--- renewed   a part to which nothing has happened; of another beside the one that is asked about
--- restored  a part as its state says
+-- renewed   a part to which nothing has happened; of another beside the requested one
+-- restored  a part from its state
 -- whole     the most tokens that pass at once, by which records are compared
 -- carried   a part as follows from another, with other numbers: at most the limit is spent
--- state     of a part, and the microseconds until it is as good as new
--- amountOf  of so many tokens, and tokensOf of an amount
--- filled    a part after an amount of its own passed under the numbers of another part, which is as that left it
--- met       what the others mean for a part that is asked about, if anything
--- relieved  a part after something came back of a lease or a booking under the numbers of another: `by.returned`, if that is to be known
+-- state     of a part, and the microseconds until it is full
+-- amountOf  converts tokens to an amount; tokensOf an amount to tokens
+-- filled    a part after an amount of its own passed under the numbers of another part, in the state after that
+-- met       the effect of the others on the requested part, if any
+-- relieved  a part after tokens of a lease or a booking came back under the numbers of another: `by.returned`, if that is to be reported
 
 local MOST_RECORDS = 4
 
@@ -51,7 +51,7 @@ local function otherPart(part, numbers, state, untilUs)
   return other
 end
 
---- The one that lets most pass at once; of equals the first.
+--- The one that admits the most at once; of equals the first.
 local function largestOf(parts)
   local largest = parts[1]
   for _, other in ipairs(parts) do
@@ -94,8 +94,8 @@ local function countElsewhere(part, verb, amount)
   end
 end
 
---- The others that are kept: of too many the largest and those written last. Who comes back without a record begins as the largest says, so that
---- nothing but the largest has to be kept for the budget's sake.
+--- The other records that are kept: of too many the largest and those written last. Numbers without a record begin with the state of the largest,
+--- so that the budget needs only the largest.
 local function keptOthers(part)
   local kept = {}
   for _, other in ipairs(part.others or {}) do

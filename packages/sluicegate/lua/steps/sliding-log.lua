@@ -1,11 +1,11 @@
 --- Sliding log: every request for as long as it counts, in a stream. Exact. Twin of assembly/algorithms/sliding-log.ts.
--- A log whose newest request lies ahead of now (the clock stepped back, or tokens are booked ahead) is closed until then. What may be spent
--- until later, as leased tokens may, counts from that later time.
+-- A log whose newest request lies ahead of now (the clock stepped back, or tokens are booked ahead) is closed until then. Tokens that may be spent
+-- later, such as leased ones, count from that later time.
 --
--- entries   id "<time in microseconds>-<sequence>", the newest of which is the highest that there ever was; one field, named
+-- entries   id "<time in microseconds>-<sequence>"; the newest id is the highest of all time; one field, named
 --           "<window in microseconds>:<limit>:<ahead>:<kept>:<block>", the numbers under which it was written, "ahead" when it was booked
---           ahead, "closed" when until then nothing passes under any lease, for whom else entries are kept, and the block of the key, of which the newest speaks; its value is
---           "<cost> <cost of all requests so far>". One of cost 0 stands where there is no other: for the newest time, or at 0 for a block
+--           ahead, "closed" when until then nothing passes under any lease, the other numbers that need the entries, and the ban of the key,
+--           as of the newest entry; its value is "<cost> <cost of all requests so far>". An entry of cost 0 serves where there is no other: for the newest time, or at 0 for a ban
 -- kept      "" or "<window> <limit> <until>": while other numbers are in use, as in steps/records.lua, entries stay as long as these need them
 -- numbers   limit, window in microseconds; the length of a lease, 0 where none is given
 
@@ -43,7 +43,7 @@ local function longestUs(part)
   return math.max(part.windowUs, part.kept and part.kept.windowUs or 0)
 end
 
---- What is older counts no more, whoever asks: others may lease for longer, and the log is open to them sooner.
+--- Older entries no longer count under any numbers: others may lease for longer, and the log is open to them sooner.
 local function oldestUs(part)
   return math.max(math.max(now, part.lastUs - LONGEST_LEASE_US) - longestUs(part) + 1, part.keptSinceUs, 0)
 end
@@ -66,10 +66,10 @@ local function readKept(part, windowUs, limit, kept)
   if kept and kept.untilUs <= now then kept = nil end
   part.keptSinceUs = 0
   if windowUs ~= part.windowUs or limit ~= part.limit then
-    -- What had ended under the numbers of before does not come back.
+    -- Requests that had expired under the numbers of before do not return.
     local keptUs = math.max(windowUs, kept and kept.windowUs or 0)
     part.mended = true
-    -- A log that is booked ahead is read as of its newest, and has to be closed until then to those, too, who lease.
+    -- A log that is booked ahead is read as of its newest, and has to be closed to leases until then, too.
     part.isShut = part.isShut or part.leaseUs == 0 and part.ahead and part.lastUs > now
     part.keptSinceUs = math.max(now, part.isShut and part.lastUs or part.lastUs - LONGEST_LEASE_US) - keptUs + 1
     kept = {
@@ -97,7 +97,7 @@ function log.read(part)
   part.ahead, part.isShut = ahead ~= '', ahead == 'closed' and part.lastUs > now
   readKept(part, tonumber(itsWindowUs), tonumber(itsLimit), kept)
   if part.lastUs > now + part.leaseUs + longestUs(part) + (part.ahead and FURTHEST_US or 0) then
-    -- Written by a clock that was ahead of this one: all is spent, now.
+    -- Written under a clock that was ahead of this one: all is spent, now.
     local spent = math.max(part.limit, part.kept and part.kept.limit or 0)
     part.mended, part.ahead, part.isShut, part.keptSinceUs = true, false, false, 0
     part.newest = { us = now + part.leaseUs, total = spent, cost = spent }
@@ -112,7 +112,7 @@ function log.passes(part, amount)
   return not isClosed(part) and part.used + amount <= part.limit
 end
 
---- Writes an entry of this time or later, after whatever there was.
+--- Appends an entry of this time or later.
 local function add(part, us, cost, total, ahead)
   local kept = ''
   if part.kept then kept = whole(part.kept.windowUs) .. ' ' .. whole(part.kept.limit) .. ' ' .. whole(part.kept.untilUs) end
@@ -120,9 +120,9 @@ local function add(part, us, cost, total, ahead)
   local field = whole(part.windowUs) .. ':' .. whole(part.limit) .. ':' .. (part.isShut and 'closed' or ahead and 'ahead' or '') .. ':' .. kept .. ':' .. block
   part.sequence = us > part.lastUs and 0 or part.sequence + 1
   local id = whole(us) .. '-' .. whole(part.sequence)
-  -- What stands for a block alone is older than all.
+  -- An entry for a ban alone is older than all others.
   redis.call('XADD', part.key, 'MINID', '=', whole(math.min(oldestUs(part), us)), id, field, whole(cost) .. ' ' .. whole(total))
-  -- Nobody looks further back than for as many requests as the largest limit.
+  -- No decision reads more entries than the largest limit.
   if part.kept then redis.call('XTRIM', part.key, 'MAXLEN', '=', whole(math.max(part.limit, part.kept.limit) + 2)) end
   part.newest = { id = id, us = us, cost = cost, total = total, field = field, sequence = part.sequence }
   part.lastUs, part.total, part.ahead = us, total, ahead
@@ -165,7 +165,7 @@ local function dropped(part, cost, fromUs)
   return true
 end
 
---- How many requests count.
+--- The number of requests that count.
 local function liveCount(part)
   if not part.first then return 0 end
   local entries = redis.call('XRANGE', part.key, part.first.id, '+', 'COUNT', part.limit + 1)
@@ -195,7 +195,7 @@ local function untilFree(part, amount)
     while low < found.us do
       local middle = math.floor((low + found.us) / 2)
       local entry = newestUpTo(part, whole(middle))
-      -- With a window of milliseconds the key may end while this runs.
+      -- With a window of milliseconds the key may expire while this runs.
       if not entry then break end
       if entry.total >= needed then found = entry else low = middle + 1 end
     end
@@ -217,7 +217,7 @@ function log.stepped(part, verb, amount, bound)
   return false
 end
 
---- Also where nothing was spent or given back: as the numbers and the block of now have it.
+--- Also where nothing was spent or returned: the entry takes the current numbers and ban.
 function log.write(part)
   if part.mended then
     local newest = part.newest

@@ -1,7 +1,7 @@
---- The ordinary take of one sliding window that passes, unrolled as that of a rate in steps/rate-take.lua. A denial is not its own, nor is a
---- window later than now, nor counts whose products are not exact.
+--- The ordinary take of one sliding window that passes, unrolled as that of a rate in steps/rate-take.lua. The whole script handles denials, a
+--- window later than now, and counts whose products are not exact.
 --
--- reply  what counts after it; 0; microseconds until the key is as good as new
+-- reply  the weighted count after it; 0; microseconds until the key is full
 
 if not ARGV[3] then
   local value = redis.call('GET', KEYS[1]) or '0 0 0;' .. ARGV[1]

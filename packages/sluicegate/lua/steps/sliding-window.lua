@@ -53,7 +53,7 @@ function sliding.restored(part, state)
   local furthest = part.number + 1
   if ahead ~= '' then furthest = math.max(furthest, (now + FURTHEST_US) / part.windowUs) end
   if number > furthest then
-    -- Written by a clock that was ahead of this one: all is spent, in the window of now.
+    -- Written under a clock that was ahead of this one: all is spent, in the current window.
     part.mended = true
     part.current = part.limit
     return
@@ -63,7 +63,7 @@ function sliding.restored(part, state)
   advance(part, to)
 end
 
---- Over the same windows a key stays where it is; else what it has used counts as spent in the window of now.
+--- With the same windows a key keeps its window; else its used tokens count as spent in the current window.
 function sliding.carried(part, other)
   if other.windowUs == part.windowUs then
     part.number, part.ahead = other.number, other.ahead
@@ -151,12 +151,12 @@ end
 --- Over the same windows the record of the largest limit has counted all that passed. At each moment at which another record dropped something it
 --- was full, to the fraction of a token, so that what both have counted differs by no more than their limits do, then and as it fades.
 function sliding.filled(part, amount, by, verb)
-  -- What is booked for a later window is not spent in this one.
+  -- Tokens booked for a later window are not spent in this one.
   local below = verb == 'lease' and math.min(by.limit - usedAt(by, now), 0) or 0
   part.current = part.current + math.max(math.min(amount, roomFrom(part, now) - below), 0)
 end
 
---- What comes back of these windows was counted under all numbers.
+--- Tokens returned to these windows were counted under all numbers.
 function sliding.relieved(part, by)
   if part.windowUs == by.windowUs and part.number == by.number then part.current = math.max(part.current - by.returned, 0) end
 end

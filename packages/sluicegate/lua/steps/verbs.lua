@@ -1,4 +1,4 @@
---- One verb on parts that all agree, or of which none changes.
+--- One verb on all parts: all change or none.
 
 local function blocked(part)
   local isLifted = part.amount == 0 and part.blockedUs > 0
@@ -40,7 +40,7 @@ local function decided(verb, parts)
   local reply = { now }
   for i, part in ipairs(parts) do
     local isDone = done(part, verb, isTake, passes)
-    -- What was reserved is answered as a peek for one token right after.
+    -- A reservation is answered like a peek for one token right after it.
     local asks = verb == 'take' or verb == 'peek' or (verb == 'reserve' and not isDone)
     local debt, untilFree, untilNew = part.form.standing(part, asks and part.amount or 1)
     local at = 6 * (i - 1) + 1

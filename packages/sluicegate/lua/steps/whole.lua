@@ -1,5 +1,5 @@
---- A whole number in full: by itself Lua writes no more than 14 digits. '%.0f' takes four times as long as '%d', which on servers of 32 bits
---- bears no more than these.
+--- An integer with all its digits: by default Lua writes no more than 14. '%.0f' takes four times as long as '%d', which on 32-bit servers
+--- holds no more than these.
 local function whole(number)
   if number < 0 then return '-' .. whole(-number) end
   if number < 2147483648 then return string.format('%d', number) end

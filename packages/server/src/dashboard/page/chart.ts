@@ -6,7 +6,7 @@ const AXIS_FONT = '11px system-ui, sans-serif'
 /** Two minutes of seconds. */
 const LENGTH = 120
 
-/** Decisions a second over the last two minutes: what was allowed as an area, what was denied as a dashed line. */
+/** Decisions per second over the last two minutes: allowed as an area, denied as a dashed line. */
 export class Chart {
   readonly #place: HTMLElement
   readonly #data: { atS: number[]; allowed: number[]; denied: number[] } = { atS: [], allowed: [], denied: [] }
@@ -16,7 +16,7 @@ export class Chart {
     this.#place = place
     this.#plot = this.#draw()
     new ResizeObserver(() => this.#plot.setSize({ width: place.clientWidth, height: HEIGHT })).observe(place)
-    // A canvas does not know the style sheet: its colours are taken again when they change.
+    // A canvas does not use the style sheet: its colours are read again when they change.
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
       this.#plot.destroy()
       this.#plot = this.#draw()

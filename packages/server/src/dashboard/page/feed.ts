@@ -1,6 +1,6 @@
 import type { History, Sample } from '../sample.js'
 
-/** What the page does with what it is sent. */
+/** The page's handlers of events. */
 export interface FeedReader {
   history(history: History): void
   sample(sample: Sample): void
@@ -19,7 +19,7 @@ export function readFeed(reader: FeedReader): void {
   source.addEventListener('message', (event) => reader.sample(JSON.parse(event.data)))
   source.addEventListener('error', () => {
     reader.state('lost')
-    // The browser comes back by itself after a lost connection, not after a refusal.
+    // The browser reconnects by itself after a lost connection, not after a refusal.
     if (source.readyState === EventSource.CLOSED) setTimeout(() => readFeed(reader), RETRY_MS)
   })
 }

@@ -23,7 +23,7 @@ readFeed({
   },
 })
 
-/** One card a policy; made anew, since a service that came back may have other policies. */
+/** One card per policy; created anew, since a restarted service may have other policies. */
 function layOut(history: History): void {
   const template = byId('policy') as HTMLTemplateElement
   const names = history.policies.map(({ name }) => name)

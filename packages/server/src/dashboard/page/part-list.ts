@@ -1,7 +1,7 @@
 import type { PartSample } from '../sample.js'
 import { count } from './figures.js'
 
-/** Fills a list with the policies that are charged together: what each says, and how many denials answered for it. */
+/** Fills a list with the parts of an all-of: the text of each, and the denials for which it was the binding part. */
 export function showParts(list: HTMLElement, parts: readonly PartSample[]): void {
   list.replaceChildren(...parts.map(row))
 }

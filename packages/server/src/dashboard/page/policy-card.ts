@@ -4,7 +4,7 @@ import { count, rate } from './figures.js'
 import { showParts } from './part-list.js'
 import { showRanking } from './ranking.js'
 
-/** One policy's part of the page. Every text goes in as text: names and keys come from elsewhere. */
+/** One policy's part of the page. Names and keys are untrusted, so that every text is set as text, never as markup. */
 export class PolicyCard {
   readonly element: HTMLElement
   readonly #chartPlace: HTMLElement
@@ -17,7 +17,7 @@ export class PolicyCard {
     this.#chartPlace = part(this.element, '.chart')
   }
 
-  /** Starts the chart over with the past; the card must be on the page by now, as the chart takes its width. */
+  /** Restarts the chart with the history; the card must be on the page already, because the chart takes its width. */
   restart(atS: readonly number[], allowed: readonly number[], denied: readonly number[]): void {
     this.#chart ??= new Chart(this.#chartPlace)
     this.#chart.restart(atS, allowed, denied)
@@ -39,7 +39,7 @@ export class PolicyCard {
     this.#chartPlace.ariaLabel = `Last two minutes of ${policy.name}: now ${values['allowed-rate']} allowed and ${values['denied-rate']} denied a second`
     this.#chart?.add(atS, allowed.perSecond, denied.perSecond)
     showRanking(part(this.element, '[data-ranking="demand"]'), demand, 'No requests yet')
-    showRanking(part(this.element, '[data-ranking="denials"]'), denials, 'Nobody was denied')
+    showRanking(part(this.element, '[data-ranking="denials"]'), denials, 'No denials')
   }
 }
 

@@ -13,7 +13,7 @@ const both = allOf([burst, slidingLog({ limit: 9, window: '1s' })], { name: 'bot
 const engine = new Engine([burst, both].map((policy) => ({ policy, maxKeys: 1_000, onFull: 'evict' })))
 const RUNS = { numRuns: shortOrLong(3_000, 20_000), seed: 20_261_121 }
 
-/** Whatever comes from outside ends in a decision or in words for the client, never in an accident. */
+/** Any input from outside leads to a decision or to a problem for the client, never to an internal error. */
 function answers(parameters: () => ReadonlyMap<string, unknown>): void {
   try {
     const { gate, key, cost } = readAsk(engine, parameters())

@@ -3,7 +3,7 @@ import type { Engine, Gate, Key } from '../../engine.js'
 import { Problem } from './problem.js'
 import { quoted } from './query.js'
 
-/** What a request asks: whose tokens, and how many. The key's length and the cost's range are for the engine to judge. */
+/** The policy, key and cost of a request. The engine checks the key's length and the cost's range. */
 export interface Ask {
   readonly gate: Gate
   /** One for each part of an `all-of`, or one for all. */
@@ -16,9 +16,9 @@ const LONE_SURROGATE = /\p{Surrogate}/u
 const DIGITS = /^\d{1,15}$/
 
 /**
- * The question in `parameters`, which come from a query string (all texts), from headers (likewise) or from JSON.
+ * The take or peek in `parameters`, which come from a query string (all texts), from headers (likewise) or from JSON.
  *
- * @throws {Problem} that says which parameter to mend.
+ * @throws {Problem} that names the wrong parameter.
  */
 export function readAsk(engine: Engine, parameters: ReadonlyMap<string, unknown>): Ask {
   for (const name of parameters.keys()) {
@@ -29,7 +29,7 @@ export function readAsk(engine: Engine, parameters: ReadonlyMap<string, unknown>
   const key = parameters.get('key')
   return {
     gate: readGate(engine, parameters.get('policy')),
-    // JSON alone can tell one key with a comma from two.
+    // Only JSON distinguishes one key with a comma from two keys.
     key: Array.isArray(key) ? key.map(readKey) : readKey(key),
     cost: readCost(parameters.get('cost')),
   }

@@ -30,9 +30,9 @@ test('policy, key and cost can come in headers', async (t) => {
   assert.equal(engine.gate('burst')?.peek('alice', 1).remaining, 60)
 })
 
-test('a header never overrides what the query string says', async (t) => {
+test('a header never overrides the query string', async (t) => {
   const { url, engine } = await runService(t, undefined, { clock: manualClock(0) })
-  await fetch(url + AUTH, { headers: { 'x-sluicegate-key': 'somebody-else', 'x-sluicegate-policy': 'burst' } })
+  await fetch(url + AUTH, { headers: { 'x-sluicegate-key': 'another-key', 'x-sluicegate-policy': 'burst' } })
   assert.equal(engine.gate('spaced')?.peek('alice', 1).allowed, false)
   assert.equal(engine.gate('burst')?.counts.allowed, 0)
 })
@@ -64,7 +64,7 @@ test('a byte order mark is part of a key, in a header as in a query string', asy
   )
 })
 
-test('no crowd of headers hides the one that counts, or its double', async (t) => {
+test('a large number of headers hides neither the one that counts nor its repetition', async (t) => {
   const { url } = await runService(t, undefined, { clock: manualClock(0) })
   const crowd = Array.from({ length: 2_100 }, (_, i) => `${i.toString(36)}:\r\n`).join('')
   const head = `GET /v1/auth?policy=spaced HTTP/1.1\r\nHost: x\r\nConnection: close\r\n`
@@ -72,7 +72,7 @@ test('no crowd of headers hides the one that counts, or its double', async (t) =
   assert.equal((await rawExchange(url, `${head}X-Sluicegate-Key: b\r\n${crowd}X-Sluicegate-Key: a\r\n\r\n`)).status, 400)
 })
 
-test('a page of another site may not take tokens here either, but a gateway may tell of one', async (t) => {
+test('a page of another site cannot take tokens here either, but a gateway may forward its Sec-Fetch-Site', async (t) => {
   const { url, engine } = await runService(t, undefined, { clock: manualClock(0) })
   const crossSite = { 'sec-fetch-site': 'cross-site' }
   const page = await fetch(url + AUTH, { headers: crossSite })

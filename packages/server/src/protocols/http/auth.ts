@@ -9,7 +9,7 @@ import { readQuery } from './query.js'
 import { replyEmpty } from './reply.js'
 
 const HEADER_BY_PARAMETER = { policy: 'x-sluicegate-policy', key: 'x-sluicegate-key', cost: 'x-sluicegate-cost' } as const
-// A byte order mark belongs to the key, as in a query string: without it the key would be somebody else's.
+// A byte order mark belongs to the key, as in a query string: without it the key would be a different one.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
@@ -27,16 +27,16 @@ export function authRoute(engine: Engine): Route {
 }
 
 /**
- * A gateway may pass on its visitor's own Sec-Fetch-Site, which says nothing against its question. A page of another site
- * cannot send these headers without asking first, and is never told that it may.
+ * A gateway may forward its visitor's Sec-Fetch-Site, which is no reason to refuse the gateway's request. A page of another site
+ * cannot send these headers without a preflight request, which this service never allows.
  */
 function saysGateway({ headers }: IncomingMessage): boolean {
   return headers['x-sluicegate-key'] !== undefined || headers['x-forwarded-for'] !== undefined
 }
 
 /**
- * From the query string or, for each parameter that it does not give, from a header. The query string is the proxy's own
- * word; a header may have come through it from the client, so it never overrides.
+ * From the query string or, for each parameter missing there, from a header. The proxy writes the query string itself;
+ * a header may come from the client through the proxy, so it never overrides.
  */
 function readParameters(request: IncomingMessage, query: string): Map<string, string> {
   const parameters = readQuery(query)

@@ -106,7 +106,7 @@ const CASES: readonly [what: string, bytes: string | Buffer, status: number, det
 ]
 
 for (const [what, bytes, status, detail] of CASES) {
-  test(`${what} is answered with ${status} and what to mend`, async (t) => {
+  test(`${what} is answered with ${status} and a hint`, async (t) => {
     const { url, engine } = await runService(t)
     const response = await rawExchange(url, bytes)
     assert.equal(response.status, status, response.body)

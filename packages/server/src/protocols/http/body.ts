@@ -46,7 +46,7 @@ export async function readJsonBody(request: IncomingMessage): Promise<Map<string
   return new Map(Object.entries(value))
 }
 
-/** Reads on what nobody wants, so that the client gets to read its answer; hangs up on one that does not stop. */
+/** Reads and discards the rest, so that the client can read its answer; disconnects a client that does not stop sending. */
 export function discardRest(request: IncomingMessage): void {
   let bytes = 0
   request.on('data', (chunk: Buffer) => {

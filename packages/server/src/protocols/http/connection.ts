@@ -5,7 +5,7 @@ import type { Problem } from './problem.js'
 import { replyProblem } from './reply.js'
 import { endWithProblem } from './written-problem.js'
 
-/** What a connection tells whoever keeps all of them. */
+/** Events that a connection reports to the set of all connections. */
 export interface ConnectionOwner {
   answer(connection: Connection, response: ServerResponse): void
   /** Between two requests. */
@@ -15,23 +15,23 @@ export interface ConnectionOwner {
 
 /**
  * The requests of one connection, answered one at a time: the next one is parsed when the client's system has taken the answer before it. So
- * a connection never has more than one answer in memory, and what it has is gone with its socket. Node tells nothing of responses that
+ * a connection never has more than one answer in memory, which is freed with its socket. Node reports nothing about responses that
  * wait behind others when their socket is closed.
  */
 export class Connection implements ValveOwner {
   readonly socket: Socket
-  /** Who is at the other end, as far as places are counted. */
+  /** The host at the other end, by which places are counted. */
   readonly host: string
-  /** When it began to rest, or to ask, in the order of all that do. */
+  /** The number of its last change between idle and busy, in the order of all connections. */
   sinceTurn = 0
   /** Why this connection gets no answers; undefined for one that has a place. */
   refusal: Problem | undefined
   readonly #owner: ConnectionOwner
   readonly #valve: InputValve
   #current: ServerResponse | undefined
-  /** What came in one slice with the request before; hardly ever anything. */
+  /** Requests that came in one slice with the one before; rarely any. */
   #waiting: ServerResponse[] = []
-  /** What is told last, when all is answered that was asked before; after it nothing is read. */
+  /** The last response, sent after the answers to all requests before it; nothing is read after it. */
   #farewell: Problem | undefined
   #isEnding = false
   #hasAsked = false
@@ -44,7 +44,7 @@ export class Connection implements ValveOwner {
     this.#valve = new InputValve(socket, this)
   }
 
-  /** Whether it has not asked for anything yet. */
+  /** Whether no request has come yet. */
   get isNew(): boolean {
     return !this.#hasAsked
   }
@@ -84,15 +84,15 @@ export class Connection implements ValveOwner {
     if (this.#current?.headersSent === false && !this.hasMore) this.#current.shouldKeepAlive = false
   }
 
-  /** Tells why no more is read, when what was asked before is answered, and hangs up. */
+  /** Sends the reason why no more is read, after the answers to the requests before, and closes the connection. */
   endWith(problem: Problem): void {
     if (this.#farewell !== undefined) return
     this.#farewell = problem
-    // A request whose own body is what is wrong will get no other answer.
+    // A request with a malformed body of its own gets no other answer.
     if (this.#current === undefined || (!this.#current.req.complete && !this.#current.headersSent)) this.#end(problem)
   }
 
-  /** Whether the client has left an answer unread for `limitMs`, each time it is asked again. */
+  /** Whether the client has left an answer unread for `limitMs`, evaluated at each call. */
   leftUnread(nowMs: number, limitMs: number): boolean {
     const isUnread = this.#isEnding || (this.#current?.writableEnded === true && !this.#current.writableFinished)
     if (!isUnread) this.#unreadSinceMs = undefined
@@ -100,7 +100,7 @@ export class Connection implements ValveOwner {
     return this.#unreadSinceMs !== undefined && nowMs - this.#unreadSinceMs >= limitMs
   }
 
-  /** Forgets what was not begun. */
+  /** Drops the requests that were not begun. */
   drop(): void {
     this.#waiting = []
     this.#valve.drop()
@@ -128,7 +128,7 @@ export class Connection implements ValveOwner {
     const next = this.#waiting.shift()
     if (next !== undefined) this.#start(next)
     else if (this.#farewell !== undefined) this.#end(this.#farewell)
-    // Also where there is a next one: its body may be what is held.
+    // Even if there is a next request: the held input may be its body.
     this.#valve.open()
     if (this.#current === undefined && !this.#isEnding) this.#owner.rest(this)
   }

@@ -7,39 +7,39 @@ import { Connection, type ConnectionOwner } from './connection.js'
 import { hostOf } from './host-of.js'
 import { Problem } from './problem.js'
 
-/** Unparsed input of all connections together. More is no traffic, and whoever adds to it is cut off. */
+/** Unparsed input of all connections together. Real traffic stays below it; a connection that adds more is cut off. */
 const MAX_HELD_BYTES = 67_108_864
-/** How long a connection without a place may take to ask for its refusal. */
+/** The time in which a connection without a place may send the request that is refused. */
 const REFUSAL_MS = 1_000
 
-/** No new connection has come in so many turns, each of so many milliseconds, when the port is closed; */
+/** The port is closed after this number of turns without a new connection, each of this many milliseconds; */
 const QUIET_TURNS = 4
 const TURN_MS = 5
-/** so long it is waited for at most; */
+/** after this time at the latest; */
 const LONGEST_HOLD_MS = 500
-/** so much of it is kept for the last looks for connections, of which one has to take less than this; */
+/** this part of it is reserved for the last looks for connections, of which one has to take less than this; */
 const LONGEST_LAST_LOOKS_MS = 100
 const QUICK_LOOK_MS = 0.25
-/** so long the last new connections may then take to ask for something. */
+/** the last new connections then have this time to send a request. */
 const FIRST_REQUEST_MS = 500
 
 /** Why connections were closed before their clients did. */
 export type CutReason = 'refused' | 'evicted' | 'unread' | 'held'
 
-/** The connections of one host, the one that has rested for the longest first. */
+/** The connections of one host, the longest idle first. */
 interface Host {
   count: number
   readonly resting: Set<Connection>
 }
 
-/** All connections of a server: who has a place, who has to make room, and who is cut off. */
+/** All connections of a server: which have a place, which make room, and which are cut off. */
 export class Connections implements ConnectionOwner {
   readonly cuts: Record<CutReason, number> = { refused: 0, evicted: 0, unread: 0, held: 0 }
   readonly #bounds: ClientBounds
   readonly #handle: RequestListener
   readonly #bySocket = new Map<Socket, Connection>()
   readonly #hosts = new Map<string, Host>()
-  /** Those with a place between two requests, or before the first one; the one that has rested for the longest first. */
+  /** Idle connections with a place, between two requests or before the first; the longest idle first. */
   readonly #resting = new Set<Connection>()
   readonly #answering = new Set<Connection>()
   readonly #refused = new Map<Connection, number>()
@@ -50,7 +50,7 @@ export class Connections implements ConnectionOwner {
   #isLeaving = false
   /** Requests that wait for their answer while answers are held; undefined when none are. */
   #heldAnswers: ServerResponse[] | undefined
-  /** Connections that ever were. */
+  /** All connections since the start. */
   #added = 0
 
   constructor(bounds: ClientBounds, handle: RequestListener) {
@@ -78,7 +78,7 @@ export class Connections implements ConnectionOwner {
     return this.#bySocket.get(socket)
   }
 
-  /** Takes a new connection in: where there is no place, in that of another, or to be refused. */
+  /** Admits a new connection: to a free place, to that of another, or to be refused. */
   add(socket: Socket): void {
     this.#added++
     const host = hostOf(socket.remoteAddress ?? '')
@@ -134,13 +134,13 @@ export class Connections implements ConnectionOwner {
 
   /**
    * Calls `close` when no new connection has come for a moment. A port that is closed resets connections that the system has taken and the process
-   * has not, and a client that asks all the time opens one after each answer: answers are held until the port is closed.
+   * has not, and a client that sends requests all the time opens one after each answer: answers are held until the port is closed.
    */
   async closeInQuiet(close: () => void): Promise<void> {
     const untilMs = performance.now() + LONGEST_HOLD_MS
     const lastLooksMs = untilMs - LONGEST_LAST_LOOKS_MS
     this.#heldAnswers = []
-    // Turns and not time: a process that had to wait for a processor has not looked who is there.
+    // Turns, not time: a process that waited for a processor has not looked for connections.
     for (let quietTurns = 0; quietTurns < QUIET_TURNS && performance.now() < lastLooksMs; ) {
       const before = this.#added
       await after(TURN_MS)
@@ -167,7 +167,7 @@ export class Connections implements ConnectionOwner {
     }
   }
 
-  /** Closes those of which nothing is being answered, nor waits for that. Those that are new have a moment for their first request. */
+  /** Closes connections without a request in progress or waiting. New ones have a moment for their first request. */
   closeResting(): void {
     const close = (isToClose: (connection: Connection) => boolean): void => {
       for (const connection of this.#bySocket.values()) if (!connection.isBusy && isToClose(connection)) connection.socket.destroy()
@@ -180,7 +180,7 @@ export class Connections implements ConnectionOwner {
     clearInterval(this.#sweeping)
   }
 
-  /** Whether there is a place, or one can be made: that of the connection that has rested, or not sent the rest of its request, for the longest. */
+  /** Whether there is a place, or one can be freed: that of the connection that has been idle, or has not sent the rest of its request, for the longest. */
   #hasRoom(taken: number, places: number, resting: ReadonlySet<Connection>, host?: string): boolean {
     if (taken < places) return true
     const [rested] = resting

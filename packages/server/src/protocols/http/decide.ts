@@ -11,7 +11,7 @@ import { Problem } from './problem.js'
 import { readQuery } from './query.js'
 import { JSON_TYPE, reply } from './reply.js'
 
-/** A cost that can never pass is no reason to come back later, hence not 429. */
+/** A request whose cost can never pass must not be retried, hence not 429. */
 const STATUS: Readonly<Record<Outcome, number>> = { allowed: 200, denied: 429, impossible: 422 }
 
 /** `/v1/take`: takes the tokens. 200, 429 or 422, with the decision. */
@@ -23,7 +23,7 @@ export function takeRoute(engine: Engine): Route {
   })
 }
 
-/** `/v1/peek`: what a take would answer. Always 200, since the question itself was answered: `allowed` says the rest. */
+/** `/v1/peek`: what a take would answer. Always 200, since the peek itself succeeded: `allowed` has the decision. */
 export function peekRoute(engine: Engine): Route {
   return asking(engine, ({ gate, key, cost }, response) => {
     const decision = gate.peek(key, cost)

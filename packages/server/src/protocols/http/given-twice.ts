@@ -1,6 +1,6 @@
 /**
- * Whether a header field stands more than once in `rawHeaders`, names and values in turn. Of most fields Node keeps the first, and others on the way
- * may have kept the last.
+ * Whether a header field stands more than once in `rawHeaders`, names and values in turn. Of most fields Node keeps the first, and a proxy
+ * may have used the last.
  */
 export function isGivenTwice(rawHeaders: readonly string[], lowerCaseName: string): boolean {
   let times = 0

@@ -3,7 +3,7 @@ const IPV6_GROUPS = 8
 /** An IPv6 network has 2^64 addresses, and one machine may use all of them. */
 const NETWORK_GROUPS = 4
 
-/** Who a socket's address stands for where places are counted: an IPv4 address, or the /64 of an IPv6 address. */
+/** The host by which places of a socket's address are counted: an IPv4 address, or the /64 of an IPv6 address. */
 export function hostOf(address: string): string {
   const plain = address.replace(IPV4_MAPPED, '')
   if (!plain.includes(':')) return plain

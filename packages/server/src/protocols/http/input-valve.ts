@@ -2,13 +2,13 @@ import type { Socket } from 'node:net'
 import { inLaterTurn } from './later-turns.js'
 
 const HEADERS_END = Buffer.from('\r\n\r\n')
-/** What is parsed at once at most. A request takes 16 bytes or more, so that one slice never holds more than 64, whatever ends its headers. */
+/** The most bytes parsed at once. A request takes 16 bytes or more, so that one slice never holds more than 64, whatever ends its headers. */
 const MAX_SLICE_BYTES = 1_024
-/** After that many slices the other connections have their turn; then it is one slice at a time as long as others wait. */
+/** After this number of slices the other connections have their turn; then one slice at a time while others wait. */
 const SLICES_PER_TURN = 4
 const NOTHING = Buffer.alloc(0)
 
-/** What decides about a connection's input. */
+/** The owner, which decides when input is parsed. */
 export interface ValveOwner {
   /** Whether the next request may be parsed. */
   mayRead(): boolean
@@ -19,7 +19,7 @@ export interface ValveOwner {
 /**
  * Stands between a socket and Node's HTTP parser. The parser takes all requests of a chunk at once, 3,600 of them in 64 KiB, each of which costs some
  * kilobytes until it is answered. Behind the valve it gets one request, and the next one when the owner says so; until then nothing more is read
- * from the socket, and TCP tells the client to wait.
+ * from the socket, and TCP's flow control stops the client.
  */
 export class InputValve {
   readonly #owner: ValveOwner
@@ -48,18 +48,18 @@ export class InputValve {
     return this.#held.length > 0
   }
 
-  /** Lets through what the owner admits now. */
+  /** Passes on the input that the owner admits now. */
   open(): void {
     if ((this.isHolding || this.#hasEnded) && !this.#isDeferred) this.#feed()
   }
 
-  /** Forgets what a socket that is gone has left. */
+  /** Drops the input of a closed socket. */
   drop(): void {
     this.#held = NOTHING
     this.#count()
   }
 
-  /** What the socket has read. Returns whether it is to read on. */
+  /** Takes the input of the socket. Returns whether the socket reads on. */
   #take(chunk: Buffer | null): boolean {
     if (chunk === null) this.#hasEnded = true
     else this.#held = this.isHolding ? Buffer.concat([this.#held, chunk]) : chunk
@@ -95,7 +95,7 @@ export class InputValve {
     return length === held.length ? held : held.subarray(0, length)
   }
 
-  /** A stream that asks for more while something is held would fill memory. */
+  /** Reading on while input is held would fill memory. */
   #want(size: number): void {
     this.#isReadWanted = this.isHolding
     if (!this.isHolding) this.#read(size)

@@ -20,12 +20,12 @@ for (const [what, bytes] of [
   })
 }
 
-test('a client that never says anything is cut off', async (t) => {
+test('a client that never sends anything is disconnected', async (t) => {
   const { url } = await runService(t, undefined, { clients: HASTY })
   assert.doesNotMatch(await readToEnd(await connectTo(url)), /200/)
 })
 
-test('slow clients do not hold up the others', async (t) => {
+test('slow clients do not delay the others', async (t) => {
   const { url } = await runService(t)
   const slow = await Promise.all(Array.from({ length: 200 }, () => connectTo(url)))
   for (const socket of slow) socket.write('GET /livez HTTP/1.1\r\nHo')
@@ -33,7 +33,7 @@ test('slow clients do not hold up the others', async (t) => {
   for (const socket of slow) socket.destroy()
 })
 
-test('a client that sends without end is hung up on', async (t) => {
+test('a client that sends without end is disconnected', async (t) => {
   const { url } = await runService(t)
   const socket = await connectTo(url)
   socket.write('POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
@@ -49,7 +49,7 @@ test('a client that sends without end is hung up on', async (t) => {
   assert.ok(sent < 100_000_000)
 })
 
-test('requests on one connection are answered in turn', async (t) => {
+test('requests on one connection are answered in order', async (t) => {
   const { url } = await runService(t)
   const socket = await connectTo(url)
   const take = 'GET /v1/take?policy=burst&key=a HTTP/1.1\r\nHost: x\r\n'
@@ -58,7 +58,7 @@ test('requests on one connection are answered in turn', async (t) => {
   assert.deepEqual(remaining, ['99', '98', '97'])
 })
 
-test('a client that asks and never reads is not asked for more, and fills no memory', async (t) => {
+test('a client that sends requests and never reads is not read from, and fills no memory', async (t) => {
   const { url, engine } = await runService(t)
   const { counts } = engine.gate('burst') ?? assert.fail()
   const socket = await connectTo(url)
@@ -74,7 +74,7 @@ test('a client that asks and never reads is not asked for more, and fills no mem
   assert.ok(answered() > 0 && answered() < asked / 2, `${answered()} answers were made`)
 })
 
-test('an address that was not percent-encoded is refused with what to do about it', async (t) => {
+test('a URL that is not percent-encoded is refused with a hint', async (t) => {
   const { url } = await runService(t)
   const { status, body } = await rawExchange(url, 'GET /v1/take?policy=burst&key=zoë HTTP/1.1\r\nHost: x\r\n\r\n')
   assert.equal(status, 400)

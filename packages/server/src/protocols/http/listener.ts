@@ -6,7 +6,7 @@ import { Problem } from './problem.js'
 
 /** Room for every key that is allowed, percent-encoded. */
 const MAX_HEADER_BYTES = 16_384
-/** Connections beyond the bound that are kept for the moment that it takes to refuse them; more are closed without a word. */
+/** Connections beyond the bound that are kept until they are refused with a response; more are closed without one. */
 const REFUSED_AT_ONCE = 64
 
 /** An HTTP server that is not listening yet, and its connections. */
@@ -24,12 +24,12 @@ export function createListener(handle: RequestListener, bounds: ClientBounds): L
     keepAliveTimeout: bounds.idleMs,
     connectionsCheckingInterval: Math.min(1_000, bounds.headersMs),
     noDelay: true,
-    // Node's own answers have neither a body nor our headers: the router asks for the host itself.
+    // Node's own answers have neither a body nor our headers: the router checks the Host header itself.
     requireHostHeader: false,
   })
   const connections = new Connections(bounds, handle)
   server.maxConnections = bounds.maxConnections + REFUSED_AT_ONCE
-  // Bytes bound them. By default Node drops those above a thousand in silence: the client's own could crowd out the gateway's.
+  // Bytes bound them. By default Node drops those above a thousand in silence: the client's could displace the gateway's.
   server.maxHeadersCount = 0
   server.on('connection', (socket) => connections.add(socket))
   server.on('drop', () => connections.cuts.refused++)
@@ -44,13 +44,13 @@ export function createListener(handle: RequestListener, bounds: ClientBounds): L
   return { server, connections }
 }
 
-/** Listens, and resolves with the address that came of it. Rejects with the system's error. */
+/** Listens, and resolves with the bound address. Rejects with the system's error. */
 export function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {
       server.off('error', reject)
-      // For example no more file descriptors: those who are connected are served on.
+      // For example no more file descriptors: open connections are still served.
       server.on('error', (error) => console.error(`sluicegate: a connection could not be taken: ${error.message}`))
       resolve(server.address() as AddressInfo)
     })

@@ -29,7 +29,7 @@ export function metricsRoute(metrics: Metrics): Route {
   })
 }
 
-/** One text for all who ask in the same turn of the event loop: rendered for each of them, it would hold up everybody else. */
+/** One text for all requests of the same event-loop turn: rendered for each of them, it would delay all other requests. */
 function oncePerTurn(render: () => Promise<string>): () => Promise<string> {
   let rendering: Promise<string> | undefined
   return () => {

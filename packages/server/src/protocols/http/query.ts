@@ -14,7 +14,7 @@ export function splitTarget(target: string): { path: string; query: string } {
  * The parameters of a query string, in the form that browsers and curl's `--data-urlencode` send: percent-encoded UTF-8,
  * `+` for a space.
  *
- * @throws {Problem} where one part of a chain could read the string otherwise than another: an encoding that is none, or
+ * @throws {Problem} where two proxies in a chain could read the string differently: an invalid encoding, or
  * a parameter given twice.
  */
 export function readQuery(query: string): Map<string, string> {

@@ -4,7 +4,7 @@ import type { Problem } from './problem.js'
 
 export const JSON_TYPE = 'application/json'
 
-/** On every response: an answer is about this moment only, and is what it says it is. */
+/** On every response: an answer must not be cached, and its type must not be guessed. */
 export const ALWAYS: readonly HeaderPair[] = [
   ['Cache-Control', 'no-store'],
   ['X-Content-Type-Options', 'nosniff'],

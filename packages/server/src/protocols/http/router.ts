@@ -10,7 +10,7 @@ import { replyProblem } from './reply.js'
 /** A name, an IPv4 address or an IPv6 address in brackets, and a port (RFC 3986, section 3.2); it may be empty. */
 const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i
 
-/** Hands each request to the handler of its path and method; whatever a handler throws becomes a problem response. */
+/** Passes each request to the handler of its path and method; an error of a handler becomes a problem response. */
 export function router(routes: ReadonlyMap<string, Route>): RequestListener {
   return (request, response) => {
     try {
@@ -27,19 +27,19 @@ function dispatch(routes: ReadonlyMap<string, Route>, request: IncomingMessage, 
   const { path, query } = splitTarget(request.url ?? '/')
   const route = routes.get(path)
   if (route === undefined)
-    throw new Problem(404, 'PATH_UNKNOWN', `there is nothing at this path; there are ${[...routes.keys()].join(', ')}`)
+    throw new Problem(404, 'PATH_UNKNOWN', `this path does not exist; the paths are ${[...routes.keys()].join(', ')}`)
   const method = request.method ?? ''
   const handler = Object.hasOwn(route, method) ? route[method] : undefined
   if (handler === undefined) {
     const allowed = Object.keys(route).join(', ')
-    throw new Problem(405, 'METHOD', `this path knows ${allowed}`, [['Allow', allowed]])
+    throw new Problem(405, 'METHOD', `this path supports ${allowed}`, [['Allow', allowed]])
   }
   if (method !== 'POST' && announcesBody(request)) response.shouldKeepAlive = false
   return handler(request, response, query)
 }
 
 /**
- * Two parts of a chain may go by two different fields of several.
+ * Two proxies in a chain could use different ones of several Host fields.
  *
  * Source: RFC 9112, section 3.2.
  */
@@ -53,7 +53,7 @@ function checkHost({ rawHeaders, headers: { host }, httpVersion }: IncomingMessa
 }
 
 /**
- * A proxy that asks without its client's body but with its Content-Length would find its next question taken for that
+ * A proxy may send a request without its client's body but with its Content-Length: its next request would be read as that
  * body. Closing the connection after the answer keeps the two apart.
  */
 function announcesBody({ headers }: IncomingMessage): boolean {
@@ -61,7 +61,7 @@ function announcesBody({ headers }: IncomingMessage): boolean {
 }
 
 function fail(response: ServerResponse, error: unknown): void {
-  // The client went away, or half an answer is out: there is nobody to tell, and nothing to mend.
+  // The client has disconnected, or half an answer is sent: no response is possible any more.
   if (response.headersSent || response.destroyed) return void response.destroy()
   if (!response.req.complete) discardRest(response.req)
   replyProblem(response, asProblem(error))

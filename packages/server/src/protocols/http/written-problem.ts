@@ -3,7 +3,7 @@ import { PROBLEM_MEDIA_TYPE } from 'sluicegate/http'
 import type { Problem } from './problem.js'
 import { ALWAYS } from './reply.js'
 
-/** Answers by hand, where Node has made no response, and hangs up when the answer is on its way. */
+/** Writes a response to a socket for which Node has created none, and closes the connection after it. */
 export function endWithProblem(socket: Socket, problem: Problem): void {
   const body = problem.toJson()
   const { title } = JSON.parse(body) as { title: string }
