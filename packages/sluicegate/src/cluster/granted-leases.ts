@@ -7,7 +7,7 @@ const LONGEST_US = 60_000_000
 
 /** A lease, the limiter that granted it, and the policy then in force. */
 interface Loan {
-  readonly desk: Pick<BookingService, 'giveBack'>
+  readonly service: Pick<BookingService, 'giveBack'>
   readonly policy: Policy
   readonly bookings: readonly Booking[]
   /** Tokens that may be returned. */
@@ -19,14 +19,14 @@ interface Loan {
 export class GrantedLeases {
   private readonly byId = new Map<number, Loan>()
 
-  add(id: number, desk: Pick<BookingService, 'giveBack'>, policy: Policy, bookings: readonly Booking[], nowUs: number): void {
+  add(id: number, service: Pick<BookingService, 'giveBack'>, policy: Policy, bookings: readonly Booking[], nowUs: number): void {
     const { byId } = this
     for (const [oldId, { untilUs }] of byId) {
       if (untilUs > nowUs && byId.size < MOST_LENT) break
       byId.delete(oldId)
     }
     const tokens = bookings.reduce((sum, { cost }) => sum + cost, 0)
-    if (tokens > 0) byId.set(id, { desk, policy, bookings, tokens, untilUs: nowUs + LONGEST_US })
+    if (tokens > 0) byId.set(id, { service, policy, bookings, tokens, untilUs: nowUs + LONGEST_US })
   }
 
   /**
@@ -43,7 +43,7 @@ export class GrantedLeases {
     for (const booking of [...loan.bookings].reverse()) {
       if (left === 0) break
       const back = Math.min(left, booking.cost)
-      loan.desk.giveBack(booking, back)
+      loan.service.giveBack(booking, back)
       left -= back
     }
   }

@@ -58,16 +58,16 @@ export function policyUnderLease(policy: Policy, leaseUs: number): Policy {
 }
 
 /** Reserves tokens for a worker: those that conform now, then those that will within the horizon, each for its time. */
-export function leasedFrom(desk: BookingService & Pick<Limiter, 'peek'>, policy: Policy, request: LeaseRequest): MemoryLease {
+export function leasedFrom(service: BookingService & Pick<Limiter, 'peek'>, policy: Policy, request: LeaseRequest): MemoryLease {
   const { key, want, least, nowUs } = request
-  const before = desk.peek(key, 1)
+  const before = service.peek(key, 1)
   const isBlocked = !before.allowed && before.remaining > 0
   const runs: LeaseRun[] = []
   const bookings: Booking[] = []
   let left = want
   let untilFreeUs = 0
   const booked = (tokens: number, mostUs: number): boolean => {
-    const booking = desk.book(key, tokens, mostUs / 1000)
+    const booking = service.book(key, tokens, mostUs / 1000)
     const { allowed, atUs, bookedUs } = booking
     untilFreeUs = allowed ? 0 : atUs - bookedUs
     if (!allowed) return false
@@ -86,7 +86,7 @@ export function leasedFrom(desk: BookingService & Pick<Limiter, 'peek'>, policy:
     if (together === least) break
     together = Math.max(least, Math.floor(together / 2))
   }
-  const { remaining, resetAfterMs } = desk.peek(key, 1)
+  const { remaining, resetAfterMs } = service.peek(key, 1)
   return { runs, bookings, untilFreeUs, blockedUs: isBlocked ? untilFreeUs : 0, remaining, untilNewUs: resetAfterMs * 1000 }
 }
 

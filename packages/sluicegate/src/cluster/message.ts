@@ -1,22 +1,26 @@
 import { StoreError } from '../errors.js'
 
 /*
- * What goes over the channel between a primary process and a worker: arrays whose first item says that they are of this library, and the
- * second the name of the policy that they are about, so that others may use the same channel. Everything is plain enough for JSON.
+ * The protocol between a primary process and a worker. Messages are arrays of plain JSON. Their first item marks them as this library's and the
+ * second is the policy's name, so that others may use the same channel.
  *
- * ASK      worker to primary   [ASK, name, requests]        all that a turn of the event loop asked for
- * ANSWER   primary to worker   [ANSWER, name, answers]      to one of these
- * TERMS    primary to worker   [TERMS, name, policy, horizonMs]   in answer to `hello`, and whenever they change; 0 where nothing is leased
- *
- * request  [id, verb, key, ...]; ids are of one worker, each used once. What a take or a booking holds goes by the id that asked for it
- *          hello; update policy; take, peek key cost; refund, penalize key tokens; charge key [tokens of each policy]; block key ms; reset key;
- *          lease key want horizonUs least part, which is 0 but of allOf; giveBack key id tokens, of a lease;
- *          book key cost mostUs; answer, cancel key id tokens; release, heartbeat key id;
- *          overrides version; setOverride key policy; deleteOverride key
- * answer   [id, ...numbers], or [id, code, message] of an error; NAME_UNKNOWN where no policy of the name is served
- *          of book whether it was charged, the microseconds until it may be spent, and then as of the others a decision
- *          (decision-numbers.ts); of lease a grant (grant-numbers.ts); of release and heartbeat 1 or 0;
- *          of overrides their version, and where that is another one an array of keys with policies; of changes to them 1 where they were made
+ * 1. A worker creates its limiter and sends [ASK, name, [[id, 'hello']]].
+ * 2. The primary answers, and after each change of the policy sends, [TERMS, name, policy, horizonMs]; 0 where nothing is leased.
+ * 3. The worker decides by leases that it holds. For everything else it sends [ASK, name, requests]: all requests of one turn of the event loop.
+ * 4. A request is [id, verb, key, ...]. An id is used once in its worker; permits, reservations and grants go by the id of their request.
+ *      take, peek key cost; refund, penalize key tokens; charge key [tokens of each policy]; block key ms; reset key
+ *      lease key want horizonUs least part (the number of a policy of allOf, else 0); giveBack key id tokens, of a lease
+ *      book key cost mostUs; answer, cancel key id tokens; release, heartbeat key id
+ *      overrides version; setOverride key policy; deleteOverride key; update policy
+ * 5. The primary carries the requests out in order on the limiter in its memory, each as one step, and remembers by id what the worker holds.
+ * 6. It answers [ANSWER, name, answers], an answer being [id, ...numbers], or [id, code, message] for an error; the code is NAME_UNKNOWN
+ *    where no policy of that name is served.
+ *      most verbs: a decision (decision-numbers.ts); lease: a grant (grant-numbers.ts); release, heartbeat: 1 or 0
+ *      book: 1 or 0 for charged, the microseconds until the tokens may be spent, a decision
+ *      overrides: their version, and pairs of key and policy if it differs; changes to them: 1 if made
+ * 7. An answer after the timeout comes too late: the worker cancels a reservation, releases a permit, and leaves other tokens charged.
+ * 8. When a worker exits, the primary releases its permits and cancels its future reservations. Leased tokens expire.
+ * 9. Without a primary a worker decides as the option `outage` says.
  */
 
 export const ASK = 'sluicegate:ask'

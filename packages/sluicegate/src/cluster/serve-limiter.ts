@@ -157,15 +157,15 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter, ServedTerms 
     const before = this.workers.get(worker)
     if (before !== undefined) return before
     const hello = (): void => this.sendTerms(worker)
-    const desk = new WorkerSession(this, hello)
+    const service = new WorkerSession(this, hello)
     const stop = receiveFromWorker(worker, this.name, {
       receiver: (kind, [requests]) => {
         if (kind !== ASK || !Array.isArray(requests) || requests.length > MOST_AT_ONCE) return
-        send(worker, [ANSWER, this.name, desk.answers(requests)])
+        send(worker, [ANSWER, this.name, service.answers(requests)])
       },
       onEnd: () => {
         end()
-        desk.leave()
+        service.leave()
       },
     })
     const endOverrides = this.overrides?.serve(worker)

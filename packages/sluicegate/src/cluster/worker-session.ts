@@ -155,10 +155,10 @@ export class WorkerSession {
     checkWhole('least', least, 1)
     checkWhole('part', part, 0)
     const own = (policy.policies ?? [policy])[part]
-    const desk = partsOf(limiter)[part]
-    if (own === undefined || desk === undefined) return NOTHING
+    const service = partsOf(limiter)[part]
+    if (own === undefined || service === undefined) return NOTHING
     const nowUs = this.terms.nowUs()
-    const lease = leasedFrom(desk, own, {
+    const lease = leasedFrom(service, own, {
       key,
       want: Math.max(want, least),
       least,
@@ -166,7 +166,7 @@ export class WorkerSession {
       leaseUs,
       nowUs,
     })
-    if (!flowsBack(own)) this.lent.add(id, desk, policy, lease.bookings, nowUs)
+    if (!flowsBack(own)) this.lent.add(id, service, policy, lease.bookings, nowUs)
     return lease
   }
 

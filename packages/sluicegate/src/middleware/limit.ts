@@ -200,7 +200,7 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
     const { nowMs } = this.parts
     // The policies of `allOf`, which a key may have as a policy of its own, each wear off at a time of their own: none is refunded.
     if (nowMs === undefined || parts !== undefined) return undefined
-    // After resetAfterMs, which is rounded up, the key is as good as new: nothing of the charge is left to refund.
+    // After resetAfterMs, which is rounded up, the key is full: nothing of the charge is left to refund.
     return { nowMs, untilMs: takenAtMs + resetAfterMs - 1 }
   }
 

@@ -51,7 +51,7 @@ export interface LimitOptions<Request> extends NoPolicy {
  * Not refunded are:
  *
  * - requests whose response never ended;
- * - requests that end after their key was as good as new;
+ * - requests that end after their key was full again;
  * - requests of a key that has `allOf` as a policy of its own. `allOf` as the limit's policy is refused: its policies wear off at different times;
  * - decisions made without the store in an outage: they are charged to this process's share, and reported to the store later.
  *

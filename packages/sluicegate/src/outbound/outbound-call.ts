@@ -97,23 +97,23 @@ export class OutboundCall {
     return { key, reading, hooked: this.queues.arrivedByRedirect(key, this.request, status, reading) }
   }
 
-  private again(outcome: Outcome, ownDelayMs: number | undefined, toldMs = 0): Awaitable<boolean> {
+  private again(outcome: Outcome, ownDelayMs: number | undefined, announcedMs = 0): Awaitable<boolean> {
     const { request, settings } = this
     if (outcome.status !== undefined && outcome.status < 400) return false
     if (this.attempt >= settings.attempts || !request.isRepeatable) return false
     const isSafe = isSafeToRepeat(request, outcome)
     const word = settings.given.retry?.(request, outcome, isSafe) ?? isSafe
-    return chained(word, (isWanted) => checkedWord(isWanted, isSafe) && this.isPlanned(outcome, ownDelayMs, toldMs))
+    return chained(word, (isWanted) => checkedWord(isWanted, isSafe) && this.isPlanned(outcome, ownDelayMs, announcedMs))
   }
 
   /** A retry that cannot succeed in time is not begun: the caller gets the response instead of a later error. */
-  private isPlanned(outcome: Outcome, ownDelayMs: number | undefined, toldMs: number): Awaitable<boolean> {
+  private isPlanned(outcome: Outcome, ownDelayMs: number | undefined, announcedMs: number): Awaitable<boolean> {
     const { maxTotalMs, maxPauseMs, backoffMs, random, given, pace } = this.settings
     const { request, key, queues } = this
     const backoff = Math.min(pace.maxBackoffMs, backoffMs * 2 ** (this.attempt - 1)) * (0.5 + random() / 2)
     const delayMs = ownDelayMs ?? backoff
-    const leastMs = Math.max(delayMs, toldMs, queues.statsOf(key)?.pauseMs ?? 0)
-    if (queues.isClosed || toldMs > maxPauseMs || queues.isTooLate(key)) return false
+    const leastMs = Math.max(delayMs, announcedMs, queues.statsOf(key)?.pauseMs ?? 0)
+    if (queues.isClosed || announcedMs > maxPauseMs || queues.isTooLate(key)) return false
     if (queues.nowMs() - this.startMs + leastMs > maxTotalMs) return false
     this.attempt++
     this.delayMs = delayMs
