@@ -22,7 +22,7 @@ function waits({ limiter }: Made, count: number, signal?: AbortSignal): Promise<
   return Array.from({ length: count }, () => limiter.wait('a', { ...(signal && { signal }) }).catch(() => undefined))
 }
 
-test('a thousand who wait when a worker closes its limiter all give back what was booked for them', async () => {
+test('a thousand waits return their bookings when a worker closes its limiter', async () => {
   const made = fleet(DEEP)
   const all = waits(made, 1200)
   await turns()
@@ -35,7 +35,7 @@ test('a thousand who wait when a worker closes its limiter all give back what wa
   assert.equal(listeners(made), 0)
 })
 
-test('those who give up while others are on their way wait for these, so that all comes back', async () => {
+test('the returns of cancelled waits come after pending bookings, so that everything is returned', async () => {
   const made = fleet(TEN)
   const controller = new AbortController()
   await made.limiter.take('a', 10)
@@ -60,7 +60,7 @@ test('a booking that is on its way when a limiter is closed comes back', async (
   assert.equal(listeners(made), 0)
 })
 
-test('a lease that is on its way when a limiter is closed serves who waits for it, and the rest comes back', async () => {
+test('a lease in flight when a limiter closes serves the takes that wait for it, and the rest is returned', async () => {
   const made = fleet(HUNDRED)
   await turns()
   const taking = Promise.all(Array.from({ length: 8 }, () => made.limiter.take('a', 5)))
@@ -74,7 +74,7 @@ test('a lease that is on its way when a limiter is closed serves who waits for i
   assert.equal(listeners(made), 0)
 })
 
-test('what was taken before a limiter was closed can be given back after it', async () => {
+test('tokens taken before a limiter closes can be returned after it', async () => {
   const made = fleet(concurrency({ limit: 3, ttl: '1h', name: 'p' }))
   const permit = await made.limiter.take('a', 2)
   made.limiter.close()

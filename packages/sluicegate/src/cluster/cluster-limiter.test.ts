@@ -25,7 +25,7 @@ test('a worker that dies gives back its permits, and what it had booked ahead', 
   assert.equal(bucket.served.limiter.peek('a').retryAfterMs, 1000)
 })
 
-test('who waits is served in the order of arrival over all workers; who gives up gives back', async () => {
+test('waits are served in order of arrival over all workers; a cancelled wait returns its booking', async () => {
   const clock = manualClock(START_MS)
   const policy = gcra({ limit: 1, window: '1s', burst: 1 })
   const served = serveLimiter(policy, { clock })
@@ -63,7 +63,7 @@ test('who waits is served in the order of arrival over all workers; who gives up
   assert.deepEqual(order, ['now true', '1 s true', '2 s true'])
 })
 
-test('who waits for a permit gets it once it is released in the same worker', async () => {
+test('a wait for a permit gets it after its release in the same worker', async () => {
   const { limiter } = fleet(concurrency({ limit: 1, ttl: '1h' }))
   const held = await limiter.take('a')
   const waiting = limiter.wait('a')
@@ -76,7 +76,7 @@ test('who waits for a permit gets it once it is released in the same worker', as
   assert.equal(await permit.release(), false)
 })
 
-test('who waits for a permit gets it once a booking of it is cancelled in the same worker', async () => {
+test('a wait for a permit gets it after a booking is cancelled in the same worker', async () => {
   const { limiter } = fleet(concurrency({ limit: 1, ttl: '1h' }))
   const booked = await limiter.reserve('a', 1)
   const waiting = limiter.wait('a')

@@ -60,7 +60,7 @@ export class WorkerSession {
     return answers
   }
 
-  /** The worker is gone: its permits and future reservations are given back. */
+  /** The worker is gone: its permits and future reservations are returned. */
   leave(): void {
     const { limiter } = this.terms
     for (const { booking, permit } of this.holdings.latestFirst()) {

@@ -4,7 +4,7 @@ import { freshLease, givenAll, HORIZON_US, MS, OF_A_WINDOW } from '../testing/fr
 import { grantOf } from '../testing/grant-of.js'
 import type { KeyLease } from './key-lease.js'
 
-test('a denial that is known answers as long as it holds, and not who asks for less', () => {
+test('a cached denial decides until it expires, and not for smaller costs', () => {
   const lease = freshLease()
   lease.demand.ask(3)
   const asked = lease.want(0)
@@ -15,7 +15,7 @@ test('a denial that is known answers as long as it holds, and not who asks for l
   assert.equal(lease.deniedUntil(30 * MS + 30, 3), undefined)
 })
 
-test('what the authority refused by itself is known for that cost and for larger ones, until something is given back', () => {
+test('a denial of a single cost by the backend covers that cost and larger ones, until tokens are returned', () => {
   const lease = freshLease()
   lease.demand.ask(1)
   lease.take(grantOf({ untilFreeUs: 5 * MS, untilFreeFor: (tokens) => (tokens === 1 ? 5 * MS : undefined) }), lease.want(0), 0)
@@ -86,7 +86,7 @@ test('when the key was changed by hand nothing in hand or on its way is spent', 
   assert.ok(lease.spend(4, 1))
 })
 
-test('when something was given back denials are forgotten, those on their way too, and tokens are kept', () => {
+test('after a return denials are forgotten, also those in flight, and tokens are kept', () => {
   const lease = freshLease()
   lease.demand.ask(4)
   givenAll(lease, 0)

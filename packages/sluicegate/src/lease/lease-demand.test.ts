@@ -22,7 +22,7 @@ function paced(lease: KeyLease, fromUs: number, untilUs: number, everyUs: number
   return { spent, wants }
 }
 
-test('what is wanted starts with those who wait, and doubles until it is the demand of a horizon', () => {
+test('requests start with the waiting takes, and double up to the demand of one horizon', () => {
   const lease = freshLease()
   const { spent, wants } = paced(lease, 0, 2000 * MS, MS / 10)
   assert.equal(wants[0], 1)
@@ -32,7 +32,7 @@ test('what is wanted starts with those who wait, and doubles until it is the dem
   assert.ok(wants.length < 0.01 * spent, `${wants.length} leases of ${spent} tokens`)
 })
 
-test('callers who wait for each lease are as many takes as they make while one lasts: slow answers do not keep it small', () => {
+test('callers that wait for each lease count as the takes they make during a lease: slow answers do not keep it small', () => {
   const lease = freshLease()
   let us = 0
   let waits = 0
@@ -78,7 +78,7 @@ test('a single burst does not raise later requests above it', () => {
   assert.equal(lease.want(10_000 * MS).want, 1, 'what was wanted long ago says nothing')
 })
 
-test('those who were served while others waited are not counted again', () => {
+test('takes served while others waited are not counted again', () => {
   const lease = freshLease()
   for (let i = 0; i < 256; i++) {
     lease.demand.ask(1)
@@ -143,7 +143,7 @@ test('a refill is due only when few tokens are left, after a take, and not durin
   assert.equal(lease.isLow(40 * MS), true)
 })
 
-test('of a window no more than an eighth of what is left is fetched ahead, also after something was given back', () => {
+test('at most an eighth of what is left of a window is leased ahead, also after a return', () => {
   for (const happens of [() => undefined, (lease: KeyLease) => lease.reopen(50 * MS)]) {
     const lease = freshLease()
     lease.demand.ask(100)

@@ -91,7 +91,7 @@ test('the latest who gives up leaves the key as if it had never come', async () 
   assert.equal(bucket.debt, before)
 })
 
-test('one listener on a signal serves all who wait with it, and none is left behind', async () => {
+test('one listener on a signal serves all waits with it, and is removed at the end', async () => {
   const { bucket, waiting, log } = fixture()
   bucket.take(10)
   const { signal } = new AbortController()
@@ -118,7 +118,7 @@ test('an abort ends thousands at once, and all that they held comes back', async
   assert.equal(bucket.debt, before)
 })
 
-test('close rejects all who wait, gives back all that they hold, and refuses who comes later', async () => {
+test('close rejects all waits, returns their bookings, and refuses later calls', async () => {
   const { bucket, clock, waiting, log } = fixture()
   bucket.take(10)
   const before = bucket.debt
@@ -168,7 +168,7 @@ test('an error of the store rejects the wait at the head of the queue, and no ot
   assert.equal(log.lines[2], 'c rejected with CONTENTION at 3')
 })
 
-test('whose key is blocked when the time comes is denied, and what it held goes back', async () => {
+test('a wait whose key is banned when its time comes is denied, and its booking is returned', async () => {
   const { bucket, log } = fixture()
   bucket.take(10)
   void log.wait('a', { cost: 2 })

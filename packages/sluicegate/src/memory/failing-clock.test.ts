@@ -30,7 +30,7 @@ for (const policy of [
   concurrency({ limit: 1, ttl: '100ms' }),
   allOf([rate, slidingLog({ limit: 1, window: '100ms' })]),
 ] as Policy[]) {
-  test(`${policy.name}: all who wait reject when the clock fails at the time of one of them, and later ones are served`, async () => {
+  test(`${policy.name}: all waits reject when the clock fails at the time of one of them, and later ones are served`, async () => {
     const { manual, failing, clock } = failingClock()
     const limiter = createLimiter(policy, { clock, maxKeys: 10 })
     for (const key of ['a', 'b']) limiter.take(key)
@@ -53,7 +53,7 @@ for (const policy of [
   })
 }
 
-test('who waits hears the very error of the clock, from its readings and from its timers', async () => {
+test('a wait rejects with the clock’s own error, from its readings and from its timers', async () => {
   for (const which of ['now', 'after'] as const) {
     const { manual, failing, clock } = failingClock()
     const limiter = createLimiter(gcra({ limit: 10, window: '1s', burst: 1 }), { clock, maxKeys: 10 })
@@ -70,7 +70,7 @@ test('who waits hears the very error of the clock, from its readings and from it
   }
 })
 
-test('a timer that cannot be set rejects those who need it, and only a wait that began then', async () => {
+test('a timer that cannot be set rejects the waits that need it, and only a wait that began then', async () => {
   const { manual, failing, clock } = failingClock()
   const limiter = createLimiter(rate, { clock, maxKeys: 10 })
   limiter.take('k')

@@ -35,7 +35,7 @@ test('another name is known to every thread, and to a snapshot', () => {
   assert.deepEqual([limiter.policy.name, restoreLimiter(limiter.snapshot()).policy.name], ['third', 'third'])
 })
 
-test('the policy is one object until it changes in any thread, and those who decide know it without asking again', () => {
+test('the policy is one object until it changes in any thread, and decisions see it without another read', () => {
   const policy = (limit: number, name: string) =>
     allOf([tokenBucket({ limit, window: '1s' }), slidingLog({ limit: 9, window: '1m' })], { name })
   const limiter = createLimiter(policy(5, 'first'), { clock: clockAt(START_MS) }) as MemoryAllOfLimiter

@@ -103,7 +103,7 @@ test('a permit shows what its holder may do, and nothing else', () => {
   assert.deepEqual(Object.getOwnPropertyNames(permit.constructor).sort(), ['length', 'name', 'prototype'])
 })
 
-test('a reservation does not overtake those who wait for a permit', async () => {
+test('a reservation does not overtake waits for a permit', async () => {
   const limiter = createLimiter(concurrency({ limit: 2, ttl: '30s' }), { clock: manualClock(START_MS), maxKeys: 10 })
   const held = limiter.take('k')
   const waiting = limiter.wait('k', { cost: 2 })

@@ -113,7 +113,7 @@ test('I1: a new key without room gets no more than its policy, however often it 
   }
 })
 
-test('when the window of those who spent it is over, new keys have room and are tracked again', () => {
+test('when the window of the spent keys has ended, new keys have room and are tracked again', () => {
   const { limiter, clock } = limiterOf(fixedWindow(three), { maxKeys: 100 })
   spend(limiter, 300)
   assert.ok(limiter.stats().refusals > 0)

@@ -9,7 +9,7 @@ import { createLimiter, gcra, manualClock, tokenBucket } from '../index.js'
 const WORKERS = 4
 const START_MS = 1_789_000_000_000
 const HOUR_MS = 3_600_000
-/** The number of updates of a storm, however often the workers must be asked until they were made. */
+/** The number of updates that make a storm. The workers are asked for more rounds until it is reached. */
 const ENOUGH = 40
 const MOST_ROUNDS = 50
 

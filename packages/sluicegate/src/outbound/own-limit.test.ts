@@ -98,7 +98,7 @@ test('of as many keys as there may be one each can wait', async () => {
   assert.equal(denied, 0)
 })
 
-test('what was not charged is not given back', () => {
+test('an uncharged token is not returned', () => {
   const limiter = outLimiter()
   const door = new LimiterClient(limiter, 'a')
   const decision = { allowed: true, limit: 1, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, policy: 'p' } as const

@@ -26,7 +26,7 @@ export class Turn {
     return this.keeper.answered(status, reading)
   }
 
-  /** Nothing was sent: the charge is given back. */
+  /** Nothing was sent: the charge is returned. */
   unused(): void {
     if (this.isUnderWay) this.keeper.giveBack()
     this.end()

@@ -82,7 +82,7 @@ for (const { policy, longestMs } of FORMS) {
         for (let i = 0; i < 3; i++) if ((await limiter.take('k', burst)).allowed) passed += burst
       }
     }
-    // Each jump ahead may find a key that is as good as new, each way back finds it spent.
+    // Each jump ahead may find a full key, each step back finds it spent.
     assert.ok(passed <= burst * 11, `${passed}`)
   })
 

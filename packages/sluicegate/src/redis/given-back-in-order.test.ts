@@ -91,7 +91,7 @@ for (const policy of [
   concurrency({ limit: BURST, ttl: '1h', name: 'places' }),
   fixedWindow({ limit: BURST, window: '1h', name: 'window' }),
 ]) {
-  test(`${policy.algorithm}: those who give up leave nothing taken`, async () => {
+  test(`${policy.algorithm}: cancelled waits leave no charge`, async () => {
     await using open = await (KINDS[0] as (typeof KINDS)[0]).open([proxy])
     const [limiter, other] = pair(open.client, policy, { mode: 'exact' })
     assert.ok(limiter && other)

@@ -136,7 +136,7 @@ for (const kind of KINDS) {
   })
 }
 
-test('closing a limiter ends those who wait, and their bookings go back', async () => {
+test('closing a limiter ends its waits, and returns their bookings', async () => {
   const kind = KINDS[0] as ClientKind
   await using open = await kind.open([proxy])
   const policy = tokenBucket({ limit: 10, window: '1h', burst: 5, name: 'slow' })

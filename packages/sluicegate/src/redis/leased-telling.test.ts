@@ -66,7 +66,7 @@ for (const [policy, key] of [
   [tokenBucket({ limit: 100, window: '1s', burst: 300, name: 'waited for' }), 'k'],
   [allOf([tokenBucket({ limit: 100, window: '1s', burst: 300, name: 'one of two' }), WINDOW]), ['k', 'waited for']],
 ] as const) {
-  test(`${policy.algorithm}: who waits beside leases is answered in turn, and is denied at once what never comes`, async () => {
+  test(`${policy.algorithm}: waits beside leases are served in order, and an impossible cost is denied at once`, async () => {
     using limiter = createRedisLimiter(policy as Policy, { client, timeoutMs: 10_000, outage: 'closed', lease: { horizonMs: 50 } })
     const order: number[] = []
     for (let i = 0; i < 3; i++) await limiter.take(key)

@@ -113,7 +113,7 @@ for (const { name, large, small } of PAIRS) {
     }
     assert.ok(passed >= 90)
     const own = await second.limiter.peek('k')
-    assert.ok(own.resetAfterMs <= freshMs, `as good as new after ${own.resetAfterMs} ms`)
+    assert.ok(own.resetAfterMs <= freshMs, `full after ${own.resetAfterMs} ms`)
     second.set(nowMs + own.retryAfterMs)
     assert.equal((await second.limiter.take('k')).allowed, true)
   })
@@ -129,7 +129,7 @@ for (const { name, large, small } of PAIRS) {
     await first.limiter.penalize('k', 50)
     const { remaining, resetAfterMs } = await second.limiter.peek('k')
     assert.equal(remaining, 0)
-    // Windows are as good as new when they end, whatever is owed in them, and a place has only one end.
+    // Windows are full when they end, at any debt, and a slot has only one end.
     if (small.algorithm === 'token-bucket') assert.ok(resetAfterMs > once && once > (small.windowMs * small.burst) / small.limit)
   })
 

@@ -214,7 +214,7 @@ test('two equal policies of one allOf, about a user and his team, keep a counter
   )
 })
 
-test('permits among other policies: booked, given back and released without touching the numbers of the others', async () => {
+test('permits among other policies are booked, returned and released without changing the counts of the others', async () => {
   const limiter = real(
     allOf([
       concurrency({ limit: 5, ttl: '1h', name: 'places' }),

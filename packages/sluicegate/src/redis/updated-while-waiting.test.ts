@@ -39,7 +39,7 @@ for (const end of ['abort', 'close'] as const) {
       // Over the same connection: before all of these are answered, what goes back has.
       for (let i = 0; i < 5; i++) await updated.peek('another')
       const { remaining } = await updated.peek('k')
-      // Ten were spent by those who did not have to wait.
+      // Takes that did not have to wait spent ten.
       assert.equal(remaining, isSeen ? 0 : 10)
       updated.close()
     })

@@ -86,7 +86,7 @@ test('an answer that is read after the timer rang, and before anything else is d
   assert.equal(unread.after, undefined)
 })
 
-test('a timer that rings late gives those who wait another whole time, once', async () => {
+test('a late timer extends pending calls by one whole timeout, once', async () => {
   const { added, expired, pass, standStill } = begun()
   added('a')
   await turns()

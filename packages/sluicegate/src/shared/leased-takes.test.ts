@@ -58,7 +58,7 @@ test('many keys, each asked for every 26 ms, are fetched ahead from the start, a
   assert.ok(authority.takes.size <= 200, 'unused keys are forgotten')
 })
 
-test('those who waited find a denial that came for another, and do not stampede', async () => {
+test('waiting takes use a denial that arrived for another take, and do not stampede', async () => {
   const authority = new ManualAuthority({ policy: SLOW })
   assert.ok(authority.takeElsewhere('k', 9))
   authority.isHeld = true
@@ -100,7 +100,7 @@ test('continuous takes get the budget, at any cost, from one process', async () 
   }
 })
 
-test('who asks for the most at once is not starved by the fetching ahead of his own process', async () => {
+test('a take of the largest cost is not starved by the refills of its own process', async () => {
   const authority = new ManualAuthority({ policy: SLOW })
   const passedAtMs: number[] = []
   for (let ms = 0; ms < 5000; ms++) {

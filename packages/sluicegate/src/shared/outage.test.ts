@@ -123,7 +123,7 @@ test('a denial is reported once, with source outage', async () => {
   assert.deepEqual(heard, [], 'the limiter around it tells')
 })
 
-test('who waits gets a share when it is there, and denied at once what never is', async () => {
+test('a wait gets tokens of the share when available, and an impossible cost is denied at once', async () => {
   const clock = manualClock()
   const outage = new Outage('local', RATE, 0.1, clock)
   outage.take('k', 10, 0)
@@ -136,7 +136,7 @@ test('who waits gets a share when it is there, and denied at once what never is'
   assert.deepEqual([...outage.settle(() => true)], [{ key: 'k', tokens: [10] }])
 })
 
-test('who waits for a share ends with its signal, and with the limiter', async () => {
+test('a wait for the share ends with its signal, and with the limiter', async () => {
   const outage = new Outage('local', RATE, 0.1, manualClock())
   outage.take('k', 10, 0)
   const controller = new AbortController()

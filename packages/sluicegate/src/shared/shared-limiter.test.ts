@@ -65,7 +65,7 @@ test('who finds his key blocked after an update gives back what was booked in th
   assert.deepEqual([allowed, retryAfterMs, limit], [false, 5000, 2])
 })
 
-test('a waiter whose key was blocked is denied by the block, also when what it had booked cannot be given back', async () => {
+test('a waiter whose key is banned is denied, even if its booking cannot be returned', async () => {
   for (const outage of ['local', 'open', 'closed'] as const) {
     const made = over(SLOW, { outage })
     const [waiting] = await asleep(made, 1)
@@ -106,7 +106,7 @@ test('what is no key is misuse also while others wait in a queue, and changes no
   }
 })
 
-test('of allOf with several keys what is not wanted waits for what is on its way, and goes back the newest first', async () => {
+test('unwanted bookings of allOf with several keys wait for pending ones, and are returned newest first', async () => {
   const policy = allOf([slidingLog({ limit: 50, window: '1h' }), slidingLog({ limit: 90, window: '1h' })])
   const { store, limiter } = over(policy, { mode: 'exact' })
   const controller = new AbortController()
@@ -127,7 +127,7 @@ test('of allOf with several keys what is not wanted waits for what is on its way
   )
 })
 
-test('a thousand who wait when the limiter is closed, and the client with it, keep no process alive', async () => {
+test('a thousand waits keep no process alive after the limiter and its client close', async () => {
   const made = over(SLOW)
   const waits = await asleep(made, 1000)
   const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
@@ -183,7 +183,7 @@ test('an update that is refused changes nothing, and what is held stays', async 
   assert.ok(!(next instanceof Promise) && next.allowed)
 })
 
-test('what ends while a reset is on its way is not given back: it would come off what is spent after it', async () => {
+test('tokens that expire during a reset are not returned: the return would reduce later charges', async () => {
   const { clock, store, limiter } = over(WINDOW)
   const taking = limiter.take('k')
   await turns()

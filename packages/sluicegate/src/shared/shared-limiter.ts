@@ -215,7 +215,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
     this.checkOpen()
     const { leases, backend } = this.parts
     const { key } = operation
-    // What expires while the backend forgets what it lent would be given back into what is spent afterwards.
+    // Tokens that expire while the backend forgets its leases would reduce later charges when returned.
     if (held === 'dropped') leases?.forget(key, held)
     const decision = decisionOf(await backend.execute(operation))
     if (held === 'kept') leases?.refunded(key, decision)

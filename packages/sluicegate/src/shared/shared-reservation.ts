@@ -16,7 +16,7 @@ export class SharedReservation extends Shown implements FleetReservation {
   private readonly key: Booked['key']
   private last: Decision
 
-  /** @param cameBack called after tokens were given back. */
+  /** @param cameBack called after tokens were returned. */
   constructor(backend: Backend, booked: Booked, cameBack: () => void) {
     super()
     this.backend = backend

@@ -6,7 +6,7 @@ import { fleet } from '../testing/cluster-fixture.js'
 
 const ONE = concurrency({ limit: 1, ttl: '1h' })
 
-test('who leaves a line, as his time is over, does not end it for those who stand before him', async () => {
+test('a wait that times out does not end the queue for the waits before it', async () => {
   const { clock, limiter } = fleet(ONE)
   const held = await limiter.take('a')
   const first = limiter.wait('a')
@@ -23,7 +23,7 @@ test('who leaves a line, as his time is over, does not end it for those who stan
   assert.equal((await first).allowed, true)
 })
 
-test('those who stand behind him still wait for the first', async () => {
+test('the waits behind it still wait for the first', async () => {
   const { clock, limiter } = fleet(ONE)
   const held = await limiter.take('a')
   const order: string[] = []

@@ -184,7 +184,7 @@ export class SharedWaiting {
       if (late.allowed) this.giveBack(late, sentMs)
     })
     if (booked.allowed) {
-      // Tokens came back ahead of others that have reserved: they are not for later arrivals.
+      // Tokens were returned ahead of other bookings: they are not for later arrivals.
       const latestMs = this.awaited.latestMs(nameOf(key))
       if (this.sleepers.nowMs() + booked.waitUs / 1000 >= latestMs || untilMs < latestMs) return { booked: { ...booked, sentMs } }
       this.discard(booked)

@@ -36,7 +36,7 @@ export class Sleepers {
     return this.sleepUntil(this.inUs(ms), signal, name)
   }
 
-  /** The same until a reading of the clock. Of those who sleep until the same one, who came first wakes first. */
+  /** The same until a reading of the clock. Of waits until the same reading, the first to come wakes first. */
   sleepUntil(dueUs: number, signal?: AbortSignal, name?: symbol): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.closed !== undefined) return reject(this.closed.reason)

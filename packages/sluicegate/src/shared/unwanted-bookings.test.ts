@@ -29,7 +29,7 @@ function guarded() {
 const broken = (): Promise<never> => Promise.reject(new Error('the client is closed'))
 const silent = (): Promise<never> => new Promise(() => undefined)
 
-/** Writes down what goes back. */
+/** Records the returned bookings. */
 function noted(health = SOUND, after?: ConstructorParameters<typeof UnwantedBookings>[1]) {
   const unwanted = new UnwantedBookings(health, after)
   const sent: number[] = []
@@ -39,7 +39,7 @@ function noted(health = SOUND, after?: ConstructorParameters<typeof UnwantedBook
   return { unwanted, sent, collect }
 }
 
-test('what is not wanted goes back the newest first, of equals the one that was collected last', async () => {
+test('unwanted bookings are returned newest first, and among equals the last collected first', async () => {
   const { unwanted, sent, collect } = noted()
   for (const order of [3, 9, 1]) collect('k', order)
   for (const name of [105, 205]) unwanted.collect('k', 5, async () => sent.push(name))

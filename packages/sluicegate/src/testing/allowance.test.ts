@@ -5,7 +5,7 @@ import type { SeenTake } from './saturation.js'
 
 const TEN = { limit: 10, windowMs: 1000, burst: 10 } as const
 
-/** Takes every millisecond for 3 s of a bucket with these numbers: what comes back in a millisecond, and how much it holds. */
+/** Takes every millisecond for 3 s from a bucket, given its refill per millisecond and its burst. */
 function takes({
   perMs = 0.01,
   burst = 10,

@@ -233,7 +233,7 @@ class Fleet {
     else this.inUs(delayUs, seen)
   }
 
-  /** Unobservable, except by the time that has passed. */
+  /** A lost answer: the process notices only that the time has passed. */
   private lost(process: LeaseProcess, life: number): void {
     this.inUs(this.versions[0].leaseUs, () => {
       if (process.life !== life) return

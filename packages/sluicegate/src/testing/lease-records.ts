@@ -76,7 +76,7 @@ export class LeaseRecords {
     return answer
   }
 
-  /** Where all is as good as new nothing stays. */
+  /** Records of full keys are removed. */
   private write(own: LeaseRecord): void {
     const isOver = this.records.every(({ step }) => step.isOver())
     this.records = isOver ? [own] : [own, ...this.records.filter((record) => record !== own)]

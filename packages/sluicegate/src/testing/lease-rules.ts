@@ -108,13 +108,13 @@ export const FAULTY: readonly (LeaseRules & { readonly encodings: readonly Polic
   },
   {
     ...SOUND,
-    name: 'what was spent is given back',
+    name: 'spent tokens are returned',
     encodings: ['fixed-window', 'sliding-window', 'sliding-log'],
     backOf: (unspent, spent) => unspent + spent,
   },
   {
     ...SOUND,
-    name: 'what was given back is spent as well',
+    name: 'returned tokens are spent as well',
     encodings: ['fixed-window', 'sliding-window', 'sliding-log'],
     voidsReturned: false,
   },

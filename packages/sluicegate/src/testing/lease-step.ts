@@ -1,6 +1,6 @@
 import type { ScriptLease } from '../redis/script-call.js'
 
-/** How a take came out, and until the key is as good as new. */
+/** The result of a take, and the time until the key is full. */
 export interface StepTake {
   readonly allowed: boolean
   readonly untilNewUs: number
@@ -32,7 +32,7 @@ export abstract class LeaseStep {
   /** The most tokens that pass at once. */
   abstract get whole(): number
   abstract read(nowUs: number): void
-  /** Whether it is as good as new, at the time read last. */
+  /** Whether the key is full at the time read last. */
   abstract isOver(): boolean
   /** Begins with what one of the others says. */
   abstract carried(other: LeaseStep, others: readonly LeaseStep[]): void

@@ -62,7 +62,7 @@ export class ManualAuthority {
   leases = 0
   atOnce = 0
   withoutStore = 0
-  /** Tokens that were lent, those that came back, and in how many calls. */
+  /** Leased tokens, returned tokens, and the number of returning calls. */
   lent = 0
   broughtBack = 0
   returns = 0

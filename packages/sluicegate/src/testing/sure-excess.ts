@@ -36,7 +36,7 @@ export function rateBudget({ limit, windowMs, burst }: RateSpec): (lengthUs: num
   return (lengthUs) => burst + (limit * lengthUs) / (windowMs * 1000)
 }
 
-/** This number within less than a window, at any position. */
+/** `most` in any span shorter than a window, at any position; no bound for longer spans. */
 export function positionBudget(most: number, windowMs: number): (lengthUs: number) => number {
   return (lengthUs) => (lengthUs < windowMs * 1000 ? most : Number.POSITIVE_INFINITY)
 }

@@ -65,7 +65,7 @@ test('watches are counted, so that no notification is sent in vain', async () =>
   assert.equal(watchers(), 0)
 })
 
-test('a release while those who wait ask is not lost', async () => {
+test('a release while waits retry is not lost', async () => {
   const { at, release } = fixture()
   let heard = 0
   const watch = new ReleaseWatch(at, () => {

@@ -59,7 +59,7 @@ test('who comes while all places are taken waits, and passes when one is release
   assert.deepEqual([log.join(''), waiting.queued, waiting.size], ['123abc', 0, 0])
 })
 
-test('a take does not overtake those who wait, also when it would fit', async () => {
+test('a take does not overtake waits, even if it would fit', async () => {
   const { wait, log, take, release, waiting } = fixture()
   assert.equal(take('k', 2), true)
   void wait('big', { cost: 3 })
@@ -182,7 +182,7 @@ test('aborts one after another ask the service once too, and so does a release t
   assert.deepEqual([places.asked - before, waiting.size], [3, 2])
 })
 
-test('close rejects all who wait', async () => {
+test('close rejects all waits', async () => {
   const { wait, log, take, waiting } = fixture()
   take('k', 3)
   const both = [wait('a'), wait('b')]

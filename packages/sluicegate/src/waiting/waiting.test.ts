@@ -23,7 +23,7 @@ test('a call does not wait if the tokens are available', async () => {
   assert.equal(bucket.take(6).allowed, true)
 })
 
-test('those who wait pass at their time, in the order of arrival', async () => {
+test('waits pass at their time, in the order of arrival', async () => {
   const { bucket, log } = fixture()
   bucket.take(10)
   for (const [name, cost] of [
@@ -48,7 +48,7 @@ test('an answer that was waited for is that of a take at that moment', async () 
   assert.deepEqual(await answer, twin.take(3))
 })
 
-test('a take does not overtake those who wait', async () => {
+test('a take does not overtake waits', async () => {
   const { bucket, log } = fixture()
   bucket.take(10)
   for (const name of ['a', 'b', 'c']) void log.wait(name, { cost: 4 })
@@ -107,7 +107,7 @@ test('who finds the key blocked waits for the end of the block, with all who com
   assert.deepEqual([waiting.queued, waiting.isQueued('k'), waiting.size], [0, false, 0])
 })
 
-test('after a refund a newcomer of the same cost does not overtake: those who wait move up', async () => {
+test('after a refund a newcomer of the same cost does not overtake: the waits move up', async () => {
   const { bucket, log } = fixture()
   bucket.take(10)
   void log.wait('a', { cost: 3 })

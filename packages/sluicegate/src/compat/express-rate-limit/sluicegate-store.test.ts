@@ -44,7 +44,7 @@ test('the reset is the end of the window', async () => {
   assert.ok(inWindow > 44_000 && inWindow <= 45_000, `${inWindow} ms`)
 })
 
-test('what is given back is no hit, and never more than there were', async () => {
+test('a returned hit is not counted, and no more are returned than were counted', async () => {
   const store = ready({ create: here }, { skipFailedRequests: true })
   await hit(store, 'eve', 3)
   await store.decrement('eve')
