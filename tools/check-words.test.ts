@@ -10,7 +10,8 @@ test('a retired word is found with its place, in comments and in names', () => {
 })
 
 test('words that only contain one are fine', () => {
-  for (const line of ['const untold = 1', 'anybodyElse', 'gates', 'a queue of the key']) assert.deepEqual(retiredWords('a.ts', line), [], line)
+  for (const line of ['const untold = 1', 'anybodyElse', 'gates', 'a queue of the key'])
+    assert.deepEqual(retiredWords('a.ts', line), [], line)
 })
 
 test('no source or document has a retired word', () => {
