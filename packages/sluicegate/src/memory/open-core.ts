@@ -3,7 +3,7 @@ import { onceInProcess } from '../once-in-process.js'
 import type { ReleaseWords } from '../waiting/release-watch.js'
 import { type Core, type CoreHost, closedCore } from './core.js'
 import { ENTRIES_PER_LINE, grownBy, neededOfRuntime } from './core-memory.js'
-import { CORE_WASM_BASE64 } from './core-wasm.gen.js'
+import { CORE_WASM_HEX } from './core-wasm.gen.js'
 
 /** Why the core gave no debt. */
 export type Reason = 'REFUSED' | 'BANNED' | 'CONTENDED' | 'LATE' | 'EVICTED' | 'OVERFLOWED'
@@ -126,7 +126,9 @@ function withAddresses(host: CoreHost): CoreHost {
 }
 
 function compile(): WebAssembly.Module {
-  return new WebAssembly.Module(Uint8Array.from(atob(CORE_WASM_BASE64), (character) => character.charCodeAt(0)))
+  return new WebAssembly.Module(
+    Uint8Array.from({ length: CORE_WASM_HEX.length / 2 }, (_, i) => Number.parseInt(CORE_WASM_HEX.slice(2 * i, 2 * i + 2), 16)),
+  )
 }
 
 /** Made when it is first needed: this module also loads where no memory can be shared. */
