@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, type Limiter, manualClock } from '../index.js'
-import type { BookingService } from '../waiting/booking.js'
-import { GrantedLeases } from './granted-leases.js'
+import type { BookingService } from '../waiting/reserving.js'
+import { GrantedLeases } from './holdings.js'
 
 const POLICY = fixedWindow({ limit: 100, window: '1h' })
 

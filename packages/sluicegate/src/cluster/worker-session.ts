@@ -4,12 +4,10 @@ import type { Key, Limiter } from '../limiter.js'
 import { MemoryAllOfLimiter } from '../memory/memory-all-of.js'
 import { isPermit } from '../permit.js'
 import type { Policy } from '../policy/policy.js'
-import type { BookingService } from '../waiting/booking.js'
-import { numbersOfDecision } from './decision-numbers.js'
-import { numbersOfLease } from './grant-numbers.js'
-import { GrantedLeases } from './granted-leases.js'
-import { Holdings } from './holdings.js'
+import type { BookingService } from '../waiting/reserving.js'
+import { GrantedLeases, Holdings } from './holdings.js'
 import { flowsBack, leasedFrom, type MemoryLease } from './memory-lease.js'
+import { numbersOfDecision, numbersOfLease } from './message.js'
 
 /** The limiter in this process's memory: the true state. */
 export type PrimaryLimiter = Limiter & BookingService

@@ -105,3 +105,12 @@ export function checkTier(policy: Policy, own: Policy, option: string): void {
 export function isTier(policy: Policy, own: Policy): boolean {
   return holdsPermits(policy) === holdsPermits(own)
 }
+
+/** The counters of several limiters together. */
+export function sumOfStats<Stats extends object>(limiters: Iterable<{ stats(): Stats }>): Stats {
+  const sum: Record<string, number> = {}
+  for (const limiter of limiters) {
+    for (const [name, count] of Object.entries(limiter.stats())) sum[name] = (sum[name] ?? 0) + count
+  }
+  return sum as Stats
+}

@@ -3,10 +3,10 @@ import type { Decision } from '../decision.js'
 import { isOutage } from '../errors.js'
 import type { Policy } from '../policy/policy.js'
 import type { Backend } from '../shared/backend.js'
+import type { RefillOutcome } from './grant.js'
 import { KeyLease } from './key-lease.js'
 import { LeaseReturns } from './lease-returns.js'
 import { leaseUsOf, mostLeased, surelyUs } from './leasing.js'
-import type { RefillOutcome } from './token-request.js'
 
 /** Keys checked to make room for one. */
 const LOOKED_AT = 16

@@ -9,7 +9,7 @@ import { type MemoryHandle, MemoryLimiter, type MemoryLimiterParts } from './mem
 import { MemoryPermitLimiter } from './memory-permit-limiter.js'
 import { type MemorySize, memorySizesFor } from './memory-size.js'
 import { OpenCore } from './open-core.js'
-import { checkedDescription, type MemoryDescription } from './snapshot/memory-description.js'
+import { checkedDescription, type MemoryDescription } from './snapshot/memory-snapshot.js'
 import { checkSection } from './snapshot/section-check.js'
 import { type SectionOptions, SectionWords } from './snapshot/section-words.js'
 import { invalidSnapshot, restorePieces, type Snapshot } from './snapshot/snapshot.js'

@@ -1,5 +1,4 @@
-import { askAfterUs } from '../lease/ask-after.js'
-import type { Grant } from '../lease/grant.js'
+import { askAfterUs, type Grant } from '../lease/grant.js'
 import { emissionOf } from '../policy/emission.js'
 import type { PolicyEncoding } from './policy-encoding.js'
 import type { ScriptLease } from './script-call.js'

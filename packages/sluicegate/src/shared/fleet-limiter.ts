@@ -5,7 +5,7 @@ import type { Key, WaitOptions } from '../limiter.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import type { QueueVerbs } from '../queue/work-queue.js'
-import type { ShardLoads } from './shard-load.js'
+import type { ShardLoads } from './calls/shard-load.js'
 
 /** A {@link Permit} that a shared backend holds, with asynchronous answers. */
 export interface FleetPermit extends Decision {

@@ -3,7 +3,7 @@ import { nameOf } from '../key.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { Alarm } from './alarm.js'
-import type { Booking, BookingService } from './booking.js'
+import type { Booking, BookingService } from './reserving.js'
 
 /** Bookings of waiters, limited by {@link BookingHorizon} and {@link BookingCooldown}. */
 export class BoundedBookings<Answer extends Decision> {

@@ -3,9 +3,9 @@ import { nameOf, partsOf } from '../key.js'
 import type { Key } from '../limiter.js'
 import type { Alarm, Alert } from './alarm.js'
 import type { BookedWaiters } from './booked-waiters.js'
-import type { Booking, BookingService } from './booking.js'
 import type { BoundedBookings } from './bounded-bookings.js'
 import { Chain } from './chain.js'
+import type { Booking, BookingService } from './reserving.js'
 import type { Waiter } from './waiter.js'
 
 /** What {@link TurnQueues} is made of. `onSize` receives the number of queued waiters. */

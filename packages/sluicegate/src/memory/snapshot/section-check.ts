@@ -4,10 +4,9 @@ import type { CoreHost } from '../core.js'
 import { ENTRIES_PER_LINE } from '../core-memory.js'
 import { OpenCore } from '../open-core.js'
 import { placedIn, publishedPolicy } from '../policy-record.js'
-import { isRecordOf } from './policy-record-check.js'
 import { type SectionOptions, SectionWords } from './section-words.js'
 import { invalidSnapshot } from './snapshot.js'
-import { occupiedEntries } from './table-check.js'
+import { isRecordOf, occupiedEntries } from './table-check.js'
 
 /** As `create` in assembly/index.ts writes it. */
 const LONG_AGO = -(1n << 62n)

@@ -10,7 +10,7 @@ import { holdsPermits } from '../../permit.js'
 import type { Duration } from '../../policy/duration.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation } from '../fleet-limiter.js'
 import { SharedPermit } from '../shared-permit.js'
-import { emptyFleetReservation } from './empty-shared-reservation.js'
+import { emptyFleetReservation } from '../waiting/reservations.js'
 import { policyIn, WrappedSharedLimiter } from './wrapped-shared-limiter.js'
 
 /** `ListedLimiter` for a shared limiter: keys that always pass and keys that never do, without a call to the backend. */

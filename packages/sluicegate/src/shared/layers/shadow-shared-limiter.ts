@@ -7,7 +7,7 @@ import { isPermit } from '../../permit.js'
 import type { Duration } from '../../policy/duration.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation } from '../fleet-limiter.js'
 import { SharedPermit } from '../shared-permit.js'
-import { emptyFleetReservation } from './empty-shared-reservation.js'
+import { emptyFleetReservation } from '../waiting/reservations.js'
 import { WrappedSharedLimiter } from './wrapped-shared-limiter.js'
 
 /** `ShadowLimiter` for a shared limiter: decides and counts as the inner limiter, and allows everything. */

@@ -5,8 +5,8 @@ import type { Key, WaitOptions } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../../queue/create-queue.js'
 import { shownAs } from '../../shown.js'
+import type { ShardLoads } from '../calls/shard-load.js'
 import type { FleetBoundKey, FleetLimiter, FleetStats } from '../fleet-limiter.js'
-import type { ShardLoads } from '../shard-load.js'
 
 /** A shared limiter around another one: calls without a key go straight through. */
 export abstract class WrappedSharedLimiter<Answer extends Decision> extends QueuedLimiter {
