@@ -69,7 +69,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     this.holdsPermits = parts.some((part) => holdsPermits(part.policy))
     const releases = { countOf: (key: Key) => this.countOf(key), words: () => parts.map((part) => part.releases()) }
     this.waiting = new Waiting({ service: this, clock, maxWaiters, releases })
-    for (const part of parts) part.onRelease = (key) => this.waiting.released(key)
+    for (const part of parts) part.decisions.onRelease = (key) => this.waiting.released(key)
   }
 
   get policy(): Policy {
@@ -108,7 +108,9 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     this.first.core.look()
     const hashes = this.together.hashesOf(keys)
     const peek = (cost: number): Decision =>
-      combined(this.parts.map((part, i) => part.peekHashed(keys[i] as string, hashes[2 * i] as number, hashes[2 * i + 1] as number, cost)))
+      combined(
+        this.parts.map((part, i) => part.decisions.peek(keys[i] as string, hashes[2 * i] as number, hashes[2 * i + 1] as number, cost)),
+      )
     const take = (cost = 1): Decision => this.decided(own, cost, hashes)
     return shownAs<BoundKey>({ key: own, take, peek: (cost = 1) => peek(cost) }, 'BoundKey', this.toJSON())
   }

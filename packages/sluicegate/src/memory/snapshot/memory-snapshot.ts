@@ -2,11 +2,10 @@ import { StoreError } from '../../errors.js'
 import { MOST_POLICIES } from '../../policy/all-of.js'
 import type { Algorithm } from '../../policy/policy.js'
 import { checkedName } from '../../policy/policy-options.js'
-import { MOST_KEYS, PAGE_BYTES, SECTION_ALIGNMENT } from '../core-memory.js'
-import { isNewcomers } from '../memory-size.js'
+import type { SectionOptions } from '../core-memory.js'
+import { isNewcomers, MOST_KEYS, PAGE_BYTES, SECTION_ALIGNMENT } from '../core-memory.js'
 import type { OpenCore } from '../open-core.js'
 import { SectionCopy } from './section-copy.js'
-import type { SectionOptions } from './section-words.js'
 import { encodedSnapshot, invalidSnapshot, MemoryPieces } from './snapshot.js'
 
 /** What restoring a memory needs to know before it reads the pieces. */

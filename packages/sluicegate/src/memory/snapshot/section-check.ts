@@ -1,10 +1,10 @@
 import type { Algorithm, Policy } from '../../policy/policy.js'
 import { numbersOf } from '../../policy/policy-numbers.js'
-import type { CoreHost } from '../core.js'
+import type { SectionOptions } from '../core-memory.js'
 import { ENTRIES_PER_LINE } from '../core-memory.js'
-import { OpenCore } from '../open-core.js'
+import { type CoreHost, OpenCore } from '../open-core.js'
 import { placedIn, publishedPolicy } from '../policy-record.js'
-import { type SectionOptions, SectionWords } from './section-words.js'
+import { SectionWords } from './section-words.js'
 import { invalidSnapshot } from './snapshot.js'
 import { isRecordOf, occupiedEntries } from './table-check.js'
 
