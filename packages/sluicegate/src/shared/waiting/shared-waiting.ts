@@ -5,8 +5,8 @@ import { nameOf } from '../../key.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import { holdsPermits } from '../../permit.js'
 import { checkedWaitRequest } from '../../wait-options.js'
+import { BookingLimits, isBookedAhead } from '../../waiting/booking-limits.js'
 import type { Booked } from '../backend.js'
-import { BookingLimits } from './booking-limits.js'
 import { OutageWaiting, type Wait } from './outage-waiting.js'
 import type { Reservations } from './reservations.js'
 import { Sleepers } from './sleepers.js'
@@ -16,8 +16,8 @@ import { PendingRequests, type QueueDenial, ReservedTimes, WaitingQueue } from '
 const FIRST_ASK_MS = 20
 const LAST_ASK_MS = 1_000
 
-/** The result of asking the backend: one of these. */
-interface Asked {
+/** The result of one request to the backend: one of these. */
+interface Attempt {
   readonly booked?: Booked & { readonly sentMs: number }
   /** The final answer. */
   readonly answer?: Decision
@@ -34,7 +34,7 @@ export class SharedWaiting {
   private readonly sleepers: Sleepers
   private readonly maxWaiters: number
   /** The queue of each key, in the order of arrival. */
-  private readonly lines = new Map<string, WaitingQueue>()
+  private readonly queues = new Map<string, WaitingQueue>()
   private readonly limits: BookingLimits
   private readonly underway = new PendingRequests()
   /** The earliest times at which reservations may be redeemed, and the times until which their waiters sleep. */
@@ -48,7 +48,7 @@ export class SharedWaiting {
     this.reservations = reservations
     this.sleepers = new Sleepers(clock)
     this.meanwhile = new OutageWaiting(reservations, this.sleepers, (wait) => this.turn(wait))
-    this.limits = new BookingLimits(() => reservations.policy)
+    this.limits = new BookingLimits(() => (isBookedAhead(reservations.policy) ? reservations.policy : undefined))
     this.maxWaiters = maxWaiters
   }
 
@@ -71,13 +71,13 @@ export class SharedWaiting {
 
   /** Whether the key has a queue. */
   isQueued(key: Key): boolean {
-    return this.lines.size > 0 && this.lines.has(nameOf(key))
+    return this.queues.size > 0 && this.queues.has(nameOf(key))
   }
 
   /** Call it when this process gave tokens of a key back: the first of its queue asks at once. */
   released(key: Key): void {
-    const line = this.lines.get(nameOf(key))
-    if (line !== undefined) this.wakeFirst(line)
+    const queue = this.queues.get(nameOf(key))
+    if (queue !== undefined) this.wakeFirst(queue)
   }
 
   close(): void {
@@ -93,30 +93,30 @@ export class SharedWaiting {
   }
 
   /** A reservation, or the final answer. */
-  private async booking(wait: Wait): Promise<Asked> {
+  private async booking(wait: Wait): Promise<Attempt> {
     const { request, untilMs } = wait
     const name = nameOf(request.key)
-    const line = this.lines.get(name)
-    if (line === undefined) {
-      if (!this.underway.mayFollow(name, request.cost)) return this.inLine(wait)
-      const asked = await this.askedWithoutLine(name, wait)
-      if (asked.denied !== undefined) return this.inLine(wait, asked.denied)
+    const queue = this.queues.get(name)
+    if (queue === undefined) {
+      if (!this.underway.mayFollow(name, request.cost)) return this.enqueued(wait)
+      const asked = await this.askedWithoutQueue(name, wait)
+      if (asked.denied !== undefined) return this.enqueued(wait, asked.denied)
       if (asked.booked === undefined || !this.overtakes(name, wait)) return asked
       this.discard(asked.booked)
-      return this.inLine(wait)
+      return this.enqueued(wait)
     }
-    if (!this.isTooLate(line, request.cost, untilMs)) return this.inLine(wait)
+    if (!this.isTooLate(queue, request.cost, untilMs)) return this.enqueued(wait)
     // Its time is known to be over before its turn comes.
     return { answer: await this.reservations.deny(request.key, request.cost) }
   }
 
   /** Of requests sent together one may pass after others were denied, as time goes by at the backend. */
   private overtakes(name: string, { arrival }: Wait): boolean {
-    const first = this.lines.get(name)?.first
+    const first = this.queues.get(name)?.first
     return first !== undefined && first.arrival < arrival
   }
 
-  private async askedWithoutLine(name: string, wait: Wait): Promise<Asked> {
+  private async askedWithoutQueue(name: string, wait: Wait): Promise<Attempt> {
     this.underway.begin(name, wait.request.cost)
     try {
       return await this.asked(wait)
@@ -127,36 +127,36 @@ export class SharedWaiting {
     }
   }
 
-  private async inLine(wait: Wait, denied?: QueueDenial): Promise<Asked> {
+  private async enqueued(wait: Wait, denied?: QueueDenial): Promise<Attempt> {
     const { request, arrival } = wait
     const name = nameOf(request.key)
-    const line = this.lines.get(name) ?? new WaitingQueue()
-    this.lines.set(name, line)
+    const queue = this.queues.get(name) ?? new WaitingQueue()
+    this.queues.set(name, queue)
     const own = Symbol()
-    const place = line.add({ own, request, arrival })
+    const place = queue.add({ own, request, arrival })
     try {
-      return await this.asking(line, own, wait, denied)
+      return await this.asking(queue, own, wait, denied)
     } finally {
-      const wasFirst = line.first === place.item
-      line.remove(place)
-      if (line.first === undefined) this.lines.delete(name)
-      else if (wasFirst) this.wakeFirst(line)
+      const wasFirst = queue.first === place.item
+      queue.remove(place)
+      if (queue.first === undefined) this.queues.delete(name)
+      else if (wasFirst) this.wakeFirst(queue)
     }
   }
 
   /** Sleeps until it is first in the queue or its time is over, then asks at once. */
-  private async asking(line: WaitingQueue, own: symbol, wait: Wait, first?: QueueDenial): Promise<Asked> {
+  private async asking(queue: WaitingQueue, own: symbol, wait: Wait, first?: QueueDenial): Promise<Attempt> {
     const { request, untilMs } = wait
     const { key, signal } = request
     let pauseMs = FIRST_ASK_MS
     let denied = first
-    while ((line.first?.own !== own || this.underway.has(nameOf(key))) && this.leftMs(untilMs) > 0) {
+    while ((queue.first?.own !== own || this.underway.has(nameOf(key))) && this.leftMs(untilMs) > 0) {
       await this.sleepers.sleep(this.leftMs(untilMs), signal, own)
       denied = undefined
     }
     for (;;) {
-      if (line.first?.own === own) line.denied = denied
-      const againMs = denied === undefined ? 0 : this.limits.askAgainMs(key, denied.atMs, this.sleepers.nowMs())
+      if (queue.first?.own === own) queue.denied = denied
+      const againMs = denied === undefined ? 0 : this.askAgainMs(key, denied)
       const sleepMs = Math.min(againMs, pauseMs, this.leftMs(untilMs))
       if (sleepMs > 0) await this.sleepers.sleep(sleepMs, signal, own)
       const asked = await this.asked(wait)
@@ -168,18 +168,31 @@ export class SharedWaiting {
 
   /** Whether a waiter at the end of the queue is known to come too late. */
   private isTooLate({ denied, tokens }: WaitingQueue, cost: number, untilMs: number): boolean {
-    return denied !== undefined && untilMs < Number.POSITIVE_INFINITY && this.limits.allPassedMs(denied.atMs, tokens + cost) > untilMs
+    return denied !== undefined && untilMs < Number.POSITIVE_INFINITY && this.allPassedMs(denied, tokens + cost) > untilMs
   }
 
-  private wakeFirst(line: WaitingQueue): void {
-    if (line.first !== undefined) this.sleepers.wake(line.first.own)
+  /** Milliseconds until a denied waiter asks again: until its tokens can be reserved, otherwise until they can be spent. */
+  private askAgainMs(key: Key, { atMs }: QueueDenial): number {
+    const nowMs = this.sleepers.nowMs()
+    const bookableUs = this.limits.bookableUs(key, atMs * 1000, nowMs * 1000)
+    return Math.max(0, (bookableUs === undefined ? atMs : bookableUs / 1000) - nowMs)
   }
 
-  private async asked({ request, untilMs }: Wait): Promise<Asked> {
+  /** The earliest reading at which `tokens` can all have passed, the first of them when the denial ends: after a ban, a whole burst at once. */
+  private allPassedMs({ atMs }: QueueDenial, tokens: number): number {
+    const atOnce = Math.min(tokens, this.reservations.policy.burst)
+    return (this.limits.allPassedUs(atMs * 1000, atOnce, tokens) ?? Number.NEGATIVE_INFINITY) / 1000
+  }
+
+  private wakeFirst(queue: WaitingQueue): void {
+    if (queue.first !== undefined) this.sleepers.wake(queue.first.own)
+  }
+
+  private async asked({ request, untilMs }: Wait): Promise<Attempt> {
     const { key, cost, signal } = request
     const sentMs = this.sleepers.nowMs()
     const leftMs = this.leftMs(untilMs)
-    const booking = this.reservations.reserve(key, cost, this.limits.mostMs(key, leftMs, sentMs))
+    const booking = this.reservations.reserve(key, cost, this.limits.mostMs(key, leftMs, sentMs * 1000))
     const booked = await this.sleepers.unlessAborted(booking, signal, (late) => {
       if (late.allowed) this.giveBack(late, sentMs)
     })
@@ -233,7 +246,7 @@ export class SharedWaiting {
 
   private giveBack(booked: Booked, sentMs: number): void {
     this.discard(booked)
-    this.limits.gaveUp(booked.key, this.sleepers.nowMs(), sentMs + booked.waitUs / 1000)
+    this.limits.gaveUp(booked.key, this.sleepers.nowMs() * 1000, sentMs * 1000 + booked.waitUs)
   }
 
   private discard(booked: Booked): void {

@@ -5,59 +5,95 @@ import type { Policy } from '../policy/policy.js'
 import type { Alarm } from './alarm.js'
 import type { Booking, BookingService } from './reserving.js'
 
-/** Bookings of waiters, limited by {@link BookingHorizon} and {@link BookingCooldown}. */
-export class BoundedBookings<Answer extends Decision> {
-  private readonly service: BookingService<Answer>
-  private readonly alarm: Alarm
+/** How far ahead the waiters of a limiter may book: {@link BookingHorizon} and {@link BookingCooldown}. Times are readings of its clock. */
+export class BookingLimits {
+  private readonly policyNow: () => Policy | undefined
   private readonly cooldown = new BookingCooldown()
   private policy: Policy | undefined
   private known: BookingHorizon | undefined
 
-  constructor(service: BookingService<Answer>, alarm: Alarm) {
-    this.service = service
-    this.alarm = alarm
+  /** @param policyNow the policy in force; undefined where nothing is booked ahead. */
+  constructor(policyNow: () => Policy | undefined) {
+    this.policyNow = policyNow
   }
 
-  /** {@link BookingService.book}, no further ahead than waiters may. */
-  book(key: Key, cost: number, mostMs: number): Booking<Answer> {
+  /** Whether waiters book ahead, and have limits. */
+  get areSet(): boolean {
+    return this.horizon() !== undefined
+  }
+
+  /** How many of its remaining milliseconds a waiter may book ahead. */
+  mostMs(key: Key, leftMs: number, nowUs: number): number {
     const horizon = this.horizon()
-    if (horizon === undefined || mostMs === 0) return this.service.book(key, cost, mostMs)
-    const nowUs = this.alarm.nowUs()
-    const isCoolingDown = this.cooldown.holds(nameOf(key), nowUs)
-    return this.service.book(key, cost, isCoolingDown ? 0 : Math.min(mostMs, horizon.aheadUs(nowUs) / 1000))
+    if (horizon === undefined) return leftMs
+    return this.cooldown.holds(nameOf(key), nowUs) ? 0 : Math.min(leftMs, horizon.aheadUs(nowUs) / 1000)
   }
 
-  /** When a denied waiter asks again: when its tokens can be booked, otherwise when they can be spent. */
-  askAgainUs({ key, atUs, bookedUs }: Booking<Answer>): number {
+  /**
+   * When the tokens of a waiter that was denied until `atUs` can be booked. Undefined if they cannot be before they can be spent; or if they
+   * could be now, and were denied for another reason, such as a ban.
+   */
+  bookableUs(key: Key, atUs: number, nowUs: number): number | undefined {
     const horizon = this.horizon()
-    const isBookable = horizon !== undefined && atUs < Number.POSITIVE_INFINITY && !this.cooldown.holds(nameOf(key), bookedUs)
-    const askUs = isBookable ? horizon.bookableUs(atUs) : atUs
-    // Denied although near enough, for example because the key is banned.
-    return askUs > bookedUs ? askUs : Math.max(atUs, bookedUs + 1)
+    if (horizon === undefined || atUs === Number.POSITIVE_INFINITY || this.cooldown.holds(nameOf(key), nowUs)) return undefined
+    const bookableUs = horizon.bookableUs(atUs)
+    return bookableUs > nowUs ? bookableUs : undefined
   }
 
-  /** The earliest reading at which `tokens` can all have passed; `first` is the denial of the first of them. */
-  allPassedUs(first: Booking<Answer>, tokens: number): number {
-    if (first.isBlocked) return first.bookedUs
-    return this.horizon()?.allPassedUs(first.atUs, first.cost, tokens) ?? first.bookedUs
+  /** The earliest reading at which `tokens` can all have passed, when the first of them can at `firstUs`; undefined where it is unknown. */
+  allPassedUs(firstUs: number, first: number, tokens: number): number | undefined {
+    return this.horizon()?.allPassedUs(firstUs, first, tokens)
   }
 
-  /** Gives back the booking of a waiter that gave up. */
-  giveUp(booking: Booking<Answer>, cost: number): void {
-    const { allowed } = this.service.giveBack(booking, cost)
-    if (allowed || this.horizon() === undefined) return
-    const nowUs = this.alarm.nowUs()
-    if (booking.atUs > nowUs) this.cooldown.add(nameOf(booking.key), nowUs, booking.atUs)
+  /** A booking for `atUs` was given up, and the key would not pass now. */
+  gaveUp(key: Key, nowUs: number, atUs: number): void {
+    if (atUs > nowUs && this.areSet) this.cooldown.add(nameOf(key), nowUs, atUs)
   }
 
   private horizon(): BookingHorizon | undefined {
-    const policy = this.service.bookedPolicy?.()
+    const policy = this.policyNow()
     if (policy === undefined) return undefined
     if (policy !== this.policy) {
       this.policy = policy
       this.known = new BookingHorizon(policy)
     }
     return this.known
+  }
+}
+
+/** Bookings of waiters at a limiter in memory, within {@link BookingLimits}. */
+export class BoundedBookings<Answer extends Decision> {
+  private readonly service: BookingService<Answer>
+  private readonly alarm: Alarm
+  private readonly limits: BookingLimits
+
+  constructor(service: BookingService<Answer>, alarm: Alarm) {
+    this.service = service
+    this.alarm = alarm
+    this.limits = new BookingLimits(() => service.bookedPolicy?.())
+  }
+
+  /** {@link BookingService.book}, no further ahead than waiters may. */
+  book(key: Key, cost: number, mostMs: number): Booking<Answer> {
+    const isBounded = mostMs > 0 && this.limits.areSet
+    return this.service.book(key, cost, isBounded ? this.limits.mostMs(key, mostMs, this.alarm.nowUs()) : mostMs)
+  }
+
+  /** When a denied waiter asks again: when its tokens can be booked, otherwise when they can be spent. */
+  askAgainUs({ key, atUs, bookedUs }: Booking<Answer>): number {
+    return this.limits.bookableUs(key, atUs, bookedUs) ?? Math.max(atUs, bookedUs + 1)
+  }
+
+  /** The earliest reading at which `tokens` can all have passed; `first` is the denial of the first of them. */
+  allPassedUs(first: Booking<Answer>, tokens: number): number {
+    if (first.isBlocked) return first.bookedUs
+    return this.limits.allPassedUs(first.atUs, first.cost, tokens) ?? first.bookedUs
+  }
+
+  /** Gives back the booking of a waiter that gave up. */
+  giveUp(booking: Booking<Answer>, cost: number): void {
+    const { allowed } = this.service.giveBack(booking, cost)
+    if (!allowed && this.limits.areSet) this.limits.gaveUp(booking.key, this.alarm.nowUs(), booking.atUs)
   }
 }
 
@@ -79,7 +115,7 @@ export function isBookedAhead({ algorithm }: Policy): boolean {
  * | fixed window, sliding log | a window |
  * | sliding window | the end of the next window |
  */
-export class BookingHorizon {
+class BookingHorizon {
   private readonly policy: Policy
   private readonly windowUs: number
   private readonly limit: number
@@ -131,7 +167,7 @@ const MOST_KEYS = 10_000
  * cooldown, waiters of such a key queue without a booking, so that a client cannot keep a key closed by waits that it repeatedly gives
  * up.
  */
-export class BookingCooldown {
+class BookingCooldown {
   private readonly untilUs = new Map<string, number>()
 
   /** A booking for `atUs` was given up, and the key would not pass now. */
