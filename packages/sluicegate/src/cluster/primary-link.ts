@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.js'
-import { StoreError } from '../errors.js'
+import { closedError, StoreError } from '../errors.js'
 import { newOperationId } from '../shared/backend.js'
-import { Alarm, type Alert } from '../waiting/alarm.js'
+import { Alarm, alertOf } from '../waiting/alarm.js'
 import { emitWarning } from '../warn-once.js'
 import { type ParentChannel, type Receiver, receiveFromPrimary } from './channel.js'
 import { ANSWER, ASK, MOST_AT_ONCE, NAME_UNKNOWN, type Request, TERMS } from './message.js'
@@ -43,7 +43,7 @@ export class PrimaryLink {
   private unknownSinceMs: number | undefined
   private isWarned = false
   private readonly alarm: Alarm
-  private readonly patience: Alert = { dueUs: 0, order: 0, place: -1, ring: () => this.leave() }
+  private readonly patience = alertOf(() => this.leave())
 
   constructor(parts: PrimaryLinkParts) {
     this.parts = parts
@@ -116,7 +116,7 @@ export class PrimaryLink {
     this.alarm.clear(this.patience)
     this.stop?.()
     this.stop = undefined
-    this.rejectAll(new StoreError('CLOSED', 'this limiter was closed'))
+    this.rejectAll(closedError())
   }
 
   private get isOpen(): boolean {

@@ -1,4 +1,7 @@
+import { checkedTop, checkKey } from '../arguments.js'
 import { PolicyError } from '../errors.js'
+import { type HotKeys, merged } from '../hot-keys.js'
+import type { Key } from '../limiter.js'
 import { holdsPermits } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
@@ -113,4 +116,28 @@ export function sumOfStats<Stats extends object>(limiters: Iterable<{ stats(): S
     for (const [name, count] of Object.entries(limiter.stats())) sum[name] = (sum[name] ?? 0) + count
   }
   return sum as Stats
+}
+
+/** The busiest keys of several limiters together. */
+export function hotKeysOfAll(limiters: Iterable<{ hotKeys(n: number): HotKeys }>, n = 10): HotKeys {
+  const most = checkedTop(n)
+  const all = [...limiters].map((limiter) => limiter.hotKeys(Number.MAX_SAFE_INTEGER))
+  const demand = merged(all.flatMap((one) => one.demand))
+  const denials = merged(all.flatMap((one) => one.denials))
+  return { demand: demand.slice(0, most), denials: denials.slice(0, most) }
+}
+
+/**
+ * Several keys in one call would have one budget for each policy of theirs.
+ *
+ * @throws {PolicyError} `KEY_INVALID`
+ */
+export function checkTieredKey(key: Key): asserts key is string {
+  if (!Array.isArray(key)) return checkKey(key)
+  throw new PolicyError(
+    'KEY_INVALID',
+    'key',
+    key,
+    'must be one string with policyFor or overrides: keys of several policies would share no budget',
+  )
 }

@@ -40,7 +40,7 @@ const warn = /* @__PURE__ */ warnOnce<'SLUICEGATE_TABLE_FULL'>()
  * Events of the table: evictions and new keys without room. A subscriber may call the core again, so events are held back until the
  * result of the current call has been read.
  */
-export class TableEvents {
+class TableEvents {
   private pending: (() => void)[] = []
 
   /** Making room for `key` has evicted a key with a debt of `tokens`. */

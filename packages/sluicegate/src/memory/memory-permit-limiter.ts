@@ -1,5 +1,5 @@
-import type { Decision, DecisionSource } from '../decision.js'
-import type { Permit } from '../permit.js'
+import type { Decision } from '../decision.js'
+import { type Permit, PermitDecision } from '../permit.js'
 import type { Policy } from '../policy/policy.js'
 import type { MemoryBooking } from './memory-bookings.js'
 import { MemoryDecisions } from './memory-decisions.js'
@@ -85,30 +85,15 @@ export function jointHold(permits: readonly Permit[]): Hold {
 let shrink: (permit: MemoryPermit, tokens: number) => void
 
 /** A permit of a limiter in memory. A denied permit has no hold. */
-export class MemoryPermit implements Permit {
-  readonly allowed: boolean
-  readonly limit: number
-  readonly remaining: number
-  readonly retryAfterMs: number
-  readonly resetAfterMs: number
-  readonly policy: string
-  readonly source: DecisionSource
-  declare readonly parts?: readonly Decision[]
+export class MemoryPermit extends PermitDecision implements Permit {
   #hold: Hold | undefined
 
   static {
     shrink = (permit, tokens) => void permit.#hold?.shrink(tokens)
   }
 
-  constructor({ allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }: Decision, hold?: Hold) {
-    this.allowed = allowed
-    this.limit = limit
-    this.remaining = remaining
-    this.retryAfterMs = retryAfterMs
-    this.resetAfterMs = resetAfterMs
-    this.policy = policy
-    this.source = source
-    if (parts !== undefined) this.parts = parts
+  constructor(decision: Decision, hold?: Hold) {
+    super(decision)
     this.#hold = hold
   }
 

@@ -1,4 +1,4 @@
-import { StoreError } from '../errors.js'
+import { closedError } from '../errors.js'
 import type { LimiterStats } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
 import type { ReleaseWords } from '../waiting/release-watch.js'
@@ -82,7 +82,7 @@ export interface Core {
 /** The core of a closed limiter: every call throws. */
 export const closedCore = new Proxy({} as Core, {
   get: () => () => {
-    throw new StoreError('CLOSED', 'this limiter is closed: create or attach another one')
+    throw closedError()
   },
 })
 

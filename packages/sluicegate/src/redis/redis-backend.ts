@@ -11,10 +11,18 @@ import {
   newOperationId,
   type Operation,
 } from '../shared/backend.js'
-import { type GrantOf, grantsOf } from './grants.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 import type { RedisScripts } from './redis-scripts.js'
-import { decisionFrom, type KeyState, type ScriptAnswer, type ScriptRequest, type ScriptVerb, waitUsIn } from './script-call.js'
+import {
+  decisionFrom,
+  type GrantOf,
+  grantsOf,
+  type KeyState,
+  type ScriptAnswer,
+  type ScriptRequest,
+  type ScriptVerb,
+  waitUsIn,
+} from './script-call.js'
 
 /** The longest wait in a request: unlimited. */
 const ANY_US = Number.MAX_SAFE_INTEGER

@@ -2,7 +2,7 @@ import { blockUs, checkedCost, checkedTokens, checkedTop } from '../arguments.js
 import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision.js'
 import { publishDenial } from '../diagnostics.js'
-import { StoreError } from '../errors.js'
+import { closedError } from '../errors.js'
 import { type HotKeys, TopLists } from '../hot-keys.js'
 import { keysUnder } from '../key.js'
 import type { HeldThen } from '../lease/lease-table.js'
@@ -16,13 +16,12 @@ import { ownKey } from '../wait-options.js'
 import { bookedBy, decisionOf, newOperationId, type Operation } from './backend.js'
 import { CallGuard, type CallPlaces } from './calls/call-guard.js'
 import type { ShardLoads } from './calls/shard-load.js'
-import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from './fleet-limiter.js'
+import { type FleetBoundKey, type FleetLimiter, type FleetReservation, type FleetStats, SharedPermit } from './fleet-limiter.js'
 import { LateAnswers } from './leases/lease-miss.js'
 import { Outage } from './outage/outage.js'
 import { OutageAccount } from './outage/outage-account.js'
 import type { SharedOptions } from './shared-options.js'
 import { partsOver, policyAfter, type SharedBase, type SharedParts, withPermit } from './shared-parts.js'
-import { SharedPermit } from './shared-permit.js'
 import { Reservations, SharedReservation } from './waiting/reservations.js'
 import { SharedWaiting } from './waiting/shared-waiting.js'
 
@@ -124,7 +123,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
   }
 
   wait(key: Key, options?: WaitOptions): Promise<Decision> {
-    if (this.isClosed) return Promise.reject(closed())
+    if (this.isClosed) return Promise.reject(closedError())
     const own = ownKey(key)
     const cost = options?.cost ?? 1
     return this.waiting.wait(own, options).then((decision) => this.record(own, cost, decision))
@@ -231,7 +230,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
   }
 
   protected checkOpen(): void {
-    if (this.isClosed) throw closed()
+    if (this.isClosed) throw closedError()
   }
 
   private async changed(operation: Operation, held?: HeldThen | 'kept'): Promise<Decision> {
@@ -246,8 +245,4 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
     this.waiting.released(key)
     return decision
   }
-}
-
-function closed(): StoreError {
-  return new StoreError('CLOSED', 'this limiter was closed')
 }

@@ -10,13 +10,13 @@ import { changedPolicy, type Policy } from '../policy/policy.js'
 import type { Backend } from './backend.js'
 import type { CallGuard } from './calls/call-guard.js'
 import { GuardedBackend } from './calls/guarded-backend.js'
+import { SharedPermit } from './fleet-limiter.js'
 import type { CrossSlotBackend } from './leases/cross-slot-backend.js'
 import { type LateAnswers, LeaseMiss } from './leases/lease-miss.js'
 import { LeasedAllOf } from './leases/leased-all-of.js'
 import { type LeasedTakes, SingleLeasedTakes } from './leases/leased-takes.js'
 import { FallbackBackend } from './outage/fallback-backend.js'
 import type { Outage } from './outage/outage.js'
-import { SharedPermit } from './shared-permit.js'
 
 /** The length of a lease of a policy, or of a policy of `allOf`, in microseconds; 0 where it is not leased. */
 export type LeaseLength = (policy: Policy) => number

@@ -1,5 +1,5 @@
 import { type Clock, type Ticker, tickerOf } from '../../clock.js'
-import { Alarm, type Alert } from '../../waiting/alarm.js'
+import { Alarm, alertOf } from '../../waiting/alarm.js'
 
 /** The share of the timeout that this process may stand still before its calls get more time. */
 const STALL = 1 / 4
@@ -32,7 +32,7 @@ export class Deadlines {
   private turnUs = 0
   private isInTurn = false
   private isLooking = false
-  private readonly alert: Alert = { dueUs: 0, order: 0, place: -1, ring: (nowUs) => this.ring(nowUs) }
+  private readonly alert = alertOf((nowUs) => this.ring(nowUs))
 
   constructor(clock: Clock, timeoutMs: number) {
     this.alarm = new Alarm(clock, () => undefined)

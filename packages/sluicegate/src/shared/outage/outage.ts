@@ -9,7 +9,7 @@ import type { Key, Limiter } from '../../limiter.js'
 import { emptyPermit, holdsPermits, isPermit } from '../../permit.js'
 import type { Policy } from '../../policy/policy.js'
 import type { WaitRequest } from '../../wait-options.js'
-import { SharedPermit } from '../shared-permit.js'
+import { SharedPermit } from '../fleet-limiter.js'
 import { shareOfPolicy } from './share-of-policy.js'
 
 /** What decides in an outage. */

@@ -9,9 +9,8 @@ import type { Policy } from '../../policy/policy.js'
 import { Shown } from '../../shown.js'
 import type { WaitRequest } from '../../wait-options.js'
 import { type Answer, type Backend, type Booked, bookedBy, decisionOf, newOperationId, type Operation } from '../backend.js'
-import type { FleetReservation } from '../fleet-limiter.js'
+import { type FleetReservation, SharedPermit } from '../fleet-limiter.js'
 import { type SharedParts, withPermit } from '../shared-parts.js'
-import { SharedPermit } from '../shared-permit.js'
 
 /** Tokens reserved at the backend of the policy in force, and what their taker gets when their time has come. */
 export class Reservations {
@@ -152,11 +151,11 @@ export class SharedReservation extends Shown implements FleetReservation {
   }
 }
 
-/** A reservation that holds nothing: allowed as `decision` is; `settle` and `cancel` answer with `standing`. */
-export function emptyFleetReservation(decision: Decision, standing: () => Promise<Decision>): FleetReservation {
+/** A reservation that holds nothing: allowed as `decision` is; `settle` and `cancel` answer with `state()`. */
+export function emptyFleetReservation(decision: Decision, state: () => Promise<Decision>): FleetReservation {
   const settle = async (actualCost: number): Promise<Decision> => {
     checkActualCost(actualCost)
-    return standing()
+    return state()
   }
-  return { allowed: decision.allowed, waitMs: decision.retryAfterMs, decision, settle, cancel: standing }
+  return { allowed: decision.allowed, waitMs: decision.retryAfterMs, decision, settle, cancel: state }
 }

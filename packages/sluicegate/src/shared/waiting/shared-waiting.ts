@@ -1,16 +1,79 @@
 import type { Clock } from '../../clock.js'
 import type { Decision } from '../../decision.js'
-import { isOutage, StoreError } from '../../errors.js'
+import { closedError, isOutage } from '../../errors.js'
 import { nameOf } from '../../key.js'
 import type { Key, WaitOptions } from '../../limiter.js'
-import { holdsPermits } from '../../permit.js'
-import { checkedWaitRequest } from '../../wait-options.js'
+import { holdsPermits, isPermit } from '../../permit.js'
+import { checkedWaitRequest, type WaitRequest } from '../../wait-options.js'
+import { AbortWatch } from '../../waiting/abort-watch.js'
 import { BookingLimits, isBookedAhead } from '../../waiting/booking-limits.js'
 import type { Booked } from '../backend.js'
-import { OutageWaiting, type Wait } from './outage-waiting.js'
 import type { Reservations } from './reservations.js'
 import { Sleepers } from './sleepers.js'
 import { PendingRequests, type QueueDenial, ReservedTimes, WaitingQueue } from './waiting-queue.js'
+
+/** How often to look whether the backend is back: the first and the longest pause. */
+const FIRST_LOOK_MS = 100
+const LAST_LOOK_MS = 5_000
+
+/** One caller of `wait`. */
+export interface Wait {
+  readonly request: WaitRequest
+  /** The reading at which it stops waiting. */
+  readonly untilMs: number
+  readonly arrival: number
+}
+
+/** `wait` during an outage. */
+export class OutageWaiting {
+  private readonly reservations: Reservations
+  private readonly sleepers: Sleepers
+  private readonly aborts = new AbortWatch()
+  private readonly again: (wait: Wait) => Promise<Decision>
+
+  /** @param again waits on the backend; rejects with `OUTAGE` while that is not back. */
+  constructor(reservations: Reservations, sleepers: Sleepers, again: (wait: Wait) => Promise<Decision>) {
+    this.reservations = reservations
+    this.sleepers = sleepers
+    this.again = again
+  }
+
+  /** Waits for the local share, and for the backend should it be back before: then the whole budget is available again. */
+  async wait(wait: Wait): Promise<Decision> {
+    const { request, untilMs } = wait
+    const given = request.signal
+    given?.throwIfAborted()
+    const over = new AbortController()
+    const unwatch = given && this.aborts.add(given, () => over.abort(given.reason))
+    const watched = { ...request, signal: over.signal }
+    let isOver = false
+    const local = this.reservations.waitWithout({ ...watched, maxWaitMs: Math.max(0, untilMs - this.sleepers.nowMs()) }).then((answer) => {
+      // Both answered at once: this permit has no holder.
+      if (isOver && isPermit(answer)) void answer.release()
+      return answer
+    })
+    const store = this.onceBack({ ...wait, request: watched })
+    store.catch(() => undefined)
+    try {
+      return await Promise.race([local, store])
+    } finally {
+      isOver = true
+      unwatch?.()
+      over.abort()
+    }
+  }
+
+  private async onceBack(wait: Wait): Promise<Decision> {
+    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(LAST_LOOK_MS, pauseMs * 1.5)) {
+      await this.sleepers.sleep(pauseMs, wait.request.signal)
+      try {
+        return await this.again(wait)
+      } catch (error) {
+        if (!isOutage(error)) throw error
+      }
+    }
+  }
+}
 
 /** How often to ask for a permit that may be released any time: the first and the longest pause. */
 const FIRST_ASK_MS = 20
@@ -81,7 +144,7 @@ export class SharedWaiting {
   }
 
   close(): void {
-    this.sleepers.close(new StoreError('CLOSED', 'this limiter was closed'))
+    this.sleepers.close(closedError())
   }
 
   private async turn(wait: Wait): Promise<Decision> {
