@@ -73,7 +73,7 @@ export function emptyPermit(decision: Decision): Permit {
 /** Calls `fn` once, `ms` from now; the returned function cancels it. */
 export type After = (ms: number, fn: () => void) => () => void
 
-/** Who gave a permit. */
+/** The giver of a permit. */
 interface PermitGiver {
   readonly policy: Policy
   policyOf?(key: Key): Policy

@@ -78,11 +78,11 @@ function lifeUs({ policies, algorithm, limit, windowMs, burst }: Policy): number
 }
 
 /** How many leases of one worker are remembered, and for how long: beyond that their tokens cannot be returned. */
-const MOST_LENT = 10_000
+const MOST_LEASES = 10_000
 const LONGEST_US = 60_000_000
 
 /** A lease, the limiter that granted it, and the policy then in force. */
-interface Loan {
+interface GrantedLease {
   readonly service: Pick<BookingService, 'giveBack'>
   readonly policy: Policy
   readonly bookings: readonly Booking[]
@@ -93,12 +93,12 @@ interface Loan {
 
 /** The leases granted to one worker, by the ids of its requests: it can return no more than these. */
 export class GrantedLeases {
-  private readonly byId = new Map<number, Loan>()
+  private readonly byId = new Map<number, GrantedLease>()
 
   add(id: number, service: Pick<BookingService, 'giveBack'>, policy: Policy, bookings: readonly Booking[], nowUs: number): void {
     const { byId } = this
     for (const [oldId, { untilUs }] of byId) {
-      if (untilUs > nowUs && byId.size < MOST_LENT) break
+      if (untilUs > nowUs && byId.size < MOST_LEASES) break
       byId.delete(oldId)
     }
     const tokens = bookings.reduce((sum, { cost }) => sum + cost, 0)
@@ -112,14 +112,14 @@ export class GrantedLeases {
    * @param policy the one in force: tokens granted under another are not returned.
    */
   giveBack(id: unknown, tokens: number, policy: Policy): void {
-    const loan = this.byId.get(id as number)
-    if (loan === undefined || loan.policy !== policy) return
-    let left = Math.min(tokens, loan.tokens)
-    loan.tokens -= left
-    for (const booking of [...loan.bookings].reverse()) {
+    const lease = this.byId.get(id as number)
+    if (lease === undefined || lease.policy !== policy) return
+    let left = Math.min(tokens, lease.tokens)
+    lease.tokens -= left
+    for (const booking of [...lease.bookings].reverse()) {
       if (left === 0) break
       const back = Math.min(left, booking.cost)
-      loan.service.giveBack(booking, back)
+      lease.service.giveBack(booking, back)
       left -= back
     }
   }

@@ -47,7 +47,7 @@ export function isKind(kind: unknown): kind is Kind {
   return kind === ASK || kind === ANSWER || kind === TERMS
 }
 
-/** Requests in one message; who sends more is not answered. */
+/** Requests in one message; a message with more is not answered. */
 export const MOST_AT_ONCE = 10_000
 
 export type Request = readonly [id: number, verb: string, ...args: readonly unknown[]]

@@ -38,7 +38,7 @@ export class WorkerSession {
   private readonly terms: ServedTerms
   private readonly hello: () => void
   private readonly holdings: Holdings
-  private readonly lent = new GrantedLeases()
+  private readonly granted = new GrantedLeases()
 
   /** @param hello sends the worker the terms. */
   constructor(terms: ServedTerms, hello: () => void) {
@@ -164,13 +164,13 @@ export class WorkerSession {
       leaseUs,
       nowUs,
     })
-    if (!flowsBack(own)) this.lent.add(id, service, policy, lease.bookings, nowUs)
+    if (!flowsBack(own)) this.granted.add(id, service, policy, lease.bookings, nowUs)
     return lease
   }
 
   private broughtBack(leaseId: number, tokens: unknown): readonly number[] {
     checkWhole('tokens', tokens, 1)
-    this.lent.giveBack(leaseId, tokens, this.terms.policy)
+    this.granted.giveBack(leaseId, tokens, this.terms.policy)
     return []
   }
 

@@ -27,7 +27,7 @@ export interface LeaseTableParts {
 }
 
 /** What happens to leased tokens when a verb changes their key: returned, unless the backend has forgotten that it granted them. */
-export type HeldThen = 'given back' | 'dropped'
+export type ForgottenTokens = 'returned' | 'dropped'
 
 /** The leases of one policy in this process, by key. */
 export class LeaseTable {
@@ -77,7 +77,7 @@ export class LeaseTable {
   }
 
   /** A verb changed the key: what is known of it is void. */
-  forget(key: string, held: HeldThen): void {
+  forget(key: string, held: ForgottenTokens): void {
     const lease = this.leases.get(key)
     if (lease === undefined) return
     const nowUs = this.ticker.read()

@@ -39,7 +39,7 @@ export interface Core {
   isWhole(): boolean
   /** The debt after it, -1 - debt when denied, NaN when {@link Core.whyUnanswered}. For buckets and GCRA alone. */
   take(low: number, high: number, nowUs: number, tokens: number): number
-  /** The same for any form. */
+  /** The same for any encoding. */
   takeAny(low: number, high: number, nowUs: number, tokens: number): number
   /** The same, up to `mostUs` ahead; {@link Core.waitUs} says how far. */
   reserve(low: number, high: number, nowUs: number, tokens: number, mostUs: number): number

@@ -130,17 +130,17 @@ export function decisionFrom(
   return combined(encodings.map((encoding, i) => partDecision(verb, encoding, states[i] as KeyState, cost)))
 }
 
-function partDecision(verb: ScriptVerb, encoding: PolicyEncoding, standing: KeyState, cost: number): Decision {
-  const { done, debt, blockedUs } = standing
-  const terms = encoding.termsOf(timesIn(standing))
-  const asked = verb === 'take' || verb === 'peek' || (verb === 'reserve' && !done) ? cost : 1
-  const decision = verb === 'take' && done ? terms.allowed(debt) : terms.foreseen(debt, asked, Math.ceil(blockedUs / 1000))
+function partDecision(verb: ScriptVerb, encoding: PolicyEncoding, state: KeyState, cost: number): Decision {
+  const { done, debt, blockedUs } = state
+  const terms = encoding.termsOf(timesIn(state))
+  const seenCost = verb === 'take' || verb === 'peek' || (verb === 'reserve' && !done) ? cost : 1
+  const decision = verb === 'take' && done ? terms.allowed(debt) : terms.foreseen(debt, seenCost, Math.ceil(blockedUs / 1000))
   return { ...decision, source: 'store' }
 }
 
 /** Microseconds until reserved tokens may be spent. */
-export function waitUsIn(encoding: PolicyEncoding, standing: KeyState): number {
-  return encoding.termsOf(timesIn(standing)).waitUs(standing.debt)
+export function waitUsIn(encoding: PolicyEncoding, state: KeyState): number {
+  return encoding.termsOf(timesIn(state)).waitUs(state.debt)
 }
 
 function timesIn({ untilFreeUs, untilNewUs, waitUs }: KeyState): CountTimes {

@@ -5,7 +5,7 @@ import { publishDenial } from '../diagnostics.js'
 import { closedError } from '../errors.js'
 import { type HotKeys, TopLists } from '../hot-keys.js'
 import { keysUnder } from '../key.js'
-import type { HeldThen } from '../lease/lease-table.js'
+import type { ForgottenTokens } from '../lease/lease-table.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
@@ -233,7 +233,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
     if (this.isClosed) throw closedError()
   }
 
-  private async changed(operation: Operation, held?: HeldThen | 'kept'): Promise<Decision> {
+  private async changed(operation: Operation, held?: ForgottenTokens | 'kept'): Promise<Decision> {
     this.checkOpen()
     const { leases, backend } = this.parts
     const { key } = operation

@@ -1,5 +1,5 @@
 import type { Policy } from '../../policy/policy.js'
-import { type Form, numbersOf, type PolicyNumbers } from '../../policy/policy-numbers.js'
+import { type Encoding, numbersOf, type PolicyNumbers } from '../../policy/policy-numbers.js'
 import type { OpenCore } from '../open-core.js'
 import { isBanEntry, isMark, isOccupied, isOfEpoch, kindOf, MARKED_ENTRY, STATE_KIND } from './section-words.js'
 
@@ -29,17 +29,17 @@ function areNumbersOf(policy: Policy, written: PolicyNumbers): boolean {
 }
 
 /** Whether the room of a key is as large as its slots need; where a policy keeps the room of another, that may be any. */
-function isLaidOut({ form, countBits, numberBits, slots, slotBytes, stride }: PolicyNumbers): boolean {
-  if (form === 'CONCURRENCY') return slots >= 1 && slots <= MOST_SLOTS && stride === 8 * slots
-  if (form !== 'LOG') return true
+function isLaidOut({ encoding, countBits, numberBits, slots, slotBytes, stride }: PolicyNumbers): boolean {
+  if (encoding === 'CONCURRENCY') return slots >= 1 && slots <= MOST_SLOTS && stride === 8 * slots
+  if (encoding !== 'LOG') return true
   const areSlots = slots >= 1 && slots <= MOST_SLOTS && stride === 8 + 8 * Math.ceil((slots * slotBytes) / 8)
   return areSlots && countBits >= 1 && countBits <= MOST_COUNT_BITS && countBits + numberBits === VALUE_BITS
 }
 
-function isPublished(open: OpenCore, record: number, { form, numberBits, unitsPerUs, tickUs }: PolicyNumbers): boolean {
+function isPublished(open: OpenCore, record: number, { encoding, numberBits, unitsPerUs, tickUs }: PolicyNumbers): boolean {
   const field = (name: string): number => open.field(record, name)
   // A number that is no encoding would be read as the first.
-  if (field('RECORD_ENCODING') !== open.constant(form)) return false
+  if (field('RECORD_ENCODING') !== open.constant(encoding)) return false
   const [sinceUs, epoch, era] = ['RECORD_SINCE_US', 'RECORD_EPOCH', 'RECORD_ERA'].map(field) as [number, number, number]
   if (![sinceUs, epoch, era].every((number) => Math.abs(number) <= MOST) || era < 0) return false
   if (epoch !== open.epoch() || epoch > MOST_EPOCH || field('RECORD_KEEPS_DEBT') >>> 1 !== 0) return false
@@ -96,7 +96,7 @@ const PLACE_MASK = (1n << PLACE_BITS) - 1n
 /** Of a semaphore's state: how long a reading is written in a value, and for how long a permit may still run. */
 const TURN_BITS = 9n
 /** Bits of a value below the number of its window, or below its time; the others write a time, or a sum of units, alone. */
-const BELOW_NUMBER: Partial<Record<Form, bigint>> = { SLIDING: 32n, COMPACT: 36n }
+const BELOW_NUMBER: Partial<Record<Encoding, bigint>> = { SLIDING: 32n, COMPACT: 36n }
 
 /**
  * Looks at every word of a restored table by which the core decides where to read and how often to go round: nothing may be under way, all has
@@ -131,20 +131,20 @@ export function occupiedEntries(table: RestoredTable): number | undefined {
 }
 
 /** Whether the number of a window, or a time, lies within what a time base lasts for. */
-function valueCheck({ form, countBits, numberBits, unitsPerUs, tickUs }: PolicyNumbers): (value: bigint) => boolean {
-  if (form === 'ARRIVAL' || form === 'BUCKET') return () => true
+function valueCheck({ encoding, countBits, numberBits, unitsPerUs, tickUs }: PolicyNumbers): (value: bigint) => boolean {
+  if (encoding === 'ARRIVAL' || encoding === 'BUCKET') return () => true
   const rangeUs = rangeOf(numberBits, unitsPerUs, tickUs)
-  if (form === 'CONCURRENCY') return (value) => value >> TURN_BITS <= rangeUs
+  if (encoding === 'CONCURRENCY') return (value) => value >> TURN_BITS <= rangeUs
   const most = rangeUs / BigInt(tickUs)
-  const below = BELOW_NUMBER[form] ?? BigInt(countBits)
-  const mask = form === 'WIDE' ? VALUE_MASK >> 1n : VALUE_MASK
+  const below = BELOW_NUMBER[encoding] ?? BigInt(countBits)
+  const mask = encoding === 'WIDE' ? VALUE_MASK >> 1n : VALUE_MASK
   return (value) => (value & mask) >> below <= most
 }
 
-function areExtensions(words: BigUint64Array, first: number, { form, slots }: PolicyNumbers): boolean {
+function areExtensions(words: BigUint64Array, first: number, { encoding, slots }: PolicyNumbers): boolean {
   const head = words[first] as bigint
-  if (form === 'WIDE') return head >> 62n === 0n
-  if (form === 'LOG') {
+  if (encoding === 'WIDE') return head >> 62n === 0n
+  if (encoding === 'LOG') {
     const held = Number((head >> COST_BITS) & PLACE_MASK)
     const place = Number((head >> (COST_BITS + PLACE_BITS)) & PLACE_MASK)
     return head >> 62n === 0n && held <= slots && place < slots

@@ -11,8 +11,9 @@ const NO_ENDS = {}
 type ChargingOperation = Extract<Operation, { readonly verb: 'take' } | { readonly verb: 'reserve' }>
 
 /**
- * Adds timeouts and the circuit breaker to a backend; throws `PolicyError` `KEY_INVALID` before anything is sent. A reservation or permit whose answer comes after the timeout is given back. Late
- * tokens of a take stay charged: how many came back meanwhile is unknown, so returning them could return too many.
+ * Adds timeouts and the circuit breaker to a backend; throws `PolicyError` `KEY_INVALID` before anything is sent. A reservation or permit
+ * whose answer comes after the timeout is given back. Late tokens of a take stay charged: how many came back meanwhile is unknown, so
+ * returning them could return too many.
  */
 export class GuardedBackend implements Backend {
   private readonly backend: Backend

@@ -42,7 +42,7 @@ test('a cached denial equals the one that would be computed', async (t) => {
       const key = random.pick(['a', 'b'])
       if (random.chance(0.5)) authority.clock.advance(random.pick([0.01, 0.3, 0.999, 1, 7.5, 60]))
       if (random.chance(0.02)) authority.takeElsewhere(key, random.integer(1, 5))
-      if (random.chance(0.01)) authority.takes.forget(key, random.pick(['given back', 'dropped']))
+      if (random.chance(0.01)) authority.takes.forget(key, random.pick(['returned', 'dropped']))
       if (random.chance(0.005)) authority.takes.refunded(key, afterRefund(random.integer(0, 9)))
       decisions.push(await authority.take(key, random.pick([1, 1, 1, 8])))
     }

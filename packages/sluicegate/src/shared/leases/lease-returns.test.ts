@@ -115,7 +115,7 @@ test('a key that was changed by hand here gives back all that it holds, and what
     const late = authority.take('k', held + 9)
     await turn()
     assert.equal(authority.asked.length, 1)
-    authority.takes.forget('k', 'given back')
+    authority.takes.forget('k', 'returned')
     authority.clock.advance(1)
     authority.isHeld = false
     // Of a log it comes back if it is there before the lease that was asked for meanwhile.

@@ -4,7 +4,7 @@ import type { Decision } from '../../decision.js'
 import { keysFor } from '../../key.js'
 import type { RefillOutcome } from '../../lease/grant.js'
 import type { KeyLease } from '../../lease/key-lease.js'
-import type { HeldThen, LeaseTable } from '../../lease/lease-table.js'
+import type { ForgottenTokens, LeaseTable } from '../../lease/lease-table.js'
 import type { Key } from '../../limiter.js'
 import type { LeaseMiss } from './lease-miss.js'
 import type { LeasedTakes } from './leased-takes.js'
@@ -46,7 +46,7 @@ export class LeasedAllOf implements LeasedTakes {
     return this.decided(look, leases, keys, cost, nowUs) ?? this.later(look, key, keys, cost)
   }
 
-  forget(key: Key, held: HeldThen = 'given back'): void {
+  forget(key: Key, held: ForgottenTokens = 'returned'): void {
     const keys = keysFor(this.tables.length, key)
     for (const [i, table] of this.tables.entries()) table.forget(keys[i] as string, held)
   }

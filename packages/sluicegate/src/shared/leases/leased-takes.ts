@@ -2,7 +2,7 @@ import { checkKey } from '../../arguments.js'
 import { type Clock, type Ticker, tickerOf } from '../../clock.js'
 import type { Decision } from '../../decision.js'
 import type { KeyLease } from '../../lease/key-lease.js'
-import type { HeldThen, LeaseTable } from '../../lease/lease-table.js'
+import type { ForgottenTokens, LeaseTable } from '../../lease/lease-table.js'
 import type { Key } from '../../limiter.js'
 import type { LeaseMiss } from './lease-miss.js'
 
@@ -16,9 +16,9 @@ export interface LeasedTakes {
   /**
    * A verb changed the key: what this process knows of it is no longer true. Tokens leased by other processes stay theirs until they expire.
    *
-   * @param held what becomes of the leased tokens; default `given back`.
+   * @param held what becomes of the leased tokens; default `returned`.
    */
-  forget(key: Key, held?: HeldThen): void
+  forget(key: Key, held?: ForgottenTokens): void
   /** Tokens of the key were refunded at the backend: leases stay, and `decision` says how the key stands there. */
   refunded(key: Key, decision: Decision): void
   /** Gives the leased tokens back. */
@@ -60,7 +60,7 @@ export class SingleLeasedTakes implements LeasedTakes {
     return this.decided(lease, key, cost, nowUs) ?? this.later(lease, key, cost)
   }
 
-  forget(key: Key, held: HeldThen = 'given back'): void {
+  forget(key: Key, held: ForgottenTokens = 'returned'): void {
     this.table.forget(key as string, held)
   }
 

@@ -9,7 +9,7 @@ import type { LeasedTakes } from '../leases/leased-takes.js'
 import type { Outage, Owed } from './outage.js'
 
 /** Keys that are accounted for at once. */
-const TOLD_AT_ONCE = 32
+const CHARGED_AT_ONCE = 32
 /** How often to look for keys whose server came back unseen: after a failover another server has their slot. */
 const LOOKED_FOR_MS = 1_000
 /** At most one part in this many of the time goes into looking. */
@@ -33,7 +33,7 @@ export class OutageAccount implements CallEvents {
   tokens = 0
   private readonly parts: () => AccountParts
   private readonly clock: Clock
-  private isTelling = false
+  private isCharging = false
   private isDue = false
   private isClosed = false
   private nextMs = Number.NEGATIVE_INFINITY
@@ -52,7 +52,7 @@ export class OutageAccount implements CallEvents {
   /** The circuit of a server closed. */
   recovered(): void {
     this.isDue = true
-    void this.tell()
+    void this.charge()
   }
 
   /** Nothing is charged from now on. */
@@ -62,7 +62,7 @@ export class OutageAccount implements CallEvents {
 
   /** A call was answered. */
   answered(): void {
-    if (this.parts().outage.isOwing && !this.isTelling && !this.isClosed && this.clock.nowMs() >= this.nextMs) this.recovered()
+    if (this.parts().outage.isOwing && !this.isCharging && !this.isClosed && this.clock.nowMs() >= this.nextMs) this.recovered()
   }
 
   /** The backend has charged a take that had timed out: what was decided in its place needs no charge. */
@@ -71,30 +71,30 @@ export class OutageAccount implements CallEvents {
     this.tokens += Math.max(0, ...this.parts().outage.covered(keys, tokens))
   }
 
-  private async tell(): Promise<void> {
-    if (this.isTelling || this.isClosed) return
-    this.isTelling = true
+  private async charge(): Promise<void> {
+    if (this.isCharging || this.isClosed) return
+    this.isCharging = true
     const sinceMs = this.clock.nowMs()
     while (this.isDue && !this.isClosed) {
       this.isDue = false
       const { outage, guard } = this.parts()
       const owed = outage.settle((key) => isBack(guard, key))
-      await Promise.all(Array.from({ length: TOLD_AT_ONCE }, () => this.tellEach(owed)))
+      await Promise.all(Array.from({ length: CHARGED_AT_ONCE }, () => this.chargeEach(owed)))
     }
     const nowMs = this.clock.nowMs()
     this.nextMs = nowMs + Math.max(LOOKED_FOR_MS, LOOKING_SHARE * (nowMs - sinceMs))
-    this.isTelling = false
+    this.isCharging = false
   }
 
-  private async tellEach(owed: Iterable<Owed | undefined>): Promise<void> {
+  private async chargeEach(owed: Iterable<Owed | undefined>): Promise<void> {
     for (const each of owed) {
       if (this.isClosed) return
       if (each === undefined) await breath()
-      else await this.tellOf(each)
+      else await this.chargeOne(each)
     }
   }
 
-  private async tellOf({ key, tokens }: Owed): Promise<void> {
+  private async chargeOne({ key, tokens }: Owed): Promise<void> {
     // Once another take came after it, nothing of an unwanted reservation comes back.
     await this.parts().guard.unwanted.settled(key)
     if (this.isClosed) return

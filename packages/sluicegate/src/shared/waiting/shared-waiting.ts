@@ -162,10 +162,10 @@ export class SharedWaiting {
     const queue = this.queues.get(name)
     if (queue === undefined) {
       if (!this.underway.mayFollow(name, request.cost)) return this.enqueued(wait)
-      const asked = await this.askedWithoutQueue(name, wait)
-      if (asked.denied !== undefined) return this.enqueued(wait, asked.denied)
-      if (asked.booked === undefined || !this.overtakes(name, wait)) return asked
-      this.discard(asked.booked)
+      const attempt = await this.attemptWithoutQueue(name, wait)
+      if (attempt.denied !== undefined) return this.enqueued(wait, attempt.denied)
+      if (attempt.booked === undefined || !this.overtakes(name, wait)) return attempt
+      this.discard(attempt.booked)
       return this.enqueued(wait)
     }
     if (!this.isTooLate(queue, request.cost, untilMs)) return this.enqueued(wait)
@@ -179,10 +179,10 @@ export class SharedWaiting {
     return first !== undefined && first.arrival < arrival
   }
 
-  private async askedWithoutQueue(name: string, wait: Wait): Promise<Attempt> {
+  private async attemptWithoutQueue(name: string, wait: Wait): Promise<Attempt> {
     this.underway.begin(name, wait.request.cost)
     try {
-      return await this.asked(wait)
+      return await this.attempt(wait)
     } finally {
       this.underway.end(name)
       // After waiters that were denied have joined the queue.
@@ -222,9 +222,9 @@ export class SharedWaiting {
       const againMs = denied === undefined ? 0 : this.askAgainMs(key, denied)
       const sleepMs = Math.min(againMs, pauseMs, this.leftMs(untilMs))
       if (sleepMs > 0) await this.sleepers.sleep(sleepMs, signal, own)
-      const asked = await this.asked(wait)
-      if (asked.denied === undefined) return asked
-      denied = asked.denied
+      const attempt = await this.attempt(wait)
+      if (attempt.denied === undefined) return attempt
+      denied = attempt.denied
       pauseMs = Math.min(LAST_ASK_MS, pauseMs * 1.5)
     }
   }
@@ -251,7 +251,7 @@ export class SharedWaiting {
     if (queue.first !== undefined) this.sleepers.wake(queue.first.own)
   }
 
-  private async asked({ request, untilMs }: Wait): Promise<Attempt> {
+  private async attempt({ request, untilMs }: Wait): Promise<Attempt> {
     const { key, cost, signal } = request
     const sentMs = this.sleepers.nowMs()
     const leftMs = this.leftMs(untilMs)

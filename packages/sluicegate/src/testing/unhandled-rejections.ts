@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 
 /** Unhandled rejections during `run`, each of which would have ended the process. */
-export async function unheard(run: () => Promise<void>): Promise<unknown[]> {
+export async function unhandledRejections(run: () => Promise<void>): Promise<unknown[]> {
   const reasons: unknown[] = []
   const hear = (reason: unknown): void => void reasons.push(reason)
   process.on('unhandledRejection', hear)
