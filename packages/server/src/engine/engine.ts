@@ -1,6 +1,7 @@
 import { type Clock, type Decision, PolicyError } from 'sluicegate'
 import type { PolicyConfig } from '../config/config.js'
 import type { Awaitable } from './awaitable.js'
+import { type CallRateRoom, CallRates } from './call-rates.js'
 import { Latency } from './latency.js'
 import { ServedPolicy } from './served-policy.js'
 import { type LimiterMaking, MEMORY, type Storage } from './stored-limiter.js'
@@ -8,6 +9,7 @@ import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
 
 export { type Decision, type HotKey, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
 export { type Awaitable, allDone, whenDone } from './awaitable.js'
+export { CallRates } from './call-rates.js'
 export { type Counts, ServedPolicy, type ServedReservation } from './served-policy.js'
 export type { TakeAllOptions, TakePart } from './take-all.js'
 
@@ -19,6 +21,8 @@ export interface EngineOptions {
   readonly hotKeys?: number
   /** Where the keys are; default in the memory of this process. */
   readonly storage?: Storage
+  /** Room for the keys whose rate comes with each call. */
+  readonly callRates?: CallRateRoom
 }
 
 /** Each policy has a table of its own, and metrics have series for each. */
@@ -29,12 +33,15 @@ export class Engine {
   /** Of all takes together. */
   readonly latency = new Latency()
   readonly storage: Storage
+  /** Decisions without a policy: the rate comes with each call. */
+  readonly callRates: CallRates
   readonly #making: LimiterMaking
   readonly #policies = new Map<string, ServedPolicy>()
 
   /** @throws {PolicyError} when there is no room for a policy or its options are invalid. */
-  constructor(policies: readonly PolicyConfig[], { clock, hotKeys = 0, storage = MEMORY }: EngineOptions = {}) {
+  constructor(policies: readonly PolicyConfig[], { clock, hotKeys = 0, storage = MEMORY, callRates }: EngineOptions = {}) {
     this.storage = storage
+    this.callRates = new CallRates(clock, callRates)
     this.#making = { clock, hotKeys }
     for (const config of policies) this.add(config)
   }
@@ -81,6 +88,7 @@ export class Engine {
   }
 
   close(): void {
+    this.callRates.close()
     for (const policy of this.#policies.values()) policy.close()
   }
 }

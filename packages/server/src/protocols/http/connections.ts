@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { after } from '../../after.js'
 import type { ClientBounds } from '../../config/config.js'
 import { Connection, type ConnectionOwner } from './connection.js'
-import { hostOf } from './host-of.js'
+import { hostOf } from '../host-of.js'
 import { Problem } from './problem.js'
 
 /** Unparsed input of all connections together. Real traffic stays below it; a connection that adds more is cut off. */

@@ -122,14 +122,10 @@ export class CommandReader {
     this.#begin = this.#at
     if (this.#at >= this.#end) return false
     if (this.#input[this.#at] !== STAR) return this.#readInline()
-    const count = this.#number(
-      'invalid multibulk length',
-      this.maxArguments === MAX_ARGUMENTS ? undefined : 'unauthenticated multibulk length',
-    )
+    const fault = this.maxArguments < MAX_ARGUMENTS ? 'unauthenticated multibulk length' : 'invalid multibulk length'
+    const count = this.#number(fault)
     if (Number.isNaN(count)) return false
-    if (count > this.maxArguments) {
-      throw new ProtocolFault(this.maxArguments < MAX_ARGUMENTS ? 'unauthenticated multibulk length' : 'invalid multibulk length')
-    }
+    if (count > this.maxArguments) throw new ProtocolFault(fault)
     this.#wanted = Math.max(count, 0)
     this.#read = 0
     this.#length = -1

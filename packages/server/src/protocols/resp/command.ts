@@ -1,3 +1,4 @@
+import type { Scope } from './access.js'
 import type { CommandReader } from './command-reader.js'
 import type { ReplyWriter } from './reply-writer.js'
 import type { Session } from './session.js'
@@ -13,6 +14,8 @@ export interface Command {
   readonly arity: number
   /** Whether clients that have not authenticated may send it. */
   readonly beforeAuth?: true
+  /** Default `decide`. */
+  readonly scope?: Scope
   /** Which argument is the key; 0 for none. */
   readonly keyAt: number
   readonly flags: readonly string[]

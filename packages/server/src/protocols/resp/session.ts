@@ -1,11 +1,11 @@
-import type { Engine } from '../../engine.js'
-import { PolicyError, StoreError } from '../../engine.js'
+import type { Engine } from '../../engine/engine.js'
+import { PolicyError, StoreError } from '../../engine/engine.js'
+import { type Access, type User, userWithoutToken } from './access.js'
 import { type Command, CommandFault, type Reply, wrongArguments } from './command.js'
 import { CommandReader, MAX_ARGUMENTS, MAX_ARGUMENTS_UNAUTHENTICATED } from './command-reader.js'
 import type { CommandTable } from './command-table.js'
 import { ProtocolFault } from './protocol-fault.js'
 import { ReplyWriter } from './reply-writer.js'
-import type { User, Users } from './users.js'
 
 /** Commands of one connection that are answered before other connections have their turn. */
 const COMMANDS_PER_TURN = 1_024
@@ -21,7 +21,7 @@ const FIRST_LATER_BYTES = 128
 export interface SessionContext {
   readonly engine: Engine
   readonly commands: CommandTable
-  readonly users: Users
+  readonly access: Access
   /** For `INFO`. */
   readonly facts: () => ServerFacts
 }
@@ -56,6 +56,7 @@ export class Session {
   readonly #onReady: () => void
   #user: User | undefined
   #isEnding = false
+  #isInputEnded = false
   #wrongTokens = 0
   /** Set by `CLIENT SETNAME` and `CLIENT SETINFO`. */
   clientName = ''
@@ -67,7 +68,7 @@ export class Session {
     this.id = id
     this.context = context
     this.#onReady = onReady
-    this.user = context.users.unauthenticated
+    this.user = userWithoutToken(context.access)
   }
 
   get user(): User | undefined {
@@ -114,12 +115,17 @@ export class Session {
     return this.#replies.length
   }
 
+  /** The client sends no more. */
+  endInput(): void {
+    this.#isInputEnded = true
+  }
+
   /** No further command is read. */
   end(): void {
     this.#isEnding = true
   }
 
-  /** Tells the session that a client sent a wrong token. */
+  /** The client has sent a wrong token; after some of them its connection is closed. */
   countWrongToken(): void {
     if (++this.#wrongTokens >= MAX_WRONG_TOKENS) this.end()
   }
@@ -127,13 +133,14 @@ export class Session {
   /** Answers the commands that have arrived, as far as the bounds allow. */
   run(): Waiting {
     for (let left = COMMANDS_PER_TURN; ; left--) {
-      if (this.#isEnding) return 'end'
+      if (this.#isEnding) return this.#later.length > 0 ? 'store' : 'end'
       if (this.#replies.length >= MAX_REPLY_BYTES) return 'room'
       if (this.#later.length >= MAX_IN_FLIGHT) return 'store'
       if (left === 0) return 'turn'
       if (!this.#next()) {
         this.#reader.keep()
-        return this.#isEnding ? 'end' : 'input'
+        if (this.#isInputEnded && this.#later.length === 0) return 'end'
+        return this.#isEnding ? (this.#later.length > 0 ? 'store' : 'end') : 'input'
       }
     }
   }
@@ -174,8 +181,7 @@ export class Session {
     if (arity > 0 ? count !== arity : count < -arity) throw wrongArguments(name)
     if (command.beforeAuth) return command
     if (this.#user === undefined) throw new CommandFault('NOAUTH Authentication required.')
-    const { commands } = this.#user
-    if (commands !== undefined && !commands.has(name)) {
+    if (command.scope === 'admin' && this.#user.scope !== 'admin') {
       throw new CommandFault(`NOPERM User ${this.#user.name} has no permissions to run the '${name}' command`)
     }
     return command
