@@ -25,7 +25,7 @@ export interface Command {
    *
    * @throws {CommandFault} which becomes an error reply.
    */
-  run(session: Session, args: CommandReader, reply: ReplyWriter): void | Promise<Reply>
+  run(session: Session, args: CommandReader, reply: ReplyWriter): Promise<Reply> | undefined
 }
 
 /** An error reply; its message begins with a code in capitals. */

@@ -79,7 +79,7 @@ export class Connections implements ConnectionOwner {
     if (delta !== 0) {
       connection.heldBytes = held
       this.#heldBytes += delta
-      if (delta > 0 && this.#heldBytes > MAX_HELD_BYTES) return this.#cut(connection, 'held')
+      if (delta > 0 && this.#heldBytes > MAX_HELD_BYTES) this.#cut(connection, 'held')
     }
     const { idle } = this.#hosts.get(connection.host) ?? {}
     this.#idle.delete(connection)

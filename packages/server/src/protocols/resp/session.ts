@@ -162,7 +162,10 @@ export class Session {
     const reader = this.#reader
     const command = this.context.commands.find(reader.bytes, reader.starts[0] as number, reader.ends[0] as number)
     // A page of another site can make a browser send lines of its choice; the first line of such a request gives it away.
-    if (command === 'http') return this.end()
+    if (command === 'http') {
+      this.end()
+      return
+    }
     const reply = this.#writer()
     try {
       const later = this.#checked(command).run(this, reader, reply)

@@ -27,7 +27,9 @@ export const echo: Command = {
   name: 'echo',
   arity: 2,
   summary: 'Returns its argument.',
-  run: (_session, args, reply) => reply.bulk(args.copy(1)),
+  run(_session, args, reply) {
+    reply.bulk(args.copy(1))
+  },
 }
 
 export const quit: Command = {
@@ -132,7 +134,8 @@ function helloOptions(args: CommandReader): { readonly credentials?: readonly [n
 function authenticate(session: Session, name: string, token: string): void {
   const { access } = session.context
   // Without tokens any one is right for the default user, as in Redis.
-  const user = userOf(access, checkedName(name), token) ?? (name === DEFAULT_USER && !access.has('decide') ? userWithoutToken(access) : undefined)
+  const user =
+    userOf(access, checkedName(name), token) ?? (name === DEFAULT_USER && !access.has('decide') ? userWithoutToken(access) : undefined)
   if (user === undefined) {
     session.countWrongToken()
     throw new CommandFault(WRONG_PASS)

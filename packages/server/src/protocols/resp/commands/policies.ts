@@ -22,11 +22,32 @@ export const peek: Command = verb('sg.peek', [3, 4], 'readonly', 'Returns what S
   policy.peek(key, cost),
 )
 /** `SG.REFUND policy key [tokens]` */
-export const refund: Command = verb('sg.refund', [3, 4], 'write', 'Gives tokens back to a key.', (policy, key, tokens) => policy.refund(key, tokens), 'admin')
+export const refund: Command = verb(
+  'sg.refund',
+  [3, 4],
+  'write',
+  'Gives tokens back to a key.',
+  (policy, key, tokens) => policy.refund(key, tokens),
+  'admin',
+)
 /** `SG.RESET policy key` */
-export const reset: Command = verb('sg.reset', [3, 3], 'write', 'Makes a key full and lifts its block.', (policy, key) => policy.reset(key), 'admin')
+export const reset: Command = verb(
+  'sg.reset',
+  [3, 3],
+  'write',
+  'Makes a key full and lifts its block.',
+  (policy, key) => policy.reset(key),
+  'admin',
+)
 
-function verb(name: string, [least, most]: readonly [number, number], flag: string, summary: string, call: Verb, scope: Scope = 'decide'): Command {
+function verb(
+  name: string,
+  [least, most]: readonly [number, number],
+  flag: string,
+  summary: string,
+  call: Verb,
+  scope: Scope = 'decide',
+): Command {
   return {
     name,
     arity: least === most ? least : -least,

@@ -74,7 +74,9 @@ export const dbsize: Command = {
   name: 'dbsize',
   arity: 1,
   summary: 'Returns the number of keys of CL.THROTTLE.',
-  run: ({ context }, _args, reply) => reply.integer(context.engine.callRates.stats().keys),
+  run({ context }, _args, reply) {
+    reply.integer(context.engine.callRates.stats().keys)
+  },
 }
 
 type Described = (reply: ReplyWriter, commands: CommandTable, args: CommandReader) => void
@@ -93,7 +95,10 @@ export const command: Command = {
   arity: -1,
   summary: 'Describes the commands.',
   run({ context: { commands } }: Session, args, reply) {
-    if (args.count === 1) return writeAll(reply, commands)
+    if (args.count === 1) {
+      writeAll(reply, commands)
+      return
+    }
     const subcommand = SUBCOMMANDS.get(args.latin1(1).toUpperCase())
     if (subcommand === undefined) throw unknownSubcommand('COMMAND', args.latin1(1))
     subcommand(reply, commands, args)

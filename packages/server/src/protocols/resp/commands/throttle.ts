@@ -1,6 +1,8 @@
-import type { Throttled } from 'sluicegate'
+import type { CallRate, Throttled } from 'sluicegate'
+import { type Awaitable, PolicyError } from '../../../engine/engine.js'
 import { type Command, CommandFault, NOT_AN_INTEGER, wrongArguments } from '../command.js'
 import type { ReplyWriter } from '../reply-writer.js'
+import type { Session } from '../session.js'
 
 /** `CL.THROTTLE key max_burst count period [quantity]`, as in redis-cell; keys may have any bytes. */
 export const throttle: Command = {
@@ -16,13 +18,23 @@ export const throttle: Command = {
     const perPeriod = args.integer(3)
     const periodS = args.integer(4)
     const quantity = count === 6 ? args.integer(5) : 1
-    // NaN is not equal to itself; the sum is NaN if one of them is.
-    const sum = maxBurst + perPeriod + periodS + quantity
-    if (sum !== sum) throw new CommandFault(NOT_AN_INTEGER)
-    const answer = session.context.engine.callRates.throttle(args.latin1(1), { maxBurst, count: perPeriod, periodS }, quantity)
+    if (Number.isNaN(maxBurst + perPeriod + periodS + quantity)) throw new CommandFault(NOT_AN_INTEGER)
+    const answer = decided(session, args.latin1(1), { maxBurst, count: perPeriod, periodS }, quantity)
     if (answer instanceof Promise) return answer.then((throttled) => (later) => write(later, throttled))
     write(reply, answer)
   },
+}
+
+/** What the arguments are called in the protocol. */
+const ARGUMENTS: Readonly<Record<string, string>> = { maxBurst: 'max_burst', periodS: 'period' }
+
+function decided({ context: { engine } }: Session, key: string, rate: CallRate, quantity: number): Awaitable<Throttled> {
+  try {
+    return engine.callRates.throttle(key, rate, quantity)
+  } catch (error) {
+    if (error instanceof PolicyError) throw new CommandFault(`ERR ${ARGUMENTS[error.option] ?? error.option} ${error.mend}`)
+    throw error
+  }
 }
 
 function write(reply: ReplyWriter, { limited, limit, remaining, retryAfterS, resetAfterS }: Throttled): void {
