@@ -27,7 +27,7 @@ export function sessionContext({
     served.map((policy) => ({ policy, maxKeys: undefined, onFull: 'evict' as const })),
     { clock },
   )
-  const facts = () => ({ version: '0.1.0', connections: 1, startedMs: performance.now() })
+  const facts = () => ({ version: '0.1.0', connections: 1, uptimeS: 0 })
   return { engine, access, commands: new CommandTable(ALL_COMMANDS), facts }
 }
 

@@ -70,6 +70,7 @@ export function received(socket: Socket, isEnough: (text: string) => boolean = (
     }
     const done = (): void => {
       socket.off('data', onData)
+      socket.off('close', done)
       resolve(text)
     }
     socket.on('data', onData)

@@ -101,7 +101,10 @@ export class Connections implements ConnectionOwner {
   /** Closes all connections at once. */
   destroy(): void {
     clearInterval(this.#sweeping)
-    for (const connection of this.#all) connection.socket.destroy()
+    for (const connection of this.#all) {
+      this.#forget(connection)
+      connection.socket.destroy()
+    }
   }
 
   #closeQuiet(nowMs: number): void {

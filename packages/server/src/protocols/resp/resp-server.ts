@@ -26,7 +26,8 @@ export class RespServer implements ProtocolServer {
 
   constructor({ engine, access, bounds, version }: RespServerParts) {
     const startedMs = performance.now()
-    const facts = () => ({ version, connections: this.connections.open, startedMs })
+    const uptimeS = (): number => Math.floor((performance.now() - startedMs) / 1000)
+    const facts = () => ({ version, connections: this.connections.open, uptimeS: uptimeS() })
     this.connections = new Connections(bounds, { engine, access, commands: COMMANDS, facts })
     // A client may close its side and still read the replies.
     this.#server = createServer({ allowHalfOpen: true }, (socket) => this.connections.add(socket))

@@ -30,7 +30,7 @@ export interface SessionContext {
 export interface ServerFacts {
   readonly version: string
   readonly connections: number
-  readonly startedMs: number
+  readonly uptimeS: number
 }
 
 /**

@@ -20,7 +20,7 @@ export const info: Command = {
   arity: -1,
   summary: 'Describes the server.',
   run({ context }, _args, reply) {
-    const { version, connections, startedMs } = context.facts()
+    const { version, connections, uptimeS } = context.facts()
     const { keys } = context.engine.callRates.stats()
     const lines = [
       '# Server',
@@ -28,7 +28,7 @@ export const info: Command = {
       `sluicegate_version:${version}`,
       'redis_mode:standalone',
       `process_id:${process.pid}`,
-      `uptime_in_seconds:${Math.floor((performance.now() - startedMs) / 1000)}`,
+      `uptime_in_seconds:${uptimeS}`,
       '',
       '# Clients',
       `connected_clients:${connections}`,
