@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { type Clock, manualClock } from 'sluicegate'
 import { Random } from 'sluicegate-testkit'
+import type { SessionContext } from '../protocols/resp/command.js'
 import { ALL_COMMANDS } from '../protocols/resp/commands/all-commands.js'
-import { Session, type SessionContext } from '../protocols/resp/session.js'
+import { Session } from '../protocols/resp/session.js'
 import { repliesIn } from './resp-replies.js'
 import { commandBytes, sessionContext } from './resp-session.js'
 

@@ -1,9 +1,10 @@
 import { type Clock, manualClock, type Policy, tokenBucket } from 'sluicegate'
 import { Engine } from '../engine/engine.js'
 import type { Access } from '../protocols/resp/access.js'
+import type { SessionContext } from '../protocols/resp/command.js'
 import { CommandTable } from '../protocols/resp/command-table.js'
 import { ALL_COMMANDS } from '../protocols/resp/commands/all-commands.js'
-import { Session, type SessionContext, type Waiting } from '../protocols/resp/session.js'
+import { Session, type Waiting } from '../protocols/resp/session.js'
 import { type RespReply, repliesIn } from './resp-replies.js'
 
 /** Clients need no token, and may do all. */

@@ -12,7 +12,7 @@ export interface CallRate {
 
 const NS_PER_S = 1_000_000_000
 /** The longest time that a key needs to be full again, `(maxBurst + 1) * periodS / count`. */
-export const LONGEST_DAYS = 400
+const LONGEST_DAYS = 400
 export const LONGEST_NS: number = LONGEST_DAYS * 86_400 * NS_PER_S
 
 /**

@@ -7,7 +7,7 @@ export const MAX_ARGUMENTS = 1_024
 /** The same before the client has authenticated, as in Redis. */
 export const MAX_ARGUMENTS_UNAUTHENTICATED = 10
 export const MAX_ARGUMENT_BYTES = 16_384
-export const MAX_COMMAND_BYTES = 65_536
+const MAX_COMMAND_BYTES = 65_536
 const MAX_INLINE_BYTES = 16_384
 /** Of a line with a length: more digits than any allowed number has. */
 const MAX_LENGTH_LINE_BYTES = 24

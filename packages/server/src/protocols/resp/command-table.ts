@@ -1,11 +1,11 @@
-import type { Command } from './command.js'
+import type { Command, CommandList } from './command.js'
 
 const SMALL = 0x20
 const A = 0x41
 const Z = 0x5a
 
 /** Commands by name, in any case, compared without making a string. */
-export class CommandTable {
+export class CommandTable implements CommandList {
   readonly #byLength: (readonly { readonly name: Buffer; readonly command: Command }[])[] = []
   readonly all: readonly Command[]
 
@@ -17,7 +17,6 @@ export class CommandTable {
     }
   }
 
-  /** The command of that name; `http` for the first words of an HTTP request. */
   find(bytes: Buffer, start: number, end: number): Command | 'http' | undefined {
     const length = end - start
     const candidates = this.#byLength[length]

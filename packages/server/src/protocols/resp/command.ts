@@ -1,7 +1,7 @@
-import type { Scope } from './access.js'
+import type { Engine } from '../../engine/engine.js'
+import type { Access, Scope, User } from './access.js'
 import type { CommandReader } from './command-reader.js'
 import type { ReplyWriter } from './reply-writer.js'
-import type { Session } from './session.js'
 
 /** Writes a reply that was not ready when its command was read. */
 export type Reply = (reply: ReplyWriter) => void
@@ -25,7 +25,47 @@ export interface Command {
    *
    * @throws {CommandFault} which becomes an error reply.
    */
-  run(session: Session, args: CommandReader, reply: ReplyWriter): Promise<Reply> | undefined
+  run(client: Client, args: CommandReader, reply: ReplyWriter): Promise<Reply> | undefined
+}
+
+/** All commands. */
+export interface CommandList {
+  readonly all: readonly Command[]
+  /** The command whose name is in these bytes, in any case; `http` for the first words of an HTTP request. */
+  find(bytes: Buffer, start: number, end: number): Command | 'http' | undefined
+}
+
+/** What all sessions of a server share. */
+export interface SessionContext {
+  readonly engine: Engine
+  readonly commands: CommandList
+  readonly access: Access
+  /** For `INFO`. */
+  readonly facts: () => ServerFacts
+}
+
+/** What `INFO` reports about the server. */
+export interface ServerFacts {
+  readonly version: string
+  readonly connections: number
+  readonly uptimeS: number
+}
+
+/** What commands see and change of a client's session. */
+export interface Client {
+  readonly id: number
+  readonly context: SessionContext
+  /** Undefined: it has to authenticate. */
+  user: User | undefined
+  protocol: 2 | 3
+  /** Set by `CLIENT SETNAME` and `CLIENT SETINFO`. */
+  clientName: string
+  libraryName: string
+  libraryVersion: string
+  /** No further command is read. */
+  end(): void
+  /** The client has sent a wrong token; after some of them its connection is closed. */
+  countWrongToken(): void
 }
 
 /** An error reply; its message begins with a code in capitals. */

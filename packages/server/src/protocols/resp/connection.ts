@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { inLaterTurn } from '../later-turns.js'
-import { Session, type SessionContext } from './session.js'
+import type { SessionContext } from './command.js'
+import { Session } from './session.js'
 
 /** Events that a connection reports to the set of all connections. */
 export interface ConnectionOwner {

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import type { ClientBounds } from '../../config/config.js'
 import { hostOf } from '../host-of.js'
+import type { SessionContext } from './command.js'
 import { Connection, type ConnectionOwner } from './connection.js'
-import type { SessionContext } from './session.js'
 
 /** Unanswered input of all connections together. A connection that adds more is cut off. */
 const MAX_HELD_BYTES = 67_108_864

@@ -1,9 +1,7 @@
-import type { Engine } from '../../engine/engine.js'
 import { PolicyError, StoreError } from '../../engine/engine.js'
-import { type Access, type User, userWithoutToken } from './access.js'
-import { type Command, CommandFault, type Reply, wrongArguments } from './command.js'
+import { type User, userWithoutToken } from './access.js'
+import { type Client, type Command, CommandFault, type Reply, type SessionContext, wrongArguments } from './command.js'
 import { CommandReader, MAX_ARGUMENTS, MAX_ARGUMENTS_UNAUTHENTICATED } from './command-reader.js'
-import type { CommandTable } from './command-table.js'
 import { ProtocolFault } from './protocol-fault.js'
 import { ReplyWriter } from './reply-writer.js'
 
@@ -16,22 +14,6 @@ const MAX_IN_FLIGHT = 128
 /** Wrong tokens after which the connection is closed. */
 const MAX_WRONG_TOKENS = 8
 const FIRST_LATER_BYTES = 128
-
-/** What all sessions of a server share. */
-export interface SessionContext {
-  readonly engine: Engine
-  readonly commands: CommandTable
-  readonly access: Access
-  /** For `INFO`. */
-  readonly facts: () => ServerFacts
-}
-
-/** What `INFO` reports about the server. */
-export interface ServerFacts {
-  readonly version: string
-  readonly connections: number
-  readonly uptimeS: number
-}
 
 /**
  * What a session waits for. `input`: more bytes. `turn`: the other connections. `room`: its replies have to be taken. `store`: commands in
@@ -46,7 +28,7 @@ interface Later {
 }
 
 /** One client's side of the protocol, without a socket: bytes in, replies out. */
-export class Session {
+export class Session implements Client {
   readonly id: number
   readonly context: SessionContext
   readonly #reader = new CommandReader()

@@ -1,20 +1,19 @@
-import { type Command, CommandFault, wrongArguments } from '../command.js'
+import { type Client, type Command, CommandFault, wrongArguments } from '../command.js'
 import type { CommandReader } from '../command-reader.js'
 import type { ReplyWriter } from '../reply-writer.js'
-import type { Session } from '../session.js'
 
 const MAX_NAME_BYTES = 128
 const NAME = /^[!-~]*$/
 
-type Subcommand = (session: Session, args: CommandReader, reply: ReplyWriter) => void
+type Subcommand = (client: Client, args: CommandReader, reply: ReplyWriter) => void
 
 /** By name, with their number of arguments. */
 const SUBCOMMANDS: ReadonlyMap<string, readonly [count: number, run: Subcommand]> = new Map<string, readonly [number, Subcommand]>([
   ['SETNAME', [3, setName]],
-  ['GETNAME', [2, (session, _args, reply) => (session.clientName === '' ? reply.null() : reply.bulk(session.clientName))]],
+  ['GETNAME', [2, (client, _args, reply) => (client.clientName === '' ? reply.null() : reply.bulk(client.clientName))]],
   ['SETINFO', [4, setInfo]],
-  ['ID', [2, (session, _args, reply) => reply.integer(session.id)]],
-  ['INFO', [2, (session, _args, reply) => reply.bulk(`${described(session)}\n`)]],
+  ['ID', [2, (client, _args, reply) => reply.integer(client.id)]],
+  ['INFO', [2, (client, _args, reply) => reply.bulk(`${described(client)}\n`)]],
   ['NO-EVICT', [3, (_session, _args, reply) => reply.simple('OK')]],
   ['NO-TOUCH', [3, (_session, _args, reply) => reply.simple('OK')]],
 ])
@@ -26,13 +25,13 @@ export const client: Command = {
   keyAt: 0,
   flags: ['fast'],
   summary: 'Names the connection, or returns what is known of it.',
-  run(session, args, reply) {
+  run(client, args, reply) {
     const name = args.latin1(1).toUpperCase()
     const subcommand = SUBCOMMANDS.get(name)
     if (subcommand === undefined) throw unknownSubcommand('CLIENT', args.latin1(1))
     const [count, run] = subcommand
     if (args.count !== count) throw wrongArguments(`client|${name.toLowerCase()}`)
-    run(session, args, reply)
+    run(client, args, reply)
   },
 }
 
@@ -46,21 +45,21 @@ export function checkedName(name: string): string {
   throw new CommandFault(`ERR Client names cannot contain spaces, newlines or special characters, or more than ${MAX_NAME_BYTES} of them`)
 }
 
-function setName(session: Session, args: CommandReader, reply: ReplyWriter): void {
-  session.clientName = checkedName(args.latin1(2))
+function setName(client: Client, args: CommandReader, reply: ReplyWriter): void {
+  client.clientName = checkedName(args.latin1(2))
   reply.simple('OK')
 }
 
-function setInfo(session: Session, args: CommandReader, reply: ReplyWriter): void {
+function setInfo(client: Client, args: CommandReader, reply: ReplyWriter): void {
   const attribute = args.latin1(2).toLowerCase()
   const value = checkedName(args.latin1(3))
-  if (attribute === 'lib-name') session.libraryName = value
-  else if (attribute === 'lib-ver') session.libraryVersion = value
+  if (attribute === 'lib-name') client.libraryName = value
+  else if (attribute === 'lib-ver') client.libraryVersion = value
   else throw new CommandFault(`ERR Unrecognized option '${attribute.slice(0, 32).replace(/[^ -~]/g, '?')}'`)
   reply.simple('OK')
 }
 
-function described({ id, clientName, libraryName, libraryVersion, protocol, user }: Session): string {
+function described({ id, clientName, libraryName, libraryVersion, protocol, user }: Client): string {
   const fields = [
     ['id', id],
     ['name', clientName],

@@ -1,8 +1,7 @@
 import { DEFAULT_USER, userOf, userWithoutToken } from '../access.js'
-import { type Command, CommandFault, NOT_AN_INTEGER, SYNTAX_ERROR, wrongArguments } from '../command.js'
+import { type Client, type Command, CommandFault, NOT_AN_INTEGER, SYNTAX_ERROR, wrongArguments } from '../command.js'
 import type { CommandReader } from '../command-reader.js'
 import type { ReplyWriter } from '../reply-writer.js'
-import type { Session } from '../session.js'
 import { checkedName } from './client.js'
 
 const CONNECTION = { keyAt: 0, flags: ['fast'] } as const
@@ -38,9 +37,9 @@ export const quit: Command = {
   arity: -1,
   beforeAuth: true,
   summary: 'Closes the connection.',
-  run(session, _args, reply) {
+  run(client, _args, reply) {
     reply.simple('OK')
-    session.end()
+    client.end()
   },
 }
 
@@ -50,10 +49,10 @@ export const reset: Command = {
   arity: 1,
   beforeAuth: true,
   summary: 'Makes the connection one that has sent nothing yet.',
-  run(session, _args, reply) {
-    session.user = userWithoutToken(session.context.access)
-    session.clientName = ''
-    session.protocol = 2
+  run(client, _args, reply) {
+    client.user = userWithoutToken(client.context.access)
+    client.clientName = ''
+    client.protocol = 2
     reply.protocol = 2
     reply.simple('RESET')
   },
@@ -79,15 +78,15 @@ export const auth: Command = {
   arity: -2,
   beforeAuth: true,
   summary: 'Authenticates with a token, and a name if it is not the default user.',
-  run(session, args, reply) {
+  run(client, args, reply) {
     if (args.count > 3) throw new CommandFault(SYNTAX_ERROR)
-    const { access } = session.context
+    const { access } = client.context
     if (!access.has('decide') && args.count === 2) {
       throw new CommandFault(
         'ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
       )
     }
-    authenticate(session, args.count === 3 ? args.latin1(1) : DEFAULT_USER, args.latin1(args.count - 1))
+    authenticate(client, args.count === 3 ? args.latin1(1) : DEFAULT_USER, args.latin1(args.count - 1))
     reply.simple('OK')
   },
 }
@@ -99,17 +98,17 @@ export const hello: Command = {
   arity: -1,
   beforeAuth: true,
   summary: 'Chooses the version of the protocol.',
-  run(session, args, reply) {
-    const protocol = args.count > 1 ? args.integer(1) : session.protocol
+  run(client, args, reply) {
+    const protocol = args.count > 1 ? args.integer(1) : client.protocol
     if (Number.isNaN(protocol)) throw new CommandFault('ERR Protocol version is not an integer or out of range')
     if (protocol !== 2 && protocol !== 3) throw new CommandFault('NOPROTO unsupported protocol version')
     const { credentials, name } = helloOptions(args)
-    if (credentials !== undefined) authenticate(session, ...credentials)
-    if (session.user === undefined) throw new CommandFault(NOAUTH_HELLO)
-    if (name !== undefined) session.clientName = name
-    session.protocol = protocol
+    if (credentials !== undefined) authenticate(client, ...credentials)
+    if (client.user === undefined) throw new CommandFault(NOAUTH_HELLO)
+    if (name !== undefined) client.clientName = name
+    client.protocol = protocol
     reply.protocol = protocol
-    greet(session, reply)
+    greet(client, reply)
   },
 }
 
@@ -131,19 +130,19 @@ function helloOptions(args: CommandReader): { readonly credentials?: readonly [n
 }
 
 /** @throws {CommandFault} `WRONGPASS` */
-function authenticate(session: Session, name: string, token: string): void {
-  const { access } = session.context
+function authenticate(client: Client, name: string, token: string): void {
+  const { access } = client.context
   // Without tokens any one is right for the default user, as in Redis.
   const user =
     userOf(access, checkedName(name), token) ?? (name === DEFAULT_USER && !access.has('decide') ? userWithoutToken(access) : undefined)
   if (user === undefined) {
-    session.countWrongToken()
+    client.countWrongToken()
     throw new CommandFault(WRONG_PASS)
   }
-  session.user = user
+  client.user = user
 }
 
-function greet({ id, protocol, context }: Session, reply: ReplyWriter): void {
+function greet({ id, protocol, context }: Client, reply: ReplyWriter): void {
   reply.map(7)
   reply.bulk('server')
   reply.bulk('sluicegate')

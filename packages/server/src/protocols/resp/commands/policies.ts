@@ -2,10 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { didYouMean } from '../../../config/spelling.js'
 import type { Awaitable, Decision, ServedPolicy } from '../../../engine/engine.js'
 import type { Scope } from '../access.js'
-import { type Command, CommandFault, NOT_AN_INTEGER, type Reply, wrongArguments } from '../command.js'
+import { type Client, type Command, CommandFault, NOT_AN_INTEGER, type Reply, wrongArguments } from '../command.js'
 import type { CommandReader } from '../command-reader.js'
 import type { ReplyWriter } from '../reply-writer.js'
-import type { Session } from '../session.js'
 
 const REPLACEMENT = '\ufffd'
 /** Before the bytes of a key that is no UTF-8, which no text begins with. */
@@ -55,16 +54,16 @@ function verb(
     flags: [flag, 'fast'],
     scope,
     summary,
-    run(session, args, reply) {
+    run(client, args, reply) {
       if (args.count > most) throw wrongArguments(name)
       const tokens = args.count === 4 ? args.integer(3) : 1
       if (Number.isNaN(tokens)) throw new CommandFault(NOT_AN_INTEGER)
-      return answered(call(policyOf(session, args.text(1)), keyOf(args), tokens), reply)
+      return answered(call(policyOf(client, args.text(1)), keyOf(args), tokens), reply)
     },
   }
 }
 
-function policyOf({ context: { engine } }: Session, name: string): ServedPolicy {
+function policyOf({ context: { engine } }: Client, name: string): ServedPolicy {
   const policy = engine.policy(name)
   if (policy !== undefined) return policy
   const names = Array.from(engine.policies, (known) => known.name)

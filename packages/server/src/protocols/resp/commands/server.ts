@@ -1,8 +1,6 @@
-import { type Command, CommandFault, wrongArguments } from '../command.js'
+import { type Client, type Command, CommandFault, type CommandList, wrongArguments } from '../command.js'
 import type { CommandReader } from '../command-reader.js'
-import type { CommandTable } from '../command-table.js'
 import type { ReplyWriter } from '../reply-writer.js'
-import type { Session } from '../session.js'
 import { unknownSubcommand } from './client.js'
 
 const READ = { keyAt: 0, flags: ['readonly', 'fast'] } as const
@@ -79,7 +77,7 @@ export const dbsize: Command = {
   },
 }
 
-type Described = (reply: ReplyWriter, commands: CommandTable, args: CommandReader) => void
+type Described = (reply: ReplyWriter, commands: CommandList, args: CommandReader) => void
 
 const SUBCOMMANDS: ReadonlyMap<string, Described> = new Map<string, Described>([
   ['COUNT', (reply, { all }) => reply.integer(all.length)],
@@ -94,7 +92,7 @@ export const command: Command = {
   name: 'command',
   arity: -1,
   summary: 'Describes the commands.',
-  run({ context: { commands } }: Session, args, reply) {
+  run({ context: { commands } }: Client, args, reply) {
     if (args.count === 1) {
       writeAll(reply, commands)
       return
@@ -105,12 +103,12 @@ export const command: Command = {
   },
 }
 
-function writeAll(reply: ReplyWriter, { all }: CommandTable): void {
+function writeAll(reply: ReplyWriter, { all }: CommandList): void {
   reply.array(all.length)
   for (const each of all) writeEntry(reply, each)
 }
 
-function writeNamed(reply: ReplyWriter, commands: CommandTable, args: CommandReader): void {
+function writeNamed(reply: ReplyWriter, commands: CommandList, args: CommandReader): void {
   reply.array(args.count - 2)
   for (const each of named(commands, args)) {
     if (each === undefined) reply.null()
@@ -118,12 +116,12 @@ function writeNamed(reply: ReplyWriter, commands: CommandTable, args: CommandRea
   }
 }
 
-function writeNames(reply: ReplyWriter, { all }: CommandTable): void {
+function writeNames(reply: ReplyWriter, { all }: CommandList): void {
   reply.array(all.length)
   for (const { name } of all) reply.bulk(name)
 }
 
-function writeDocs(reply: ReplyWriter, commands: CommandTable, args: CommandReader): void {
+function writeDocs(reply: ReplyWriter, commands: CommandList, args: CommandReader): void {
   const documented = args.count === 2 ? commands.all : named(commands, args).filter((each) => each !== undefined)
   reply.map(documented.length)
   for (const { name, summary } of documented) {
@@ -148,7 +146,7 @@ function writeEntry(reply: ReplyWriter, { name, arity, flags, keyAt }: Command):
   reply.integer(keyAt === 0 ? 0 : 1)
 }
 
-function named(commands: CommandTable, args: CommandReader): (Command | undefined)[] {
+function named(commands: CommandList, args: CommandReader): (Command | undefined)[] {
   return Array.from({ length: args.count - 2 }, (_, i) => {
     const found = commands.find(args.bytes, args.starts[i + 2] as number, args.ends[i + 2] as number)
     if (found === 'http') throw new CommandFault('ERR syntax error')
