@@ -10,8 +10,13 @@ interface Sample {
   readonly metricName?: string
 }
 
-/** The figures of connections that are shown. */
+/** The connections of all listeners of HTTP. */
 export interface Traffic {
+  all(): readonly ListenerTraffic[]
+}
+
+/** The figures of connections that are shown. */
+interface ListenerTraffic {
   readonly open: number
   readonly inFlight: number
   /** Connections closed before their clients did, by the reason. */
@@ -37,6 +42,7 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
   const add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]): void => {
     registry.registerMetric(collected(type, name, help, collect))
   }
+  const sum = (read: (listener: ListenerTraffic) => number): number => traffic.all().reduce((total, each) => total + read(each), 0)
   const eachPolicy = (read: (served: ServedPolicy) => number) => (): Sample[] =>
     Array.from(engine.policies, (served) => ({ labels: { policy: served.name }, value: read(served) }))
 
@@ -102,12 +108,12 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
     'Size of the table of keys, as far as it is in use.',
     eachPolicy((served) => served.stats().memoryBytes),
   )
-  add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: traffic.open }])
+  add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: sum(({ open }) => open) }])
   add('gauge', 'sluicegate_requests_in_flight', 'Requests that are being answered: at most one of a connection.', () => [
-    { labels: {}, value: traffic.inFlight },
+    { labels: {}, value: sum(({ inFlight }) => inFlight) },
   ])
   add('counter', 'sluicegate_connections_cut_total', 'Connections that a bound closed, by the reason.', () =>
-    Object.entries(traffic.cuts).map(([reason, value]) => ({ labels: { reason }, value })),
+    Object.keys(traffic.all()[0]?.cuts ?? {}).map((reason) => ({ labels: { reason }, value: sum(({ cuts }) => cuts[reason] ?? 0) })),
   )
   return { contentType: registry.contentType, render: () => registry.metrics() }
 }

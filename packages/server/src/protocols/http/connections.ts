@@ -87,7 +87,8 @@ export class Connections implements ConnectionOwner {
     this.#bySocket.set(socket, connection)
     socket.once('close', () => this.#forget(connection))
     const isRefused =
-      !this.#hasRoom(places.count, this.#bounds.maxConnectionsPerAddress, places.resting, host) ||
+      // Over a Unix socket there is no address: all connections are those of this machine.
+      (host !== '' && !this.#hasRoom(places.count, this.#bounds.maxConnectionsPerAddress, places.resting, host)) ||
       !this.#hasRoom(this.#bySocket.size - this.#refused.size - 1, this.#bounds.maxConnections, this.#resting)
     if (isRefused) {
       this.#refuse(connection)
