@@ -2,6 +2,7 @@ import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import type { Clock, Policy } from 'sluicegate'
 import { type ClientBounds, DEFAULT_CLIENTS } from '../config/config.js'
+import type { TlsConfig } from '../config/tls.js'
 import { Engine } from '../engine/engine.js'
 import type { Access } from '../protocols/resp/access.js'
 import { RespServer } from '../protocols/resp/resp-server.js'
@@ -15,6 +16,7 @@ export interface RunningRespOptions {
   readonly bounds?: Partial<ClientBounds>
   /** A Unix socket instead of a free port. */
   readonly path?: string
+  readonly tls?: TlsConfig
 }
 
 /** A server on loopback for the length of a test. */
@@ -27,12 +29,19 @@ export interface RunningResp {
 }
 
 export async function runningResp(t: TestContext, options: RunningRespOptions = {}): Promise<RunningResp> {
-  const { policies = [], clock, access = OPEN_ACCESS, bounds, path } = options
+  const { policies = [], clock, access = OPEN_ACCESS, bounds, path, tls } = options
   const engine = new Engine(
     policies.map((policy) => ({ policy, maxKeys: undefined, onFull: 'evict' as const })),
     { ...(clock && { clock }) },
   )
-  const server = new RespServer({ engine, access, bounds: { ...DEFAULT_CLIENTS, ...bounds }, version: '0.1.0' })
+  const server = new RespServer({
+    engine,
+    access,
+    bounds: { ...DEFAULT_CLIENTS, ...bounds },
+    version: '0.1.0',
+    onError: () => undefined,
+    tls,
+  })
   const url = await server.listen(path === undefined ? { host: '127.0.0.1', port: 0 } : { path })
   const sockets: Socket[] = []
   let isStopped = false

@@ -44,6 +44,13 @@ export class Connections implements ConnectionOwner {
     return this.#all.size
   }
 
+  /** Commands that wait for a store. */
+  get inFlight(): number {
+    let commands = 0
+    for (const { session } of this.#all) commands += session.inFlight
+    return commands
+  }
+
   /** Bytes of memory that unanswered input takes. */
   get heldBytes(): number {
     return this.#heldBytes
