@@ -138,6 +138,25 @@ test('what clients send when they connect is answered', () => {
   assert.deepEqual(client.call('ECHO'), new ErrorReply("ERR wrong number of arguments for 'echo' command"))
 })
 
+test('what go-redis sends in one piece when it connects is answered as it expects', () => {
+  const client = new TestSession(sessionContext({ access: WITH_TOKENS }))
+  const { replies } = client.feed(
+    Buffer.concat([
+      commandBytes('hello', 3, 'auth', 'default', 'token-of-a-gateway', 'setname', 'web'),
+      commandBytes('client', 'setinfo', 'LIB-NAME', 'go-redis(,go1.24.0)'),
+      commandBytes('client', 'setinfo', 'LIB-VER', '9.22.0'),
+      commandBytes('client', 'maint_notifications', 'on', 'moving-endpoint-type', 'internal-ip'),
+      commandBytes('select', 0),
+      commandBytes('cl.throttle', 'k', 15, 30, 60),
+    ]),
+  )
+  const [hello, ...others] = repliesIn(replies)
+  assert.equal((hello as ReadonlyMap<RespReply, RespReply>).get('proto'), 3)
+  // It goes on without notifications where the server knows none.
+  const unknown = new ErrorReply("ERR unknown subcommand 'maint_notifications'. Try CLIENT HELP.")
+  assert.deepEqual(others, ['OK', 'OK', unknown, 'OK', [0, 16, 15, -1, 2]])
+})
+
 test('after QUIT, a fault of the protocol or the first words of an HTTP request nothing more is answered', () => {
   for (const [input, replies] of [
     ['QUIT\r\nPING\r\n', ['OK']],
