@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
-import type { Engine, ServedPolicy } from './engine/engine.js'
+import type { CallRates, Engine, ServedPolicy } from './engine/engine.js'
 import { LATENCY_BOUNDS_S } from './engine/latency.js'
+import type { ListenerTraffic } from './protocols/protocol-server.js'
 
 /** One line of a metric. */
 interface Sample {
@@ -10,17 +11,9 @@ interface Sample {
   readonly metricName?: string
 }
 
-/** The connections of all listeners of HTTP. */
+/** The connections of all listeners. */
 export interface Traffic {
   all(): readonly ListenerTraffic[]
-}
-
-/** The figures of connections that are shown. */
-interface ListenerTraffic {
-  readonly open: number
-  readonly inFlight: number
-  /** Connections closed before their clients did, by the reason. */
-  readonly cuts: Readonly<Record<string, number>>
 }
 
 /** The exposition of everything that the engine counted, and of the process. */
@@ -39,7 +32,7 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
   collectDefaultMetrics({ register: registry })
   // Gauges with a counter's name: Prometheus' own check refuses them.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`)
-  const add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]): void => {
+  const add: Add = (type, name, help, collect) => {
     registry.registerMetric(collected(type, name, help, collect))
   }
   const sum = (read: (listener: ListenerTraffic) => number): number => traffic.all().reduce((total, each) => total + read(each), 0)
@@ -108,14 +101,53 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
     'Size of the table of keys, as far as it is in use.',
     eachPolicy((served) => served.stats().memoryBytes),
   )
+  addCallRates(engine.callRates, add)
   add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: sum(({ open }) => open) }])
   add('gauge', 'sluicegate_requests_in_flight', 'Requests that are being answered: at most one of a connection.', () => [
     { labels: {}, value: sum(({ inFlight }) => inFlight) },
   ])
   add('counter', 'sluicegate_connections_cut_total', 'Connections that a bound closed, by the reason.', () =>
-    Object.keys(traffic.all()[0]?.cuts ?? {}).map((reason) => ({ labels: { reason }, value: sum(({ cuts }) => cuts[reason] ?? 0) })),
+    [...new Set(traffic.all().flatMap(({ cuts }) => Object.keys(cuts)))].map((reason) => ({
+      labels: { reason },
+      value: sum(({ cuts }) => cuts[reason] ?? 0),
+    })),
   )
   return { contentType: registry.contentType, render: () => registry.metrics() }
+}
+
+type Add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]) => void
+
+/** Decisions of `CL.THROTTLE`, which belong to no policy. */
+function addCallRates(rates: CallRates, add: Add): void {
+  const figure = (value: () => number) => (): Sample[] => [{ labels: {}, value: value() }]
+  add('counter', 'sluicegate_throttle_decisions_total', 'Takes whose rate came with the call, by outcome.', () => {
+    const { allowed, denied, impossible } = rates.counts
+    return Object.entries({ allowed, denied, impossible }).map(([outcome, value]) => ({ labels: { outcome }, value }))
+  })
+  add(
+    'counter',
+    'sluicegate_throttle_peeks_total',
+    'Calls with their own rate that took nothing.',
+    figure(() => rates.counts.peeks),
+  )
+  add(
+    'gauge',
+    'sluicegate_throttle_keys',
+    'Keys whose rate comes with each call, full keys that are not yet replaced included.',
+    figure(() => rates.stats().keys),
+  )
+  add(
+    'counter',
+    'sluicegate_throttle_evictions_total',
+    'Such keys evicted while they still had debt.',
+    figure(() => rates.stats().evictions),
+  )
+  add(
+    'counter',
+    'sluicegate_throttle_refusals_total',
+    'Such new keys denied because there was no room for them.',
+    figure(() => rates.stats().refusals),
+  )
 }
 
 function outcomes({ name, counts }: ServedPolicy): Sample[] {

@@ -4,6 +4,8 @@ import type { TlsConfig } from './config/tls.js'
 import type { Engine } from './engine/engine.js'
 import type { Log } from './log.js'
 import type { ProtocolServer } from './protocols/protocol-server.js'
+import { RespServer } from './protocols/resp/resp-server.js'
+import { VERSION } from './version.js'
 
 /** What the server of a protocol is made with. */
 export interface ProtocolContext {
@@ -17,4 +19,14 @@ export interface ProtocolContext {
 }
 
 /** Servers of the protocols beside HTTP, by the name of their listener. */
-export const PROTOCOL_SERVERS: Readonly<Partial<Record<'grpc' | 'resp', (context: ProtocolContext) => ProtocolServer>>> = {}
+export const PROTOCOL_SERVERS: Readonly<Partial<Record<'grpc' | 'resp', (context: ProtocolContext) => ProtocolServer>>> = {
+  resp: ({ engine, access, clients, tls, log }) =>
+    new RespServer({
+      engine,
+      access,
+      bounds: clients,
+      version: VERSION,
+      tls,
+      onError: (error) => log.error({ listener: 'resp', err: error }, 'a connection could not be taken'),
+    }),
+}

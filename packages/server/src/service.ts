@@ -17,7 +17,7 @@ import { HttpServer } from './protocols/http/http-server.js'
 import { livezRoute, metricsRoute, readyzRoute, startupzRoute } from './protocols/http/observe.js'
 import { router } from './protocols/http/router.js'
 import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
-import type { ProtocolServer } from './protocols/protocol-server.js'
+import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
 import { VERSION } from './version.js'
 
 /** A service that listens. */
@@ -57,7 +57,11 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const { clock, sampleMs = 1_000, log = createLog(config.log.level) } = options
   const clients = { ...config.clients, ...options.clients }
   const pageServed = config.dashboard.keys !== 'off'
-  const engine = new Engine(config.policies, { ...(clock && { clock }), hotKeys: pageServed ? HOT_KEYS_TRACKED : 0 })
+  const engine = new Engine(config.policies, {
+    ...(clock && { clock }),
+    hotKeys: pageServed ? HOT_KEYS_TRACKED : 0,
+    callRates: config.throttle,
+  })
   const access = new Access(config.tokens)
   const phase: { now: 'starting' | 'ready' | 'stopping' } = { now: 'starting' }
   const stream = new Stream()
@@ -69,7 +73,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ['/startupz', startupzRoute(() => phase.now)],
   ]
   const routes = new Map<string, Route>(decisionRoutes(engine))
-  routes.set('/metrics', metricsRoute(createMetrics(engine, { all: () => [http.connections, admin.connections] }, VERSION)))
+  routes.set('/metrics', metricsRoute(createMetrics(engine, { all: () => [http.connections, admin.connections, ...others()] }, VERSION)))
   if (pageServed) for (const [path, route] of dashboardRoutes(sampler, stream)) routes.set(path, route)
   const changes = changeRoutes(engine)
 
@@ -82,6 +86,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const http = httpServer('http')
   const admin = httpServer('admin')
   const servers = new Map<ListenerName, ProtocolServer>()
+  const others = (): ListenerTraffic[] => Array.from(servers.values()).flatMap(({ traffic }) => traffic ?? [])
   for (const name of LISTENER_NAMES) {
     if (config.listen[name] === undefined) continue
     if (name === 'http') servers.set(name, http)

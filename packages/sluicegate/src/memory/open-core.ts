@@ -43,6 +43,14 @@ export interface Core {
   takeAny(low: number, high: number, nowUs: number, tokens: number): number
   /** The same, up to `mostUs` ahead; {@link Core.waitUs} says how far. */
   reserve(low: number, high: number, nowUs: number, tokens: number, mostUs: number): number
+  /**
+   * A take at a rate of its own, in a table without a policy: 0 or more if it passes, less if not, or NaN. {@link Core.leftUs},
+   * {@link Core.owedMs} and {@link Core.lateMs} say the rest about it.
+   */
+  takeAtRate(low: number, high: number, nowUs: number, intervalNs: number, burst: number, tokens: number): number
+  leftUs(): number
+  owedMs(): number
+  lateMs(): number
   /** The debt, or NaN; so do the next five. `tokens` are what `untilFree` will be asked for. */
   peek(low: number, high: number, nowUs: number, tokens: number): number
   refund(low: number, high: number, nowUs: number, tokens: number): number
