@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ConfigError } from './config/fault.js'
 import { parseConfig } from './config/read-config.js'
-import { Engine } from './engine.js'
+import { Engine } from './engine/engine.js'
 import { createMetrics } from './metrics.js'
 
 const GUIDE = read('../../../docs/service.md')

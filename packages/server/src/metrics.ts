@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
-import type { Engine, Gate } from './engine.js'
-import { LATENCY_BOUNDS_S } from './latency.js'
+import type { Engine, ServedPolicy } from './engine/engine.js'
+import { LATENCY_BOUNDS_S } from './engine/latency.js'
 
 /** One line of a metric. */
 interface Sample {
@@ -37,32 +37,32 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
   const add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]): void => {
     registry.registerMetric(collected(type, name, help, collect))
   }
-  const eachGate = (read: (gate: Gate) => number) => (): Sample[] =>
-    Array.from(engine.gates, (gate) => ({ labels: { policy: gate.name }, value: read(gate) }))
+  const eachPolicy = (read: (served: ServedPolicy) => number) => (): Sample[] =>
+    Array.from(engine.policies, (served) => ({ labels: { policy: served.name }, value: read(served) }))
 
   add('gauge', 'sluicegate_build_info', 'The version that runs; always 1.', () => [{ labels: { version }, value: 1 }])
   add(
     'counter',
     'sluicegate_decisions_total',
     'Takes by policy and outcome: allowed, denied, or impossible (a cost that can never pass).',
-    () => Array.from(engine.gates, outcomes).flat(),
+    () => Array.from(engine.policies, outcomes).flat(),
   )
   add('counter', 'sluicegate_part_denials_total', 'Denials of several policies at once, by the part that each answered for.', () =>
-    Array.from(engine.gates, partDenials).flat(),
+    Array.from(engine.policies, partDenials).flat(),
   )
   add(
     'counter',
     'sluicegate_peeks_total',
     'Questions that took nothing.',
-    eachGate((gate) => gate.counts.peeks),
+    eachPolicy((served) => served.counts.peeks),
   )
   add(
     'counter',
     'sluicegate_decision_errors_total',
     'Takes and peeks without a decision, by the code of the error: outages, never denials.',
     () =>
-      Array.from(engine.gates, (gate) =>
-        Array.from(gate.errors, ([code, value]) => ({ labels: { policy: gate.name, code }, value })),
+      Array.from(engine.policies, (served) =>
+        Array.from(served.errors, ([code, value]) => ({ labels: { policy: served.name, code }, value })),
       ).flat(),
   )
   add('histogram', 'sluicegate_decision_duration_seconds', 'Time that a take spent in the engine.', () => latencySamples(engine))
@@ -70,37 +70,37 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
     'gauge',
     'sluicegate_keys',
     'Keys in the table, full keys that are not yet replaced included; of several policies at once the mean of their tables.',
-    eachGate((gate) => gate.stats().keys),
+    eachPolicy((served) => served.stats().keys),
   )
   add(
     'counter',
     'sluicegate_evictions_total',
     'Keys forgotten while they still had debt.',
-    eachGate((gate) => gate.stats().evictions),
+    eachPolicy((served) => served.stats().evictions),
   )
   add(
     'counter',
     'sluicegate_refusals_total',
     'Newcomers denied because there was no room for them.',
-    eachGate((gate) => gate.stats().refusals),
+    eachPolicy((served) => served.stats().refusals),
   )
   add(
     'counter',
     'sluicegate_overflows_total',
     'Newcomers without room that passed on the budget that they share.',
-    eachGate((gate) => gate.stats().overflows),
+    eachPolicy((served) => served.stats().overflows),
   )
   add(
     'counter',
     'sluicegate_cas_retries_total',
     'Swaps that lost a race and were tried again.',
-    eachGate((gate) => gate.stats().casRetries),
+    eachPolicy((served) => served.stats().casRetries),
   )
   add(
     'gauge',
     'sluicegate_memory_bytes',
     'Size of the table of keys, as far as it is in use.',
-    eachGate((gate) => gate.stats().memoryBytes),
+    eachPolicy((served) => served.stats().memoryBytes),
   )
   add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: traffic.open }])
   add('gauge', 'sluicegate_requests_in_flight', 'Requests that are being answered: at most one of a connection.', () => [
@@ -112,12 +112,12 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
   return { contentType: registry.contentType, render: () => registry.metrics() }
 }
 
-function outcomes({ name, counts }: Gate): Sample[] {
+function outcomes({ name, counts }: ServedPolicy): Sample[] {
   const { allowed, denied, impossible } = counts
   return Object.entries({ allowed, denied, impossible }).map(([outcome, value]) => ({ labels: { policy: name, outcome }, value }))
 }
 
-function partDenials({ name, denialsByPart }: Gate): Sample[] {
+function partDenials({ name, denialsByPart }: ServedPolicy): Sample[] {
   return Array.from(denialsByPart, ([part, value]) => ({ labels: { policy: name, part }, value }))
 }
 

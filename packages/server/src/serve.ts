@@ -49,7 +49,7 @@ async function end(service: Service, signal: string, times: StopTimes): Promise<
 }
 
 function announce({ url, engine }: Service, { dashboard }: Config): void {
-  const policies = Array.from(engine.gates, ({ policy }) => policy)
+  const policies = Array.from(engine.policies, ({ policy }) => policy)
   const rows = policies.flatMap((policy) => [
     [`  ${policy.name}`, describePolicy(policy)] as const,
     ...(policy.policies ?? []).map((part) => [`    ${part.name}`, describePolicy(part)] as const),

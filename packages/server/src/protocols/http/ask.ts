@@ -1,11 +1,11 @@
 import { didYouMean } from '../../config/spelling.js'
-import type { Engine, Gate, Key } from '../../engine.js'
+import type { Engine, Key, ServedPolicy } from '../../engine/engine.js'
 import { Problem } from './problem.js'
 import { quoted } from './query.js'
 
 /** The policy, key and cost of a request. The engine checks the key's length and the cost's range. */
 export interface Ask {
-  readonly gate: Gate
+  readonly served: ServedPolicy
   /** One for each part of an `all-of`, or one for all. */
   readonly key: Key
   readonly cost: number
@@ -28,21 +28,21 @@ export function readAsk(engine: Engine, parameters: ReadonlyMap<string, unknown>
   }
   const key = parameters.get('key')
   return {
-    gate: readGate(engine, parameters.get('policy')),
+    served: readPolicy(engine, parameters.get('policy')),
     // Only JSON distinguishes one key with a comma from two keys.
     key: Array.isArray(key) ? key.map(readKey) : readKey(key),
     cost: readCost(parameters.get('cost')),
   }
 }
 
-function readGate(engine: Engine, name: unknown): Gate {
+function readPolicy(engine: Engine, name: unknown): ServedPolicy {
   if (name === undefined) throw new Problem(400, 'POLICY_MISSING', 'policy is missing: give the name of a configured policy')
   if (typeof name !== 'string') throw new Problem(400, 'PARAMETER_INVALID', 'policy must be a string')
-  const gate = engine.gate(name)
-  if (gate !== undefined) return gate
+  const served = engine.policy(name)
+  if (served !== undefined) return served
   const guess = didYouMean(
     name,
-    Array.from(engine.gates, (known) => known.name),
+    Array.from(engine.policies, (known) => known.name),
   )
   throw new Problem(404, 'POLICY_UNKNOWN', `there is no policy ${quoted(name)}${guess}`)
 }

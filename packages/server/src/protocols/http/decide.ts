@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { rateLimitHeaders } from 'sluicegate/http'
-import type { Engine } from '../../engine.js'
-import { type Outcome, outcomeOf } from '../../outcome.js'
+import { type Awaitable, type Engine, whenDone } from '../../engine/engine.js'
+import { type Outcome, outcomeOf } from '../../engine/outcome.js'
 import { type Ask, readAsk } from './ask.js'
 import { readJsonBody } from './body.js'
 import { refuseOtherSites } from './cross-site.js'
@@ -16,28 +16,30 @@ const STATUS: Readonly<Record<Outcome, number>> = { allowed: 200, denied: 429, i
 
 /** `/v1/take`: takes the tokens. 200, 429 or 422, with the decision. */
 export function takeRoute(engine: Engine): Route {
-  return asking(engine, ({ gate, key, cost }, response) => {
+  return asking(engine, ({ served, key, cost }, response) => {
     refuseOtherSites(response.req)
-    const decision = gate.take(key, cost)
-    reply(response, STATUS[outcomeOf(decision)], JSON_TYPE, decisionJson(decision), rateLimitHeaders(gate.policy, decision))
+    return whenDone(served.take(key, cost), (decision) =>
+      reply(response, STATUS[outcomeOf(decision)], JSON_TYPE, decisionJson(decision), rateLimitHeaders(served.policy, decision)),
+    )
   })
 }
 
 /** `/v1/peek`: what a take would answer. Always 200, since the peek itself succeeded: `allowed` has the decision. */
 export function peekRoute(engine: Engine): Route {
-  return asking(engine, ({ gate, key, cost }, response) => {
-    const decision = gate.peek(key, cost)
-    const headers = rateLimitHeaders(gate.policy, decision).filter(([name]) => name !== 'Retry-After')
-    reply(response, 200, JSON_TYPE, decisionJson(decision), headers)
+  return asking(engine, ({ served, key, cost }, response) => {
+    return whenDone(served.peek(key, cost), (decision) => {
+      const headers = rateLimitHeaders(served.policy, decision).filter(([name]) => name !== 'Retry-After')
+      reply(response, 200, JSON_TYPE, decisionJson(decision), headers)
+    })
   })
 }
 
-function asking(engine: Engine, answer: (ask: Ask, response: ServerResponse) => void): Route {
+function asking(engine: Engine, answer: (ask: Ask, response: ServerResponse) => Awaitable<void>): Route {
   return {
     GET: (_, response, query) => answer(readAsk(engine, readQuery(query)), response),
     async POST(request, response, query) {
       if (query !== '') throw new Problem(400, 'PARAMETER_INVALID', 'a POST has its parameters in the body: send no query string')
-      answer(readAsk(engine, await readJsonBody(request)), response)
+      await answer(readAsk(engine, await readJsonBody(request)), response)
     },
   }
 }

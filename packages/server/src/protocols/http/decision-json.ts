@@ -1,5 +1,5 @@
-import type { Decision } from '../../engine.js'
-import { outcomeOf } from '../../outcome.js'
+import type { Decision } from '../../engine/engine.js'
+import { outcomeOf } from '../../engine/outcome.js'
 
 /** A decision as JSON. JSON has no infinity: what can never pass has `"retryAfterMs":null` and `"impossible":true`. */
 export function decisionJson(decision: Decision): string {

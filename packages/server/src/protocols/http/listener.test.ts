@@ -60,7 +60,7 @@ test('requests on one connection are answered in order', async (t) => {
 
 test('a client that sends requests and never reads is not read from, and fills no memory', async (t) => {
   const { url, engine } = await runService(t)
-  const { counts } = engine.gate('burst') ?? assert.fail()
+  const { counts } = engine.policy('burst') ?? assert.fail()
   const socket = await connectTo(url)
   const asked = 300_000
   const batch = 'GET /v1/take?policy=burst&key=a HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1_000)

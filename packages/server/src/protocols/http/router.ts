@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { PolicyError, StoreError } from '../../engine.js'
+import { PolicyError, StoreError } from '../../engine/engine.js'
 import { discardRest } from './body.js'
 import { isGivenTwice } from './given-twice.js'
 import type { Route } from './handler.js'
