@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import { grpcTimeoutMs } from './grpc-timeout.js'
 import { framed, MessageReader } from './message-reader.js'
 import type { RequestHandler, ResponseStream, StreamingMethod, UnaryMethod } from './method.js'
-import { grpcTimeoutMs } from './grpc-timeout.js'
 import { GrpcError, STATUS, type StatusCode } from './status.js'
 
 const CONTENT_TYPE = 'application/grpc'
@@ -56,7 +56,12 @@ export function serveUnary(stream: ServerHttp2Stream, headers: IncomingHttpHeade
 }
 
 /** Opens `method` on `stream` and keeps both sides running until one of them ends. */
-export function serveStreaming(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, method: StreamingMethod, context: StreamContext): void {
+export function serveStreaming(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  method: StreamingMethod,
+  context: StreamContext,
+): void {
   const reader = new MessageReader(context.maxMessageBytes)
   let over = false
   let trailers = OK_TRAILERS
@@ -126,5 +131,9 @@ function trailersOf({ status, message }: { readonly status: StatusCode; readonly
 
 /** For a header: bytes that are not printable ASCII, and the percent sign. */
 function percentEncoded(text: string): string {
-  return text.replace(/[^ -$&-~]+/g, (chars) => Buffer.from(chars).toString('hex').replace(/../g, (byte) => `%${byte.toUpperCase()}`))
+  return text.replace(/[^ -$&-~]+/g, (chars) =>
+    Buffer.from(chars)
+      .toString('hex')
+      .replace(/../g, (byte) => `%${byte.toUpperCase()}`),
+  )
 }

@@ -28,7 +28,8 @@ export class MessageReader {
     while (rest.length >= PREFIX_LENGTH) {
       const length = (rest[1] as number) * 0x100_0000 + (((rest[2] as number) << 16) | ((rest[3] as number) << 8) | (rest[4] as number))
       if (rest[0] !== 0) throw new GrpcError(STATUS.unimplemented, 'compressed messages are not supported: send identity')
-      if (length > this.#maxBytes) throw new GrpcError(STATUS.resourceExhausted, `a message has at most ${this.#maxBytes} bytes, not ${length}`)
+      if (length > this.#maxBytes)
+        throw new GrpcError(STATUS.resourceExhausted, `a message has at most ${this.#maxBytes} bytes, not ${length}`)
       const end = PREFIX_LENGTH + length
       if (rest.length < end) break
       take(rest.subarray(PREFIX_LENGTH, end))

@@ -85,7 +85,8 @@ export class Sessions {
     if (state === undefined) return false
     state.heardAt = this.#now
     state.asked = false
-    if (this.#callsInAll >= this.#bounds.maxCallsInAll || (streaming && state.streamingCalls >= this.#bounds.maxStreamingCalls)) return false
+    if (this.#callsInAll >= this.#bounds.maxCallsInAll || (streaming && state.streamingCalls >= this.#bounds.maxStreamingCalls))
+      return false
     this.#callsInAll++
     state.calls++
     if (streaming) state.streamingCalls++
