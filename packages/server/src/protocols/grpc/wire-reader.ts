@@ -58,7 +58,7 @@ export class WireReader {
     const length = this.#length()
     const from = this.#at
     this.#at += length
-    return length === 0 ? '' : this.#bytes.utf8Slice(from, this.#at)
+    return length === 0 ? '' : this.#bytes.toString('utf8', from, this.#at)
   }
 
   /** Calls `read` with this reader, limited to the message that comes next. */

@@ -19,7 +19,7 @@ export class WireWriter {
     this.#room(16 + 3 * text.length)
     this.#varint(tag)
     const at = this.#at++
-    this.#at += this.#bytes.utf8Write(text, this.#at)
+    this.#at += this.#bytes.write(text, this.#at)
     this.#setLength(at)
   }
 
