@@ -45,6 +45,11 @@ export class Section {
     }
   }
 
+  /** Whether it is a mapping. Anything else has one fault, and no options. */
+  get isMapping(): boolean {
+    return this.#isMapping
+  }
+
   /** Names of all options present, in the file's order. */
   names(): string[] {
     return [...this.#entries.keys()]

@@ -1,4 +1,4 @@
-import type { PatternRule, Rule, RuleLevel } from '../../envoy/rule.js'
+import type { PatternRule, Rule } from '../../envoy/rule.js'
 import type { PolicyConfig } from '../config.js'
 import type { Section } from '../section.js'
 import type { EnvoyDomain } from './envoy-domain.js'
@@ -10,9 +10,8 @@ const MAX_DEPTH = 32
 const MAX_LIMITS = 5_000
 const MAX_RULES = 50_000
 
-/** What the rules of a file collect while they are read. */
+/** What is collected while the rules of a file are read. */
 export interface Reading {
-  readonly domain: string
   readonly policies: PolicyConfig[]
   readonly names: Set<string>
   /** Whether limits charge denied hits, where they do not say so themselves. */
@@ -20,22 +19,51 @@ export interface Reading {
   rules: number
 }
 
-/**
- * The configuration file of Envoy's ratelimit service under `root`, whose place in the file has `domain` and `descriptors`. Faults are
- * recorded in the section; after one the result is meaningless.
- *
- * @param names names of policies that exist already, in other files.
- */
-export function readEnvoy(root: Section, names: Set<string> = new Set()): EnvoyDomain {
-  root.require('domain', ': requests name it')
-  const domain = root.label('domain', 'edge') ?? ''
-  if (root.has('domain') && domain === '' && root.written('domain') === '') root.fault('domain', 'must not be empty')
-  const reading: Reading = { domain, policies: [], names, chargeDenied: root.flag('charge_denied') ?? false, rules: 0 }
-  const rules = readLevel(root, reading, domain, 1)
-  root.done(hintFor)
-  if (reading.policies.length > MAX_LIMITS)
-    root.fault('descriptors', `must have at most ${MAX_LIMITS} limits, not ${reading.policies.length}`)
-  return { domain, rules, policies: reading.policies }
+/** A domain while its files are read. */
+interface OpenDomain {
+  readonly rules: Map<string, OpenRules>
+  readonly policies: PolicyConfig[]
+  /** The file that it was in first. */
+  readonly file: string
+}
+
+/** Reads configuration files of Envoy's ratelimit service, each with the rules of one domain. */
+export class EnvoyFiles {
+  readonly #names: Set<string>
+  readonly #mergesDomains: boolean
+  readonly #domains = new Map<string, OpenDomain>()
+
+  /**
+   * @param names names of policies that exist already; those of the rules are added.
+   * @param mergesDomains whether files may share a domain (`MERGE_DOMAIN_CONFIG`); otherwise that is a fault.
+   */
+  constructor(names: Set<string> = new Set(), mergesDomains = false) {
+    this.#names = names
+    this.#mergesDomains = mergesDomains
+  }
+
+  /** All domains that were read, in the order of their files. */
+  get domains(): EnvoyDomain[] {
+    return Array.from(this.#domains, ([domain, { rules, policies }]) => ({ domain, rules, policies }))
+  }
+
+  /** Reads the file under `root`, which has `domain` and `descriptors`. Faults are recorded in the section; after one the result is meaningless. */
+  read(root: Section, file: string): void {
+    root.require('domain', ': requests name it')
+    const domain = root.label('domain', 'api') ?? ''
+    if (root.written('domain') === '') root.fault('domain', 'must not be empty')
+    const before = this.#domains.get(domain)
+    if (before !== undefined && !this.#mergesDomains)
+      root.fault('domain', `${JSON.stringify(domain)} is in ${before.file} already: keep one file, or set MERGE_DOMAIN_CONFIG=true`)
+    const open = before ?? { rules: new Map(), policies: [], file }
+    this.#domains.set(domain, open)
+    const chargeDenied = root.flag('charge_denied') ?? false
+    const reading: Reading = { policies: open.policies, names: this.#names, chargeDenied, rules: 0 }
+    readLevel(root, open.rules, reading, domain, 1)
+    root.done(hintFor)
+    const limits = open.policies.length
+    if (limits > MAX_LIMITS) root.fault('descriptors', `must have at most ${MAX_LIMITS} limits, not ${limits}`)
+  }
 }
 
 interface OpenRules {
@@ -44,23 +72,21 @@ interface OpenRules {
   any: Rule | undefined
 }
 
-/** The list `descriptors` of a section, by key. */
-function readLevel(section: Section, reading: Reading, path: string, depth: number): RuleLevel {
-  const level = new Map<string, OpenRules>()
-  if (!section.isGiven('descriptors')) return level
+/** Adds the list `descriptors` of a section to `level`. */
+function readLevel(section: Section, level: Map<string, OpenRules>, reading: Reading, path: string, depth: number): void {
+  if (!section.isGiven('descriptors')) return
   const list = section.list('descriptors', 'descriptors, each with a key') ?? []
   if (list.length > 0 && depth > MAX_DEPTH) {
     section.fault('descriptors', `must not be nested deeper than ${MAX_DEPTH}`)
-    return level
+    return
   }
   for (const descriptor of list) {
     if (++reading.rules > MAX_RULES) {
       section.fault('descriptors', `must have at most ${MAX_RULES} descriptors in all`)
-      return level
+      return
     }
-    readDescriptor(descriptor, level, reading, path, depth)
+    if (descriptor.isMapping) readDescriptor(descriptor, level, reading, path, depth)
   }
-  return level
 }
 
 function readDescriptor(section: Section, level: Map<string, OpenRules>, reading: Reading, parent: string, depth: number): void {
@@ -82,8 +108,10 @@ function readDescriptor(section: Section, level: Map<string, OpenRules>, reading
   const limit = section.isGiven('rate_limit')
     ? readLimit(section.section('rate_limit'), reading, path, flags, hasOpenValue(value))
     : undefined
-  const children = readLevel(section, reading, path, depth + 1)
+  const children = new Map<string, OpenRules>()
+  readLevel(section, children, reading, path, depth + 1)
   section.done(hintFor)
+  if (key === '') return
   const rule: Rule = { limit, children, pattern: isPattern ? value : undefined, shareThreshold, valueToMetric }
   const rules: OpenRules = level.get(key) ?? { values: new Map(), patterns: [], any: undefined }
   level.set(key, rules)
