@@ -73,7 +73,7 @@ test('while it drains, the port is open, /readyz says 503, /livez 200, and each 
   assert.deepEqual(await ask(service.url, TAKE, agent), { status: 200, isLast: false })
   const ended = service.end('SIGTERM')
   const [said] = (await once(service.child.stdout, 'data')) as [Buffer]
-  assert.match(said.toString(), /^SIGTERM: answering for 2s more while \/readyz says 503, then finishing what is in flight/)
+  assert.match(said.toString(), /^SIGTERM: answering for 2s more while \/readyz says 503, then finishing requests in flight/)
   assert.deepEqual(await ask(service.url, TAKE, agent), { status: 200, isLast: true })
   for (const [path, status] of [
     ['/readyz', 503],

@@ -6,7 +6,7 @@ import { LATENCY_BOUNDS_S } from './engine/latency.js'
 import { createMetrics } from './metrics.js'
 import { readExposition, seriesValue } from './testing/exposition.js'
 
-const NO_TRAFFIC = { open: 0, inFlight: 0, cuts: {} }
+const NO_TRAFFIC = { all: () => [] }
 
 function setUp(name = 'burst') {
   const policy = tokenBucket({ name, limit: 2, window: '1m' })

@@ -1,6 +1,8 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
 import type { Engine, ServedPolicy } from './engine/engine.js'
 import { LATENCY_BOUNDS_S } from './engine/latency.js'
+import type { HitCounts } from './envoy/hit-counts.js'
+import type { ListenerTraffic } from './protocols/protocol-server.js'
 
 /** One line of a metric. */
 interface Sample {
@@ -10,12 +12,9 @@ interface Sample {
   readonly metricName?: string
 }
 
-/** The figures of connections that are shown. */
+/** The connections of all listeners. */
 export interface Traffic {
-  readonly open: number
-  readonly inFlight: number
-  /** Connections closed before their clients did, by the reason. */
-  readonly cuts: Readonly<Record<string, number>>
+  all(): readonly ListenerTraffic[]
 }
 
 /** The exposition of everything that the engine counted, and of the process. */
@@ -29,7 +28,7 @@ export interface Metrics {
  * Metrics of `engine`, read at each scrape: a decision costs a plain addition, never a label. Keys are
  * unbounded text from clients and never appear.
  */
-export function createMetrics(engine: Engine, traffic: Traffic, version: string): Metrics {
+export function createMetrics(engine: Engine, traffic: Traffic, version: string, hits?: HitCounts): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   // Gauges with a counter's name: Prometheus' own check refuses them.
@@ -37,6 +36,7 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
   const add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]): void => {
     registry.registerMetric(collected(type, name, help, collect))
   }
+  const sum = (read: (listener: ListenerTraffic) => number): number => traffic.all().reduce((total, each) => total + read(each), 0)
   const eachPolicy = (read: (served: ServedPolicy) => number) => (): Sample[] =>
     Array.from(engine.policies, (served) => ({ labels: { policy: served.name }, value: read(served) }))
 
@@ -65,6 +65,11 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
         Array.from(served.errors, ([code, value]) => ({ labels: { policy: served.name, code }, value })),
       ).flat(),
   )
+  if (hits !== undefined) {
+    const help =
+      'Hits of descriptors of Envoy by rule and outcome: allowed, denied, shadowed (a rule in shadow mode would deny) or refunded.'
+    add('counter', 'sluicegate_descriptor_hits_total', help, () => descriptorHits(hits))
+  }
   add('histogram', 'sluicegate_decision_duration_seconds', 'Time that a take spent in the engine.', () => latencySamples(engine))
   add(
     'gauge',
@@ -102,12 +107,12 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
     'Size of the table of keys, as far as it is in use.',
     eachPolicy((served) => served.stats().memoryBytes),
   )
-  add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: traffic.open }])
+  add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: sum(({ open }) => open) }])
   add('gauge', 'sluicegate_requests_in_flight', 'Requests that are being answered: at most one of a connection.', () => [
-    { labels: {}, value: traffic.inFlight },
+    { labels: {}, value: sum(({ inFlight }) => inFlight) },
   ])
   add('counter', 'sluicegate_connections_cut_total', 'Connections that a bound closed, by the reason.', () =>
-    Object.entries(traffic.cuts).map(([reason, value]) => ({ labels: { reason }, value })),
+    Object.keys(traffic.all()[0]?.cuts ?? {}).map((reason) => ({ labels: { reason }, value: sum(({ cuts }) => cuts[reason] ?? 0) })),
   )
   return { contentType: registry.contentType, render: () => registry.metrics() }
 }
@@ -119,6 +124,12 @@ function outcomes({ name, counts }: ServedPolicy): Sample[] {
 
 function partDenials({ name, denialsByPart }: ServedPolicy): Sample[] {
   return Array.from(denialsByPart, ([part, value]) => ({ labels: { policy: name, part }, value }))
+}
+
+function descriptorHits(hits: HitCounts): Sample[] {
+  return Array.from(hits.entries(), ([descriptor, counts]) =>
+    Object.entries(counts).map(([outcome, value]) => ({ labels: { descriptor, outcome }, value })),
+  ).flat()
 }
 
 /** Prometheus wants each bucket to hold all that is below its bound. */

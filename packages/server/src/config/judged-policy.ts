@@ -33,9 +33,11 @@ export function judgedPolicy(
   const refused = new Set<string>()
   const trial: Record<string, unknown> = {}
   for (const [option, value] of Object.entries(written)) if (value !== undefined) trial[inCamelCase(option)] = value
-  const misspelt = windowReason(written.window, algorithm)
-  if (misspelt !== undefined) section.fault('window', misspelt)
-  if (misspelt !== undefined || trial.window === undefined) refuse('window')
+  if (OFFERS[algorithm].options.includes('window')) {
+    const misspelt = windowReason(written.window, algorithm)
+    if (misspelt !== undefined) section.fault('window', misspelt)
+    if (misspelt !== undefined || trial.window === undefined) refuse('window')
+  }
   if (trial.limit === undefined) refuse('limit')
   for (;;) {
     try {

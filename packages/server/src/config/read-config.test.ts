@@ -9,7 +9,7 @@ const EXAMPLE = fileURLToPath(new URL('../../../../examples/sluicegate.yaml', im
 
 test('the example that ships is accepted', () => {
   const { listen, policies, dashboard } = readConfig(EXAMPLE)
-  assert.deepEqual(listen, { host: '127.0.0.1', port: 8080 })
+  assert.deepEqual(listen.http, { host: '127.0.0.1', port: 8080 })
   assert.deepEqual(dashboard, { keys: 'masked' })
   assert.deepEqual(
     policies.map(({ policy: { name, algorithm, limit, windowMs, burst } }) => ({ name, algorithm, limit, windowMs, burst })),
@@ -24,7 +24,7 @@ test('the example that ships is accepted', () => {
 
 test('omitted options have their defaults: loopback, 8080, masked keys, burst = limit', () => {
   const config: Config = parseConfig(one('algorithm: gcra, limit: 7, window: 10s'))
-  assert.deepEqual(config.listen, { host: '127.0.0.1', port: 8080 })
+  assert.deepEqual(config.listen, { http: { host: '127.0.0.1', port: 8080 }, grpc: undefined, resp: undefined, admin: undefined })
   assert.deepEqual(config.dashboard, { keys: 'masked' })
   const [{ policy, maxKeys, onFull } = assert.fail()] = config.policies
   assert.deepEqual({ burst: policy.burst, maxKeys, onFull }, { burst: 7, maxKeys: undefined, onFull: 'evict' })
@@ -37,7 +37,7 @@ policies:
   a policy, "quoted": { algorithm: token-bucket, limit: 2, window: 250ms, burst: 9, max-keys: 64, on-full: deny }
 dashboard: { keys: off }
 `)
-  assert.deepEqual(config.listen, { host: '::1', port: 0 })
+  assert.deepEqual(config.listen.http, { host: '::1', port: 0 })
   assert.deepEqual(config.dashboard, { keys: 'off' })
   const [{ policy, maxKeys, onFull } = assert.fail()] = config.policies
   assert.equal(policy.name, 'a policy, "quoted"')

@@ -1,10 +1,12 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, type LineCounter, type Node, type YAMLMap } from 'yaml'
 import type { Fault } from './fault.js'
+import { type ListenAddress, parseListenAddress } from './listen-address.js'
 import { didYouMean } from './spelling.js'
 import { timeSpanMs, timeSpanText } from './time-span.js'
 
 /** The parsed file, and where the faults found in it are collected. */
 export interface Source {
+  readonly file: string
   readonly document: Document
   readonly lines: LineCounter
   readonly faults: Fault[]
@@ -48,6 +50,10 @@ export class Section {
   /** Whether it is a mapping. Anything else has one fault, and no options. */
   get isMapping(): boolean {
     return this.#isMapping
+  }
+
+  get file(): string {
+    return this.#source.file
   }
 
   /** Names of all options present, in the file's order. */
@@ -105,6 +111,44 @@ export class Section {
 
   text(option: string, example: string): string | undefined {
     return this.#value(option, (value) => typeof value === 'string' && value !== '', `a text, for example ${example}`)
+  }
+
+  /** A text that no message repeats. */
+  secret(option: string): string | undefined {
+    this.#known.add(option)
+    if (!this.#entries.has(option)) return undefined
+    const value = this.#scalar(option)
+    if (typeof value === 'string' && value !== '') return value
+    this.fault(option, 'must be a text; put quotes around one that looks like a number')
+    return undefined
+  }
+
+  /** The texts of the list under `option`, which no message repeats. */
+  secrets(option: string, what: string): string[] | undefined {
+    this.#known.add(option)
+    if (!this.#entries.has(option)) return undefined
+    const list = resolved(this.#source, this.#entries.get(option)?.valueNode)
+    const texts = isSeq(list) ? list.items.map((item) => resolved(this.#source, item)) : []
+    const values = texts.flatMap((node) => (isScalar(node) && typeof node.value === 'string' ? [node.value] : []))
+    if (isSeq(list) && values.length === texts.length) return values
+    this.fault(option, `must be a list of ${what}`)
+    return undefined
+  }
+
+  /** Where to listen; undefined for `off` and for a fault, and when it is left out. */
+  address(option: string): ListenAddress | undefined {
+    const text = this.text(option, '127.0.0.1:8080, unix:/run/sluicegate.sock or off')
+    if (text === undefined) return undefined
+    try {
+      return parseListenAddress(text)
+    } catch (error) {
+      this.fault(option, (error as Error).message)
+      return undefined
+    }
+  }
+
+  boolean(option: string): boolean | undefined {
+    return this.#value(option, (value) => typeof value === 'boolean', 'true or false')
   }
 
   /** The milliseconds of a text with a unit. */
@@ -220,7 +264,7 @@ export class Section {
 
   #fault(node: Node | undefined, path: string, reason: string): void {
     const { line, col } = this.#source.lines.linePos(node?.range?.[0] ?? 0)
-    this.#source.faults.push({ line: Math.max(1, line), column: Math.max(1, col), path, reason })
+    this.#source.faults.push({ file: this.#source.file, line: Math.max(1, line), column: Math.max(1, col), path, reason })
   }
 }
 

@@ -1,13 +1,17 @@
-import { type Clock, type Decision, PolicyError } from 'sluicegate'
+import { type Clock, type Decision, PolicyError, preciseClock } from 'sluicegate'
 import type { PolicyConfig } from '../config/config.js'
 import type { Awaitable } from './awaitable.js'
 import { Latency } from './latency.js'
+import { Permits } from './permits.js'
+import { Reservations } from './reservations.js'
 import { ServedPolicy } from './served-policy.js'
 import { type LimiterMaking, MEMORY, type Storage } from './stored-limiter.js'
 import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
 
 export { type Decision, type HotKey, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
 export { type Awaitable, allDone, whenDone } from './awaitable.js'
+export { TooManyHeldError } from './held-by-id.js'
+export { type ActualCost, MAX_RESERVATION_MS, type Reserved } from './reservations.js'
 export { type Counts, ServedPolicy, type ServedReservation } from './served-policy.js'
 export type { TakeAllOptions, TakePart } from './take-all.js'
 
@@ -29,6 +33,8 @@ export class Engine {
   /** Of all takes together. */
   readonly latency = new Latency()
   readonly storage: Storage
+  readonly reservations: Reservations
+  readonly permits: Permits
   readonly #making: LimiterMaking
   readonly #policies = new Map<string, ServedPolicy>()
 
@@ -36,6 +42,10 @@ export class Engine {
   constructor(policies: readonly PolicyConfig[], { clock, hotKeys = 0, storage = MEMORY }: EngineOptions = {}) {
     this.storage = storage
     this.#making = { clock, hotKeys }
+    const ticking = clock ?? preciseClock()
+    const nowMs = (): number => ticking.nowMs()
+    this.reservations = new Reservations(nowMs)
+    this.permits = new Permits(nowMs)
     for (const config of policies) this.add(config)
   }
 
@@ -78,6 +88,12 @@ export class Engine {
    */
   takeAll(parts: readonly TakePart[], options?: TakeAllOptions): Awaitable<Decision[]> {
     return takeAll(parts, options)
+  }
+
+  /** Frees reservations and permits whose time is over; to be called about once a second. */
+  sweep(): void {
+    this.reservations.sweep()
+    this.permits.sweep()
   }
 
   close(): void {

@@ -60,6 +60,11 @@ export class ServedPolicy {
     return this.#limiter.isShared
   }
 
+  /** Under concurrency the time after which a permit ends without a heartbeat; `Infinity` where takes answer with no permits. */
+  get permitMs(): number {
+    return permitMs(this.policy)
+  }
+
   /** Takes `cost` tokens of `key` if they are there; of an all-of `key` may be one key for each part. Under concurrency the answer is a permit. */
   take(key: Key, cost: number): Awaitable<Decision> {
     const startMs = performance.now()
@@ -193,14 +198,24 @@ export class ServedPolicy {
   }
 }
 
+function permitMs({ algorithm, windowMs, policies = [] }: Policy): number {
+  return algorithm === 'concurrency' ? windowMs : Math.min(Number.POSITIVE_INFINITY, ...policies.map(permitMs))
+}
+
 function unchanged<Value>(value: Value): Value {
   return value
+}
+
+/** What a take would have answered: a reservation has the state after it, which denies the next one when nothing is left. */
+function passed({ parts, ...decision }: Decision): Decision {
+  return { ...decision, allowed: true, retryAfterMs: 0, ...(parts && { parts: parts.map(passed) }) }
 }
 
 /** Tokens that may be used at once; those of a later time go back, since another caller took the ones that were seen. */
 function dueNow(reservation: StoredReservation): Awaitable<ServedReservation> {
   const { allowed, waitMs, decision } = reservation
-  if (allowed && waitMs === 0) return { decision, settle: (cost) => reservation.settle(cost), cancel: () => reservation.cancel() }
+  if (allowed && waitMs === 0)
+    return { decision: passed(decision), settle: (cost) => reservation.settle(cost), cancel: () => reservation.cancel() }
   const refused = (state: Decision): ServedReservation => {
     const denied = { ...state, allowed: false, retryAfterMs: waitMs }
     return { decision: denied, settle: () => denied, cancel: () => denied }

@@ -33,12 +33,17 @@ export function takeAll(parts: readonly TakePart[], { passes = everyOne }: TakeA
   if (parts.length === 1 && only !== undefined && passes === everyOne && !only.peekOnly) {
     return whenDone(only.policy.take(only.key, only.cost), (decision) => [shadowed(only, decision)])
   }
-  const seen = allDone(parts.map(({ policy, key }, i) => policy.peekUncounted(key, costUpTo(parts, i))))
-  return whenDone(seen, (states) => {
-    const decisions = states.map((decision, i) => shadowed(parts[i] as TakePart, decision))
-    if (!passes(decisions)) return refuse(parts, decisions)
-    return parts.some(({ policy }) => policy.isShared) ? takeShared(parts, decisions, passes) : takeHere(parts, decisions)
+  return whenDone(seenNow(parts), (seen) => {
+    if (!passes(seen)) return refuse(parts, seen)
+    if (!parts.some(({ policy }) => policy.isShared)) return takeHere(parts, seen)
+    return whenDone(reserveSeen(parts, seen, passes), ({ decisions }) => decisions)
   }) as Awaitable<Decision[]>
+}
+
+/** The decision of each part, together with the parts before it that take from the same key. */
+function seenNow(parts: readonly TakePart[]): Awaitable<Decision[]> {
+  const states = allDone(parts.map(({ policy, key }, i) => policy.peekUncounted(key, costUpTo(parts, i))))
+  return whenDone(states, (decisions) => decisions.map((decision, i) => shadowed(parts[i] as TakePart, decision))) as Awaitable<Decision[]>
 }
 
 function everyOne(decisions: readonly Decision[]): boolean {
@@ -104,27 +109,67 @@ function takeHere(parts: readonly TakePart[], seen: readonly Decision[]): Decisi
   })
 }
 
+/** A part of a request that is charged, and what gives it back. */
+export interface HeldPart {
+  readonly part: TakePart
+  readonly reservation: ServedReservation
+}
+
+/** The decisions of the parts, and what is charged of them; undefined when the request does not pass and nothing is charged. */
+export interface ReservedAll {
+  readonly decisions: Decision[]
+  readonly held: readonly HeldPart[] | undefined
+}
+
+/** {@link takeAll} whose tokens can be settled or cancelled later. */
+export function reserveAll(parts: readonly TakePart[], { passes = everyOne }: TakeAllOptions = {}): Awaitable<ReservedAll> {
+  return whenDone(seenNow(parts), (seen) =>
+    passes(seen) ? reserveSeen(parts, seen, passes) : { decisions: refuse(parts, seen), held: undefined },
+  ) as Awaitable<ReservedAll>
+}
+
 /** Reserves each part, since another process may have taken what was seen; then keeps all of them or cancels them. */
-async function takeShared(
+function reserveSeen(
   parts: readonly TakePart[],
   seen: readonly Decision[],
   passes: (decisions: readonly Decision[]) => boolean,
-): Promise<Decision[]> {
-  const results = await Promise.allSettled(
-    parts.map((part, i) => (isCharged(part, seen[i] as Decision) ? part.policy.reserveUncounted(part.key, part.cost) : undefined)),
+): Awaitable<ReservedAll> {
+  const attempts = parts.map((part, i) =>
+    isCharged(part, seen[i] as Decision) ? attempt(() => part.policy.reserveUncounted(part.key, part.cost)) : undefined,
   )
-  const reservations = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined))
-  const failure = results.find((result) => result.status === 'rejected')
-  const decisions = reservations.map((made, i) => shadowed(parts[i] as TakePart, made?.decision ?? (seen[i] as Decision)))
-  if (failure !== undefined || !passes(decisions)) {
-    await Promise.allSettled(reservations.map((made) => (made?.decision.allowed ? made.cancel() : undefined)))
-    if (failure !== undefined) throw failure.reason
-    return refuse(parts, decisions)
-  }
-  for (const [i, part] of parts.entries()) countPart(part.policy, decisions[i] as Decision, isHeld(reservations[i]))
-  return decisions
+  return whenDone(allDone(attempts), (results) => {
+    const failed = results.find((result) => result !== undefined && 'error' in result)
+    const made = results.map((result) => (result !== undefined && 'value' in result ? result.value : undefined))
+    const decisions = parts.map((part, i) => shadowed(part, made[i]?.decision ?? (seen[i] as Decision)))
+    const held = made.flatMap((reservation, i) => (isHeld(reservation) ? [{ part: parts[i] as TakePart, reservation }] : []))
+    if (failed === undefined && passes(decisions)) {
+      for (const [i, { policy }] of parts.entries()) countPart(policy, decisions[i] as Decision, isHeld(made[i]))
+      return { decisions, held }
+    }
+    const cancelled = allDone(held.map(({ reservation }) => attempt(() => reservation.cancel())))
+    return whenDone(cancelled, () => {
+      if (failed !== undefined && 'error' in failed) throw failed.error
+      return { decisions: refuse(parts, decisions), held: undefined }
+    })
+  }) as Awaitable<ReservedAll>
 }
 
-function isHeld(reservation: ServedReservation | undefined): boolean {
+function isHeld(reservation: ServedReservation | undefined): reservation is ServedReservation {
   return reservation?.decision.allowed === true
+}
+
+type Attempt<Value> = { readonly value: Value } | { readonly error: unknown }
+
+/** What `call` answers, or its error, however it comes. */
+function attempt<Value>(call: () => Awaitable<Value>): Awaitable<Attempt<Value>> {
+  try {
+    const answer = call()
+    if (!(answer instanceof Promise)) return { value: answer }
+    return answer.then(
+      (value) => ({ value }),
+      (error: unknown) => ({ error }),
+    )
+  } catch (error) {
+    return { error }
+  }
 }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { parseEnvoy } from '../config/envoy/parse-envoy.js'
+import { envoyDomains } from '../testing/envoy-domains.js'
 import { type FoundLimit, findLimit, keyOf } from './find-rule.js'
 
 const digest = (text: string): string => `${text.length}`
 
 function finder(descriptors: string) {
-  const [{ domain, rules } = assert.fail()] = parseEnvoy(`domain: d\ndescriptors:\n${descriptors}`)
+  const [{ domain, rules } = assert.fail()] = envoyDomains(`domain: d\ndescriptors:\n${descriptors}`)
   return (...entries: (readonly [key: string, value: string])[]): FoundLimit | undefined =>
     findLimit(
       domain,

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { manualClock } from 'sluicegate'
-import { EnvoyFiles } from '../config/envoy/envoy-files.js'
-import { parseEnvoy } from '../config/envoy/parse-envoy.js'
 import { Engine } from '../engine/engine.js'
 import { atOnce } from '../testing/at-once.js'
+import { envoyDomains } from '../testing/envoy-domains.js'
 import type { Descriptor, LimitRequest, LimitResponse } from './limit-request.js'
 import { DEFAULT_LIMIT_SETTINGS, type LimitSettings } from './limit-settings.js'
 import { RateLimits } from './rate-limits.js'
@@ -21,7 +20,7 @@ function descriptor(entries: string, more: Partial<Descriptor> = {}): Descriptor
 }
 
 function setUp(descriptors: string, settings: Partial<LimitSettings> = {}) {
-  const domains = parseEnvoy(`domain: edge\n${descriptors}`, 'rl.yaml', new EnvoyFiles())
+  const domains = envoyDomains(`domain: edge\n${descriptors}`)
   // 12 s into a minute.
   const clock = manualClock(12_000)
   const engine = new Engine(

@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Rule, RuleLevel } from '../../envoy/rule.js'
+import { envoyDomains } from '../../testing/envoy-domains.js'
 import { ConfigError } from '../fault.js'
-import { EnvoyFiles } from './envoy-files.js'
-import { parseEnvoy } from './parse-envoy.js'
+import { readConfig } from '../read-config.js'
 
-function faultsOf(yaml: string, files?: EnvoyFiles): string[] {
+function faultsOf(yaml: string): string[] {
+  return faultsIn(() => envoyDomains(yaml))
+}
+
+function faultsIn(read: () => unknown): string[] {
   try {
-    parseEnvoy(yaml, 'rl.yaml', files)
+    read()
   } catch (error) {
     assert.ok(error instanceof ConfigError, String(error))
     return error.message.split('\n')
@@ -16,7 +23,7 @@ function faultsOf(yaml: string, files?: EnvoyFiles): string[] {
 }
 
 function domainOf(yaml: string) {
-  return parseEnvoy(yaml)[0] ?? assert.fail()
+  return envoyDomains(yaml)[0] ?? assert.fail()
 }
 
 function rule(level: RuleLevel, key: string, value?: string): Rule {
@@ -230,16 +237,21 @@ test('rules nested without end are refused', () => {
   assert.match(faultsOf(`domain: edge\ndescriptors: ${descriptors}\n`)[0] ?? '', /must not be nested deeper than 32$/)
 })
 
-test('two files with one domain are a fault, unless domains are merged', () => {
-  const first = 'domain: edge\ndescriptors: [{ key: a, rate_limit: { unit: second, requests_per_unit: 1 } }]\n'
-  const second = 'domain: edge\ndescriptors: [{ key: b, rate_limit: { unit: second, requests_per_unit: 2 } }]\n'
-  const apart = new EnvoyFiles()
-  parseEnvoy(first, 'one.yaml', apart)
-  assert.match(faultsOf(second, apart)[0] ?? '', /^rl\.yaml:1:9: domain: "edge" is in one\.yaml already/)
-  const merged = new EnvoyFiles(new Set(), true)
-  parseEnvoy(first, 'one.yaml', merged)
-  const [domain = assert.fail(), ...others] = parseEnvoy(second, 'two.yaml', merged)
-  assert.deepEqual([others.length, domain.policies.length], [0, 2])
+test('two files with one domain are a fault, unless domains are merged; names of policies are free in all files', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'envoy-files-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const limit = (key: string, number: number) => `{ key: ${key}, rate_limit: { unit: second, requests_per_unit: ${number} } }`
+  writeFileSync(join(folder, '1.yaml'), `domain: edge\ndescriptors: [${limit('a', 1)}]\n`)
+  writeFileSync(join(folder, '2.yaml'), `domain: edge\ndescriptors: [${limit('b', 2)}]\n`)
+  writeFileSync(join(folder, '3.yaml'), 'policies:\n  edge.a: { algorithm: gcra, limit: 1, window: 1s }\n')
+  assert.match(faultsIn(() => readConfig(folder))[0] ?? '', /2\.yaml:1:9: domain: "edge" is in \S*1\.yaml already/)
+  process.env.MERGE_DOMAIN_CONFIG = 'true'
+  t.after(() => delete process.env.MERGE_DOMAIN_CONFIG)
+  const { domains, policies } = readConfig(folder)
+  const [domain = assert.fail()] = domains
+  assert.deepEqual([domains.length, policies.length, domain.policies.length], [1, 1, 2])
   assert.deepEqual([rule(domain.rules, 'a').limit?.requestsPerUnit, rule(domain.rules, 'b').limit?.requestsPerUnit], [1, 2])
-  assert.match(faultsOf(first, merged)[0] ?? '', /"edge\.a" is there already/)
+  assert.notEqual(rule(domain.rules, 'a').limit?.policy, 'edge.a')
+  writeFileSync(join(folder, '2.yaml'), `domain: edge\ndescriptors: [${limit('a', 2)}]\n`)
+  assert.match(faultsIn(() => readConfig(folder))[0] ?? '', /"edge\.a" is there already/)
 })

@@ -48,14 +48,14 @@ export class EnvoyFiles {
   }
 
   /** Reads the file under `root`, which has `domain` and `descriptors`. Faults are recorded in the section; after one the result is meaningless. */
-  read(root: Section, file: string): void {
+  read(root: Section): void {
     root.require('domain', ': requests name it')
     const domain = root.label('domain', 'api') ?? ''
     if (root.written('domain') === '') root.fault('domain', 'must not be empty')
     const before = this.#domains.get(domain)
     if (before !== undefined && !this.#mergesDomains)
       root.fault('domain', `${JSON.stringify(domain)} is in ${before.file} already: keep one file, or set MERGE_DOMAIN_CONFIG=true`)
-    const open = before ?? { rules: new Map(), policies: [], file }
+    const open = before ?? { rules: new Map(), policies: [], file: root.file }
     this.#domains.set(domain, open)
     const chargeDenied = root.flag('charge_denied') ?? false
     const reading: Reading = { policies: open.policies, names: this.#names, chargeDenied, rules: 0 }

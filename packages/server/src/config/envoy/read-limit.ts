@@ -14,6 +14,8 @@ const MAX_COST = 1_000_000
 const MAX_REQUESTS_PER_UNIT = 0xffff_ffff
 /** Keys of a limit whose descriptors have all their values in the file: there is one. */
 const KEYS_OF_CLOSED_RULE = 16
+/** Permits have to be released, and Envoy does not. */
+const CHOICES = ALGORITHM_NAMES.filter((name) => name !== 'concurrency')
 const UNIT_NAMES = Object.keys(UNITS) as UnitName[]
 
 /** The names of the library's options in this file. */
@@ -24,6 +26,7 @@ const NAMES: Readonly<Record<RuleOption, string>> = {
   'time-zone': 'time_zone',
   counters: 'counters',
   'slot-bytes': 'slot_bytes',
+  ttl: 'ttl',
 }
 
 type Flags = Pick<RuleLimit, 'shadowMode' | 'quotaMode' | 'detailedMetric' | 'metadata'>
@@ -86,7 +89,7 @@ function readPolicy(
   limit: number | undefined,
   open: boolean,
 ): Policy | undefined {
-  const algorithm: AlgorithmName = section.oneOf('algorithm', ALGORITHM_NAMES) ?? 'fixed-window'
+  const algorithm: AlgorithmName = section.oneOf('algorithm', CHOICES) ?? 'fixed-window'
   if (!section.has('unit') && !section.has('window'))
     section.fault('unit', `is missing: ${listed(UNIT_NAMES, 'or')}, or a window such as 30s`)
   section.require(NAMES.limit, '; 0 denies every hit')

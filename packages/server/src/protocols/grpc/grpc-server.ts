@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import { createSecureServer, createServer, type SecureServerOptions, type ServerOptions } from 'node:http2'
-import type { AddressInfo, Server } from 'node:net'
+import type { Server } from 'node:net'
 import type { ListenAddress } from '../../config/listen-address.js'
+import type { TlsConfig } from '../../config/tls.js'
+import { listenOn } from '../listen-on.js'
 import type { ProtocolServer } from '../protocol-server.js'
 import { DEFAULT_GRPC_BOUNDS, type GrpcBounds } from './grpc-bounds.js'
 import { finishWith, type StreamContext, serveStreaming, serveUnary } from './grpc-stream.js'
@@ -16,7 +18,7 @@ const SESSION_MEMORY_MB = 4
 export interface GrpcServerOptions {
   readonly bounds?: Partial<GrpcBounds>
   /** Certificates; without them the connections are not encrypted. */
-  readonly tls?: Pick<SecureServerOptions, 'cert' | 'key' | 'ca' | 'requestCert' | 'rejectUnauthorized'>
+  readonly tls?: TlsConfig | undefined
   /** Ends a call that may not be made, by throwing {@link GrpcError}. */
   readonly admit?: (path: string, headers: IncomingHttpHeaders) => void
   /** An error that is no status: a fault of the service. */
@@ -43,7 +45,7 @@ export class GrpcServer implements ProtocolServer {
       maxSessionMemory: SESSION_MEMORY_MB,
       settings: { maxConcurrentStreams: bounds.maxCalls, enablePush: false },
     }
-    const server = options.tls ? createSecureServer({ ...http2, ...options.tls, allowHTTP1: false }) : createServer(http2)
+    const server = options.tls ? createSecureServer({ ...http2, ...secured(options.tls) }) : createServer(http2)
     server.on('session', (session: ServerHttp2Session) => this.sessions.add(session))
     server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => this.#serve(stream, headers))
     server.on('sessionError', () => {})
@@ -51,16 +53,8 @@ export class GrpcServer implements ProtocolServer {
   }
 
   async listen(at: ListenAddress): Promise<string> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject)
-      this.#server.listen('path' in at ? { path: at.path } : at, () => {
-        this.#server.off('error', reject)
-        resolve()
-      })
-    })
-    if ('path' in at) return `unix:${at.path}`
-    const { address, port, family } = this.#server.address() as AddressInfo
-    return `grpc://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+    const where = await listenOn(this.#server, at, (error) => this.#options.onFault?.(error))
+    return 'path' in at ? where : `${this.#options.tls === undefined ? 'grpc' : 'grpcs'}://${where}`
   }
 
   drain(): void {
@@ -111,4 +105,8 @@ export class GrpcServer implements ProtocolServer {
     this.#options.onFault?.(error)
     return new GrpcError(STATUS.internal, 'a fault of the service')
   }
+}
+
+function secured({ cert, key, clientCa }: TlsConfig): SecureServerOptions {
+  return { cert, key, ...(clientCa !== undefined && { ca: clientCa, requestCert: true, rejectUnauthorized: true }) }
 }

@@ -34,7 +34,7 @@ export class GrpcService implements ProtocolServer {
     this.#server = new GrpcServer(methods, { statusOf, ...options })
   }
 
-  get sessions(): Sessions {
+  get traffic(): Sessions {
     return this.#server.sessions
   }
 

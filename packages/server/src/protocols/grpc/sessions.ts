@@ -1,5 +1,5 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
-import { addressOf } from './address.js'
+import { hostOf } from '../host-of.js'
 import type { GrpcBounds } from './grpc-bounds.js'
 
 /** `NGHTTP2_CANCEL` of HTTP/2. */
@@ -56,7 +56,7 @@ export class Sessions {
 
   /** Takes in a connection, or closes it or another one where there is no room. */
   add(session: ServerHttp2Session): void {
-    const address = addressOf(session.socket.remoteAddress)
+    const address = hostOf(session.socket.remoteAddress ?? '')
     const { maxConnections, maxConnectionsPerAddress } = this.#bounds
     const ofAddress = this.#byAddress.get(address) ?? 0
     const room =

@@ -4,6 +4,7 @@ import { type Engine, whenDone } from '../../engine/engine.js'
 import { readAsk } from './ask.js'
 import { refuseOtherSites } from './cross-site.js'
 import type { Handler, Route } from './handler.js'
+import { refusePermits } from './permit.js'
 import { Problem } from './problem.js'
 import { readQuery } from './query.js'
 import { replyEmpty } from './reply.js'
@@ -20,6 +21,7 @@ export function authRoute(engine: Engine): Route {
   const answer: Handler = (request, response, query) => {
     if (!saysGateway(request)) refuseOtherSites(request)
     const ask = readAsk(engine, readParameters(request, query))
+    refusePermits(ask.served)
     return whenDone(ask.served.take(ask.key, ask.cost), (decision) =>
       replyEmpty(response, decision.allowed ? 204 : 403, rateLimitHeaders(ask.served.policy, decision)),
     )
