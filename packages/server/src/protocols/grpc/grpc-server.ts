@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import { createSecureServer, createServer, type SecureServerOptions, type ServerOptions } from 'node:http2'
-import type { Server } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import type { ListenAddress } from '../../config/listen-address.js'
 import type { TlsConfig } from '../../config/tls.js'
 import { listenOn } from '../listen-on.js'
@@ -13,6 +13,12 @@ import { GrpcError, STATUS } from './status.js'
 
 /** Memory of HTTP/2 for one connection, in megabytes: frames that its client does not read are in it. */
 const SESSION_MEMORY_MB = 4
+
+/**
+ * Streams that a client may open and reset. Runtimes that do not have the options, Node.js 20 among them, close the connection of a client that
+ * resets more than 1,000 streams, and more than 33 a second after that.
+ */
+const RESETS = { streamResetBurst: 10_000, streamResetRate: 1_000 }
 
 /** Options of {@link GrpcServer}. */
 export interface GrpcServerOptions {
@@ -44,9 +50,15 @@ export class GrpcServer implements ProtocolServer {
     const http2: ServerOptions = {
       maxSessionMemory: SESSION_MEMORY_MB,
       settings: { maxConcurrentStreams: bounds.maxCalls, enablePush: false },
+      ...RESETS,
     }
     const server = options.tls ? createSecureServer({ ...http2, ...secured(options.tls) }) : createServer(http2)
-    server.on('session', (session: ServerHttp2Session) => this.sessions.add(session))
+    // The session of a connection is made at once, and its own socket can only be looked at.
+    let newest: Socket
+    server.prependListener(options.tls ? 'secureConnection' : 'connection', (socket: Socket) => {
+      newest = socket
+    })
+    server.on('session', (session: ServerHttp2Session) => this.sessions.add(session, newest))
     server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => this.#serve(stream, headers))
     server.on('sessionError', () => {})
     this.#server = server

@@ -1,13 +1,15 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
 import { hostOf } from '../host-of.js'
 import type { GrpcBounds } from './grpc-bounds.js'
 
 /** `NGHTTP2_CANCEL` of HTTP/2. */
 const CANCEL = 8
-/** `NGHTTP2_NO_ERROR`. */
-const NO_ERROR = 0
-/** The highest stream there can be: a GOAWAY with it asks a client to leave and refuses none of its calls. */
-const LAST_STREAM = 2 ** 31 - 1
+/**
+ * A frame GOAWAY without error, with the highest stream there can be: it asks a client to open its next calls elsewhere and refuses none (RFC 9113,
+ * section 6.8). The runtime cannot send it: after its own GOAWAY it refuses calls. Frames are written whole, so this one stands between two of them.
+ */
+const LEAVE = Buffer.from('0000080700000000007fffffff00000000', 'hex')
 /** How often times are looked at; all of them are at least a second. */
 const SWEEP_MS = 250
 
@@ -16,6 +18,7 @@ export type GrpcCuts = Record<'refused' | 'evicted' | 'mute' | 'unread', number>
 
 /** What is known of a connection. */
 export interface SessionState {
+  readonly socket: Socket
   readonly address: string
   /** When it was opened or was last heard of, in sweeps. */
   heardAt: number
@@ -38,7 +41,6 @@ export class Sessions {
   readonly #timer: NodeJS.Timeout
   #callsInAll = 0
   #now = 0
-  #leaving = false
   #emptied: (() => void) | undefined
 
   constructor(bounds: GrpcBounds) {
@@ -55,7 +57,7 @@ export class Sessions {
   }
 
   /** Takes in a connection, or closes it or another one where there is no room. */
-  add(session: ServerHttp2Session): void {
+  add(session: ServerHttp2Session, socket: Socket): void {
     const address = hostOf(session.socket.remoteAddress ?? '')
     const { maxConnections, maxConnectionsPerAddress } = this.#bounds
     const ofAddress = this.#byAddress.get(address) ?? 0
@@ -69,14 +71,13 @@ export class Sessions {
       session.destroy()
       return
     }
-    const state: SessionState = { address, heardAt: this.#now, ready: false, asked: false, calls: 0, streamingCalls: 0 }
+    const state: SessionState = { socket, address, heardAt: this.#now, ready: false, asked: false, calls: 0, streamingCalls: 0 }
     this.#sessions.set(session, state)
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
     session.once('remoteSettings', () => {
       state.ready = true
     })
     session.once('close', () => this.#remove(session, state))
-    if (this.#leaving) leave(session)
   }
 
   /** Takes in a call; false where there is no room for it. A call with one request has a bounded time. */
@@ -101,10 +102,9 @@ export class Sessions {
     return true
   }
 
-  /** Asks all clients, also those that come later, to open a connection elsewhere; their calls are answered on. */
+  /** Asks all clients to open a connection elsewhere; their calls are answered on. One that comes back is served: it has found no other server. */
   leave(): void {
-    this.#leaving = true
-    for (const session of this.#sessions.keys()) leave(session)
+    for (const state of this.#sessions.values()) leave(state)
   }
 
   /** Closes each connection when its calls have ended; after `finishMs` those that are left are cut off. */
@@ -113,7 +113,7 @@ export class Sessions {
       this.#emptied = resolve
       if (this.#sessions.size === 0) resolve()
     })
-    for (const session of this.#sessions.keys()) closeAfterRoundTrip(session)
+    for (const [session, state] of this.#sessions) closeAfterRoundTrip(session, state)
     const cutOff = setTimeout(() => {
       for (const session of this.#sessions.keys()) session.destroy()
     }, finishMs)
@@ -156,8 +156,10 @@ export class Sessions {
       if (!stream.headersSent) stream.close(CANCEL)
       else {
         // The response has not been read. What the connection leaves unread is held for it here.
+        const session = stream.session
+        if (session === undefined || session.destroyed) continue
         this.cuts.unread++
-        stream.session?.destroy()
+        session.destroy()
       }
     }
     for (const [session, state] of this.#sessions) {
@@ -182,13 +184,14 @@ export class Sessions {
   }
 }
 
-function leave(session: ServerHttp2Session): void {
-  if (!session.destroyed && !session.closed) session.goaway(NO_ERROR, LAST_STREAM)
+function leave({ socket, ready }: SessionState): void {
+  // Before the settings nothing may be sent.
+  if (ready && socket.writable) socket.write(LEAVE)
 }
 
 /** Calls that the client sent before it knew that the connection ends have arrived when its answer to a ping does. */
-function closeAfterRoundTrip(session: ServerHttp2Session): void {
+function closeAfterRoundTrip(session: ServerHttp2Session, state: SessionState): void {
   if (session.destroyed || session.closed) return
-  leave(session)
+  leave(state)
   session.ping(() => session.close())
 }
