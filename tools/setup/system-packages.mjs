@@ -3,7 +3,14 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { Refusal } from './refusal.mjs'
 import { step } from './run.mjs'
 
-const ON_REDIS = ['packages/sluicegate/dist/redis', 'packages/testkit', 'chaos', 'bench/dist/redis', 'tools/dist/examples']
+const ON_REDIS = [
+  'packages/sluicegate/dist/redis',
+  'packages/server',
+  'packages/testkit',
+  'chaos',
+  'bench/dist/redis',
+  'tools/dist/examples',
+]
 
 /** A server named by the caller is not installed. */
 const NAMED_SERVER = process.env.SLUICEGATE_REDIS_SERVER
@@ -12,6 +19,12 @@ const NAMED_SERVER = process.env.SLUICEGATE_REDIS_SERVER
 const COMMANDS = [
   { command: 'chromium', debian: 'chromium', usedBy: ['packages/server'], why: 'the dashboard is tested in a browser' },
   { command: 'nginx', debian: 'nginx-light', usedBy: ['packages/server'], why: 'the shipped configuration is tested in nginx' },
+  {
+    command: 'openssl',
+    debian: 'openssl',
+    usedBy: ['packages/server'],
+    why: 'encrypted connections are tested with certificates of its making',
+  },
   { command: 'spin', debian: 'spin', usedBy: ['packages/testkit'], why: 'the model of the table is checked with Spin' },
   { command: 'gcc', debian: 'gcc', usedBy: ['packages/testkit'], why: 'Spin compiles its checker with it' },
   {

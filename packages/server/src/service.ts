@@ -9,6 +9,8 @@ import { dashboardRoutes } from './dashboard/routes.js'
 import { Sampler } from './dashboard/sampler.js'
 import { Stream } from './dashboard/stream.js'
 import { Engine } from './engine/engine.js'
+import { RedisStorage } from './engine/redis-storage.js'
+import { MEMORY } from './engine/stored-limiter.js'
 import { type LimitSettings, limitSettings } from './envoy/limit-settings.js'
 import { RateLimits } from './envoy/rate-limits.js'
 import { createLog, type Log } from './log.js'
@@ -61,7 +63,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const { clock, sampleMs = 1_000, log = createLog(config.log.level) } = options
   const clients = { ...config.clients, ...options.clients }
   const pageServed = config.dashboard.keys !== 'off'
-  const engine = new Engine(allPolicies(config), { ...(clock && { clock }), hotKeys: pageServed ? HOT_KEYS_TRACKED : 0 })
+  const storage = config.storage.kind === 'redis' ? new RedisStorage(config.storage, log) : MEMORY
+  const engine = new Engine(allPolicies(config), { ...(clock && { clock }), storage, hotKeys: pageServed ? HOT_KEYS_TRACKED : 0 })
   const access = new Access(config.tokens)
   const limits = new RateLimits(engine, config.domains, environmentSettings(), clock === undefined ? Date.now : () => clock.nowMs())
   const phase: { now: 'starting' | 'ready' | 'stopping' } = { now: 'starting' }
@@ -100,10 +103,12 @@ export async function startService(config: Config, options: ServiceOptions = {})
         servers.set(name, make({ engine, limits, access, config, clients, tls: tlsOf(config, config.listen[name]), log }))
     }
   }
-  const urls = await listenAll(servers, config).catch((error: unknown) => {
+  await storage.connect()
+  const urls = await listenAll(servers, config).catch(async (error: unknown) => {
     http.connections.close()
     admin.connections.close()
     engine.close()
+    await storage.close()
     throw error
   })
 
@@ -125,6 +130,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     http.connections.close()
     admin.connections.close()
     engine.close()
+    await storage.close()
   }
   return {
     url: urls.get('http') ?? urls.get('admin') ?? [...urls.values()][0] ?? '',

@@ -29,6 +29,18 @@ interface Check {
   readonly isRefund: boolean
 }
 
+/** A part of a reservation. */
+interface LimitPart extends TakePart {
+  readonly costOfHit: number
+}
+
+/** The answer to {@link RateLimits.reserve}. */
+export interface LimitReservation {
+  readonly over: boolean
+  /** Undefined where nothing is held: the request is over a limit, or has none. */
+  readonly id: string | undefined
+}
+
 /** Decides requests of Envoy by the rules of its configuration files, for every protocol that carries them. */
 export class RateLimits {
   readonly hits = new HitCounts()
@@ -77,11 +89,37 @@ export class RateLimits {
     return whenDone(allDone(charged), (decisions) => this.#response(request, checks, decisions, false)) as Awaitable<LimitResponse>
   }
 
-  /** What {@link RateLimits.decide} charges all or nothing, as parts of one take; undefined where a limit of 0 denies. For reservations. */
-  parts(request: LimitRequest): { readonly parts: TakePart[]; readonly isDenied: boolean } {
-    const checks = this.#checks(request).filter((check) => typeof check === 'object')
-    const isDenied = checks.some(({ policy, limit }) => policy === undefined && !limit.shadowMode)
-    return { parts: checks.flatMap((check) => (check.policy === undefined ? [] : [partOf(check, check.policy)])), isDenied }
+  /**
+   * Takes the hits of `request`, all of them or none, before their number is certain; {@link RateLimits.settle} corrects it. A reservation that is not
+   * settled in `ttlMs` stays charged as it is.
+   *
+   * @throws {LimitRequestError} as {@link RateLimits.decide}.
+   * @throws {TooManyHeldError} when too many reservations are open.
+   */
+  reserve(request: LimitRequest, ttlMs: number): Awaitable<LimitReservation> {
+    const checks = this.#checks(request)
+    const places: number[] = []
+    const parts: LimitPart[] = []
+    for (const [i, check] of checks.entries()) {
+      if (typeof check !== 'object' || check.policy === undefined) continue
+      places.push(i)
+      parts.push({ ...partOf(check, check.policy), costOfHit: check.limit.cost })
+    }
+    const isOver = (taken: readonly Decision[]): boolean => {
+      const decisions: (Decision | undefined)[] = checks.map(() => undefined)
+      for (const [i, decision] of taken.entries()) decisions[places[i] as number] = decision
+      return this.#isOver(checks, decisions)
+    }
+    // Nothing to hold: no limit applies, or one of 0.
+    if (parts.length === 0) return { over: isOver([]) && !this.#settings.shadowMode, id: undefined }
+    const reserved = this.#engine.reservations.reserve(parts, ttlMs, { passes: (taken) => !isOver(taken) })
+    return whenDone(reserved, ({ id }) => ({ over: id === undefined && !this.#settings.shadowMode, id })) as Awaitable<LimitReservation>
+  }
+
+  /** Corrects a reservation to the hits that there were. False when it has ended, or there was none. */
+  settle(id: string, hits: number): Awaitable<boolean> {
+    const settled = this.#engine.reservations.settle(id, (part) => Math.min(hits * (part as LimitPart).costOfHit, MOST_TOKENS))
+    return whenDone(settled, (states) => states !== undefined) as Awaitable<boolean>
   }
 
   #decideRest(request: LimitRequest, checks: readonly Checked[], charged: readonly (Decision | undefined)[]): Awaitable<LimitResponse> {

@@ -2,6 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http2'
 import type { Access, Scope } from '../../access.js'
 import type { ProtocolContext } from '../../protocol-servers.js'
 import { GrpcService } from './grpc-service.js'
+import { kuadrantService } from './kuadrant-service.js'
+import { limiterService } from './limiter-service.js'
 import { rlsService } from './rls-service.js'
 import { GrpcError, STATUS } from './status.js'
 
@@ -13,9 +15,9 @@ const HEALTH = '/grpc.health.'
 const BEARER = /^bearer +(\S+)$/i
 
 /** The gRPC server of the service. */
-export function grpcServer({ limits, access, clients, tls, log }: ProtocolContext): GrpcService {
+export function grpcServer({ engine, limits, access, clients, tls, log }: ProtocolContext): GrpcService {
   const { maxConnections, maxConnectionsPerAddress, headersMs, requestMs } = clients
-  return new GrpcService([rlsService(limits)], {
+  return new GrpcService([rlsService(limits), kuadrantService(limits), limiterService(engine)], {
     bounds: { maxConnections, maxConnectionsPerAddress, headersMs, requestMs },
     tls,
     admit: (path, headers) => admit(access, path, headers),

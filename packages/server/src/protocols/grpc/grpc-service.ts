@@ -1,6 +1,6 @@
 import type { DescService } from '@bufbuild/protobuf'
 import type { ListenAddress } from '../../config/listen-address.js'
-import { PolicyError, StoreError } from '../../engine/engine.js'
+import { PolicyError, StoreError, TooManyHeldError } from '../../engine/engine.js'
 import type { ProtocolServer } from '../protocol-server.js'
 import { GrpcServer, type GrpcServerOptions } from './grpc-server.js'
 import { Health } from './health.js'
@@ -57,6 +57,7 @@ export class GrpcService implements ProtocolServer {
 /** Errors of the engine, which methods need not handle. */
 function statusOf(error: unknown): GrpcError | undefined {
   if (error instanceof PolicyError) return new GrpcError(STATUS.invalidArgument, error.message)
+  if (error instanceof TooManyHeldError) return new GrpcError(STATUS.resourceExhausted, error.message)
   if (error instanceof StoreError) return new GrpcError(STATUS.unavailable, `no decision: ${error.code}`)
   return statusOfLimitError(error)
 }
