@@ -1,6 +1,8 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
+import type { FleetStats } from 'sluicegate/redis'
 import type { CallRates, Engine, ServedPolicy } from './engine/engine.js'
 import { LATENCY_BOUNDS_S } from './engine/latency.js'
+import type { HitCounts } from './envoy/hit-counts.js'
 import type { ListenerTraffic } from './protocols/protocol-server.js'
 
 /** One line of a metric. */
@@ -27,7 +29,7 @@ export interface Metrics {
  * Metrics of `engine`, read at each scrape: a decision costs a plain addition, never a label. Keys are
  * unbounded text from clients and never appear.
  */
-export function createMetrics(engine: Engine, traffic: Traffic, version: string): Metrics {
+export function createMetrics(engine: Engine, traffic: Traffic, version: string, hits?: HitCounts): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   // Gauges with a counter's name: Prometheus' own check refuses them.
@@ -64,6 +66,11 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
         Array.from(served.errors, ([code, value]) => ({ labels: { policy: served.name, code }, value })),
       ).flat(),
   )
+  if (hits !== undefined) {
+    const help =
+      'Hits of descriptors of Envoy by rule and outcome: allowed, denied, shadowed (a rule in shadow mode would deny) or refunded.'
+    add('counter', 'sluicegate_descriptor_hits_total', help, () => descriptorHits(hits))
+  }
   add('histogram', 'sluicegate_decision_duration_seconds', 'Time that a take spent in the engine.', () => latencySamples(engine))
   add(
     'gauge',
@@ -102,6 +109,53 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
     eachPolicy((served) => served.stats().memoryBytes),
   )
   addCallRates(engine.callRates, add)
+  const eachShared = (read: (stats: FleetStats) => number) => (): Sample[] =>
+    Array.from(engine.policies).flatMap((served) => {
+      const stats = served.storeStats()
+      return stats === undefined ? [] : [{ labels: { policy: served.name }, value: read(stats) }]
+    })
+  add('counter', 'sluicegate_sources_total', 'Answers to takes by what decided: memory, lease, store or outage.', () =>
+    Array.from(engine.policies, ({ name, sources }) =>
+      Object.entries(sources).map(([source, value]) => ({ labels: { policy: name, source }, value })),
+    ).flat(),
+  )
+  add(
+    'counter',
+    'sluicegate_store_calls_total',
+    'Calls that the store answered.',
+    eachShared((stats) => stats.storeCalls),
+  )
+  add(
+    'counter',
+    'sluicegate_store_failures_total',
+    'Calls to the store that failed or timed out.',
+    eachShared((stats) => stats.storeFailures),
+  )
+  add(
+    'counter',
+    'sluicegate_outage_tokens_total',
+    'Tokens given out during outages: the most by which this process can exceed its policies.',
+    eachShared((stats) => stats.outageTokens),
+  )
+  add(
+    'gauge',
+    'sluicegate_leases',
+    'Keys with a lease or a cached denial in this process.',
+    eachShared((stats) => stats.leases),
+  )
+  add('gauge', 'sluicegate_store_reachable', 'Whether the store can be reached; 1 in memory.', () => [
+    { labels: {}, value: engine.storage.isReachable ? 1 : 0 },
+  ])
+  add('gauge', 'sluicegate_reservations', 'Open reservations.', () => [{ labels: {}, value: engine.reservations.size }])
+  add('counter', 'sluicegate_reservations_lapsed_total', 'Reservations that were neither settled nor cancelled in their time.', () => [
+    { labels: {}, value: engine.reservations.lapsed },
+  ])
+  add('gauge', 'sluicegate_permits', 'Permits of concurrency that are held over the wire.', () => [
+    { labels: {}, value: engine.permits.size },
+  ])
+  add('counter', 'sluicegate_permits_expired_total', 'Permits that ended without a release.', () => [
+    { labels: {}, value: engine.permits.expired },
+  ])
   add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: sum(({ open }) => open) }])
   add('gauge', 'sluicegate_requests_in_flight', 'Requests that are being answered: at most one of a connection.', () => [
     { labels: {}, value: sum(({ inFlight }) => inFlight) },
@@ -157,6 +211,12 @@ function outcomes({ name, counts }: ServedPolicy): Sample[] {
 
 function partDenials({ name, denialsByPart }: ServedPolicy): Sample[] {
   return Array.from(denialsByPart, ([part, value]) => ({ labels: { policy: name, part }, value }))
+}
+
+function descriptorHits(hits: HitCounts): Sample[] {
+  return Array.from(hits.entries(), ([descriptor, counts]) =>
+    Object.entries(counts).map(([outcome, value]) => ({ labels: { descriptor, outcome }, value })),
+  ).flat()
 }
 
 /** Prometheus wants each bucket to hold all that is below its bound. */

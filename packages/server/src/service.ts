@@ -2,11 +2,17 @@ import type { Clock } from 'sluicegate'
 import { Access } from './access.js'
 import { after } from './after.js'
 import { type ClientBounds, type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from './config/config.js'
+import { allPolicies } from './config/domains.js'
+import { ConfigError } from './config/fault.js'
 import type { ListenAddress } from './config/listen-address.js'
 import { dashboardRoutes } from './dashboard/routes.js'
 import { Sampler } from './dashboard/sampler.js'
 import { Stream } from './dashboard/stream.js'
 import { Engine } from './engine/engine.js'
+import { RedisStorage } from './engine/redis-storage.js'
+import { MEMORY } from './engine/stored-limiter.js'
+import { type LimitSettings, limitSettings } from './envoy/limit-settings.js'
+import { RateLimits } from './envoy/rate-limits.js'
 import { createLog, type Log } from './log.js'
 import { createMetrics } from './metrics.js'
 import { PROTOCOL_SERVERS } from './protocol-servers.js'
@@ -57,12 +63,15 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const { clock, sampleMs = 1_000, log = createLog(config.log.level) } = options
   const clients = { ...config.clients, ...options.clients }
   const pageServed = config.dashboard.keys !== 'off'
-  const engine = new Engine(config.policies, {
+  const storage = config.storage.kind === 'redis' ? new RedisStorage(config.storage, log) : MEMORY
+  const engine = new Engine(allPolicies(config), {
     ...(clock && { clock }),
+    storage,
     hotKeys: pageServed ? HOT_KEYS_TRACKED : 0,
     callRates: config.throttle,
   })
   const access = new Access(config.tokens)
+  const limits = new RateLimits(engine, config.domains, environmentSettings(), clock === undefined ? Date.now : () => clock.nowMs())
   const phase: { now: 'starting' | 'ready' | 'stopping' } = { now: 'starting' }
   const stream = new Stream()
   const sampler = new Sampler(engine, config.dashboard.keys)
@@ -73,7 +82,10 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ['/startupz', startupzRoute(() => phase.now)],
   ]
   const routes = new Map<string, Route>(decisionRoutes(engine))
-  routes.set('/metrics', metricsRoute(createMetrics(engine, { all: () => [http.connections, admin.connections, ...others()] }, VERSION)))
+  routes.set(
+    '/metrics',
+    metricsRoute(createMetrics(engine, { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }, VERSION, limits.hits)),
+  )
   if (pageServed) for (const [path, route] of dashboardRoutes(sampler, stream)) routes.set(path, route)
   const changes = changeRoutes(engine)
 
@@ -86,20 +98,22 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const http = httpServer('http')
   const admin = httpServer('admin')
   const servers = new Map<ListenerName, ProtocolServer>()
-  const others = (): ListenerTraffic[] => Array.from(servers.values()).flatMap(({ traffic }) => traffic ?? [])
   for (const name of LISTENER_NAMES) {
     if (config.listen[name] === undefined) continue
     if (name === 'http') servers.set(name, http)
     else if (name === 'admin') servers.set(name, admin)
     else {
       const make = PROTOCOL_SERVERS[name]
-      if (make !== undefined) servers.set(name, make({ engine, access, config, clients, tls: tlsOf(config, config.listen[name]), log }))
+      if (make !== undefined)
+        servers.set(name, make({ engine, limits, access, config, clients, tls: tlsOf(config, config.listen[name]), log }))
     }
   }
-  const urls = await listenAll(servers, config).catch((error: unknown) => {
+  await storage.connect()
+  const urls = await listenAll(servers, config).catch(async (error: unknown) => {
     http.connections.close()
     admin.connections.close()
     engine.close()
+    await storage.close()
     throw error
   })
 
@@ -121,6 +135,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     http.connections.close()
     admin.connections.close()
     engine.close()
+    await storage.close()
   }
   return {
     url: urls.get('http') ?? urls.get('admin') ?? [...urls.values()][0] ?? '',
@@ -132,6 +147,18 @@ export async function startService(config: Config, options: ServiceOptions = {})
       return stopped
     },
   }
+}
+
+/** Connections of the protocols beside HTTP. */
+function trafficOf(servers: ReadonlyMap<ListenerName, ProtocolServer>): ListenerTraffic[] {
+  return Array.from(servers.values(), ({ traffic }) => traffic ?? []).flat()
+}
+
+/** @throws {ConfigError} for a variable that is neither true nor false. */
+function environmentSettings(): LimitSettings {
+  return limitSettings(process.env, (variable, reason) => {
+    throw new ConfigError([{ file: 'environment', line: 1, column: 1, path: variable, reason }])
+  })
 }
 
 /** Encryption is for the network. */
