@@ -51,7 +51,7 @@ test('a port in use is one clear line and exit code 1', async (t) => {
   const { port } = other.address() as AddressInfo
   const { code, out, err } = await finished(sluicegate(t, 'serve', '--config', configFile(t, TWO_POLICIES), '--port', String(port)))
   assert.deepEqual([code, out], [1, ''])
-  assert.equal(err, `sluicegate: 127.0.0.1:${port} is in use by another program: stop it, or choose another port with --port\n`)
+  assert.equal(err, `sluicegate: 127.0.0.1:${port} is in use by another program: stop it, or choose another address with --http\n`)
 })
 
 test('check accepts a valid file and serves nothing', async (t) => {
@@ -80,10 +80,10 @@ test('--version and --help answer and exit with 0', async (t) => {
 
 const MISUSE: readonly [args: string[], message: RegExp][] = [
   [[], /say what to do/],
-  [['sreve'], /no command "sreve"; did you mean "serve"\?/],
-  [['serve'], /--config FILE/],
-  [['serve', '--confg', 'a.yaml'], /no option --confg; did you mean "config"\?/],
-  [['serve', '--config', 'a.yaml', 'more'], /"more" is one word too many/],
+  [['sreve'], /unknown command 'sreve' \(Did you mean serve\?\)/],
+  [['serve'], /--config PATH/],
+  [['serve', '--confg', 'a.yaml'], /unknown option '--confg' \(Did you mean --config\?\)/],
+  [['serve', '--config', 'a.yaml', 'more'], /too many arguments/],
   [['serve', '--config', EXAMPLE, '--port', '70000'], /--port must be from 0 to 65535, not "70000"/],
   [['serve', '--config', EXAMPLE, '--drain', 'soon'], /--drain must be a time of at most 1h, for example 10s, 500ms or 0, not "soon"/],
   [['serve', '--config', EXAMPLE, '--max-connections', '0'], /--max-connections must be from 1 to 1000000, not "0"/],

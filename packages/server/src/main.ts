@@ -1,106 +1,144 @@
 #!/usr/bin/env node
-import { parseArgs } from 'node:util'
-import { MAX_CONNECTIONS, MAX_DRAIN_MS } from './config/clients.js'
+import { Command, CommanderError, Option } from 'commander'
+import { check } from './cli/check.js'
+import { ENVIRONMENT } from './cli/environment.js'
+import { serve } from './cli/serve.js'
+import { overridesOf, type ServeTexts } from './cli/serve-options.js'
+import { TAKE_EXIT, take } from './cli/take.js'
+import { top } from './cli/top.js'
+import { UsageError } from './cli/usage-error.js'
 import { ConfigError } from './config/fault.js'
+import { withOverrides } from './config/overrides.js'
 import { readConfig } from './config/read-config.js'
-import { didYouMean } from './config/spelling.js'
-import { timeSpanMs } from './config/time-span.js'
-import { serve } from './serve.js'
-import { UsageError } from './usage-error.js'
+import { configObject, shownConfig } from './config/shown-config.js'
 import { VERSION } from './version.js'
 
-const HELP = `Sluicegate ${VERSION}: rate limit decisions as a service
+const SIGNALS = `
+SIGTERM answers on for the time of --drain, then finishes requests in flight and exits with 0. SIGINT (Ctrl-C) does not
+drain. A second signal stops at once, with 1. ADDR is HOST:PORT, [IPV6]:PORT, unix:/PATH or off.`
 
-  sluicegate serve --config FILE [options]
-      Serves the policies of FILE over HTTP. Options win over the file:
-        --host HOST            address to listen on (default 127.0.0.1)
-        --port PORT            port to listen on, 0 for a free one (default 8080)
-        --drain TIME           on SIGTERM answer for this long while /readyz says 503, for example
-                               10s, 500ms or 0; a number alone is seconds (default 5s)
-        --max-connections N    connections at once (default 10000), half of them from one address
-      SIGTERM drains, then finishes requests in flight and exits with 0. SIGINT (Ctrl-C) does not drain.
-      A second signal stops at once.
-  sluicegate check --config FILE
-      Prints every fault of FILE, with line and column, and serves nothing.
-  sluicegate --help | --version
-`
+const program = new Command('sluicegate')
+  .description(`Sluicegate ${VERSION}: rate limit decisions as a service`)
+  .version(VERSION, '-v, --version')
+  .helpOption('-h, --help')
+  .showSuggestionAfterError(true)
+  .exitOverride()
+  .configureOutput({ outputError: () => undefined })
+  .addHelpText(
+    'after',
+    `
+  sluicegate serve --config FILE
+  sluicegate check FILE
+  sluicegate COMMAND --help
 
-const OPTIONS = {
-  config: { type: 'string', short: 'c' },
-  host: { type: 'string' },
-  port: { type: 'string' },
-  drain: { type: 'string' },
-  'max-connections': { type: 'string' },
-  help: { type: 'boolean', short: 'h' },
-  version: { type: 'boolean', short: 'v' },
-} as const
-type Values = ReturnType<typeof parse>['values']
+Exit codes: 0 good, 1 cannot be carried out, 2 wrong command line.`,
+  )
 
-const COMMANDS: Readonly<Record<string, (values: Values) => void | Promise<void>>> = {
-  serve: (values) =>
-    serve(readConfig(fileOf(values)), {
-      host: values.host,
-      port: integerOf(values, 'port', 0, 65_535),
-      drainMs: drainOf(values),
-      maxConnections: integerOf(values, 'max-connections', 1, MAX_CONNECTIONS),
-    }),
-  check(values) {
-    const file = fileOf(values)
-    const { policies } = readConfig(file)
-    console.log(`${file}: good, ${policies.length} ${policies.length === 1 ? 'policy' : 'policies'}`)
-  },
+const option = (flags: string, text = '', variable?: string): Option => {
+  const made = new Option(flags, text)
+  return variable === undefined ? made : made.env(variable)
 }
 
+program
+  .command('serve')
+  .description('serve the policies of a file, or of the files of a folder; options win over the environment, and that over the files')
+  .addOption(option('-c, --config <path>', 'file or folder', ENVIRONMENT.config))
+  .addOption(option('--http <addr>', 'HTTP, metrics and the page (default 127.0.0.1:8080)', ENVIRONMENT.http))
+  .addOption(option('--grpc <addr>', 'gRPC for Envoy (default off)', ENVIRONMENT.grpc))
+  .addOption(option('--resp <addr>', 'the protocol of Redis (default off)', ENVIRONMENT.resp))
+  .addOption(option('--admin <addr>', 'HTTP with the verbs of administration (default off)', ENVIRONMENT.admin))
+  .addOption(option('--host <host>').hideHelp())
+  .addOption(option('--port <port>').hideHelp())
+  .addOption(option('--redis <url>', 'keys in Redis or Valkey instead of memory', ENVIRONMENT.redis))
+  .addOption(option('--tls-cert <file>', 'certificate, in PEM', ENVIRONMENT.tlsCert))
+  .addOption(option('--tls-key <file>', 'its private key, in PEM', ENVIRONMENT.tlsKey))
+  .addOption(option('--tls-client-ca <file>', 'authority whose certificates clients need', ENVIRONMENT.tlsClientCa))
+  .addOption(option('--drain <time>', 'on SIGTERM answer for this long while /readyz says 503 (default 5s)', ENVIRONMENT.drain))
+  .addOption(
+    option('--max-connections <n>', 'connections at once, half of them of one address (default 10000)', ENVIRONMENT.maxConnections),
+  )
+  .addOption(option('--log-level <level>', 'debug, info, warn, error or silent (default info)', ENVIRONMENT.logLevel))
+  .addOption(option('--print-config', 'print the configuration in force, secrets masked, and serve nothing'))
+  .addOption(option('--json', 'print addresses, or the configuration, as JSON'))
+  .addHelpText('after', SIGNALS)
+  .allowExcessArguments(false)
+  .action(async (texts: ServeTexts & { config?: string; printConfig?: true; json?: true }) => {
+    const config = withOverrides(readConfig(pathOf(undefined, texts.config)), overridesOf(texts, process.env))
+    if (texts.printConfig) console.log(texts.json ? JSON.stringify(configObject(config)) : shownConfig(config).trimEnd())
+    else await serve(config, { json: texts.json === true })
+  })
+
+program
+  .command('check')
+  .description('print every fault of a file or folder, with line and column; exit code 1 if there is one')
+  .argument('[path]', 'file or folder')
+  .addOption(option('-c, --config <path>', 'the same', ENVIRONMENT.config))
+  .addOption(option('--json', 'print faults as JSON'))
+  .allowExcessArguments(false)
+  .action((path: string | undefined, texts: { config?: string; json?: true }) => {
+    process.exitCode = check(pathOf(path, texts.config), texts.json === true)
+  })
+
+const urlOption = (): Option => option('--url <url>', 'the service, also unix:/PATH', ENVIRONMENT.url).default('http://127.0.0.1:8080')
+
+program
+  .command('take')
+  .description('take tokens from a running service')
+  .argument('<policy>')
+  .argument('<key>')
+  .addOption(option('--cost <n>', 'tokens').default('1'))
+  .addOption(option('--peek', 'only look'))
+  .addOption(urlOption())
+  .addOption(option('--json', 'print the decision as JSON'))
+  .addHelpText(
+    'after',
+    `\nExit codes: ${Object.entries(TAKE_EXIT)
+      .map(([outcome, code]) => `${code} ${outcome}`)
+      .join(', ')}, 1 error. A token comes from ${ENVIRONMENT.token}.`,
+  )
+  .allowExcessArguments(false)
+  .action(async (policy: string, key: string, { cost, url, peek, json }: { cost: string; url: string; peek?: true; json?: true }) => {
+    process.exitCode = await take({ policy, key, cost, url, token: tokenOf(), peek: peek === true, json: json === true })
+  })
+
+program
+  .command('top')
+  .description('show the decisions of a running service, each second')
+  .addOption(urlOption())
+  .addOption(option('--samples <n>', 'end after this number').argParser(samplesOf))
+  .addOption(option('--json', 'print each sample as JSON'))
+  .addHelpText(
+    'after',
+    `\nCtrl-C ends it. The admin listener shows keys, the HTTP listener pseudonyms. A token comes from ${ENVIRONMENT.adminToken} or ${ENVIRONMENT.token}.`,
+  )
+  .allowExcessArguments(false)
+  .action(async ({ url, samples, json }: { url: string; samples?: number; json?: true }) => {
+    await top({ url, samples, token: tokenOf(), json: json === true }, process.stdout)
+  })
+
 try {
-  await run(process.argv.slice(2))
+  if (process.argv.length <= 2) throw new UsageError('say what to do: serve, check, take, top or --help')
+  await program.parseAsync()
 } catch (error) {
   if (error instanceof ConfigError) fail(error.message, 1)
   else if (error instanceof UsageError) fail(`sluicegate: ${error.message}`, error.exitCode)
-  else throw error
+  else if (!(error instanceof CommanderError)) throw error
+  else if (error.exitCode !== 0) fail(`sluicegate: ${error.message.replace(/^error: /, '').replaceAll('\n', ' ')}; see --help`, 2)
 }
 
-async function run(args: readonly string[]): Promise<void> {
-  const { values, positionals } = parse(args)
-  if (values.version) return console.log(VERSION)
-  const [command, ...rest] = positionals
-  if (values.help || command === 'help') return console.log(HELP)
-  if (command === undefined) throw new UsageError('say what to do: serve, check or --help')
-  const perform = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined
-  if (perform === undefined)
-    throw new UsageError(`there is no command "${command}"${didYouMean(command, Object.keys(COMMANDS)) || '; see --help'}`)
-  if (rest.length > 0) throw new UsageError(`"${rest[0]}" is one word too many; see --help`)
-  await perform(values)
+function pathOf(argument: string | undefined, config: string | undefined): string {
+  const path = argument ?? config
+  if (path === undefined) throw new UsageError('say which file or folder: --config PATH')
+  return path
 }
 
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true, strict: true })
-  } catch (error) {
-    const unknown = /Unknown option '--?([^']*)'/.exec((error as Error).message)?.[1]
-    if (unknown === undefined) throw new UsageError((error as Error).message)
-    throw new UsageError(`there is no option --${unknown}${didYouMean(unknown, Object.keys(OPTIONS)) || '; see --help'}`)
-  }
+function tokenOf(): string | undefined {
+  return process.env[ENVIRONMENT.adminToken] || process.env[ENVIRONMENT.token] || undefined
 }
 
-function fileOf({ config }: Values): string {
-  if (config === undefined) throw new UsageError('say which file: --config FILE')
-  return config
-}
-
-function integerOf(values: Values, option: 'port' | 'max-connections', min: number, max: number): number | undefined {
-  const text = values[option]
-  if (text === undefined) return undefined
-  const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  if (!(number >= min && number <= max)) throw new UsageError(`--${option} must be from ${min} to ${max}, not "${text}"`)
-  return number
-}
-
-function drainOf({ drain }: Values): number | undefined {
-  if (drain === undefined) return undefined
-  const ms = timeSpanMs(/^[\d.]+$/.test(drain) ? `${drain}s` : drain)
-  if (ms === undefined || ms > MAX_DRAIN_MS)
-    throw new UsageError(`--drain must be a time of at most 1h, for example 10s, 500ms or 0, not "${drain}"`)
-  return ms
+function samplesOf(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--samples must be an integer from 1, not "${text}"`)
+  return Number(text)
 }
 
 function fail(message: string, exitCode: number): void {

@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allOf, manualClock, slidingLog, tokenBucket } from 'sluicegate'
-import { Engine } from './engine.js'
-import { LATENCY_BOUNDS_S } from './latency.js'
+import { Engine } from './engine/engine.js'
+import { LATENCY_BOUNDS_S } from './engine/latency.js'
 import { createMetrics } from './metrics.js'
 import { readExposition, seriesValue } from './testing/exposition.js'
 
-const NO_TRAFFIC = { open: 0, inFlight: 0, cuts: {} }
+const NO_TRAFFIC = { all: () => [] }
 
 function setUp(name = 'burst') {
   const policy = tokenBucket({ name, limit: 2, window: '1m' })
   const engine = new Engine([{ policy, maxKeys: 100, onFull: 'evict' }], { clock: manualClock(0) })
-  const gate = engine.gate(name) ?? assert.fail()
+  const served = engine.policy(name) ?? assert.fail()
   const metrics = createMetrics(engine, NO_TRAFFIC, '1.2.3')
-  return { engine, gate, metrics, read: async () => readExposition(await metrics.render()) }
+  return { engine, served, metrics, read: async () => readExposition(await metrics.render()) }
 }
 
 test('the exposition conforms strictly to the text format', async () => {
-  const { gate, metrics, read } = setUp()
-  gate.take('alice', 1)
+  const { served, metrics, read } = setUp()
+  served.take('alice', 1)
   assert.equal(metrics.contentType, 'text/plain; version=0.0.4; charset=utf-8')
   assert.ok((await read()).length > 40)
 })
@@ -39,24 +39,24 @@ test('a strict reader refuses anything but the text format', () => {
 })
 
 test('allowed, denied and impossible are three series', async () => {
-  const { gate, read } = setUp()
-  for (const cost of [1, 1, 1, 1, 3, 1]) gate.take('alice', cost)
+  const { served, read } = setUp()
+  for (const cost of [1, 1, 1, 1, 3, 1]) served.take('alice', cost)
   const samples = await read()
   const decisions = (outcome: string): number => seriesValue(samples, 'sluicegate_decisions_total', { policy: 'burst', outcome })
   assert.deepEqual([decisions('allowed'), decisions('denied'), decisions('impossible')], [2, 3, 1])
 })
 
 test('an outage is a series of its own', async () => {
-  const { gate, read } = setUp()
-  gate.errors.set('CONTENTION', 2)
+  const { served, read } = setUp()
+  served.errors.set('CONTENTION', 2)
   const samples = await read()
   assert.equal(seriesValue(samples, 'sluicegate_decision_errors_total', { policy: 'burst', code: 'CONTENTION' }), 2)
   assert.equal(seriesValue(samples, 'sluicegate_decisions_total', { policy: 'burst', outcome: 'denied' }), 0)
 })
 
 test('the latency histogram counts every take, in buckets that are cumulative', async () => {
-  const { engine, gate, read } = setUp()
-  for (let i = 0; i < 20; i++) gate.take('alice', 1)
+  const { engine, served, read } = setUp()
+  for (let i = 0; i < 20; i++) served.take('alice', 1)
   engine.latency.observe(5) // above every bound
   const samples = await read()
   assert.equal(seriesValue(samples, 'sluicegate_decision_duration_seconds_count'), 21)
@@ -66,10 +66,10 @@ test('the latency histogram counts every take, in buckets that are cumulative', 
 })
 
 test('keys, evictions, refusals and memory are reported for each policy', async () => {
-  const { gate, read } = setUp()
-  gate.take('alice', 1)
-  gate.take('bob', 1)
-  gate.peek('carol', 1)
+  const { served, read } = setUp()
+  served.take('alice', 1)
+  served.take('bob', 1)
+  served.peek('carol', 1)
   const samples = await read()
   const labels = { policy: 'burst' }
   assert.equal(seriesValue(samples, 'sluicegate_keys', labels), 2)
@@ -77,14 +77,14 @@ test('keys, evictions, refusals and memory are reported for each policy', async 
   assert.equal(seriesValue(samples, 'sluicegate_evictions_total', labels), 0)
   assert.equal(seriesValue(samples, 'sluicegate_refusals_total', labels), 0)
   assert.equal(seriesValue(samples, 'sluicegate_overflows_total', labels), 0)
-  assert.equal(seriesValue(samples, 'sluicegate_memory_bytes', labels), gate.stats().memoryBytes)
+  assert.equal(seriesValue(samples, 'sluicegate_memory_bytes', labels), served.stats().memoryBytes)
 })
 
 test('denials of an all-of are reported by their binding part', async () => {
   const parts = [tokenBucket({ name: 'burst', limit: 5, window: '1s' }), slidingLog({ name: 'log', limit: 2, window: '1m' })]
   const policy = allOf(parts, { name: 'both' })
   const engine = new Engine([{ policy, maxKeys: 100, onFull: 'evict' }], { clock: manualClock(0) })
-  for (let i = 0; i < 5; i++) engine.gate('both')?.take('alice', 1)
+  for (let i = 0; i < 5; i++) engine.policy('both')?.take('alice', 1)
   const samples = readExposition(await createMetrics(engine, NO_TRAFFIC, '1.2.3').render())
   const denials = (part: string): number => seriesValue(samples, 'sluicegate_part_denials_total', { policy: 'both', part })
   assert.deepEqual([denials('burst'), denials('log')], [0, 3])
@@ -99,14 +99,14 @@ test('version and process are there', async () => {
 })
 
 test('no key is ever in the exposition', async () => {
-  const { gate, metrics } = setUp()
-  for (let i = 0; i < 50; i++) gate.take('secret-key-of-alice', 1)
+  const { served, metrics } = setUp()
+  for (let i = 0; i < 50; i++) served.take('secret-key-of-alice', 1)
   assert.doesNotMatch(await metrics.render(), /secret-key|alice/)
 })
 
 test('a policy name with quotes and backslashes is escaped', async () => {
   const name = 'a "b" \\ c'
-  const { gate, read } = setUp(name)
-  gate.take('alice', 1)
+  const { served, read } = setUp(name)
+  served.take('alice', 1)
   assert.equal(seriesValue(await read(), 'sluicegate_decisions_total', { policy: name, outcome: 'allowed' }), 1)
 })

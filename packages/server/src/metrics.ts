@@ -1,6 +1,9 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
-import type { Engine, Gate } from './engine.js'
-import { LATENCY_BOUNDS_S } from './latency.js'
+import type { FleetStats } from 'sluicegate/redis'
+import type { CallRates, Engine, ServedPolicy } from './engine/engine.js'
+import { LATENCY_BOUNDS_S } from './engine/latency.js'
+import type { HitCounts } from './envoy/hit-counts.js'
+import type { ListenerTraffic } from './protocols/protocol-server.js'
 
 /** One line of a metric. */
 interface Sample {
@@ -10,12 +13,9 @@ interface Sample {
   readonly metricName?: string
 }
 
-/** The figures of connections that are shown. */
+/** The connections of all listeners. */
 export interface Traffic {
-  readonly open: number
-  readonly inFlight: number
-  /** Connections closed before their clients did, by the reason. */
-  readonly cuts: Readonly<Record<string, number>>
+  all(): readonly ListenerTraffic[]
 }
 
 /** The exposition of everything that the engine counted, and of the process. */
@@ -29,96 +29,194 @@ export interface Metrics {
  * Metrics of `engine`, read at each scrape: a decision costs a plain addition, never a label. Keys are
  * unbounded text from clients and never appear.
  */
-export function createMetrics(engine: Engine, traffic: Traffic, version: string): Metrics {
+export function createMetrics(engine: Engine, traffic: Traffic, version: string, hits?: HitCounts): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   // Gauges with a counter's name: Prometheus' own check refuses them.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`)
-  const add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]): void => {
+  const add: Add = (type, name, help, collect) => {
     registry.registerMetric(collected(type, name, help, collect))
   }
-  const eachGate = (read: (gate: Gate) => number) => (): Sample[] =>
-    Array.from(engine.gates, (gate) => ({ labels: { policy: gate.name }, value: read(gate) }))
+  const sum = (read: (listener: ListenerTraffic) => number): number => traffic.all().reduce((total, each) => total + read(each), 0)
+  const eachPolicy = (read: (served: ServedPolicy) => number) => (): Sample[] =>
+    Array.from(engine.policies, (served) => ({ labels: { policy: served.name }, value: read(served) }))
 
   add('gauge', 'sluicegate_build_info', 'The version that runs; always 1.', () => [{ labels: { version }, value: 1 }])
   add(
     'counter',
     'sluicegate_decisions_total',
     'Takes by policy and outcome: allowed, denied, or impossible (a cost that can never pass).',
-    () => Array.from(engine.gates, outcomes).flat(),
+    () => Array.from(engine.policies, outcomes).flat(),
   )
   add('counter', 'sluicegate_part_denials_total', 'Denials of several policies at once, by the part that each answered for.', () =>
-    Array.from(engine.gates, partDenials).flat(),
+    Array.from(engine.policies, partDenials).flat(),
   )
   add(
     'counter',
     'sluicegate_peeks_total',
     'Questions that took nothing.',
-    eachGate((gate) => gate.counts.peeks),
+    eachPolicy((served) => served.counts.peeks),
   )
   add(
     'counter',
     'sluicegate_decision_errors_total',
     'Takes and peeks without a decision, by the code of the error: outages, never denials.',
     () =>
-      Array.from(engine.gates, (gate) =>
-        Array.from(gate.errors, ([code, value]) => ({ labels: { policy: gate.name, code }, value })),
+      Array.from(engine.policies, (served) =>
+        Array.from(served.errors, ([code, value]) => ({ labels: { policy: served.name, code }, value })),
       ).flat(),
   )
+  if (hits !== undefined) {
+    const help =
+      'Hits of descriptors of Envoy by rule and outcome: allowed, denied, shadowed (a rule in shadow mode would deny) or refunded.'
+    add('counter', 'sluicegate_descriptor_hits_total', help, () => descriptorHits(hits))
+  }
   add('histogram', 'sluicegate_decision_duration_seconds', 'Time that a take spent in the engine.', () => latencySamples(engine))
   add(
     'gauge',
     'sluicegate_keys',
     'Keys in the table, full keys that are not yet replaced included; of several policies at once the mean of their tables.',
-    eachGate((gate) => gate.stats().keys),
+    eachPolicy((served) => served.stats().keys),
   )
   add(
     'counter',
     'sluicegate_evictions_total',
     'Keys forgotten while they still had debt.',
-    eachGate((gate) => gate.stats().evictions),
+    eachPolicy((served) => served.stats().evictions),
   )
   add(
     'counter',
     'sluicegate_refusals_total',
     'Newcomers denied because there was no room for them.',
-    eachGate((gate) => gate.stats().refusals),
+    eachPolicy((served) => served.stats().refusals),
   )
   add(
     'counter',
     'sluicegate_overflows_total',
     'Newcomers without room that passed on the budget that they share.',
-    eachGate((gate) => gate.stats().overflows),
+    eachPolicy((served) => served.stats().overflows),
   )
   add(
     'counter',
     'sluicegate_cas_retries_total',
     'Swaps that lost a race and were tried again.',
-    eachGate((gate) => gate.stats().casRetries),
+    eachPolicy((served) => served.stats().casRetries),
   )
   add(
     'gauge',
     'sluicegate_memory_bytes',
     'Size of the table of keys, as far as it is in use.',
-    eachGate((gate) => gate.stats().memoryBytes),
+    eachPolicy((served) => served.stats().memoryBytes),
   )
-  add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: traffic.open }])
+  addCallRates(engine.callRates, add)
+  const eachShared = (read: (stats: FleetStats) => number) => (): Sample[] =>
+    Array.from(engine.policies).flatMap((served) => {
+      const stats = served.storeStats()
+      return stats === undefined ? [] : [{ labels: { policy: served.name }, value: read(stats) }]
+    })
+  add('counter', 'sluicegate_sources_total', 'Answers to takes by what decided: memory, lease, store or outage.', () =>
+    Array.from(engine.policies, ({ name, sources }) =>
+      Object.entries(sources).map(([source, value]) => ({ labels: { policy: name, source }, value })),
+    ).flat(),
+  )
+  add(
+    'counter',
+    'sluicegate_store_calls_total',
+    'Calls that the store answered.',
+    eachShared((stats) => stats.storeCalls),
+  )
+  add(
+    'counter',
+    'sluicegate_store_failures_total',
+    'Calls to the store that failed or timed out.',
+    eachShared((stats) => stats.storeFailures),
+  )
+  add(
+    'counter',
+    'sluicegate_outage_tokens_total',
+    'Tokens given out during outages: the most by which this process can exceed its policies.',
+    eachShared((stats) => stats.outageTokens),
+  )
+  add(
+    'gauge',
+    'sluicegate_leases',
+    'Keys with a lease or a cached denial in this process.',
+    eachShared((stats) => stats.leases),
+  )
+  add('gauge', 'sluicegate_store_reachable', 'Whether the store can be reached; 1 in memory.', () => [
+    { labels: {}, value: engine.storage.isReachable ? 1 : 0 },
+  ])
+  add('gauge', 'sluicegate_reservations', 'Open reservations.', () => [{ labels: {}, value: engine.reservations.size }])
+  add('counter', 'sluicegate_reservations_lapsed_total', 'Reservations that were neither settled nor cancelled in their time.', () => [
+    { labels: {}, value: engine.reservations.lapsed },
+  ])
+  add('gauge', 'sluicegate_permits', 'Permits of concurrency that are held over the wire.', () => [
+    { labels: {}, value: engine.permits.size },
+  ])
+  add('counter', 'sluicegate_permits_expired_total', 'Permits that ended without a release.', () => [
+    { labels: {}, value: engine.permits.expired },
+  ])
+  add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: sum(({ open }) => open) }])
   add('gauge', 'sluicegate_requests_in_flight', 'Requests that are being answered: at most one of a connection.', () => [
-    { labels: {}, value: traffic.inFlight },
+    { labels: {}, value: sum(({ inFlight }) => inFlight) },
   ])
   add('counter', 'sluicegate_connections_cut_total', 'Connections that a bound closed, by the reason.', () =>
-    Object.entries(traffic.cuts).map(([reason, value]) => ({ labels: { reason }, value })),
+    [...new Set(traffic.all().flatMap(({ cuts }) => Object.keys(cuts)))].map((reason) => ({
+      labels: { reason },
+      value: sum(({ cuts }) => cuts[reason] ?? 0),
+    })),
   )
   return { contentType: registry.contentType, render: () => registry.metrics() }
 }
 
-function outcomes({ name, counts }: Gate): Sample[] {
+type Add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]) => void
+
+/** Decisions of `CL.THROTTLE`, which belong to no policy. */
+function addCallRates(rates: CallRates, add: Add): void {
+  const figure = (value: () => number) => (): Sample[] => [{ labels: {}, value: value() }]
+  add('counter', 'sluicegate_throttle_decisions_total', 'Takes whose rate came with the call, by outcome.', () => {
+    const { allowed, denied, impossible } = rates.counts
+    return Object.entries({ allowed, denied, impossible }).map(([outcome, value]) => ({ labels: { outcome }, value }))
+  })
+  add(
+    'counter',
+    'sluicegate_throttle_peeks_total',
+    'Calls with their own rate that took nothing.',
+    figure(() => rates.counts.peeks),
+  )
+  add(
+    'gauge',
+    'sluicegate_throttle_keys',
+    'Keys whose rate comes with each call, full keys that are not yet replaced included.',
+    figure(() => rates.stats().keys),
+  )
+  add(
+    'counter',
+    'sluicegate_throttle_evictions_total',
+    'Such keys evicted while they still had debt.',
+    figure(() => rates.stats().evictions),
+  )
+  add(
+    'counter',
+    'sluicegate_throttle_refusals_total',
+    'Such new keys denied because there was no room for them.',
+    figure(() => rates.stats().refusals),
+  )
+}
+
+function outcomes({ name, counts }: ServedPolicy): Sample[] {
   const { allowed, denied, impossible } = counts
   return Object.entries({ allowed, denied, impossible }).map(([outcome, value]) => ({ labels: { policy: name, outcome }, value }))
 }
 
-function partDenials({ name, denialsByPart }: Gate): Sample[] {
+function partDenials({ name, denialsByPart }: ServedPolicy): Sample[] {
   return Array.from(denialsByPart, ([part, value]) => ({ labels: { policy: name, part }, value }))
+}
+
+function descriptorHits(hits: HitCounts): Sample[] {
+  return Array.from(hits.entries(), ([descriptor, counts]) =>
+    Object.entries(counts).map(([outcome, value]) => ({ labels: { descriptor, outcome }, value })),
+  ).flat()
 }
 
 /** Prometheus wants each bucket to hold all that is below its bound. */

@@ -1,4 +1,4 @@
-import type { Policy } from './engine.js'
+import type { Policy } from './engine/engine.js'
 
 const MS_PER_UNIT = [
   ['d', 86_400_000],

@@ -26,7 +26,7 @@ test('1,000 requests at once against a burst of 100: exactly 100 are allowed', a
   const statuses = answers.map(({ status }) => status)
   assert.equal(statuses.filter((status) => status === 200).length, 100)
   assert.equal(statuses.filter((status) => status === 429).length, 900)
-  assert.deepEqual(engine.gate('burst')?.counts, { allowed: 100, denied: 900, impossible: 0, peeks: 0 })
+  assert.deepEqual(engine.policy('burst')?.counts, { allowed: 100, denied: 900, impossible: 0, peeks: 0 })
 })
 
 test('an allowed take is 200 with the decision and the RateLimit fields', async (t) => {
@@ -144,5 +144,5 @@ test('a page of another site cannot take tokens through its visitor’s browser'
   const { url, engine } = await runService(t)
   const { status, body } = await ask(`${url}/v1/take?policy=burst&key=alice`, { headers: { 'sec-fetch-site': 'cross-site' } })
   assert.deepEqual([status, body.code], [403, 'CROSS_SITE'])
-  assert.equal(engine.gate('burst')?.counts.allowed, 0)
+  assert.equal(engine.policy('burst')?.counts.allowed, 0)
 })

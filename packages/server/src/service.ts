@@ -1,30 +1,41 @@
-import { isIPv6, Server as NetServer } from 'node:net'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from 'sluicegate'
+import { Access } from './access.js'
 import { after } from './after.js'
-import type { ClientBounds, Config, StopTimes } from './config/config.js'
+import { type ClientBounds, type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from './config/config.js'
+import { allPolicies } from './config/domains.js'
+import { ConfigError } from './config/fault.js'
+import type { ListenAddress } from './config/listen-address.js'
 import { dashboardRoutes } from './dashboard/routes.js'
 import { Sampler } from './dashboard/sampler.js'
 import { Stream } from './dashboard/stream.js'
-import { Engine } from './engine.js'
+import { Engine } from './engine/engine.js'
+import { RedisStorage } from './engine/redis-storage.js'
+import { MEMORY } from './engine/stored-limiter.js'
+import { type LimitSettings, limitSettings } from './envoy/limit-settings.js'
+import { RateLimits } from './envoy/rate-limits.js'
+import { createLog, type Log } from './log.js'
 import { createMetrics } from './metrics.js'
-import { authRoute } from './protocols/http/auth.js'
+import { PROTOCOL_SERVERS } from './protocol-servers.js'
+import { adminSurface, httpSurface } from './protocols/http/access.js'
 import type { Connections } from './protocols/http/connections.js'
-import { peekRoute, takeRoute } from './protocols/http/decide.js'
 import type { Route } from './protocols/http/handler.js'
-import { createListener, listen } from './protocols/http/listener.js'
-import { livezRoute, metricsRoute, readyzRoute } from './protocols/http/observe.js'
+import { HttpServer } from './protocols/http/http-server.js'
+import { livezRoute, metricsRoute, readyzRoute, startupzRoute } from './protocols/http/observe.js'
 import { router } from './protocols/http/router.js'
+import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
+import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
 import { VERSION } from './version.js'
 
 /** A service that listens. */
 export interface Service {
-  /** Where, for example `http://127.0.0.1:8080`. */
+  /** Where HTTP is answered, for example `http://127.0.0.1:8080` or `unix:/run/sluicegate.sock`; the admin listener's when HTTP is off. */
   readonly url: string
+  /** Where each protocol that is on listens, in the form of its URLs. */
+  readonly urls: ReadonlyMap<ListenerName, string>
   readonly engine: Engine
   readonly connections: Connections
   /**
-   * Stops in order. For `drainMs` it answers on while `/readyz` says 503, each answer the last of its connection. Then the port and
+   * Stops in order. For `drainMs` it answers on while `/readyz` says 503, each answer the last of its connection. Then ports and
    * connections without a request are closed, and requests in flight have `finishMs` to finish before they are cut off.
    */
   stop(times?: StopTimes): Promise<void>
@@ -36,61 +47,136 @@ export interface ServiceOptions {
   readonly clients?: Partial<ClientBounds>
   /** How often the page gets a sample; default 1,000. */
   readonly sampleMs?: number
+  readonly log?: Log
 }
 
 /** How many keys the page can rank; the list behind it holds ten times as many, to be sure of the first ones. */
 const HOT_KEYS_TRACKED = 100
+const SWEEP_MS = 1_000
 
 /**
  * Starts the service that `config` describes.
  *
- * @throws the system's error when it cannot listen, for example with `code: 'EADDRINUSE'`.
+ * @throws the system's error when it cannot listen, with its `listener`, for example with `code: 'EADDRINUSE'`. Nothing listens then.
  */
-export async function startService(config: Config, { clock, clients, sampleMs = 1_000 }: ServiceOptions = {}): Promise<Service> {
+export async function startService(config: Config, options: ServiceOptions = {}): Promise<Service> {
+  const { clock, sampleMs = 1_000, log = createLog(config.log.level) } = options
+  const clients = { ...config.clients, ...options.clients }
   const pageServed = config.dashboard.keys !== 'off'
-  const engine = new Engine(config.policies, { ...(clock && { clock }), hotKeys: pageServed ? HOT_KEYS_TRACKED : 0 })
-  let stopped: Promise<void> | undefined
-  const routes = new Map<string, Route>([
-    ['/v1/take', takeRoute(engine)],
-    ['/v1/peek', peekRoute(engine)],
-    ['/v1/auth', authRoute(engine)],
-    ['/livez', livezRoute()],
-    ['/readyz', readyzRoute(() => stopped === undefined)],
-  ])
+  const storage = config.storage.kind === 'redis' ? new RedisStorage(config.storage, log) : MEMORY
+  const engine = new Engine(allPolicies(config), {
+    ...(clock && { clock }),
+    storage,
+    hotKeys: pageServed ? HOT_KEYS_TRACKED : 0,
+    callRates: config.throttle,
+  })
+  const access = new Access(config.tokens)
+  const limits = new RateLimits(engine, config.domains, environmentSettings(), clock === undefined ? Date.now : () => clock.nowMs())
+  const phase: { now: 'starting' | 'ready' | 'stopping' } = { now: 'starting' }
   const stream = new Stream()
   const sampler = new Sampler(engine, config.dashboard.keys)
-  if (pageServed) for (const [path, route] of dashboardRoutes(sampler, stream)) routes.set(path, route)
 
-  const { server, connections } = createListener(router(routes), { ...config.clients, ...clients })
-  routes.set('/metrics', metricsRoute(createMetrics(engine, connections, VERSION)))
-  const { address, port } = await listen(server, config.listen.host, config.listen.port)
+  const probes: [string, Route][] = [
+    ['/livez', livezRoute()],
+    ['/readyz', readyzRoute(() => phase.now)],
+    ['/startupz', startupzRoute(() => phase.now)],
+  ]
+  const routes = new Map<string, Route>(decisionRoutes(engine))
+  routes.set(
+    '/metrics',
+    metricsRoute(createMetrics(engine, { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }, VERSION, limits.hits)),
+  )
+  if (pageServed) for (const [path, route] of dashboardRoutes(sampler, stream)) routes.set(path, route)
+  const changes = changeRoutes(engine)
+
+  const onError = (name: ListenerName) => (error: Error) => log.error({ listener: name, err: error }, 'a connection could not be taken')
+  const httpServer = (name: 'http' | 'admin'): HttpServer => {
+    const surface = name === 'admin' ? adminSurface : httpSurface
+    const handle = router(surface({ probes, routes, changes, access }))
+    return new HttpServer({ handle, bounds: clients, tls: tlsOf(config, config.listen[name]), onError: onError(name) })
+  }
+  const http = httpServer('http')
+  const admin = httpServer('admin')
+  const servers = new Map<ListenerName, ProtocolServer>()
+  for (const name of LISTENER_NAMES) {
+    if (config.listen[name] === undefined) continue
+    if (name === 'http') servers.set(name, http)
+    else if (name === 'admin') servers.set(name, admin)
+    else {
+      const make = PROTOCOL_SERVERS[name]
+      if (make !== undefined)
+        servers.set(name, make({ engine, limits, access, config, clients, tls: tlsOf(config, config.listen[name]), log }))
+    }
+  }
+  await storage.connect()
+  const urls = await listenAll(servers, config).catch(async (error: unknown) => {
+    http.connections.close()
+    admin.connections.close()
+    engine.close()
+    await storage.close()
+    throw error
+  })
+
   const sampling = pageServed
     ? setInterval(() => (stream.isRead ? stream.send(sampler.sample()) : sampler.tick()), sampleMs).unref()
     : undefined
+  const sweeping = setInterval(() => engine.sweep(), SWEEP_MS).unref()
+  phase.now = 'ready'
 
+  let stopped: Promise<void> | undefined
   const stopIn = async ({ drainMs, finishMs }: StopTimes): Promise<void> => {
-    connections.leave()
+    phase.now = 'stopping'
+    for (const server of servers.values()) server.drain()
     clearInterval(sampling)
     stream.end()
     await after(drainMs)
-    // Node's own close for HTTP would close connections at once that look idle.
-    const closed = new Promise<void>((resolve) => server.once('close', resolve))
-    await connections.closeInQuiet(() => NetServer.prototype.close.call(server))
-    await nextTurn()
-    connections.closeResting()
-    await Promise.race([closed, after(finishMs)])
-    server.closeAllConnections()
-    await closed
-    server.close()
+    await Promise.all(Array.from(servers.values(), (server) => server.stop(finishMs)))
+    clearInterval(sweeping)
+    http.connections.close()
+    admin.connections.close()
     engine.close()
+    await storage.close()
   }
   return {
-    url: `http://${isIPv6(address) ? `[${address}]` : address}:${port}`,
+    url: urls.get('http') ?? urls.get('admin') ?? [...urls.values()][0] ?? '',
+    urls,
     engine,
-    connections,
+    connections: http.connections,
     stop(times = { drainMs: 0, finishMs: config.stop.finishMs }) {
       stopped ??= stopIn(times)
       return stopped
     },
   }
+}
+
+/** Connections of the protocols beside HTTP. */
+function trafficOf(servers: ReadonlyMap<ListenerName, ProtocolServer>): ListenerTraffic[] {
+  return Array.from(servers.values(), ({ traffic }) => traffic ?? []).flat()
+}
+
+/** @throws {ConfigError} for a variable that is neither true nor false. */
+function environmentSettings(): LimitSettings {
+  return limitSettings(process.env, (variable, reason) => {
+    throw new ConfigError([{ file: 'environment', line: 1, column: 1, path: variable, reason }])
+  })
+}
+
+/** Encryption is for the network. */
+function tlsOf({ tls }: Config, at: ListenAddress | undefined): Config['tls'] {
+  return at !== undefined && 'path' in at ? undefined : tls
+}
+
+/** All of them listen, or none. */
+async function listenAll(servers: ReadonlyMap<ListenerName, ProtocolServer>, config: Config): Promise<Map<ListenerName, string>> {
+  const urls = new Map<ListenerName, string>()
+  for (const [name, server] of servers) {
+    try {
+      urls.set(name, await server.listen(config.listen[name] as ListenAddress))
+    } catch (error) {
+      const opened = Array.from(urls.keys(), (each) => servers.get(each)?.stop(0))
+      await Promise.all(opened)
+      throw Object.assign(error as Error, { listener: name })
+    }
+  }
+  return urls
 }

@@ -1,4 +1,4 @@
-import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from 'sluicegate'
+import { concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from 'sluicegate'
 import { listed } from './section.js'
 
 /** An algorithm that a file can name. */
@@ -9,8 +9,8 @@ interface Offer {
   readonly options: readonly RuleOption[]
 }
 
-export type RuleOption = 'limit' | 'window' | 'burst' | 'time-zone' | 'counters' | 'slot-bytes'
-export type AlgorithmName = 'token-bucket' | 'gcra' | 'fixed-window' | 'sliding-window' | 'sliding-log'
+export type RuleOption = 'limit' | 'window' | 'burst' | 'time-zone' | 'counters' | 'slot-bytes' | 'ttl'
+export type AlgorithmName = 'token-bucket' | 'gcra' | 'fixed-window' | 'sliding-window' | 'sliding-log' | 'concurrency'
 
 export const OFFERS: Readonly<Record<AlgorithmName, Offer>> = {
   'token-bucket': { make: tokenBucket, options: ['limit', 'window', 'burst'] },
@@ -18,6 +18,7 @@ export const OFFERS: Readonly<Record<AlgorithmName, Offer>> = {
   'fixed-window': { make: fixedWindow, options: ['limit', 'window', 'time-zone'] },
   'sliding-window': { make: slidingWindow, options: ['limit', 'window', 'counters'] },
   'sliding-log': { make: slidingLog, options: ['limit', 'window', 'slot-bytes'] },
+  concurrency: { make: concurrency, options: ['limit', 'ttl'] },
 }
 
 export const ALGORITHM_NAMES = Object.keys(OFFERS) as AlgorithmName[]

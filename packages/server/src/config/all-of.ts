@@ -49,7 +49,6 @@ function readPart(part: Section, names: Map<string, string>): Policy | undefined
     return undefined
   }
   const rule = readRule(part, ALGORITHM_NAMES, part.text('name', 'burst'), (reason) => part.fault('name', reason))
-  if (rule === undefined) return undefined
   part.done((option) => (OF_THE_WHOLE.has(option) ? 'is for the whole policy: write it beside all-of' : rule.belongs(option)))
   const { policy } = rule
   if (policy === undefined) return undefined

@@ -1,20 +1,56 @@
 import type { Policy } from 'sluicegate'
+import type { Token } from '../access.js'
+import type { EnvoyDomain } from './envoy/envoy-domain.js'
+import type { ListenAddress } from './listen-address.js'
+import type { TlsConfig } from './tls.js'
 
-/** A whole configuration file, checked. */
+/** A whole configuration, checked: of one file, or of all files of a folder. */
 export interface Config {
   readonly listen: Listen
+  /** Undefined: without encryption. Unix sockets never have it. */
+  readonly tls: TlsConfig | undefined
+  readonly tokens: readonly Token[]
   readonly clients: ClientBounds
   readonly stop: StopTimes
+  readonly storage: StorageConfig
   readonly policies: readonly PolicyConfig[]
+  /** Files in the form of Envoy's rate limit service. */
+  readonly domains: readonly EnvoyDomain[]
+  readonly throttle: ThrottleConfig
   readonly dashboard: DashboardConfig
+  readonly log: LogConfig
 }
 
-/** Where the service listens. */
-export interface Listen {
-  readonly host: string
-  /** 0 lets the system choose a free port. */
-  readonly port: number
+/** Where each protocol listens; undefined for one that is off. */
+export type Listen = Readonly<Record<ListenerName, ListenAddress | undefined>>
+
+/** The surfaces of the service. `admin` is HTTP as well, with the verbs that change other callers' keys. */
+export type ListenerName = 'http' | 'grpc' | 'resp' | 'admin'
+export const LISTENER_NAMES: readonly ListenerName[] = ['http', 'grpc', 'resp', 'admin']
+
+/** Where the keys are. */
+export type StorageConfig = { readonly kind: 'memory' } | RedisStorageConfig
+
+/** Keys in Redis or Valkey. */
+export interface RedisStorageConfig {
+  readonly kind: 'redis'
+  /** `redis://` or `rediss://`: one of a single server, or some nodes of a cluster. May hold a password. */
+  readonly urls: readonly string[]
+  readonly isCluster: boolean
+  readonly prefix: string | undefined
+  /** See the option `mode` of the library's `createRedisLimiter`; undefined: leased where the policy can be. */
+  readonly mode: 'leased' | 'exact' | undefined
+  readonly outage: 'local' | 'open' | 'closed'
+  readonly timeoutMs: number
 }
+
+/** The log, JSON lines on the error output. */
+export interface LogConfig {
+  readonly level: LogLevel
+}
+
+export type LogLevel = (typeof LOG_LEVELS)[number]
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 
 /** Bounds on what clients may use. */
 export interface ClientBounds {
@@ -49,6 +85,12 @@ export interface PolicyConfig {
   readonly onFull: OnFull
 }
 
+/** The table of the keys of `CL.THROTTLE`. Undefined: the library's defaults. */
+export interface ThrottleConfig {
+  readonly maxKeys: number | undefined
+  readonly growTo: number | undefined
+}
+
 /** The live page at `/`. */
 export interface DashboardConfig {
   readonly keys: KeyDisplay
@@ -62,8 +104,10 @@ export type KeyDisplay = 'masked' | 'shown' | 'off'
 export const ON_FULL: readonly OnFull[] = ['evict', 'deny']
 export const KEY_DISPLAYS: readonly KeyDisplay[] = ['masked', 'shown', 'off']
 
-/** Loopback only, unless the file or the command line says otherwise: the service authenticates no client. */
-export const DEFAULT_LISTEN: Listen = { host: '127.0.0.1', port: 8080 }
+/** Loopback only, unless the file or the command line says otherwise: by default the service authenticates no client. */
+export const DEFAULT_LISTEN: Listen = { http: { host: '127.0.0.1', port: 8080 }, grpc: undefined, resp: undefined, admin: undefined }
+export const DEFAULT_STORAGE: StorageConfig = { kind: 'memory' }
+export const DEFAULT_LOG: LogConfig = { level: 'info' }
 export const DEFAULT_CLIENTS: ClientBounds = {
   maxConnections: 10_000,
   maxConnectionsPerAddress: 5_000,

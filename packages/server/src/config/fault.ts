@@ -1,5 +1,6 @@
 /** One thing wrong in a configuration file, and where. */
 export interface Fault {
+  readonly file: string
   /** From 1. */
   readonly line: number
   /** From 1. */
@@ -10,19 +11,22 @@ export interface Fault {
   readonly reason: string
 }
 
-/** A configuration file that cannot be used. Its message has one line a fault, `file:line:column: path: reason`. */
+/** A configuration that cannot be used. Its message has one line a fault, `file:line:column: path: reason`. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
-  readonly file: string
   readonly faults: readonly Fault[]
 
-  constructor(file: string, faults: readonly Fault[]) {
-    super(faults.map((fault) => formatFault(file, fault)).join('\n'))
-    this.file = file
+  constructor(faults: readonly Fault[]) {
+    super(faults.map(formatFault).join('\n'))
     this.faults = faults
   }
 }
 
-function formatFault(file: string, { line, column, path, reason }: Fault): string {
+/** An error about a file as a whole. */
+export function fileError(file: string, reason: string): ConfigError {
+  return new ConfigError([{ file, line: 1, column: 1, path: '', reason }])
+}
+
+function formatFault({ file, line, column, path, reason }: Fault): string {
   return path === '' ? `${file}:${line}:${column}: ${reason}` : `${file}:${line}:${column}: ${path}: ${reason}`
 }

@@ -1,4 +1,4 @@
-import { Engine, PolicyError } from '../engine.js'
+import { Engine, PolicyError } from '../engine/engine.js'
 import type { PolicyConfig } from './config.js'
 
 /** Algorithms whose keys may need more memory than there is: a log takes slots by its limit, the parts of an all-of add up. */

@@ -112,17 +112,9 @@ const FAULTS: readonly [what: string, options: string, fault: RegExp][] = [
     'algorithm: sliding-log, limit: 100001, window: 1m',
     /limit: must be an integer from 1 to 100000 \(got 100001\)$/,
   ],
-  [
-    'concurrency',
-    'algorithm: concurrency, limit: 5, ttl: 30s',
-    /^gate\.yaml:2:21: policies\.api\.algorithm: concurrency is not offered by the service; its permits have to be given back/,
-  ],
-  ['misspelt concurrency', 'algorithm: Concurency, limit: 5', /algorithm: concurrency is not offered by the service;/],
-  [
-    'concurrency among several',
-    'all-of: [{ algorithm: concurrency, limit: 5 }]',
-    /api\.all-of\[0\]\.algorithm: concurrency is not offered by the service;/,
-  ],
+  ['concurrency with a window', 'algorithm: concurrency, limit: 5, window: 30s', /api\.window: is for .*, not for concurrency$/],
+  ['concurrency without a limit', 'algorithm: concurrency, ttl: 30s', /api\.limit: is missing$/],
+  ['concurrency for no time', 'algorithm: concurrency, limit: 5, ttl: soon', /api\.ttl: must be .*'10s'/],
   ['a mapping of several', `all-of: { a: { ${BUCKET} } }`, /all-of: must be a list of policies, not a mapping$/],
   ['none of several', 'all-of: []', /all-of: must have 1 to 8 policies, not 0$/],
   [
@@ -176,7 +168,10 @@ for (const [what, options, fault] of FAULTS) {
 
 test('without an algorithm a policy is checked by the options that all algorithms have', () => {
   const [algorithm, limit, ...rest] = faultsOf(onePolicy('algorithm: leaky, limit: 0, window: month, burst: 9, slot-bytes: 4'))
-  assert.match(algorithm ?? '', /algorithm: must be token-bucket, gcra, fixed-window, sliding-window, sliding-log or all-of, not "leaky"$/)
+  assert.match(
+    algorithm ?? '',
+    /algorithm: must be token-bucket, gcra, fixed-window, sliding-window, sliding-log, concurrency or all-of, not "leaky"$/,
+  )
   assert.match(limit ?? '', /limit: must be an integer/)
   assert.deepEqual(rest, [])
 })

@@ -9,22 +9,34 @@ const CHOICES = [...ALGORITHM_NAMES, 'all-of']
 const MAX_KEYS_LIMIT = 100_000_000
 /** Each policy has a table of its own; a metric's labels grow with their number. */
 const MAX_POLICIES = 1_000
+const NONE = 'must name at least one policy, for example "per-user: { algorithm: token-bucket, limit: 100, window: 1m }"'
 
-/** The section `policies`: at least one, each under its name. */
-export function readPolicies(root: Section): PolicyConfig[] {
-  const section = root.section('policies')
-  const names = section.names()
-  if (names.length === 0)
-    root.fault('policies', 'must name at least one policy, for example "per-user: { algorithm: token-bucket, limit: 100, window: 1m }"')
-  if (names.length > MAX_POLICIES) root.fault('policies', `must be at most ${MAX_POLICIES}, not ${names.length}`)
-  return names.flatMap((name) => readPolicy(section, name) ?? [])
+/**
+ * The section `policies` of each file: each policy under its name, which no other file uses.
+ *
+ * @param isRequired whether there has to be one.
+ */
+export function readPolicies(roots: readonly Section[], isRequired: boolean): PolicyConfig[] {
+  const fileByName = new Map<string, string>()
+  const policies = roots.flatMap((root) => {
+    const section = root.section('policies')
+    const names = section.names()
+    for (const name of names) {
+      const file = fileByName.get(name)
+      if (file !== undefined) section.nameFault(name, `is the name of a policy in ${file} already: give this one another`)
+      fileByName.set(name, root.file)
+    }
+    if (fileByName.size > MAX_POLICIES) root.fault('policies', `must be at most ${MAX_POLICIES} in all files, not ${fileByName.size}`)
+    return names.flatMap((name) => readPolicy(section, name) ?? [])
+  })
+  if (isRequired && fileByName.size === 0) roots[0]?.fault('policies', NONE)
+  return policies
 }
 
 function readPolicy(policies: Section, name: string): PolicyConfig | undefined {
   const section = policies.section(name)
   const nameFault = (reason: string): void => policies.nameFault(name, `name: ${reason}`)
   const rule = isAllOf(section) ? readAllOf(section, name, nameFault) : readRule(section, CHOICES, name, nameFault)
-  if (rule === undefined) return undefined
   const maxKeys = section.integer('max-keys', 1, MAX_KEYS_LIMIT)
   const growTo = section.integer('grow-to', maxKeys ?? 1, MAX_KEYS_LIMIT)
   const onFull = section.oneOf('on-full', ON_FULL) ?? 'evict'

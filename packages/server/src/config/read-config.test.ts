@@ -9,7 +9,7 @@ const EXAMPLE = fileURLToPath(new URL('../../../../examples/sluicegate.yaml', im
 
 test('the example that ships is accepted', () => {
   const { listen, policies, dashboard } = readConfig(EXAMPLE)
-  assert.deepEqual(listen, { host: '127.0.0.1', port: 8080 })
+  assert.deepEqual(listen.http, { host: '127.0.0.1', port: 8080 })
   assert.deepEqual(dashboard, { keys: 'masked' })
   assert.deepEqual(
     policies.map(({ policy: { name, algorithm, limit, windowMs, burst } }) => ({ name, algorithm, limit, windowMs, burst })),
@@ -24,7 +24,7 @@ test('the example that ships is accepted', () => {
 
 test('omitted options have their defaults: loopback, 8080, masked keys, burst = limit', () => {
   const config: Config = parseConfig(one('algorithm: gcra, limit: 7, window: 10s'))
-  assert.deepEqual(config.listen, { host: '127.0.0.1', port: 8080 })
+  assert.deepEqual(config.listen, { http: { host: '127.0.0.1', port: 8080 }, grpc: undefined, resp: undefined, admin: undefined })
   assert.deepEqual(config.dashboard, { keys: 'masked' })
   const [{ policy, maxKeys, onFull } = assert.fail()] = config.policies
   assert.deepEqual({ burst: policy.burst, maxKeys, onFull }, { burst: 7, maxKeys: undefined, onFull: 'evict' })
@@ -37,7 +37,7 @@ policies:
   a policy, "quoted": { algorithm: token-bucket, limit: 2, window: 250ms, burst: 9, max-keys: 64, on-full: deny }
 dashboard: { keys: off }
 `)
-  assert.deepEqual(config.listen, { host: '::1', port: 0 })
+  assert.deepEqual(config.listen.http, { host: '::1', port: 0 })
   assert.deepEqual(config.dashboard, { keys: 'off' })
   const [{ policy, maxKeys, onFull } = assert.fail()] = config.policies
   assert.equal(policy.name, 'a policy, "quoted"')
@@ -178,4 +178,14 @@ test('a second document in the file is a fault with its place, in words for the 
   const yaml = one('algorithm: gcra, limit: 7, window: 10s')
   const [fault] = faults(`${yaml}---\n${yaml}`)
   assert.match(String(fault), /begins a second document/)
+})
+
+test('the table of CL.THROTTLE has its own room, by default that of the library', () => {
+  const policies = 'policies:\n  api: { algorithm: gcra, limit: 7, window: 10s }\n'
+  assert.deepEqual(parseConfig(policies).throttle, { maxKeys: undefined, growTo: undefined })
+  assert.deepEqual(parseConfig(`${policies}throttle: { max-keys: 10, grow-to: 20 }`).throttle, { maxKeys: 10, growTo: 20 })
+  assert.deepEqual(faults(`${policies}throttle: { max-keys: 10, grow-to: 5, keys: 1 }`), [
+    'gate.yaml:3:36: throttle.grow-to: must be an integer from 10 to 100000000, not 5',
+    'gate.yaml:3:39: throttle.keys: unknown option; there are max-keys, grow-to',
+  ])
 })

@@ -1,26 +1,55 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { LineCounter, parseDocument } from 'yaml'
 import { readClients, readStop } from './clients.js'
-import { type Config, DEFAULT_DASHBOARD, DEFAULT_LISTEN, KEY_DISPLAYS } from './config.js'
-import { ConfigError, type Fault } from './fault.js'
+import { type Config, DEFAULT_DASHBOARD, DEFAULT_LOG, KEY_DISPLAYS, LOG_LEVELS } from './config.js'
+import { isDomain, readDomains } from './domains.js'
+import { ConfigError, type Fault, fileError } from './fault.js'
+import { readListen } from './listen.js'
 import { readPolicies } from './policies.js'
 import { Section, type Source } from './section.js'
+import { readStorage } from './storage.js'
+import { readThrottle } from './throttle.js'
+import { readTls, type TlsConfig } from './tls.js'
+import { readTokens } from './tokens.js'
 
 /** Far above any real file; a larger one is a mistake in the path. */
 const MAX_FILE_CHARACTERS = 1_000_000
+const MAX_FILES = 1_000
+const YAML_FILE = /^[^.].*\.ya?ml$/i
+/** Sections that stand in one file only. */
+const SETTINGS = ['listen', 'tls', 'tokens', 'clients', 'stop', 'storage', 'throttle', 'dashboard', 'log'] as const
 
 /** Messages of the parser that address programmers, in words for the author of a file. */
 const REASON_BY_CODE: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: 'begins a second document: a file has one, so take out the line "---" or what follows it',
 }
 
+/** A file and its text. */
+interface ConfigFile {
+  readonly file: string
+  readonly text: string
+}
+
 /**
- * The configuration in `file`.
+ * The configuration in `path`: a file, or a folder, whose files ending in `.yaml` or `.yml` are read together. A file with `domain` and
+ * `descriptors` is in the form of Envoy's rate limit service; one with `policies`, and settings of the service, in our own.
  *
- * @throws {ConfigError} with every fault that was found, each with its line and column.
+ * @throws {ConfigError} with every fault that was found, each with its file, line and column.
  */
-export function readConfig(file: string): Config {
-  return parseConfig(readText(file), file)
+export function readConfig(path: string): Config {
+  return parseFiles(filesOf(path).map((file) => ({ file, text: attempt(path, () => readFileSync(file, 'utf8')) })))
+}
+
+/** The files of which the configuration in `path` consists, in the order of their names. */
+export function filesOf(path: string): string[] {
+  const isFolder = attempt(path, () => statSync(path).isDirectory())
+  if (!isFolder) return [path]
+  const names = attempt(path, () => readdirSync(path)).filter((name) => YAML_FILE.test(name))
+  const files = names.map((name) => join(path, name)).filter((file) => attempt(file, () => statSync(file).isFile()))
+  if (files.length === 0) throw fileError(path, 'has no files that end in .yaml or .yml')
+  if (files.length > MAX_FILES) throw fileError(path, `has ${files.length} files, and ${MAX_FILES} are the most`)
+  return files.sort()
 }
 
 /**
@@ -29,51 +58,89 @@ export function readConfig(file: string): Config {
  * @throws {ConfigError} with every fault that was found, each with its line and column.
  */
 export function parseConfig(text: string, file = 'config'): Config {
-  if (text.length > MAX_FILE_CHARACTERS) throw whole(file, `is larger than ${MAX_FILE_CHARACTERS} characters: is it the right file?`)
+  return parseFiles([{ file, text }])
+}
+
+function parseFiles(files: readonly ConfigFile[]): Config {
+  const faults: Fault[] = []
+  const sources = files.map((each) => parseFile(each, faults))
+  // After a syntax error the rest of the file would cause faults that are no faults.
+  if (faults.length > 0) throw new ConfigError(inOrder(faults))
+  const config = readSources(sources)
+  if (faults.length > 0) throw new ConfigError(inOrder(faults))
+  return config
+}
+
+function parseFile({ file, text }: ConfigFile, faults: Fault[]): Source {
+  if (text.length > MAX_FILE_CHARACTERS) throw fileError(file, `is larger than ${MAX_FILE_CHARACTERS} characters: is it the right file?`)
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: '1.2' })
-  const faults: Fault[] = document.errors.map((error) => {
+  for (const error of document.errors) {
     const { line, col } = lines.linePos(error.pos[0])
-    return { line: Math.max(1, line), column: Math.max(1, col), path: '', reason: REASON_BY_CODE[error.code] ?? error.message }
-  })
-  // After a syntax error the rest of the file would cause faults that are no faults.
-  if (faults.length > 0) throw new ConfigError(file, faults)
-
-  const config = readDocument({ document, lines, faults })
-  if (faults.length > 0) throw new ConfigError(file, inOrder(faults))
-  return config
+    const reason = REASON_BY_CODE[error.code] ?? error.message
+    faults.push({ file, line: Math.max(1, line), column: Math.max(1, col), path: '', reason })
+  }
+  return { file, document, lines, faults }
 }
 
-function readDocument(source: Source): Config {
-  const root = new Section(source, source.document.contents)
-  const listen = root.section('listen')
-  const dashboard = root.section('dashboard')
+function readSources(sources: readonly Source[]): Config {
+  const roots = sources.map((source) => new Section(source, source.document.contents))
+  const own = roots.filter((root) => !isDomain(root))
+  const domains = readDomains(
+    roots.filter(isDomain),
+    own.flatMap((root) => root.section('policies').names()),
+  )
+  const settings = settingsOf(own)
+  const dashboard = settings('dashboard').section('dashboard')
+  const log = settings('log').section('log')
   const config = {
-    listen: {
-      host: listen.text('host', '127.0.0.1') ?? DEFAULT_LISTEN.host,
-      port: listen.integer('port', 0, 65_535) ?? DEFAULT_LISTEN.port,
-    },
-    clients: readClients(root.section('clients')),
-    stop: readStop(root.section('stop')),
-    policies: readPolicies(root),
+    listen: readListen(settings('listen').section('listen')),
+    tls: readTlsSection(settings('tls')),
+    tokens: readTokens(settings('tokens')),
+    clients: readClients(settings('clients').section('clients')),
+    stop: readStop(settings('stop').section('stop')),
+    storage: readStorage(settings('storage').section('storage')),
+    policies: readPolicies(own, own.length === roots.length),
+    domains,
+    throttle: readThrottle(settings('throttle').section('throttle')),
     dashboard: { keys: dashboard.oneOf('keys', KEY_DISPLAYS) ?? DEFAULT_DASHBOARD.keys },
+    log: { level: log.oneOf('level', LOG_LEVELS) ?? DEFAULT_LOG.level },
   }
-  for (const section of [listen, dashboard, root]) section.done()
+  for (const section of [dashboard, log, ...own]) section.done()
   return config
 }
 
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw whole(file, `cannot be read: ${(error as Error).message}`)
+/** The root that has a setting. A setting in two files is a fault: their order would decide. */
+function settingsOf(roots: readonly Section[]): (setting: (typeof SETTINGS)[number]) => Section {
+  return (setting) => {
+    const [first, ...more] = roots.filter((root) => root.has(setting))
+    for (const root of more) root.nameFault(setting, `is in ${first?.file} already: write it in one file`)
+    return first ?? roots[0] ?? new Section(NO_SOURCE, undefined)
   }
 }
 
-function whole(file: string, reason: string): ConfigError {
-  return new ConfigError(file, [{ line: 1, column: 1, path: '', reason }])
+const NO_SOURCE: Source = { file: '', document: parseDocument(''), lines: new LineCounter(), faults: [] }
+
+function readTlsSection(root: Section): TlsConfig | undefined {
+  const section = root.section('tls')
+  const files = {
+    cert: section.text('cert', 'server.pem'),
+    key: section.text('key', 'server.key'),
+    clientCa: section.text('client-ca', 'clients.pem'),
+  }
+  section.done()
+  return readTls(files, dirname(root.file), (option, reason) => section.fault(option === 'clientCa' ? 'client-ca' : option, reason))
+}
+
+function attempt<Result>(file: string, read: () => Result): Result {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    throw fileError(file, `cannot be read: ${(error as Error).message}`)
+  }
 }
 
 function inOrder(faults: readonly Fault[]): Fault[] {
-  return [...faults].sort((a, b) => a.line - b.line || a.column - b.column)
+  return [...faults].sort((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : a.line - b.line || a.column - b.column))
 }

@@ -6,10 +6,6 @@ import { nearest } from './spelling.js'
 
 const REQUIRED: ReadonlySet<string> = new Set(['limit', 'window'])
 const DURATIONS = '250ms, 10s, 1m, 24h or 30d'
-const NO_CONCURRENCY =
-  'concurrency is not offered by the service; its permits have to be given back, and there is no request for that: ' +
-  'use the library, or limit how many start, for example with token-bucket'
-
 const READERS: Readonly<Record<RuleOption, (section: Section, algorithm: AlgorithmName | undefined) => unknown>> = {
   limit: (section) => section.number('limit'),
   // A bare number would be milliseconds to the library and seconds to most readers.
@@ -19,6 +15,7 @@ const READERS: Readonly<Record<RuleOption, (section: Section, algorithm: Algorit
   'time-zone': (section) => section.text('time-zone', 'Europe/Rome'),
   counters: (section) => section.oneOf('counters', ['exact', 'compact']),
   'slot-bytes': (section) => section.oneOf('slot-bytes', [4, 8]),
+  ttl: (section) => section.text('ttl', '30s'),
 }
 
 /** A section read before {@link Section.done}. After a fault its policy is meaningless, because the file is refused. */
@@ -29,17 +26,12 @@ export interface Rule {
 }
 
 /**
- * The rule in `section`; undefined where no rule is possible here, so that its other options belong to no rule.
+ * The rule in `section`.
  *
  * @param choices the values of `algorithm` that a fault lists.
  * @param name its name as the file gives it; undefined for the library's own.
  */
-export function readRule(section: Section, choices: readonly string[], name: string | undefined, nameFault: NameFault): Rule | undefined {
-  const written = section.written('algorithm')
-  if (typeof written === 'string' && nearest(written, [...choices, 'concurrency']) === 'concurrency') {
-    section.fault('algorithm', NO_CONCURRENCY)
-    return undefined
-  }
+export function readRule(section: Section, choices: readonly string[], name: string | undefined, nameFault: NameFault): Rule {
   const algorithm = readAlgorithm(section, choices)
   const options: Partial<Record<RuleOption, unknown>> = {}
   for (const option of algorithm === undefined ? RULE_OPTIONS : OFFERS[algorithm].options) {

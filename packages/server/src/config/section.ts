@@ -1,10 +1,12 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, type LineCounter, type Node, type YAMLMap } from 'yaml'
 import type { Fault } from './fault.js'
+import { type ListenAddress, parseListenAddress } from './listen-address.js'
 import { didYouMean } from './spelling.js'
 import { timeSpanMs, timeSpanText } from './time-span.js'
 
 /** The parsed file, and where the faults found in it are collected. */
 export interface Source {
+  readonly file: string
   readonly document: Document
   readonly lines: LineCounter
   readonly faults: Fault[]
@@ -45,6 +47,15 @@ export class Section {
     }
   }
 
+  /** Whether it is a mapping. Anything else has one fault, and no options. */
+  get isMapping(): boolean {
+    return this.#isMapping
+  }
+
+  get file(): string {
+    return this.#source.file
+  }
+
   /** Names of all options present, in the file's order. */
   names(): string[] {
     return [...this.#entries.keys()]
@@ -53,6 +64,12 @@ export class Section {
   has(option: string): boolean {
     this.#known.add(option)
     return this.#entries.has(option)
+  }
+
+  /** Whether `option` has a value; an option with nothing behind it has none. */
+  isGiven(option: string): boolean {
+    this.#known.add(option)
+    return resolved(this.#source, this.#entries.get(option)?.valueNode) !== undefined
   }
 
   /** Records a fault where `option` is left out; `what` says what it is, where its name does not. */
@@ -96,6 +113,44 @@ export class Section {
     return this.#value(option, (value) => typeof value === 'string' && value !== '', `a text, for example ${example}`)
   }
 
+  /** A text that no message repeats. */
+  secret(option: string): string | undefined {
+    this.#known.add(option)
+    if (!this.#entries.has(option)) return undefined
+    const value = this.#scalar(option)
+    if (typeof value === 'string' && value !== '') return value
+    this.fault(option, 'must be a text; put quotes around one that looks like a number')
+    return undefined
+  }
+
+  /** The texts of the list under `option`, which no message repeats. */
+  secrets(option: string, what: string): string[] | undefined {
+    this.#known.add(option)
+    if (!this.#entries.has(option)) return undefined
+    const list = resolved(this.#source, this.#entries.get(option)?.valueNode)
+    const texts = isSeq(list) ? list.items.map((item) => resolved(this.#source, item)) : []
+    const values = texts.flatMap((node) => (isScalar(node) && typeof node.value === 'string' ? [node.value] : []))
+    if (isSeq(list) && values.length === texts.length) return values
+    this.fault(option, `must be a list of ${what}`)
+    return undefined
+  }
+
+  /** Where to listen; undefined for `off` and for a fault, and when it is left out. */
+  address(option: string): ListenAddress | undefined {
+    const text = this.text(option, '127.0.0.1:8080, unix:/run/sluicegate.sock or off')
+    if (text === undefined) return undefined
+    try {
+      return parseListenAddress(text)
+    } catch (error) {
+      this.fault(option, (error as Error).message)
+      return undefined
+    }
+  }
+
+  boolean(option: string): boolean | undefined {
+    return this.#value(option, (value) => typeof value === 'boolean', 'true or false')
+  }
+
   /** The milliseconds of a text with a unit. */
   duration(option: string, minMs: number, maxMs: number): number | undefined {
     const fits = (value: unknown): boolean => {
@@ -105,6 +160,28 @@ export class Section {
     const wanted = `a time with a unit from ${timeSpanText(minMs)} to ${timeSpanText(maxMs)}, for example 5s`
     const text = this.#value<string>(option, fits, wanted)
     return text === undefined ? undefined : timeSpanMs(text)
+  }
+
+  /** A text, or a number or boolean as it is written: the type that YAML gives a label does not matter. */
+  label(option: string, example: string): string | undefined {
+    const fits = (value: unknown): boolean => ['string', 'number', 'bigint', 'boolean'].includes(typeof value)
+    const value = this.#value<string | number | bigint | boolean>(option, fits, `a text, for example ${example}`)
+    const node = resolved(this.#source, this.#entries.get(option)?.valueNode)
+    if (value === undefined || typeof value === 'string' || !isScalar(node)) return value as string | undefined
+    return node.source ?? String(value)
+  }
+
+  /** A boolean in each spelling of YAML 1.1, which the tools that read Envoy's files use. */
+  flag(option: string): boolean | undefined {
+    const value = this.#value<string | boolean>(option, (value) => flagOf(value) !== undefined, 'true or false')
+    return flagOf(value)
+  }
+
+  /** The value under `option` as plain data, without checks; undefined when it is left out. */
+  plain(option: string): unknown {
+    this.#known.add(option)
+    const node = resolved(this.#source, this.#entries.get(option)?.valueNode)
+    return node?.toJS(this.#source.document)
   }
 
   oneOf<Choice extends string | number>(option: string, choices: readonly Choice[]): Choice | undefined {
@@ -140,9 +217,28 @@ export class Section {
   #read(map: YAMLMap): void {
     for (const { key, value } of map.items) {
       const name = isScalar(key) ? String(key.value) : String(key)
+      if (name === '<<') continue
       // The parser finds equal keys; 1 and "1" differ to YAML and are one name here.
       if (this.#entries.has(name)) this.#fault((key as Node | null) ?? undefined, this.#pathOf(name), 'is given more than once')
       this.#entries.set(name, { keyNode: (key as Node | null) ?? undefined, valueNode: (value as Node | null) ?? undefined })
+    }
+    for (const { key, value } of map.items) if (isScalar(key) && key.value === '<<') this.#merge(key, value as Node | null)
+  }
+
+  /** The options of one mapping, or of several, that are left out here: what YAML 1.1 means by `<<`. */
+  #merge(key: Node, value: Node | null): void {
+    const target = resolved(this.#source, value)
+    const maps = isSeq(target) ? target.items.map((item) => resolved(this.#source, item)) : [target]
+    if (!maps.every((map) => isMap(map))) {
+      this.#fault(value ?? key, this.#pathOf('<<'), 'must be a mapping, or a list of mappings, whose options are taken over')
+      return
+    }
+    for (const map of maps as YAMLMap[]) {
+      for (const { key, value } of map.items) {
+        const name = isScalar(key) ? String(key.value) : String(key)
+        if (name === '<<' || this.#entries.has(name)) continue
+        this.#entries.set(name, { keyNode: (key as Node | null) ?? undefined, valueNode: (value as Node | null) ?? undefined })
+      }
     }
   }
 
@@ -168,13 +264,19 @@ export class Section {
 
   #fault(node: Node | undefined, path: string, reason: string): void {
     const { line, col } = this.#source.lines.linePos(node?.range?.[0] ?? 0)
-    this.#source.faults.push({ line: Math.max(1, line), column: Math.max(1, col), path, reason })
+    this.#source.faults.push({ file: this.#source.file, line: Math.max(1, line), column: Math.max(1, col), path, reason })
   }
 }
 
 /** `a, b or c`. */
 export function listed(words: readonly (string | number)[], last: 'and' | 'or'): string {
   return words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`
+}
+
+function flagOf(value: unknown): boolean | undefined {
+  if (typeof value === 'boolean') return value
+  if (typeof value !== 'string') return undefined
+  return /^(y|yes|on|true)$/i.test(value) ? true : /^(n|no|off|false)$/i.test(value) ? false : undefined
 }
 
 /** The node itself, or the one that an alias stands for; undefined for nothing at all and for an explicit null. */

@@ -37,9 +37,9 @@ test('the page holds no script or style of its own, and the licence of what it s
 test('switched off, there is no page and no list of keys', async (t) => {
   const { url, engine } = await runService(t, `${TWO_POLICIES}dashboard: { keys: off }\n`)
   for (const path of ['/', '/page.js', '/events']) assert.equal((await fetch(url + path)).status, 404)
-  const gate = engine.gate('burst') ?? assert.fail()
-  gate.take('alice', 1)
-  assert.deepEqual(gate.hotKeys(10), { demand: [], denials: [] })
+  const served = engine.policy('burst') ?? assert.fail()
+  served.take('alice', 1)
+  assert.deepEqual(served.hotKeys(10), { demand: [], denials: [] })
 })
 
 test('at most 32 pages are served at once, and a closed one makes room', async (t) => {

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allOf, fixedWindow, manualClock, tokenBucket } from 'sluicegate'
-import { Engine } from '../engine.js'
+import { Engine } from '../engine/engine.js'
 import { HISTORY_LENGTH, Sampler } from './sampler.js'
 
 function setUp() {
   const policy = tokenBucket({ name: 'burst', limit: 5, window: '1m' })
   const engine = new Engine([{ policy, maxKeys: 100, onFull: 'evict' }], { clock: manualClock(0), hotKeys: 100 })
-  return { gate: engine.gate('burst') ?? assert.fail(), sampler: new Sampler(engine, 'shown') }
+  return { served: engine.policy('burst') ?? assert.fail(), sampler: new Sampler(engine, 'shown') }
 }
 
 test('a sample has the totals, and the rates since the one before', () => {
-  const { gate, sampler } = setUp()
-  for (let i = 0; i < 7; i++) gate.take('alice', 1)
-  gate.take('alice', 6)
+  const { served, sampler } = setUp()
+  for (let i = 0; i < 7; i++) served.take('alice', 1)
+  served.take('alice', 6)
   const [first = assert.fail()] = sampler.sample().policies
   assert.deepEqual([first.allowed.total, first.denied.total, first.impossible.total, first.keysTracked], [5, 2, 1, 1])
   assert.ok(first.allowed.perSecond > 0 && first.allowed.perSecond <= 5_000)
@@ -25,7 +25,7 @@ test('a sample has each part of an all-of with the denials for which it was bind
   const parts = [tokenBucket({ name: 'burst', limit: 5, window: '1s' }), fixedWindow({ name: 'quota', limit: 2, window: 'day' })]
   const policy = allOf(parts, { name: 'both' })
   const engine = new Engine([{ policy, maxKeys: 100, onFull: 'evict' }], { clock: manualClock(0) })
-  for (let i = 0; i < 3; i++) engine.gate('both')?.take('alice', 1)
+  for (let i = 0; i < 3; i++) engine.policy('both')?.take('alice', 1)
   const [sample = assert.fail()] = new Sampler(engine, 'shown').sample().policies
   assert.equal(sample.description, 'all-of, 2 policies')
   assert.deepEqual(sample.parts, [
@@ -36,24 +36,24 @@ test('a sample has each part of an all-of with the denials for which it was bind
 })
 
 test('the ten hottest keys are ranked', () => {
-  const { gate, sampler } = setUp()
-  for (let i = 1; i <= 15; i++) for (let n = 0; n < i; n++) gate.take(`key-${i}`, 1)
+  const { served, sampler } = setUp()
+  for (let i = 1; i <= 15; i++) for (let n = 0; n < i; n++) served.take(`key-${i}`, 1)
   const { demand = [], denials = [] } = sampler.sample().policies[0] ?? {}
   assert.deepEqual([demand.length, demand[0]], [10, { key: 'key-15', count: 15 }])
   assert.deepEqual(denials[0], { key: 'key-15', count: 10 })
 })
 
 test('the history is two minutes of samples and no more', () => {
-  const { gate, sampler } = setUp()
-  gate.take('alice', 1)
+  const { served, sampler } = setUp()
+  served.take('alice', 1)
   for (let i = 0; i < HISTORY_LENGTH + 30; i++) sampler.sample()
   const { atS, policies } = sampler.history()
   assert.deepEqual([atS.length, policies[0]?.allowed.length, policies[0]?.denied.length], [120, 120, 120])
 })
 
 test('decisions made while no page was open are in the history, and not repeated as new', () => {
-  const { gate, sampler } = setUp()
-  for (let i = 0; i < 3; i++) gate.take('alice', 1)
+  const { served, sampler } = setUp()
+  for (let i = 0; i < 3; i++) served.take('alice', 1)
   sampler.tick()
   const [sample = assert.fail()] = sampler.sample().policies
   assert.deepEqual([sample.allowed.total, sample.allowed.perSecond], [3, 0])

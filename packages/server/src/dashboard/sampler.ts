@@ -1,6 +1,6 @@
 import type { KeyDisplay } from '../config/config.js'
-import type { Counts, Engine, Gate, HotKey } from '../engine.js'
-import type { Outcome } from '../outcome.js'
+import type { Counts, Engine, HotKey, ServedPolicy } from '../engine/engine.js'
+import type { Outcome } from '../engine/outcome.js'
 import { describePolicy } from '../policy-text.js'
 import { keyDisplay } from './key-display.js'
 import type { Flow, History, PartSample, PolicySample, RankedKey, Sample } from './sample.js'
@@ -31,7 +31,7 @@ export class Sampler {
   /** The changes since the last call of `sample` or `tick`. */
   sample(): Sample {
     this.tick()
-    const policies = Array.from(this.#engine.gates, (gate, i) => this.#policy(gate, this.#last[i] as Flows))
+    const policies = Array.from(this.#engine.policies, (served, i) => this.#policy(served, this.#last[i] as Flows))
     return { atS: Date.now() / 1000, keys: this.#keys, policies }
   }
 
@@ -40,7 +40,7 @@ export class Sampler {
     const nowMs = performance.now()
     // Two calls within a millisecond would yield a meaningless rate.
     const seconds = Math.max(1, nowMs - this.#lastMs) / 1000
-    this.#last = Array.from(this.#engine.gates, ({ counts }, i) => flows(counts, this.#last[i], seconds))
+    this.#last = Array.from(this.#engine.policies, ({ counts }, i) => flows(counts, this.#last[i], seconds))
     this.#lastMs = nowMs
     const rates = this.#last.map(({ allowed, denied }) => ({ allowed: allowed.perSecond, denied: denied.perSecond }))
     this.#past.push({ atS: Date.now() / 1000, rates })
@@ -52,20 +52,20 @@ export class Sampler {
     const column = (i: number, flow: keyof Rates): number[] => this.#past.map(({ rates }) => rates[i]?.[flow] ?? 0)
     return {
       atS: this.#past.map(({ atS }) => atS),
-      policies: Array.from(this.#engine.gates, ({ name }, i) => ({ name, allowed: column(i, 'allowed'), denied: column(i, 'denied') })),
+      policies: Array.from(this.#engine.policies, ({ name }, i) => ({ name, allowed: column(i, 'allowed'), denied: column(i, 'denied') })),
     }
   }
 
-  #policy(gate: Gate, { allowed, denied, impossible }: Flows): PolicySample {
-    const { demand, denials } = gate.hotKeys(RANKED_KEYS)
+  #policy(served: ServedPolicy, { allowed, denied, impossible }: Flows): PolicySample {
+    const { demand, denials } = served.hotKeys(RANKED_KEYS)
     return {
-      name: gate.name,
-      description: describePolicy(gate.policy),
+      name: served.name,
+      description: describePolicy(served.policy),
       allowed,
       denied,
       impossible,
-      keysTracked: gate.stats().keys,
-      parts: partsOf(gate),
+      keysTracked: served.stats().keys,
+      parts: partsOf(served),
       demand: this.#ranked(demand),
       denials: this.#ranked(denials),
     }
@@ -76,7 +76,7 @@ export class Sampler {
   }
 }
 
-function partsOf({ policy, denialsByPart }: Gate): PartSample[] {
+function partsOf({ policy, denialsByPart }: ServedPolicy): PartSample[] {
   const { policies = [] } = policy
   return policies.map((part) => ({ name: part.name, description: describePolicy(part), denied: denialsByPart.get(part.name) ?? 0 }))
 }

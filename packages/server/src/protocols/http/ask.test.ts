@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { allOf, slidingLog, tokenBucket } from 'sluicegate'
 import { shortOrLong } from 'sluicegate-testkit'
-import { Engine, PolicyError } from '../../engine.js'
+import { Engine, PolicyError } from '../../engine/engine.js'
+import { atOnce } from '../../testing/at-once.js'
 import { readAsk } from './ask.js'
 import { Problem } from './problem.js'
 import { readQuery } from './query.js'
@@ -16,8 +17,8 @@ const RUNS = { numRuns: shortOrLong(3_000, 20_000), seed: 20_261_121 }
 /** Any input from outside leads to a decision or to a problem for the client, never to an internal error. */
 function answers(parameters: () => ReadonlyMap<string, unknown>): void {
   try {
-    const { gate, key, cost } = readAsk(engine, parameters())
-    const { remaining } = gate.take(key, cost)
+    const { served, key, cost } = readAsk(engine, parameters())
+    const { remaining } = atOnce(served.take(key, cost))
     assert.ok(remaining >= 0 && remaining <= 9)
   } catch (error) {
     if (!(error instanceof Problem || error instanceof PolicyError)) throw error
@@ -68,9 +69,9 @@ test('any JSON object ends in a decision or in a problem', () => {
 
 test('JSON may have one key for each of several policies, each of which is looked at', () => {
   const ask = (policy: string, key: unknown) => readAsk(engine, new Map<string, unknown>(Object.entries({ policy, key })))
-  const { gate, key, cost } = ask('both', ['alice', 'blue'])
+  const { served, key, cost } = ask('both', ['alice', 'blue'])
   assert.deepEqual(key, ['alice', 'blue'])
-  assert.equal(gate.take(key, cost).allowed, true)
+  assert.equal(atOnce(served.take(key, cost)).allowed, true)
   for (const wrong of [
     ['alice', ''],
     ['alice', 5],
@@ -86,6 +87,6 @@ test('JSON may have one key for each of several policies, each of which is looke
     ['burst', []],
   ] as const) {
     const asked = ask(policy, keys)
-    assert.throws(() => asked.gate.take(asked.key, 1), PolicyError, `${policy} ${keys}`)
+    assert.throws(() => asked.served.take(asked.key, 1), PolicyError, `${policy} ${keys}`)
   }
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { manualClock } from 'sluicegate'
+import { atOnce } from '../../testing/at-once.js'
 import { readRateLimitFields } from '../../testing/rate-limit-fields.js'
 import { rawExchange } from '../../testing/raw-http.js'
 import { runService } from '../../testing/running-service.js'
@@ -27,14 +28,14 @@ test('policy, key and cost can come in headers', async (t) => {
   const { url, engine } = await runService(t, undefined, { clock: manualClock(0) })
   const headers = { 'x-sluicegate-policy': 'burst', 'x-sluicegate-key': 'alice', 'x-sluicegate-cost': '40' }
   assert.equal((await fetch(`${url}/v1/auth`, { headers })).status, 204)
-  assert.equal(engine.gate('burst')?.peek('alice', 1).remaining, 60)
+  assert.equal(atOnce(engine.policy('burst')?.peek('alice', 1)).remaining, 60)
 })
 
 test('a header never overrides the query string', async (t) => {
   const { url, engine } = await runService(t, undefined, { clock: manualClock(0) })
   await fetch(url + AUTH, { headers: { 'x-sluicegate-key': 'another-key', 'x-sluicegate-policy': 'burst' } })
-  assert.equal(engine.gate('spaced')?.peek('alice', 1).allowed, false)
-  assert.equal(engine.gate('burst')?.counts.allowed, 0)
+  assert.equal(atOnce(engine.policy('spaced')?.peek('alice', 1)).allowed, false)
+  assert.equal(engine.policy('burst')?.counts.allowed, 0)
 })
 
 test('a key in a header is UTF-8, the same key as in a query string', async (t) => {
@@ -42,7 +43,7 @@ test('a key in a header is UTF-8, the same key as in a query string', async (t) 
   const head = 'GET /v1/auth?policy=spaced HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Sluicegate-Key: '
   const { status } = await rawExchange(url, Buffer.from(`${head}zoë\r\n\r\n`, 'utf8'))
   assert.equal(status, 204)
-  assert.equal(engine.gate('spaced')?.peek('zoë', 1).allowed, false)
+  assert.equal(atOnce(engine.policy('spaced')?.peek('zoë', 1)).allowed, false)
   const latin = await rawExchange(url, Buffer.from(`${head}zoë\r\n\r\n`, 'latin1'))
   assert.equal(latin.status, 400)
 })
@@ -59,7 +60,7 @@ test('a byte order mark is part of a key, in a header as in a query string', asy
   const request = 'GET /v1/auth?policy=spaced HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Sluicegate-Key: \ufeffalice\r\n\r\n'
   assert.equal((await rawExchange(url, request)).status, 204)
   assert.deepEqual(
-    ['alice', '\ufeffalice'].map((key) => engine.gate('spaced')?.peek(key, 1).allowed),
+    ['alice', '\ufeffalice'].map((key) => atOnce(engine.policy('spaced')?.peek(key, 1)).allowed),
     [true, false],
   )
 })
@@ -78,7 +79,7 @@ test('a page of another site cannot take tokens here either, but a gateway may f
   const page = await fetch(url + AUTH, { headers: crossSite })
   const { code } = (await page.json()) as { code: string }
   assert.deepEqual([page.status, code], [403, 'CROSS_SITE'])
-  assert.equal(engine.gate('spaced')?.peek('alice', 1).allowed, true)
+  assert.equal(atOnce(engine.policy('spaced')?.peek('alice', 1)).allowed, true)
   for (const gateway of [{ 'x-forwarded-for': '192.0.2.1' }, { 'x-sluicegate-key': 'bob' }]) {
     const query = 'x-sluicegate-key' in gateway ? '?policy=spaced' : '?policy=spaced&key=alice'
     assert.equal((await fetch(`${url}/v1/auth${query}`, { headers: { ...crossSite, ...gateway } })).status, 204)

@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { rateLimitHeaders } from 'sluicegate/http'
-import type { Engine } from '../../engine.js'
+import { type Engine, whenDone } from '../../engine/engine.js'
 import { readAsk } from './ask.js'
 import { refuseOtherSites } from './cross-site.js'
 import type { Handler, Route } from './handler.js'
+import { refusePermits } from './permit.js'
 import { Problem } from './problem.js'
 import { readQuery } from './query.js'
 import { replyEmpty } from './reply.js'
@@ -20,8 +21,10 @@ export function authRoute(engine: Engine): Route {
   const answer: Handler = (request, response, query) => {
     if (!saysGateway(request)) refuseOtherSites(request)
     const ask = readAsk(engine, readParameters(request, query))
-    const decision = ask.gate.take(ask.key, ask.cost)
-    replyEmpty(response, decision.allowed ? 204 : 403, rateLimitHeaders(ask.gate.policy, decision))
+    refusePermits(ask.served)
+    return whenDone(ask.served.take(ask.key, ask.cost), (decision) =>
+      replyEmpty(response, decision.allowed ? 204 : 403, rateLimitHeaders(ask.served.policy, decision)),
+    )
   }
   return { GET: answer, HEAD: answer }
 }

@@ -111,7 +111,7 @@ for (const [what, bytes, status, detail] of CASES) {
     const response = await rawExchange(url, bytes)
     assert.equal(response.status, status, response.body)
     assert.match(problemOf(response).detail, detail)
-    assert.deepEqual(engine.gate('burst')?.counts, { allowed: 0, denied: 0, impossible: 0, peeks: 0 })
+    assert.deepEqual(engine.policy('burst')?.counts, { allowed: 0, denied: 0, impossible: 0, peeks: 0 })
   })
 }
 

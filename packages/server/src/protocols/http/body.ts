@@ -16,9 +16,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 /**
  * The members of the JSON object in a request's body.
  *
+ * @param maxBytes the most bytes it may have; default 16,384.
  * @throws {Problem} when it is of another type, too large, no JSON object, or has a member twice. What was not read then is left unread.
  */
-export async function readJsonBody(request: IncomingMessage): Promise<Map<string, unknown>> {
+export async function readJsonBody(request: IncomingMessage, maxBytes = MAX_BODY_BYTES): Promise<Map<string, unknown>> {
   if (!JSON_CONTENT.test(request.headers['content-type'] ?? '')) {
     throw new Problem(415, 'CONTENT_TYPE', 'the body must be JSON in UTF-8: send Content-Type: application/json', [
       ['Accept-Post', 'application/json'],
@@ -27,8 +28,8 @@ export async function readJsonBody(request: IncomingMessage): Promise<Map<string
   if (isGivenTwice(request.rawHeaders, 'content-type')) {
     throw new Problem(400, 'REQUEST_INVALID', 'Content-Type is given more than once: give it once')
   }
-  if (Number(request.headers['content-length']) > MAX_BODY_BYTES) throw tooLarge()
-  const bytes = await readAll(request)
+  if (Number(request.headers['content-length']) > maxBytes) throw tooLarge(maxBytes)
+  const bytes = await readAll(request, maxBytes)
   let text: string
   let value: unknown
   try {
@@ -57,18 +58,18 @@ export function discardRest(request: IncomingMessage): void {
 }
 
 /** Copies into one buffer: a client may send each byte in a chunk of its own, and each chunk that was kept would take a hundred bytes and more. */
-function readAll(request: IncomingMessage): Promise<Buffer> {
+function readAll(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let body: Buffer = NOTHING
     let bytes = 0
     const keep = (chunk: Buffer): void => {
-      if (bytes + chunk.length > MAX_BODY_BYTES) {
+      if (bytes + chunk.length > maxBytes) {
         request.off('data', keep)
-        reject(tooLarge())
+        reject(tooLarge(maxBytes))
         return
       }
       if (bytes === 0) body = chunk
-      else body = appended(body, bytes, chunk)
+      else body = appended(body, bytes, chunk, maxBytes)
       bytes += chunk.length
     }
     request.on('data', keep)
@@ -78,17 +79,17 @@ function readAll(request: IncomingMessage): Promise<Buffer> {
 }
 
 /** `chunk` behind the first `bytes` of `body`, in `body` itself where it has room. */
-function appended(body: Buffer, bytes: number, chunk: Buffer): Buffer {
+function appended(body: Buffer, bytes: number, chunk: Buffer, maxBytes: number): Buffer {
   const neededBytes = bytes + chunk.length
   let roomy = body
   if (neededBytes > body.length) {
-    roomy = Buffer.allocUnsafeSlow(Math.min(MAX_BODY_BYTES, 2 * neededBytes))
+    roomy = Buffer.allocUnsafeSlow(Math.min(maxBytes, 2 * neededBytes))
     body.copy(roomy, 0, 0, bytes)
   }
   chunk.copy(roomy, bytes)
   return roomy
 }
 
-function tooLarge(): Problem {
-  return new Problem(413, 'BODY_TOO_LARGE', `the body must be at most ${MAX_BODY_BYTES} bytes`)
+function tooLarge(maxBytes: number): Problem {
+  return new Problem(413, 'BODY_TOO_LARGE', `the body must be at most ${maxBytes} bytes`)
 }

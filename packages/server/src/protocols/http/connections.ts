@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { after } from '../../after.js'
 import type { ClientBounds } from '../../config/config.js'
+import { hostOf } from '../host-of.js'
 import { Connection, type ConnectionOwner } from './connection.js'
-import { hostOf } from './host-of.js'
 import { Problem } from './problem.js'
 
 /** Unparsed input of all connections together. Real traffic stays below it; a connection that adds more is cut off. */
@@ -87,7 +87,8 @@ export class Connections implements ConnectionOwner {
     this.#bySocket.set(socket, connection)
     socket.once('close', () => this.#forget(connection))
     const isRefused =
-      !this.#hasRoom(places.count, this.#bounds.maxConnectionsPerAddress, places.resting, host) ||
+      // Over a Unix socket there is no address: all connections are those of this machine.
+      (host !== '' && !this.#hasRoom(places.count, this.#bounds.maxConnectionsPerAddress, places.resting, host)) ||
       !this.#hasRoom(this.#bySocket.size - this.#refused.size - 1, this.#bounds.maxConnections, this.#resting)
     if (isRefused) {
       this.#refuse(connection)

@@ -1,43 +1,68 @@
 import type { ServerResponse } from 'node:http'
 import { rateLimitHeaders } from 'sluicegate/http'
-import type { Engine } from '../../engine.js'
-import { type Outcome, outcomeOf } from '../../outcome.js'
-import { type Ask, readAsk } from './ask.js'
+import { type Awaitable, type Decision, type Engine, type ServedPolicy, whenDone } from '../../engine/engine.js'
+import { type Outcome, outcomeOf } from '../../engine/outcome.js'
+import { askOf, readAsk } from './ask.js'
 import { readJsonBody } from './body.js'
 import { refuseOtherSites } from './cross-site.js'
 import { decisionJson } from './decision-json.js'
 import type { Route } from './handler.js'
+import { Parameters } from './parameters.js'
 import { Problem } from './problem.js'
 import { readQuery } from './query.js'
 import { JSON_TYPE, reply } from './reply.js'
 
 /** A request whose cost can never pass must not be retried, hence not 429. */
-const STATUS: Readonly<Record<Outcome, number>> = { allowed: 200, denied: 429, impossible: 422 }
+export const STATUS: Readonly<Record<Outcome, number>> = { allowed: 200, denied: 429, impossible: 422 }
 
-/** `/v1/take`: takes the tokens. 200, 429 or 422, with the decision. */
+const TAKE = ['policy', 'key', 'cost', 'ttlMs']
+
+/** `/v1/take`: takes the tokens. 200, 429 or 422, with the decision; under concurrency also with the id of the permit. */
 export function takeRoute(engine: Engine): Route {
-  return asking(engine, ({ gate, key, cost }, response) => {
+  return asking((values, response) => {
     refuseOtherSites(response.req)
-    const decision = gate.take(key, cost)
-    reply(response, STATUS[outcomeOf(decision)], JSON_TYPE, decisionJson(decision), rateLimitHeaders(gate.policy, decision))
+    const parameters = new Parameters(values, TAKE)
+    const { served, key, cost } = askOf(engine, parameters)
+    if (Number.isFinite(served.permitMs)) {
+      const wantedMs = parameters.milliseconds('ttlMs', 1, served.permitMs)
+      return whenDone(engine.permits.take(served, key, cost, wantedMs), ({ decision, id, ttlMs }) =>
+        replyTaken(response, served, decision, id === undefined ? undefined : { permit: id, ttlMs }),
+      )
+    }
+    if (parameters.has('ttlMs')) throw new Problem(400, 'PARAMETER_INVALID', 'ttlMs is for policies with concurrency')
+    return whenDone(served.take(key, cost), (decision) => replyTaken(response, served, decision))
   })
+}
+
+/** Answers with the decision of a take. */
+export function replyTaken(response: ServerResponse, { policy }: ServedPolicy, decision: Decision, more?: object): void {
+  reply(response, STATUS[outcomeOf(decision)], JSON_TYPE, decisionJson(decision, more), rateLimitHeaders(policy, decision))
 }
 
 /** `/v1/peek`: what a take would answer. Always 200, since the peek itself succeeded: `allowed` has the decision. */
 export function peekRoute(engine: Engine): Route {
-  return asking(engine, ({ gate, key, cost }, response) => {
-    const decision = gate.peek(key, cost)
-    const headers = rateLimitHeaders(gate.policy, decision).filter(([name]) => name !== 'Retry-After')
-    reply(response, 200, JSON_TYPE, decisionJson(decision), headers)
+  return asking((values, response) => {
+    const { served, key, cost } = readAsk(engine, values)
+    return whenDone(served.peek(key, cost), (decision) => replyState(response, served, decision))
   })
 }
 
-function asking(engine: Engine, answer: (ask: Ask, response: ServerResponse) => void): Route {
+/** Answers with the state of a key. */
+export function replyState(response: ServerResponse, { policy }: ServedPolicy, decision: Decision): void {
+  const headers = rateLimitHeaders(policy, decision).filter(([name]) => name !== 'Retry-After')
+  reply(response, 200, JSON_TYPE, decisionJson(decision), headers)
+}
+
+function asking(answer: (parameters: Map<string, unknown>, response: ServerResponse) => Awaitable<void>): Route {
+  return { GET: (_, response, query) => answer(readQuery(query), response), ...posting(answer) }
+}
+
+/** A route whose parameters are the members of a JSON object. */
+export function posting(answer: (parameters: Map<string, unknown>, response: ServerResponse) => Awaitable<void>, maxBytes?: number): Route {
   return {
-    GET: (_, response, query) => answer(readAsk(engine, readQuery(query)), response),
     async POST(request, response, query) {
       if (query !== '') throw new Problem(400, 'PARAMETER_INVALID', 'a POST has its parameters in the body: send no query string')
-      answer(readAsk(engine, await readJsonBody(request)), response)
+      await answer(await readJsonBody(request, maxBytes), response)
     },
   }
 }

@@ -11,9 +11,19 @@ export function livezRoute(): Route {
   return read((_, response) => reply(response, 200, TEXT, 'ok\n'))
 }
 
-/** `/readyz`: 200 while requests are welcome, 503 from the first signal to stop. */
-export function readyzRoute(isReady: () => boolean): Route {
-  return read((_, response) => (isReady() ? reply(response, 200, TEXT, 'ready\n') : reply(response, 503, TEXT, 'stopping\n')))
+/** What the service is doing, for probes. */
+export type Phase = 'starting' | 'ready' | 'stopping'
+
+/** `/readyz`: 200 while requests are welcome, 503 before the start is done and from the first signal to stop. */
+export function readyzRoute(phase: () => Phase): Route {
+  return read((_, response) => reply(response, phase() === 'ready' ? 200 : 503, TEXT, `${phase()}\n`))
+}
+
+/** `/startupz`: 200 from when the start is done; a restart is no remedy before. */
+export function startupzRoute(phase: () => Phase): Route {
+  return read((_, response) =>
+    phase() === 'starting' ? reply(response, 503, TEXT, 'starting\n') : reply(response, 200, TEXT, 'started\n'),
+  )
 }
 
 /** `/metrics`: for Prometheus. With a thousand policies it is a megabyte, which many clients at once could leave unread. */

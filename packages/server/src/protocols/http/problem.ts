@@ -3,6 +3,7 @@ import { type HeaderPair, problemJson } from 'sluicegate/http'
 
 /** What to answer when there is no decision to answer with. */
 export type ProblemCode =
+  | 'ADMIN_ONLY'
   | 'BODY_INVALID'
   | 'BODY_TOO_LARGE'
   | 'BUSY'
@@ -19,10 +20,15 @@ export type ProblemCode =
   | 'PARAMETER_REPEATED'
   | 'PARAMETER_UNKNOWN'
   | 'PATH_UNKNOWN'
+  | 'PERMIT_UNKNOWN'
   | 'POLICY_MISSING'
   | 'POLICY_UNKNOWN'
+  | 'POLICY_UNSUITABLE'
   | 'REQUEST_INVALID'
   | 'REQUEST_TIMEOUT'
+  | 'RESERVATION_UNKNOWN'
+  | 'TOKEN_INVALID'
+  | 'TOO_MANY_HELD'
 
 /** A request that cannot be answered as it is. Its message says what to mend. */
 export class Problem extends Error {

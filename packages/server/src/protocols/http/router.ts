@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { PolicyError, StoreError } from '../../engine.js'
+import { PolicyError, StoreError, TooManyHeldError } from '../../engine/engine.js'
 import { discardRest } from './body.js'
 import { isGivenTwice } from './given-twice.js'
 import type { Route } from './handler.js'
@@ -70,6 +70,8 @@ function fail(response: ServerResponse, error: unknown): void {
 function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (error instanceof PolicyError) return new Problem(400, error.code === 'COST_INVALID' ? 'COST_INVALID' : 'KEY_INVALID', error.message)
+  if (error instanceof TooManyHeldError)
+    return new Problem(503, 'TOO_MANY_HELD', `${error.message}: nothing was taken`, [['Retry-After', '1']])
   // An outage is not a denial: 503, and the caller decides whether to let the request pass.
   if (error instanceof StoreError) return new Problem(503, 'OUTAGE', `no decision could be made: ${error.code}`, [['Retry-After', '1']])
   console.error('sluicegate: a request failed:', error)

@@ -1,0 +1,54 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+
+/**
+ * What a caller may do. `decide`: take, peek, reserve, permits, metrics and the page. `admin`: that, and verbs that change other callers' keys or
+ * the service: refund, penalize, block, reset, reload.
+ */
+export type Scope = 'decide' | 'admin'
+
+/** A bearer token of a client. */
+export interface Token {
+  /** For logs; never the secret. */
+  readonly name: string
+  readonly secret: string
+  readonly scope: Scope
+}
+
+/** Which callers may do what, for all protocols. Secrets are kept as digests of equal length, and compared in constant time. */
+export class Access {
+  readonly #tokens: readonly { readonly digest: Buffer; readonly scope: Scope }[]
+
+  constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens.map(({ secret, scope }) => ({ digest: digestOf(secret), scope }))
+  }
+
+  /** Whether a request needs a token for `scope`. Without tokens of scope `decide` all callers may decide; `admin` always needs one. */
+  needsToken(scope: Scope): boolean {
+    return scope === 'admin' || this.#tokens.some((token) => token.scope === 'decide')
+  }
+
+  /** Whether any token is configured for `scope`, so that a caller could present one. */
+  has(scope: Scope): boolean {
+    return this.#tokens.some((token) => includes(token.scope, scope))
+  }
+
+  /** Whether `secret`, as presented by a client, may do `scope`. Takes as long for a wrong secret as for a right one. */
+  allows(secret: string | undefined, scope: Scope): boolean {
+    if (secret === undefined) return false
+    const digest = digestOf(secret)
+    let isAllowed = false
+    for (const token of this.#tokens) {
+      // No early end: the time would tell which token it was.
+      if (timingSafeEqual(token.digest, digest) && includes(token.scope, scope)) isAllowed = true
+    }
+    return isAllowed
+  }
+}
+
+function includes(has: Scope, wanted: Scope): boolean {
+  return has === wanted || has === 'admin'
+}
+
+function digestOf(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest()
+}

@@ -1,0 +1,100 @@
+import type { Token } from '../access.js'
+import { MAX_CONNECTIONS, MAX_DRAIN_MS } from '../config/clients.js'
+import { LISTENER_NAMES, type ListenerName, LOG_LEVELS, type LogLevel } from '../config/config.js'
+import { type ListenAddress, parseListenAddress } from '../config/listen-address.js'
+import type { Overrides } from '../config/overrides.js'
+import { redisUrlFault } from '../config/storage.js'
+import { timeSpanMs } from '../config/time-span.js'
+import { readTls } from '../config/tls.js'
+import { secretFault } from '../config/tokens.js'
+import { ENVIRONMENT } from './environment.js'
+import { UsageError } from './usage-error.js'
+
+/** Options of `sluicegate serve` as they are written, from the command line or the environment. */
+export interface ServeTexts {
+  readonly http?: string
+  readonly grpc?: string
+  readonly resp?: string
+  readonly admin?: string
+  readonly host?: string
+  readonly port?: string
+  readonly drain?: string
+  readonly maxConnections?: string
+  readonly redis?: string
+  readonly tlsCert?: string
+  readonly tlsKey?: string
+  readonly tlsClientCa?: string
+  readonly logLevel?: string
+}
+
+/**
+ * What the texts say.
+ *
+ * @throws {UsageError} for one that is wrong.
+ */
+export function overridesOf(texts: ServeTexts, environment: NodeJS.ProcessEnv): Overrides {
+  const { redis, tlsCert, tlsKey, tlsClientCa } = texts
+  const fault = redis === undefined ? undefined : redisUrlFault(redis)
+  if (fault !== undefined) throw new UsageError(`--redis ${fault}`)
+  return {
+    listen: listenOf(texts),
+    tls: readTls({ cert: tlsCert, key: tlsKey, clientCa: tlsClientCa }, '.', (option, reason) => {
+      throw new UsageError(`--tls-${option === 'clientCa' ? 'client-ca' : option} ${reason}`, 1)
+    }),
+    redisUrl: redis,
+    tokens: tokensOf(environment),
+    drainMs: drainOf(texts.drain),
+    maxConnections: integerOf('max-connections', texts.maxConnections, 1, MAX_CONNECTIONS),
+    logLevel: logLevelOf(texts.logLevel),
+  }
+}
+
+function listenOf(texts: ServeTexts): Partial<Record<ListenerName, ListenAddress | undefined>> {
+  const listen: Partial<Record<ListenerName, ListenAddress | undefined>> = {}
+  for (const name of LISTENER_NAMES) {
+    const text = texts[name]
+    if (text === undefined) continue
+    try {
+      listen[name] = parseListenAddress(text)
+    } catch (error) {
+      throw new UsageError(`--${name}: ${(error as Error).message}, not "${text}"`)
+    }
+  }
+  const port = integerOf('port', texts.port, 0, 65_535)
+  if (texts.host === undefined && port === undefined) return listen
+  if ('http' in listen) throw new UsageError('--http has the host and the port in it: leave out --host and --port')
+  return { ...listen, http: { host: texts.host ?? '127.0.0.1', port: port ?? 8080 } }
+}
+
+function tokensOf(environment: NodeJS.ProcessEnv): Token[] {
+  const read = (variable: string, scope: Token['scope']): Token[] => {
+    const secret = environment[variable]
+    if (secret === undefined || secret === '') return []
+    const fault = secretFault(secret)
+    if (fault !== undefined) throw new UsageError(`${variable} ${fault}`)
+    return [{ name: variable, secret, scope }]
+  }
+  return [...read(ENVIRONMENT.token, 'decide'), ...read(ENVIRONMENT.adminToken, 'admin')]
+}
+
+function integerOf(option: string, text: string | undefined, min: number, max: number): number | undefined {
+  if (text === undefined) return undefined
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (!(number >= min && number <= max)) throw new UsageError(`--${option} must be from ${min} to ${max}, not "${text}"`)
+  return number
+}
+
+function drainOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const ms = timeSpanMs(/^[\d.]+$/.test(text) ? `${text}s` : text)
+  if (ms === undefined || ms > MAX_DRAIN_MS)
+    throw new UsageError(`--drain must be a time of at most 1h, for example 10s, 500ms or 0, not "${text}"`)
+  return ms
+}
+
+function logLevelOf(text: string | undefined): LogLevel | undefined {
+  if (text === undefined) return undefined
+  const level = LOG_LEVELS.find((each) => each === text)
+  if (level === undefined) throw new UsageError(`--log-level must be one of ${LOG_LEVELS.join(', ')}, not "${text}"`)
+  return level
+}

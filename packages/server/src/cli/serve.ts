@@ -1,0 +1,102 @@
+import type { Config, ListenerName, StopTimes } from '../config/config.js'
+import { timeSpanText } from '../config/time-span.js'
+import { createLog } from '../log.js'
+import { describePolicy } from '../policy-text.js'
+import { type Service, startService } from '../service.js'
+import { VERSION } from '../version.js'
+import { listenFault } from './listen-fault.js'
+import { UsageError } from './usage-error.js'
+
+/** Options of `sluicegate serve` that are no part of the configuration. */
+export interface ServeOptions {
+  /** Announces addresses as one line of JSON. */
+  readonly json: boolean
+}
+
+/**
+ * Serves until SIGTERM or SIGINT, then ends the process: 0 after requests in flight were finished, 1 on a second signal.
+ *
+ * SIGTERM comes from an orchestrator, whose load balancer has to see `/readyz` change first: the service drains. SIGINT comes from a
+ * person at a terminal, who waits for it: the service finishes requests in flight and ends.
+ *
+ * @throws {UsageError} when it cannot listen there.
+ */
+export async function serve(config: Config, { json }: ServeOptions): Promise<void> {
+  const { stop } = config
+  const log = createLog(config.log.level)
+  const service = await startService(config, { log }).catch((error: NodeJS.ErrnoException & { listener?: ListenerName }) => {
+    throw explained(error, config)
+  })
+  // Before the service announces its address.
+  process.on('SIGTERM', () => void end(service, 'SIGTERM', stop))
+  process.on('SIGINT', () => void end(service, 'SIGINT', { ...stop, drainMs: 0 }))
+  if (json) console.log(JSON.stringify({ version: VERSION, listeners: Object.fromEntries(service.urls) }))
+  else announce(service, config)
+  for (const [listener, url] of service.urls) log.info({ listener, url }, 'listening')
+}
+
+let ending = false
+
+async function end(service: Service, signal: string, times: StopTimes): Promise<void> {
+  if (ending) process.exit(1)
+  ending = true
+  const drain = times.drainMs > 0 ? `answering for ${timeSpanText(times.drainMs)} more while /readyz says 503, then ` : ''
+  console.log(`${signal}: ${drain}finishing requests in flight (again to stop at once)`)
+  await service.stop(times)
+  process.exit(0)
+}
+
+/** A command to try for each protocol that listens, with the name of a policy. */
+const TRY_IT: Readonly<Record<ListenerName, ((url: string, policy: string) => string) | undefined>> = {
+  http: (url, policy) => curl(url, `/v1/take?policy=${policy}&key=alice`),
+  grpc: (url) => `grpcurl -plaintext ${url.replace(/^\w+:\/\//, '')} list`,
+  resp: (url, policy) => `redis-cli ${redisCliAddress(url)} SG.TAKE ${policy} alice 1`,
+  admin: undefined,
+}
+
+function announce({ url, urls, engine }: Service, { dashboard }: Config): void {
+  const policies = Array.from(engine.policies, ({ policy }) => policy)
+  const rows = policies.flatMap((policy) => [
+    [`  ${policy.name}`, describePolicy(policy)] as const,
+    ...(policy.policies ?? []).map((part) => [`    ${part.name}`, describePolicy(part)] as const),
+  ])
+  const width = Math.max(...rows.map(([name]) => name.length))
+  console.log(`Sluicegate ${VERSION} listens on ${url}`)
+  for (const [name, other] of urls) if (other !== url) console.log(`  ${name}: ${other}`)
+  console.log()
+  for (const [name, text] of rows) console.log(`${name.padEnd(width)}  ${text}`)
+  console.log()
+  const policy = quotable(policies[0]?.name ?? '')
+  for (const [name, other] of urls) {
+    const command = TRY_IT[name]?.(other, policy)
+    if (command !== undefined) console.log(`Try ${name}: ${command}`)
+  }
+  if (dashboard.keys !== 'off')
+    console.log(`Watch:    ${urls.has('http') && url.startsWith('http') ? `${url}/` : `sluicegate top --url ${url}`}`)
+}
+
+function curl(url: string, path: string): string {
+  return url.startsWith('unix:')
+    ? `curl -i --unix-socket ${url.slice('unix:'.length)} 'http://localhost${path}'`
+    : `curl -i '${url}${path}'`
+}
+
+function redisCliAddress(url: string): string {
+  if (url.startsWith('unix:')) return `-s ${url.slice('unix:'.length)}`
+  const [, host, port] = /^\w+:\/\/(.*):(\d+)$/.exec(url) ?? []
+  return `-h ${host?.replace(/^\[(.*)\]$/, '$1')} -p ${port}`
+}
+
+/** For a query string between a shell's single quotes. */
+function quotable(text: string): string {
+  return encodeURIComponent(text).replaceAll("'", '%27')
+}
+
+function explained(error: NodeJS.ErrnoException & { listener?: ListenerName }, { listen }: Config): Error {
+  const { listener } = error
+  const reason =
+    error instanceof RangeError
+      ? 'there is not enough memory for the keys: lower max-keys'
+      : listener && listenFault(error, listener, listen[listener])
+  return reason === undefined ? error : new UsageError(reason, 1)
+}

@@ -1,0 +1,75 @@
+import type { Policy } from 'sluicegate'
+import { stringify } from 'yaml'
+import type { Config, PolicyConfig } from './config.js'
+import { listenAddressText } from './listen-address.js'
+import { redisUrlText } from './storage.js'
+import { timeSpanText } from './time-span.js'
+
+const MASKED = '****'
+
+/** The configuration in force, in the form of a file. Secrets are masked; files of certificates are in memory and appear as such. */
+export function shownConfig(config: Config): string {
+  return stringify(configObject(config))
+}
+
+/** The same as an object for JSON. */
+export function configObject({ listen, tls, tokens, clients, stop, storage, policies, domains, throttle, dashboard, log }: Config): object {
+  return {
+    listen: Object.fromEntries(Object.entries(listen).map(([name, at]) => [name, listenAddressText(at)])),
+    ...(tls && { tls: { cert: MASKED, key: MASKED, ...(tls.clientCa !== undefined && { 'client-ca': MASKED }) } }),
+    ...(tokens.length > 0 && { tokens: tokens.map(({ name, scope }) => ({ name, scope, secret: MASKED })) }),
+    clients: {
+      'max-connections': clients.maxConnections,
+      'max-connections-per-address': clients.maxConnectionsPerAddress,
+      'headers-timeout': timeSpanText(clients.headersMs),
+      'request-timeout': timeSpanText(clients.requestMs),
+      'read-timeout': timeSpanText(clients.readMs),
+      'idle-timeout': timeSpanText(clients.idleMs),
+    },
+    stop: { drain: timeSpanText(stop.drainMs), finish: timeSpanText(stop.finishMs) },
+    ...(storage.kind === 'redis' && {
+      storage: {
+        redis: {
+          ...(storage.isCluster ? { nodes: storage.urls.map(redisUrlText) } : { url: redisUrlText(storage.urls[0] ?? '') }),
+          ...(storage.prefix !== undefined && { prefix: storage.prefix }),
+          ...(storage.mode !== undefined && { mode: storage.mode }),
+          outage: storage.outage,
+          timeout: timeSpanText(storage.timeoutMs),
+        },
+      },
+    }),
+    policies: Object.fromEntries(policies.map((each) => [each.policy.name, policyObject(each)])),
+    ...(domains.length > 0 && { domains: domains.map(({ domain }) => domain) }),
+    ...((throttle.maxKeys ?? throttle.growTo) !== undefined && {
+      throttle: {
+        ...(throttle.maxKeys !== undefined && { 'max-keys': throttle.maxKeys }),
+        ...(throttle.growTo !== undefined && { 'grow-to': throttle.growTo }),
+      },
+    }),
+    dashboard,
+    log,
+  }
+}
+
+function policyObject({ policy, maxKeys, growTo, onFull }: PolicyConfig): object {
+  return {
+    ...(policy.policies ? { 'all-of': policy.policies.map((part) => ({ name: part.name, ...ruleObject(part) })) } : ruleObject(policy)),
+    ...(maxKeys !== undefined && { 'max-keys': maxKeys }),
+    ...(growTo !== undefined && { 'grow-to': growTo }),
+    'on-full': onFull,
+  }
+}
+
+function ruleObject({ algorithm, limit, windowMs, burst, calendar, counters, slotBytes }: Policy): object {
+  const time = timeSpanText(windowMs)
+  const window = calendar === undefined ? { [algorithm === 'concurrency' ? 'ttl' : 'window']: time } : { window: calendar.unit }
+  return {
+    algorithm,
+    limit,
+    ...window,
+    ...(calendar && { 'time-zone': calendar.timeZone }),
+    ...((algorithm === 'token-bucket' || algorithm === 'gcra') && { burst }),
+    ...(counters && { counters }),
+    ...(slotBytes && { 'slot-bytes': slotBytes }),
+  }
+}

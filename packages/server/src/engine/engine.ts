@@ -1,0 +1,110 @@
+import { type Clock, type Decision, PolicyError, preciseClock } from 'sluicegate'
+import type { PolicyConfig } from '../config/config.js'
+import type { Awaitable } from './awaitable.js'
+import { type CallRateRoom, CallRates } from './call-rates.js'
+import { Latency } from './latency.js'
+import { Permits } from './permits.js'
+import { Reservations } from './reservations.js'
+import { ServedPolicy } from './served-policy.js'
+import { type LimiterMaking, MEMORY, type Storage } from './stored-limiter.js'
+import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
+
+export { type Decision, type HotKey, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
+export { type Awaitable, allDone, whenDone } from './awaitable.js'
+export { CallRates } from './call-rates.js'
+export { TooManyHeldError } from './held-by-id.js'
+export { type ActualCost, MAX_RESERVATION_MS, type Reserved } from './reservations.js'
+export { type Counts, ServedPolicy, type ServedReservation } from './served-policy.js'
+export type { TakeAllOptions, TakePart } from './take-all.js'
+
+/** Options of {@link Engine} beside the policies. */
+export interface EngineOptions {
+  /** For tests; the library's precise clock otherwise. */
+  readonly clock?: Clock
+  /** How many keys the top list of each policy holds; default 0, none. */
+  readonly hotKeys?: number
+  /** Where the keys are; default in the memory of this process. */
+  readonly storage?: Storage
+  /** Room for the keys whose rate comes with each call. */
+  readonly callRates?: CallRateRoom
+}
+
+/** Each policy has a table of its own, and metrics have series for each. */
+export const MAX_POLICIES = 10_000
+
+/** All policies by name. Protocols translate to and from it and decide nothing themselves. */
+export class Engine {
+  /** Of all takes together. */
+  readonly latency = new Latency()
+  readonly storage: Storage
+  /** Decisions without a policy: the rate comes with each call. */
+  readonly callRates: CallRates
+  readonly reservations: Reservations
+  readonly permits: Permits
+  readonly #making: LimiterMaking
+  readonly #policies = new Map<string, ServedPolicy>()
+
+  /** @throws {PolicyError} when there is no room for a policy or its options are invalid. */
+  constructor(policies: readonly PolicyConfig[], { clock, hotKeys = 0, storage = MEMORY, callRates }: EngineOptions = {}) {
+    this.storage = storage
+    this.callRates = new CallRates(clock, callRates)
+    this.#making = { clock, hotKeys }
+    const ticking = clock ?? preciseClock()
+    const nowMs = (): number => ticking.nowMs()
+    this.reservations = new Reservations(nowMs)
+    this.permits = new Permits(nowMs)
+    for (const config of policies) this.add(config)
+  }
+
+  /** The policy of that name. Looked up in a map, so that only configured names are found. */
+  policy(name: string): ServedPolicy | undefined {
+    return this.#policies.get(name)
+  }
+
+  /** In the order of the configuration. */
+  get policies(): IterableIterator<ServedPolicy> {
+    return this.#policies.values()
+  }
+
+  /**
+   * Adds a policy while the service runs. Its name must be free.
+   *
+   * @throws {PolicyError} `NAME_INVALID` for a name that is taken, `RANGE_UNSUPPORTED` above {@link MAX_POLICIES}, and what `createLimiter` throws.
+   */
+  add(config: PolicyConfig): ServedPolicy {
+    const { name } = config.policy
+    if (this.#policies.has(name)) throw new PolicyError('NAME_INVALID', 'name', name, 'must be given to one policy only')
+    if (this.#policies.size >= MAX_POLICIES)
+      throw new PolicyError('RANGE_UNSUPPORTED', 'policies', this.#policies.size + 1, `must be at most ${MAX_POLICIES}`)
+    const served = new ServedPolicy(config, this.storage.limiter(config, this.#making), this.latency)
+    this.#policies.set(name, served)
+    return served
+  }
+
+  /** Removes a policy with its keys. Returns whether there was one. Its later verbs throw `StoreError` `CLOSED`. */
+  remove(name: string): boolean {
+    this.#policies.get(name)?.close()
+    return this.#policies.delete(name)
+  }
+
+  /**
+   * Takes from several policies, all or nothing: see {@link takeAll}. `Decision[]` in memory, possibly a promise of it over a store.
+   *
+   * @throws {PolicyError} `KEY_INVALID`, `COST_INVALID`; nothing is charged then.
+   * @throws {StoreError} when no decision could be made; nothing is charged then.
+   */
+  takeAll(parts: readonly TakePart[], options?: TakeAllOptions): Awaitable<Decision[]> {
+    return takeAll(parts, options)
+  }
+
+  /** Frees reservations and permits whose time is over; to be called about once a second. */
+  sweep(): void {
+    this.reservations.sweep()
+    this.permits.sweep()
+  }
+
+  close(): void {
+    this.callRates.close()
+    for (const policy of this.#policies.values()) policy.close()
+  }
+}

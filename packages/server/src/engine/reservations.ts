@@ -1,0 +1,117 @@
+import { type Decision, type Key, PolicyError, StoreError } from 'sluicegate'
+import { type Awaitable, allDone, whenDone } from './awaitable.js'
+import { HeldById } from './held-by-id.js'
+import type { ServedPolicy } from './served-policy.js'
+import { type HeldPart, reserveAll, type TakeAllOptions, type TakePart } from './take-all.js'
+
+/** The longest time for which a reservation can be held. */
+export const MAX_RESERVATION_MS = 86_400_000
+const MAX_RESERVATIONS = 100_000
+const MAX_RESERVATIONS_PER_KEY = 1_000
+
+/** The answer to a reservation. */
+export interface Reserved {
+  /** Of each part, as `engine.takeAll` gives them. */
+  readonly decisions: readonly Decision[]
+  /** For {@link Reservations.settle} and {@link Reservations.cancel}; undefined when the request does not pass and nothing was charged. */
+  readonly id: string | undefined
+}
+
+/** The actual cost of a reservation: the same for each part, or by part. */
+export type ActualCost = number | ((part: TakePart) => number)
+
+/**
+ * Tokens taken before their exact number is known, for example those of a language model. The caller commits the actual cost; a reservation that is
+ * not committed in its time lapses and stays charged as declared. They are in the memory of this process, at most 100,000 in all and 1,000 of one key.
+ */
+export class Reservations {
+  readonly #held: HeldById<readonly HeldPart[]>
+
+  constructor(nowMs: () => number) {
+    const bounds = { what: 'open reservations', max: MAX_RESERVATIONS, maxPerKey: MAX_RESERVATIONS_PER_KEY }
+    this.#held = new HeldById(bounds, nowMs, () => undefined)
+  }
+
+  /** Open reservations. */
+  get size(): number {
+    return this.#held.size
+  }
+
+  /** Reservations that lapsed since the service started. */
+  get lapsed(): number {
+    return this.#held.expired
+  }
+
+  /**
+   * Takes the tokens of all parts, or none, for at most `ttlMs`.
+   *
+   * @throws {TooManyHeldError} when too many are open; nothing is charged then. Also what `engine.takeAll` throws.
+   */
+  reserve(parts: readonly TakePart[], ttlMs: number, options?: TakeAllOptions): Awaitable<Reserved> {
+    const [first] = parts
+    const keyName = first === undefined ? '' : nameOf(first.policy, first.key)
+    this.#held.requireRoom(keyName)
+    return whenDone(reserveAll(parts, options), ({ decisions, held }) => ({
+      decisions,
+      id: held === undefined ? undefined : this.#held.add(keyName, held, ttlMs),
+    })) as Awaitable<Reserved>
+  }
+
+  /**
+   * Commits the actual cost: what is above it comes back, what it has above the estimate is charged too. Undefined when there is no such
+   * reservation, or none any more. Otherwise the state of each key after it, as `peek(key, 1)`.
+   *
+   * @throws {PolicyError} `COST_INVALID` for an actual cost that is no whole number from 0; the reservation stays open then.
+   */
+  settle(id: string, actualCost: ActualCost): Awaitable<readonly Decision[] | undefined> {
+    const costOf = typeof actualCost === 'number' ? () => actualCost : actualCost
+    return this.#end(id, (parts) => {
+      const costs = parts.map(({ part }) => checkedCost(costOf(part)))
+      return parts.map(({ reservation }, i) => reservation.settle(costs[i] as number))
+    })
+  }
+
+  /** Gives everything back. Undefined when there is no such reservation, or none any more. */
+  cancel(id: string): Awaitable<readonly Decision[] | undefined> {
+    return this.#end(id, (parts) => parts.map(({ reservation }) => reservation.cancel()))
+  }
+
+  /** Frees what has lapsed. */
+  sweep(): void {
+    this.#held.sweep()
+  }
+
+  #end(id: string, end: (parts: readonly HeldPart[]) => Awaitable<Decision>[]): Awaitable<readonly Decision[] | undefined> {
+    const parts = this.#held.get(id)
+    if (parts === undefined) return undefined
+    try {
+      const states = allDone(end(parts))
+      this.#held.remove(id)
+      return states instanceof Promise ? states.catch(unlessClosed) : states
+    } catch (error) {
+      // The policy was removed, and its keys with it.
+      if (isClosed(error)) this.#held.remove(id)
+      return unlessClosed(error)
+    }
+  }
+}
+
+/** All costs are checked before the first part is settled. */
+function checkedCost(cost: number): number {
+  if (Number.isSafeInteger(cost) && cost >= 0) return cost
+  throw new PolicyError('COST_INVALID', 'cost', cost, 'must be an integer of at least 0')
+}
+
+function isClosed(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'CLOSED'
+}
+
+function unlessClosed(error: unknown): undefined {
+  if (!isClosed(error)) throw error
+  return undefined
+}
+
+/** A key of a policy as one text. */
+export function nameOf({ name }: ServedPolicy, key: Key): string {
+  return `${name}\n${typeof key === 'string' ? key : JSON.stringify(key)}`
+}

@@ -1,0 +1,71 @@
+import { type Clock, createLimiter, type Decision, type HotKeys, type Key, type LimiterStats, type Policy } from 'sluicegate'
+import type { FleetStats } from 'sluicegate/redis'
+import type { PolicyConfig } from '../config/config.js'
+import type { Awaitable } from './awaitable.js'
+
+/** A reservation in memory or at a store. */
+export interface StoredReservation {
+  readonly allowed: boolean
+  /** Milliseconds until the tokens may be used; `Infinity` when never. */
+  readonly waitMs: number
+  readonly decision: Decision
+  settle(actualCost: number): Awaitable<Decision>
+  cancel(): Awaitable<Decision>
+}
+
+/** Figures of a limiter in memory; at a store the tables are elsewhere, and all of them are 0 but `keys`, those with a lease here. */
+export type LimiterFigures = LimiterStats
+
+/** The verbs that the service needs of a limiter, wherever its keys are. */
+export interface StoredLimiter {
+  readonly isShared: boolean
+  take(key: Key, cost: number): Awaitable<Decision>
+  peek(key: Key, cost: number): Awaitable<Decision>
+  reserve(key: Key, cost: number): Awaitable<StoredReservation>
+  refund(key: Key, tokens: number): Awaitable<Decision>
+  penalize(key: Key, tokens: number): Awaitable<Decision>
+  block(key: Key, forMs: number): Awaitable<Decision>
+  reset(key: Key): Awaitable<Decision>
+  update(policy: Policy): void
+  stats(): LimiterFigures
+  /** Figures of the calls to a store; undefined in memory. */
+  storeStats(): FleetStats | undefined
+  hotKeys(n: number): HotKeys
+  close(): void
+}
+
+/** Options of limiters that belong to the service, not to one policy. */
+export interface LimiterMaking {
+  /** For tests; the library's precise clock otherwise. */
+  readonly clock: Clock | undefined
+  /** How many keys the top list of each policy holds; 0 for none. */
+  readonly hotKeys: number
+}
+
+/** Where the keys of policies are: in the memory of this process, or at a store that other processes share. */
+export interface Storage {
+  /** @throws {PolicyError} when there is no room for the policy or its options are invalid. */
+  limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter
+  /** Whether the store can be reached; always true in memory. */
+  readonly isReachable: boolean
+  /** Resolves when the store can be reached, or after a moment. */
+  connect(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Keys in the memory of this process. */
+export const MEMORY: Storage = {
+  limiter({ policy, maxKeys, growTo, onFull }, { clock, hotKeys }) {
+    const limiter = createLimiter(policy, {
+      onFull,
+      hotKeys,
+      ...(maxKeys && { maxKeys }),
+      ...(growTo && { growTo }),
+      ...(clock && { clock }),
+    })
+    return Object.assign(limiter, { isShared: false, storeStats: () => undefined })
+  },
+  isReachable: true,
+  async connect() {},
+  async close() {},
+}

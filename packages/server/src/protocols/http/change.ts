@@ -1,0 +1,50 @@
+import { type Awaitable, type Decision, type Engine, type Key, type ServedPolicy, whenDone } from '../../engine/engine.js'
+import { refuseOtherSites } from './cross-site.js'
+import { posting, replyState } from './decide.js'
+import type { Route } from './handler.js'
+import { Parameters } from './parameters.js'
+import { Problem } from './problem.js'
+
+/** The library's longest block, 100 years. */
+const MAX_BLOCK_MS = 100 * 366 * 86_400_000
+
+/** `/v1/refund`: gives tokens back to a key, at most to full. */
+export function refundRoute(engine: Engine): Route {
+  return changing(engine, ['policy', 'key', 'tokens'], (served, key, parameters) =>
+    served.refund(key, parameters.tokens('tokens', undefined)),
+  )
+}
+
+/** `/v1/penalize`: takes tokens whether they are there or not. */
+export function penalizeRoute(engine: Engine): Route {
+  return changing(engine, ['policy', 'key', 'tokens'], (served, key, parameters) =>
+    served.penalize(key, parameters.tokens('tokens', undefined)),
+  )
+}
+
+/** `/v1/block`: denies everything to a key for a time; 0 lifts the block. */
+export function blockRoute(engine: Engine): Route {
+  return changing(engine, ['policy', 'key', 'forMs'], (served, key, parameters) => {
+    const forMs = parameters.milliseconds('forMs', 0, MAX_BLOCK_MS)
+    if (forMs === undefined) throw new Problem(400, 'PARAMETER_INVALID', 'forMs is missing: give milliseconds, 0 to lift the block')
+    return served.block(key, forMs)
+  })
+}
+
+/** `/v1/reset`: makes a key full, and lifts its block. */
+export function resetRoute(engine: Engine): Route {
+  return changing(engine, ['policy', 'key'], (served, key) => served.reset(key))
+}
+
+function changing(
+  engine: Engine,
+  known: readonly string[],
+  change: (served: ServedPolicy, key: Key, parameters: Parameters) => Awaitable<Decision>,
+): Route {
+  return posting((values, response) => {
+    refuseOtherSites(response.req)
+    const parameters = new Parameters(values, known)
+    const served = parameters.policy(engine)
+    return whenDone(change(served, parameters.key(), parameters), (state) => replyState(response, served, state))
+  })
+}

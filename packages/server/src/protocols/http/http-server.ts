@@ -1,0 +1,116 @@
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { Server as NetServer, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { after } from '../../after.js'
+import type { ClientBounds } from '../../config/config.js'
+import type { ListenAddress } from '../../config/listen-address.js'
+import type { TlsConfig } from '../../config/tls.js'
+import { Handshakes, tlsOptions } from '../handshakes.js'
+import { listenOn } from '../listen-on.js'
+import type { ProtocolServer } from '../protocol-server.js'
+import { Connections } from './connections.js'
+import { Problem } from './problem.js'
+
+/** Room for every key that is allowed, percent-encoded. */
+const MAX_HEADER_BYTES = 16_384
+/** Connections beyond the bound that are kept until they are refused with a response; more are closed without one. */
+const REFUSED_AT_ONCE = 64
+
+/** Where requests of an {@link HttpServer} are answered, and what it needs besides. */
+export interface HttpServerOptions {
+  readonly handle: RequestListener
+  readonly bounds: ClientBounds
+  /** Undefined: without encryption. */
+  readonly tls?: TlsConfig | undefined
+  /** Receives errors of the port, such as no more file descriptors. */
+  readonly onError: (error: Error) => void
+}
+
+/** HTTP/1.1, with bounds on what a client may send, how long it may take and how much it may leave unread. */
+export class HttpServer implements ProtocolServer {
+  readonly connections: Connections
+  readonly #server: Server
+  readonly #handshakes: Handshakes | undefined
+  readonly #onError: (error: Error) => void
+  readonly #scheme: 'http' | 'https'
+
+  constructor({ handle, bounds, tls, onError }: HttpServerOptions) {
+    const options: ServerOptions = {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: bounds.headersMs,
+      requestTimeout: bounds.requestMs,
+      keepAliveTimeout: bounds.idleMs,
+      connectionsCheckingInterval: Math.min(1_000, bounds.headersMs),
+      noDelay: true,
+      // Node's own answers have neither a body nor our headers: the router checks the Host header itself.
+      requireHostHeader: false,
+    }
+    const connections = new Connections(bounds, handle)
+    const server =
+      tls === undefined
+        ? createServer(options)
+        : createTlsServer({ ...options, ...tlsOptions(tls, bounds.headersMs), ALPNProtocols: ['http/1.1'] })
+    server.maxConnections = bounds.maxConnections + REFUSED_AT_ONCE
+    // Bytes bound them. By default Node drops those above a thousand in silence: the client's could displace the gateway's.
+    server.maxHeadersCount = 0
+    server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket))
+    server.on('drop', () => connections.cuts.refused++)
+    server.on('request', connections.take)
+    // What a client expects beyond "100-continue" may be ignored (RFC 9110, section 10.1.1).
+    server.on('checkExpectation', connections.take)
+    server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+      const connection = connections.of(socket)
+      // Without a connection it is the error of a handshake.
+      if (connection === undefined || error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+      else connection.endWith(PROBLEM_BY_CODE[error.code ?? ''] ?? UNREADABLE)
+    })
+    server.once('close', () => connections.close())
+    this.#handshakes = tls && new Handshakes(server, bounds.maxConnections)
+    this.connections = connections
+    this.#server = server
+    this.#onError = onError
+    this.#scheme = tls === undefined ? 'http' : 'https'
+  }
+
+  async listen(at: ListenAddress): Promise<string> {
+    const where = await listenOn(this.#server, at, this.#onError)
+    return 'path' in at ? where : `${this.#scheme}://${where}`
+  }
+
+  drain(): void {
+    this.connections.leave()
+  }
+
+  async stop(finishMs: number): Promise<void> {
+    // Node's own close for HTTP would close connections at once that look idle.
+    const closed = new Promise<void>((resolve) => this.#server.once('close', resolve))
+    await this.connections.closeInQuiet(() => NetServer.prototype.close.call(this.#server))
+    await nextTurn()
+    this.connections.closeResting()
+    await Promise.race([closed, after(finishMs)])
+    this.#handshakes?.close()
+    this.#server.closeAllConnections()
+    await closed
+    this.#server.close()
+  }
+}
+
+const LENGTH_UNCLEAR = new Problem(
+  400,
+  'REQUEST_INVALID',
+  'the length of the body is not clear: send one Content-Length, a whole number, or Transfer-Encoding: chunked, and not both',
+)
+const UNREADABLE = new Problem(400, 'REQUEST_INVALID', 'this is not an HTTP/1.1 request')
+const PROBLEM_BY_CODE: Readonly<Record<string, Problem>> = {
+  HPE_HEADER_OVERFLOW: new Problem(
+    431,
+    'HEADERS_TOO_LARGE',
+    `the request line and headers must be at most ${MAX_HEADER_BYTES} bytes together`,
+  ),
+  HPE_INVALID_URL: new Problem(400, 'REQUEST_INVALID', 'the address has characters that must be percent-encoded'),
+  HPE_UNEXPECTED_CONTENT_LENGTH: LENGTH_UNCLEAR,
+  HPE_INVALID_CONTENT_LENGTH: LENGTH_UNCLEAR,
+  HPE_INVALID_TRANSFER_ENCODING: LENGTH_UNCLEAR,
+  ERR_HTTP_REQUEST_TIMEOUT: new Problem(408, 'REQUEST_TIMEOUT', 'the request did not arrive in time'),
+}

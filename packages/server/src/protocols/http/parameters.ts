@@ -1,0 +1,107 @@
+import { didYouMean } from '../../config/spelling.js'
+import type { Engine, Key, ServedPolicy } from '../../engine/engine.js'
+import { Problem } from './problem.js'
+import { quoted } from './query.js'
+
+const LONE_SURROGATE = /\p{Surrogate}/u
+const DIGITS = /^\d{1,15}$/
+/** Longer than every id that the service makes. */
+const MAX_ID_LENGTH = 64
+
+/**
+ * The parameters of one request, which come from a query string (all texts), from headers (likewise) or from JSON. Each reader throws a
+ * {@link Problem} that names the wrong parameter.
+ */
+export class Parameters {
+  readonly #values: ReadonlyMap<string, unknown>
+
+  /** @throws {Problem} for a parameter that is not in `known`. */
+  constructor(values: ReadonlyMap<string, unknown>, known: readonly string[]) {
+    this.#values = values
+    for (const name of values.keys()) {
+      if (known.includes(name)) continue
+      const guess = didYouMean(name, known) || `; there are ${known.slice(0, -1).join(', ')} and ${known.at(-1)}`
+      throw new Problem(
+        400,
+        'PARAMETER_UNKNOWN',
+        `unknown parameter ${quoted(name)}${known.length === 1 ? `; there is ${known[0]}` : guess}`,
+      )
+    }
+  }
+
+  has(name: string): boolean {
+    return this.#values.has(name)
+  }
+
+  policy(engine: Engine): ServedPolicy {
+    const name = this.#values.get('policy')
+    if (name === undefined) throw new Problem(400, 'POLICY_MISSING', 'policy is missing: give the name of a configured policy')
+    if (typeof name !== 'string') throw new Problem(400, 'PARAMETER_INVALID', 'policy must be a string')
+    const served = engine.policy(name)
+    if (served !== undefined) return served
+    const guess = didYouMean(
+      name,
+      Array.from(engine.policies, (known) => known.name),
+    )
+    throw new Problem(404, 'POLICY_UNKNOWN', `there is no policy ${quoted(name)}${guess}`)
+  }
+
+  /** One for each part of an `all-of`, or one for all. The engine checks its length. */
+  key(): Key {
+    const key = this.#values.get('key')
+    // Only JSON distinguishes one key with a comma from two keys.
+    return Array.isArray(key) ? key.map(readKey) : readKey(key)
+  }
+
+  /** A whole number of tokens; the engine checks its range. `missing` is for a parameter that is left out; undefined: it has to be given. */
+  tokens(name: 'cost' | 'tokens', missing: number | undefined): number {
+    const given = this.#values.get(name)
+    const value = given === undefined ? missing : given
+    if (typeof value === 'number') return value
+    if (typeof value === 'string' && DIGITS.test(value)) return Number(value)
+    throw new Problem(400, 'COST_INVALID', `${name} must be an integer of at least ${name === 'cost' && missing === undefined ? 0 : 1}`)
+  }
+
+  /** Milliseconds from `min` to `max`. */
+  milliseconds(name: string, min: number, max: number): number | undefined {
+    const value = this.#values.get(name)
+    if (value === undefined) return undefined
+    const ms = typeof value === 'string' && DIGITS.test(value) ? Number(value) : value
+    if (typeof ms === 'number' && Number.isInteger(ms) && ms >= min && ms <= max) return ms
+    throw new Problem(400, 'PARAMETER_INVALID', `${name} must be an integer from ${min} to ${max}, in milliseconds`)
+  }
+
+  boolean(name: string): boolean {
+    const value = this.#values.get(name) ?? false
+    if (typeof value === 'boolean') return value
+    throw new Problem(400, 'PARAMETER_INVALID', `${name} must be true or false`)
+  }
+
+  /** The id of a reservation or permit. */
+  id(name: 'reservation' | 'permit'): string {
+    const value = this.#values.get(name)
+    if (typeof value === 'string' && value !== '' && value.length <= MAX_ID_LENGTH) return value
+    throw new Problem(400, 'PARAMETER_INVALID', `${name} must be the id that ${name === 'permit' ? '/v1/take' : '/v1/reserve'} answered`)
+  }
+
+  /** The objects of a list of 1 to `max`. */
+  objects(name: string, max: number): Map<string, unknown>[] {
+    const list = this.#values.get(name)
+    if (!Array.isArray(list) || list.length < 1 || list.length > max || !list.every(isObject))
+      throw new Problem(400, 'PARAMETER_INVALID', `${name} must be a list of 1 to ${max} objects`)
+    return list.map((value) => new Map(Object.entries(value)))
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function readKey(key: unknown): string {
+  if (key === undefined || key === '')
+    throw new Problem(400, 'KEY_MISSING', 'key is missing: give 1 to 1024 characters that say who is limited')
+  if (typeof key !== 'string') throw new Problem(400, 'PARAMETER_INVALID', 'key must be a string')
+  // JSON can spell half a character; two such keys could become one on their way through a proxy or a log.
+  if (LONE_SURROGATE.test(key)) throw new Problem(400, 'KEY_INVALID', 'key has half of a surrogate pair: send well-formed Unicode')
+  return key
+}

@@ -1,0 +1,58 @@
+import { lstatSync, unlinkSync } from 'node:fs'
+import { type AddressInfo, connect, isIPv6, type Server } from 'node:net'
+import type { ListenAddress } from '../config/listen-address.js'
+
+/** Unix sockets are for the user and the group of the service: `rw-rw----`. */
+const SOCKET_UMASK = 0o117
+
+/**
+ * Listens, and resolves with the bound address as `host:port`, `[ipv6]:port` or `unix:/path`. The stale socket of a process that has died is
+ * replaced. Later errors of the server, such as no more file descriptors, go to `onError`: open connections are still served.
+ *
+ * @throws the system's error, for example with `code: 'EADDRINUSE'`.
+ */
+export async function listenOn(server: Server, at: ListenAddress, onError: (error: Error) => void): Promise<string> {
+  if ('path' in at) await removeStaleSocket(at.path)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    const listening = (): void => {
+      server.off('error', reject)
+      server.on('error', onError)
+      resolve()
+    }
+    if ('path' in at) withSocketMode(() => server.listen(at.path, listening))
+    else server.listen(at.port, at.host, listening)
+  })
+  if ('path' in at) return `unix:${at.path}`
+  const { address, port } = server.address() as AddressInfo
+  return `${isIPv6(address) ? `[${address}]` : address}:${port}`
+}
+
+/**
+ * Removes the socket at `path` if no process listens on it. Anything else at that path stays, and the call to `listen` that follows fails with
+ * `EADDRINUSE`.
+ */
+export async function removeStaleSocket(path: string): Promise<void> {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() && (await isAbandoned(path))) unlinkSync(path)
+}
+
+/** Calls `bind`, which creates Unix sockets before it returns, so that they are never open to other users. */
+export function withSocketMode<Result>(bind: () => Result): Result {
+  const before = process.umask(SOCKET_UMASK)
+  try {
+    return bind()
+  } finally {
+    process.umask(before)
+  }
+}
+
+function isAbandoned(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path)
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(false)
+    })
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED'))
+  })
+}
