@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createReadStream, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
+import { PassThrough, type Readable } from 'node:stream'
 import zlib from 'node:zlib'
 import { UsageError } from '../usage-error.js'
 
@@ -80,18 +80,22 @@ function unzstded(name: string, raw: Readable): Readable {
     return raw.pipe(unpack)
   }
   const program = spawn('zstd', ['--decompress', '--stdout', '--quiet'], { stdio: ['pipe', 'pipe', 'pipe'] })
+  // The output ends when the program has: before that, an end may be the end of what was undamaged.
+  const output = new PassThrough({ highWaterMark: CHUNK_BYTES })
   let complaint = ''
   program.stderr.on('data', (text) => {
     complaint = (complaint + text).slice(0, 500)
   })
-  program.on('error', () =>
-    program.stdout.destroy(new UsageError(`${name}: zstd needs Node 22.15 or newer, or the program zstd in the PATH`, 1)),
-  )
+  program.on('error', () => output.destroy(new UsageError(`${name}: zstd needs Node 22.15 or newer, or the program zstd in the PATH`, 1)))
   program.on('close', (code) => {
-    if (code !== 0 && !program.stdout.destroyed)
-      program.stdout.destroy(new UsageError(`${name}: the zstd data is damaged: ${complaint.trim()}`, 1))
+    if (code === 0) output.end()
+    else output.destroy(new UsageError(`${name}: the zstd data is damaged: ${complaint.trim()}`, 1))
   })
+  // A program that ended says why on its own.
   program.stdin.on('error', () => {})
+  raw.on('error', (error) => output.destroy(error))
+  output.on('close', () => program.kill())
   raw.pipe(program.stdin)
-  return program.stdout
+  program.stdout.pipe(output, { end: false })
+  return output
 }

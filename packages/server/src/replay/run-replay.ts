@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createWriteStream, type WriteStream, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { readConfig } from '../config/read-config.js'
@@ -71,7 +72,7 @@ async function replayLogs(replay: Replay, logs: readonly string[], denials: Writ
       for await (const chunk of source.stream) {
         replay.write(chunk as Buffer)
         // A list of denials may be written more slowly than the log is read.
-        if (denials?.writableNeedDrain) await new Promise((resolve) => denials.once('drain', resolve))
+        if (denials?.writableNeedDrain) await once(denials, 'drain')
       }
       replay.endOfFile()
     } finally {
