@@ -2,6 +2,7 @@ import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
 import type { FleetStats } from 'sluicegate/redis'
 import type { Engine, ServedPolicy } from './engine/engine.js'
 import { LATENCY_BOUNDS_S } from './engine/latency.js'
+import type { ReloadState } from './reload.js'
 
 /** One line of a metric. */
 interface Sample {
@@ -35,7 +36,7 @@ export interface Metrics {
  * Metrics of `engine`, read at each scrape: a decision costs a plain addition, never a label. Keys are
  * unbounded text from clients and never appear.
  */
-export function createMetrics(engine: Engine, traffic: Traffic, version: string): Metrics {
+export function createMetrics(engine: Engine, traffic: Traffic, version: string, reloads?: { readonly state: ReloadState }): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   // Gauges with a counter's name: Prometheus' own check refuses them.
@@ -156,6 +157,28 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
   add('counter', 'sluicegate_permits_expired_total', 'Permits that ended without a release.', () => [
     { labels: {}, value: engine.permits.expired },
   ])
+  const reloadGauge = (name: string, help: string, type: 'counter' | 'gauge', read: (state: ReloadState) => number): void =>
+    add(type, name, help, () => (reloads === undefined ? [] : [{ labels: {}, value: read(reloads.state) }]))
+  add('counter', 'sluicegate_config_reloads_total', 'Attempts to put a changed configuration in force, by result.', () =>
+    reloads === undefined
+      ? []
+      : [
+          { labels: { result: 'success' }, value: reloads.state.succeeded },
+          { labels: { result: 'failure' }, value: reloads.state.failed },
+        ],
+  )
+  reloadGauge(
+    'sluicegate_config_reload_failed',
+    'Whether the last attempt failed, so that an older configuration is in force.',
+    'gauge',
+    (state) => (state.fault === undefined ? 0 : 1),
+  )
+  reloadGauge(
+    'sluicegate_config_last_success_timestamp_seconds',
+    'Unix time at which the configuration in force was read.',
+    'gauge',
+    (state) => state.lastSuccessMs / 1000,
+  )
   add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: sum(({ open }) => open) }])
   add('gauge', 'sluicegate_requests_in_flight', 'Requests that are being answered: at most one of a connection.', () => [
     { labels: {}, value: sum(({ inFlight }) => inFlight) },

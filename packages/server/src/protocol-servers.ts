@@ -4,6 +4,7 @@ import type { TlsConfig } from './config/tls.js'
 import type { Engine } from './engine/engine.js'
 import type { Log } from './log.js'
 import type { ProtocolServer } from './protocols/protocol-server.js'
+import type { Reloader } from './reload.js'
 
 /** What the server of a protocol is made with. */
 export interface ProtocolContext {
@@ -14,6 +15,8 @@ export interface ProtocolContext {
   /** Undefined: without encryption, as always over a Unix socket. */
   readonly tls: TlsConfig | undefined
   readonly log: Log
+  /** For what of the configuration the protocol reads itself; undefined when it cannot change. */
+  readonly reloader: Reloader | undefined
 }
 
 /** Servers of the protocols beside HTTP, by the name of their listener. */

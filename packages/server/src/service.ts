@@ -17,9 +17,11 @@ import type { Connections } from './protocols/http/connections.js'
 import type { Route } from './protocols/http/handler.js'
 import { HttpServer } from './protocols/http/http-server.js'
 import { livezRoute, metricsRoute, readyzRoute, startupzRoute } from './protocols/http/observe.js'
+import { reloadRoute } from './protocols/http/reload.js'
 import { router } from './protocols/http/router.js'
 import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
 import type { ProtocolServer } from './protocols/protocol-server.js'
+import { type ConfigSource, isConfigFault, Reloader } from './reload.js'
 import { VERSION } from './version.js'
 
 /** A service that listens. */
@@ -30,6 +32,8 @@ export interface Service {
   readonly urls: ReadonlyMap<ListenerName, string>
   readonly engine: Engine
   readonly connections: Connections
+  /** Undefined without a source. */
+  readonly reloader: Reloader | undefined
   /**
    * Stops in order. For `drainMs` it answers on while `/readyz` says 503, each answer the last of its connection. Then ports and
    * connections without a request are closed, and requests in flight have `finishMs` to finish before they are cut off.
@@ -43,6 +47,10 @@ export interface ServiceOptions {
   readonly clients?: Partial<ClientBounds>
   /** How often the page gets a sample; default 1,000. */
   readonly sampleMs?: number
+  /** Where `config` comes from; without it nothing can be reloaded. */
+  readonly source?: ConfigSource
+  /** How often its files are looked at; default 1,000. */
+  readonly watchMs?: number
   readonly log?: Log
 }
 
@@ -63,8 +71,9 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const engine = new Engine(config.policies, { ...(clock && { clock }), storage, hotKeys: pageServed ? HOT_KEYS_TRACKED : 0 })
   const access = new Access(config.tokens)
   const phase: { now: 'starting' | 'ready' | 'stopping' } = { now: 'starting' }
+  const reloader = options.source && new Reloader(options.source, config, engine, log)
   const stream = new Stream()
-  const sampler = new Sampler(engine, config.dashboard.keys)
+  const sampler = new Sampler(engine, config.dashboard.keys, () => reloader?.state)
 
   const probes: [string, Route][] = [
     ['/livez', livezRoute()],
@@ -72,9 +81,10 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ['/startupz', startupzRoute(() => phase.now)],
   ]
   const routes = new Map<string, Route>(decisionRoutes(engine))
-  routes.set('/metrics', metricsRoute(createMetrics(engine, { all: () => [http.connections, admin.connections] }, VERSION)))
+  routes.set('/metrics', metricsRoute(createMetrics(engine, { all: () => [http.connections, admin.connections] }, VERSION, reloader)))
   if (pageServed) for (const [path, route] of dashboardRoutes(sampler, stream)) routes.set(path, route)
   const changes = changeRoutes(engine)
+  if (reloader !== undefined) changes.push(['/v1/reload', reloadRoute(() => reloader.reload('admin'), isConfigFault)])
 
   const onError = (name: ListenerName) => (error: Error) => log.error({ listener: name, err: error }, 'a connection could not be taken')
   const httpServer = (name: 'http' | 'admin'): HttpServer => {
@@ -91,7 +101,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
     else if (name === 'admin') servers.set(name, admin)
     else {
       const make = PROTOCOL_SERVERS[name]
-      if (make !== undefined) servers.set(name, make({ engine, access, config, clients, tls: tlsOf(config, config.listen[name]), log }))
+      if (make !== undefined)
+        servers.set(name, make({ engine, access, config, clients, tls: tlsOf(config, config.listen[name]), log, reloader }))
     }
   }
   await storage.connect()
@@ -107,12 +118,14 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ? setInterval(() => (stream.isRead ? stream.send(sampler.sample()) : sampler.tick()), sampleMs).unref()
     : undefined
   const sweeping = setInterval(() => engine.sweep(), SWEEP_MS).unref()
+  reloader?.watch(options.watchMs)
   phase.now = 'ready'
 
   let stopped: Promise<void> | undefined
   const stopIn = async ({ drainMs, finishMs }: StopTimes): Promise<void> => {
     phase.now = 'stopping'
     for (const server of servers.values()) server.drain()
+    reloader?.stop()
     clearInterval(sampling)
     stream.end()
     await after(drainMs)
@@ -128,6 +141,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     urls,
     engine,
     connections: http.connections,
+    reloader,
     stop(times = { drainMs: 0, finishMs: config.stop.finishMs }) {
       stopped ??= stopIn(times)
       return stopped
