@@ -1,7 +1,7 @@
 import type { Clock } from 'sluicegate'
 import { Access } from './access.js'
 import { after } from './after.js'
-import { type ClientBounds, type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from './config/config.js'
+import { type ClientBounds, type Config, type KeyDisplay, LISTENER_NAMES, type ListenerName, type StopTimes } from './config/config.js'
 import type { ListenAddress } from './config/listen-address.js'
 import { dashboardRoutes } from './dashboard/routes.js'
 import { Sampler } from './dashboard/sampler.js'
@@ -72,8 +72,10 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const access = new Access(config.tokens)
   const phase: { now: 'starting' | 'ready' | 'stopping' } = { now: 'starting' }
   const reloader = options.source && new Reloader(options.source, config, engine, log)
-  const stream = new Stream()
-  const sampler = new Sampler(engine, config.dashboard.keys, () => reloader?.state)
+  const page = pageOf(engine, config.dashboard.keys, reloader)
+  // Its callers may reset and block keys, so they see which they are.
+  const adminPage = pageOf(engine, 'shown', reloader)
+  const pages = pageServed ? [page, ...(config.listen.admin === undefined ? [] : [adminPage])] : []
 
   const probes: [string, Route][] = [
     ['/livez', livezRoute()],
@@ -82,14 +84,15 @@ export async function startService(config: Config, options: ServiceOptions = {})
   ]
   const routes = new Map<string, Route>(decisionRoutes(engine))
   routes.set('/metrics', metricsRoute(createMetrics(engine, { all: () => [http.connections, admin.connections] }, VERSION, reloader)))
-  if (pageServed) for (const [path, route] of dashboardRoutes(sampler, stream)) routes.set(path, route)
   const changes = changeRoutes(engine)
   if (reloader !== undefined) changes.push(['/v1/reload', reloadRoute(() => reloader.reload('admin'), isConfigFault)])
 
   const onError = (name: ListenerName) => (error: Error) => log.error({ listener: name, err: error }, 'a connection could not be taken')
   const httpServer = (name: 'http' | 'admin'): HttpServer => {
     const surface = name === 'admin' ? adminSurface : httpSurface
-    const handle = router(surface({ probes, routes, changes, access }))
+    const { sampler, stream } = name === 'admin' ? adminPage : page
+    const all = pageServed ? [...routes, ...dashboardRoutes(sampler, stream)] : routes
+    const handle = router(surface({ probes, routes: all, changes, access }))
     return new HttpServer({ handle, bounds: clients, tls: tlsOf(config, config.listen[name]), onError: onError(name) })
   }
   const http = httpServer('http')
@@ -114,9 +117,9 @@ export async function startService(config: Config, options: ServiceOptions = {})
     throw error
   })
 
-  const sampling = pageServed
-    ? setInterval(() => (stream.isRead ? stream.send(sampler.sample()) : sampler.tick()), sampleMs).unref()
-    : undefined
+  const sampling = setInterval(() => {
+    for (const { sampler, stream } of pages) stream.isRead ? stream.send(sampler.sample()) : sampler.tick()
+  }, sampleMs).unref()
   const sweeping = setInterval(() => engine.sweep(), SWEEP_MS).unref()
   reloader?.watch(options.watchMs)
   phase.now = 'ready'
@@ -127,7 +130,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     for (const server of servers.values()) server.drain()
     reloader?.stop()
     clearInterval(sampling)
-    stream.end()
+    for (const { stream } of pages) stream.end()
     await after(drainMs)
     await Promise.all(Array.from(servers.values(), (server) => server.stop(finishMs)))
     clearInterval(sweeping)
@@ -147,6 +150,11 @@ export async function startService(config: Config, options: ServiceOptions = {})
       return stopped
     },
   }
+}
+
+/** The live page of a listener: what it samples, and who reads it. */
+function pageOf(engine: Engine, keys: KeyDisplay, reloader: Reloader | undefined): { sampler: Sampler; stream: Stream } {
+  return { sampler: new Sampler(engine, keys, () => reloader?.state), stream: new Stream() }
 }
 
 /** Encryption is for the network. */
