@@ -1,7 +1,9 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
 import type { FleetStats } from 'sluicegate/redis'
-import type { Engine, ServedPolicy } from './engine/engine.js'
+import type { CallRates, Engine, ServedPolicy } from './engine/engine.js'
 import { LATENCY_BOUNDS_S } from './engine/latency.js'
+import type { HitCounts } from './envoy/hit-counts.js'
+import type { ListenerTraffic } from './protocols/protocol-server.js'
 import type { ReloadState } from './reload.js'
 
 /** One line of a metric. */
@@ -12,17 +14,9 @@ interface Sample {
   readonly metricName?: string
 }
 
-/** The connections of all listeners of HTTP. */
+/** The connections of all listeners. */
 export interface Traffic {
   all(): readonly ListenerTraffic[]
-}
-
-/** The figures of connections that are shown. */
-interface ListenerTraffic {
-  readonly open: number
-  readonly inFlight: number
-  /** Connections closed before their clients did, by the reason. */
-  readonly cuts: Readonly<Record<string, number>>
 }
 
 /** The exposition of everything that the engine counted, and of the process. */
@@ -32,16 +26,22 @@ export interface Metrics {
   render(): Promise<string>
 }
 
+/** Figures of parts of the service that may be missing. */
+export interface MoreMetrics {
+  readonly hits?: HitCounts | undefined
+  readonly reloads?: { readonly state: ReloadState } | undefined
+}
+
 /**
  * Metrics of `engine`, read at each scrape: a decision costs a plain addition, never a label. Keys are
  * unbounded text from clients and never appear.
  */
-export function createMetrics(engine: Engine, traffic: Traffic, version: string, reloads?: { readonly state: ReloadState }): Metrics {
+export function createMetrics(engine: Engine, traffic: Traffic, version: string, { hits, reloads }: MoreMetrics = {}): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   // Gauges with a counter's name: Prometheus' own check refuses them.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`)
-  const add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]): void => {
+  const add: Add = (type, name, help, collect) => {
     registry.registerMetric(collected(type, name, help, collect))
   }
   const sum = (read: (listener: ListenerTraffic) => number): number => traffic.all().reduce((total, each) => total + read(each), 0)
@@ -73,6 +73,11 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string,
         Array.from(served.errors, ([code, value]) => ({ labels: { policy: served.name, code }, value })),
       ).flat(),
   )
+  if (hits !== undefined) {
+    const help =
+      'Hits of descriptors of Envoy by rule and outcome: allowed, denied, shadowed (a rule in shadow mode would deny) or refunded.'
+    add('counter', 'sluicegate_descriptor_hits_total', help, () => descriptorHits(hits))
+  }
   add('histogram', 'sluicegate_decision_duration_seconds', 'Time that a take spent in the engine.', () => latencySamples(engine))
   add(
     'gauge',
@@ -110,6 +115,7 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string,
     'Size of the table of keys, as far as it is in use.',
     eachPolicy((served) => served.stats().memoryBytes),
   )
+  addCallRates(engine.callRates, add)
   const eachShared = (read: (stats: FleetStats) => number) => (): Sample[] =>
     Array.from(engine.policies).flatMap((served) => {
       const stats = served.storeStats()
@@ -184,9 +190,47 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string,
     { labels: {}, value: sum(({ inFlight }) => inFlight) },
   ])
   add('counter', 'sluicegate_connections_cut_total', 'Connections that a bound closed, by the reason.', () =>
-    Object.keys(traffic.all()[0]?.cuts ?? {}).map((reason) => ({ labels: { reason }, value: sum(({ cuts }) => cuts[reason] ?? 0) })),
+    [...new Set(traffic.all().flatMap(({ cuts }) => Object.keys(cuts)))].map((reason) => ({
+      labels: { reason },
+      value: sum(({ cuts }) => cuts[reason] ?? 0),
+    })),
   )
   return { contentType: registry.contentType, render: () => registry.metrics() }
+}
+
+type Add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]) => void
+
+/** Decisions of `CL.THROTTLE`, which belong to no policy. */
+function addCallRates(rates: CallRates, add: Add): void {
+  const figure = (value: () => number) => (): Sample[] => [{ labels: {}, value: value() }]
+  add('counter', 'sluicegate_throttle_decisions_total', 'Takes whose rate came with the call, by outcome.', () => {
+    const { allowed, denied, impossible } = rates.counts
+    return Object.entries({ allowed, denied, impossible }).map(([outcome, value]) => ({ labels: { outcome }, value }))
+  })
+  add(
+    'counter',
+    'sluicegate_throttle_peeks_total',
+    'Calls with their own rate that took nothing.',
+    figure(() => rates.counts.peeks),
+  )
+  add(
+    'gauge',
+    'sluicegate_throttle_keys',
+    'Keys whose rate comes with each call, full keys that are not yet replaced included.',
+    figure(() => rates.stats().keys),
+  )
+  add(
+    'counter',
+    'sluicegate_throttle_evictions_total',
+    'Such keys evicted while they still had debt.',
+    figure(() => rates.stats().evictions),
+  )
+  add(
+    'counter',
+    'sluicegate_throttle_refusals_total',
+    'Such new keys denied because there was no room for them.',
+    figure(() => rates.stats().refusals),
+  )
 }
 
 function outcomes({ name, counts }: ServedPolicy): Sample[] {
@@ -196,6 +240,12 @@ function outcomes({ name, counts }: ServedPolicy): Sample[] {
 
 function partDenials({ name, denialsByPart }: ServedPolicy): Sample[] {
   return Array.from(denialsByPart, ([part, value]) => ({ labels: { policy: name, part }, value }))
+}
+
+function descriptorHits(hits: HitCounts): Sample[] {
+  return Array.from(hits.entries(), ([descriptor, counts]) =>
+    Object.entries(counts).map(([outcome, value]) => ({ labels: { descriptor, outcome }, value })),
+  ).flat()
 }
 
 /** Prometheus wants each bucket to hold all that is below its bound. */

@@ -2,13 +2,19 @@ import type { Access } from './access.js'
 import type { ClientBounds, Config } from './config/config.js'
 import type { TlsConfig } from './config/tls.js'
 import type { Engine } from './engine/engine.js'
+import type { RateLimits } from './envoy/rate-limits.js'
 import type { Log } from './log.js'
+import { grpcServer } from './protocols/grpc/grpc-protocol.js'
 import type { ProtocolServer } from './protocols/protocol-server.js'
+import { RespServer } from './protocols/resp/resp-server.js'
 import type { Reloader } from './reload.js'
+import { VERSION } from './version.js'
 
 /** What the server of a protocol is made with. */
 export interface ProtocolContext {
   readonly engine: Engine
+  /** Decides by the files in the form of Envoy. */
+  readonly limits: RateLimits
   readonly access: Access
   readonly config: Config
   readonly clients: ClientBounds
@@ -20,4 +26,15 @@ export interface ProtocolContext {
 }
 
 /** Servers of the protocols beside HTTP, by the name of their listener. */
-export const PROTOCOL_SERVERS: Readonly<Partial<Record<'grpc' | 'resp', (context: ProtocolContext) => ProtocolServer>>> = {}
+export const PROTOCOL_SERVERS: Readonly<Partial<Record<'grpc' | 'resp', (context: ProtocolContext) => ProtocolServer>>> = {
+  grpc: grpcServer,
+  resp: ({ engine, access, clients, tls, log }) =>
+    new RespServer({
+      engine,
+      access,
+      bounds: clients,
+      version: VERSION,
+      tls,
+      onError: (error) => log.error({ listener: 'resp', err: error }, 'a connection could not be taken'),
+    }),
+}

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from './config/config.js'
+import { allPolicies } from './config/domains.js'
 import { ConfigError } from './config/fault.js'
 import { filesOf } from './config/read-config.js'
 import { type Engine, PolicyError } from './engine/engine.js'
@@ -31,7 +32,7 @@ export interface ReloadState {
 /** A change must be the same at two looks, since a file may be half written at the first. */
 const LOOK_MS = 1_000
 /** Sections that take effect at a start only. */
-const AT_START: readonly (keyof Config)[] = ['listen', 'tls', 'tokens', 'clients', 'stop', 'storage', 'dashboard', 'log']
+const AT_START: readonly (keyof Config)[] = ['listen', 'tls', 'tokens', 'clients', 'stop', 'storage', 'throttle', 'dashboard', 'log']
 
 /**
  * Puts a changed configuration in force while the service runs: all of it, or nothing. After a fault the configuration before stays in force. Only policies
@@ -83,7 +84,7 @@ export class Reloader {
     this.#signature = this.#look()
     try {
       const config = this.#source.read()
-      const policies = this.#engine.prepare(config.policies)
+      const policies = this.#engine.prepare(allPolicies(config))
       const commits = this.#prepare.map((prepare) => prepare(config))
       const changes = policies()
       for (const commit of commits) commit()

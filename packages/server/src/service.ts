@@ -2,6 +2,8 @@ import type { Clock } from 'sluicegate'
 import { Access } from './access.js'
 import { after } from './after.js'
 import { type ClientBounds, type Config, type KeyDisplay, LISTENER_NAMES, type ListenerName, type StopTimes } from './config/config.js'
+import { allPolicies } from './config/domains.js'
+import { ConfigError } from './config/fault.js'
 import type { ListenAddress } from './config/listen-address.js'
 import { dashboardRoutes } from './dashboard/routes.js'
 import { Sampler } from './dashboard/sampler.js'
@@ -9,6 +11,8 @@ import { Stream } from './dashboard/stream.js'
 import { Engine } from './engine/engine.js'
 import { RedisStorage } from './engine/redis-storage.js'
 import { MEMORY } from './engine/stored-limiter.js'
+import { type LimitSettings, limitSettings } from './envoy/limit-settings.js'
+import { RateLimits } from './envoy/rate-limits.js'
 import { createLog, type Log } from './log.js'
 import { createMetrics } from './metrics.js'
 import { PROTOCOL_SERVERS } from './protocol-servers.js'
@@ -20,7 +24,7 @@ import { livezRoute, metricsRoute, readyzRoute, startupzRoute } from './protocol
 import { reloadRoute } from './protocols/http/reload.js'
 import { router } from './protocols/http/router.js'
 import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
-import type { ProtocolServer } from './protocols/protocol-server.js'
+import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
 import { type ConfigSource, isConfigFault, Reloader } from './reload.js'
 import { VERSION } from './version.js'
 
@@ -68,10 +72,17 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const clients = { ...config.clients, ...options.clients }
   const pageServed = config.dashboard.keys !== 'off'
   const storage = config.storage.kind === 'redis' ? new RedisStorage(config.storage, log) : MEMORY
-  const engine = new Engine(config.policies, { ...(clock && { clock }), storage, hotKeys: pageServed ? HOT_KEYS_TRACKED : 0 })
+  const engine = new Engine(allPolicies(config), {
+    ...(clock && { clock }),
+    storage,
+    hotKeys: pageServed ? HOT_KEYS_TRACKED : 0,
+    callRates: config.throttle,
+  })
   const access = new Access(config.tokens)
+  const limits = new RateLimits(engine, config.domains, environmentSettings(), clock === undefined ? Date.now : () => clock.nowMs())
   const phase: { now: 'starting' | 'ready' | 'stopping' } = { now: 'starting' }
   const reloader = options.source && new Reloader(options.source, config, engine, log)
+  reloader?.add((next) => () => limits.use(next.domains))
   const page = pageOf(engine, config.dashboard.keys, reloader)
   // Its callers may reset and block keys, so they see which they are.
   const adminPage = pageOf(engine, 'shown', reloader)
@@ -83,7 +94,15 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ['/startupz', startupzRoute(() => phase.now)],
   ]
   const routes = new Map<string, Route>(decisionRoutes(engine))
-  routes.set('/metrics', metricsRoute(createMetrics(engine, { all: () => [http.connections, admin.connections] }, VERSION, reloader)))
+  routes.set(
+    '/metrics',
+    metricsRoute(
+      createMetrics(engine, { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }, VERSION, {
+        hits: limits.hits,
+        reloads: reloader,
+      }),
+    ),
+  )
   const changes = changeRoutes(engine)
   if (reloader !== undefined) changes.push(['/v1/reload', reloadRoute(() => reloader.reload('admin'), isConfigFault)])
 
@@ -105,7 +124,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     else {
       const make = PROTOCOL_SERVERS[name]
       if (make !== undefined)
-        servers.set(name, make({ engine, access, config, clients, tls: tlsOf(config, config.listen[name]), log, reloader }))
+        servers.set(name, make({ engine, limits, access, config, clients, tls: tlsOf(config, config.listen[name]), log, reloader }))
     }
   }
   await storage.connect()
@@ -155,6 +174,18 @@ export async function startService(config: Config, options: ServiceOptions = {})
 /** The live page of a listener: what it samples, and who reads it. */
 function pageOf(engine: Engine, keys: KeyDisplay, reloader: Reloader | undefined): { sampler: Sampler; stream: Stream } {
   return { sampler: new Sampler(engine, keys, () => reloader?.state), stream: new Stream() }
+}
+
+/** Connections of the protocols beside HTTP. */
+function trafficOf(servers: ReadonlyMap<ListenerName, ProtocolServer>): ListenerTraffic[] {
+  return Array.from(servers.values(), ({ traffic }) => traffic ?? []).flat()
+}
+
+/** @throws {ConfigError} for a variable that is neither true nor false. */
+function environmentSettings(): LimitSettings {
+  return limitSettings(process.env, (variable, reason) => {
+    throw new ConfigError([{ file: 'environment', line: 1, column: 1, path: variable, reason }])
+  })
 }
 
 /** Encryption is for the network. */

@@ -1,6 +1,7 @@
 import { type Clock, type Decision, PolicyError, preciseClock } from 'sluicegate'
 import type { PolicyConfig } from '../config/config.js'
 import type { Awaitable } from './awaitable.js'
+import { type CallRateRoom, CallRates } from './call-rates.js'
 import { Latency } from './latency.js'
 import { Permits } from './permits.js'
 import { MAX_POLICIES, type PolicyChanges, prepareChanges } from './policy-changes.js'
@@ -11,6 +12,7 @@ import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
 
 export { type Decision, type HotKey, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
 export { type Awaitable, allDone, whenDone } from './awaitable.js'
+export { CallRates } from './call-rates.js'
 export { TooManyHeldError } from './held-by-id.js'
 export { type ActualCost, MAX_RESERVATION_MS, type Reserved } from './reservations.js'
 export { type Counts, ServedPolicy, type ServedReservation } from './served-policy.js'
@@ -24,6 +26,8 @@ export interface EngineOptions {
   readonly hotKeys?: number
   /** Where the keys are; default in the memory of this process. */
   readonly storage?: Storage
+  /** Room for the keys whose rate comes with each call. */
+  readonly callRates?: CallRateRoom
 }
 
 /** The owner of the policies that the engine was made with. */
@@ -34,6 +38,8 @@ export class Engine {
   /** Of all takes together. */
   readonly latency = new Latency()
   readonly storage: Storage
+  /** Decisions without a policy: the rate comes with each call. */
+  readonly callRates: CallRates
   readonly reservations: Reservations
   readonly permits: Permits
   readonly #making: LimiterMaking
@@ -42,8 +48,9 @@ export class Engine {
   readonly #owned = new Map<string, Set<string>>()
 
   /** @throws {PolicyError} when there is no room for a policy or its options are invalid. */
-  constructor(policies: readonly PolicyConfig[], { clock, hotKeys = 0, storage = MEMORY }: EngineOptions = {}) {
+  constructor(policies: readonly PolicyConfig[], { clock, hotKeys = 0, storage = MEMORY, callRates }: EngineOptions = {}) {
     this.storage = storage
+    this.callRates = new CallRates(clock, callRates)
     this.#making = { clock, hotKeys }
     const ticking = clock ?? preciseClock()
     const nowMs = (): number => ticking.nowMs()
@@ -128,6 +135,7 @@ export class Engine {
   }
 
   close(): void {
+    this.callRates.close()
     for (const policy of this.#policies.values()) policy.close()
   }
 }

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { after } from '../../after.js'
 import type { ClientBounds } from '../../config/config.js'
+import { hostOf } from '../host-of.js'
 import { Connection, type ConnectionOwner } from './connection.js'
-import { hostOf } from './host-of.js'
 import { Problem } from './problem.js'
 
 /** Unparsed input of all connections together. Real traffic stays below it; a connection that adds more is cut off. */
