@@ -4,6 +4,7 @@ import type { CallRates, Engine, ServedPolicy } from './engine/engine.js'
 import { LATENCY_BOUNDS_S } from './engine/latency.js'
 import type { HitCounts } from './envoy/hit-counts.js'
 import type { ListenerTraffic } from './protocols/protocol-server.js'
+import type { ReloadState } from './reload.js'
 
 /** One line of a metric. */
 interface Sample {
@@ -25,11 +26,17 @@ export interface Metrics {
   render(): Promise<string>
 }
 
+/** Figures of parts of the service that may be missing. */
+export interface MoreMetrics {
+  readonly hits?: HitCounts | undefined
+  readonly reloads?: { readonly state: ReloadState } | undefined
+}
+
 /**
  * Metrics of `engine`, read at each scrape: a decision costs a plain addition, never a label. Keys are
  * unbounded text from clients and never appear.
  */
-export function createMetrics(engine: Engine, traffic: Traffic, version: string, hits?: HitCounts): Metrics {
+export function createMetrics(engine: Engine, traffic: Traffic, version: string, { hits, reloads }: MoreMetrics = {}): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   // Gauges with a counter's name: Prometheus' own check refuses them.
@@ -156,6 +163,28 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string,
   add('counter', 'sluicegate_permits_expired_total', 'Permits that ended without a release.', () => [
     { labels: {}, value: engine.permits.expired },
   ])
+  const reloadGauge = (name: string, help: string, type: 'counter' | 'gauge', read: (state: ReloadState) => number): void =>
+    add(type, name, help, () => (reloads === undefined ? [] : [{ labels: {}, value: read(reloads.state) }]))
+  add('counter', 'sluicegate_config_reloads_total', 'Attempts to put a changed configuration in force, by result.', () =>
+    reloads === undefined
+      ? []
+      : [
+          { labels: { result: 'success' }, value: reloads.state.succeeded },
+          { labels: { result: 'failure' }, value: reloads.state.failed },
+        ],
+  )
+  reloadGauge(
+    'sluicegate_config_reload_failed',
+    'Whether the last attempt failed, so that an older configuration is in force.',
+    'gauge',
+    (state) => (state.fault === undefined ? 0 : 1),
+  )
+  reloadGauge(
+    'sluicegate_config_last_success_timestamp_seconds',
+    'Unix time at which the configuration in force was read.',
+    'gauge',
+    (state) => state.lastSuccessMs / 1000,
+  )
   add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: sum(({ open }) => open) }])
   add('gauge', 'sluicegate_requests_in_flight', 'Requests that are being answered: at most one of a connection.', () => [
     { labels: {}, value: sum(({ inFlight }) => inFlight) },

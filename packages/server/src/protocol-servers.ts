@@ -7,6 +7,7 @@ import type { Log } from './log.js'
 import { grpcServer } from './protocols/grpc/grpc-protocol.js'
 import type { ProtocolServer } from './protocols/protocol-server.js'
 import { RespServer } from './protocols/resp/resp-server.js'
+import type { Reloader } from './reload.js'
 import { VERSION } from './version.js'
 
 /** What the server of a protocol is made with. */
@@ -20,6 +21,8 @@ export interface ProtocolContext {
   /** Undefined: without encryption, as always over a Unix socket. */
   readonly tls: TlsConfig | undefined
   readonly log: Log
+  /** For what of the configuration the protocol reads itself; undefined when it cannot change. */
+  readonly reloader: Reloader | undefined
 }
 
 /** Servers of the protocols beside HTTP, by the name of their listener. */
