@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
+import type { FleetStats } from 'sluicegate/redis'
 import type { CallRates, Engine, ServedPolicy } from './engine/engine.js'
 import { LATENCY_BOUNDS_S } from './engine/latency.js'
 import type { ListenerTraffic } from './protocols/protocol-server.js'
@@ -101,6 +102,53 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
     'Size of the table of keys, as far as it is in use.',
     eachPolicy((served) => served.stats().memoryBytes),
   )
+  const eachShared = (read: (stats: FleetStats) => number) => (): Sample[] =>
+    Array.from(engine.policies).flatMap((served) => {
+      const stats = served.storeStats()
+      return stats === undefined ? [] : [{ labels: { policy: served.name }, value: read(stats) }]
+    })
+  add('counter', 'sluicegate_sources_total', 'Answers to takes by what decided: memory, lease, store or outage.', () =>
+    Array.from(engine.policies, ({ name, sources }) =>
+      Object.entries(sources).map(([source, value]) => ({ labels: { policy: name, source }, value })),
+    ).flat(),
+  )
+  add(
+    'counter',
+    'sluicegate_store_calls_total',
+    'Calls that the store answered.',
+    eachShared((stats) => stats.storeCalls),
+  )
+  add(
+    'counter',
+    'sluicegate_store_failures_total',
+    'Calls to the store that failed or timed out.',
+    eachShared((stats) => stats.storeFailures),
+  )
+  add(
+    'counter',
+    'sluicegate_outage_tokens_total',
+    'Tokens given out during outages: the most by which this process can exceed its policies.',
+    eachShared((stats) => stats.outageTokens),
+  )
+  add(
+    'gauge',
+    'sluicegate_leases',
+    'Keys with a lease or a cached denial in this process.',
+    eachShared((stats) => stats.leases),
+  )
+  add('gauge', 'sluicegate_store_reachable', 'Whether the store can be reached; 1 in memory.', () => [
+    { labels: {}, value: engine.storage.isReachable ? 1 : 0 },
+  ])
+  add('gauge', 'sluicegate_reservations', 'Open reservations.', () => [{ labels: {}, value: engine.reservations.size }])
+  add('counter', 'sluicegate_reservations_lapsed_total', 'Reservations that were neither settled nor cancelled in their time.', () => [
+    { labels: {}, value: engine.reservations.lapsed },
+  ])
+  add('gauge', 'sluicegate_permits', 'Permits of concurrency that are held over the wire.', () => [
+    { labels: {}, value: engine.permits.size },
+  ])
+  add('counter', 'sluicegate_permits_expired_total', 'Permits that ended without a release.', () => [
+    { labels: {}, value: engine.permits.expired },
+  ])
   addCallRates(engine.callRates, add)
   add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: sum(({ open }) => open) }])
   add('gauge', 'sluicegate_requests_in_flight', 'Requests that are being answered: at most one of a connection.', () => [

@@ -7,6 +7,8 @@ import { dashboardRoutes } from './dashboard/routes.js'
 import { Sampler } from './dashboard/sampler.js'
 import { Stream } from './dashboard/stream.js'
 import { Engine } from './engine/engine.js'
+import { RedisStorage } from './engine/redis-storage.js'
+import { MEMORY } from './engine/stored-limiter.js'
 import { createLog, type Log } from './log.js'
 import { createMetrics } from './metrics.js'
 import { PROTOCOL_SERVERS } from './protocol-servers.js'
@@ -57,8 +59,10 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const { clock, sampleMs = 1_000, log = createLog(config.log.level) } = options
   const clients = { ...config.clients, ...options.clients }
   const pageServed = config.dashboard.keys !== 'off'
+  const storage = config.storage.kind === 'redis' ? new RedisStorage(config.storage, log) : MEMORY
   const engine = new Engine(config.policies, {
     ...(clock && { clock }),
+    storage,
     hotKeys: pageServed ? HOT_KEYS_TRACKED : 0,
     callRates: config.throttle,
   })
@@ -96,10 +100,12 @@ export async function startService(config: Config, options: ServiceOptions = {})
       if (make !== undefined) servers.set(name, make({ engine, access, config, clients, tls: tlsOf(config, config.listen[name]), log }))
     }
   }
-  const urls = await listenAll(servers, config).catch((error: unknown) => {
+  await storage.connect()
+  const urls = await listenAll(servers, config).catch(async (error: unknown) => {
     http.connections.close()
     admin.connections.close()
     engine.close()
+    await storage.close()
     throw error
   })
 
@@ -121,6 +127,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     http.connections.close()
     admin.connections.close()
     engine.close()
+    await storage.close()
   }
   return {
     url: urls.get('http') ?? urls.get('admin') ?? [...urls.values()][0] ?? '',

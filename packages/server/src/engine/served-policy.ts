@@ -1,4 +1,5 @@
 import { type Decision, type HotKeys, type Key, type Policy, StoreError } from 'sluicegate'
+import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from '../config/config.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import type { Latency } from './latency.js'
@@ -31,6 +32,8 @@ export class ServedPolicy {
   readonly counts: Counts = { allowed: 0, denied: 0, impossible: 0, peeks: 0 }
   /** Of an all-of: denials by the name of the binding part. Empty for a single policy. */
   readonly denialsByPart = new Map<string, number>()
+  /** Answers to takes by what decided: memory, a lease, the store, or this process in an outage. */
+  readonly sources: Record<Decision['source'], number> = { memory: 0, lease: 0, store: 0, outage: 0 }
   /** Outages by the code of their error. */
   readonly errors = new Map<string, number>()
   readonly #limiter: StoredLimiter
@@ -142,6 +145,7 @@ export class ServedPolicy {
   count(decision: Decision): void {
     const outcome = outcomeOf(decision)
     this.counts[outcome]++
+    this.sources[decision.source]++
     if (outcome !== 'denied') return
     const denials = this.denialsByPart.get(decision.policy)
     if (denials !== undefined) this.denialsByPart.set(decision.policy, denials + 1)
@@ -162,6 +166,11 @@ export class ServedPolicy {
   stats(): LimiterFigures {
     const stats = this.#limiter.stats()
     return { ...stats, keys: Math.ceil(stats.keys / Math.max(1, this.denialsByPart.size)) }
+  }
+
+  /** Figures of the calls to the store since the start; undefined in memory. */
+  storeStats(): FleetStats | undefined {
+    return this.#limiter.storeStats()
   }
 
   /** The `n` keys with the highest demand, and the `n` with the most denials. */

@@ -1,4 +1,5 @@
 import { type Clock, createLimiter, type Decision, type HotKeys, type Key, type LimiterStats, type Policy } from 'sluicegate'
+import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from '../config/config.js'
 import type { Awaitable } from './awaitable.js'
 
@@ -27,6 +28,8 @@ export interface StoredLimiter {
   reset(key: Key): Awaitable<Decision>
   update(policy: Policy): void
   stats(): LimiterFigures
+  /** Figures of the calls to a store; undefined in memory. */
+  storeStats(): FleetStats | undefined
   hotKeys(n: number): HotKeys
   close(): void
 }
@@ -45,6 +48,8 @@ export interface Storage {
   limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter
   /** Whether the store can be reached; always true in memory. */
   readonly isReachable: boolean
+  /** Resolves when the store can be reached, or after a moment. */
+  connect(): Promise<void>
   close(): Promise<void>
 }
 
@@ -58,8 +63,9 @@ export const MEMORY: Storage = {
       ...(growTo && { growTo }),
       ...(clock && { clock }),
     })
-    return Object.assign(limiter, { isShared: false })
+    return Object.assign(limiter, { isShared: false, storeStats: () => undefined })
   },
   isReachable: true,
+  async connect() {},
   async close() {},
 }

@@ -60,8 +60,10 @@ export class HttpServer implements ProtocolServer {
     // What a client expects beyond "100-continue" may be ignored (RFC 9110, section 10.1.1).
     server.on('checkExpectation', connections.take)
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-      if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-      else connections.of(socket)?.endWith(PROBLEM_BY_CODE[error.code ?? ''] ?? UNREADABLE)
+      const connection = connections.of(socket)
+      // Without a connection it is the error of a handshake.
+      if (connection === undefined || error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+      else connection.endWith(PROBLEM_BY_CODE[error.code ?? ''] ?? UNREADABLE)
     })
     server.once('close', () => connections.close())
     this.#handshakes = tls && new Handshakes(server, bounds.maxConnections)

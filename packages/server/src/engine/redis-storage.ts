@@ -1,0 +1,120 @@
+import { createClient, createCluster } from '@redis/client'
+import type { LimiterStats } from 'sluicegate'
+import { createRedisLimiter, type FleetLimiter, type RedisClient } from 'sluicegate/redis'
+import type { PolicyConfig, RedisStorageConfig } from '../config/config.js'
+import type { Log } from '../log.js'
+import type { LimiterMaking, Storage, StoredLimiter } from './stored-limiter.js'
+
+/** How long the start waits for the store. Afterwards policies decide as `outage` says until it can be reached. */
+const CONNECT_MS = 2_000
+/** Between attempts to reconnect. */
+const RECONNECT_MS = { first: 50, most: 2_000 } as const
+/** Commands that wait for an answer; more are refused at once, as in an outage. */
+const MAX_QUEUED_COMMANDS = 100_000
+/** The library's bound on keys with a lease in one process. */
+const MAX_LEASED_KEYS = 10_000_000
+
+/** The part of a client that the service uses beside limiters. */
+interface StoreClient {
+  connect(): Promise<unknown>
+  destroy(): void
+  on(event: 'error' | 'ready', listener: (error: Error) => void): unknown
+  readonly isReady?: boolean
+}
+
+/** Keys in Redis or Valkey: other processes with the same prefix and policy names share them. Tokens are leased, so that most decisions stay in this process. */
+export class RedisStorage implements Storage {
+  readonly #config: RedisStorageConfig
+  readonly #client: StoreClient & RedisClient
+  readonly #limiters = new Set<FleetLimiter>()
+  #wasReachable = true
+
+  constructor(config: RedisStorageConfig, log: Log) {
+    this.#config = config
+    this.#client = clientOf(config)
+    // Once for each outage: a client repeats its error with every attempt.
+    this.#client.on('error', (error) => {
+      if (this.#wasReachable) log.warn({ err: { message: error.message } }, 'the store cannot be reached')
+      this.#wasReachable = false
+    })
+    this.#client.on('ready', () => {
+      if (!this.#wasReachable) log.info('the store can be reached again')
+      this.#wasReachable = true
+    })
+  }
+
+  get isReachable(): boolean {
+    return this.#client.isReady ?? this.#wasReachable
+  }
+
+  /** Resolves when the store can be reached, or after a moment: the service starts without it too. */
+  async connect(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, CONNECT_MS)
+    })
+    // The error event reports it; the client goes on trying.
+    await Promise.race([this.#client.connect().catch(() => undefined), late])
+    clearTimeout(timer)
+  }
+
+  limiter({ policy, maxKeys }: PolicyConfig, { hotKeys }: LimiterMaking): StoredLimiter {
+    const { prefix, mode, outage, timeoutMs } = this.#config
+    const limiter: FleetLimiter = createRedisLimiter(policy, {
+      client: this.#client,
+      outage,
+      timeoutMs,
+      hotKeys,
+      ...(prefix !== undefined && { prefix }),
+      // Leased is the default, and a policy that cannot be leased runs exact then.
+      ...(mode === 'exact' && { mode }),
+      ...(maxKeys !== undefined && { maxKeys: Math.min(maxKeys, MAX_LEASED_KEYS) }),
+    })
+    this.#limiters.add(limiter)
+    return {
+      isShared: true,
+      take: (key, cost) => limiter.take(key, cost),
+      peek: (key, cost) => limiter.peek(key, cost),
+      reserve: (key, cost) => limiter.reserve(key, cost),
+      refund: (key, tokens) => limiter.refund(key, tokens),
+      penalize: (key, tokens) => limiter.penalize(key, tokens),
+      block: (key, forMs) => limiter.block(key, forMs),
+      reset: (key) => limiter.reset(key),
+      update: (next) => limiter.update(next),
+      stats: () => ({ ...NO_TABLE, keys: limiter.stats().leases }),
+      storeStats: () => limiter.stats(),
+      hotKeys: (n) => limiter.hotKeys(n),
+      close: () => {
+        this.#limiters.delete(limiter)
+        limiter.close()
+      },
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const limiter of this.#limiters) limiter.close()
+    // Leases that limiters return are on their way.
+    await new Promise<void>((resolve) => void setTimeout(resolve, this.#config.timeoutMs).unref())
+    this.#client.destroy()
+  }
+}
+
+const NO_TABLE: LimiterStats = { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0, memoryBytes: 0 }
+
+function clientOf({ urls, isCluster }: RedisStorageConfig): StoreClient & RedisClient {
+  const socket = {
+    connectTimeout: CONNECT_MS,
+    reconnectStrategy: (attempts: number) => Math.min(RECONNECT_MS.most, RECONNECT_MS.first * 2 ** Math.min(attempts, 10)),
+  }
+  // A command that waits for a connection is answered too late: without a queue it fails at once, and the outage is handled.
+  const options = { socket, disableOfflineQueue: true, commandsQueueMaxLength: MAX_QUEUED_COMMANDS }
+  if (!isCluster) return createClient({ ...options, url: urls[0] ?? '' }) as unknown as StoreClient & RedisClient
+  const { username, password, protocol } = new URL(urls[0] ?? '')
+  const defaults = {
+    ...options,
+    ...(username !== '' && { username: decodeURIComponent(username) }),
+    ...(password !== '' && { password: decodeURIComponent(password) }),
+    socket: protocol === 'rediss:' ? { ...socket, tls: true as const } : socket,
+  }
+  return createCluster({ rootNodes: urls.map((url) => ({ url })), defaults }) as unknown as StoreClient & RedisClient
+}

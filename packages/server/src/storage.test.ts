@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { parseConfig } from './config/read-config.js'
+import { type Service, startService } from './service.js'
+import { readExposition, seriesValue } from './testing/exposition.js'
+import { runService } from './testing/running-service.js'
+
+const POLICIES = `
+listen: { port: 0, admin: "127.0.0.1:0" }
+policies:
+  wide: { algorithm: token-bucket, limit: 1000, window: 1h }
+  narrow: { algorithm: fixed-window, limit: 3, window: day }
+  jobs: { algorithm: concurrency, limit: 1, ttl: 30s }
+`
+const LIMIT = 1_000
+
+async function post(service: Service, path: string, value: unknown, listener: 'http' | 'admin' = 'http') {
+  const response = await fetch(`${service.urls.get(listener)}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(value),
+  })
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+}
+
+async function takesFrom(services: readonly Service[], n: number, path: string): Promise<number> {
+  const answers = await Promise.all(
+    Array.from({ length: n }, (_, i) => fetch(`${services[i % services.length]?.url}${path}`).then(({ status }) => status)),
+  )
+  assert.ok(
+    answers.every((status) => status === 200 || status === 429),
+    String([...new Set(answers)]),
+  )
+  return answers.filter((status) => status === 200).length
+}
+
+function redisYaml(port: number, more = ''): string {
+  return `${POLICIES}storage: { redis: { url: "redis://127.0.0.1:${port}"${more} } }\n`
+}
+
+async function twoServices(t: TestContext, yaml: string): Promise<[Service, Service]> {
+  return [await runService(t, yaml), await runService(t, yaml)]
+}
+
+for (const mode of ['leased', 'exact']) {
+  test(`two services share one budget in Redis, ${mode}`, async (t) => {
+    const redis = await RedisProcess.start()
+    t.after(() => redis.stop())
+    const services = await twoServices(t, redisYaml(redis.port, `, mode: ${mode}`))
+    const admitted = await takesFrom(services, 1_500, '/v1/take?policy=wide&key=alice')
+    assert.ok(admitted <= LIMIT + 10, `${admitted} admitted`)
+    assert.ok(admitted >= LIMIT * 0.8, `${admitted} admitted`)
+    assert.equal(await takesFrom(services, 20, '/v1/take?policy=narrow&key=alice'), 3)
+    const exposition = readExposition(await (await fetch(`${services[0].url}/metrics`)).text())
+    assert.equal(seriesValue(exposition, 'sluicegate_store_reachable'), 1)
+    assert.ok(seriesValue(exposition, 'sluicegate_store_calls_total', { policy: 'wide' }) > 0)
+  })
+}
+
+test('all verbs work over Redis, and several takes pass together or not at all', async (t) => {
+  const redis = await RedisProcess.start()
+  t.after(() => redis.stop())
+  const [service, other] = await twoServices(t, redisYaml(redis.port, ', mode: exact'))
+  const left = async (policy: string) => (await post(other, '/v1/peek', { policy, key: 'alice' })).body.remaining
+  const takes = (cost: number) => [
+    { policy: 'wide', key: 'alice', cost: 10 },
+    { policy: 'narrow', key: 'alice', cost },
+  ]
+  assert.equal((await post(service, '/v1/batch', { all: true, takes: takes(2) })).status, 200)
+  assert.equal((await post(service, '/v1/batch', { all: true, takes: takes(2) })).status, 429)
+  assert.deepEqual([await left('wide'), await left('narrow')], [990, 1])
+  const { body } = await post(service, '/v1/reserve', { policy: 'wide', key: 'alice', cost: 100 })
+  assert.equal(await left('wide'), 890)
+  assert.equal((await post(service, '/v1/settle', { reservation: body.reservation, cost: 30 })).status, 200)
+  assert.equal(await left('wide'), 960)
+  const permit = await post(service, '/v1/take', { policy: 'jobs', key: 'alice' })
+  assert.deepEqual([permit.status, (await post(other, '/v1/take', { policy: 'jobs', key: 'alice' })).status], [200, 429])
+  assert.equal((await post(service, '/v1/heartbeat', { permit: permit.body.permit })).status, 200)
+  assert.equal((await post(service, '/v1/release', { permit: permit.body.permit })).status, 200)
+  assert.equal((await post(other, '/v1/take', { policy: 'jobs', key: 'alice' })).status, 200)
+  const key = { policy: 'wide', key: 'alice' }
+  await post(service, '/v1/penalize', { ...key, tokens: 60 }, 'admin')
+  assert.equal(await left('wide'), 900)
+  await post(service, '/v1/refund', { ...key, tokens: 50 }, 'admin')
+  assert.equal(await left('wide'), 950)
+  await post(service, '/v1/block', { ...key, forMs: 60_000 }, 'admin')
+  assert.equal((await post(other, '/v1/take', key)).status, 429)
+  await post(service, '/v1/reset', key, 'admin')
+  assert.equal(await left('wide'), 1_000)
+})
+
+test('many batches of two services at once never exceed a policy, and a denial leaves no charge', async (t) => {
+  const redis = await RedisProcess.start()
+  t.after(() => redis.stop())
+  const yaml = redisYaml(redis.port, ', mode: exact').replace('limit: 3', 'limit: 40')
+  const services = await twoServices(t, yaml)
+  const takes = [
+    { policy: 'wide', key: 'alice', cost: 1 },
+    { policy: 'narrow', key: 'alice', cost: 1 },
+  ]
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, i) => post(services[i % 2] as Service, '/v1/batch', { all: true, takes })),
+  )
+  const passed = answers.filter(({ status }) => status === 200).length
+  assert.ok(passed <= 40 && passed >= 30, `${passed} passed`)
+  const wide = (await post(services[0], '/v1/peek', { policy: 'wide', key: 'alice' })).body.remaining
+  assert.equal(wide, 1_000 - passed)
+})
+
+test('keys in a cluster work the same', async (t) => {
+  const cluster = await RedisCluster.start()
+  t.after(() => cluster.stop())
+  const nodes = cluster.nodes.map(({ url }) => `"${url}"`).join(', ')
+  const services = await twoServices(t, `${POLICIES}storage: { redis: { nodes: [${nodes}] } }\n`)
+  for (const key of ['alice', 'bob', 'carol']) assert.equal(await takesFrom(services, 10, `/v1/take?policy=narrow&key=${key}`), 3)
+})
+
+for (const [outage, expected] of [
+  ['open', 200],
+  ['closed', 429],
+] as const) {
+  test(`without its store the service starts and is ${outage} as the file says; it recovers by itself`, async (t) => {
+    const redis = await RedisProcess.start()
+    t.after(() => redis.stop())
+    const yaml = redisYaml(redis.port, `, outage: ${outage}`)
+    await redis.stop()
+    const service = await startService(parseConfig(yaml))
+    t.after(() => service.stop({ drainMs: 0, finishMs: 0 }))
+    const take = `${service.url}/v1/take?policy=wide&key=alice`
+    const first = await fetch(take)
+    assert.deepEqual([first.status, ((await first.json()) as { source: string }).source], [expected, 'outage'])
+    const again = await RedisProcess.start({ port: redis.port })
+    t.after(() => again.stop())
+    await until('it recovers', async () => ((await (await fetch(take)).json()) as { source: string }).source !== 'outage')
+  })
+}
+
+test('the address of a store that is no address, or has a password, never appears in messages', () => {
+  const secret = 'hunter2hunter2'
+  for (const redis of [
+    `{ url: "http://:${secret}@host" }`,
+    `{ url: "${secret}" }`,
+    `{ nodes: ["${secret}"] }`,
+    `{ url: "redis://a", nodes: ["${secret}"] }`,
+  ]) {
+    assert.throws(
+      () => parseConfig(`${POLICIES}storage: { redis: ${redis} }\n`),
+      (error) => error instanceof Error && /storage\.redis\.(url|nodes): /.test(error.message) && !error.message.includes(secret),
+    )
+  }
+})
