@@ -1,16 +1,14 @@
 import { type Clock, clockHandle, type Ticker, tickerOf } from '../clock.js'
-import { PolicyError, StoreError } from '../errors.js'
+import { StoreError } from '../errors.js'
 import type { LimiterStats } from '../limiter.js'
 import { fingerprint, high, low } from '../memory/fingerprint.js'
 import type { OpenCore } from '../memory/open-core.js'
 import { untouchedBytes } from '../memory/policy-record.js'
 import { Shown, shownAs } from '../shown.js'
-import { type CallRate, checkedQuantity, intervalNsOf } from './call-rate.js'
+import { type CallRate, intervalNsOf } from './call-rate.js'
+import { checkCallKey, checkQuantity, throttled } from './checked-call.js'
 import type { RateTable, Throttled } from './rate-table.js'
 import type { MemoryTableHandle } from './table-handle.js'
-
-/** In UTF-16 units. The table stores no keys: the bound is for the time that hashing takes. */
-const MAX_KEY_LENGTH = 16_384
 
 /** The table in shared memory: hashes keys, reads the clock, and makes five numbers of what the core returns. */
 export class MemoryRateTable extends Shown implements RateTable {
@@ -28,12 +26,11 @@ export class MemoryRateTable extends Shown implements RateTable {
   }
 
   throttle(key: string, rate: CallRate, quantity = 1): Throttled {
-    if (typeof key !== 'string' || key.length > MAX_KEY_LENGTH) {
-      throw new PolicyError('KEY_INVALID', 'key', key, `must be a string of at most ${MAX_KEY_LENGTH} characters`)
-    }
+    checkCallKey(key)
+    checkQuantity(quantity)
     const intervalNs = intervalNsOf(rate)
     const limit = rate.maxBurst + 1
-    const tokens = Math.min(checkedQuantity(quantity), limit + 1)
+    const tokens = Math.min(quantity, limit + 1)
     const { us } = this.#ticker
     const nowUs = Number.isNaN(us) ? this.#ticker.read() : us
     const { core } = this.#opened
@@ -46,16 +43,8 @@ export class MemoryRateTable extends Shown implements RateTable {
       answer = core.detailOfUnanswered()
     }
     const limited = answer < 0
-    // redis-cell divides whole microseconds.
-    const left = Math.trunc(core.leftUs() / Math.trunc(intervalNs / 1000))
     const lateMs = limited ? core.lateMs() : -1
-    return {
-      limited,
-      limit,
-      remaining: left > 0 ? Math.min(left, limit) : 0,
-      retryAfterS: lateMs < 0 ? -1 : Math.ceil(lateMs / 1000),
-      resetAfterS: Math.ceil(core.owedMs() / 1000),
-    }
+    return throttled(rate, intervalNs, { limited, leftUs: core.leftUs(), lateMs, owedMs: core.owedMs() })
   }
 
   reset(key: string): void {
