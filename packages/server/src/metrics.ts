@@ -2,7 +2,9 @@ import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
 import type { FleetStats } from 'sluicegate/redis'
 import type { CallRates, Engine, ServedPolicy } from './engine/engine.js'
 import { LATENCY_BOUNDS_S } from './engine/latency.js'
+import type { HitCounts } from './envoy/hit-counts.js'
 import type { ListenerTraffic } from './protocols/protocol-server.js'
+import type { ReloadState } from './reload.js'
 
 /** One line of a metric. */
 interface Sample {
@@ -24,11 +26,17 @@ export interface Metrics {
   render(): Promise<string>
 }
 
+/** Figures of parts of the service that may be missing. */
+export interface MoreMetrics {
+  readonly hits?: HitCounts | undefined
+  readonly reloads?: { readonly state: ReloadState } | undefined
+}
+
 /**
  * Metrics of `engine`, read at each scrape: a decision costs a plain addition, never a label. Keys are
  * unbounded text from clients and never appear.
  */
-export function createMetrics(engine: Engine, traffic: Traffic, version: string): Metrics {
+export function createMetrics(engine: Engine, traffic: Traffic, version: string, { hits, reloads }: MoreMetrics = {}): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   // Gauges with a counter's name: Prometheus' own check refuses them.
@@ -65,6 +73,11 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
         Array.from(served.errors, ([code, value]) => ({ labels: { policy: served.name, code }, value })),
       ).flat(),
   )
+  if (hits !== undefined) {
+    const help =
+      'Hits of descriptors of Envoy by rule and outcome: allowed, denied, shadowed (a rule in shadow mode would deny) or refunded.'
+    add('counter', 'sluicegate_descriptor_hits_total', help, () => descriptorHits(hits))
+  }
   add('histogram', 'sluicegate_decision_duration_seconds', 'Time that a take spent in the engine.', () => latencySamples(engine))
   add(
     'gauge',
@@ -102,6 +115,7 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
     'Size of the table of keys, as far as it is in use.',
     eachPolicy((served) => served.stats().memoryBytes),
   )
+  addCallRates(engine.callRates, add)
   const eachShared = (read: (stats: FleetStats) => number) => (): Sample[] =>
     Array.from(engine.policies).flatMap((served) => {
       const stats = served.storeStats()
@@ -149,7 +163,28 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string)
   add('counter', 'sluicegate_permits_expired_total', 'Permits that ended without a release.', () => [
     { labels: {}, value: engine.permits.expired },
   ])
-  addCallRates(engine.callRates, add)
+  const reloadGauge = (name: string, help: string, type: 'counter' | 'gauge', read: (state: ReloadState) => number): void =>
+    add(type, name, help, () => (reloads === undefined ? [] : [{ labels: {}, value: read(reloads.state) }]))
+  add('counter', 'sluicegate_config_reloads_total', 'Attempts to put a changed configuration in force, by result.', () =>
+    reloads === undefined
+      ? []
+      : [
+          { labels: { result: 'success' }, value: reloads.state.succeeded },
+          { labels: { result: 'failure' }, value: reloads.state.failed },
+        ],
+  )
+  reloadGauge(
+    'sluicegate_config_reload_failed',
+    'Whether the last attempt failed, so that an older configuration is in force.',
+    'gauge',
+    (state) => (state.fault === undefined ? 0 : 1),
+  )
+  reloadGauge(
+    'sluicegate_config_last_success_timestamp_seconds',
+    'Unix time at which the configuration in force was read.',
+    'gauge',
+    (state) => state.lastSuccessMs / 1000,
+  )
   add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: sum(({ open }) => open) }])
   add('gauge', 'sluicegate_requests_in_flight', 'Requests that are being answered: at most one of a connection.', () => [
     { labels: {}, value: sum(({ inFlight }) => inFlight) },
@@ -205,6 +240,12 @@ function outcomes({ name, counts }: ServedPolicy): Sample[] {
 
 function partDenials({ name, denialsByPart }: ServedPolicy): Sample[] {
   return Array.from(denialsByPart, ([part, value]) => ({ labels: { policy: name, part }, value }))
+}
+
+function descriptorHits(hits: HitCounts): Sample[] {
+  return Array.from(hits.entries(), ([descriptor, counts]) =>
+    Object.entries(counts).map(([outcome, value]) => ({ labels: { descriptor, outcome }, value })),
+  ).flat()
 }
 
 /** Prometheus wants each bucket to hold all that is below its bound. */

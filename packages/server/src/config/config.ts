@@ -1,6 +1,6 @@
 import type { Policy } from 'sluicegate'
 import type { Token } from '../access.js'
-import type { Domain } from './domains.js'
+import type { EnvoyDomain } from './envoy/envoy-domain.js'
 import type { ListenAddress } from './listen-address.js'
 import type { TlsConfig } from './tls.js'
 
@@ -15,7 +15,7 @@ export interface Config {
   readonly storage: StorageConfig
   readonly policies: readonly PolicyConfig[]
   /** Files in the form of Envoy's rate limit service. */
-  readonly domains: readonly Domain[]
+  readonly domains: readonly EnvoyDomain[]
   readonly throttle: ThrottleConfig
   readonly dashboard: DashboardConfig
   readonly log: LogConfig

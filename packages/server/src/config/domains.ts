@@ -1,9 +1,7 @@
+import type { Config, PolicyConfig } from './config.js'
+import type { EnvoyDomain } from './envoy/envoy-domain.js'
+import { EnvoyFiles } from './envoy/envoy-files.js'
 import type { Section } from './section.js'
-
-/** A file in the form of Envoy's rate limit service. */
-export interface Domain {
-  readonly domain: string
-}
 
 /** Whether a file is in the form of Envoy's rate limit service, by its content. */
 export function isDomain(root: Section): boolean {
@@ -11,8 +9,18 @@ export function isDomain(root: Section): boolean {
   return !names.includes('policies') && (names.includes('domain') || names.includes('descriptors'))
 }
 
-/** Reads files in the form of Envoy's rate limit service, whose descriptors become policies. */
-export function readDomains(roots: readonly Section[]): Domain[] {
-  for (const root of roots) root.fault(root.names()[0] ?? '', 'is in the form of Envoy; only files with policies: are read')
-  return []
+/**
+ * Reads files in the form of Envoy's rate limit service, whose limits become policies.
+ *
+ * @param names names of policies in other files.
+ */
+export function readDomains(roots: readonly Section[], names: Iterable<string>): EnvoyDomain[] {
+  const files = new EnvoyFiles(new Set(names), /^(1|t|true)$/i.test(process.env.MERGE_DOMAIN_CONFIG ?? ''))
+  for (const root of roots) files.read(root)
+  return files.domains
+}
+
+/** The policies of all files, in both forms. */
+export function allPolicies({ policies, domains }: Pick<Config, 'policies' | 'domains'>): PolicyConfig[] {
+  return [...policies, ...domains.flatMap((domain) => domain.policies)]
 }

@@ -1,6 +1,5 @@
 import { type Policy, PolicyError } from 'sluicegate'
 import { type AlgorithmName, CALENDAR_UNITS, OFFERS, type RuleOption } from './algorithms.js'
-import type { Section } from './section.js'
 import { didYouMean } from './spelling.js'
 
 /** Options as written in the file; undefined where one is left out or has a fault already. */
@@ -15,11 +14,21 @@ const STAND_INS: Readonly<Record<string, unknown>> = { limit: 1, window: '1s', n
 const CALENDAR_STAND_INS: typeof STAND_INS = { ...STAND_INS, window: 'day' }
 const WITH_UNIT = /^\d[\d.]*(ms|s|m|h|d)$/
 
+/** Where faults of options are recorded: a section, or a file with other names for them. */
+export interface OptionFaults {
+  fault(option: string, reason: string): void
+}
+
 /**
  * The policy that the library makes of `written`. After each refusal the library is called again without the refused option, so that every
  * refusal becomes a fault of `section`. Undefined when there was a refusal, or when `limit` or `window` is left out.
  */
-export function judgedPolicy(section: Section, algorithm: AlgorithmName, written: WrittenRule, nameFault: NameFault): Policy | undefined {
+export function judgedPolicy(
+  section: OptionFaults,
+  algorithm: AlgorithmName,
+  written: WrittenRule,
+  nameFault: NameFault,
+): Policy | undefined {
   const standIns = algorithm === 'fixed-window' ? CALENDAR_STAND_INS : STAND_INS
   const refused = new Set<string>()
   const trial: Record<string, unknown> = {}

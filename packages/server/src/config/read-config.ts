@@ -86,7 +86,10 @@ function parseFile({ file, text }: ConfigFile, faults: Fault[]): Source {
 function readSources(sources: readonly Source[]): Config {
   const roots = sources.map((source) => new Section(source, source.document.contents))
   const own = roots.filter((root) => !isDomain(root))
-  const domains = readDomains(roots.filter(isDomain))
+  const domains = readDomains(
+    roots.filter(isDomain),
+    own.flatMap((root) => root.section('policies').names()),
+  )
   const settings = settingsOf(own)
   const dashboard = settings('dashboard').section('dashboard')
   const log = settings('log').section('log')

@@ -47,6 +47,11 @@ export class Section {
     }
   }
 
+  /** Whether it is a mapping. Anything else has one fault, and no options. */
+  get isMapping(): boolean {
+    return this.#isMapping
+  }
+
   get file(): string {
     return this.#source.file
   }
@@ -59,6 +64,12 @@ export class Section {
   has(option: string): boolean {
     this.#known.add(option)
     return this.#entries.has(option)
+  }
+
+  /** Whether `option` has a value; an option with nothing behind it has none. */
+  isGiven(option: string): boolean {
+    this.#known.add(option)
+    return resolved(this.#source, this.#entries.get(option)?.valueNode) !== undefined
   }
 
   /** Records a fault where `option` is left out; `what` says what it is, where its name does not. */
@@ -151,6 +162,28 @@ export class Section {
     return text === undefined ? undefined : timeSpanMs(text)
   }
 
+  /** A text, or a number or boolean as it is written: the type that YAML gives a label does not matter. */
+  label(option: string, example: string): string | undefined {
+    const fits = (value: unknown): boolean => ['string', 'number', 'bigint', 'boolean'].includes(typeof value)
+    const value = this.#value<string | number | bigint | boolean>(option, fits, `a text, for example ${example}`)
+    const node = resolved(this.#source, this.#entries.get(option)?.valueNode)
+    if (value === undefined || typeof value === 'string' || !isScalar(node)) return value as string | undefined
+    return node.source ?? String(value)
+  }
+
+  /** A boolean in each spelling of YAML 1.1, which the tools that read Envoy's files use. */
+  flag(option: string): boolean | undefined {
+    const value = this.#value<string | boolean>(option, (value) => flagOf(value) !== undefined, 'true or false')
+    return flagOf(value)
+  }
+
+  /** The value under `option` as plain data, without checks; undefined when it is left out. */
+  plain(option: string): unknown {
+    this.#known.add(option)
+    const node = resolved(this.#source, this.#entries.get(option)?.valueNode)
+    return node?.toJS(this.#source.document)
+  }
+
   oneOf<Choice extends string | number>(option: string, choices: readonly Choice[]): Choice | undefined {
     return this.#value(
       option,
@@ -184,9 +217,28 @@ export class Section {
   #read(map: YAMLMap): void {
     for (const { key, value } of map.items) {
       const name = isScalar(key) ? String(key.value) : String(key)
+      if (name === '<<') continue
       // The parser finds equal keys; 1 and "1" differ to YAML and are one name here.
       if (this.#entries.has(name)) this.#fault((key as Node | null) ?? undefined, this.#pathOf(name), 'is given more than once')
       this.#entries.set(name, { keyNode: (key as Node | null) ?? undefined, valueNode: (value as Node | null) ?? undefined })
+    }
+    for (const { key, value } of map.items) if (isScalar(key) && key.value === '<<') this.#merge(key, value as Node | null)
+  }
+
+  /** The options of one mapping, or of several, that are left out here: what YAML 1.1 means by `<<`. */
+  #merge(key: Node, value: Node | null): void {
+    const target = resolved(this.#source, value)
+    const maps = isSeq(target) ? target.items.map((item) => resolved(this.#source, item)) : [target]
+    if (!maps.every((map) => isMap(map))) {
+      this.#fault(value ?? key, this.#pathOf('<<'), 'must be a mapping, or a list of mappings, whose options are taken over')
+      return
+    }
+    for (const map of maps as YAMLMap[]) {
+      for (const { key, value } of map.items) {
+        const name = isScalar(key) ? String(key.value) : String(key)
+        if (name === '<<' || this.#entries.has(name)) continue
+        this.#entries.set(name, { keyNode: (key as Node | null) ?? undefined, valueNode: (value as Node | null) ?? undefined })
+      }
     }
   }
 
@@ -219,6 +271,12 @@ export class Section {
 /** `a, b or c`. */
 export function listed(words: readonly (string | number)[], last: 'and' | 'or'): string {
   return words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`
+}
+
+function flagOf(value: unknown): boolean | undefined {
+  if (typeof value === 'boolean') return value
+  if (typeof value !== 'string') return undefined
+  return /^(y|yes|on|true)$/i.test(value) ? true : /^(n|no|off|false)$/i.test(value) ? false : undefined
 }
 
 /** The node itself, or the one that an alias stands for; undefined for nothing at all and for an explicit null. */

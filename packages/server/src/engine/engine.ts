@@ -4,6 +4,7 @@ import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
 import { Latency } from './latency.js'
 import { Permits } from './permits.js'
+import { MAX_POLICIES, type PolicyChanges, prepareChanges } from './policy-changes.js'
 import { Reservations } from './reservations.js'
 import { ServedPolicy } from './served-policy.js'
 import { type CallRateRoom, type LimiterMaking, MEMORY, type Storage } from './stored-limiter.js'
@@ -29,8 +30,8 @@ export interface EngineOptions {
   readonly callRates?: CallRateRoom
 }
 
-/** Each policy has a table of its own, and metrics have series for each. */
-export const MAX_POLICIES = 10_000
+/** The owner of the policies that the engine was made with. */
+const FILE = 'file'
 
 /** All policies by name. Protocols translate to and from it and decide nothing themselves. */
 export class Engine {
@@ -43,6 +44,8 @@ export class Engine {
   readonly permits: Permits
   readonly #making: LimiterMaking
   readonly #policies = new Map<string, ServedPolicy>()
+  /** Names of policies by who prepared them; those that were added singly have no owner. */
+  readonly #owned = new Map<string, Set<string>>()
 
   /** @throws {PolicyError} when there is no room for a policy or its options are invalid. */
   constructor(policies: readonly PolicyConfig[], { clock, hotKeys = 0, storage = MEMORY, callRates }: EngineOptions = {}) {
@@ -53,7 +56,10 @@ export class Engine {
     const nowMs = (): number => ticking.nowMs()
     this.reservations = new Reservations(nowMs)
     this.permits = new Permits(nowMs)
-    for (const config of policies) this.add(config)
+    for (const config of policies) {
+      this.add(config)
+      this.#namesOf(FILE).add(config.policy.name)
+    }
   }
 
   /** The policy of that name. Looked up in a map, so that only configured names are found. */
@@ -85,6 +91,31 @@ export class Engine {
   remove(name: string): boolean {
     this.#policies.get(name)?.close()
     return this.#policies.delete(name)
+  }
+
+  /**
+   * Prepares another set of policies in the place of those that `owner` prepared or was made with; other policies stay. The returned function puts it
+   * in force, and does not fail: all or nothing.
+   *
+   * A policy that stays the same keeps its keys. One with other numbers keeps what was spent. One with another algorithm or other options of its table
+   * starts with full keys.
+   *
+   * @throws {PolicyError} as {@link Engine.add} does, also for a name that another owner has. Nothing has changed then.
+   */
+  prepare(configs: readonly PolicyConfig[], owner: string = FILE): () => PolicyChanges {
+    return prepareChanges({
+      configs,
+      served: this.#policies,
+      own: this.#namesOf(owner),
+      limiter: (config) => this.storage.limiter(config, this.#making),
+      add: (config, limiter) => new ServedPolicy(config, limiter, this.latency),
+    })
+  }
+
+  #namesOf(owner: string): Set<string> {
+    const names = this.#owned.get(owner) ?? new Set()
+    this.#owned.set(owner, names)
+    return names
   }
 
   /**

@@ -1,0 +1,9 @@
+import type { RuleLevel } from '../../envoy/rule.js'
+import type { PolicyConfig } from '../config.js'
+
+/** A file of Envoy's ratelimit service: the rules of one domain, and the policies behind their limits. */
+export interface EnvoyDomain {
+  readonly domain: string
+  readonly rules: RuleLevel
+  readonly policies: readonly PolicyConfig[]
+}

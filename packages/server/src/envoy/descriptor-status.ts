@@ -1,0 +1,37 @@
+import type { Decision, Policy } from '../engine/engine.js'
+import type { DescriptorStatus } from './limit-request.js'
+import { type RuleLimit, UNITS } from './rule.js'
+
+const MAX_UINT32 = 0xffff_ffff
+
+export const NO_LIMIT: DescriptorStatus = { over: false, limit: undefined, remaining: 0, resetS: 0 }
+export const UNLIMITED: DescriptorStatus = { over: false, limit: undefined, remaining: MAX_UINT32, resetS: 0 }
+
+/** What a response says of a descriptor with a limit. Without `decision` the limit is 0. */
+export function descriptorStatus(
+  limit: RuleLimit,
+  policy: Policy | undefined,
+  decision: Decision | undefined,
+  over: boolean,
+  nowMs: number,
+): DescriptorStatus {
+  const { requestsPerUnit, unit, name } = limit
+  const current = { requestsPerUnit, unit: unit === undefined ? 0 : UNITS[unit].number, name }
+  const windowEndMs = windowLeftMs(limit, policy, nowMs)
+  if (decision === undefined) return { over, limit: current, remaining: 0, resetS: Math.ceil(windowEndMs / 1_000) }
+  const { allowed, remaining, retryAfterMs, resetAfterMs } = decision
+  const waitMs = allowed || !Number.isFinite(retryAfterMs) ? resetAfterMs : retryAfterMs
+  return {
+    over,
+    limit: current,
+    remaining: Math.min(Math.floor(remaining / limit.cost), MAX_UINT32),
+    resetS: Math.ceil((waitMs > 0 ? waitMs : windowEndMs) / 1_000),
+  }
+}
+
+/** The time to the end of an aligned window, also for a key that nothing was taken from; 0 for buckets and windows of the calendar. */
+function windowLeftMs({ unit }: RuleLimit, policy: Policy | undefined, nowMs: number): number {
+  if (policy !== undefined && (policy.algorithm !== 'fixed-window' || policy.calendar !== undefined)) return 0
+  const windowMs = policy?.windowMs ?? (unit === undefined ? 1_000 : UNITS[unit].windowMs)
+  return windowMs - (nowMs % windowMs)
+}

@@ -1,0 +1,44 @@
+/** Settings of the service as a whole, which Envoy's ratelimit service takes from the environment. */
+export interface LimitSettings {
+  /** `SHADOW_MODE`: every request passes; statuses say what would have been. */
+  readonly shadowMode: boolean
+  /** `QUOTA_MODE`: all limits are in quota mode. */
+  readonly quotaMode: boolean
+  /** `RESPONSE_DYNAMIC_METADATA`: responses carry dynamic metadata. */
+  readonly dynamicMetadata: boolean
+  /** `LIMIT_RESPONSE_HEADERS_ENABLED`, with the names of the headers; undefined without headers. */
+  readonly headers: LimitHeaderNames | undefined
+}
+
+export interface LimitHeaderNames {
+  readonly limit: string
+  readonly remaining: string
+  readonly reset: string
+}
+
+export const DEFAULT_LIMIT_SETTINGS: LimitSettings = { shadowMode: false, quotaMode: false, dynamicMetadata: false, headers: undefined }
+
+/** The settings in the environment. Booleans are `1`, `t` or `true` and `0`, `f` or `false`, in any case, as there; anything else is a fault. */
+export function limitSettings(
+  env: Readonly<Record<string, string | undefined>>,
+  fault: (variable: string, reason: string) => void,
+): LimitSettings {
+  const flag = (variable: string): boolean => {
+    const text = env[variable]
+    if (text === undefined || text === '') return false
+    if (/^(1|t|true)$/i.test(text)) return true
+    if (!/^(0|f|false)$/i.test(text)) fault(variable, `must be true or false, not ${JSON.stringify(text)}`)
+    return false
+  }
+  const headers: LimitHeaderNames = {
+    limit: env.LIMIT_LIMIT_HEADER || 'RateLimit-Limit',
+    remaining: env.LIMIT_REMAINING_HEADER || 'RateLimit-Remaining',
+    reset: env.LIMIT_RESET_HEADER || 'RateLimit-Reset',
+  }
+  return {
+    shadowMode: flag('SHADOW_MODE'),
+    quotaMode: flag('QUOTA_MODE'),
+    dynamicMetadata: flag('RESPONSE_DYNAMIC_METADATA'),
+    headers: flag('LIMIT_RESPONSE_HEADERS_ENABLED') ? headers : undefined,
+  }
+}

@@ -1,0 +1,282 @@
+import { createHash } from 'node:crypto'
+import type { EnvoyDomain } from '../config/envoy/envoy-domain.js'
+import { type Awaitable, allDone, type Decision, type Engine, type ServedPolicy, type TakePart, whenDone } from '../engine/engine.js'
+import { descriptorStatus, NO_LIMIT, UNLIMITED } from './descriptor-status.js'
+import { dynamicMetadata } from './dynamic-metadata.js'
+import { findLimit } from './find-rule.js'
+import { HitCounts } from './hit-counts.js'
+import { limitHeaders } from './limit-headers.js'
+import { type Descriptor, type DescriptorStatus, type LimitRequest, LimitRequestError, type LimitResponse } from './limit-request.js'
+import { DEFAULT_LIMIT_SETTINGS, type LimitSettings } from './limit-settings.js'
+import { Overrides } from './overrides.js'
+import type { RuleLevel, RuleLimit } from './rule.js'
+
+/** A request of Envoy has a handful of both. */
+const MAX_DESCRIPTORS = 128
+const MAX_ENTRIES = 64
+/** Above every limit, and small enough for exact sums. */
+const MOST_TOKENS = 2 ** 40
+
+/** One descriptor with the limit that applies to it. */
+interface Check {
+  readonly limit: RuleLimit
+  readonly key: string
+  readonly metric: string
+  /** Undefined for a limit of 0. */
+  readonly policy: ServedPolicy | undefined
+  readonly hits: number
+  readonly tokens: number
+  readonly isRefund: boolean
+}
+
+/** A part of a reservation. */
+interface LimitPart extends TakePart {
+  readonly costOfHit: number
+}
+
+/** The answer to {@link RateLimits.reserve}. */
+export interface LimitReservation {
+  readonly over: boolean
+  /** Undefined where nothing is held: the request is over a limit, or has none. */
+  readonly id: string | undefined
+}
+
+/** Decides requests of Envoy by the rules of its configuration files, for every protocol that carries them. */
+export class RateLimits {
+  readonly hits = new HitCounts()
+  readonly #engine: Engine
+  readonly #settings: LimitSettings
+  readonly #overrides: Overrides
+  readonly #nowMs: () => number
+  #domains: ReadonlyMap<string, RuleLevel> = new Map()
+
+  /** @param nowMs the time by which windows end, for keys that nothing was taken from. */
+  constructor(
+    engine: Engine,
+    domains: readonly EnvoyDomain[],
+    settings: LimitSettings = DEFAULT_LIMIT_SETTINGS,
+    nowMs: () => number = Date.now,
+  ) {
+    this.#engine = engine
+    this.#settings = settings
+    this.#overrides = new Overrides(engine)
+    this.#nowMs = nowMs
+    this.use(domains)
+  }
+
+  /** Decides by other rules from now on. Their policies are in the engine already. */
+  use(domains: readonly EnvoyDomain[]): void {
+    this.#domains = new Map(domains.map(({ domain, rules }) => [domain, rules]))
+  }
+
+  /**
+   * Charges the descriptors of `request`, all of them or none, and answers for each. Descriptors that only look are never charged, those of
+   * rules in shadow mode have no part in the verdict, and those of rules with `charge_denied` are charged in any case.
+   *
+   * @throws {LimitRequestError} for a request without domain or descriptors, or with too many.
+   * @throws {StoreError} when no decision could be made.
+   */
+  decide(request: LimitRequest): Awaitable<LimitResponse> {
+    const checks = this.#checks(request)
+    const outright = checks.map((check) => (typeof check === 'object' && chargedOutright(check) ? chargeOutright(check) : undefined))
+    return whenDone(allDone(outright), (charged) => this.#decideRest(request, checks, charged)) as Awaitable<LimitResponse>
+  }
+
+  /** Charges all limits of `request` whether they have tokens left or not, for work that is done already. */
+  report(request: LimitRequest): Awaitable<LimitResponse> {
+    const checks = this.#checks(request)
+    const charged = checks.map((check) => (typeof check === 'object' ? chargeOutright(check, true) : undefined))
+    return whenDone(allDone(charged), (decisions) => this.#response(request, checks, decisions, false)) as Awaitable<LimitResponse>
+  }
+
+  /**
+   * Takes the hits of `request`, all of them or none, before their number is certain; {@link RateLimits.settle} corrects it. A reservation that is not
+   * settled in `ttlMs` stays charged as it is.
+   *
+   * @throws {LimitRequestError} as {@link RateLimits.decide}.
+   * @throws {TooManyHeldError} when too many reservations are open.
+   */
+  reserve(request: LimitRequest, ttlMs: number): Awaitable<LimitReservation> {
+    const checks = this.#checks(request)
+    const places: number[] = []
+    const parts: LimitPart[] = []
+    for (const [i, check] of checks.entries()) {
+      if (typeof check !== 'object' || check.policy === undefined) continue
+      places.push(i)
+      parts.push({ ...partOf(check, check.policy), costOfHit: check.limit.cost })
+    }
+    const isOver = (taken: readonly Decision[]): boolean => {
+      const decisions: (Decision | undefined)[] = checks.map(() => undefined)
+      for (const [i, decision] of taken.entries()) decisions[places[i] as number] = decision
+      return this.#isOver(checks, decisions)
+    }
+    // Nothing to hold: no limit applies, or one of 0.
+    if (parts.length === 0) return { over: isOver([]) && !this.#settings.shadowMode, id: undefined }
+    const reserved = this.#engine.reservations.reserve(parts, ttlMs, { passes: (taken) => !isOver(taken) })
+    return whenDone(reserved, ({ id }) => ({ over: id === undefined && !this.#settings.shadowMode, id })) as Awaitable<LimitReservation>
+  }
+
+  /** Corrects a reservation to the hits that there were. False when it has ended, or there was none. */
+  settle(id: string, hits: number): Awaitable<boolean> {
+    const settled = this.#engine.reservations.settle(id, (part) => Math.min(hits * (part as LimitPart).costOfHit, MOST_TOKENS))
+    return whenDone(settled, (states) => states !== undefined) as Awaitable<boolean>
+  }
+
+  #decideRest(request: LimitRequest, checks: readonly Checked[], charged: readonly (Decision | undefined)[]): Awaitable<LimitResponse> {
+    const places: number[] = []
+    const parts: TakePart[] = []
+    let isPlain = true
+    for (let i = 0; i < checks.length; i++) {
+      const check = checks[i] as Checked
+      if (typeof check !== 'object') continue
+      const isPart = charged[i] === undefined && check.policy !== undefined
+      if (isPart) {
+        places.push(i)
+        parts.push(partOf(check, check.policy as ServedPolicy))
+      }
+      // The default verdict of the engine, that all parts pass, holds for these alone.
+      if (!isPart || check.limit.quotaMode) isPlain = false
+    }
+    const decisions = charged.slice()
+    const at = (taken: readonly Decision[]): readonly (Decision | undefined)[] => {
+      for (let i = 0; i < taken.length; i++) decisions[places[i] as number] = taken[i]
+      return decisions
+    }
+    if (parts.length === 0) return this.#response(request, checks, decisions, true)
+    const options =
+      isPlain && !this.#settings.quotaMode ? undefined : { passes: (taken: readonly Decision[]) => !this.#isOver(checks, at(taken)) }
+    return whenDone(this.#engine.takeAll(parts, options), (taken) =>
+      this.#response(request, checks, at(taken), true),
+    ) as Awaitable<LimitResponse>
+  }
+
+  /** Over when a limit is, but limits in quota mode only when all of them are. */
+  #isOver(checks: readonly Checked[], decisions: readonly (Decision | undefined)[]): boolean {
+    let quotas = 0
+    let quotasOver = 0
+    for (let i = 0; i < checks.length; i++) {
+      const check = checks[i] as Checked
+      const isQuota = this.#settings.quotaMode || (typeof check === 'object' && check.limit.quotaMode)
+      const isOver = typeof check === 'object' && isCheckOver(check, decisions[i])
+      if (isOver && !isQuota) return true
+      // In quota mode of the service a descriptor without a limit is one that has not failed, except where it is unlimited.
+      if (isQuota && check !== 'unlimited') quotas++
+      if (isOver) quotasOver++
+    }
+    return quotas > 0 && quotas === quotasOver
+  }
+
+  #response(
+    request: LimitRequest,
+    checks: readonly Checked[],
+    decisions: readonly (Decision | undefined)[],
+    isVerdict: boolean,
+  ): LimitResponse {
+    const nowMs = this.#nowMs()
+    const over = isVerdict && this.#isOver(checks, decisions)
+    const statuses = checks.map((check, i): DescriptorStatus => {
+      if (check === 'unlimited') return UNLIMITED
+      if (check === 'none') return NO_LIMIT
+      const isOver = isVerdict && isCheckOver(check, decisions[i])
+      this.#count(check, decisions[i], isOver, over)
+      return descriptorStatus(check.limit, check.policy?.policy, decisions[i], isOver, nowMs)
+    })
+    const { headers, dynamicMetadata: isWanted, shadowMode, quotaMode } = this.#settings
+    const isQuota = (i: number): boolean => quotaMode || (typeof checks[i] === 'object' && (checks[i] as Check).limit.quotaMode)
+    return {
+      over: over && !shadowMode,
+      statuses,
+      headers: headers === undefined ? [] : limitHeaders(headers, statuses, isQuota),
+      metadata: isWanted
+        ? dynamicMetadata(
+            request,
+            checks.map((check, i) => (typeof check === 'object' && statuses[i]?.over === false ? check.limit.metadata : undefined)),
+          )
+        : undefined,
+    }
+  }
+
+  #count({ metric, hits, isRefund, policy, limit }: Check, decision: Decision | undefined, isOver: boolean, isDenied: boolean): void {
+    if (hits === 0) return
+    if (isRefund) this.hits.count(metric, 'refunded', hits)
+    else if (decision?.wouldDeny || (policy === undefined && limit.shadowMode)) this.hits.count(metric, 'shadowed', hits)
+    else if (isOver) this.hits.count(metric, 'denied', hits)
+    // What another descriptor denied was not charged.
+    else if (!isDenied || limit.quotaMode || limit.chargeDenied) this.hits.count(metric, 'allowed', hits)
+  }
+
+  #checks({ domain, descriptors, hitsAddend }: LimitRequest): Checked[] {
+    if (domain === '') throw new LimitRequestError('unset', 'rate limit domain must not be empty')
+    if (descriptors.length === 0) throw new LimitRequestError('unset', 'rate limit descriptor list must not be empty')
+    if (descriptors.length > MAX_DESCRIPTORS) throw new LimitRequestError('invalid', `a request has at most ${MAX_DESCRIPTORS} descriptors`)
+    const rules = this.#domains.get(domain)
+    let replaced: Set<string> | undefined
+    const checks = descriptors.map((descriptor): Checked => {
+      if (rules === undefined) return 'none'
+      const check = this.#check(domain, rules, descriptor, hitsAddend)
+      if (check === undefined) return 'none'
+      if (check.limit.replaces.length > 0) replaced = new Set([...(replaced ?? []), ...check.limit.replaces])
+      return check.limit.unlimited ? 'unlimited' : check
+    })
+    if (replaced === undefined) return checks
+    return checks.map((check) => (typeof check === 'object' && check.limit.name !== '' && replaced?.has(check.limit.name) ? 'none' : check))
+  }
+
+  #check(domain: string, rules: RuleLevel, descriptor: Descriptor, hitsOfAll: number): Check | undefined {
+    const { entries, limit: override, isNegativeHits: isRefund } = descriptor
+    if (entries.length > MAX_ENTRIES) throw new LimitRequestError('invalid', `a descriptor has at most ${MAX_ENTRIES} entries`)
+    const found =
+      override === undefined ? findLimit(domain, rules, entries, digestOf) : this.#overrides.limit(domain, entries, override, digestOf)
+    if (found === undefined) return undefined
+    const { limit, key, metric } = found
+    const hits = descriptor.hitsAddend ?? Math.max(1, hitsOfAll)
+    const policy = limit.policy === undefined ? undefined : this.#engine.policy(limit.policy)
+    // A limit that has just been taken out of the configuration.
+    if (policy === undefined && limit.policy !== undefined) return undefined
+    return { limit, key, metric, policy, hits, tokens: Math.min(hits * limit.cost, MOST_TOKENS), isRefund }
+  }
+}
+
+/** A descriptor with a limit, without one, or with one that is unlimited. */
+type Checked = Check | 'none' | 'unlimited'
+
+function partOf({ key, hits, tokens, limit }: Check, policy: ServedPolicy): TakePart {
+  const isLook = hits === 0
+  return { policy, key, cost: isLook ? limit.cost : tokens, ...(isLook && { peekOnly: true }), ...(limit.shadowMode && { shadow: true }) }
+}
+
+/** Whether a check is charged by itself, whatever the others decide. */
+function chargedOutright({ limit, policy, isRefund }: Check): boolean {
+  return policy !== undefined && (isRefund || limit.chargeDenied)
+}
+
+/** Gives back what a refund does, else takes the tokens, also those that are not there. */
+function chargeOutright({ policy, key, tokens, isRefund, limit }: Check, isReport = false): Awaitable<Decision> | undefined {
+  if (policy === undefined) return undefined
+  if (tokens === 0) return policy.peek(key, limit.cost)
+  if (isRefund) return policy.refund(key, tokens)
+  if (isReport) return policy.penalize(key, tokens)
+  return whenDone(policy.take(key, tokens), (taken) =>
+    taken.allowed
+      ? shadowedIn(limit, taken)
+      : whenDone(policy.penalize(key, tokens), (after) => shadowedIn(limit, { ...after, allowed: false })),
+  ) as Awaitable<Decision>
+}
+
+function shadowedIn({ shadowMode }: RuleLimit, decision: Decision): Decision {
+  return shadowMode && !decision.allowed ? { ...decision, allowed: true, wouldDeny: true } : decision
+}
+
+/** Whether a descriptor is over its limit. */
+function isCheckOver({ policy, limit, isRefund, hits }: Check, decision: Decision | undefined): boolean {
+  if (isRefund) return false
+  if (policy === undefined) return !limit.shadowMode
+  if (decision === undefined) return false
+  // As in Envoy's ratelimit service: a look passes until more was counted than the limit allows, and here all hits are counted.
+  if (hits === 0 && limit.chargeDenied) return (decision.spent ?? 0) > decision.limit && !limit.shadowMode
+  return !decision.allowed
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}

@@ -1,0 +1,35 @@
+import type { IncomingHttpHeaders } from 'node:http2'
+import type { Access, Scope } from '../../access.js'
+import type { ProtocolContext } from '../../protocol-servers.js'
+import { GrpcService } from './grpc-service.js'
+import { kuadrantService } from './kuadrant-service.js'
+import { limiterService } from './limiter-service.js'
+import { rlsService } from './rls-service.js'
+import { GrpcError, STATUS } from './status.js'
+
+/** Methods that change keys of other callers. */
+const ADMIN_METHODS: ReadonlySet<string> = new Set(['/sluicegate.v1.Limiter/Refund'])
+/** For everyone: orchestrators have no token. */
+const HEALTH = '/grpc.health.'
+
+const BEARER = /^bearer +(\S+)$/i
+
+/** The gRPC server of the service. */
+export function grpcServer({ engine, limits, access, clients, tls, log }: ProtocolContext): GrpcService {
+  const { maxConnections, maxConnectionsPerAddress, headersMs, requestMs } = clients
+  return new GrpcService([rlsService(limits), kuadrantService(limits), limiterService(engine)], {
+    bounds: { maxConnections, maxConnectionsPerAddress, headersMs, requestMs },
+    tls,
+    admit: (path, headers) => admit(access, path, headers),
+    onFault: (error) => log.error({ listener: 'grpc', err: error }, 'a fault of the service'),
+  })
+}
+
+function admit(access: Access, path: string, { authorization }: IncomingHttpHeaders): void {
+  if (path.startsWith(HEALTH)) return
+  const scope: Scope = ADMIN_METHODS.has(path) ? 'admin' : 'decide'
+  if (!access.needsToken(scope)) return
+  const secret = BEARER.exec(authorization ?? '')?.[1]
+  if (access.allows(secret, scope)) return
+  throw new GrpcError(STATUS.unauthenticated, `this needs a token of scope ${scope}, in authorization: Bearer TOKEN`)
+}

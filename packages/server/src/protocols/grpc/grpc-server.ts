@@ -1,0 +1,124 @@
+import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
+import { createSecureServer, createServer, type SecureServerOptions, type ServerOptions } from 'node:http2'
+import type { Server, Socket } from 'node:net'
+import type { ListenAddress } from '../../config/listen-address.js'
+import type { TlsConfig } from '../../config/tls.js'
+import { listenOn } from '../listen-on.js'
+import type { ProtocolServer } from '../protocol-server.js'
+import { DEFAULT_GRPC_BOUNDS, type GrpcBounds } from './grpc-bounds.js'
+import { finishWith, type StreamContext, serveStreaming, serveUnary } from './grpc-stream.js'
+import type { Methods } from './method.js'
+import { Sessions } from './sessions.js'
+import { GrpcError, STATUS } from './status.js'
+
+/** Memory of HTTP/2 for one connection, in megabytes: frames that its client does not read are in it. */
+const SESSION_MEMORY_MB = 4
+
+/**
+ * Streams that a client may open and reset. Runtimes that do not have the options, Node.js 20 among them, close the connection of a client that
+ * resets more than 1,000 streams, and more than 33 a second after that.
+ */
+const RESETS = { streamResetBurst: 10_000, streamResetRate: 1_000 }
+
+/** Options of {@link GrpcServer}. */
+export interface GrpcServerOptions {
+  readonly bounds?: Partial<GrpcBounds>
+  /** Certificates; without them the connections are not encrypted. */
+  readonly tls?: TlsConfig | undefined
+  /** Ends a call that may not be made, by throwing {@link GrpcError}. */
+  readonly admit?: (path: string, headers: IncomingHttpHeaders) => void
+  /** An error that is no status: a fault of the service. */
+  readonly onFault?: (error: unknown) => void
+  /** The status of errors that methods throw; undefined for those that are faults. */
+  readonly statusOf?: (error: unknown) => GrpcError | undefined
+}
+
+/** gRPC over HTTP/2: calls of methods, with bounds on everything that a client can hold. */
+export class GrpcServer implements ProtocolServer {
+  readonly sessions: Sessions
+  readonly #methods: Methods
+  readonly #server: Server
+  readonly #options: GrpcServerOptions
+  readonly #context: StreamContext
+
+  constructor(methods: Methods, options: GrpcServerOptions = {}) {
+    const bounds: GrpcBounds = { ...DEFAULT_GRPC_BOUNDS, ...options.bounds }
+    this.#methods = methods
+    this.#options = options
+    this.sessions = new Sessions(bounds)
+    this.#context = { maxMessageBytes: bounds.maxMessageBytes, statusOf: (error) => this.#statusOf(error) }
+    const http2: ServerOptions = {
+      maxSessionMemory: SESSION_MEMORY_MB,
+      settings: { maxConcurrentStreams: bounds.maxCalls, enablePush: false },
+      ...RESETS,
+    }
+    const server = options.tls ? createSecureServer({ ...http2, ...secured(options.tls) }) : createServer(http2)
+    // The session of a connection is made at once, and its own socket can only be looked at.
+    let newest: Socket
+    server.prependListener(options.tls ? 'secureConnection' : 'connection', (socket: Socket) => {
+      newest = socket
+    })
+    server.on('session', (session: ServerHttp2Session) => this.sessions.add(session, newest))
+    server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => this.#serve(stream, headers))
+    server.on('sessionError', () => {})
+    this.#server = server
+  }
+
+  async listen(at: ListenAddress): Promise<string> {
+    const where = await listenOn(this.#server, at, (error) => this.#options.onFault?.(error))
+    return 'path' in at ? where : `${this.#options.tls === undefined ? 'grpc' : 'grpcs'}://${where}`
+  }
+
+  drain(): void {
+    this.sessions.leave()
+  }
+
+  async stop(finishMs: number): Promise<void> {
+    const closed = new Promise<void>((resolve) => {
+      this.#server.close(() => resolve())
+    })
+    await this.sessions.close(finishMs)
+    await closed
+  }
+
+  #serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+    // Errors of a stream are of its client: it has gone, or has broken the protocol.
+    stream.on('error', () => {})
+    const type = headers['content-type']
+    if (headers[':method'] !== 'POST' || typeof type !== 'string' || !type.startsWith('application/grpc')) {
+      stream.respond({ ':status': 415 }, { endStream: true })
+      stream.resume()
+      return
+    }
+    const path = headers[':path'] ?? ''
+    const method = this.#methods.get(path)
+    if (method === undefined) {
+      finishWith(stream, new GrpcError(STATUS.unimplemented, `there is no method ${path}`))
+      return
+    }
+    if (!this.sessions.begin(stream, method.kind === 'streaming')) {
+      finishWith(stream, new GrpcError(STATUS.resourceExhausted, 'too many calls at once'))
+      return
+    }
+    try {
+      this.#options.admit?.(path, headers)
+    } catch (error) {
+      finishWith(stream, this.#statusOf(error))
+      return
+    }
+    if (method.kind === 'unary') serveUnary(stream, headers, method, this.#context)
+    else serveStreaming(stream, headers, method, this.#context)
+  }
+
+  #statusOf(error: unknown): GrpcError {
+    if (error instanceof GrpcError) return error
+    const status = this.#options.statusOf?.(error)
+    if (status !== undefined) return status
+    this.#options.onFault?.(error)
+    return new GrpcError(STATUS.internal, 'a fault of the service')
+  }
+}
+
+function secured({ cert, key, clientCa }: TlsConfig): SecureServerOptions {
+  return { cert, key, ...(clientCa !== undefined && { ca: clientCa, requestCert: true, rejectUnauthorized: true }) }
+}

@@ -1,0 +1,63 @@
+import type { DescService } from '@bufbuild/protobuf'
+import type { ListenAddress } from '../../config/listen-address.js'
+import { PolicyError, StoreError, TooManyHeldError } from '../../engine/engine.js'
+import type { ProtocolServer } from '../protocol-server.js'
+import { GrpcServer, type GrpcServerOptions } from './grpc-server.js'
+import { Health } from './health.js'
+import { Health as HealthService } from './messages/grpc/health/v1/health.gen.js'
+import { ServerReflection } from './messages/grpc/reflection/v1/reflection.gen.js'
+import type { Methods } from './method.js'
+import { reflectionMethods } from './reflection.js'
+import { statusOfLimitError } from './rls.js'
+import type { Sessions } from './sessions.js'
+import { GrpcError, STATUS } from './status.js'
+
+/** One service with its methods. */
+export interface ServedService {
+  readonly service: DescService
+  readonly methods: Methods
+}
+
+/** Services over one port, with health and reflection. */
+export class GrpcService implements ProtocolServer {
+  readonly #server: GrpcServer
+  readonly #health: Health
+
+  constructor(services: readonly ServedService[], options: GrpcServerOptions = {}) {
+    this.#health = new Health(services.map(({ service }) => service.typeName))
+    const reflected = [...services.map(({ service }) => service), HealthService, ServerReflection]
+    const methods: Methods = new Map([
+      ...services.flatMap((served) => [...served.methods]),
+      ...this.#health.methods(),
+      ...reflectionMethods(reflected),
+    ])
+    this.#server = new GrpcServer(methods, { statusOf, ...options })
+  }
+
+  get traffic(): Sessions {
+    return this.#server.sessions
+  }
+
+  listen(at: ListenAddress): Promise<string> {
+    return this.#server.listen(at)
+  }
+
+  drain(): void {
+    this.#health.leave()
+    this.#server.drain()
+  }
+
+  stop(finishMs: number): Promise<void> {
+    this.#health.leave()
+    this.#health.close()
+    return this.#server.stop(finishMs)
+  }
+}
+
+/** Errors of the engine, which methods need not handle. */
+function statusOf(error: unknown): GrpcError | undefined {
+  if (error instanceof PolicyError) return new GrpcError(STATUS.invalidArgument, error.message)
+  if (error instanceof TooManyHeldError) return new GrpcError(STATUS.resourceExhausted, error.message)
+  if (error instanceof StoreError) return new GrpcError(STATUS.unavailable, `no decision: ${error.code}`)
+  return statusOfLimitError(error)
+}

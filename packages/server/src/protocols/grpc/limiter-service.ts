@@ -1,0 +1,111 @@
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import type { DurationSchema } from '@bufbuild/protobuf/wkt'
+import { type Awaitable, type Decision, type Engine, type Key, type ServedPolicy, type TakePart, whenDone } from '../../engine/engine.js'
+import type { ServedService } from './grpc-service.js'
+import { inTime } from './in-time.js'
+import { ttlMsOf } from './kuadrant-service.js'
+import {
+  CommitRequestSchema,
+  CommitResponseSchema,
+  DecisionSchema,
+  Limiter,
+  ReserveRequestSchema,
+  ReserveResponseSchema,
+  TakeAllRequestSchema,
+  TakeAllResponseSchema,
+  type TakeRequest,
+  TakeRequestSchema,
+} from './messages/sluicegate/v1/limiter.gen.js'
+import type { Call, Method } from './method.js'
+import { GrpcError, STATUS } from './status.js'
+
+const MAX_TAKES = 128
+
+/** Decisions on named policies: `sluicegate.v1.Limiter`. */
+export function limiterService(engine: Engine): ServedService {
+  const path = `/${Limiter.typeName}/`
+  const verb = (act: (served: ServedPolicy, key: Key, cost: number) => Awaitable<Decision>): Method => ({
+    kind: 'unary',
+    answer(message, call) {
+      const { policy, key, cost } = partOf(engine, fromBinary(TakeRequestSchema, message))
+      return bytesOf(act(policy, key, cost), call, (decision) => toBinary(DecisionSchema, create(DecisionSchema, decisionOf(decision))))
+    },
+  })
+  const methods = new Map<string, Method>([
+    [`${path}Take`, verb((served, key, cost) => served.take(key, cost))],
+    [`${path}Peek`, verb((served, key, cost) => served.peek(key, cost))],
+    [`${path}Refund`, verb((served, key, tokens) => served.refund(key, tokens))],
+    [`${path}TakeAll`, { kind: 'unary', answer: (message, call) => takeAll(engine, message, call) }],
+    [`${path}Reserve`, { kind: 'unary', answer: (message, call) => reserve(engine, message, call) }],
+    [`${path}Commit`, { kind: 'unary', answer: (message, call) => commit(engine, message, call) }],
+  ])
+  return { service: Limiter, methods }
+}
+
+function takeAll(engine: Engine, message: Uint8Array, call: Call): Awaitable<Uint8Array> {
+  const parts = partsOf(engine, fromBinary(TakeAllRequestSchema, message).takes)
+  return bytesOf(engine.takeAll(parts), call, (decisions) => {
+    const allowed = decisions.every((decision) => decision.allowed)
+    return toBinary(TakeAllResponseSchema, create(TakeAllResponseSchema, { allowed, decisions: decisions.map(decisionOf) }))
+  })
+}
+
+function reserve(engine: Engine, message: Uint8Array, call: Call): Awaitable<Uint8Array> {
+  const { takes, ttl } = fromBinary(ReserveRequestSchema, message)
+  return bytesOf(engine.reservations.reserve(partsOf(engine, takes), ttlMsOf(ttl)), call, ({ decisions, id }) => {
+    const response = { allowed: id !== undefined, reservationId: id ?? '', decisions: decisions.map(decisionOf) }
+    return toBinary(ReserveResponseSchema, create(ReserveResponseSchema, response))
+  })
+}
+
+function commit(engine: Engine, message: Uint8Array, call: Call): Awaitable<Uint8Array> {
+  const { reservationId, actualCost } = fromBinary(CommitRequestSchema, message)
+  return bytesOf(engine.reservations.settle(reservationId, Number(actualCost)), call, (states) => {
+    const response = { found: states !== undefined, decisions: (states ?? []).map(decisionOf) }
+    return toBinary(CommitResponseSchema, create(CommitResponseSchema, response))
+  })
+}
+
+function bytesOf<Value>(value: Awaitable<Value>, call: Call, write: (value: Value) => Uint8Array): Awaitable<Uint8Array> {
+  return inTime(whenDone(value, write) as Awaitable<Uint8Array>, call)
+}
+
+function partsOf(engine: Engine, takes: readonly TakeRequest[]): TakePart[] {
+  if (takes.length === 0 || takes.length > MAX_TAKES)
+    throw new GrpcError(STATUS.invalidArgument, `takes must be 1 to ${MAX_TAKES}, not ${takes.length}`)
+  return takes.map((take) => partOf(engine, take))
+}
+
+function partOf(engine: Engine, { policy, keys, cost }: TakeRequest): TakePart {
+  const served = engine.policy(policy)
+  if (served === undefined) throw new GrpcError(STATUS.notFound, `there is no policy ${JSON.stringify(policy)}`)
+  if (Number.isFinite(served.permitMs))
+    throw new GrpcError(
+      STATUS.invalidArgument,
+      `policy ${JSON.stringify(policy)} gives permits, which have to be released: use HTTP for it`,
+    )
+  const [key] = keys
+  if (key === undefined) throw new GrpcError(STATUS.invalidArgument, 'keys must have at least one key')
+  return { policy: served, key: keys.length === 1 ? key : keys, cost: cost === 0n ? 1 : Number(cost) }
+}
+
+function decisionOf(decision: Decision): MessageInitShape<typeof DecisionSchema> {
+  const { allowed, policy, limit, remaining, retryAfterMs, resetAfterMs, source, parts } = decision
+  const impossible = retryAfterMs === Number.POSITIVE_INFINITY
+  return {
+    allowed,
+    policy,
+    limit: BigInt(limit),
+    remaining: BigInt(remaining),
+    ...(!impossible && { retryAfter: durationOf(retryAfterMs) }),
+    resetAfter: durationOf(resetAfterMs),
+    impossible,
+    source,
+    parts: parts?.map(decisionOf) ?? [],
+  }
+}
+
+function durationOf(ms: number): MessageInitShape<typeof DurationSchema> {
+  const whole = Number.isFinite(ms) ? Math.ceil(ms) : 0
+  return { seconds: BigInt(Math.floor(whole / 1_000)), nanos: (whole % 1_000) * 1_000_000 }
+}

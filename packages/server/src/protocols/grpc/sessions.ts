@@ -1,0 +1,197 @@
+import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
+import { hostOf } from '../host-of.js'
+import type { GrpcBounds } from './grpc-bounds.js'
+
+/** `NGHTTP2_CANCEL` of HTTP/2. */
+const CANCEL = 8
+/**
+ * A frame GOAWAY without error, with the highest stream there can be: it asks a client to open its next calls elsewhere and refuses none (RFC 9113,
+ * section 6.8). The runtime cannot send it: after its own GOAWAY it refuses calls. Frames are written whole, so this one stands between two of them.
+ */
+const LEAVE = Buffer.from('0000080700000000007fffffff00000000', 'hex')
+/** How often times are looked at; all of them are at least a second. */
+const SWEEP_MS = 250
+
+/** Connections that a bound closed, by the reason. */
+export type GrpcCuts = Record<'refused' | 'evicted' | 'mute' | 'unread', number>
+
+/** What is known of a connection. */
+export interface SessionState {
+  readonly socket: Socket
+  readonly address: string
+  /** When it was opened or was last heard of, in sweeps. */
+  heardAt: number
+  /** Whether its settings have arrived: it speaks HTTP/2. */
+  ready: boolean
+  /** Whether it has been asked if it is still there. */
+  asked: boolean
+  calls: number
+  streamingCalls: number
+}
+
+/** All connections and calls, with their bounds. Times are counted in sweeps, so that a call costs no reading of a clock. */
+export class Sessions {
+  readonly cuts: GrpcCuts = { refused: 0, evicted: 0, mute: 0, unread: 0 }
+  readonly #bounds: GrpcBounds
+  readonly #sessions = new Map<ServerHttp2Session, SessionState>()
+  readonly #byAddress = new Map<string, number>()
+  /** Calls with one request, the oldest first. */
+  readonly #calls = new Map<ServerHttp2Stream, number>()
+  readonly #timer: NodeJS.Timeout
+  #callsInAll = 0
+  #now = 0
+  #emptied: (() => void) | undefined
+
+  constructor(bounds: GrpcBounds) {
+    this.#bounds = bounds
+    this.#timer = setInterval(() => this.#sweep(), SWEEP_MS).unref()
+  }
+
+  get open(): number {
+    return this.#sessions.size
+  }
+
+  get inFlight(): number {
+    return this.#callsInAll
+  }
+
+  /** Takes in a connection, or closes it or another one where there is no room. */
+  add(session: ServerHttp2Session, socket: Socket): void {
+    const address = hostOf(session.socket.remoteAddress ?? '')
+    const { maxConnections, maxConnectionsPerAddress } = this.#bounds
+    const ofAddress = this.#byAddress.get(address) ?? 0
+    const room =
+      ofAddress >= maxConnectionsPerAddress
+        ? this.#evict((state) => state.address === address)
+        : this.#sessions.size < maxConnections || this.#evict(() => true)
+    session.on('error', () => {})
+    if (!room) {
+      this.cuts.refused++
+      session.destroy()
+      return
+    }
+    const state: SessionState = { socket, address, heardAt: this.#now, ready: false, asked: false, calls: 0, streamingCalls: 0 }
+    this.#sessions.set(session, state)
+    this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
+    session.once('remoteSettings', () => {
+      state.ready = true
+    })
+    session.once('close', () => this.#remove(session, state))
+  }
+
+  /** Takes in a call; false where there is no room for it. A call with one request has a bounded time. */
+  begin(stream: ServerHttp2Stream, streaming: boolean): boolean {
+    const state = stream.session === undefined ? undefined : this.#sessions.get(stream.session as ServerHttp2Session)
+    if (state === undefined) return false
+    state.heardAt = this.#now
+    state.asked = false
+    if (this.#callsInAll >= this.#bounds.maxCallsInAll || (streaming && state.streamingCalls >= this.#bounds.maxStreamingCalls))
+      return false
+    this.#callsInAll++
+    state.calls++
+    if (streaming) state.streamingCalls++
+    else this.#calls.set(stream, this.#now)
+    stream.once('close', () => {
+      this.#callsInAll--
+      state.calls--
+      state.heardAt = this.#now
+      if (streaming) state.streamingCalls--
+      else this.#calls.delete(stream)
+    })
+    return true
+  }
+
+  /** Asks all clients to open a connection elsewhere; their calls are answered on. One that comes back is served: it has found no other server. */
+  leave(): void {
+    for (const state of this.#sessions.values()) leave(state)
+  }
+
+  /** Closes each connection when its calls have ended; after `finishMs` those that are left are cut off. */
+  async close(finishMs: number): Promise<void> {
+    const emptied = new Promise<void>((resolve) => {
+      this.#emptied = resolve
+      if (this.#sessions.size === 0) resolve()
+    })
+    for (const [session, state] of this.#sessions) closeAfterRoundTrip(session, state)
+    const cutOff = setTimeout(() => {
+      for (const session of this.#sessions.keys()) session.destroy()
+    }, finishMs)
+    await emptied
+    clearTimeout(cutOff)
+    clearInterval(this.#timer)
+  }
+
+  #remove(session: ServerHttp2Session, { address }: SessionState): void {
+    this.#sessions.delete(session)
+    const left = (this.#byAddress.get(address) ?? 1) - 1
+    if (left === 0) this.#byAddress.delete(address)
+    else this.#byAddress.set(address, left)
+    if (this.#sessions.size === 0) this.#emptied?.()
+  }
+
+  /** Closes the connection that has been without a call for the longest. */
+  #evict(among: (state: SessionState) => boolean): boolean {
+    let oldest: ServerHttp2Session | undefined
+    let heardAt = Number.POSITIVE_INFINITY
+    for (const [session, state] of this.#sessions) {
+      if (state.calls > 0 || state.heardAt >= heardAt || !among(state)) continue
+      oldest = session
+      heardAt = state.heardAt
+    }
+    if (oldest === undefined) return false
+    this.cuts.evicted++
+    oldest.destroy()
+    return true
+  }
+
+  #sweep(): void {
+    this.#now++
+    const { headersMs, requestMs, silentMs, answerMs } = this.#bounds
+    const since = (ms: number): number => this.#now - Math.max(1, Math.ceil(ms / SWEEP_MS))
+    const overdue = since(requestMs)
+    for (const [stream, begunAt] of this.#calls) {
+      if (begunAt > overdue) break
+      this.#calls.delete(stream)
+      if (!stream.headersSent) stream.close(CANCEL)
+      else {
+        // The response has not been read. What the connection leaves unread is held for it here.
+        const session = stream.session
+        if (session === undefined || session.destroyed) continue
+        this.cuts.unread++
+        session.destroy()
+      }
+    }
+    for (const [session, state] of this.#sessions) {
+      if (!state.ready && state.heardAt <= since(headersMs)) {
+        this.cuts.mute++
+        session.destroy()
+      } else if (state.asked && state.heardAt <= since(silentMs + answerMs)) {
+        this.cuts.mute++
+        session.destroy()
+      } else if (!state.asked && state.ready && state.heardAt <= since(silentMs)) this.#ask(session, state)
+    }
+  }
+
+  #ask(session: ServerHttp2Session, state: SessionState): void {
+    state.asked = true
+    if (session.destroyed || session.closed) return
+    session.ping((error) => {
+      if (error !== null) return
+      state.asked = false
+      state.heardAt = this.#now
+    })
+  }
+}
+
+function leave({ socket, ready }: SessionState): void {
+  // Before the settings nothing may be sent.
+  if (ready && socket.writable) socket.write(LEAVE)
+}
+
+/** Calls that the client sent before it knew that the connection ends have arrived when its answer to a ping does. */
+function closeAfterRoundTrip(session: ServerHttp2Session, state: SessionState): void {
+  if (session.destroyed || session.closed) return
+  leave(state)
+  session.ping(() => session.close())
+}
