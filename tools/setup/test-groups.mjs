@@ -7,7 +7,8 @@ import { ROOT } from './root.mjs'
 const MIN_FILES_TO_GROUP = 60
 /** Enough groups to keep the cores busy, few enough to save most of the start-ups. */
 const GROUPS = 12
-const FOLDER = 'node_modules/.cache/sluicegate-tests'
+/** Not below node_modules, where the test runner of Node 22 and newer runs nothing. */
+const FOLDER = '.cache/test-groups'
 
 /**
  * What needs a process of its own: state of the process, other processes and threads, servers, hooks of a whole file (in one process they

@@ -1,4 +1,4 @@
-import { UsageError } from '../usage-error.js'
+import { UsageError } from '../cli/usage-error.js'
 
 /** What replay can read from one line: nginx's names. Any other `$name` of a format is read too, by that name. */
 export const COMMON = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent'

@@ -1,4 +1,4 @@
-import { UsageError } from '../usage-error.js'
+import { UsageError } from '../cli/usage-error.js'
 import { COMBINED, COMMON, LineFormat } from './log-format.js'
 import { TimeReader, timeOf } from './log-time.js'
 import { TextCache } from './text-cache.js'

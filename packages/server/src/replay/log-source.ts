@@ -3,7 +3,7 @@ import { createReadStream, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { PassThrough, type Readable } from 'node:stream'
 import zlib from 'node:zlib'
-import { UsageError } from '../usage-error.js'
+import { UsageError } from '../cli/usage-error.js'
 
 const CHUNK_BYTES = 1 << 20
 const GZIP_MAGIC = [0x1f, 0x8b]

@@ -1,5 +1,5 @@
 import { fittedKey } from 'sluicegate/keys'
-import { UsageError } from '../usage-error.js'
+import { UsageError } from '../cli/usage-error.js'
 import type { LogRecord } from './log-reader.js'
 
 /** Which requests a policy counts, by which key and cost. */
