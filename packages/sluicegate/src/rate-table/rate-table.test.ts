@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { manualClock } from '../clock.js'
+import { createLimiter, restoreLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
+import { tokenBucket } from '../policy/rate-policy.js'
 import type { CallRate } from './call-rate.js'
-import { attachRateTable, createRateTable } from './create-rate-table.js'
+import { attachRateTable, createRateTable, restoreRateTable } from './create-rate-table.js'
 import type { RateTable } from './rate-table.js'
 
 const START_MS = 1_700_000_000_000
@@ -133,6 +135,36 @@ function passedInWorker(table: RateTable, program: string): Promise<readonly num
     worker.once('error', reject)
   })
 }
+
+test('a restored table continues where the snapshot was taken, less what has flowed back', () => {
+  const clock = manualClock(START_MS)
+  using table = createRateTable({ clock, maxKeys: 500 })
+  const rate = { maxBurst: 9, count: 1, periodS: 10 }
+  for (let key = 0; key < 800; key++) table.throttle(`key ${key}`, rate, key % 11)
+  const bytes = table.snapshot()
+  clock.advance(25_000)
+  using restored = restoreRateTable(bytes, { clock })
+  for (let key = 0; key < 800; key++) {
+    for (const quantity of [0, 3, 1]) {
+      assert.deepEqual(restored.throttle(`key ${key}`, rate, quantity), table.throttle(`key ${key}`, rate, quantity), `key ${key}`)
+    }
+  }
+  assert.equal(restored.throttle('another', rate, 10).limited, false)
+})
+
+test('a snapshot that is damaged, or of something else, is refused', () => {
+  using table = createRateTable({ clock: manualClock(START_MS), maxKeys: 10 })
+  table.throttle('k', { maxBurst: 9, count: 1, periodS: 10 })
+  const bytes = table.snapshot()
+  for (let at = 0; at < bytes.length; at++) {
+    const damaged = Uint8Array.from(bytes)
+    damaged[at] = (damaged[at] as number) ^ 1
+    assert.throws(() => restoreRateTable(damaged), { code: 'SNAPSHOT_INVALID' })
+  }
+  using limiter = createLimiter(tokenBucket({ limit: 1, window: '1s' }))
+  assert.throws(() => restoreRateTable(limiter.snapshot()), { code: 'SNAPSHOT_INVALID' })
+  assert.throws(() => restoreLimiter(bytes), { code: 'SNAPSHOT_INVALID' })
+})
 
 test('a handle of something else is refused', () => {
   assert.throws(() => attachRateTable({} as never), { code: 'HANDLE_INVALID' })
