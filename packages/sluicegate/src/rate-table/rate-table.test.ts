@@ -138,7 +138,7 @@ function passedInWorker(table: RateTable, program: string): Promise<readonly num
 
 test('a restored table continues where the snapshot was taken, less what has flowed back', () => {
   const clock = manualClock(START_MS)
-  using table = createRateTable({ clock, maxKeys: 500 })
+  using table = createRateTable({ clock, maxKeys: 200, growTo: 2_000 })
   const rate = { maxBurst: 9, count: 1, periodS: 10 }
   for (let key = 0; key < 800; key++) table.throttle(`key ${key}`, rate, key % 11)
   const bytes = table.snapshot()

@@ -1,3 +1,4 @@
+import { ENTRIES_PER_LINE } from '../memory/core-memory.js'
 import type { OpenCore } from '../memory/open-core.js'
 import { decodedSnapshot, encodedSnapshot, invalidSnapshot } from '../memory/snapshot/snapshot.js'
 import { LONGEST_NS } from './call-rate.js'
@@ -12,6 +13,8 @@ export interface TableDescription {
   readonly growTo: number
   readonly secret: readonly [number, number]
   readonly takenUs: number
+  /** The last part of the table in use, 0 to 2; later ones are not looked at. */
+  readonly grown: number
 }
 
 const UNITS_PER_US = 2_000n
@@ -34,13 +37,15 @@ const MOST_FINGERPRINT = (1n << 48n) - 1n
 const MOST_READINGS = 100
 
 /** The keys that owe something now, and what they owe. */
-export function tableSnapshot(open: OpenCore, description: TableDescription): Uint8Array {
+export function tableSnapshot(open: OpenCore, description: Omit<TableDescription, 'grown'>): Uint8Array {
   open.core.migrateAll()
   const { words, first, epoch, baseUnits } = placesIn(open)
+  const grown = Number(Atomics.load(words, wordOf(open, 'GROWN')))
+  const entries = entriesIn(open, grown)
   const nowUnits = BigInt(description.takenUs) * UNITS_PER_US
-  const used = new Uint8Array(Math.ceil(open.entries / 8))
+  const used = new Uint8Array(Math.ceil(entries / 8))
   const keys: { readonly entry: number; readonly fingerprint: bigint; readonly debt: bigint }[] = []
-  for (let entry = 0; entry < open.entries; entry++) {
+  for (let entry = 0; entry < entries; entry++) {
     const at = first + entry * ENTRY_WORDS
     let state = Atomics.load(words, at + 1)
     if (state === 0n) continue
@@ -62,7 +67,7 @@ export function tableSnapshot(open: OpenCore, description: TableDescription): Ui
     view.setBigUint64(i * KEY_BYTES + 4, fingerprint, true)
     view.setBigUint64(i * KEY_BYTES + 12, debt, true)
   }
-  return encodedSnapshot(description, [used, new Uint8Array(view.buffer)])
+  return encodedSnapshot({ ...description, grown }, [used, new Uint8Array(view.buffer)])
 }
 
 /**
@@ -72,12 +77,13 @@ export function tableSnapshot(open: OpenCore, description: TableDescription): Ui
  */
 export function tableInSnapshot(bytes: unknown): { readonly description: TableDescription; readonly contents: Uint8Array } {
   const { description, contents } = decodedSnapshot(bytes)
-  const { rateTable, maxKeys, growTo, secret, takenUs } = description as Partial<TableDescription>
+  const { rateTable, maxKeys, growTo, secret, takenUs, grown } = description as Partial<TableDescription>
   const isTable =
     rateTable === true &&
     Number.isInteger(maxKeys) &&
     Number.isInteger(growTo) &&
     Number.isSafeInteger(takenUs) &&
+    [0, 1, 2].includes(grown as number) &&
     Array.isArray(secret) &&
     secret.length === 2 &&
     secret.every((half) => (half | 0) === half)
@@ -90,13 +96,14 @@ export function tableInSnapshot(bytes: unknown): { readonly description: TableDe
  *
  * @throws {PolicyError} `SNAPSHOT_INVALID`
  */
-export function restoreTable(open: OpenCore, { takenUs }: TableDescription, contents: Uint8Array, nowUs: number): void {
+export function restoreTable(open: OpenCore, { takenUs, grown }: TableDescription, contents: Uint8Array, nowUs: number): void {
   const { words, first, epoch, baseUnits } = placesIn(open)
-  const usedBytes = Math.ceil(open.entries / 8)
+  const entries = entriesIn(open, grown)
+  const usedBytes = Math.ceil(entries / 8)
   const keys = (contents.length - usedBytes) / KEY_BYTES
   if (!Number.isInteger(keys) || keys < 0) throw invalidSnapshot('is of a table of another size')
   const head = USED | (epoch << EPOCH_SHIFT)
-  for (let entry = 0; entry < open.entries; entry++) {
+  for (let entry = 0; entry < entries; entry++) {
     if ((((contents[entry >> 3] as number) >> (entry & 7)) & 1) === 1) words[first + entry * ENTRY_WORDS + 1] = head
   }
   const view = new DataView(contents.buffer, contents.byteOffset + usedBytes)
@@ -108,7 +115,7 @@ export function restoreTable(open: OpenCore, { takenUs }: TableDescription, cont
     const fingerprint = view.getBigUint64(at + 4, true)
     const debt = view.getBigUint64(at + 12, true)
     const place = first + entry * ENTRY_WORDS
-    const isKey = entry < open.entries && words[place + 1] === head && words[place] === 0n
+    const isKey = entry < entries && words[place + 1] === head && words[place] === 0n
     if (!isKey || fingerprint === 0n || fingerprint > MOST_FINGERPRINT || debt > LONGEST_UNITS + 1n) {
       throw invalidSnapshot('has keys that no table could have left')
     }
@@ -117,9 +124,20 @@ export function restoreTable(open: OpenCore, { takenUs }: TableDescription, cont
     words[place + 1] = head | (nowUnits + debt - elapsed)
     live++
   }
-  words[(open.section + open.constant('KEYS')) / WORD_BYTES] = live
-  // The last part: figures of memory count all of them as in use.
-  words[(open.section + open.constant('GROWN')) / WORD_BYTES] = 2n
+  words[wordOf(open, 'KEYS')] = live
+  words[wordOf(open, 'GROWN')] = BigInt(grown)
+}
+
+/** Entries of the parts in use. */
+function entriesIn(open: OpenCore, grown: number): number {
+  const words = new BigUint64Array(open.memory.buffer)
+  const [firstLines, secondLines] = [Number(words[wordOf(open, 'FIRST_LINES')]), Number(words[wordOf(open, 'SECOND_LINES')])]
+  if (firstLines === 0 || grown === 2) return open.entries
+  return (grown === 1 ? firstLines + secondLines : firstLines) * ENTRIES_PER_LINE
+}
+
+function wordOf(open: OpenCore, name: string): number {
+  return (open.section + open.constant(name)) / WORD_BYTES
 }
 
 function placesIn(open: OpenCore): {
