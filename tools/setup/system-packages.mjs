@@ -15,6 +15,9 @@ const ON_REDIS = [
 /** A server named by the caller is not installed. */
 const NAMED_SERVER = process.env.SLUICEGATE_REDIS_SERVER
 
+/** Debian's: another Python may come first in the path, without Debian's modules. */
+const PYTHON = '/usr/bin/python3'
+
 /** Real programs that tests use, and the Debian packages that contain them. */
 const COMMANDS = [
   { command: 'chromium', debian: 'chromium', usedBy: ['packages/server'], why: 'the dashboard is tested in a browser' },
@@ -40,6 +43,9 @@ const COMMANDS = [
     why: 'processes are tested whose wall clocks disagree',
   },
   { command: 'redis-cli', debian: 'redis-tools', usedBy: ON_REDIS, why: 'clusters are made and changed with it' },
+  { command: 'redis-benchmark', debian: 'redis-tools', usedBy: ['packages/server'], why: 'the service is tested with it' },
+  { command: PYTHON, module: 'grpc', debian: 'python3-grpcio', usedBy: ['packages/server'], why: 'the service is tested with this client' },
+  { command: PYTHON, module: 'redis', debian: 'python3-redis', usedBy: ['packages/server'], why: 'the service is tested with this client' },
 ]
 
 /** Packages call it before they start a service; exit code 101 forbids the start. */
@@ -84,7 +90,11 @@ function withoutServices(policy, install) {
 }
 
 function missingOf(commands) {
-  return commands.filter(({ command }) => !has(command))
+  return commands.filter(({ command, module }) => !has(command) || (module !== undefined && !imports(command, module)))
+}
+
+function imports(python, module) {
+  return spawnSync(python, ['-c', `import ${module}`]).status === 0
 }
 
 function has(command) {
