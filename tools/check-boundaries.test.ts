@@ -36,17 +36,17 @@ const CROSSINGS: readonly (readonly [what: string, file: string, source: string]
   [
     'a shared limiter in the limiter in memory',
     'packages/sluicegate/src/memory/core.ts',
-    "import { CircuitBreaker } from '../shared/circuit-breaker.js'",
+    "import { CircuitBreaker } from '../shared/calls/circuit-breaker.js'",
   ],
   ['Redis in a lease', 'packages/sluicegate/src/lease/key-lease.ts', "import type { Store } from '../redis/script-call.js'"],
   [
     'a shared limiter in a lease',
     'packages/sluicegate/src/lease/key-lease.ts',
-    "import { CircuitBreaker } from '../shared/circuit-breaker.js'",
+    "import { CircuitBreaker } from '../shared/calls/circuit-breaker.js'",
   ],
-  ['a channel in a shared limiter', 'packages/sluicegate/src/shared/outage.ts', "import { Inbox } from '../cluster/inbox.js'"],
-  ['Redis behind a channel', 'packages/sluicegate/src/cluster/inbox.ts', "import { hashSlot } from '../redis/hash-slot.js'"],
-  ['a channel in Redis', 'packages/sluicegate/src/redis/store.ts', "import { Inbox } from '../cluster/inbox.js'"],
+  ['a channel in a shared limiter', 'packages/sluicegate/src/shared/outage/outage.ts', "import { Inbox } from '../../cluster/channel.js'"],
+  ['Redis behind a channel', 'packages/sluicegate/src/cluster/channel.ts', "import { hashSlot } from '../redis/redis-keys.js'"],
+  ['a channel in Redis', 'packages/sluicegate/src/redis/store.ts', "import { Inbox } from '../cluster/channel.js'"],
   ['the testkit in the server', 'packages/server/src/engine.ts', "import { oracle } from 'sluicegate-testkit'"],
   ['a helper of tests in the library', LIMITER, "import { ownRedis } from './testing/own-redis.js'"],
   [

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { faultsOfTool } from './faults-of-command.js'
 import { type Example, examplesIn } from './markdown-examples.js'
-import { linkedFiles } from './markdown-links.js'
+import { anchorsOf, linkedFiles, linkedHeadings } from './markdown-links.js'
 import { trackedFiles } from './tracked-files.js'
 
 /** Inside the checkout, so that `import 'sluicegate'` finds the built package as it would in a project of one's own. */
@@ -16,7 +16,16 @@ export function checkDocs(): string[] {
     const targets = linkedFiles(file, text).filter((target) => !existsSync(target))
     return targets.map((target) => `${file} links to ${target}, which is not there`)
   })
-  return [...dead, ...exampleFaults(documents.flatMap(([file, text]) => examplesIn(file, text)))]
+  return [...dead, ...deadAnchors(documents), ...exampleFaults(documents.flatMap(([file, text]) => examplesIn(file, text)))]
+}
+
+/** Links to headings that the linked document does not have. */
+function deadAnchors(documents: readonly (readonly [file: string, text: string])[]): string[] {
+  const anchors = new Map(documents.map(([file, text]) => [file, anchorsOf(text)]))
+  return documents.flatMap(([file, text]) => {
+    const dead = linkedHeadings(file, text).filter(({ target, anchor }) => anchors.get(target)?.has(anchor) === false)
+    return dead.map(({ target, anchor }) => `${file} links to ${target}#${anchor}, but ${target} has no such heading`)
+  })
 }
 
 /** Examples in documents that do not compile under strict settings, fail, or print something else than the document says. */

@@ -8,7 +8,7 @@ const PUBLISHED = /^packages\/sluicegate\/src\/(?!testing\/|.*\.(test|gen)\.ts$)
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   'packages/sluicegate/src/headers/header-writer.ts: standard': 'a writer with a cache of its own',
   'packages/sluicegate/src/headers/partition-key.ts: pairs': 'digits, the same in both',
-  'packages/sluicegate/src/memory/core.ts: closedCore': 'what the limiters of its own form find in the place of a closed core',
+  'packages/sluicegate/src/memory/open-core.ts: closedCore': 'what the limiters of its own form find in the place of a closed core',
   'packages/sluicegate/src/memory/fingerprint.ts: low': 'the second answer of one call',
   'packages/sluicegate/src/memory/fingerprint.ts: high': 'the same',
   'packages/sluicegate/src/memory/memory-permit-limiter.ts: shrink': 'a door into a class, for those of its own form',

@@ -3,11 +3,11 @@ import { posix } from 'node:path'
 
 /** Pages about the project instead of its use, which stay in the repository. */
 const OWN = /^(adr|plots)\/|^(proof|benchmarks.*|sliding-window-accuracy)\.md$/
-const OF_THE_SERVICE = /^(service|envoy)\.md$/
+const OF_SERVICE: readonly string[] = ['service.md', 'resp.md', 'envoy.md']
 /** The guides and examples that each package contains. */
 const PACKAGES: readonly { readonly folder: string; readonly carries: (file: string) => boolean }[] = [
-  { folder: 'packages/sluicegate', carries: (file) => !OWN.test(file) && !OF_THE_SERVICE.test(file) },
-  { folder: 'packages/server', carries: (file) => OF_THE_SERVICE.test(file) },
+  { folder: 'packages/sluicegate', carries: (file) => !OWN.test(file) && !OF_SERVICE.includes(file) },
+  { folder: 'packages/server', carries: (file) => OF_SERVICE.includes(file) },
 ]
 
 /** Pictures that the pages of both packages show. Plots of measurements stay in the repository with their pages. */

@@ -22,8 +22,8 @@ process.exit(0)
 
 /** Blocks of each side in turn. Processor time, of which others on the machine take none. */
 async function repeat(blocks: number): Promise<SideRun<SideTime>> {
-  const took: Record<Side, number[]> = { nobody: [], sluicegate: [], rival: [] }
-  const allowed: Record<Side, number> = { nobody: 0, sluicegate: 0, rival: 0 }
+  const took: Record<Side, number[]> = { unlimited: [], sluicegate: [], rival: [] }
+  const allowed: Record<Side, number> = { unlimited: 0, sluicegate: 0, rival: 0 }
   for (let block = 0; block < blocks; block++) {
     for (const side of orderOf(block)) {
       const before = process.cpuUsage()

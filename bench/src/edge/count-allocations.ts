@@ -12,7 +12,7 @@ export interface SideBytes extends Counted {
   readonly bytes: number
 }
 
-/** What requests allocate without anybody who limits and with each of both; each run in a fresh process. */
+/** What requests allocate without a limiter and with each of both; each run in a fresh process. */
 export async function countAllocations(setting: EdgeSetting, times: number): Promise<SettingRuns<SideBytes>> {
   const runs: SideRun<SideBytes>[] = []
   for (let run = 0; run < times; run++) {

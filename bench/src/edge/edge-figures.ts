@@ -10,14 +10,16 @@ export function figureOf<Found extends Counted>(runs: readonly SideRun<Found>[],
   return summaryOf(runs.map((run) => figure(run[side])))
 }
 
-/** What a side adds to the app without anybody who limits, run by run. */
+/** What a side adds to the app without a limiter, run by run. */
 export function addedBy<Found extends Counted>(runs: readonly SideRun<Found>[], side: Side, figure: Figure<Found>): Summary {
-  return summaryOf(runs.map((run) => figure(run[side]) - figure(run.nobody)))
+  return summaryOf(runs.map((run) => figure(run[side]) - figure(run.unlimited)))
 }
 
 /** What ours adds over what the rival adds, run by run. */
 export function addedRatio<Found extends Counted>(runs: readonly SideRun<Found>[], figure: Figure<Found>): Summary {
-  return summaryOf(runs.map(({ nobody, sluicegate, rival }) => (figure(sluicegate) - figure(nobody)) / (figure(rival) - figure(nobody))))
+  return summaryOf(
+    runs.map(({ unlimited, sluicegate, rival }) => (figure(sluicegate) - figure(unlimited)) / (figure(rival) - figure(unlimited))),
+  )
 }
 
 /** One side over another, run by run. */

@@ -9,11 +9,11 @@ export const RIVALS = {
 export type Framework = keyof typeof RIVALS
 export const FRAMEWORKS = Object.keys(RIVALS) as readonly Framework[]
 
-/** Who stands in front of the handler, if anybody does. */
-export const SIDES = ['nobody', 'sluicegate', 'rival'] as const
+/** The limiter in front of the handler, if any. */
+export const SIDES = ['unlimited', 'sluicegate', 'rival'] as const
 export type Side = (typeof SIDES)[number]
 
-/** What is measured side by side: whoever limits, all of this is the same. */
+/** What is measured side by side: all of this is the same for each side. */
 export interface EdgeSetting {
   readonly framework: Framework
   /** `defaults`: each side is told nothing but the limit. `same`: both count in fixed windows and write the same headers. */

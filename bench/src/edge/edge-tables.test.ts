@@ -11,11 +11,14 @@ const DENIED: EdgeSetting = { ...SETTING, outcome: 'deny' }
 const ONE = { requests: 1, allowed: 1 }
 
 /** What each side took, for each run. */
-type Triple = readonly [nobody: number, sluicegate: number, rival: number]
+type Triple = readonly [unlimited: number, sluicegate: number, rival: number]
 
 function timed(setting: EdgeSetting, runs: readonly Triple[]): SettingRuns<{ ns: number } & typeof ONE> {
   const found = (ns: number) => ({ ns, ...ONE })
-  return { setting, runs: runs.map(([nobody, ours, theirs]) => ({ nobody: found(nobody), sluicegate: found(ours), rival: found(theirs) })) }
+  return {
+    setting,
+    runs: runs.map(([unlimited, ours, theirs]) => ({ unlimited: found(unlimited), sluicegate: found(ours), rival: found(theirs) })),
+  }
 }
 
 function results(found: Partial<EdgeResults>): EdgeResults {
@@ -54,7 +57,7 @@ test('a third is enough, and more is not', () => {
   assert.deepEqual([verdict(1_000), verdict(1_001)], [true, false])
 })
 
-test('a denial is told whole, because it may cost less than what the app answers', () => {
+test('a denial is reported whole, because it may cost less than what the app answers', () => {
   const added = [timed(DENIED, [[5_000, 4_000, 8_000]])]
   const [row] = rows({ added }, 'edge-express-deny')
   assert.deepEqual([row?.[1], row?.[3], row?.[5], row?.[7]], ['4000', '8000', '0.50', '5000'])
@@ -62,30 +65,34 @@ test('a denial is told whole, because it may cost less than what the app answers
 })
 
 test('allocations are the difference to the app alone', () => {
-  const run = (ours: number) => ({ nobody: { bytes: 4_000, ...ONE }, sluicegate: { bytes: ours, ...ONE }, rival: { bytes: 6_200, ...ONE } })
+  const run = (ours: number) => ({
+    unlimited: { bytes: 4_000, ...ONE },
+    sluicegate: { bytes: ours, ...ONE },
+    rival: { bytes: 6_200, ...ONE },
+  })
   const allocations = [{ setting: SETTING, runs: [run(4_500), run(4_600)] }]
   const [row] = rows({ allocations }, 'edge-allocations')
   assert.deepEqual(row?.slice(1), ['550', '500 .. 600', '2,200', '2,200 .. 2,200', '0.25', '4,000'])
 })
 
-test('over sockets each side is compared with nobody in the same round', () => {
+test('over sockets each side is compared with the unlimited app in the same round', () => {
   const load = (requests: number) => ({ requests, allowed: requests, elapsedMs: 1_000, cpuUs: 1_000_000 })
-  const run = (bare: number, ours: number) => ({ nobody: load(bare), sluicegate: load(ours), rival: load(bare / 2) })
+  const run = (bare: number, ours: number) => ({ unlimited: load(bare), sluicegate: load(ours), rival: load(bare / 2) })
   const sockets = [{ setting: SETTING, runs: [run(10_000, 8_000), run(1_000, 800)] }]
   const [bare, ours, theirs] = rows({ sockets }, 'edge-express-sockets')
-  assert.deepEqual(bare?.slice(1, 3), ['nobody', '5500'])
+  assert.deepEqual(bare?.slice(1, 3), ['unlimited', '5500'])
   assert.deepEqual([ours?.[1], ours?.[4], ours?.[8]], ['sluicegate', '0.80', '138'])
   assert.deepEqual([theirs?.[1], theirs?.[4]], ['express-rate-limit', '0.50'])
 })
 
 test('a side that answered otherwise than it should measured something else', () => {
-  const run = (nobody: number, ours: number): SideRun<typeof ONE> => {
+  const run = (unlimited: number, ours: number): SideRun<typeof ONE> => {
     const found = (allowed: number) => ({ requests: 10, allowed })
-    return { nobody: found(nobody), sluicegate: found(ours), rival: found(ours) }
+    return { unlimited: found(unlimited), sluicegate: found(ours), rival: found(ours) }
   }
   assert.deepEqual(checkedRun(SETTING, run(10, 10)), run(10, 10))
   assert.deepEqual(checkedRun(DENIED, run(10, 0)), run(10, 0))
   assert.throws(() => checkedRun(SETTING, run(10, 9)), /sluicegate: 9 of 10/)
   assert.throws(() => checkedRun(DENIED, run(10, 1)), /sluicegate: 1 of 10/)
-  assert.throws(() => checkedRun(DENIED, run(0, 0)), /nobody: 0 of 10/)
+  assert.throws(() => checkedRun(DENIED, run(0, 0)), /unlimited: 0 of 10/)
 })

@@ -27,7 +27,7 @@ function allowedTable({ added }: EdgeResults, framework: Framework): StudyTable 
     const runs = runsOf(added, setting)
     if (runs.length === 0) return []
     const sides = [addedBy(runs, 'sluicegate', ns), addedBy(runs, 'rival', ns), addedRatio(runs, ns)]
-    return [[settingName(setting), ...sides.flatMap(medianAndSpread), figure(figureOf(runs, 'nobody', ns).median)]]
+    return [[settingName(setting), ...sides.flatMap(medianAndSpread), figure(figureOf(runs, 'unlimited', ns).median)]]
   })
   const head = ['', ...heads('sluicegate', RIVALS[framework], 'ratio'), 'the app alone']
   return { name: `edge-${framework}-allow`, title: `${framework}: added to a request that passes, ns`, head, rows }
@@ -39,7 +39,7 @@ function deniedTable({ added }: EdgeResults, framework: Framework): StudyTable {
     const runs = runsOf(added, setting)
     if (runs.length === 0) return []
     const sides = [figureOf(runs, 'sluicegate', ns), figureOf(runs, 'rival', ns), ratioOf(runs, 'sluicegate', 'rival', ns)]
-    return [[settingName(setting), ...sides.flatMap(medianAndSpread), figure(figureOf(runs, 'nobody', ns).median)]]
+    return [[settingName(setting), ...sides.flatMap(medianAndSpread), figure(figureOf(runs, 'unlimited', ns).median)]]
   })
   const head = ['', ...heads('sluicegate', RIVALS[framework], 'ratio'), 'the app that answers']
   return { name: `edge-${framework}-deny`, title: `${framework}: a request that is denied, whole, ns`, head, rows }
@@ -49,7 +49,7 @@ function allocationTable({ allocations }: EdgeResults): StudyTable {
   const rows = allocationSettings().flatMap((setting) => {
     const runs = runsOf(allocations, setting)
     if (runs.length === 0) return []
-    const alone = figureOf(runs, 'nobody', bytes)
+    const alone = figureOf(runs, 'unlimited', bytes)
     // A denial is not added to anything, as above.
     const sides =
       setting.outcome === 'allow'
@@ -69,14 +69,14 @@ function socketTable({ sockets }: EdgeResults, framework: Framework): StudyTable
     const runs = runsOf(sockets, setting)
     if (runs.length === 0) return []
     return SIDES.map((side) => {
-      const share = side === 'nobody' ? ['', ''] : medianAndSpread(ratioOf(runs, side, 'nobody', perS))
-      const added = side === 'nobody' ? ['', ''] : medianAndSpread(addedBy(runs, side, serverUs))
+      const share = side === 'unlimited' ? ['', ''] : medianAndSpread(ratioOf(runs, side, 'unlimited', perS))
+      const added = side === 'unlimited' ? ['', ''] : medianAndSpread(addedBy(runs, side, serverUs))
       const server = medianAndSpread(figureOf(runs, side, serverUs))
       const name = [settingName(setting), sideName(side, framework)]
       return [...name, ...medianAndSpread(figureOf(runs, side, perS)), ...share, ...server, ...added]
     })
   })
-  const head = ['', 'who limits', ...heads('requests/s', 'of nobody', 'server, µs', 'added, µs')]
+  const head = ['', 'who limits', ...heads('requests/s', 'of unlimited', 'server, µs', 'added, µs')]
   return { name: `edge-${framework}-sockets`, title: `${framework}, over loopback, 32 connections kept alive`, head, rows }
 }
 

@@ -61,7 +61,7 @@ export function exchange(listener: RequestListener, connection: LightSocket): Pr
     ;(request as Parsed)._addHeaderLines(HEADERS, HEADERS.length)
     request.complete = true
     request.push(null)
-    // Node's server has looked at them, too, before it calls anybody.
+    // Node's server has looked at them, too, before it calls a handler.
     if (request.headers.host === undefined) throw new Error('a request without its headers')
     const response = new ServerResponse(request)
     response.assignSocket(socket)

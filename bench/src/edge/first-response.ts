@@ -8,7 +8,7 @@ export interface FirstResponse {
 const HEAD_END = '\r\n\r\n'
 
 /**
- * The first response in `received`, or undefined while it is not all there. Enough for what apps here send: bodies of a told length or in
+ * The first response in `received`, or undefined while it is not all there. Enough for what apps here send: bodies of a declared length or in
  * chunks, without trailers.
  *
  * @param received a character for each byte, as `latin1` has it.
@@ -24,9 +24,9 @@ export function firstResponse(received: string): FirstResponse | undefined {
 }
 
 function bodyLength(head: string, received: string, bodyAt: number): number | undefined {
-  const told = /\r\ncontent-length: *(\d+)/i.exec(head)
-  if (told !== null) return Number(told[1])
-  if (!/\r\ntransfer-encoding: *chunked/i.test(head)) throw new Error(`a response of which nobody knows where it ends: ${head}`)
+  const length = /\r\ncontent-length: *(\d+)/i.exec(head)
+  if (length !== null) return Number(length[1])
+  if (!/\r\ntransfer-encoding: *chunked/i.test(head)) throw new Error(`a response with no length or chunked encoding: ${head}`)
   let at = bodyAt
   for (;;) {
     const lineEnd = received.indexOf('\r\n', at)

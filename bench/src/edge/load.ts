@@ -5,7 +5,7 @@ import { clientAddresses } from './client-addresses.js'
 import { firstResponse } from './first-response.js'
 import type { Counted } from './side-runs.js'
 
-/** What a load process is told to do. */
+/** The job of a load process. */
 export interface LoadJob {
   readonly port: number
   readonly ms: number

@@ -18,7 +18,7 @@ export interface AddedEffort {
   readonly repeats: number
 }
 
-/** What requests take without anybody who limits and with each of both: in one process, in blocks of a few milliseconds in turn. */
+/** What requests take without a limiter and with each of both: in one process, in blocks of a few milliseconds in turn. */
 export async function measureAdded(setting: EdgeSetting, { lives, repeats }: AddedEffort): Promise<SettingRuns<SideTime>> {
   const runs: SideRun<SideTime>[] = []
   for (let life = 0; life < lives; life++) {

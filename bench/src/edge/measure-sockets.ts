@@ -31,7 +31,7 @@ interface Site {
 }
 
 /**
- * Servers without anybody who limits and with each of both, each in its own process, in turn; one more process asks them all. Every other
+ * Servers without a limiter and with each of both, each in its own process, in turn; one more process asks them all. Every other
  * round goes backwards.
  */
 export async function measureSockets(setting: EdgeSetting, effort: SocketEffort): Promise<SettingRuns<SideLoad>> {

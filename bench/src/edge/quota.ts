@@ -4,14 +4,14 @@ import { address, type KeyReader } from 'sluicegate/keys'
 import type { EdgeSetting } from './edge-setting.js'
 import type { SitePlan } from './site-plan.js'
 
-/** So many requests in so long, told to both sides. */
+/** A number of requests per window, configured for both sides. */
 export interface Quota {
   readonly limit: number
   readonly windowMs: number
 }
 
 const QUOTAS: Readonly<Record<EdgeSetting['outcome'], Quota>> = {
-  // Never ends, whoever counts.
+  // Never ends, for either limiter.
   allow: { limit: 1_000_000_000, windowMs: 60_000 },
   // Spent by the first request. Rivals wait by a timer, which knows no more than 24.8 days.
   deny: { limit: 1, windowMs: 24 * 86_400_000 },
@@ -21,13 +21,13 @@ export function quotaOf({ outcome }: Pick<EdgeSetting, 'outcome'>): Quota {
   return QUOTAS[outcome]
 }
 
-/** What ours is told beside the limit, to write what a rival writes. */
+/** Our options beside the limit, to write what a rival writes. */
 export interface SameForm {
   readonly headers: HeaderVersion | HeaderOptions
   readonly body: 'problem' | 'text'
 }
 
-/** What ours is told. */
+/** Our options. */
 export interface OurOptions extends Partial<SameForm> {
   readonly policy: Policy
   readonly key?: KeyReader

@@ -19,7 +19,7 @@ export interface SettingRuns<Found extends Counted> {
 export function checkedRun<Found extends Counted>({ framework, outcome }: EdgeSetting, run: SideRun<Found>): SideRun<Found> {
   for (const side of SIDES) {
     const { requests, allowed } = run[side]
-    if (requests > 0 && allowed === (side === 'nobody' || outcome === 'allow' ? requests : 0)) continue
+    if (requests > 0 && allowed === (side === 'unlimited' || outcome === 'allow' ? requests : 0)) continue
     throw new Error(`${sideName(side, framework)}: ${allowed} of ${requests} requests were allowed, where all were to be: ${outcome}`)
   }
   return run
@@ -27,5 +27,5 @@ export function checkedRun<Found extends Counted>({ framework, outcome }: EdgeSe
 
 /** For each side what `of` makes of it. */
 export async function forEachSide<Value>(of: (side: Side) => Promise<Value>): Promise<Record<Side, Value>> {
-  return { nobody: await of('nobody'), sluicegate: await of('sluicegate'), rival: await of('rival') }
+  return { unlimited: await of('unlimited'), sluicegate: await of('sluicegate'), rival: await of('rival') }
 }

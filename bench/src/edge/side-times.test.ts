@@ -3,13 +3,13 @@ import { test } from 'node:test'
 import { sideTimes } from './side-times.js'
 
 test('a machine that is twice as slow for most of the time changes what is added only in proportion', () => {
-  const steady = sideTimes({ nobody: [10, 10, 10, 10, 10], sluicegate: [12, 12, 12, 12, 12], rival: [16, 16, 16, 16, 16] })
-  const slowed = sideTimes({ nobody: [10, 20, 20, 20, 10], sluicegate: [12, 24, 24, 24, 12], rival: [16, 32, 32, 32, 16] })
-  assert.deepEqual(steady, { nobody: 10, sluicegate: 12, rival: 16 })
-  assert.deepEqual(slowed, { nobody: 20, sluicegate: 24, rival: 32 })
+  const steady = sideTimes({ unlimited: [10, 10, 10, 10, 10], sluicegate: [12, 12, 12, 12, 12], rival: [16, 16, 16, 16, 16] })
+  const slowed = sideTimes({ unlimited: [10, 20, 20, 20, 10], sluicegate: [12, 24, 24, 24, 12], rival: [16, 32, 32, 32, 16] })
+  assert.deepEqual(steady, { unlimited: 10, sluicegate: 12, rival: 16 })
+  assert.deepEqual(slowed, { unlimited: 20, sluicegate: 24, rival: 32 })
 })
 
 test('a block that something disturbed does not count', () => {
-  const times = sideTimes({ nobody: [10, 10, 90, 10, 10], sluicegate: [12, 12, 12, 80, 12], rival: [16, 16, 16, 16, 16] })
-  assert.deepEqual(times, { nobody: 10, sluicegate: 12, rival: 16 })
+  const times = sideTimes({ unlimited: [10, 10, 90, 10, 10], sluicegate: [12, 12, 12, 80, 12], rival: [16, 16, 16, 16, 16] })
+  assert.deepEqual(times, { unlimited: 10, sluicegate: 12, rival: 16 })
 })

@@ -6,7 +6,7 @@ import { exchangeWalk } from './exchange-walk.js'
 import { forEachSide } from './side-runs.js'
 import { SITES } from './site.js'
 
-/** Requests to the app of each side, without sockets. Every client was there once: whoever denies has nothing left for it. */
+/** Requests to the app of each side, without sockets. Every client was there once: a limiter that denies has nothing left for it. */
 export async function sideWalks({ framework, options, outcome, clients }: EdgeSetting): Promise<Record<Side, Walk>> {
   const connections = clientAddresses(clients).map((address) => new LightSocket(address))
   return forEachSide(async (side) => {

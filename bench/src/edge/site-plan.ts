@@ -8,5 +8,5 @@ export interface SitePlan extends Pick<EdgeSetting, 'options' | 'outcome'> {
   readonly behindProxy: boolean
 }
 
-/** An app with one route, which answers `ok`, and in front of it whoever limits. */
+/** An app with one route, which answers `ok`, and in front of it the limiter. */
 export type SiteMaker = (plan: SitePlan) => Promise<RequestListener>

@@ -7,7 +7,7 @@ import type { Framework } from './edge-setting.js'
 import { SITES } from './site.js'
 import type { SitePlan } from './site-plan.js'
 
-/** What such a process is told. */
+/** The job of such a process. */
 export interface SiteJob {
   readonly framework: Framework
   readonly plan: SitePlan

@@ -39,7 +39,7 @@ function plan(side: Side, more: Partial<SitePlan> = {}): SitePlan {
 }
 
 for (const framework of FRAMEWORKS) {
-  test(`${framework}: whoever limits, the app answers the same`, async (t) => {
+  test(`${framework}: the app answers the same with each limiter`, async (t) => {
     for (const side of SIDES) {
       const { status, body } = await ask(await serve(t, framework, plan(side)))
       assert.deepEqual([side, status, body], [side, 200, 'ok'])
@@ -60,21 +60,21 @@ for (const framework of FRAMEWORKS) {
     }
   })
 
-  test(`${framework}: told to be the same, both write the same headers`, async (t) => {
+  test(`${framework}: configured alike, both sides write the same headers`, async (t) => {
     for (const outcome of ['allow', 'deny'] as const) {
-      const told: string[][] = []
+      const names: string[][] = []
       for (const side of LIMITING) {
         const port = await serve(t, framework, plan(side, { outcome }))
         await ask(port)
         const { headers } = await ask(port)
-        told.push(
+        names.push(
           Object.keys(headers)
             .filter((name) => /ratelimit|retry-after/.test(name))
             .sort(),
         )
       }
-      assert.deepEqual(told[0], told[1], outcome)
-      assert.ok((told[0]?.length ?? 0) > 1)
+      assert.deepEqual(names[0], names[1], outcome)
+      assert.ok((names[0]?.length ?? 0) > 1)
     }
   })
 }

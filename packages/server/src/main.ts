@@ -7,6 +7,7 @@ import { overridesOf, type ServeTexts } from './cli/serve-options.js'
 import { TAKE_EXIT, take } from './cli/take.js'
 import { top } from './cli/top.js'
 import { UsageError } from './cli/usage-error.js'
+import type { Config } from './config/config.js'
 import { ConfigError } from './config/fault.js'
 import { withOverrides } from './config/overrides.js'
 import { readConfig } from './config/read-config.js'
@@ -15,7 +16,7 @@ import { VERSION } from './version.js'
 
 const SIGNALS = `
 SIGTERM answers on for the time of --drain, then finishes requests in flight and exits with 0. SIGINT (Ctrl-C) does not
-drain. A second signal stops at once, with 1. ADDR is HOST:PORT, [IPV6]:PORT, unix:/PATH or off.`
+drain. A second signal stops at once, with 1. SIGHUP reads the files again, as a change of them does. ADDR is HOST:PORT, [IPV6]:PORT, unix:/PATH or off.`
 
 const program = new Command('sluicegate')
   .description(`Sluicegate ${VERSION}: rate limit decisions as a service`)
@@ -63,9 +64,12 @@ program
   .addHelpText('after', SIGNALS)
   .allowExcessArguments(false)
   .action(async (texts: ServeTexts & { config?: string; printConfig?: true; json?: true }) => {
-    const config = withOverrides(readConfig(pathOf(undefined, texts.config)), overridesOf(texts, process.env))
-    if (texts.printConfig) console.log(texts.json ? JSON.stringify(configObject(config)) : shownConfig(config).trimEnd())
-    else await serve(config, { json: texts.json === true })
+    const path = pathOf(undefined, texts.config)
+    const overrides = overridesOf(texts, process.env)
+    const read = (): Config => withOverrides(readConfig(path), overrides)
+    if (!texts.printConfig) return serve({ path, read }, { json: texts.json === true })
+    const config = read()
+    console.log(texts.json ? JSON.stringify(configObject(config)) : shownConfig(config).trimEnd())
   })
 
 program

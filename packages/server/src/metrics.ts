@@ -1,9 +1,10 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
 import type { FleetStats } from 'sluicegate/redis'
-import type { Engine, ServedPolicy } from './engine/engine.js'
+import type { CallRates, Engine, ServedPolicy } from './engine/engine.js'
 import { LATENCY_BOUNDS_S } from './engine/latency.js'
 import type { HitCounts } from './envoy/hit-counts.js'
 import type { ListenerTraffic } from './protocols/protocol-server.js'
+import type { ReloadState } from './reload.js'
 
 /** One line of a metric. */
 interface Sample {
@@ -25,16 +26,22 @@ export interface Metrics {
   render(): Promise<string>
 }
 
+/** Figures of parts of the service that may be missing. */
+export interface MoreMetrics {
+  readonly hits?: HitCounts | undefined
+  readonly reloads?: { readonly state: ReloadState } | undefined
+}
+
 /**
  * Metrics of `engine`, read at each scrape: a decision costs a plain addition, never a label. Keys are
  * unbounded text from clients and never appear.
  */
-export function createMetrics(engine: Engine, traffic: Traffic, version: string, hits?: HitCounts): Metrics {
+export function createMetrics(engine: Engine, traffic: Traffic, version: string, { hits, reloads }: MoreMetrics = {}): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   // Gauges with a counter's name: Prometheus' own check refuses them.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`)
-  const add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]): void => {
+  const add: Add = (type, name, help, collect) => {
     registry.registerMetric(collected(type, name, help, collect))
   }
   const sum = (read: (listener: ListenerTraffic) => number): number => traffic.all().reduce((total, each) => total + read(each), 0)
@@ -108,6 +115,7 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string,
     'Size of the table of keys, as far as it is in use.',
     eachPolicy((served) => served.stats().memoryBytes),
   )
+  addCallRates(engine.callRates, add)
   const eachShared = (read: (stats: FleetStats) => number) => (): Sample[] =>
     Array.from(engine.policies).flatMap((served) => {
       const stats = served.storeStats()
@@ -155,14 +163,74 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string,
   add('counter', 'sluicegate_permits_expired_total', 'Permits that ended without a release.', () => [
     { labels: {}, value: engine.permits.expired },
   ])
+  const reloadGauge = (name: string, help: string, type: 'counter' | 'gauge', read: (state: ReloadState) => number): void =>
+    add(type, name, help, () => (reloads === undefined ? [] : [{ labels: {}, value: read(reloads.state) }]))
+  add('counter', 'sluicegate_config_reloads_total', 'Attempts to put a changed configuration in force, by result.', () =>
+    reloads === undefined
+      ? []
+      : [
+          { labels: { result: 'success' }, value: reloads.state.succeeded },
+          { labels: { result: 'failure' }, value: reloads.state.failed },
+        ],
+  )
+  reloadGauge(
+    'sluicegate_config_reload_failed',
+    'Whether the last attempt failed, so that an older configuration is in force.',
+    'gauge',
+    (state) => (state.fault === undefined ? 0 : 1),
+  )
+  reloadGauge(
+    'sluicegate_config_last_success_timestamp_seconds',
+    'Unix time at which the configuration in force was read.',
+    'gauge',
+    (state) => state.lastSuccessMs / 1000,
+  )
   add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: sum(({ open }) => open) }])
   add('gauge', 'sluicegate_requests_in_flight', 'Requests that are being answered: at most one of a connection.', () => [
     { labels: {}, value: sum(({ inFlight }) => inFlight) },
   ])
   add('counter', 'sluicegate_connections_cut_total', 'Connections that a bound closed, by the reason.', () =>
-    Object.keys(traffic.all()[0]?.cuts ?? {}).map((reason) => ({ labels: { reason }, value: sum(({ cuts }) => cuts[reason] ?? 0) })),
+    [...new Set(traffic.all().flatMap(({ cuts }) => Object.keys(cuts)))].map((reason) => ({
+      labels: { reason },
+      value: sum(({ cuts }) => cuts[reason] ?? 0),
+    })),
   )
   return { contentType: registry.contentType, render: () => registry.metrics() }
+}
+
+type Add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]) => void
+
+/** Decisions of `CL.THROTTLE`, which belong to no policy. */
+function addCallRates(rates: CallRates, add: Add): void {
+  const figure = (value: () => number) => (): Sample[] => [{ labels: {}, value: value() }]
+  add('counter', 'sluicegate_throttle_decisions_total', 'Takes whose rate came with the call, by outcome.', () => {
+    const { allowed, denied, impossible } = rates.counts
+    return Object.entries({ allowed, denied, impossible }).map(([outcome, value]) => ({ labels: { outcome }, value }))
+  })
+  add(
+    'counter',
+    'sluicegate_throttle_peeks_total',
+    'Calls with their own rate that took nothing.',
+    figure(() => rates.counts.peeks),
+  )
+  add(
+    'gauge',
+    'sluicegate_throttle_keys',
+    'Keys whose rate comes with each call, full keys that are not yet replaced included.',
+    figure(() => rates.stats().keys),
+  )
+  add(
+    'counter',
+    'sluicegate_throttle_evictions_total',
+    'Such keys evicted while they still had debt.',
+    figure(() => rates.stats().evictions),
+  )
+  add(
+    'counter',
+    'sluicegate_throttle_refusals_total',
+    'Such new keys denied because there was no room for them.',
+    figure(() => rates.stats().refusals),
+  )
 }
 
 function outcomes({ name, counts }: ServedPolicy): Sample[] {

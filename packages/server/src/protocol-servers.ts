@@ -6,6 +6,9 @@ import type { RateLimits } from './envoy/rate-limits.js'
 import type { Log } from './log.js'
 import { grpcServer } from './protocols/grpc/grpc-protocol.js'
 import type { ProtocolServer } from './protocols/protocol-server.js'
+import { RespServer } from './protocols/resp/resp-server.js'
+import type { Reloader } from './reload.js'
+import { VERSION } from './version.js'
 
 /** What the server of a protocol is made with. */
 export interface ProtocolContext {
@@ -18,9 +21,20 @@ export interface ProtocolContext {
   /** Undefined: without encryption, as always over a Unix socket. */
   readonly tls: TlsConfig | undefined
   readonly log: Log
+  /** For what of the configuration the protocol reads itself; undefined when it cannot change. */
+  readonly reloader: Reloader | undefined
 }
 
 /** Servers of the protocols beside HTTP, by the name of their listener. */
 export const PROTOCOL_SERVERS: Readonly<Partial<Record<'grpc' | 'resp', (context: ProtocolContext) => ProtocolServer>>> = {
   grpc: grpcServer,
+  resp: ({ engine, access, clients, tls, log }) =>
+    new RespServer({
+      engine,
+      access,
+      bounds: clients,
+      version: VERSION,
+      tls,
+      onError: (error) => log.error({ listener: 'resp', err: error }, 'a connection could not be taken'),
+    }),
 }

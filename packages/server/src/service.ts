@@ -1,7 +1,7 @@
 import type { Clock } from 'sluicegate'
 import { Access } from './access.js'
 import { after } from './after.js'
-import { type ClientBounds, type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from './config/config.js'
+import { type ClientBounds, type Config, type KeyDisplay, LISTENER_NAMES, type ListenerName, type StopTimes } from './config/config.js'
 import { allPolicies } from './config/domains.js'
 import { ConfigError } from './config/fault.js'
 import type { ListenAddress } from './config/listen-address.js'
@@ -21,9 +21,11 @@ import type { Connections } from './protocols/http/connections.js'
 import type { Route } from './protocols/http/handler.js'
 import { HttpServer } from './protocols/http/http-server.js'
 import { livezRoute, metricsRoute, readyzRoute, startupzRoute } from './protocols/http/observe.js'
+import { reloadRoute } from './protocols/http/reload.js'
 import { router } from './protocols/http/router.js'
 import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
 import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
+import { type ConfigSource, isConfigFault, Reloader } from './reload.js'
 import { VERSION } from './version.js'
 
 /** A service that listens. */
@@ -34,6 +36,8 @@ export interface Service {
   readonly urls: ReadonlyMap<ListenerName, string>
   readonly engine: Engine
   readonly connections: Connections
+  /** Undefined without a source. */
+  readonly reloader: Reloader | undefined
   /**
    * Stops in order. For `drainMs` it answers on while `/readyz` says 503, each answer the last of its connection. Then ports and
    * connections without a request are closed, and requests in flight have `finishMs` to finish before they are cut off.
@@ -47,6 +51,10 @@ export interface ServiceOptions {
   readonly clients?: Partial<ClientBounds>
   /** How often the page gets a sample; default 1,000. */
   readonly sampleMs?: number
+  /** Where `config` comes from; without it nothing can be reloaded. */
+  readonly source?: ConfigSource
+  /** How often its files are looked at; default 1,000. */
+  readonly watchMs?: number
   readonly log?: Log
 }
 
@@ -64,12 +72,21 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const clients = { ...config.clients, ...options.clients }
   const pageServed = config.dashboard.keys !== 'off'
   const storage = config.storage.kind === 'redis' ? new RedisStorage(config.storage, log) : MEMORY
-  const engine = new Engine(allPolicies(config), { ...(clock && { clock }), storage, hotKeys: pageServed ? HOT_KEYS_TRACKED : 0 })
+  const engine = new Engine(allPolicies(config), {
+    ...(clock && { clock }),
+    storage,
+    hotKeys: pageServed ? HOT_KEYS_TRACKED : 0,
+    callRates: config.throttle,
+  })
   const access = new Access(config.tokens)
   const limits = new RateLimits(engine, config.domains, environmentSettings(), clock === undefined ? Date.now : () => clock.nowMs())
   const phase: { now: 'starting' | 'ready' | 'stopping' } = { now: 'starting' }
-  const stream = new Stream()
-  const sampler = new Sampler(engine, config.dashboard.keys)
+  const reloader = options.source && new Reloader(options.source, config, engine, log)
+  reloader?.add((next) => () => limits.use(next.domains))
+  const page = pageOf(engine, config.dashboard.keys, reloader)
+  // Its callers may reset and block keys, so they see which they are.
+  const adminPage = pageOf(engine, 'shown', reloader)
+  const pages = pageServed ? [page, ...(config.listen.admin === undefined ? [] : [adminPage])] : []
 
   const probes: [string, Route][] = [
     ['/livez', livezRoute()],
@@ -79,15 +96,22 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const routes = new Map<string, Route>(decisionRoutes(engine))
   routes.set(
     '/metrics',
-    metricsRoute(createMetrics(engine, { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }, VERSION, limits.hits)),
+    metricsRoute(
+      createMetrics(engine, { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }, VERSION, {
+        hits: limits.hits,
+        reloads: reloader,
+      }),
+    ),
   )
-  if (pageServed) for (const [path, route] of dashboardRoutes(sampler, stream)) routes.set(path, route)
   const changes = changeRoutes(engine)
+  if (reloader !== undefined) changes.push(['/v1/reload', reloadRoute(() => reloader.reload('admin'), isConfigFault)])
 
   const onError = (name: ListenerName) => (error: Error) => log.error({ listener: name, err: error }, 'a connection could not be taken')
   const httpServer = (name: 'http' | 'admin'): HttpServer => {
     const surface = name === 'admin' ? adminSurface : httpSurface
-    const handle = router(surface({ probes, routes, changes, access }))
+    const { sampler, stream } = name === 'admin' ? adminPage : page
+    const all = pageServed ? [...routes, ...dashboardRoutes(sampler, stream)] : routes
+    const handle = router(surface({ probes, routes: all, changes, access }))
     return new HttpServer({ handle, bounds: clients, tls: tlsOf(config, config.listen[name]), onError: onError(name) })
   }
   const http = httpServer('http')
@@ -100,7 +124,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     else {
       const make = PROTOCOL_SERVERS[name]
       if (make !== undefined)
-        servers.set(name, make({ engine, limits, access, config, clients, tls: tlsOf(config, config.listen[name]), log }))
+        servers.set(name, make({ engine, limits, access, config, clients, tls: tlsOf(config, config.listen[name]), log, reloader }))
     }
   }
   await storage.connect()
@@ -112,18 +136,20 @@ export async function startService(config: Config, options: ServiceOptions = {})
     throw error
   })
 
-  const sampling = pageServed
-    ? setInterval(() => (stream.isRead ? stream.send(sampler.sample()) : sampler.tick()), sampleMs).unref()
-    : undefined
+  const sampling = setInterval(() => {
+    for (const { sampler, stream } of pages) stream.isRead ? stream.send(sampler.sample()) : sampler.tick()
+  }, sampleMs).unref()
   const sweeping = setInterval(() => engine.sweep(), SWEEP_MS).unref()
+  reloader?.watch(options.watchMs)
   phase.now = 'ready'
 
   let stopped: Promise<void> | undefined
   const stopIn = async ({ drainMs, finishMs }: StopTimes): Promise<void> => {
     phase.now = 'stopping'
     for (const server of servers.values()) server.drain()
+    reloader?.stop()
     clearInterval(sampling)
-    stream.end()
+    for (const { stream } of pages) stream.end()
     await after(drainMs)
     await Promise.all(Array.from(servers.values(), (server) => server.stop(finishMs)))
     clearInterval(sweeping)
@@ -137,11 +163,17 @@ export async function startService(config: Config, options: ServiceOptions = {})
     urls,
     engine,
     connections: http.connections,
+    reloader,
     stop(times = { drainMs: 0, finishMs: config.stop.finishMs }) {
       stopped ??= stopIn(times)
       return stopped
     },
   }
+}
+
+/** The live page of a listener: what it samples, and who reads it. */
+function pageOf(engine: Engine, keys: KeyDisplay, reloader: Reloader | undefined): { sampler: Sampler; stream: Stream } {
+  return { sampler: new Sampler(engine, keys, () => reloader?.state), stream: new Stream() }
 }
 
 /** Connections of the protocols beside HTTP. */

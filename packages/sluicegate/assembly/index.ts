@@ -2,12 +2,13 @@ import {
   BANNED_UNTIL, CONTENTIONS, DENY_WHEN_FULL, EPOCH, FIRST_LINES, LINES, OVERFLOW_COUNTERS, OVERFLOW_COUNTER_COUNT, OVERFLOW_LIMIT,
   OVERFLOW_WINDOW_US, SECOND_LINES, TAKEOVER_HIGH, base, openSection,
 } from "./memory-map"
-import { detail, evictedDebt, givenPermit as permitGiven, givenUntilUs as untilGiven, waitUs as reservedIn, why } from "./results"
+import { debt, detail, evictedDebt, givenPermit as permitGiven, givenUntilUs as untilGiven, waitUs as reservedIn, why } from "./results"
 import { add, load, store } from "./atomics/atomics"
 import { backOff } from "./atomics/back-off"
 import * as kcas from "./atomics/kcas"
 import { signalRelease, signalReleaseOfAll } from "./atomics/release-signal"
 import { refresh } from "./policy/policy"
+import { UNITS_PER_NS, owedBy } from "./algorithms/call-rate"
 import { seedRandom } from "./algorithms/compact-counters"
 import { untilFree as usUntilFree, untilNew as usUntilNew } from "./algorithms/key-state"
 import { CANCEL, PEEK, PENALIZE, REFUND, RESET } from "./algorithms/verbs"
@@ -39,6 +40,8 @@ export function update(record: usize, nowUs: f64, seenEpoch: f64): i32 {
   return outcome
 }
 
+const UNITS_PER_MICROSECOND: i64 = UNITS_PER_NS * 1000
+const UNITS_PER_MILLISECOND: i64 = UNITS_PER_MICROSECOND * 1000
 const LONG_AGO: i64 = -(1 << 62)
 
 /** Lays out a fresh, zeroed section of the memory. Publish a policy with `propose` and `update` before the first take. */
@@ -126,6 +129,41 @@ export function cancel(low: u32, high: u32, nowUs: f64, tokens: f64, bound: f64)
   const answer = cas.change(CANCEL, fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>nowUs, <i64>bound)
   signalRelease(high)
   return answer
+}
+
+/**
+ * A take whose rate comes with the call: `burst` tokens at once, then one every `intervalNs` whole nanoseconds. 0 tokens change
+ * nothing. Returns 0 or more if it passes, less if not, NaN without an answer; the next three functions say the rest. The longest
+ * wait, `burst * intervalNs`, must be at most the longest of the table, and `tokens` at most `burst + 1`.
+ */
+export function takeAtRate(low: u32, high: u32, nowUs: f64, intervalNs: f64, burst: f64, tokens: f64): f64 {
+  const interval = <i64>intervalNs * UNITS_PER_NS
+  tolerance = <i64>burst * interval
+  amount = <i64>tokens * interval
+  const fingerprint = fingerprintFrom(low, high)
+  if (amount > 0) return cas.takeOfCall(fingerprint, homeLine(low), interval, tolerance, amount, <i64>nowUs)
+  const answer = cas.change(PEEK, fingerprint, homeLine(low), 0, <i64>nowUs, 0)
+  return answer >= 0 && owedBy(debt) > tolerance ? -1 : answer
+}
+
+// About the last take at a rate. Times are truncated.
+
+let tolerance: i64 = 0
+let amount: i64 = 0
+
+/** Whole microseconds of waiting that are left to spend; negative when the key owes more than the rate of the call allows. */
+export function leftUs(): f64 {
+  return <f64>((tolerance - owedBy(debt)) / UNITS_PER_MICROSECOND)
+}
+
+/** Whole milliseconds until the key owes nothing. */
+export function owedMs(): f64 {
+  return <f64>(owedBy(debt) / UNITS_PER_MILLISECOND)
+}
+
+/** Whole milliseconds until a take that did not pass would; -1 if it never would. */
+export function lateMs(): f64 {
+  return amount > tolerance ? -1 : <f64>((owedBy(debt) + amount - tolerance) / UNITS_PER_MILLISECOND)
 }
 
 /** Bans a key for `us` microseconds; 0 lifts the ban. Returns the microseconds left. */

@@ -92,3 +92,8 @@ function show(value: unknown): string {
 export function isOutage(error: unknown): boolean {
   return error instanceof OnceStoreError && error.code === 'OUTAGE'
 }
+
+/** What calls to a closed limiter throw or reject with. */
+export function closedError(): StoreError {
+  return new OnceStoreError('CLOSED', 'this limiter is closed: create or attach another one')
+}

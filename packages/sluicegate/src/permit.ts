@@ -1,5 +1,5 @@
 import { ignore } from './awaitable.js'
-import type { Decision } from './decision.js'
+import type { Decision, DecisionSource } from './decision.js'
 import type { Key } from './key.js'
 import type { AllOfPolicy, ConcurrencyPolicy, Policy } from './policy/policy.js'
 
@@ -34,6 +34,31 @@ export function isPermit(decision: Decision): decision is Permit {
   return 'release' in decision
 }
 
+/** The fields of a decision, as a class of permits has them: its own properties, which are shown and copied. */
+export abstract class PermitDecision implements Decision {
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly retryAfterMs: number
+  readonly resetAfterMs: number
+  readonly policy: string
+  readonly source: DecisionSource
+  declare readonly parts?: readonly Decision[]
+  declare readonly wouldDeny?: true
+
+  constructor({ allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts, wouldDeny }: Decision) {
+    this.allowed = allowed
+    this.limit = limit
+    this.remaining = remaining
+    this.retryAfterMs = retryAfterMs
+    this.resetAfterMs = resetAfterMs
+    this.policy = policy
+    this.source = source
+    if (parts !== undefined) this.parts = parts
+    if (wouldDeny !== undefined) this.wouldDeny = wouldDeny
+  }
+}
+
 /** A permit that takes no place: for its holder it is like any other, until it is released. One of a denied decision does nothing. */
 export function emptyPermit(decision: Decision): Permit {
   let isHeld = decision.allowed
@@ -48,7 +73,7 @@ export function emptyPermit(decision: Decision): Permit {
 /** Calls `fn` once, `ms` from now; the returned function cancels it. */
 export type After = (ms: number, fn: () => void) => () => void
 
-/** Who gave a permit. */
+/** The giver of a permit. */
 interface PermitGiver {
   readonly policy: Policy
   policyOf?(key: Key): Policy

@@ -11,6 +11,16 @@ export type UsageWarning =
   | 'SLUICEGATE_PROXY_UNTRUSTED'
   | 'SLUICEGATE_SHARED_NAME'
 
+/** Codes of warnings about a server, a store or what it keeps. Explained in `docs/redis.md` and `docs/outages.md`. */
+export type StoreWarning =
+  | 'SLUICEGATE_EVICTION'
+  | 'SLUICEGATE_NO_ERROR_LISTENER'
+  | 'SLUICEGATE_OLD_SERVER'
+  | 'SLUICEGATE_OVERRIDE'
+  | 'SLUICEGATE_REPLICA'
+  | 'SLUICEGATE_SILENT_STORE'
+  | 'SLUICEGATE_SLOW_STORE'
+
 /** Warns of a fault. @param subject what it is about, such as a policy, where one code may concern several. */
 export type Warn<Code extends string = UsageWarning> = (code: Code, message: string, subject?: string) => void
 
@@ -32,20 +42,36 @@ export function warnOnce<Code extends string = UsageWarning>(emit?: Warn<Code>):
   const warned = emit === undefined ? warnedInProcess() : new Map<string, Set<string>>()
   const warn = emit ?? emitWarning
   return (code, message, subject = '') => {
-    const subjects = warned.get(code) ?? new Set()
-    if (subjects.has(subject) || subjects.size >= MAX_SUBJECTS) return
-    warned.set(code, subjects.add(subject))
+    if (!isFirst(warned, code, subject, MAX_SUBJECTS)) return
     const text = typeof message === 'string' ? message : message()
     warn(code, `${text}; see node_modules/sluicegate/docs/warnings.md#${code.toLowerCase()}`)
   }
+}
+
+/** Warns of a store once in the process. */
+export function warnOfStore(code: StoreWarning, message: string): void {
+  if (isFirstWarning(code, '')) emitWarning(code, message)
+}
+
+/** Emits a warning, however often it was emitted before. */
+export function emitWarning(code: string, message: string): void {
+  warnProcess(message, { type: 'SluicegateWarning', code })
+}
+
+/** True once in the process for each code and subject. @param most subjects of one code that are remembered; others are none. */
+export function isFirstWarning(code: string, subject: string, most: number = MAX_SUBJECTS): boolean {
+  return isFirst(warnedInProcess(), code, subject, most)
+}
+
+function isFirst(warned: Map<string, Set<string>>, code: string, subject: string, most: number): boolean {
+  const subjects = warned.get(code) ?? new Set()
+  if (subjects.has(subject) || subjects.size >= most) return false
+  warned.set(code, subjects.add(subject))
+  return true
 }
 
 function warnedInProcess(): Map<string, Set<string>> {
   const place = globalThis as { [WARNED]?: Map<string, Set<string>> }
   place[WARNED] ??= new Map()
   return place[WARNED]
-}
-
-function emitWarning(code: string, message: string): void {
-  warnProcess(message, { type: 'SluicegateWarning', code })
 }

@@ -15,7 +15,7 @@ interface App {
 /** `X-RateLimit-*` with the seconds until the reset are the same headers, and JSON the same body. */
 export async function fastifySite(plan: SitePlan): Promise<RequestListener> {
   const fastify = requireRival('fastify') as (options: { trustProxy: string | false }) => App
-  // A number of hops is believed of nobody: it has to be an address.
+  // A number of hops is never believed: it has to be an address.
   const app = fastify({ trustProxy: plan.behindProxy ? '127.0.0.1' : false })
   if (plan.side === 'sluicegate') {
     await app.register(rateLimit(ourOptions(plan, { headers: { version: 'x-ratelimit', reset: 'delta-seconds' }, body: 'problem' })))

@@ -1,4 +1,4 @@
-import { hashSlot } from '../../../../packages/sluicegate/dist/redis/hash-slot.js'
+import { hashSlot } from '../../../../packages/sluicegate/dist/redis/redis-keys.js'
 import { ALLOWED, type Answer, afterTake, deniedFor, lifeMs, passed, untilFreeUs, wallUs } from '../bucket.js'
 import type { FleetContender } from '../fleet-contender.js'
 import { type NodeRedisConnection, type NodeRedisPool, nodeRedis, nodeRedisPool } from '../node-redis.js'

@@ -2,6 +2,7 @@ import type { Config, ListenerName, StopTimes } from '../config/config.js'
 import { timeSpanText } from '../config/time-span.js'
 import { createLog } from '../log.js'
 import { describePolicy } from '../policy-text.js'
+import { type ConfigSource, isConfigFault } from '../reload.js'
 import { type Service, startService } from '../service.js'
 import { VERSION } from '../version.js'
 import { listenFault } from './listen-fault.js'
@@ -17,22 +18,33 @@ export interface ServeOptions {
  * Serves until SIGTERM or SIGINT, then ends the process: 0 after requests in flight were finished, 1 on a second signal.
  *
  * SIGTERM comes from an orchestrator, whose load balancer has to see `/readyz` change first: the service drains. SIGINT comes from a
- * person at a terminal, who waits for it: the service finishes requests in flight and ends.
+ * person at a terminal, who waits for it: the service finishes requests in flight and ends. SIGHUP reads the configuration again.
  *
  * @throws {UsageError} when it cannot listen there.
  */
-export async function serve(config: Config, { json }: ServeOptions): Promise<void> {
+export async function serve(source: ConfigSource, { json }: ServeOptions): Promise<void> {
+  const config = source.read()
   const { stop } = config
   const log = createLog(config.log.level)
-  const service = await startService(config, { log }).catch((error: NodeJS.ErrnoException & { listener?: ListenerName }) => {
+  const service = await startService(config, { log, source }).catch((error: NodeJS.ErrnoException & { listener?: ListenerName }) => {
     throw explained(error, config)
   })
   // Before the service announces its address.
   process.on('SIGTERM', () => void end(service, 'SIGTERM', stop))
+  process.on('SIGHUP', () => reload(service))
   process.on('SIGINT', () => void end(service, 'SIGINT', { ...stop, drainMs: 0 }))
   if (json) console.log(JSON.stringify({ version: VERSION, listeners: Object.fromEntries(service.urls) }))
   else announce(service, config)
   for (const [listener, url] of service.urls) log.info({ listener, url }, 'listening')
+}
+
+/** A fault is in the log, in the metrics and on the page. */
+function reload({ reloader }: Service): void {
+  try {
+    reloader?.reload('SIGHUP')
+  } catch (error) {
+    if (!isConfigFault(error)) throw error
+  }
 }
 
 let ending = false

@@ -74,11 +74,11 @@ function sampleIn(data: string): Sample {
 export function drawing(sample: Sample, url: string, { columns = 100, rows = 40 }: Screen): string {
   const policies = [...sample.policies].sort((a, b) => rateOf(b) - rateOf(a))
   const width = Math.max(6, ...policies.map(({ name }) => Math.min(name.length, 40)))
-  const head = `${'policy'.padEnd(width)}  ${['allowed/s', 'denied/s', 'impossible/s', 'keys'].map((title) => title.padStart(12)).join('')}`
+  const head = `${'policy'.padEnd(width)}  ${['allowed/s', 'denied/s', 'impossible/s', 'keys'].map((title) => title.padStart(14)).join('')}`
   const lines = policies.map((policy) => {
     const { allowed, denied, impossible } = policy
     const figures = [allowed.perSecond, denied.perSecond, impossible.perSecond].map((each) => each.toFixed(1))
-    return `${policy.name.slice(0, 40).padEnd(width)}  ${[...figures, String(policy.keysTracked)].map((figure) => figure.padStart(12)).join('')}`
+    return `${policy.name.slice(0, 40).padEnd(width)}  ${[...figures, String(policy.keysTracked)].map((figure) => figure.padStart(14)).join('')}`
   })
   const text = [
     `Sluicegate ${url}  ${new Date(sample.atS * 1000).toISOString()}`,

@@ -16,6 +16,7 @@ export interface Config {
   readonly policies: readonly PolicyConfig[]
   /** Files in the form of Envoy's rate limit service. */
   readonly domains: readonly EnvoyDomain[]
+  readonly throttle: ThrottleConfig
   readonly dashboard: DashboardConfig
   readonly log: LogConfig
 }
@@ -82,6 +83,12 @@ export interface PolicyConfig {
   /** Undefined: `maxKeys`, or the library's default. */
   readonly growTo?: number | undefined
   readonly onFull: OnFull
+}
+
+/** The table of the keys of `CL.THROTTLE`. Undefined: the library's defaults. */
+export interface ThrottleConfig {
+  readonly maxKeys: number | undefined
+  readonly growTo: number | undefined
 }
 
 /** The live page at `/`. */

@@ -18,7 +18,7 @@ const MAX_PATH_BYTES = 107
 const HOST_PORT = /^(?:\[(?<ipv6>[\da-fA-F:.]+(?:%[\w.-]+)?)\]|(?<name>[\w.-]+)):(?<port>\d{1,5})$/
 
 /** How addresses are written, for messages. */
-export const ADDRESS_FORMS = 'HOST:PORT, [IPV6]:PORT, unix:/PATH or off'
+const ADDRESS_FORMS = 'HOST:PORT, [IPV6]:PORT, unix:/PATH or off'
 
 /**
  * The address in `text`: `127.0.0.1:8080`, `[::1]:8080`, `localhost:0`, `unix:/run/sluicegate.sock`, or `off`, which is undefined.

@@ -179,3 +179,13 @@ test('a second document in the file is a fault with its place, in words for the 
   const [fault] = faults(`${yaml}---\n${yaml}`)
   assert.match(String(fault), /begins a second document/)
 })
+
+test('the table of CL.THROTTLE has its own room, by default that of the library', () => {
+  const policies = 'policies:\n  api: { algorithm: gcra, limit: 7, window: 10s }\n'
+  assert.deepEqual(parseConfig(policies).throttle, { maxKeys: undefined, growTo: undefined })
+  assert.deepEqual(parseConfig(`${policies}throttle: { max-keys: 10, grow-to: 20 }`).throttle, { maxKeys: 10, growTo: 20 })
+  assert.deepEqual(faults(`${policies}throttle: { max-keys: 10, grow-to: 5, keys: 1 }`), [
+    'gate.yaml:3:36: throttle.grow-to: must be an integer from 10 to 100000000, not 5',
+    'gate.yaml:3:39: throttle.keys: unknown option; there are max-keys, grow-to',
+  ])
+})

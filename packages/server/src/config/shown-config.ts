@@ -13,7 +13,7 @@ export function shownConfig(config: Config): string {
 }
 
 /** The same as an object for JSON. */
-export function configObject({ listen, tls, tokens, clients, stop, storage, policies, domains, dashboard, log }: Config): object {
+export function configObject({ listen, tls, tokens, clients, stop, storage, policies, domains, throttle, dashboard, log }: Config): object {
   return {
     listen: Object.fromEntries(Object.entries(listen).map(([name, at]) => [name, listenAddressText(at)])),
     ...(tls && { tls: { cert: MASKED, key: MASKED, ...(tls.clientCa !== undefined && { 'client-ca': MASKED }) } }),
@@ -40,6 +40,12 @@ export function configObject({ listen, tls, tokens, clients, stop, storage, poli
     }),
     policies: Object.fromEntries(policies.map((each) => [each.policy.name, policyObject(each)])),
     ...(domains.length > 0 && { domains: domains.map(({ domain }) => domain) }),
+    ...((throttle.maxKeys ?? throttle.growTo) !== undefined && {
+      throttle: {
+        ...(throttle.maxKeys !== undefined && { 'max-keys': throttle.maxKeys }),
+        ...(throttle.growTo !== undefined && { 'grow-to': throttle.growTo }),
+      },
+    }),
     dashboard,
     log,
   }

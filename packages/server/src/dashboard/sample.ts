@@ -4,6 +4,8 @@ export interface Sample {
   readonly atS: number
   readonly keys: 'masked' | 'shown'
   readonly policies: readonly PolicySample[]
+  /** Since when, in Unix seconds, the configuration in force is older than the files, because those have faults; absent otherwise. */
+  readonly staleSinceS?: number
 }
 
 export interface PolicySample {

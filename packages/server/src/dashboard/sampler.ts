@@ -2,6 +2,7 @@ import type { KeyDisplay } from '../config/config.js'
 import type { Counts, Engine, HotKey, ServedPolicy } from '../engine/engine.js'
 import type { Outcome } from '../engine/outcome.js'
 import { describePolicy } from '../policy-text.js'
+import type { ReloadState } from '../reload.js'
 import { keyDisplay } from './key-display.js'
 import type { Flow, History, PartSample, PolicySample, RankedKey, Sample } from './sample.js'
 
@@ -18,11 +19,13 @@ export class Sampler {
   readonly #keys: 'masked' | 'shown'
   readonly #display: (key: string) => string
   /** Rates only: names and keys of two minutes would be a hundred times as much. */
-  readonly #past: { readonly atS: number; readonly rates: readonly Rates[] }[] = []
+  readonly #past: { readonly atS: number; readonly rates: ReadonlyMap<string, Rates> }[] = []
+  readonly #reloads: () => ReloadState | undefined
   #lastMs = performance.now()
-  #last: readonly Flows[] = []
+  #last: ReadonlyMap<string, Flows> = new Map()
 
-  constructor(engine: Engine, keys: KeyDisplay) {
+  constructor(engine: Engine, keys: KeyDisplay, reloads: () => ReloadState | undefined = () => undefined) {
+    this.#reloads = reloads
     this.#engine = engine
     this.#keys = keys === 'shown' ? 'shown' : 'masked'
     this.#display = keyDisplay(keys)
@@ -31,8 +34,9 @@ export class Sampler {
   /** The changes since the last call of `sample` or `tick`. */
   sample(): Sample {
     this.tick()
-    const policies = Array.from(this.#engine.policies, (served, i) => this.#policy(served, this.#last[i] as Flows))
-    return { atS: Date.now() / 1000, keys: this.#keys, policies }
+    const policies = Array.from(this.#engine.policies, (served) => this.#policy(served, this.#last.get(served.name) as Flows))
+    const { fault, lastSuccessMs = 0 } = this.#reloads() ?? {}
+    return { atS: Date.now() / 1000, keys: this.#keys, policies, ...(fault !== undefined && { staleSinceS: lastSuccessMs / 1000 }) }
   }
 
   /** Records the rates for {@link Sampler.history}: the only work while no page is open. */
@@ -40,19 +44,26 @@ export class Sampler {
     const nowMs = performance.now()
     // Two calls within a millisecond would yield a meaningless rate.
     const seconds = Math.max(1, nowMs - this.#lastMs) / 1000
-    this.#last = Array.from(this.#engine.policies, ({ counts }, i) => flows(counts, this.#last[i], seconds))
+    const before = this.#last
+    this.#last = new Map(Array.from(this.#engine.policies, ({ name, counts }) => [name, flows(counts, before.get(name), seconds)]))
     this.#lastMs = nowMs
-    const rates = this.#last.map(({ allowed, denied }) => ({ allowed: allowed.perSecond, denied: denied.perSecond }))
+    const rates = new Map(
+      Array.from(this.#last, ([name, { allowed, denied }]) => [name, { allowed: allowed.perSecond, denied: denied.perSecond }]),
+    )
     this.#past.push({ atS: Date.now() / 1000, rates })
     if (this.#past.length > HISTORY_LENGTH) this.#past.shift()
   }
 
   /** The past samples' rates. */
   history(): History {
-    const column = (i: number, flow: keyof Rates): number[] => this.#past.map(({ rates }) => rates[i]?.[flow] ?? 0)
+    const column = (name: string, flow: keyof Rates): number[] => this.#past.map(({ rates }) => rates.get(name)?.[flow] ?? 0)
     return {
       atS: this.#past.map(({ atS }) => atS),
-      policies: Array.from(this.#engine.policies, ({ name }, i) => ({ name, allowed: column(i, 'allowed'), denied: column(i, 'denied') })),
+      policies: Array.from(this.#engine.policies, ({ name }) => ({
+        name,
+        allowed: column(name, 'allowed'),
+        denied: column(name, 'denied'),
+      })),
     }
   }
 

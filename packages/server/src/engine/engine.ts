@@ -1,8 +1,10 @@
 import { type Clock, type Decision, PolicyError, preciseClock } from 'sluicegate'
 import type { PolicyConfig } from '../config/config.js'
 import type { Awaitable } from './awaitable.js'
+import { type CallRateRoom, CallRates } from './call-rates.js'
 import { Latency } from './latency.js'
 import { Permits } from './permits.js'
+import { MAX_POLICIES, type PolicyChanges, prepareChanges } from './policy-changes.js'
 import { Reservations } from './reservations.js'
 import { ServedPolicy } from './served-policy.js'
 import { type LimiterMaking, MEMORY, type Storage } from './stored-limiter.js'
@@ -10,6 +12,7 @@ import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
 
 export { type Decision, type HotKey, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
 export { type Awaitable, allDone, whenDone } from './awaitable.js'
+export { CallRates } from './call-rates.js'
 export { TooManyHeldError } from './held-by-id.js'
 export { type ActualCost, MAX_RESERVATION_MS, type Reserved } from './reservations.js'
 export { type Counts, ServedPolicy, type ServedReservation } from './served-policy.js'
@@ -23,30 +26,40 @@ export interface EngineOptions {
   readonly hotKeys?: number
   /** Where the keys are; default in the memory of this process. */
   readonly storage?: Storage
+  /** Room for the keys whose rate comes with each call. */
+  readonly callRates?: CallRateRoom
 }
 
-/** Each policy has a table of its own, and metrics have series for each. */
-export const MAX_POLICIES = 10_000
+/** The owner of the policies that the engine was made with. */
+const FILE = 'file'
 
 /** All policies by name. Protocols translate to and from it and decide nothing themselves. */
 export class Engine {
   /** Of all takes together. */
   readonly latency = new Latency()
   readonly storage: Storage
+  /** Decisions without a policy: the rate comes with each call. */
+  readonly callRates: CallRates
   readonly reservations: Reservations
   readonly permits: Permits
   readonly #making: LimiterMaking
   readonly #policies = new Map<string, ServedPolicy>()
+  /** Names of policies by who prepared them; those that were added singly have no owner. */
+  readonly #owned = new Map<string, Set<string>>()
 
   /** @throws {PolicyError} when there is no room for a policy or its options are invalid. */
-  constructor(policies: readonly PolicyConfig[], { clock, hotKeys = 0, storage = MEMORY }: EngineOptions = {}) {
+  constructor(policies: readonly PolicyConfig[], { clock, hotKeys = 0, storage = MEMORY, callRates }: EngineOptions = {}) {
     this.storage = storage
+    this.callRates = new CallRates(clock, callRates)
     this.#making = { clock, hotKeys }
     const ticking = clock ?? preciseClock()
     const nowMs = (): number => ticking.nowMs()
     this.reservations = new Reservations(nowMs)
     this.permits = new Permits(nowMs)
-    for (const config of policies) this.add(config)
+    for (const config of policies) {
+      this.add(config)
+      this.#namesOf(FILE).add(config.policy.name)
+    }
   }
 
   /** The policy of that name. Looked up in a map, so that only configured names are found. */
@@ -81,6 +94,31 @@ export class Engine {
   }
 
   /**
+   * Prepares another set of policies in the place of those that `owner` prepared or was made with; other policies stay. The returned function puts it
+   * in force, and does not fail: all or nothing.
+   *
+   * A policy that stays the same keeps its keys. One with other numbers keeps what was spent. One with another algorithm or other options of its table
+   * starts with full keys.
+   *
+   * @throws {PolicyError} as {@link Engine.add} does, also for a name that another owner has. Nothing has changed then.
+   */
+  prepare(configs: readonly PolicyConfig[], owner: string = FILE): () => PolicyChanges {
+    return prepareChanges({
+      configs,
+      served: this.#policies,
+      own: this.#namesOf(owner),
+      limiter: (config) => this.storage.limiter(config, this.#making),
+      add: (config, limiter) => new ServedPolicy(config, limiter, this.latency),
+    })
+  }
+
+  #namesOf(owner: string): Set<string> {
+    const names = this.#owned.get(owner) ?? new Set()
+    this.#owned.set(owner, names)
+    return names
+  }
+
+  /**
    * Takes from several policies, all or nothing: see {@link takeAll}. `Decision[]` in memory, possibly a promise of it over a store.
    *
    * @throws {PolicyError} `KEY_INVALID`, `COST_INVALID`; nothing is charged then.
@@ -97,6 +135,7 @@ export class Engine {
   }
 
   close(): void {
+    this.callRates.close()
     for (const policy of this.#policies.values()) policy.close()
   }
 }

@@ -36,7 +36,7 @@ export class ServedPolicy {
   readonly sources: Record<Decision['source'], number> = { memory: 0, lease: 0, store: 0, outage: 0 }
   /** Outages by the code of their error. */
   readonly errors = new Map<string, number>()
-  readonly #limiter: StoredLimiter
+  #limiter: StoredLimiter
   readonly #latency: Latency
   #config: PolicyConfig
 
@@ -160,6 +160,15 @@ export class ServedPolicy {
     this.#limiter.update(policy)
     this.#config = { ...this.#config, policy }
     this.#nameParts()
+  }
+
+  /** Puts another limiter in the place of this one: keys start full. Counts go on. Returns the limiter before, which the caller closes. */
+  replace(config: PolicyConfig, limiter: StoredLimiter): StoredLimiter {
+    const before = this.#limiter
+    this.#limiter = limiter
+    this.#config = config
+    this.#nameParts()
+    return before
   }
 
   /** The parts of an all-of have a table each; `keys` is their mean. */

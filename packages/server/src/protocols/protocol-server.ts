@@ -1,8 +1,9 @@
 import type { ListenAddress } from '../config/listen-address.js'
 
-/** The figures of connections that are shown. */
+/** Figures of the connections of a listener. */
 export interface ListenerTraffic {
   readonly open: number
+  /** Requests that are being answered. */
   readonly inFlight: number
   /** Connections closed before their clients did, by the reason. */
   readonly cuts: Readonly<Record<string, number>>
@@ -10,9 +11,8 @@ export interface ListenerTraffic {
 
 /** One protocol over one socket: bytes from clients on one side, the engine on the other. Created with the engine, started by {@link ProtocolServer.listen}. */
 export interface ProtocolServer {
-  /** Its connections, for metrics. */
+  /** For the metrics of connections. */
   readonly traffic?: ListenerTraffic
-
   /**
    * Starts to listen. Resolves with where, as clients write it: `http://127.0.0.1:8080`, `grpc://[::1]:9001`, `unix:/run/sluicegate.sock`.
    * Rejects with the system's error, for example with `code: 'EADDRINUSE'`.

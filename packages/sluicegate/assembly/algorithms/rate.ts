@@ -4,7 +4,7 @@ import { burst, capacity, encoding, isRate, unitsPerToken, unitsPerUs } from "..
 import { field } from "../policy/policy-record"
 import * as gcra from "./gcra"
 import * as bucket from "./token-bucket"
-import { BAN, CANCEL, DEEPEST_DEBT_BURSTS, RESERVE } from "./verbs"
+import { BAN, CALL, CANCEL, DEEPEST_DEBT_BURSTS, RESERVE } from "./verbs"
 
 // Debts of buckets and GCRA in units, and the values that hold them: first under the policy in force.
 
@@ -47,11 +47,11 @@ export function valueIn(record: usize, debt: i64, us: i64): u64 {
 }
 
 /**
- * Tokens in units. Under a bucket or GCRA, amounts above the deepest debt weigh no more than that, and the amount of a cancel is
- * in units already. The "tokens" of a ban are microseconds.
+ * Tokens in units. Under a bucket or GCRA, amounts above the deepest debt weigh no more than that, and the amounts of a cancel and
+ * of a call with its own rate are in units already. The "tokens" of a ban are microseconds.
  */
 @inline export function weight(verb: i32, tokens: i64): i64 {
-  if (!isRate() || verb == BAN || verb == CANCEL) return tokens
+  if (!isRate() || verb == BAN || verb == CANCEL || verb == CALL) return tokens
   return min<i64>(tokens, DEEPEST_DEBT_BURSTS * burst + 1) * unitsPerToken
 }
 

@@ -1,3 +1,5 @@
+import { called } from "./call-rate"
+
 // What a verb makes of a key's debt, as pure functions: no clock, memory or thread is involved. Debts are in units, 0 or less when
 // the key owes nothing; `amount` is the weight of the tokens in question.
 
@@ -14,6 +16,8 @@ export const INSERT: i32 = 6
 export const RESERVE: i32 = 7
 /** Gives back a reservation. */
 export const CANCEL: i32 = 8
+/** A take at the rate of the call; `amount` and `bound` are units of that rate, see call-rate.ts. */
+export const CALL: i32 = 9
 
 export const DEEPEST_DEBT_BURSTS: i64 = 11
 
@@ -31,6 +35,7 @@ export const DEEPEST_DEBT_BURSTS: i64 = 11
 ): i64 {
   const owed = max<i64>(debt, 0)
   if (verb == TAKE) return owed + amount <= capacity ? owed + amount : owed
+  if (verb == CALL) return called(owed, amount, bound)
   if (verb == REFUND) return max<i64>(owed - amount, 0)
   if (verb == PENALIZE) return max<i64>(owed, min<i64>(owed + amount, DEEPEST_DEBT_BURSTS * capacity))
   if (verb == BAN) return amount == 0 ? 0 : max<i64>(owed, amount)

@@ -5,7 +5,7 @@ import {
 } from "../memory-map"
 import { load } from "../atomics/atomics"
 import { headOf, stateHead } from "../atomics/words"
-import { BUCKET } from "./encodings"
+import { ARRIVAL, BUCKET } from "./encodings"
 import { field, recordAddress, sequenceIn, sequenceOf, ticksOfWindow } from "./policy-record"
 
 // The policy in force: the epoch word names its record. Each thread keeps a copy of the record's numbers in these globals and
@@ -122,6 +122,11 @@ export function policyRecord(): usize {
 export function mostAheadUs(): i64 {
   // Nearly a quarter of the range lies beyond the time at which the base moves; a debt must also be exact in a double.
   return isRate() ? (rebaseAtUs - baseUs) / 8 : (rebaseAtUs - baseUs) / 4 - windowUs
+}
+
+/** Whether each call brings its own rate; the window is then the longest tolerance. */
+@inline export function isOfCalls(): bool {
+  return encoding == ARRIVAL && windowUs != 0
 }
 
 /** Whether the policy is a bucket or GCRA. */

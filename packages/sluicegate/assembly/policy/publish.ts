@@ -5,6 +5,7 @@ import {
   RECORD_TICK_US, RECORD_UNITS_PER_US, RECORD_WINDOW_US, base,
 } from "../memory-map"
 import { add, load, store, swap } from "../atomics/atomics"
+import { ARRIVAL } from "./encodings"
 import { epoch, epochWord, policyRecord, refresh } from "./policy"
 import { field, recordAddress, sequenceIn, sequenceOf, setField } from "./policy-record"
 
@@ -54,8 +55,11 @@ export function closeRecord(record: usize): void {
 export function publish(record: usize, nowUs: i64, keepsDebt: bool): bool {
   const rangeUs = rangeOf(record)
   const tickUs = max<i64>(field(record, RECORD_TICK_US), 1)
-  setField(record, RECORD_BASE_US, wholeTicks(nowUs - rangeUs / 2, tickUs) - ticksApart(rangeUs, tickUs) * tickUs)
-  setField(record, RECORD_REBASE_AT_US, nowUs + rangeUs / 4)
+  const longestUs = longestDebtOf(record)
+  const behindUs = longestUs == 0 ? rangeUs / 2 : (rangeUs - longestUs) / 8
+  const aheadUs = longestUs == 0 ? rangeUs / 4 : rangeUs - longestUs - behindUs * 2
+  setField(record, RECORD_BASE_US, wholeTicks(nowUs - behindUs, tickUs) - ticksApart(rangeUs, tickUs) * tickUs)
+  setField(record, RECORD_REBASE_AT_US, nowUs + aheadUs)
   setField(record, RECORD_SINCE_US, nowUs)
   // A change of no number leaves a key exactly as it is, with all that is reserved ahead.
   setField(record, RECORD_KEEPS_DEBT, keepsDebt || (epoch != 0 && hasNumbersOf(record, policyRecord())) ? 1 : 0)
@@ -94,6 +98,11 @@ function rangeOf(record: usize): i64 {
   if (bits == 0) return ARRIVAL_UNITS / field(record, RECORD_UNITS_PER_US)
   const tickUs = field(record, RECORD_TICK_US)
   return tickUs >= LONGEST_US >> bits ? LONGEST_US - (LONGEST_US % tickUs) : tickUs << bits
+}
+
+/** Where each call brings its rate: the longest debt that any may leave, for which the range must have room. Otherwise 0. */
+@inline function longestDebtOf(record: usize): i64 {
+  return field(record, RECORD_ENCODING) == ARRIVAL ? field(record, RECORD_WINDOW_US) : 0
 }
 
 @inline function wholeTicks(us: i64, tickUs: i64): i64 {

@@ -1,18 +1,19 @@
 import { CAS_RETRIES, CONTENTIONS, STATE, base } from "../memory-map"
-import { AGAIN, BANNED, CONTENDED, EVICTED, LATE, RETRY, clearEvicted, debt, evictedDebt, noAnswer, seenState } from "../results"
+import { AGAIN, BANNED, CONTENDED, EVICTED, LATE, RETRY, clearEvicted, debt, evictedDebt, noAnswer, seenState, setDebt } from "../results"
 import { add, load, swap } from "../atomics/atomics"
 import { backOff } from "../atomics/back-off"
 import { stageIn } from "../atomics/kcas"
 import { banFingerprint, fingerprintOf, isBan, lagOf, valueOf, withValue } from "../atomics/words"
 import { CONCURRENCY, WIDE } from "../policy/encodings"
 import { burst, capacity, encoding, epoch, isOrdinary, mostAheadUs, refresh, sinceBase, stride, unitsPerToken } from "../policy/policy"
+import { called, setInterval } from "../algorithms/call-rate"
 import { isAncient } from "../algorithms/concurrency"
 import { isAhead, isChange, isUnchanged, stepped } from "../algorithms/key-state"
 import { migratedValue } from "../algorithms/migrate-value"
 import { changePermit, changePermits } from "../algorithms/permits"
 import { resetWithPrevious } from "../algorithms/previous-count"
 import { boundOf, debtAt, valueAt, weight } from "../algorithms/rate"
-import { BAN, PEEK, RESERVE, RESET, TAKE } from "../algorithms/verbs"
+import { BAN, CALL, PEEK, RESERVE, RESET, TAKE } from "../algorithms/verbs"
 import { addToBanFilter, mayBeBanned } from "./ban-filter"
 import { evict } from "./claim"
 import { insert } from "./insert"
@@ -59,6 +60,28 @@ export function takeAny(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f
     } else if (load(entry + STATE) == state && !isAhead()) return -1.0 - <f64>debt
   }
   return takeUnlessBanned(fingerprint, home, tokens, nowUs)
+}
+
+/**
+ * A take at the rate of the call, in units of call-rate.ts, where no bans are. Returns 0 or more if it passes, -1 or less if not, NaN
+ * when there is no answer; `debt` is the key's afterwards.
+ */
+export function takeOfCall(fingerprint: u64, home: i32, interval: i64, tolerance: i64, amount: i64, nowUs: i64): f64 {
+  setInterval(interval)
+  const entry = lineAddress(home)
+  const state = load(entry + STATE)
+  if (fingerprintOf(load(entry)) == fingerprint && isOrdinary(state, nowUs)) {
+    const us = sinceBase(nowUs)
+    const owed = max<i64>(debtAt(valueOf(state), us), 0)
+    const next = called(owed, amount, tolerance)
+    setDebt(next)
+    if (next != owed) {
+      if (swap(entry + STATE, state, withValue(state, epoch, valueAt(next, us)))) return 0
+      add(base + CAS_RETRIES, 1)
+      backOff(0)
+    } else if (load(entry + STATE) == state) return -1
+  }
+  return change(CALL, fingerprint, home, amount, nowUs, tolerance)
 }
 
 /** Bans for `us` microseconds; 0 lifts the ban. Returns the microseconds left. */
@@ -176,7 +199,7 @@ function changeResident(verb: i32, fingerprint: u64, entry: usize, tokens: i64, 
     // Nothing to swap. Check that state and identity belonged together.
     if (load(entry + STATE) != state || !isUnchanged(entry, ofBan)) return RETRY
     if (verb == TAKE && !ofBan && isAhead()) return noAnswer(LATE, <f64>debt)
-    return verb == TAKE || verb == RESERVE ? -1.0 - <f64>debt : <f64>debt
+    return verb == TAKE || verb == RESERVE || verb == CALL ? -1.0 - <f64>debt : <f64>debt
   }
   // A copy: making room for the swap may read the key again.
   const answer = <f64>debt

@@ -8,7 +8,7 @@ import { CONCURRENCY } from "../policy/encodings"
 import { encoding, epoch, refresh, sinceBase, stride, unitsPerUs } from "../policy/policy"
 import { newValue, stepped } from "../algorithms/key-state"
 import { boundOf, weight } from "../algorithms/rate"
-import { INSERT, PENALIZE, RESERVE, TAKE } from "../algorithms/verbs"
+import { CALL, INSERT, PENALIZE, RESERVE, TAKE } from "../algorithms/verbs"
 import { completeClaim, release, resetExtension, revoke } from "./claim"
 import { partOf } from "./layout"
 import { overflow, refused } from "./overflow"
@@ -97,6 +97,7 @@ function stepNewcomer(verb: i32, fingerprint: u64, tokens: i64, nowUs: i64, boun
 }
 
 function notInserted(verb: i32, debt: i64): f64 {
+  if (verb == CALL) return -1.0 - <f64>debt
   if (verb != TAKE && verb != RESERVE) return <f64>debt
   return debt > 0 ? noAnswer(LATE, <f64>debt) : -1.0 - <f64>debt
 }

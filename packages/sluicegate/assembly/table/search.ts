@@ -3,7 +3,8 @@ import { setChoice, setSeenState } from "../results"
 import { load } from "../atomics/atomics"
 import { resolved } from "../atomics/kcas"
 import { NEVER_USED, NO_KEY, fingerprintOf, isBan, isMark, isReference, lagOf, markFingerprint } from "../atomics/words"
-import { capacity, epoch, isRate, refresh, sinceBase, stride, unitsPerToken } from "../policy/policy"
+import { capacity, epoch, isOfCalls, isRate, refresh, sinceBase, stride, unitsPerToken } from "../policy/policy"
+import { owedBy, yieldsPlace } from "../algorithms/call-rate"
 import { debtOf, untilFree, untilNew } from "../algorithms/key-state"
 import { migratedValue } from "../algorithms/migrate-value"
 import { passes } from "../algorithms/verbs"
@@ -79,9 +80,9 @@ export function choose(fingerprint: u64, home: i32, nowUs: i64): i32 {
       }
       if (fingerprintOf(identity) == NO_KEY) return pick(FREE, entry, state, 0)
       const debt = residentDebt(entry, fingerprintOf(identity), state, nowUs)
-      if (debt <= 0) return pick(IDLE, entry, state, 0)
+      if (debt <= 0 || (isOfCalls() && owedBy(debt) == 0)) return pick(IDLE, entry, state, 0)
       if (kind == MARKED || debt >= least) continue
-      const yields = !denyWhenFull && !isBan(fingerprintOf(identity)) && passes(debt, unitsPerToken, capacity)
+      const yields = !denyWhenFull && !isBan(fingerprintOf(identity)) && mayYield(debt)
       if (yields) {
         least = debt
         kind = pick(LIVE, entry, state, debt)
@@ -90,6 +91,11 @@ export function choose(fingerprint: u64, home: i32, nowUs: i64): i32 {
     line = lineAfter(line, probe, fingerprint, home)
   }
   return kind
+}
+
+/** Whether a take of one token would pass. */
+@inline function mayYield(debt: i64): bool {
+  return isOfCalls() ? yieldsPlace(debt) : passes(debt, unitsPerToken, capacity)
 }
 
 @inline function pick(kind: i32, entry: usize, state: u64, debt: i64): i32 {
@@ -132,5 +138,6 @@ export function roomAfterUs(fingerprint: u64, home: i32, nowUs: i64, perUs: i64)
 function roomIn(debt: i64, ofBan: bool, perUs: i64): i64 {
   if (ofBan) return debt
   if (!isRate()) return denyWhenFull ? untilNew() : untilFree(1)
-  return ((denyWhenFull ? debt : debt + unitsPerToken - capacity) + perUs - 1) / perUs
+  const untilRoom = isOfCalls() ? owedBy(debt) : denyWhenFull ? debt : debt + unitsPerToken - capacity
+  return (untilRoom + perUs - 1) / perUs
 }

@@ -7,18 +7,18 @@
 --        microseconds for which the key is banned; microseconds until the fewest would pass, and until the key is full, not of a rate;
 --        microseconds until the later tokens may be spent, and until all of them are void, not of a rate, whose debt determines both
 
-local part = partOf(next(forms), KEYS[1], ARGV[1], ARGV[2])
+local part = partOf(next(encodings), KEYS[1], ARGV[1], ARGV[2])
 local least = tonumber(part.more)
-if not part.form.read(part) then return redis.error_reply('WINDOW ' .. whole(now)) end
+if not part.encoding.read(part) then return redis.error_reply('WINDOW ' .. whole(now)) end
 
-if part.mended then part.form.write(part) end
+if part.mended then part.encoding.write(part) end
 
-local before = part.form.standing(part, 1)
+local before = part.encoding.status(part, 1)
 local ready, later, laterUs, endUs = 0, 0, 0, 0
-if part.blockedUs == 0 then ready, later, laterUs, endUs = part.form.leased(part, part.amount, least, part.bound) end
+if part.blockedUs == 0 then ready, later, laterUs, endUs = part.encoding.leased(part, part.amount, least, part.bound) end
 if ready + later > 0 then
-  if part.others then countElsewhere(part, 'lease', part.form.amountOf(part, ready + later)) end
-  part.form.write(part)
+  if part.others then countElsewhere(part, 'lease', part.encoding.amountOf(part, ready + later)) end
+  part.encoding.write(part)
 end
-local _, untilFree, untilNew = part.form.standing(part, least)
+local _, untilFree, untilNew = part.encoding.status(part, least)
 return { now, ready, later, before, part.blockedUs, untilFree, untilNew, laterUs, endUs }

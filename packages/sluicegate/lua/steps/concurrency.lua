@@ -9,7 +9,7 @@
 local AT_ONCE = 1000
 
 local concurrency = {}
-forms.concurrency = concurrency
+encodings.concurrency = concurrency
 
 local function member(part, permit, place)
   return whole(part.ttlUs) .. ' ' .. permit .. ' ' .. whole(place)
@@ -119,7 +119,7 @@ function concurrency.write(part)
   redis.call('PEXPIREAT', part.key, endMs(math.max(newest - now, part.blockedUs)))
 end
 
-function concurrency.standing(part, amount)
+function concurrency.status(part, amount)
   local missing = part.used + amount - part.limit
   local untilFree, untilNew = 0, 0
   -- With a time to live of milliseconds the key may expire while this runs.

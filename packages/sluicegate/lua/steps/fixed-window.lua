@@ -6,7 +6,7 @@
 --           three windows in a row, the second of which is the current one by the caller's clock
 
 local fixed = {}
-forms['fixed-window'] = fixed
+encodings['fixed-window'] = fixed
 
 --- The window around a time. The caller supplies calendar windows; with a clock that is far off or a window behind, it has to supply them again.
 local function windowAround(part, us)
@@ -149,7 +149,7 @@ end
 
 fixed.write = writeRecords
 
-function fixed.standing(part, amount)
+function fixed.status(part, amount)
   local untilNew = part.count == 0 and math.max(part.begin - now, 0) or part.finish - now
   return isClosed(part) and part.limit or part.count, untilFree(part, amount), untilNew
 end

@@ -1,13 +1,13 @@
 --- Arguments and reply of every script.
 --
 -- KEYS   for each policy its key, all in one hash slot
--- ARGV   of one policy: numbers, request, and the verb unless it is "take"; of several: the verb, then for each form, numbers, request
---        form      rate, fixed-window, sliding-window, sliding-log, concurrency
---        numbers   those of the form in one text, as it stands in the value of a key
+-- ARGV   of one policy: numbers, request, and the verb unless it is "take"; of several: the verb, then for each encoding, numbers, request
+--        encoding      rate, fixed-window, sliding-window, sliding-log, concurrency
+--        numbers   those of the encoding in one text, as it stands in the value of a key
 --        request   "<amount>" or "<amount> <bound>" or "<amount> <bound> <more>"
 --        amount    units of a rate, otherwise tokens; of `block` (a ban) microseconds
 --        bound     of `reserve` the longest wait in microseconds, of `cancel` the time that the booking was for
---        more      further arguments of a form
+--        more      further arguments of an encoding
 --        verb      take, peek, refund, penalize, block, reset, reserve, cancel; of permits release, heartbeat
 -- reply  the time; then for each policy six:
 --        1    whether the verb changed anything, or a peek would
@@ -20,19 +20,19 @@
 --        or fewer, for an ordinary take: steps/*-take.lua
 -- error  WINDOW <time>: no calendar window that the caller supplied contains that time
 --
--- A form has
+-- An encoding has
 -- read      the state of a key and its ban; false when the calendar windows are not known
 -- passes    whether the amount passes now, bans aside
 -- stepped   the key after a verb, and whether anything changed
 -- write     stores it, with its ban, for as long as either matters
--- standing  debt, microseconds until the amount would pass, microseconds until it is full
+-- status    debt, microseconds until the amount would pass, microseconds until it is full
 -- leased    see scripts/lease.lua
 
-local forms = {}
+local encodings = {}
 
-local function partOf(form, key, numbers, request)
+local function partOf(encoding, key, numbers, request)
   local amount, bound, more = string.match(request, '^(%S+) ?(%S*) ?(.*)$')
-  return { form = forms[form], key = key, numbers = numbers, amount = tonumber(amount), bound = tonumber(bound) or 0, more = more }
+  return { encoding = encodings[encoding], key = key, numbers = numbers, amount = tonumber(amount), bound = tonumber(bound) or 0, more = more }
 end
 
 --- The expiry of a key that is kept for `us` microseconds from now, in milliseconds since the Unix epoch: always finite. A time, not a

@@ -23,7 +23,7 @@
 local LEAST_TOKENS = 2
 
 local rate = {}
-forms.rate = rate
+encodings.rate = rate
 
 local function deepest(part)
   return math.max(DEEPEST_DEBT_BURSTS * part.capacity, part.shallow + FURTHEST_US * part.unitsPerUs)
@@ -201,7 +201,7 @@ end
 rate.write = writeRecords
 
 --- Debt, microseconds until `amount` more would pass, microseconds until it is full: of a rate the debt determines all three.
-function rate.standing(part)
+function rate.status(part)
   return owed(part), 0, 0
 end
 

@@ -18,7 +18,7 @@
 -- value     records joined by "|", those written last first: "<state>;<numbers>", after the first "<state>;<numbers>;<until>", in microseconds;
 --           and "#<block>" while the key is banned, also where nothing was spent
 --
--- A form with records has
+-- An encoding with records has
 -- numbered  reads `part.numbers`, as the record of another has them
 -- renewed   a part to which nothing has happened; of another beside the requested one
 -- restored  a part from its state
@@ -37,13 +37,13 @@ local PASSES = { take = true, reserve = true, lease = true }
 local COUNTS = { penalize = true, refund = true }
 
 local function otherPart(part, numbers, state, untilUs)
-  local other = { form = part.form, numbers = numbers }
-  other.form.numbered(other)
-  other.form.renewed(other, part)
-  other.form.restored(other, state)
+  local other = { encoding = part.encoding, numbers = numbers }
+  other.encoding.numbered(other)
+  other.encoding.renewed(other, part)
+  other.encoding.restored(other, state)
   part.mended = part.mended or other.mended
   if untilUs == '' then
-    local _, lifeUs = other.form.state(other)
+    local _, lifeUs = other.encoding.state(other)
     other.untilUs = now + math.max(IN_USE_US, ceilDiv(lifeUs, 1000) * 1000)
   else
     other.untilUs = tonumber(untilUs)
@@ -55,22 +55,22 @@ end
 local function largestOf(parts)
   local largest = parts[1]
   for _, other in ipairs(parts) do
-    if other.form.whole(other) > largest.form.whole(largest) then largest = other end
+    if other.encoding.whole(other) > largest.encoding.whole(largest) then largest = other end
   end
   return largest
 end
 
 local function readRecords(part)
-  local form = part.form
+  local encoding = part.encoding
   local records, endUs, lengthUs = string.match(redis.call('GET', part.key) or '', '^([^#]*)#?(%d*) ?(%d*)$')
   readBlock(part, endUs, lengthUs)
-  form.renewed(part)
+  encoding.renewed(part)
   if records == '' then return end
   local others, isKnown = {}, false
   for state, numbers, untilUs in string.gmatch(records, '([^;|]+);([^;|]+);?(%d*)') do
     if numbers == part.numbers then
       isKnown = true
-      form.restored(part, state)
+      encoding.restored(part, state)
     else
       others[#others + 1] = otherPart(part, numbers, state, untilUs)
     end
@@ -78,19 +78,19 @@ local function readRecords(part)
   part.others = others
   if not isKnown then
     part.mended = true
-    form.carried(part, largestOf(others))
+    encoding.carried(part, largestOf(others))
   end
-  if others[1] and form.met then form.met(part) end
+  if others[1] and encoding.met then encoding.met(part) end
 end
 
 --- Counts an amount under the numbers of others, too.
 local function countElsewhere(part, verb, amount)
   if not part.others then return end
   for _, other in ipairs(part.others) do
-    local own = part.form.amountOf(other, part.form.tokensOf(part, amount))
-    if PASSES[verb] then part.form.filled(other, own, part, verb)
-    elseif COUNTS[verb] then part.form.stepped(other, verb, own)
-    elseif verb == 'cancel' and part.form.relieved then part.form.relieved(other, part) end
+    local own = part.encoding.amountOf(other, part.encoding.tokensOf(part, amount))
+    if PASSES[verb] then part.encoding.filled(other, own, part, verb)
+    elseif COUNTS[verb] then part.encoding.stepped(other, verb, own)
+    elseif verb == 'cancel' and part.encoding.relieved then part.encoding.relieved(other, part) end
   end
 end
 
@@ -111,10 +111,10 @@ local function keptOthers(part)
 end
 
 local function writeRecords(part)
-  local state, lifeUs = part.form.state(part)
+  local state, lifeUs = part.encoding.state(part)
   local value = state .. ';' .. part.numbers
   for _, other in ipairs(keptOthers(part)) do
-    local otherState, otherUs = part.form.state(other)
+    local otherState, otherUs = part.encoding.state(other)
     value = value .. '|' .. otherState .. ';' .. other.numbers .. ';' .. whole(other.untilUs)
     lifeUs = math.max(lifeUs, otherUs)
   end

@@ -10,7 +10,7 @@
 -- numbers   limit, window in microseconds; the length of a lease, 0 where none is given
 
 local log = {}
-forms['sliding-log'] = log
+encodings['sliding-log'] = log
 
 local function keptIn(kept)
   local windowUs, limit, untilUs = string.match(kept, '^(%d+) (%d+) (%d+)$')
@@ -235,7 +235,7 @@ function log.write(part)
   redis.call('PEXPIREAT', part.key, endMs(math.max(part.lastUs + longestUs(part) - now, part.blockedUs)))
 end
 
-function log.standing(part, amount)
+function log.status(part, amount)
   local newest = part.newest
   if newest and newest.cost == 0 and newest.id then newest = newestUpTo(part, '(' .. newest.id) or newest end
   local untilNew = part.used > 0 and newest.us + part.windowUs - now or opensUs(part) - now

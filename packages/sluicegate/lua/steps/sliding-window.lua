@@ -5,7 +5,7 @@
 -- numbers   limit, window in microseconds
 
 local sliding = {}
-forms['sliding-window'] = sliding
+encodings['sliding-window'] = sliding
 
 local function startUs(part)
   return part.number * part.windowUs
@@ -163,7 +163,7 @@ end
 
 sliding.write = writeRecords
 
-function sliding.standing(part, amount)
+function sliding.status(part, amount)
   return isClosed(part) and part.limit or usedAt(part, now), earliestUs(part, amount) - now, untilNew(part)
 end
 

@@ -11,7 +11,7 @@ import { ask } from '../testing/adapters/http-client.js'
 import { listening } from '../testing/adapters/listening.js'
 import { ROUTES, type Site } from '../testing/adapters/site.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
-import { unheard } from '../testing/unheard.js'
+import { unhandledRejections } from '../testing/unhandled-rejections.js'
 import { rateLimit } from './express.js'
 
 async function send(site: Site, name: string, status: number | undefined, response: Response): Promise<void> {
@@ -137,7 +137,7 @@ test('express: what goes wrong while an outcome is written goes to the error han
     next()
   }
   for (const asked of [limiter, promisedLimiter(limiter)]) {
-    const reasons = await unheard(async () => {
+    const reasons = await unhandledRejections(async () => {
       const [status, errors] = await faulty(rateLimit(asked), t, [refusing])
       assert.deepEqual([status, errors.length], [500, 1])
       assert.ok(errors[0] instanceof RangeError)

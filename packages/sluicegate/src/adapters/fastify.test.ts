@@ -10,7 +10,7 @@ import type { Harness, RunningApp } from '../testing/adapters/harness.js'
 import { ask } from '../testing/adapters/http-client.js'
 import { ROUTES, type Site } from '../testing/adapters/site.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
-import { unheard } from '../testing/unheard.js'
+import { unhandledRejections } from '../testing/unhandled-rejections.js'
 import { rateLimit } from './fastify.js'
 
 const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })
@@ -140,7 +140,7 @@ test('fastify: what goes wrong goes to the error handler, once, however late it 
     app.get('/', async () => 'passed')
     const { port, close } = await running(app)
     t.after(close)
-    const reasons = await unheard(async () => assert.equal((await ask(port, '/')).status, 500))
+    const reasons = await unhandledRejections(async () => assert.equal((await ask(port, '/')).status, 500))
     assert.deepEqual([errors.length, reasons], [1, []])
   }
 })

@@ -7,7 +7,7 @@ import { adapterSuite } from '../testing/adapters/adapter-suite.js'
 import { asOnDeno, bodyOf, serving, upgraded } from '../testing/adapters/fetch-server.js'
 import type { Harness } from '../testing/adapters/harness.js'
 import { ROUTES, type Site } from '../testing/adapters/site.js'
-import { unheard } from '../testing/unheard.js'
+import { unhandledRejections } from '../testing/unhandled-rejections.js'
 import { rateLimit } from './fetch.js'
 
 const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })
@@ -140,7 +140,7 @@ test('fetch: the option remoteAddress is checked at once, and its result at each
   const rejects = async (): Promise<never> => {
     throw new Error('unhandled')
   }
-  const reasons = await unheard(async () => {
+  const reasons = await unhandledRejections(async () => {
     for (const wrong of [() => 5, async () => '192.0.2.1', rejects, () => ({ address: '192.0.2.1' })]) {
       const limit = rateLimit({ policy: perDay(1), remoteAddress: wrong as never })
       await assert.rejects(async () => limit(from('ada')), { code: 'OPTION_INVALID', option: 'remoteAddress' })

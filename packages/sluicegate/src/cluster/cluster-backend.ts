@@ -4,10 +4,8 @@ import type { Grant } from '../lease/grant.js'
 import { goodForUs } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
 import { type Answer, type Backend, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
-import { KeyFault } from '../shared/call-guard.js'
-import { decisionIn } from './decision-numbers.js'
-import { grantIn } from './grant-numbers.js'
-import { numbersIn } from './message.js'
+import { KeyFault } from '../shared/calls/call-guard.js'
+import { decisionIn, grantIn, numbersIn } from './message.js'
 import type { PrimaryLink } from './primary-link.js'
 
 /** What {@link ClusterBackend} is made of. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gcra, slidingWindow } from '../index.js'
-import type { Booking } from '../waiting/booking.js'
+import type { Booking } from '../waiting/reserving.js'
 import { Holdings } from './holdings.js'
 
 const MOST_HELD = 100_000

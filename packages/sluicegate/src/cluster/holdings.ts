@@ -1,6 +1,6 @@
 import { isPermit, type Permit } from '../permit.js'
 import type { Policy } from '../policy/policy.js'
-import type { Booking } from '../waiting/booking.js'
+import type { Booking, BookingService } from '../waiting/reserving.js'
 
 /** Reservations and permits of one worker that are remembered. Beyond that none can be given back: they flow back or end by their ttl. */
 const MOST_HELD = 100_000
@@ -75,4 +75,52 @@ function lifeUs({ policies, algorithm, limit, windowMs, burst }: Policy): number
   if (policies !== undefined) return Math.max(...policies.map(lifeUs))
   const isRate = algorithm === 'token-bucket' || algorithm === 'gcra'
   return Math.ceil((isRate ? (burst * windowMs) / limit : 2 * windowMs) * 1000)
+}
+
+/** How many leases of one worker are remembered, and for how long: beyond that their tokens cannot be returned. */
+const MOST_LEASES = 10_000
+const LONGEST_US = 60_000_000
+
+/** A lease, the limiter that granted it, and the policy then in force. */
+interface GrantedLease {
+  readonly service: Pick<BookingService, 'giveBack'>
+  readonly policy: Policy
+  readonly bookings: readonly Booking[]
+  /** Tokens that may be returned. */
+  tokens: number
+  readonly untilUs: number
+}
+
+/** The leases granted to one worker, by the ids of its requests: it can return no more than these. */
+export class GrantedLeases {
+  private readonly byId = new Map<number, GrantedLease>()
+
+  add(id: number, service: Pick<BookingService, 'giveBack'>, policy: Policy, bookings: readonly Booking[], nowUs: number): void {
+    const { byId } = this
+    for (const [oldId, { untilUs }] of byId) {
+      if (untilUs > nowUs && byId.size < MOST_LEASES) break
+      byId.delete(oldId)
+    }
+    const tokens = bookings.reduce((sum, { cost }) => sum + cost, 0)
+    if (tokens > 0) byId.set(id, { service, policy, bookings, tokens, untilUs: nowUs + LONGEST_US })
+  }
+
+  /**
+   * Returns tokens, the last granted first. Each is cancelled like a reservation: with a window only while that is current, with a log only
+   * while it is the newest.
+   *
+   * @param policy the one in force: tokens granted under another are not returned.
+   */
+  giveBack(id: unknown, tokens: number, policy: Policy): void {
+    const lease = this.byId.get(id as number)
+    if (lease === undefined || lease.policy !== policy) return
+    let left = Math.min(tokens, lease.tokens)
+    lease.tokens -= left
+    for (const booking of [...lease.bookings].reverse()) {
+      if (left === 0) break
+      const back = Math.min(left, booking.cost)
+      lease.service.giveBack(booking, back)
+      left -= back
+    }
+  }
 }

@@ -13,12 +13,12 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../index.js'
-import { Batch } from '../lease/batch.js'
 import type { Grant } from '../lease/grant.js'
+import { Batch } from '../lease/held-tokens.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
-import type { BookingService } from '../waiting/booking.js'
-import { grantIn, numbersOfLease } from './grant-numbers.js'
+import type { BookingService } from '../waiting/reserving.js'
 import { leasedFrom, policyUnderLease } from './memory-lease.js'
+import { grantIn, numbersOfLease } from './message.js'
 
 const START_MS = 1_789_000_000_000
 const HORIZON_MS = 50

@@ -2,7 +2,7 @@ import type { Limiter } from '../limiter.js'
 import { allOf } from '../policy/all-of.js'
 import { minuteWindow } from '../policy/calendar.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
-import type { Booking, BookingService } from '../waiting/booking.js'
+import type { Booking, BookingService } from '../waiting/reserving.js'
 
 /** The most reservations for tokens that conform later: beyond that several tokens are reserved together and come due together. */
 const MOST_LATER = 64

@@ -1,4 +1,9 @@
+import { combined } from '../combined-decision.js'
+import type { Decision } from '../decision.js'
 import { StoreError } from '../errors.js'
+import { askAfterUs, type Grant } from '../lease/grant.js'
+import type { Policy } from '../policy/policy.js'
+import { flowsBack, isBookedAhead, type LeaseRun, type MemoryLease } from './memory-lease.js'
 
 /*
  * The protocol between a primary process and a worker. Messages are arrays of plain JSON. Their first item marks them as this library's and the
@@ -15,7 +20,7 @@ import { StoreError } from '../errors.js'
  * 5. The primary carries the requests out in order on the limiter in its memory, each as one step, and remembers by id what the worker holds.
  * 6. It answers [ANSWER, name, answers], an answer being [id, ...numbers], or [id, code, message] for an error; the code is NAME_UNKNOWN
  *    where no policy of that name is served.
- *      most verbs: a decision (decision-numbers.ts); lease: a grant (grant-numbers.ts); release, heartbeat: 1 or 0
+ *      most verbs: a decision; lease: a grant; release, heartbeat: 1 or 0
  *      book: 1 or 0 for charged, the microseconds until the tokens may be spent, a decision
  *      overrides: their version, and pairs of key and policy if it differs; changes to them: 1 if made
  * 7. An answer after the timeout comes too late: the worker cancels a reservation, releases a permit, and leaves other tokens charged.
@@ -42,7 +47,7 @@ export function isKind(kind: unknown): kind is Kind {
   return kind === ASK || kind === ANSWER || kind === TERMS
 }
 
-/** Requests in one message; who sends more is not answered. */
+/** Requests in one message; a message with more is not answered. */
 export const MOST_AT_ONCE = 10_000
 
 export type Request = readonly [id: number, verb: string, ...args: readonly unknown[]]
@@ -51,11 +56,11 @@ export type Request = readonly [id: number, verb: string, ...args: readonly unkn
 const NEVER = -1
 
 /** A time as it is sent. */
-export function sentTime(time: number): number {
+function sentTime(time: number): number {
   return time === Number.POSITIVE_INFINITY ? NEVER : time
 }
 
-export function receivedTime(time: number): number {
+function receivedTime(time: number): number {
   return time === NEVER ? Number.POSITIVE_INFINITY : time
 }
 
@@ -63,4 +68,111 @@ export function receivedTime(time: number): number {
 export function numbersIn(answer: readonly unknown[], atLeast: number): readonly number[] {
   if (answer.length >= atLeast && answer.every((item) => typeof item === 'number')) return answer as readonly number[]
   throw new StoreError('OUTAGE', 'the primary gave an answer that cannot be read')
+}
+
+/** Numbers for each policy: allowed, limit, remaining, retry-after and reset-after in milliseconds, and tokens spent beyond the burst or 0. */
+const NUMBERS = 6
+
+/** Encodes a decision as numbers; with `allOf` those of its parts, from which the whole is combined again. */
+export function numbersOfDecision({ parts, ...whole }: Decision): number[] {
+  return (parts ?? [whole]).flatMap(({ allowed, limit, remaining, retryAfterMs, resetAfterMs, spent = 0 }) => [
+    allowed ? 1 : 0,
+    limit,
+    remaining,
+    sentTime(retryAfterMs),
+    resetAfterMs,
+    spent,
+  ])
+}
+
+/** Decodes the decision that the primary made under `policy`. */
+export function decisionIn(answer: readonly unknown[], policy: Policy): Decision {
+  const policies = policy.policies ?? [policy]
+  const numbers = numbersIn(answer, NUMBERS * policies.length)
+  const parts = policies.map(({ name }, i): Decision => {
+    const [allowed, limit = 0, remaining = 0, retryAfterMs = 0, resetAfterMs = 0, spent = 0] = numbers.slice(NUMBERS * i, NUMBERS * (i + 1))
+    return {
+      allowed: allowed === 1,
+      limit,
+      remaining,
+      retryAfterMs: receivedTime(retryAfterMs),
+      resetAfterMs,
+      policy: name,
+      source: 'store',
+      ...(spent > 0 && { spent }),
+    }
+  })
+  return policy.policies === undefined ? (parts[0] as Decision) : combined(parts)
+}
+
+/** Numbers before the runs, and for each run. */
+const HEAD = 4
+const RUN = 3
+
+/** Encodes a lease: until free, banned, remaining, until full; then for each run its tokens, beginning and end. */
+export function numbersOfLease({ untilFreeUs, blockedUs, remaining, untilNewUs, runs }: MemoryLease): number[] {
+  return [
+    sentTime(untilFreeUs),
+    blockedUs,
+    remaining,
+    untilNewUs,
+    ...runs.flatMap(({ tokens, beginUs, endUs }) => [tokens, beginUs, endUs]),
+  ]
+}
+
+/** Decodes a grant, which request `id` asked for with at least `least` tokens. */
+export function grantIn(answer: readonly unknown[], policy: Policy, horizonUs: number, least: number, id?: number): Grant {
+  const [freeUs = 0, blockedUs = 0, remaining = 0, untilNewUs = 0, ...numbers] = numbersIn(answer, HEAD)
+  const untilFreeUs = receivedTime(freeUs)
+  const runs: LeaseRun[] = []
+  for (let at = 0; at + RUN <= numbers.length; at += RUN) {
+    const [tokens = 0, beginUs = 0, endUs = 0] = numbers.slice(at, at + RUN)
+    runs.push({ tokens, beginUs, endUs })
+  }
+  const ready = countOf(runs.filter(({ beginUs }) => beginUs === 0))
+  const later = countOf(runs) - ready
+  const runOf = runFinder(runs)
+  return {
+    availableNow: ready,
+    availableLater: later,
+    flowsBack: flowsBack(policy),
+    id: flowsBack(policy) ? undefined : id,
+    beginUs: (token) => runOf(token).beginUs,
+    endUs: (token) => runOf(token).endUs,
+    untilFreeUs,
+    untilFreeFor: untilFreeIn(policy, untilFreeUs, least),
+    askAfterUs: isBookedAhead(policy) ? askAfterUs(untilFreeUs, ready + later, horizonUs) : untilFreeUs,
+    blockedUs,
+    remaining,
+    untilNewUs,
+  }
+}
+
+/** A rate gives one token after another, a fixed window all at once. For others only the primary knows: more tokens take as long, or longer. */
+function untilFreeIn(policy: Policy, untilFreeUs: number, least: number): Grant['untilFreeFor'] {
+  const { limit, windowMs } = policy
+  const isRate = flowsBack(policy)
+  return (tokens) => {
+    if (tokens === least || (!isRate && tokens > least && untilFreeUs > 0)) return untilFreeUs
+    return isRate ? Math.max(0, Math.ceil(untilFreeUs + ((tokens - least) * windowMs * 1000) / limit)) : undefined
+  }
+}
+
+function countOf(runs: readonly LeaseRun[]): number {
+  return runs.reduce((sum, { tokens }) => sum + tokens, 0)
+}
+
+/** Tokens are read in order, so the last run found is nearly always the right one. */
+function runFinder(runs: readonly LeaseRun[]): (token: number) => LeaseRun {
+  let index = 0
+  let first = 0
+  return (token) => {
+    if (token < first) index = first = 0
+    let run = runs[index] as LeaseRun
+    while (token >= first + run.tokens && index < runs.length - 1) {
+      first += run.tokens
+      run = runs[++index] as LeaseRun
+    }
+    return run
+  }
 }

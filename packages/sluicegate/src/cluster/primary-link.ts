@@ -1,11 +1,10 @@
 import type { Clock } from '../clock.js'
-import { StoreError } from '../errors.js'
-import { warnProcess } from '../process-warning.js'
+import { closedError, StoreError } from '../errors.js'
 import { newOperationId } from '../shared/backend.js'
-import { Alarm, type Alert } from '../waiting/alarm.js'
-import { type Receiver, receiveFromPrimary } from './inbox.js'
+import { Alarm, alertOf } from '../waiting/alarm.js'
+import { emitWarning } from '../warn-once.js'
+import { type ParentChannel, type Receiver, receiveFromPrimary } from './channel.js'
 import { ANSWER, ASK, MOST_AT_ONCE, NAME_UNKNOWN, type Request, TERMS } from './message.js'
-import type { ParentChannel } from './worker-process.js'
 
 /** Later answers are dropped. */
 const LATEST_MS = 60_000
@@ -42,9 +41,9 @@ export class PrimaryLink {
   private fault: string | undefined
   private isClosing = false
   private unknownSinceMs: number | undefined
-  private isToldUnknown = false
+  private isWarned = false
   private readonly alarm: Alarm
-  private readonly patience: Alert = { dueUs: 0, order: 0, place: -1, ring: () => this.leave() }
+  private readonly patience = alertOf(() => this.leave())
 
   constructor(parts: PrimaryLinkParts) {
     this.parts = parts
@@ -86,7 +85,7 @@ export class PrimaryLink {
   giveUp(why: string): void {
     this.fault = why
     this.rejectAll(noChannel(why))
-    globalThis.process?.emitWarning?.(why, { type: 'SluicegateWarning', code: 'SLUICEGATE_POLICY' })
+    emitWarning('SLUICEGATE_POLICY', why)
   }
 
   /** From now on listens only while a request has no answer. */
@@ -117,7 +116,7 @@ export class PrimaryLink {
     this.alarm.clear(this.patience)
     this.stop?.()
     this.stop = undefined
-    this.rejectAll(new StoreError('CLOSED', 'this limiter was closed'))
+    this.rejectAll(closedError())
   }
 
   private get isOpen(): boolean {
@@ -159,9 +158,9 @@ export class PrimaryLink {
   private unknown(why: string): void {
     const nowMs = this.parts.clock.nowMs()
     this.unknownSinceMs ??= nowMs
-    if (this.isToldUnknown || nowMs - this.unknownSinceMs < UNKNOWN_FOR_MS) return
-    this.isToldUnknown = true
-    warnProcess(`${why}: until then the option outage decides here`, { type: 'SluicegateWarning', code: 'SLUICEGATE_POLICY' })
+    if (this.isWarned || nowMs - this.unknownSinceMs < UNKNOWN_FOR_MS) return
+    this.isWarned = true
+    emitWarning('SLUICEGATE_POLICY', `${why}: until then the option outage decides here`)
   }
 
   private take(id: number): Asker | undefined {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fixedWindow, tokenBucket } from '../index.js'
-import type { OutageMode } from '../shared/outage.js'
+import type { OutageMode } from '../shared/outage/outage.js'
 import type { StreamedLine } from '../testing/streaming-fleet.js'
 import { countOf, StreamingPrimary } from '../testing/streaming-primary.js'
 

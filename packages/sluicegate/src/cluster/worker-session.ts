@@ -4,12 +4,10 @@ import type { Key, Limiter } from '../limiter.js'
 import { MemoryAllOfLimiter } from '../memory/memory-all-of.js'
 import { isPermit } from '../permit.js'
 import type { Policy } from '../policy/policy.js'
-import type { BookingService } from '../waiting/booking.js'
-import { numbersOfDecision } from './decision-numbers.js'
-import { numbersOfLease } from './grant-numbers.js'
-import { GrantedLeases } from './granted-leases.js'
-import { Holdings } from './holdings.js'
+import type { BookingService } from '../waiting/reserving.js'
+import { GrantedLeases, Holdings } from './holdings.js'
 import { flowsBack, leasedFrom, type MemoryLease } from './memory-lease.js'
+import { numbersOfDecision, numbersOfLease } from './message.js'
 
 /** The limiter in this process's memory: the true state. */
 export type PrimaryLimiter = Limiter & BookingService
@@ -40,7 +38,7 @@ export class WorkerSession {
   private readonly terms: ServedTerms
   private readonly hello: () => void
   private readonly holdings: Holdings
-  private readonly lent = new GrantedLeases()
+  private readonly granted = new GrantedLeases()
 
   /** @param hello sends the worker the terms. */
   constructor(terms: ServedTerms, hello: () => void) {
@@ -166,13 +164,13 @@ export class WorkerSession {
       leaseUs,
       nowUs,
     })
-    if (!flowsBack(own)) this.lent.add(id, service, policy, lease.bookings, nowUs)
+    if (!flowsBack(own)) this.granted.add(id, service, policy, lease.bookings, nowUs)
     return lease
   }
 
   private broughtBack(leaseId: number, tokens: unknown): readonly number[] {
     checkWhole('tokens', tokens, 1)
-    this.lent.giveBack(leaseId, tokens, this.terms.policy)
+    this.granted.giveBack(leaseId, tokens, this.terms.policy)
     return []
   }
 

@@ -8,6 +8,7 @@ import type { Key, Limiter } from '../limiter.js'
 import { newMemoryLimiter } from '../memory/memory-limiters.js'
 import type { Policy } from '../policy/policy.js'
 import { slidingLog } from '../policy/window-policy.js'
+import { warnProcess } from '../process-warning.js'
 
 /** Keys whose denials are counted; beyond that, the key with the fewest is evicted. */
 const MOST_COUNTED = 20_000
@@ -78,7 +79,7 @@ export class BanCounter {
     try {
       this.rule.onBan?.(event)
     } catch (error) {
-      globalThis.process?.emitWarning?.(error instanceof Error ? error : String(error))
+      warnProcess(error instanceof Error ? error : String(error))
     }
   }
 

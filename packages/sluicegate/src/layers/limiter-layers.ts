@@ -10,8 +10,7 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { BanCounter } from './ban-counter.js'
 import { BanningLimiter } from './banning-limiter.js'
-import { preparedKeyList, travelledKeyList } from './key-list.js'
-import { type ListedHandle, ListedLimiter } from './listed-limiter.js'
+import { type ListedHandle, ListedLimiter, preparedKeyList, travelledKeyList } from './listed-limiter.js'
 import { OverrideMap } from './override-map.js'
 import { type ShadowHandle, ShadowLimiter } from './shadow-limiter.js'
 import { checkTier, contentOf, isTier, MOST_TIERS, type Tier } from './tier-table.js'
@@ -180,7 +179,7 @@ function outerLayers({ shadow, allow, deny, banAfter, clock = preciseClock() }: 
     const inner = ban === undefined ? tiered : new BanningLimiter(tiered, new BanCounter(ban, clock))
     const policyOf = tiered instanceof TieredLimiter ? (key: Key) => tiered.policyOf(key) : () => inner.policy
     const keys = tiered instanceof TieredLimiter || ban !== undefined ? undefined : inner.policy.policies?.length
-    const listed = isListed ? new ListedLimiter({ inner, policyOf, keys, ...lists }) : inner
+    const listed = isListed ? new ListedLimiter(inner, { keys, ...lists }, policyOf) : inner
     return shadow ? new ShadowLimiter(listed) : listed
   }
 }

@@ -1,14 +1,92 @@
-import { blockUs, checkedCost, checkedTokens } from '../arguments.js'
+import { blockUs, checkedCost, checkedTokens, checkKey, isKey, KEY_WORDS } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import { denials } from '../diagnostics.js'
-import type { BoundKey, Key, Limiter, LimiterHandle, WaitOptions } from '../limiter.js'
+import { PolicyError } from '../errors.js'
+import type { BoundKey, Key, KeyList, Limiter, LimiterHandle, WaitOptions } from '../limiter.js'
 import { emptyPermit, holdsPermits } from '../permit.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import { emptyReservation, type Reservation } from '../reservation.js'
 import { shownAs } from '../shown.js'
-import { culpritIn, type KeyLists, type PostedKeyList, verdictOn } from './key-list.js'
 import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
+
+/** The form that is posted to another thread; functions cannot be posted. */
+export type PostedKeyList = ReadonlySet<string> | 'function'
+
+/** A {@link KeyList} made ready: `has` answers, `posted` travels. */
+export interface PreparedKeyList {
+  has(key: string): boolean
+  readonly posted: PostedKeyList
+}
+
+/** The allow and deny list of a limiter. */
+export interface KeyLists {
+  readonly allow: PreparedKeyList
+  readonly deny: PreparedKeyList
+  /** Keys per call under `allOf`; otherwise undefined. */
+  readonly keys: number | undefined
+}
+
+/**
+ * The list that holds a key. Several keys are denied if one of them is on the deny list, and allowed if all are on the allow list.
+ *
+ * @throws {PolicyError} `KEY_INVALID`
+ */
+function verdictOn(key: Key, { allow, deny, keys }: KeyLists): 'allow' | 'deny' | undefined {
+  if (typeof key === 'string' || !Array.isArray(key)) {
+    checkKey(key)
+    return deny.has(key as string) ? 'deny' : allow.has(key as string) ? 'allow' : undefined
+  }
+  // As many keys as there are policies, or the limiter within refuses them.
+  if (key.length !== keys) return undefined
+  key.forEach(checkKey)
+  return key.some(deny.has) ? 'deny' : key.every(allow.has) ? 'allow' : undefined
+}
+
+/** The key for which a call is denied by {@link verdictOn}. */
+function culpritIn(key: Key, { deny }: KeyLists): string {
+  return typeof key === 'string' ? key : (key.find(deny.has) ?? '')
+}
+
+/** @throws {PolicyError} `OPTION_INVALID`, or `KEY_INVALID` for a key that no call takes. */
+export function preparedKeyList(list: KeyList | undefined, option: 'allow' | 'deny'): PreparedKeyList {
+  if (typeof list === 'function') return { has: (key) => asked(list, key, option), posted: 'function' }
+  const keys = new Set<string>()
+  for (const key of list === undefined ? [] : checkedIterable(list, option)) {
+    if (typeof key !== 'string') throw new PolicyError('OPTION_INVALID', option, key, 'must hold strings only')
+    if (!isKey(key)) throw new PolicyError('KEY_INVALID', option, key, `must hold strings ${KEY_WORDS}`)
+    keys.add(key)
+  }
+  return { has: (key) => keys.has(key), posted: keys }
+}
+
+/**
+ * The list in the thread that it was posted to, unless that thread has its own.
+ *
+ * @throws {PolicyError} `OPTION_INVALID` when it is a function and was not given again.
+ */
+export function travelledKeyList(
+  own: KeyList | undefined,
+  posted: PostedKeyList | undefined,
+  option: 'allow' | 'deny',
+): KeyList | undefined {
+  if (own !== undefined) return own
+  if (posted === 'function') throw new PolicyError('OPTION_INVALID', option, own, 'is a function, which does not travel: pass it again')
+  return posted
+}
+
+function asked(list: (key: string) => boolean, key: string, option: string): boolean {
+  const answer: unknown = list(key)
+  // A promise would always count as true.
+  if (typeof answer !== 'boolean') throw new PolicyError('OPTION_INVALID', option, answer, 'must return true or false, at once')
+  return answer
+}
+
+function checkedIterable(list: unknown, option: string): Iterable<unknown> {
+  // A string would be a list of its characters.
+  if (typeof list === 'object' && list !== null && Symbol.iterator in list) return list as Iterable<unknown>
+  throw new PolicyError('OPTION_INVALID', option, list, 'must be an iterable of keys, such as an array or a set, or a function of a key')
+}
 
 /** What the handle of a {@link ListedLimiter} carries beside that of its inner limiter. */
 export interface ListedHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
@@ -16,11 +94,49 @@ export interface ListedHandle<Answer extends Decision = Decision> extends Limite
   readonly deny?: PostedKeyList
 }
 
-/** What a {@link ListedLimiter} is made of. */
-export interface ListedLimiterParts<Answer extends Decision> extends KeyLists {
-  readonly inner: Limiter<Answer>
-  /** The policy that the limiter within has for a key. */
-  readonly policyOf: (key: Key) => Policy
+/** Decides about the keys on the lists of a limiter, in memory or shared. All methods return undefined for other keys. */
+export class ListedKeys<Answer extends Decision> {
+  readonly lists: KeyLists
+  private readonly policyOf: (key: Key) => Policy
+  private readonly permitOf: (decision: Decision) => Decision
+
+  /**
+   * @param policyOf the policy that the inner limiter has for a key.
+   * @param permitOf the permit for a decision, which takes no place.
+   */
+  constructor(lists: KeyLists, policyOf: (key: Key) => Policy, permitOf: (decision: Decision) => Decision) {
+    this.lists = lists
+    this.policyOf = policyOf
+    this.permitOf = permitOf
+  }
+
+  has(key: Key): boolean {
+    return verdictOn(key, this.lists) !== undefined
+  }
+
+  /** The answer to a take; a denial is published. */
+  taken(key: Key, cost: number): Answer | undefined {
+    const decision = this.foreseen(key, cost)
+    if (decision === undefined) return undefined
+    if (!decision.allowed && denials.hasSubscribers)
+      denials.publish({ policy: decision.policy, key: culpritIn(key, this.lists), cost, decision })
+    return (holdsPermits(this.policyOf(key)) ? this.permitOf(decision) : decision) as Answer
+  }
+
+  /** The answer to a peek. */
+  foreseen(key: Key, cost = 1): Decision | undefined {
+    const verdict = verdictOn(key, this.lists)
+    if (verdict === undefined) return undefined
+    checkedCost(cost)
+    return listedDecision(this.policyOf(key), verdict === 'allow')
+  }
+
+  /** The answer to a verb that changes nothing of a listed key; its arguments are checked all the same. */
+  unchanged(key: Key, check: () => void): Decision | undefined {
+    const listed = this.foreseen(key)
+    if (listed !== undefined) check()
+    return listed
+  }
 }
 
 /**
@@ -29,55 +145,46 @@ export interface ListedLimiterParts<Answer extends Decision> extends KeyLists {
  * allow list; otherwise all of them are counted.
  */
 export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answer> implements Limiter<Answer> {
-  private readonly parts: ListedLimiterParts<Answer>
+  private readonly listed: ListedKeys<Answer>
 
-  constructor(parts: ListedLimiterParts<Answer>) {
-    super(parts.inner)
-    this.parts = parts
+  constructor(inner: Limiter<Answer>, lists: KeyLists, policyOf: (key: Key) => Policy) {
+    super(inner)
+    this.listed = new ListedKeys(lists, policyOf, emptyPermit)
   }
 
   take(key: Key, cost = 1): Answer {
-    return this.taken(key, cost) ?? this.inner.take(key, cost)
+    return this.listed.taken(key, cost) ?? this.inner.take(key, cost)
   }
 
   peek(key: Key, cost = 1): Decision {
-    return this.foreseen(key, cost) ?? this.inner.peek(key, cost)
+    return this.listed.foreseen(key, cost) ?? this.inner.peek(key, cost)
   }
 
   async wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
-    if (verdictOn(key, this.parts) === undefined) return this.inner.wait(key, options)
+    if (!this.listed.has(key)) return this.inner.wait(key, options)
     return atOnce(key, options, (cost) => this.take(key, cost))
   }
 
   reserve(key: Key, cost: number): Reservation {
-    const decision = this.foreseen(key, cost)
+    const decision = this.listed.foreseen(key, cost)
     if (decision === undefined) return this.inner.reserve(key, cost)
     return emptyReservation(decision, () => decision)
   }
 
   refund(key: Key, tokens: number): Decision {
-    const listed = this.foreseen(key)
-    if (listed === undefined) return this.inner.refund(key, tokens)
-    checkedTokens(tokens)
-    return listed
+    return this.listed.unchanged(key, () => checkedTokens(tokens)) ?? this.inner.refund(key, tokens)
   }
 
   penalize(key: Key, tokens: number): Decision {
-    const listed = this.foreseen(key)
-    if (listed === undefined) return this.inner.penalize(key, tokens)
-    checkedTokens(tokens)
-    return listed
+    return this.listed.unchanged(key, () => checkedTokens(tokens)) ?? this.inner.penalize(key, tokens)
   }
 
   block(key: Key, duration: Duration): Decision {
-    const listed = this.foreseen(key)
-    if (listed === undefined) return this.inner.block(key, duration)
-    blockUs(duration)
-    return listed
+    return this.listed.unchanged(key, () => blockUs(duration)) ?? this.inner.block(key, duration)
   }
 
   reset(key: Key): Decision {
-    return this.foreseen(key) ?? this.inner.reset(key)
+    return this.listed.foreseen(key) ?? this.inner.reset(key)
   }
 
   /** A function is called for the key at each take and peek, not only here. */
@@ -85,37 +192,21 @@ export class ListedLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     const bound = this.inner.key(key)
     const listed: BoundKey<Answer> = {
       key: bound.key,
-      take: (cost = 1) => this.taken(bound.key, cost) ?? bound.take(cost),
-      peek: (cost = 1) => this.foreseen(bound.key, cost) ?? bound.peek(cost),
+      take: (cost = 1) => this.listed.taken(bound.key, cost) ?? bound.take(cost),
+      peek: (cost = 1) => this.listed.foreseen(bound.key, cost) ?? bound.peek(cost),
     }
     return shownAs(listed, 'BoundKey', this.toJSON())
   }
 
   override handle(): LimiterHandle<Answer> {
-    const { allow, deny } = this.parts
+    const { allow, deny } = this.listed.lists
     const handle: ListedHandle<Answer> = { ...this.inner.handle(), allow: allow.posted, deny: deny.posted }
     return shownAs(handle, 'LimiterHandle', {})
-  }
-
-  private taken(key: Key, cost: number): Answer | undefined {
-    const decision = this.foreseen(key, cost)
-    if (decision === undefined) return undefined
-    if (!decision.allowed && denials.hasSubscribers)
-      denials.publish({ policy: decision.policy, key: culpritIn(key, this.parts), cost, decision })
-    return (holdsPermits(this.parts.policyOf(key)) ? emptyPermit(decision) : decision) as Answer
-  }
-
-  /** The decision on a key that is on a list. */
-  private foreseen(key: Key, cost = 1): Decision | undefined {
-    const verdict = verdictOn(key, this.parts)
-    if (verdict === undefined) return undefined
-    checkedCost(cost)
-    return listedDecision(this.parts.policyOf(key), verdict === 'allow')
   }
 }
 
 /** The decision on a key that is on a list. */
-export function listedDecision(policy: Policy, allowed: boolean): Decision {
+function listedDecision(policy: Policy, allowed: boolean): Decision {
   const { name, limit, burst, policies } = policy
   if (policies !== undefined) {
     const parts = policies.map((part) => listedDecision(part, allowed))

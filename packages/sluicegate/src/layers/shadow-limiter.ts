@@ -86,9 +86,9 @@ export class ShadowLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 }
 
-/** The decision of a shadow limiter for that of its inner limiter. */
-export function passing<Answer extends Decision>(decision: Answer): Answer {
+/** The decision of a shadow limiter for that of its inner limiter. @param permitOf the permit for a decision, which takes no place. */
+export function passing<Answer extends Decision>(decision: Answer, permitOf: (passed: Decision) => Decision = emptyPermit): Answer {
   if (decision.allowed) return decision
   const passed: Answer = { ...decision, allowed: true, retryAfterMs: 0, wouldDeny: true }
-  return isPermit(decision) ? { ...passed, ...emptyPermit(passed) } : passed
+  return isPermit(decision) ? (permitOf(passed) as Answer) : passed
 }

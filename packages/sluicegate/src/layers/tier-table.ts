@@ -1,4 +1,7 @@
+import { checkedTop, checkKey } from '../arguments.js'
 import { PolicyError } from '../errors.js'
+import { type HotKeys, merged } from '../hot-keys.js'
+import type { Key } from '../limiter.js'
 import { holdsPermits } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
@@ -104,4 +107,37 @@ export function checkTier(policy: Policy, own: Policy, option: string): void {
 /** Whether takes of both policies return the same type. */
 export function isTier(policy: Policy, own: Policy): boolean {
   return holdsPermits(policy) === holdsPermits(own)
+}
+
+/** The counters of several limiters together. */
+export function sumOfStats<Stats extends object>(limiters: Iterable<{ stats(): Stats }>): Stats {
+  const sum: Record<string, number> = {}
+  for (const limiter of limiters) {
+    for (const [name, count] of Object.entries(limiter.stats())) sum[name] = (sum[name] ?? 0) + count
+  }
+  return sum as Stats
+}
+
+/** The busiest keys of several limiters together. */
+export function hotKeysOfAll(limiters: Iterable<{ hotKeys(n: number): HotKeys }>, n = 10): HotKeys {
+  const most = checkedTop(n)
+  const all = [...limiters].map((limiter) => limiter.hotKeys(Number.MAX_SAFE_INTEGER))
+  const demand = merged(all.flatMap((one) => one.demand))
+  const denials = merged(all.flatMap((one) => one.denials))
+  return { demand: demand.slice(0, most), denials: denials.slice(0, most) }
+}
+
+/**
+ * Several keys in one call would have one budget for each policy of theirs.
+ *
+ * @throws {PolicyError} `KEY_INVALID`
+ */
+export function checkTieredKey(key: Key): asserts key is string {
+  if (!Array.isArray(key)) return checkKey(key)
+  throw new PolicyError(
+    'KEY_INVALID',
+    'key',
+    key,
+    'must be one string with policyFor or overrides: keys of several policies would share no budget',
+  )
 }

@@ -1,7 +1,6 @@
-import { checkedTop, checkKey } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
-import { type HotKeys, merged } from '../hot-keys.js'
+import type { HotKeys } from '../hot-keys.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
@@ -9,10 +8,8 @@ import type { Policy } from '../policy/policy.js'
 import { closeQueueOf } from '../queue/create-queue.js'
 import type { Reservation } from '../reservation.js'
 import { shownAs } from '../shown.js'
-import type { OverrideMap } from './override-map.js'
-import { OverrideTiers } from './override-tiers.js'
-import { sumOfStats } from './sum-of-stats.js'
-import { checkTier, contentOf, type Tier, TierTable } from './tier-table.js'
+import { type OverrideMap, OverrideTiers } from './override-map.js'
+import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, sumOfStats, type Tier, TierTable } from './tier-table.js'
 import { tieredSnapshot } from './tiered-snapshot.js'
 import { WrappedLimiter } from './wrapped-limiter.js'
 
@@ -152,12 +149,8 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
     return sumOfStats(this.limiters())
   }
 
-  override hotKeys(n = 10): HotKeys {
-    const most = checkedTop(n)
-    const all = this.limiters().map((limiter) => limiter.hotKeys(Number.MAX_SAFE_INTEGER))
-    const demand = merged(all.flatMap((one) => one.demand))
-    const denials = merged(all.flatMap((one) => one.denials))
-    return { demand: demand.slice(0, most), denials: denials.slice(0, most) }
+  override hotKeys(n?: number): HotKeys {
+    return hotKeysOfAll(this.limiters(), n)
   }
 
   override snapshot(): Uint8Array {
@@ -176,20 +169,11 @@ export class TieredLimiter<Answer extends Decision> extends WrappedLimiter<Answe
   }
 
   private limiterOf(key: Key): Limiter<Answer> {
-    if (Array.isArray(key)) {
-      // A team would have one budget per policy of its members.
-      throw new PolicyError(
-        'KEY_INVALID',
-        'key',
-        key,
-        'must be one string with policyFor or overrides: keys of several policies would share no budget',
-      )
-    }
-    checkKey(key)
+    checkTieredKey(key)
     const { policyFor, make, overridden } = this.parts
-    const override = overridden?.map.of(key as string)
+    const override = overridden?.map.of(key)
     if (override !== undefined) return (this.overridden as OverrideTiers<Limiter<Answer>>).of(override)
-    const policy = policyFor?.(key as string)
+    const policy = policyFor?.(key)
     return policy === undefined ? this.inner : this.table.of(policy, make === undefined)
   }
 

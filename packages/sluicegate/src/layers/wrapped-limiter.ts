@@ -5,19 +5,22 @@ import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
 import { checkedWaitRequest } from '../wait-options.js'
 
-/** A limiter around an inner one. Verbs without a key go to the inner limiter directly. */
-export abstract class WrappedLimiter<Answer extends Decision> extends QueuedLimiter {
-  protected readonly inner: Limiter<Answer>
+/** What a layer needs of the limiter around which it stands, in memory or shared. */
+interface InnerLimiter {
+  readonly policy: Policy
+  update(policy: Policy): void
+  hotKeys(n?: number): HotKeys
+  close(): void
+}
 
-  constructor(inner: Limiter<Answer>) {
+/** A limiter around an inner one. Verbs without a key go to the inner limiter directly. */
+export abstract class Layer<Inner extends InnerLimiter> extends QueuedLimiter {
+  protected readonly inner: Inner
+
+  constructor(inner: Inner) {
     super()
     this.inner = inner
   }
-
-  abstract override take(key: Key, cost?: number): Answer
-  abstract override wait(key: Key, options?: WaitOptions): Promise<Answer>
-  abstract override refund(key: Key, tokens: number): Decision
-  abstract override penalize(key: Key, tokens: number): Decision
 
   get policy(): Policy {
     return this.inner.policy
@@ -25,12 +28,34 @@ export abstract class WrappedLimiter<Answer extends Decision> extends QueuedLimi
 
   /** The policy in force for a key. */
   policyOf(key: Key): Policy {
-    return this.inner instanceof WrappedLimiter ? this.inner.policyOf(key) : this.inner.policy
+    return policyIn(this.inner, key)
   }
 
   update(policy: Policy): void {
     this.inner.update(policy)
   }
+
+  hotKeys(n?: number): HotKeys {
+    return this.inner.hotKeys(n)
+  }
+
+  close(): void {
+    closeQueueOf(this)
+    this.inner.close()
+  }
+}
+
+/** The policy of a limiter for a key. */
+export function policyIn(limiter: InnerLimiter, key: Key): Policy {
+  return limiter instanceof Layer ? limiter.policyOf(key) : limiter.policy
+}
+
+/** A layer around a limiter in memory. */
+export abstract class WrappedLimiter<Answer extends Decision> extends Layer<Limiter<Answer>> {
+  abstract override take(key: Key, cost?: number): Answer
+  abstract override wait(key: Key, options?: WaitOptions): Promise<Answer>
+  abstract override refund(key: Key, tokens: number): Decision
+  abstract override penalize(key: Key, tokens: number): Decision
 
   handle(): LimiterHandle<Answer> {
     return this.inner.handle()
@@ -42,15 +67,6 @@ export abstract class WrappedLimiter<Answer extends Decision> extends QueuedLimi
 
   snapshot(): Uint8Array {
     return this.inner.snapshot()
-  }
-
-  hotKeys(n?: number): HotKeys {
-    return this.inner.hotKeys(n)
-  }
-
-  close(): void {
-    closeQueueOf(this)
-    this.inner.close()
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { grantOf } from '../testing/grant-of.js'
-import { Batch } from './batch.js'
+import { Batch } from './held-tokens.js'
 
 const MS = 1000
 

@@ -27,3 +27,26 @@ export interface Grant {
   readonly remaining: number
   readonly untilNewUs: number
 }
+
+/** A request for tokens, and when it was sent. */
+export interface TokenRequest {
+  readonly want: number
+  readonly least: number
+  readonly sentUs: number
+}
+
+/** How a refill ended: its tokens arrived in time to be spent, arrived late, or the backend could not be reached. */
+export type RefillOutcome = 'in time' | 'late' | 'out'
+
+/** Shares of the horizon: how long before more tokens are free a process asks again that got some, and one that got none. */
+const AHEAD = [0.1, 0.4] as const
+const AHEAD_OF_NONE = [0.2, 1] as const
+
+/**
+ * When to ask again after a short answer. A process that got tokens asks when most of another horizon is free; one that got none asks
+ * earlier. The time is random: each process gets what became free since the one before it asked, so a fixed order would give unequal shares.
+ */
+export function askAfterUs(untilFreeUs: number, granted: number, horizonUs: number, random = Math.random): number {
+  const [least, most] = granted > 0 ? AHEAD : AHEAD_OF_NONE
+  return Math.max(0, untilFreeUs - (least + (most - least) * random()) * horizonUs)
+}

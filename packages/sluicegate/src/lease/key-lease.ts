@@ -1,11 +1,9 @@
 import type { Decision } from '../decision.js'
 import { CachedDenial, DenialTimes } from './denial-cache.js'
-import type { Grant } from './grant.js'
+import type { Grant, RefillOutcome, TokenRequest } from './grant.js'
 import { HeldTokens, RETRY_ROUNDING_US, type Unspent } from './held-tokens.js'
-import { LeaseDemand } from './lease-demand.js'
+import { LeaseDemand, LONGEST_PAUSE_HORIZONS, RefillPause } from './lease-demand.js'
 import { CLOCK_DRIFT } from './leasing.js'
-import { LONGEST_PAUSE_HORIZONS, RefillPause } from './refill-pause.js'
-import type { RefillOutcome, TokenRequest } from './token-request.js'
 
 /** The backend's last answer. */
 interface Answer {

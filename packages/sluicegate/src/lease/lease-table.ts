@@ -3,10 +3,10 @@ import type { Decision } from '../decision.js'
 import { isOutage } from '../errors.js'
 import type { Policy } from '../policy/policy.js'
 import type { Backend } from '../shared/backend.js'
+import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
+import type { RefillOutcome } from './grant.js'
 import { KeyLease } from './key-lease.js'
-import { LeaseReturns } from './lease-returns.js'
 import { leaseUsOf, mostLeased, surelyUs } from './leasing.js'
-import type { RefillOutcome } from './token-request.js'
 
 /** Keys checked to make room for one. */
 const LOOKED_AT = 16
@@ -27,7 +27,7 @@ export interface LeaseTableParts {
 }
 
 /** What happens to leased tokens when a verb changes their key: returned, unless the backend has forgotten that it granted them. */
-export type HeldThen = 'given back' | 'dropped'
+export type ForgottenTokens = 'returned' | 'dropped'
 
 /** The leases of one policy in this process, by key. */
 export class LeaseTable {
@@ -77,7 +77,7 @@ export class LeaseTable {
   }
 
   /** A verb changed the key: what is known of it is void. */
-  forget(key: string, held: HeldThen): void {
+  forget(key: string, held: ForgottenTokens): void {
     const lease = this.leases.get(key)
     if (lease === undefined) return
     const nowUs = this.ticker.read()
@@ -176,5 +176,64 @@ export class LeaseTable {
     const lease = new KeyLease(nowUs, this.horizonUs)
     leases.set(key, lease)
     return lease
+  }
+}
+
+/**
+ * Returns unspent tokens to the backend. They expire here first and are returned after that, by one call for each grant of a key: so no
+ * returned token is ever spent. If the call is lost, the tokens stay charged, as those of a crashed process do.
+ */
+export class LeaseReturns {
+  private readonly backend: Backend
+  private readonly part: number
+  private readonly ticker: Ticker
+  /** One timer for all keys. */
+  private readonly alarm: Alarm
+  /** For the expiry of the leased tokens of each key. */
+  private readonly endings = new Map<KeyLease, Alert>()
+  private order = 0
+  private isClosed = false
+
+  constructor({ backend, part, clock }: { readonly backend: Backend; readonly part: number; readonly clock: Clock }) {
+    this.backend = backend
+    this.part = part
+    this.ticker = tickerOf(clock)
+    // Without a clock no token is spent either.
+    this.alarm = new Alarm(clock, () => {
+      for (const ending of this.endings.values()) this.alarm.clear(ending)
+      this.endings.clear()
+    })
+  }
+
+  /** Returns the tokens of a key when they expire. */
+  watch(lease: KeyLease, key: string): void {
+    this.send(lease, key)
+    const { backUs } = lease
+    if (backUs === Number.POSITIVE_INFINITY || this.endings.has(lease)) return
+    const ending = alertOf(() => {
+      this.endings.delete(lease)
+      if (this.isClosed) lease.end()
+      this.watch(lease, key)
+    })
+    this.endings.set(lease, ending)
+    // Takes that wait for the grant are served first, also by a limiter that was closed meanwhile.
+    this.alarm.set(ending, this.isClosed ? this.ticker.read() : backUs, this.order++)
+  }
+
+  /** Returns tokens that have expired. */
+  send(lease: KeyLease, key: string): void {
+    for (const { id, tokens } of lease.unspentAt(this.ticker.read())) {
+      const reopen = (): void => lease.reopen(this.ticker.read())
+      this.backend.execute({ verb: 'return', key, part: this.part, tokens, grantId: id }).then(reopen, () => undefined)
+    }
+  }
+
+  /** Returns all tokens, and those still on their way. */
+  close(): void {
+    this.isClosed = true
+    for (const ending of [...this.endings.values()]) {
+      this.alarm.clear(ending)
+      ending.ring(this.ticker.read())
+    }
   }
 }

@@ -27,7 +27,7 @@ export function whyNotLeased(policy: Policy, horizonMs: number): string | undefi
   const { algorithm, limit, windowMs, burst } = policy
   switch (algorithm) {
     case 'concurrency':
-      return 'a permit is held by who took it, and cannot be handed out ahead'
+      return 'a permit belongs to its holder, and cannot be handed out ahead'
     case 'all-of':
       return undefined
     case 'token-bucket':

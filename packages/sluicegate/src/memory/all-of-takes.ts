@@ -51,7 +51,7 @@ export class TakesTogether {
       const take = this.tried(key, cost, hashes)
       if (take !== undefined) return take
     } finally {
-      for (const part of this.parts) part.events.publish()
+      for (const part of this.parts) part.decisions.events.publish()
     }
     this.first.core.giveUp()
     if (contentions.hasSubscribers) contentions.publish({ policy: this.name.text, key })
@@ -60,7 +60,7 @@ export class TakesTogether {
 
   private tried(key: Key, cost: number, hashes: Hashes | undefined): TakeOfAll | undefined {
     const { core } = this.first
-    let nowUs = this.first.nowUs()
+    let nowUs = this.first.decisions.nowUs()
     let readings = 0
     let lost = 0
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {

@@ -16,7 +16,7 @@ export function checkedHandle(handle: unknown): MemoryHandle | AllOfHandle {
   const { sluicegate, clock, parts, name } = Object(handle) as Partial<AllOfHandle>
   const isOne =
     parts === undefined ? isPart(handle) : areParts(parts) && name instanceof SharedArrayBuffer && name.byteLength === NAME_BYTES
-  if (sluicegate === 1 && isClock(clock) && isOne) return handle as MemoryHandle | AllOfHandle
+  if (sluicegate === 1 && isClockHandle(clock) && isOne) return handle as MemoryHandle | AllOfHandle
   throw invalidHandle(handle)
 }
 
@@ -34,14 +34,18 @@ function areParts(parts: unknown): boolean {
 
 function isPart(part: unknown): boolean {
   const { memory, section, secret, algorithm } = Object(part) as Partial<MemoryHandle>
+  return isPlaceIn(memory, section, secret) && typeof algorithm === 'string'
+}
+
+/** Whether a section may begin there in a shared memory, under a secret of two words. */
+export function isPlaceIn(memory: unknown, section: unknown, secret: unknown): boolean {
   return (
     memory instanceof WebAssembly.Memory &&
     memory.buffer instanceof SharedArrayBuffer &&
     isPlace(section, memory.buffer.byteLength - TABLE_OFFSET) &&
     Array.isArray(secret) &&
     secret.length === 2 &&
-    [...secret].every(Number.isInteger) &&
-    typeof algorithm === 'string'
+    [...secret].every(Number.isInteger)
   )
 }
 
@@ -49,7 +53,8 @@ function isPlace(section: unknown, most: number): boolean {
   return typeof section === 'number' && section >= 0 && section <= most && section % SECTION_ALIGNMENT === 0
 }
 
-function isClock(clock: unknown): boolean {
+/** Whether it has the shape of a clock's handle. */
+export function isClockHandle(clock: unknown): boolean {
   const { kind, unixMs, monotonicMs, shared } = Object(clock) as { readonly [field in ClockField]?: unknown }
   if (kind === 'precise' || kind === 'coarse') return isReading(unixMs) && isReading(monotonicMs)
   return kind === 'custom' || kind === 'wall' || (kind === 'manual' && shared instanceof SharedArrayBuffer && shared.byteLength === 8)

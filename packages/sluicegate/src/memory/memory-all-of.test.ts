@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { allOf, attachLimiter, concurrency, createLimiter, manualClock, restoreLimiter, slidingLog, tokenBucket } from '../index.js'
 import { SharedName } from './all-of-policy.js'
-import type { Core } from './core.js'
 import type { AllOfHandle, MemoryAllOfLimiter } from './memory-all-of.js'
+import type { Core } from './open-core.js'
 
 const START_MS = 1_789_000_000_000
 const clockAt = manualClock

@@ -6,7 +6,7 @@ import { publishDenial } from '../diagnostics.js'
 import { PolicyError } from '../errors.js'
 import { TopLists } from '../hot-keys.js'
 import { keysFor } from '../key.js'
-import { sumOfStats } from '../layers/sum-of-stats.js'
+import { sumOfStats } from '../layers/tier-table.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import { holdsPermits, isPermit } from '../permit.js'
 import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
@@ -16,8 +16,7 @@ import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
 import type { Reservation } from '../reservation.js'
 import { shownAs } from '../shown.js'
 import { ownKey } from '../wait-options.js'
-import type { Booking, BookingService } from '../waiting/booking.js'
-import { reserve, reserveBehind } from '../waiting/reserving.js'
+import { type Booking, type BookingService, reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
 import { SharedName, WholePolicy } from './all-of-policy.js'
 import { type Hashes, TakesTogether } from './all-of-takes.js'
@@ -70,7 +69,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     this.holdsPermits = parts.some((part) => holdsPermits(part.policy))
     const releases = { countOf: (key: Key) => this.countOf(key), words: () => parts.map((part) => part.releases()) }
     this.waiting = new Waiting({ service: this, clock, maxWaiters, releases })
-    for (const part of parts) part.onRelease = (key) => this.waiting.released(key)
+    for (const part of parts) part.decisions.onRelease = (key) => this.waiting.released(key)
   }
 
   get policy(): Policy {
@@ -109,7 +108,9 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     this.first.core.look()
     const hashes = this.together.hashesOf(keys)
     const peek = (cost: number): Decision =>
-      combined(this.parts.map((part, i) => part.peekHashed(keys[i] as string, hashes[2 * i] as number, hashes[2 * i + 1] as number, cost)))
+      combined(
+        this.parts.map((part, i) => part.decisions.peek(keys[i] as string, hashes[2 * i] as number, hashes[2 * i + 1] as number, cost)),
+      )
     const take = (cost = 1): Decision => this.decided(own, cost, hashes)
     return shownAs<BoundKey>({ key: own, take, peek: (cost = 1) => peek(cost) }, 'BoundKey', this.toJSON())
   }

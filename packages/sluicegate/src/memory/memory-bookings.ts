@@ -1,11 +1,8 @@
 import { checkedCost } from '../arguments.js'
-import type { Ticker } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { type DecisionDecoder, RateDecoder } from '../policy/decision-decoder.js'
-import type { Booking } from '../waiting/booking.js'
-import { laterReading } from './later-reading.js'
-import type { OpenCore } from './open-core.js'
-import type { TableEvents } from './table-events.js'
+import { RateDecoder } from '../policy/decision-decoder.js'
+import type { Booking } from '../waiting/reserving.js'
+import { laterReading, type MemoryDecisions } from './memory-decisions.js'
 
 /** A booking with the data that giving it back needs. */
 export interface MemoryBooking<Answer extends Decision = Decision> extends Booking<Answer> {
@@ -26,52 +23,38 @@ export interface Descriptor {
   readonly readings: number
 }
 
-/** The parts of a limiter in memory that bookings work on. */
-export interface BookedLimiter {
-  readonly opened: OpenCore
-  readonly ticker: Ticker
-  readonly decoder: DecisionDecoder
-  readonly events: TableEvents
-  nowUs(): number
-  peekHashed(key: string, low: number, high: number, cost: number, nowUs?: number): Decision
-  withPermit(decision: Decision, key: string, low: number, high: number, cost: number): Decision
-  unanswered(key: string, low: number, high: number, nowUs: number, cost: number): Decision
-  answered(answer: number, key: string): number
-  noteEviction(key: string): void
-}
-
 /** Takes ahead of their time, takes staged in a descriptor together with others, and what they give back. */
 export class MemoryBookings {
-  private readonly limiter: BookedLimiter
+  private readonly decisions: MemoryDecisions
 
-  constructor(limiter: BookedLimiter) {
-    this.limiter = limiter
+  constructor(decisions: MemoryDecisions) {
+    this.decisions = decisions
   }
 
   /** Charges `cost` at the earliest time within `mostUs`. A waiter asks repeatedly, so its caller publishes denials. */
   book(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
     const booking = this.booked(key, low, high, checkedCost(cost), mostUs)
-    this.limiter.events.publish()
+    this.decisions.events.publish()
     return booking
   }
 
   private booked(key: string, low: number, high: number, cost: number, mostUs: number): MemoryBooking {
-    const nowUs = this.limiter.nowUs()
-    const { core } = this.limiter.opened
+    const nowUs = this.decisions.nowUs()
+    const { core } = this.decisions.opened
     const answer = core.reserve(low, high, nowUs, cost, mostUs)
-    const { decoder } = this.limiter
+    const { decoder } = this.decisions
     const asked = { key, cost, bookedUs: nowUs, low, high, numbers: decoder.numbers }
-    const isEvicted = Number.isNaN(answer) && this.limiter.opened.reason() === 'EVICTED'
+    const isEvicted = Number.isNaN(answer) && this.decisions.opened.reason() === 'EVICTED'
     const debt = isEvicted ? core.detailOfUnanswered() : answer
     if (debt >= 0) {
-      if (isEvicted) this.limiter.noteEviction(key)
+      if (isEvicted) this.decisions.noteEviction(key)
       const atUs = nowUs + decoder.waitUs(debt)
-      const decision = this.limiter.withPermit(decoder.allowed(debt), key, low, high, cost)
+      const decision = this.decisions.withPermit(decoder.allowed(debt), key, low, high, cost)
       return { ...asked, allowed: true, atUs, maybeSooner: false, decision, debt }
     }
     const wouldWaitUs = answer < 0 ? decoder.untilFreeUs(-1 - answer, cost) : undefined
-    const made = answer < 0 ? decoder.denied(-1 - answer, cost) : this.limiter.unanswered(key, low, high, nowUs, cost)
-    const decision = this.limiter.withPermit(made, key, low, high, cost)
+    const made = answer < 0 ? decoder.denied(-1 - answer, cost) : this.decisions.unanswered(key, low, high, nowUs, cost)
+    const decision = this.decisions.withPermit(made, key, low, high, cost)
     const atUs = nowUs + (wouldWaitUs ?? decision.retryAfterMs * 1000)
     return {
       ...asked,
@@ -91,15 +74,15 @@ export class MemoryBookings {
    */
   stage(into: Descriptor, key: string, low: number, high: number, cost: number): MemoryBooking | number {
     const { nowUs } = into
-    const { limiter } = this
-    const { opened } = limiter
+    const { decisions } = this
+    const { opened } = decisions
     const answer = opened.core.stage(into.address, low, high, nowUs, cost)
     // Read after the call, which may have found another policy.
-    const { decoder } = limiter
+    const { decoder } = decisions
     const reason = Number.isNaN(answer) ? opened.reason() : undefined
     const isLate = reason === 'LATE'
     const late = isLate ? decoder.denied(opened.core.detailOfUnanswered(), cost) : undefined
-    const laterUs = late && laterReading(limiter.ticker, nowUs, into.readings, late)
+    const laterUs = late && laterReading(decisions.ticker, nowUs, into.readings, late)
     if (laterUs !== undefined) return laterUs
     const made =
       late ??
@@ -107,8 +90,8 @@ export class MemoryBookings {
         ? decoder.allowed(answer)
         : answer < 0
           ? decoder.denied(-1 - answer, cost)
-          : limiter.unanswered(key, low, high, nowUs, cost))
-    const decision = limiter.withPermit(made, key, low, high, cost)
+          : decisions.unanswered(key, low, high, nowUs, cost))
+    const decision = decisions.withPermit(made, key, low, high, cost)
     return {
       key,
       cost,
@@ -127,8 +110,8 @@ export class MemoryBookings {
 
   /** The decision of a take that passes now, whatever is left; a denial if the key is banned. */
   answer({ key, low, high }: MemoryBooking): Decision {
-    const state = this.limiter.peekHashed(key as string, low, high, 1)
-    const blockedUs = this.limiter.answered(this.limiter.opened.core.banLeft(low, high, this.limiter.nowUs()), key as string)
+    const state = this.decisions.peek(key as string, low, high, 1)
+    const blockedUs = this.decisions.answered(this.decisions.opened.core.banLeft(low, high, this.decisions.nowUs()), key as string)
     return blockedUs > 0 ? state : { ...state, allowed: true, retryAfterMs: 0 }
   }
 
@@ -139,11 +122,11 @@ export class MemoryBookings {
   giveBack(booking: MemoryBooking, tokens: number): Decision {
     const { low, high, atUs, bookedUs, debt, numbers, cost } = booking
     const key = booking.key as string
-    const nowUs = this.limiter.nowUs()
+    const nowUs = this.decisions.nowUs()
     let back = tokens
     let bound = atUs
-    this.limiter.opened.core.look()
-    const { decoder } = this.limiter
+    this.decisions.opened.core.look()
+    const { decoder } = this.decisions
     if (decoder instanceof RateDecoder) {
       const { unitsPerUs, unitsPerToken, capacity } = decoder
       const isWaiting = atUs > bookedUs && nowUs < atUs
@@ -152,7 +135,7 @@ export class MemoryBookings {
       bound = isWaiting ? debt - (nowUs - bookedUs) * unitsPerUs : capacity
       if (numbers !== decoder.numbers) back = 0
     }
-    if (back > 0) this.limiter.answered(this.limiter.opened.core.cancel(low, high, nowUs, back, bound), key)
-    return this.limiter.peekHashed(key, low, high, 1, nowUs)
+    if (back > 0) this.decisions.answered(this.decisions.opened.core.cancel(low, high, nowUs, back, bound), key)
+    return this.decisions.peek(key, low, high, 1, nowUs)
   }
 }

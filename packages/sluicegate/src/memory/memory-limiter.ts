@@ -1,33 +1,26 @@
-import { blockUs, checkedCost, checkedTokens, checkKey } from '../arguments.js'
-import { type Clock, clockHandle, type Ticker, tickerOf } from '../clock.js'
+import { blockUs, checkedTokens, checkKey } from '../arguments.js'
+import { type Clock, clockHandle, tickerOf } from '../clock.js'
 import { refusal } from '../combined-decision.js'
 import type { Decision } from '../decision.js'
-import { contentions, denials, publishDenial } from '../diagnostics.js'
-import { StoreError } from '../errors.js'
+import { denials, publishDenial } from '../diagnostics.js'
 import { type HotKeys, TopLists } from '../hot-keys.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
-import { minuteWindow } from '../policy/calendar.js'
 import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
-import { CountDecoder, type DecisionDecoder, RateDecoder } from '../policy/decision-decoder.js'
 import type { Duration } from '../policy/duration.js'
 import type { Algorithm, Policy } from '../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
 import type { Reservation } from '../reservation.js'
-import { shownAs } from '../shown.js'
-import type { BookingService } from '../waiting/booking.js'
-import { isBookedAhead } from '../waiting/bounded-bookings.js'
+import { Shown, shownAs } from '../shown.js'
+import { isBookedAhead } from '../waiting/booking-limits.js'
 import { type ReleaseWords, releaseCount } from '../waiting/release-watch.js'
-import { reserve, reserveBehind } from '../waiting/reserving.js'
+import { type BookingService, reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
-import type { Core, CoreHost } from './core.js'
 import { fingerprint, high, low } from './fingerprint.js'
-import { laterReading } from './later-reading.js'
-import { type BookedLimiter, type MemoryBooking, MemoryBookings } from './memory-bookings.js'
-import { MemoryBoundKey } from './memory-bound-key.js'
-import type { OpenCore } from './open-core.js'
-import { calendarIn, PolicyChange, publishedPolicy, untouchedBytes } from './policy-record.js'
+import { type MemoryBooking, MemoryBookings } from './memory-bookings.js'
+import { MemoryDecisions } from './memory-decisions.js'
+import type { Core, CoreHost, OpenCore } from './open-core.js'
+import { PolicyChange, untouchedBytes } from './policy-record.js'
 import { type SnapshotSection, snapshotOf } from './snapshot/memory-snapshot.js'
-import { TableEvents } from './table-events.js'
 
 /** What a handle carries. Everything here is structured-clonable. */
 export interface MemoryHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
@@ -50,18 +43,11 @@ export interface MemoryLimiterParts {
 }
 
 /**
- * The limiter in shared memory: hashes keys, reads the clock, and decodes the core's answers into decisions or errors.
- * {@link MemoryBookings} books ahead, {@link Waiting} waits.
+ * The limiter in shared memory: it hashes keys. {@link MemoryDecisions} decides, {@link MemoryBookings} books ahead, {@link Waiting} waits.
  */
-export class MemoryLimiter<Answer extends Decision = Decision>
-  extends QueuedLimiter
-  implements Limiter<Answer>, BookingService<Answer>, BookedLimiter
-{
-  readonly opened: OpenCore
-  readonly ticker: Ticker
-  /** Set by the core's first callback, before the constructor ends. */
-  decoder!: DecisionDecoder
-  readonly events = new TableEvents()
+export class MemoryLimiter<Answer extends Decision = Decision> extends QueuedLimiter implements Limiter<Answer>, BookingService<Answer> {
+  /** Decides about keys whose fingerprints are known. */
+  readonly decisions: MemoryDecisions
   readonly bookings: MemoryBookings
   protected readonly waiting: Waiting<Answer>
   private readonly clock: Clock
@@ -69,31 +55,18 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   readonly #k1: number
   /** Undefined without the option `hotKeys`. */
   private readonly lists: TopLists | undefined
-  /** Called after this thread has released something that others may wait for. */
-  onRelease: (key: string) => void = (key) => this.waiting.released(key)
+  private readonly opened: OpenCore
 
   /** Initializes the section with `policy`, or joins one that another thread has initialized. */
-  constructor(parts: MemoryLimiterParts, policy?: Policy) {
+  constructor(parts: MemoryLimiterParts, policy?: Policy, Decisions: typeof MemoryDecisions = MemoryDecisions) {
     super()
     this.clock = parts.clock
-    this.ticker = tickerOf(parts.clock)
     ;[this.#k0, this.#k1] = parts.secret
     if (parts.hotKeys > 0) this.lists = new TopLists(parts.hotKeys)
-    this.opened = parts.open({
-      policyChanged: () => {
-        const published = publishedPolicy(this.opened)
-        // If undefined, the core calls again for a later policy.
-        if (published !== undefined) this.decoder = this.decoderFor(published)
-      },
-      calendarWindowStart: (record, us) => minuteWindow(calendarIn(this.opened, record), us).startUs,
-      calendarWindowEnd: (record, us) => minuteWindow(calendarIn(this.opened, record), us).endUs,
-    })
-    const { core, section } = this.opened
-    if (policy === undefined) core.attach(section)
-    else new PolicyChange(this.opened, policy).publish(this.nowUs())
-    // `take` of the core is the fast path of buckets and GCRA; the other algorithms need `takeAny`.
-    if (!(this.decoder instanceof RateDecoder)) core.take = core.takeAny
-    this.bookings = new MemoryBookings(this)
+    this.decisions = new Decisions(parts.open, tickerOf(parts.clock), policy)
+    this.decisions.onRelease = (key) => this.waiting.released(key)
+    this.opened = this.decisions.opened
+    this.bookings = new MemoryBookings(this.decisions)
     this.waiting = new Waiting<Answer>({
       service: this,
       clock: parts.clock,
@@ -102,7 +75,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     })
   }
 
-  // A take, from top to bottom: hash the key, decide in the core, decode the answer.
+  // A take, from top to bottom: hash the key here; decide in the core and decode the answer in MemoryDecisions.
 
   take(key: Key, cost = 1): Answer {
     checkKey(key)
@@ -113,111 +86,16 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   /** {@link take} for a key whose fingerprint is known. It does not overtake waiters of this thread. */
   takeBound(key: string, low: number, high: number, cost: number): Answer {
     if (this.waiting.isQueued(key)) return this.record(key, cost, this.refuse(key, cost))
-    const decision = this.takeHashed(key, low, high, cost)
+    const decision = this.decisions.take(key, low, high, cost)
     if (this.lists !== undefined) this.lists.count(key, decision.allowed)
     return decision as Answer
-  }
-
-  /** Decides in the core: an answer >= 0 is the debt after an allowed take. */
-  takeHashed(key: string, low: number, high: number, cost: number): Decision {
-    const tokens = typeof cost === 'number' && (cost | 0) === cost && cost > 0 ? cost : checkedCost(cost)
-    const nowUs = this.nowUs()
-    const answer = this.opened.core.take(low, high, nowUs, tokens)
-    return answer >= 0 ? this.decoder.allowed(answer) : this.notAllowed(key, low, high, nowUs, tokens, answer)
-  }
-
-  /** A negative answer is -1 minus the debt of a denied take; NaN has a reason of its own. */
-  private notAllowed(key: string, low: number, high: number, nowUs: number, cost: number, answer: number): Decision {
-    const decision =
-      answer < 0
-        ? this.decoder.denied(-1 - answer, cost)
-        : this.withPermit(this.unanswered(key, low, high, nowUs, cost), key, low, high, cost)
-    this.events.publish()
-    publishDenial(key, cost, decision)
-    return decision
-  }
-
-  /** A take that the core answered with a reason instead of a debt. */
-  unanswered(key: string, low: number, high: number, nowUs: number, cost: number): Decision {
-    const detail = this.opened.core.detailOfUnanswered()
-    switch (this.opened.reason()) {
-      case 'EVICTED':
-        this.noteEviction(key)
-        return detail >= 0 ? this.decoder.allowed(detail) : this.decoder.denied(-1 - detail, cost)
-      case 'BANNED':
-        return this.decoder.foreseen(this.answered(this.opened.core.peek(low, high, nowUs, cost), key), cost, Math.ceil(detail / 1000))
-      case 'LATE':
-        return this.takenLater(key, low, high, nowUs, cost)
-      case 'REFUSED':
-        return this.withoutRoom(key, this.decoder.refused(cost, Math.ceil(detail / 1000)))
-      case 'OVERFLOWED':
-        return this.withoutRoom(key, this.decoder.overflowed(Math.ceil(detail / 1000)))
-      case 'CONTENDED':
-        throw this.contended(key)
-    }
-  }
-
-  /** A take that the core denied because the key was changed, or another evicted, at a later clock reading. */
-  private takenLater(key: string, low: number, high: number, nowUs: number, cost: number): Decision {
-    let readUs = nowUs
-    for (let readings = 0; ; readings++) {
-      const denied = this.decoder.denied(this.opened.core.detailOfUnanswered(), cost)
-      const laterUs = laterReading(this.ticker, readUs, readings, denied)
-      if (laterUs === undefined) return denied
-      readUs = laterUs
-      const answer = this.opened.core.take(low, high, readUs, cost)
-      if (answer >= 0) return this.decoder.allowed(answer)
-      if (answer < 0) return this.decoder.denied(-1 - answer, cost)
-      if (this.opened.reason() !== 'LATE') return this.unanswered(key, low, high, readUs, cost)
-    }
-  }
-
-  /** The answer for a new key that found no room. */
-  private withoutRoom(key: string, decision: Decision): Decision {
-    this.events.full(this.decoder.policy.name, key, decision.allowed, () => this.opened.counters().keys)
-    return decision
-  }
-
-  noteEviction(key: string): void {
-    const { core } = this.opened
-    this.events.evicted(this.decoder.policy.name, key, () => core.forgotten() / this.decoder.unitsPerToken)
-  }
-
-  /** The decision with its permit, if the policy gives permits. Call it before the next call of the core. */
-  withPermit(decision: Decision, _key: string, _low: number, _high: number, _cost: number): Decision {
-    return decision
-  }
-
-  private contended(key: string): StoreError {
-    if (contentions.hasSubscribers) contentions.publish({ policy: this.decoder.policy.name, key })
-    return new StoreError('CONTENTION', 'other threads kept changing this key, and the call gave up after a bounded wait: call again')
   }
 
   // The other verbs.
 
   peek(key: Key, cost = 1): Decision {
     this.hash(key as string)
-    return this.peekHashed(key as string, low, high, cost)
-  }
-
-  /** Peek, for a key whose fingerprint is known. */
-  peekHashed(key: string, low: number, high: number, cost: number, nowUs = this.nowUs()): Decision {
-    const tokens = checkedCost(cost)
-    const debt = this.answered(this.opened.core.peek(low, high, nowUs, tokens), key)
-    const blockMs = Math.ceil(this.answered(this.opened.core.banLeft(low, high, nowUs), key) / 1000)
-    return this.decoder.foreseen(debt, tokens, blockMs)
-  }
-
-  /** The answer of any other call. @throws {StoreError} `TABLE_FULL` or `CONTENTION` if there is none. */
-  answered(answer: number, key: string): number {
-    if (answer >= 0) return answer
-    const reason = this.opened.reason()
-    if (reason === 'REFUSED') {
-      throw new StoreError('TABLE_FULL', 'the table has no room for this key, because every key near it has debt: raise maxKeys or growTo')
-    }
-    if (reason !== 'EVICTED') throw this.contended(key)
-    this.noteEviction(key)
-    return this.opened.core.detailOfUnanswered()
+    return this.decisions.peek(key as string, low, high, cost)
   }
 
   wait(key: Key, options?: WaitOptions): Promise<Answer> {
@@ -265,17 +143,17 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   /** A change that may return tokens: waiters of the key ask again after it. */
   private released(key: Key, verb: (nowUs: number) => number): Decision {
     const decision = this.change(key, verb)
-    if (this.waiting.queued > 0) this.onRelease(key as string)
+    if (this.waiting.queued > 0) this.decisions.onRelease(key as string)
     return decision
   }
 
   private change(key: Key, verb: (nowUs: number) => number): Decision {
     checkKey(key)
-    const nowUs = this.nowUs()
+    const nowUs = this.decisions.nowUs()
     fingerprint(key, this.#k0, this.#k1)
-    this.answered(verb(nowUs), key)
-    const decision = this.peekHashed(key, low, high, 1, nowUs)
-    this.events.publish()
+    this.decisions.answered(verb(nowUs), key)
+    const decision = this.decisions.peek(key, low, high, 1, nowUs)
+    this.decisions.events.publish()
     return decision
   }
 
@@ -290,12 +168,12 @@ export class MemoryLimiter<Answer extends Decision = Decision>
 
   get policy(): Policy {
     this.opened.core.look()
-    return this.decoder.policy
+    return this.decisions.decoder.policy
   }
 
   /** {@link policy} as it was when this limiter last decided. */
   policyOf(): Policy {
-    return this.decoder.policy
+    return this.decisions.decoder.policy
   }
 
   update(policy: Policy): void {
@@ -310,20 +188,15 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     const change = new PolicyChange(this.opened, next)
     return () => {
       // Read last: takes of other threads under the old policy after this reading count as taken before it.
-      change.publish(this.ticker.read())
+      change.publish(this.decisions.ticker.read())
       if (this.waiting.queued > 0) this.waiting.released()
     }
-  }
-
-  private decoderFor(policy: Policy): DecisionDecoder {
-    const isRate = policy.algorithm === 'token-bucket' || policy.algorithm === 'gcra'
-    return isRate ? new RateDecoder(policy) : new CountDecoder(policy, this.opened.core)
   }
 
   handle(): LimiterHandle<Answer> {
     this.opened.core.look()
     const { memory, section } = this.opened
-    const { algorithm } = this.decoder.policy
+    const { algorithm } = this.decisions.decoder.policy
     const clock = clockHandle(this.clock)
     const handle: MemoryHandle<Answer> = { sluicegate: 1, memory, section, algorithm, secret: [this.#k0, this.#k1], clock }
     return shownAs(handle, 'LimiterHandle', { algorithm })
@@ -372,7 +245,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   }
 
   bookedPolicy(): Policy | undefined {
-    return isBookedAhead(this.decoder.policy) ? this.decoder.policy : undefined
+    return isBookedAhead(this.decisions.decoder.policy) ? this.decisions.decoder.policy : undefined
   }
 
   // What limiters of several sections need of each of them.
@@ -395,7 +268,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
 
   /** Its section of the memory and the algorithm there. */
   get section(): SnapshotSection {
-    return { open: this.opened, algorithm: this.decoder.policy.algorithm }
+    return { open: this.opened, algorithm: this.decisions.decoder.policy.algorithm }
   }
 
   /** Bytes of the whole memory, unused parts included. */
@@ -412,10 +285,32 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     checkKey(key)
     fingerprint(key, this.#k0, this.#k1)
   }
+}
 
-  /** Microseconds since the Unix epoch, for the core. */
-  nowUs(): number {
-    const { us } = this.ticker
-    return Number.isNaN(us) ? this.ticker.read() : us
+/** A key of a limiter in memory whose fingerprint is kept. */
+class MemoryBoundKey<Answer extends Decision> extends Shown implements BoundKey<Answer> {
+  readonly key: string
+  private readonly limiter: MemoryLimiter<Answer>
+  private readonly low: number
+  private readonly high: number
+
+  constructor(limiter: MemoryLimiter<Answer>, key: string, low: number, high: number) {
+    super()
+    this.key = key
+    this.limiter = limiter
+    this.low = low
+    this.high = high
+  }
+
+  toJSON(): object {
+    return this.limiter.toJSON()
+  }
+
+  take(cost = 1): Answer {
+    return this.limiter.takeBound(this.key, this.low, this.high, cost)
+  }
+
+  peek(cost = 1): Decision {
+    return this.limiter.decisions.peek(this.key, this.low, this.high, cost)
   }
 }

@@ -1,29 +1,16 @@
-import type { Decision, DecisionSource } from '../decision.js'
-import type { Permit } from '../permit.js'
-import { closedCore } from './core.js'
+import type { Decision } from '../decision.js'
+import { type Permit, PermitDecision } from '../permit.js'
+import type { Policy } from '../policy/policy.js'
 import type { MemoryBooking } from './memory-bookings.js'
-import { MemoryLimiter } from './memory-limiter.js'
+import { MemoryDecisions } from './memory-decisions.js'
+import { MemoryLimiter, type MemoryLimiterParts } from './memory-limiter.js'
+import { closedCore } from './open-core.js'
 
-/** Concurrency in shared memory: takes return permits, and waiters queue for them. */
-export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
-  override takeHashed(key: string, low: number, high: number, cost: number): Decision {
-    const decision = super.takeHashed(key, low, high, cost)
+/** Decisions of a concurrency limit: takes that pass have permits. */
+class PermitDecisions extends MemoryDecisions {
+  override take(key: string, low: number, high: number, cost: number): Decision {
+    const decision = super.take(key, low, high, cost)
     return decision instanceof MemoryPermit ? decision : this.withPermit(decision, key, low, high, cost)
-  }
-
-  override answer(booking: MemoryBooking<Permit>): Permit {
-    return booking.decision
-  }
-
-  override giveBack(booking: MemoryBooking<Permit>, tokens: number): Decision {
-    const permit = booking.decision
-    if (tokens >= booking.cost) permit.release()
-    else if (permit instanceof MemoryPermit) shrink(permit, tokens)
-    return this.peek(booking.key)
-  }
-
-  override refuse(key: string, cost: number): Permit {
-    return new MemoryPermit(super.refuse(key, cost))
   }
 
   override withPermit(decision: Decision, key: string, low: number, high: number, cost: number): Permit {
@@ -45,6 +32,28 @@ export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
       shrink: (tokens) => changed(false, tokens),
     }
     return new MemoryPermit(decision, hold)
+  }
+}
+
+/** Concurrency in shared memory: takes return permits, and waiters queue for them. */
+export class MemoryPermitLimiter extends MemoryLimiter<Permit> {
+  constructor(parts: MemoryLimiterParts, policy?: Policy) {
+    super(parts, policy, PermitDecisions)
+  }
+
+  override answer(booking: MemoryBooking<Permit>): Permit {
+    return booking.decision
+  }
+
+  override giveBack(booking: MemoryBooking<Permit>, tokens: number): Decision {
+    const permit = booking.decision
+    if (tokens >= booking.cost) permit.release()
+    else if (permit instanceof MemoryPermit) shrink(permit, tokens)
+    return this.peek(booking.key)
+  }
+
+  override refuse(key: string, cost: number): Permit {
+    return new MemoryPermit(super.refuse(key, cost))
   }
 }
 
@@ -76,30 +85,15 @@ export function jointHold(permits: readonly Permit[]): Hold {
 let shrink: (permit: MemoryPermit, tokens: number) => void
 
 /** A permit of a limiter in memory. A denied permit has no hold. */
-export class MemoryPermit implements Permit {
-  readonly allowed: boolean
-  readonly limit: number
-  readonly remaining: number
-  readonly retryAfterMs: number
-  readonly resetAfterMs: number
-  readonly policy: string
-  readonly source: DecisionSource
-  declare readonly parts?: readonly Decision[]
+export class MemoryPermit extends PermitDecision implements Permit {
   #hold: Hold | undefined
 
   static {
     shrink = (permit, tokens) => void permit.#hold?.shrink(tokens)
   }
 
-  constructor({ allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }: Decision, hold?: Hold) {
-    this.allowed = allowed
-    this.limit = limit
-    this.remaining = remaining
-    this.retryAfterMs = retryAfterMs
-    this.resetAfterMs = resetAfterMs
-    this.policy = policy
-    this.source = source
-    if (parts !== undefined) this.parts = parts
+  constructor(decision: Decision, hold?: Hold) {
+    super(decision)
     this.#hold = hold
   }
 

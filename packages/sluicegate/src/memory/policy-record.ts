@@ -2,7 +2,7 @@ import { StoreError } from '../errors.js'
 import { CALENDAR_UNITS, type Calendar, calendarOf } from '../policy/calendar.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Algorithm, Policy } from '../policy/policy.js'
-import { FORMS, type Form, numbersOf, type PolicyNumbers } from '../policy/policy-numbers.js'
+import { ENCODINGS, type Encoding, numbersOf, type PolicyNumbers } from '../policy/policy-numbers.js'
 import { COUNTER_BYTES, ENTRIES_PER_LINE } from './core-memory.js'
 import type { OpenCore } from './open-core.js'
 
@@ -81,7 +81,7 @@ export class PolicyChange {
     const { numbers, areas, before } = this.placed()
     const record = open.core.propose()
     for (const [name, key] of Object.entries(FIELDS)) open.setField(record, name, numbers[key])
-    open.setField(record, 'RECORD_ENCODING', open.constant(numbers.form))
+    open.setField(record, 'RECORD_ENCODING', open.constant(numbers.encoding))
     open.setField(record, 'RECORD_EXTENSIONS', areas.current.address)
     describe(open.description(record), this.policy, areas)
     return open.core.update(record, nowUs, before === undefined ? 0 : seenEpoch)
@@ -115,7 +115,7 @@ export function placedIn(open: OpenCore, record: number): Placed | undefined {
 }
 
 function isLaidOutAlike(one: PolicyNumbers, other: PolicyNumbers): boolean {
-  return one.stride === other.stride && one.countBits === other.countBits && (one.form !== 'LOG' || one.tickUs === other.tickUs)
+  return one.stride === other.stride && one.countBits === other.countBits && (one.encoding !== 'LOG' || one.tickUs === other.tickUs)
 }
 
 /** The policy in force as this thread's core last read it; undefined if its record was reused in the meantime. */
@@ -136,12 +136,12 @@ export function calendarIn(open: OpenCore, record: number): Calendar {
 
 function numbersIn(open: OpenCore, record: number): PolicyNumbers {
   const numbers = Object.fromEntries(Object.entries(FIELDS).map(([name, key]) => [key, open.field(record, name)]))
-  return { ...(numbers as unknown as PolicyNumbers), form: formIn(open, record) }
+  return { ...(numbers as unknown as PolicyNumbers), encoding: encodingIn(open, record) }
 }
 
-function formIn(open: OpenCore, record: number): Form {
-  const form = open.field(record, 'RECORD_ENCODING')
-  return FORMS.find((name) => open.constant(name) === form) ?? 'ARRIVAL'
+function encodingIn(open: OpenCore, record: number): Encoding {
+  const encoding = open.field(record, 'RECORD_ENCODING')
+  return ENCODINGS.find((name) => open.constant(name) === encoding) ?? 'ARRIVAL'
 }
 
 function describe(view: DataView, policy: Policy, { current, spare }: Areas): void {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allOf, gcra, tokenBucket } from '../index.js'
 import { type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
-import { unheard } from '../testing/unheard.js'
+import { unhandledRejections } from '../testing/unhandled-rejections.js'
 import { Middleware } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 
@@ -34,7 +34,7 @@ test('when several functions of a request fail, one error is reported, and no re
       ],
     },
   ]
-  const reasons = await unheard(async () => {
+  const reasons = await unhandledRejections(async () => {
     for (const options of faults) {
       const middleware = new Middleware<PlainRequest>(options)
       await assert.rejects(async () => middleware.handle(plainFacts({}), {}), /seen/)

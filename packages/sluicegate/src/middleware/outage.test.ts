@@ -14,7 +14,7 @@ import {
 } from '../index.js'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
-import { unheard } from '../testing/unheard.js'
+import { unhandledRejections } from '../testing/unhandled-rejections.js'
 import type { DenialResponse } from './denial-response.js'
 import type { MiddlewareResult } from './middleware.js'
 import { Middleware } from './middleware.js'
@@ -108,7 +108,7 @@ test('what onOutage returns is a choice, none, or refused', async () => {
   const rejects = async (): Promise<never> => {
     throw new Error('unhandled')
   }
-  const reasons = await unheard(async () => {
+  const reasons = await unhandledRejections(async () => {
     for (const onOutage of [() => 'local', async () => 'open', rejects]) {
       await assert.rejects(outcomeOf({ limiter, onOutage: onOutage as never }), { code: 'OPTION_INVALID', option: 'onOutage' })
     }

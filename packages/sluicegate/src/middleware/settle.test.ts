@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { concurrency, createLimiter, fixedWindow, type Limiter, manualClock } from '../index.js'
 import { type PlainRequest, plainFacts } from '../testing/plain-request.js'
-import { unheard } from '../testing/unheard.js'
+import { unhandledRejections } from '../testing/unhandled-rejections.js'
 import type { Pass } from './middleware.js'
 import { Middleware } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'
@@ -58,7 +58,7 @@ test('what counts throws, at once or later, is a warning, and the request counts
     const limiter = tokens()
     const reasons: unknown[] = []
     const seen = await warningsOf(t, async () => {
-      reasons.push(...(await unheard(async () => settled({ limiter, counts }, 200))))
+      reasons.push(...(await unhandledRejections(async () => settled({ limiter, counts }, 200))))
     })
     assert.deepEqual([seen, reasons, limiter.peek(KEY).remaining], [['Error: not to be found'], [], 2])
   }

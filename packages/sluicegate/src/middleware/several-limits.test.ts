@@ -14,7 +14,7 @@ import {
 } from '../index.js'
 import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { promisedLimiter } from '../testing/promised-limiter.js'
-import { unheard } from '../testing/unheard.js'
+import { unhandledRejections } from '../testing/unhandled-rejections.js'
 import type { DenialResponse } from './denial-response.js'
 import type { MiddlewareResult } from './middleware.js'
 import { Middleware } from './middleware.js'
@@ -108,7 +108,7 @@ for (const isLater of [false, true]) {
     for (const limiter of [broken, without, misled]) {
       const limits = [{ limiter: asked(slots) }, { limiter: asked(user) }, { limiter }]
       const middleware = new Middleware<PlainRequest>({ limits, onOutage: fails })
-      const reasons = await unheard(async () => {
+      const reasons = await unhandledRejections(async () => {
         for (let i = 0; i < 10; i++) await assert.rejects(async () => middleware.handle(plainFacts({}), {}), fault)
       })
       assert.deepEqual([slots.peek('192.0.2.1').remaining, user.peek('192.0.2.1').remaining, reasons], [2, 5, []])

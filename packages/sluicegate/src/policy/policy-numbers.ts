@@ -1,9 +1,9 @@
 import { emissionOf } from './emission.js'
 import type { Policy } from './policy.js'
 
-/** A policy in the numbers that the core reads; see `memory-map.ts` and `forms.ts` there. */
+/** A policy in the numbers that the core reads; see `memory-map.ts` and `encodings.ts` there. */
 export interface PolicyNumbers {
-  readonly form: Form
+  readonly encoding: Encoding
   /** Units of debt a microsecond, a token, and in all. Where tokens are simply counted, a token is a unit. */
   readonly unitsPerUs: number
   readonly unitsPerToken: number
@@ -24,9 +24,9 @@ export interface PolicyNumbers {
   readonly calendar: number
 }
 
-/** The forms of a state word, by their names in the core. */
-export const FORMS = ['ARRIVAL', 'BUCKET', 'FIXED', 'SLIDING', 'WIDE', 'COMPACT', 'LOG', 'CONCURRENCY'] as const
-export type Form = (typeof FORMS)[number]
+/** The encodings of a state word, by their names in the core. */
+export const ENCODINGS = ['ARRIVAL', 'BUCKET', 'FIXED', 'SLIDING', 'WIDE', 'COMPACT', 'LOG', 'CONCURRENCY'] as const
+export type Encoding = (typeof ENCODINGS)[number]
 
 const VALUE_BITS = 56
 /** Of the limit or burst, the deepest that a key goes into debt. */
@@ -35,7 +35,7 @@ export const DEEPEST_DEBT_BURSTS = 11
 const PACKED_LEVELS = 2 ** 24
 const PACKED_TICK_US = 1024
 const PACKED_RANGE_BITS = 42
-/** Counters of 16 bits, and window numbers of 24, of which half last for the shortest window 21 days; beyond, the wide form. */
+/** Counters of 16 bits, and window numbers of 24, of which half last for the shortest window 21 days; beyond, the wide encoding. */
 const PACKED_COUNT = 65_535
 const PACKED_COUNT_BITS = 16
 const PACKED_NUMBER_BITS = 24
@@ -71,7 +71,7 @@ function rate(policy: Policy): PolicyNumbers {
   const packed = policy.algorithm === 'token-bucket' && capacity + PACKED_TICK_US * unitsPerUs < PACKED_LEVELS
   return {
     ...counting(policy),
-    form: packed ? 'BUCKET' : 'ARRIVAL',
+    encoding: packed ? 'BUCKET' : 'ARRIVAL',
     unitsPerUs,
     unitsPerToken,
     capacity,
@@ -84,22 +84,22 @@ function rate(policy: Policy): PolicyNumbers {
 function fixedWindow(policy: Policy): PolicyNumbers {
   const numbers = counting(policy)
   const countBits = bitsFor(DEEPEST_DEBT_BURSTS * policy.limit)
-  const form = { ...numbers, form: 'FIXED' as const, countBits, numberBits: VALUE_BITS - countBits }
+  const fixed = { ...numbers, encoding: 'FIXED' as const, countBits, numberBits: VALUE_BITS - countBits }
   const { calendar } = policy
-  if (calendar === undefined) return form
-  return { ...form, windowUs: 0, tickUs: CALENDAR_TICK_US, calendar: identityOf(`${calendar.unit} ${calendar.timeZone}`) }
+  if (calendar === undefined) return fixed
+  return { ...fixed, windowUs: 0, tickUs: CALENDAR_TICK_US, calendar: identityOf(`${calendar.unit} ${calendar.timeZone}`) }
 }
 
 function slidingWindow(policy: Policy): PolicyNumbers {
   const numbers = counting(policy)
-  if (policy.counters === 'compact') return { ...numbers, form: 'COMPACT', numberBits: COMPACT_NUMBER_BITS }
+  if (policy.counters === 'compact') return { ...numbers, encoding: 'COMPACT', numberBits: COMPACT_NUMBER_BITS }
   const small = policy.limit <= PACKED_COUNT
   if (small && numbers.windowUs >= SHORTEST_PACKED_US) {
-    return { ...numbers, form: 'SLIDING', countBits: PACKED_COUNT_BITS, numberBits: PACKED_NUMBER_BITS }
+    return { ...numbers, encoding: 'SLIDING', countBits: PACKED_COUNT_BITS, numberBits: PACKED_NUMBER_BITS }
   }
   const countBits = small ? SHORT_COUNT_BITS : WIDE_COUNT_BITS
   // One bit is the seal.
-  return { ...numbers, form: 'WIDE', countBits, numberBits: VALUE_BITS - 1 - countBits, stride: 8 }
+  return { ...numbers, encoding: 'WIDE', countBits, numberBits: VALUE_BITS - 1 - countBits, stride: 8 }
 }
 
 function slidingLog(policy: Policy, before: PolicyNumbers | undefined): PolicyNumbers {
@@ -118,7 +118,7 @@ function slidingLog(policy: Policy, before: PolicyNumbers | undefined): PolicyNu
   if (fits) return { ...numbers, ...layoutOf(before) }
   const most = grown(slots, before?.slots ?? 0, MOST_LOG_SLOTS)
   const stride = 8 + 8 * Math.ceil((most * slotBytes) / 8)
-  return { ...numbers, form: 'LOG', countBits, numberBits: VALUE_BITS - countBits, tickUs, slots: most, slotBytes, stride }
+  return { ...numbers, encoding: 'LOG', countBits, numberBits: VALUE_BITS - countBits, tickUs, slots: most, slotBytes, stride }
 }
 
 /** Microseconds a tick of a log: the smallest power of two for which a window is an eighth of what a time can tell. */
@@ -130,7 +130,7 @@ function logTickUs(windowUs: number, countBits: number, slotBytes: number): numb
 }
 
 function concurrency(policy: Policy, before: PolicyNumbers | undefined): PolicyNumbers {
-  const numbers = { ...counting(policy), form: 'CONCURRENCY' as const, numberBits: READING_BITS, tickUs: 1 }
+  const numbers = { ...counting(policy), encoding: 'CONCURRENCY' as const, numberBits: READING_BITS, tickUs: 1 }
   const slots = grown(policy.limit, before?.slots ?? 0, MOST_PERMITS)
   return { ...numbers, slots, stride: slots * 8 }
 }
@@ -139,7 +139,7 @@ function concurrency(policy: Policy, before: PolicyNumbers | undefined): PolicyN
 function counting({ limit, windowMs }: Policy): PolicyNumbers {
   const windowUs = Math.round(windowMs * 1000)
   return {
-    form: 'FIXED',
+    encoding: 'FIXED',
     unitsPerUs: 1,
     unitsPerToken: 1,
     capacity: limit,
@@ -160,8 +160,8 @@ function grown(slots: number, before: number, most: number): number {
   return Math.max(slots, Math.min(Math.ceil(before * 1.5), most))
 }
 
-function layoutOf({ form, countBits, numberBits, tickUs, slots, slotBytes, stride }: PolicyNumbers): Partial<PolicyNumbers> {
-  return { form, countBits, numberBits, tickUs, slots, slotBytes, stride }
+function layoutOf({ encoding, countBits, numberBits, tickUs, slots, slotBytes, stride }: PolicyNumbers): Partial<PolicyNumbers> {
+  return { encoding, countBits, numberBits, tickUs, slots, slotBytes, stride }
 }
 
 function bitsFor(most: number): number {

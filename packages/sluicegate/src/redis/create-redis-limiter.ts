@@ -7,11 +7,11 @@ import type { WithFleetOverrides } from '../overrides.js'
 import type { AnswerOf } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
-import { CallGuard } from '../shared/call-guard.js'
-import { CrossSlotBackend } from '../shared/cross-slot-backend.js'
+import { CallGuard } from '../shared/calls/call-guard.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
+import { layeredShared, type SharedMaker } from '../shared/layers/layered-shared.js'
 import { OverrideCache, type OverrideStore } from '../shared/layers/override-cache.js'
-import { layeredShared, type SharedMaker } from '../shared/layers/shared-layers.js'
+import { CrossSlotBackend } from '../shared/leases/cross-slot-backend.js'
 import { SharedLimiter } from '../shared/shared-limiter.js'
 import { checkLease, checkOptionNames, checkSharedOptions, SHARED_OPTIONS, type SharedOptions } from '../shared/shared-options.js'
 import { encodingsOf } from './policy-encoding.js'
@@ -19,9 +19,8 @@ import { RedisBackend, type ScriptCalls } from './redis-backend.js'
 import { type HashTag, RedisKeys } from './redis-keys.js'
 import { RedisOverrides } from './redis-overrides.js'
 import { RedisScripts } from './redis-scripts.js'
+import { noteName, warnAtStart, warnOfMissingListener } from './redis-warnings.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
-import { noteName } from './shared-names.js'
-import { warnAtStart, warnOfUnheardErrors } from './warn-at-start.js'
 
 /** What {@link createRedisLimiter} takes beside the policy. */
 export interface RedisLimiterOptions extends SharedOptions {
@@ -73,7 +72,7 @@ export function createRedisLimiter(policy: Policy, options: RedisLimiterOptions)
   checkOptionNames(options, OPTIONS, '{ client }', undefined, 'createRedisLimiter()')
   const runner = runnerFor(options.client)
   void warnAtStart(runner)
-  warnOfUnheardErrors(runner, options.client)
+  warnOfMissingListener(runner, options.client)
   const prefix = options.prefix ?? 'sluicegate'
   const keys = new RedisKeys(prefix, options.hashTag)
   const store = new RedisScripts(runner, keys)

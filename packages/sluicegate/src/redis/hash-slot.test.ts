@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createClient } from '@redis/client'
 import { Random, RedisProcess } from 'sluicegate-testkit'
-import { hashSlot } from './hash-slot.js'
-import { RedisKeys } from './redis-keys.js'
+import { hashSlot, RedisKeys } from './redis-keys.js'
 
 const LETTERS = ['a', 'Z', '0', ' ', ':', '{', '}', '%', 'ü', '漢', '\u{1f600}', '\ud800', '\n']
 

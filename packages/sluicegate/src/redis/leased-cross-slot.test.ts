@@ -3,8 +3,8 @@ import { after, before, test } from 'node:test'
 import { RedisCluster, until } from 'sluicegate-testkit'
 import { allOf, concurrency, type Decision, fixedWindow, tokenBucket } from '../index.js'
 import { CLUSTER_CLIENTS } from '../testing/redis-clients.js'
-import { hashSlot } from './hash-slot.js'
 import { createRedisLimiter, type FleetLimiter } from './index.js'
+import { hashSlot } from './redis-keys.js'
 
 // Leases of several policies whose keys are in different slots of a real cluster, where no call can charge them together.
 

@@ -6,7 +6,7 @@ import { concurrency } from '../policy/concurrency-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { tokenBucket } from '../policy/rate-policy.js'
 import { fixedWindow, slidingLog, slidingWindow } from '../policy/window-policy.js'
-import type { OutageMode } from '../shared/outage.js'
+import type { OutageMode } from '../shared/outage/outage.js'
 import { CLUSTER_CLIENTS, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
 

@@ -7,10 +7,10 @@ import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
 import { tokenBucket } from '../policy/rate-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import type { OutageEvent } from '../shared/outage-account.js'
+import type { OutageEvent } from '../shared/outage/outage-account.js'
 import { CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
-import { hashSlot } from './hash-slot.js'
+import { hashSlot } from './redis-keys.js'
 
 // What was used without the store is charged there afterwards. Nothing of these budgets comes back while a test runs, so that totals are exact.
 

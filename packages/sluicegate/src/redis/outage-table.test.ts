@@ -5,7 +5,7 @@ import { type Fault, FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
 import type { Decision } from '../decision.js'
 import { tokenBucket } from '../policy/rate-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import type { OutageMode } from '../shared/outage.js'
+import type { OutageMode } from '../shared/outage/outage.js'
 import { SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 

@@ -11,11 +11,18 @@ import {
   newOperationId,
   type Operation,
 } from '../shared/backend.js'
-import { decisionFrom, waitUsIn } from './decision-decoder.js'
-import { type GrantOf, grantsOf } from './grants.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 import type { RedisScripts } from './redis-scripts.js'
-import type { KeyState, ScriptAnswer, ScriptRequest, ScriptVerb } from './script-call.js'
+import {
+  decisionFrom,
+  type GrantOf,
+  grantsOf,
+  type KeyState,
+  type ScriptAnswer,
+  type ScriptRequest,
+  type ScriptVerb,
+  waitUsIn,
+} from './script-call.js'
 
 /** The longest wait in a request: unlimited. */
 const ANY_US = Number.MAX_SAFE_INTEGER
@@ -40,7 +47,7 @@ class Receipt {
  * 1. `execute` makes a request for the key of each policy: encoding, key, amount.
  * 2. {@link RedisScripts} turns these into KEYS and ARGV of one script and sends `EVALSHA`; unknown scripts are sent once in full.
  * 3. The script (`lua/`) reads the server's clock, changes the state of all keys or of none, and replies with numbers.
- * 4. `script-reply.ts` checks the reply, and `decision-decoder.ts` turns the state of each key into a decision.
+ * 4. `script-call.ts` checks the reply, and turns the state of each key into a decision.
  */
 export class RedisBackend implements Backend {
   private readonly store: ScriptCalls

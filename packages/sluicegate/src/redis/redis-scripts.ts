@@ -1,12 +1,10 @@
 import { PolicyError } from '../errors.js'
 import type { CancelSignal } from '../shared/backend.js'
 import type { CommandRunner } from './command-runner.js'
-import { hashSlot } from './hash-slot.js'
 import type { PolicyEncoding } from './policy-encoding.js'
-import type { RedisKeys } from './redis-keys.js'
+import { hashSlot, type RedisKeys } from './redis-keys.js'
 import { runScript } from './run-script.js'
-import type { ScriptAnswer, ScriptLease, ScriptRequest, ScriptVerb } from './script-call.js'
-import { answerIn, leaseIn } from './script-reply.js'
+import { answerIn, leaseIn, type ScriptAnswer, type ScriptLease, type ScriptRequest, type ScriptVerb } from './script-call.js'
 import { SCRIPTS } from './scripts.gen.js'
 
 /** glide puts a colon after the code. */

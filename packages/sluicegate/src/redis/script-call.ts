@@ -1,4 +1,10 @@
-import type { PolicyEncoding } from './policy-encoding.js'
+import { combined } from '../combined-decision.js'
+import type { Decision } from '../decision.js'
+import { StoreError } from '../errors.js'
+import { askAfterUs, type Grant } from '../lease/grant.js'
+import type { CountTimes } from '../policy/decision-decoder.js'
+import { emissionOf } from '../policy/emission.js'
+import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 
 export type ScriptVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'cancel' | 'release' | 'heartbeat'
 
@@ -56,4 +62,147 @@ export interface ScriptLease {
   readonly untilNewUs: number
   readonly laterUs: number
   readonly endUs: number
+}
+
+const ANSWERS = 6
+const TAKE_ANSWERS = 3
+const LEASE_ANSWERS = 9
+
+/**
+ * Decodes the reply to `count` requests: all fields of `lua/steps/parts.lua`, or the few of `lua/steps/*-take.lua` for an ordinary take.
+ *
+ * @throws {StoreError} `OUTAGE` for any other reply.
+ */
+export function answerIn(reply: unknown, count: number): ScriptAnswer {
+  const isArray = Array.isArray(reply)
+  if (count === 1 && !isArray) return { states: [taken(reply, reply)] }
+  if (count === 1 && isArray && reply.length === TAKE_ANSWERS) return { states: [taken(reply[0], reply, reply[1], reply[2])] }
+  if (!isArray || reply.length !== 1 + ANSWERS * count) throw notUnderstood(reply)
+  const states: KeyState[] = []
+  for (let at = 1; at < reply.length; at += ANSWERS) {
+    states.push({
+      done: Number(reply[at]) === 1,
+      debt: Number(reply[at + 1]),
+      blockedUs: Number(reply[at + 2]),
+      untilFreeUs: Number(reply[at + 3]),
+      untilNewUs: Number(reply[at + 4]),
+      waitUs: Number(reply[at + 5]),
+    })
+  }
+  return { nowUs: Number(reply[0]), states }
+}
+
+/** A negative debt means denied: nothing was spent. */
+function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNewUs: unknown = 0): KeyState {
+  const units = typeof debt === 'string' ? Number.parseInt(debt, 10) : debt
+  if (typeof units !== 'number' || !Number.isSafeInteger(units)) throw notUnderstood(reply)
+  const done = units >= 0
+  return {
+    done,
+    debt: done ? units : -1 - units,
+    blockedUs: 0,
+    untilFreeUs: Number(untilFreeUs),
+    untilNewUs: Number(untilNewUs),
+    waitUs: 0,
+  }
+}
+
+/** @throws {StoreError} `OUTAGE` for a reply that `lua/scripts/lease.lua` does not give. */
+export function leaseIn(reply: unknown): ScriptLease {
+  if (!Array.isArray(reply) || reply.length !== LEASE_ANSWERS) throw notUnderstood(reply)
+  const [nowUs = 0, ready = 0, later = 0, debt = 0, blockedUs = 0, untilFreeUs = 0, untilNewUs = 0, laterUs = 0, endUs = 0] =
+    reply.map(Number)
+  return { nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }
+}
+
+function notUnderstood(reply: unknown): StoreError {
+  return new StoreError('OUTAGE', `the store answered ${Array.isArray(reply) ? `${reply.length} values` : typeof reply}`)
+}
+
+/** The decision in a script's answer to a verb with this cost, for each policy and combined. */
+export function decisionFrom(
+  verb: ScriptVerb,
+  { encodings, isAllOf }: PolicyEncodings,
+  states: readonly KeyState[],
+  cost: number,
+): Decision {
+  if (!isAllOf) return partDecision(verb, encodings[0] as PolicyEncoding, states[0] as KeyState, cost)
+  return combined(encodings.map((encoding, i) => partDecision(verb, encoding, states[i] as KeyState, cost)))
+}
+
+function partDecision(verb: ScriptVerb, encoding: PolicyEncoding, state: KeyState, cost: number): Decision {
+  const { done, debt, blockedUs } = state
+  const terms = encoding.termsOf(timesIn(state))
+  const seenCost = verb === 'take' || verb === 'peek' || (verb === 'reserve' && !done) ? cost : 1
+  const decision = verb === 'take' && done ? terms.allowed(debt) : terms.foreseen(debt, seenCost, Math.ceil(blockedUs / 1000))
+  return { ...decision, source: 'store' }
+}
+
+/** Microseconds until reserved tokens may be spent. */
+export function waitUsIn(encoding: PolicyEncoding, state: KeyState): number {
+  return encoding.termsOf(timesIn(state)).waitUs(state.debt)
+}
+
+function timesIn({ untilFreeUs, untilNewUs, waitUs }: KeyState): CountTimes {
+  return { untilFree: () => untilFreeUs, untilNew: () => untilNewUs, waitUs: () => waitUs }
+}
+
+/** Turns the answer to a lease, of which fewer than `least` tokens are useless, into times of single tokens. */
+export type GrantOf = (lease: ScriptLease, horizonUs: number, least: number) => Grant
+
+/**
+ * @param leaseUs the length of a lease.
+ * @param random a fraction.
+ */
+export function grantsOf(encoding: PolicyEncoding, leaseUs: number, random = Math.random): GrantOf {
+  return encoding.name === 'rate' ? rateGrants(encoding, leaseUs, random) : windowGrants(encoding, leaseUs, random)
+}
+
+/** With a rate, the debt before the lease says when each token conforms. */
+function rateGrants({ policy }: PolicyEncoding, leaseUs: number, random: () => number): GrantOf {
+  const { unitsPerToken, unitsPerUs, capacity: whole } = emissionOf(policy)
+  const capacity = whole - leaseUs * unitsPerUs
+  const conformsUs = (units: number): number => Math.max(0, Math.ceil((units - capacity) / unitsPerUs))
+  return ({ ready, later, debt, blockedUs }, horizonUs, least) => {
+    const after = debt + (ready + later) * unitsPerToken
+    const beginUs = (token: number): number => (token < ready ? 0 : conformsUs(debt + (token + 1) * unitsPerToken))
+    const untilFreeFor = (tokens: number): number => conformsUs(after + tokens * unitsPerToken)
+    const untilFreeUs = untilFreeFor(least)
+    return {
+      availableNow: ready,
+      availableLater: later,
+      beginUs,
+      endUs: (token) => beginUs(token) + leaseUs,
+      flowsBack: true,
+      untilFreeUs,
+      untilFreeFor,
+      askAfterUs: askAfterUs(untilFreeUs, ready + later, horizonUs, random),
+      blockedUs,
+      remaining: Math.max(0, Math.floor((capacity - after) / unitsPerToken)),
+      untilNewUs: Math.ceil(after / unitsPerUs),
+    }
+  }
+}
+
+/** With a window, tokens may be spent for the length of a lease, but not after the window's end. */
+function windowGrants({ name, policy: { limit } }: PolicyEncoding, leaseUs: number, random: () => number): GrantOf {
+  return ({ nowUs, ready, later, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs }, horizonUs, least) => {
+    const beginUs = (token: number): number => (token < ready ? 0 : laterUs)
+    return {
+      availableNow: ready,
+      availableLater: later,
+      beginUs,
+      endUs: (token) => Math.min(beginUs(token) + leaseUs, endUs),
+      flowsBack: false,
+      id: nowUs,
+      untilFreeUs,
+      // In a fixed window every cost waits for its end; elsewhere a larger cost waits as long, or longer.
+      untilFreeFor: (tokens) => (tokens === least || (tokens > least && untilFreeUs > 0) ? untilFreeUs : undefined),
+      // Only in a sliding window do tokens come free one after another.
+      askAfterUs: name === 'sliding-window' ? askAfterUs(untilFreeUs, ready + later, horizonUs, random) : untilFreeUs,
+      blockedUs,
+      remaining: Math.max(0, limit - debt - ready - later),
+      untilNewUs,
+    }
+  }
 }

@@ -5,7 +5,7 @@ import { fixedWindow } from '../policy/window-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { CLUSTER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
-import { hashSlot } from './hash-slot.js'
+import { hashSlot } from './redis-keys.js'
 
 let cluster: RedisCluster
 before(async () => {

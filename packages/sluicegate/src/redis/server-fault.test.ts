@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { KeyFault } from '../shared/call-guard.js'
-import { faultOf } from './server-fault.js'
+import { KeyFault } from '../shared/calls/call-guard.js'
+import { faultOf } from './run-script.js'
 
 /** As node-redis and ioredis bring it; and as valkey-glide does, where it has other words. */
 const OF_A_KEY = [

@@ -5,7 +5,7 @@ import { fixedWindow } from '../policy/window-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
-import { hashSlot } from './hash-slot.js'
+import { hashSlot } from './redis-keys.js'
 
 // Whatever becomes of a client while calls are under way, each of them is answered.
 

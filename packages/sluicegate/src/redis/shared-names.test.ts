@@ -5,9 +5,8 @@ import { allOf, fixedWindow, type Policy, tokenBucket } from '../index.js'
 import { HeldScripts } from '../testing/held-scripts.js'
 import type { CommandRunner } from './command-runner.js'
 import { limiterOver } from './create-redis-limiter.js'
+import { noteName, warnOfMissingListener } from './redis-warnings.js'
 import { runnerFor } from './runner-for.js'
-import { noteName } from './shared-names.js'
-import { warnOfUnheardErrors } from './warn-at-start.js'
 
 const BUCKET = tokenBucket({ limit: 5, window: '1m' })
 
@@ -59,11 +58,11 @@ test('a node-redis client without an error listener causes one warning, unless a
   const [deaf, heard, late] = [client(), client(), client()]
   const [deafClient, heardClient, lateClient] = [new EventEmitter(), new EventEmitter(), new EventEmitter()]
   heardClient.on('error', () => undefined)
-  for (let i = 0; i < 2; i++) warnOfUnheardErrors(deaf, deafClient, warn)
-  warnOfUnheardErrors(heard, heardClient, warn)
-  warnOfUnheardErrors(late, lateClient, warn)
+  for (let i = 0; i < 2; i++) warnOfMissingListener(deaf, deafClient, warn)
+  warnOfMissingListener(heard, heardClient, warn)
+  warnOfMissingListener(late, lateClient, warn)
   lateClient.on('error', () => undefined)
-  warnOfUnheardErrors({ ...client(), client: 'ioredis' }, new EventEmitter(), warn)
+  warnOfMissingListener({ ...client(), client: 'ioredis' }, new EventEmitter(), warn)
   await new Promise((resolve) => setTimeout(resolve, 5))
   assert.deepEqual(codes, ['SLUICEGATE_NO_ERROR_LISTENER'])
 })

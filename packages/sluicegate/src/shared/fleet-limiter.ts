@@ -2,10 +2,11 @@ import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision.js'
 import type { HotKeys } from '../hot-keys.js'
 import type { Key, WaitOptions } from '../limiter.js'
+import { emptyPermit, PermitDecision } from '../permit.js'
 import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import type { QueueVerbs } from '../queue/work-queue.js'
-import type { ShardLoads } from './shard-load.js'
+import type { ShardLoads } from './calls/shard-load.js'
 
 /** A {@link Permit} that a shared backend holds, with asynchronous answers. */
 export interface FleetPermit extends Decision {
@@ -101,4 +102,53 @@ export interface FleetLimiter<Answer extends Decision = Decision> extends QueueV
   shards(n?: number): ShardLoads
   close(): void
   [Symbol.dispose](): void
+}
+
+/** Releases or renews a permit at the backend; true if it was still held. */
+export type AskAboutPermit = (verb: 'release' | 'heartbeat') => Promise<boolean>
+
+/** A permit that the backend holds. Of a denied decision it holds nothing. */
+export class SharedPermit extends PermitDecision implements FleetPermit {
+  #ask: AskAboutPermit | undefined
+  #released: () => void = () => undefined
+
+  constructor(decision: Decision, ask?: AskAboutPermit) {
+    super(decision)
+    this.#ask = decision.allowed ? ask : undefined
+  }
+
+  /** A permit that takes no place at the backend. For its holder it is like any other until it is released. */
+  static empty(decision: Decision): SharedPermit {
+    const own = emptyPermit(decision)
+    return new SharedPermit(decision, async (verb) => own[verb]())
+  }
+
+  /** Calls `released` once the place is free again. */
+  onRelease(released: () => void): void {
+    this.#released = released
+  }
+
+  async release(): Promise<boolean> {
+    const ask = this.#ask
+    this.#ask = undefined
+    const isReleased = (await ask?.('release')) ?? false
+    if (isReleased) this.#released()
+    return isReleased
+  }
+
+  async heartbeat(): Promise<boolean> {
+    const ask = this.#ask
+    const isRenewed = (await ask?.('heartbeat')) ?? false
+    if (!isRenewed && this.#ask === ask) this.#ask = undefined
+    return isRenewed
+  }
+
+  [Symbol.dispose](): void {
+    // If this fails, the permit ends after `ttl`.
+    this.release().catch(() => undefined)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release()
+  }
 }

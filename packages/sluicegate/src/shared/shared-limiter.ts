@@ -1,10 +1,11 @@
 import { blockUs, checkedCost, checkedTokens, checkedTop } from '../arguments.js'
 import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision.js'
-import { StoreError } from '../errors.js'
-import type { HotKeys } from '../hot-keys.js'
+import { publishDenial } from '../diagnostics.js'
+import { closedError } from '../errors.js'
+import { type HotKeys, TopLists } from '../hot-keys.js'
 import { keysUnder } from '../key.js'
-import type { HeldThen } from '../lease/lease-table.js'
+import type { ForgottenTokens } from '../lease/lease-table.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Duration } from '../policy/duration.js'
@@ -13,19 +14,40 @@ import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
 import { shownAs } from '../shown.js'
 import { ownKey } from '../wait-options.js'
 import { bookedBy, decisionOf, newOperationId, type Operation } from './backend.js'
-import { CallGuard, type CallPlaces } from './call-guard.js'
-import { DecisionStats } from './decision-stats.js'
-import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from './fleet-limiter.js'
-import { Outage } from './outage.js'
-import { OutageAccount } from './outage-account.js'
-import { Reservations } from './reservations.js'
-import type { ShardLoads } from './shard-load.js'
+import { CallGuard, type CallPlaces } from './calls/call-guard.js'
+import type { ShardLoads } from './calls/shard-load.js'
+import { type FleetBoundKey, type FleetLimiter, type FleetReservation, type FleetStats, SharedPermit } from './fleet-limiter.js'
+import { LateAnswers } from './leases/lease-miss.js'
+import { Outage } from './outage/outage.js'
+import { OutageAccount } from './outage/outage-account.js'
 import type { SharedOptions } from './shared-options.js'
 import { partsOver, policyAfter, type SharedBase, type SharedParts, withPermit } from './shared-parts.js'
-import { SharedPermit } from './shared-permit.js'
-import { SharedReservation } from './shared-reservation.js'
-import { SharedWaiting } from './shared-waiting.js'
-import { LateAnswers } from './store-warnings.js'
+import { Reservations, SharedReservation } from './waiting/reservations.js'
+import { SharedWaiting } from './waiting/shared-waiting.js'
+
+/** Counts and publishes the decisions that callers get, each once, wherever it was made. */
+export class DecisionStats {
+  admittedTokens = 0
+  outageTokens = 0
+  private readonly lists: TopLists
+
+  constructor(hotKeys: number) {
+    this.lists = new TopLists(hotKeys)
+  }
+
+  record<Answer extends Decision>(key: Key, cost: number, decision: Answer): Answer {
+    this.lists.count(key, decision.allowed)
+    if (decision.allowed) {
+      this.admittedTokens += cost
+      if (decision.source === 'outage') this.outageTokens += cost
+    } else publishDenial(key, cost, decision)
+    return decision
+  }
+
+  top(n?: number): HotKeys {
+    return this.lists.top(n)
+  }
+}
 
 /** What {@link SharedLimiter} is made of. */
 export interface SharedLimiterParts extends Pick<SharedBase, 'connect' | 'crossSlot' | 'clock'> {
@@ -101,7 +123,7 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
   }
 
   wait(key: Key, options?: WaitOptions): Promise<Decision> {
-    if (this.isClosed) return Promise.reject(closed())
+    if (this.isClosed) return Promise.reject(closedError())
     const own = ownKey(key)
     const cost = options?.cost ?? 1
     return this.waiting.wait(own, options).then((decision) => this.record(own, cost, decision))
@@ -208,10 +230,10 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
   }
 
   protected checkOpen(): void {
-    if (this.isClosed) throw closed()
+    if (this.isClosed) throw closedError()
   }
 
-  private async changed(operation: Operation, held?: HeldThen | 'kept'): Promise<Decision> {
+  private async changed(operation: Operation, held?: ForgottenTokens | 'kept'): Promise<Decision> {
     this.checkOpen()
     const { leases, backend } = this.parts
     const { key } = operation
@@ -223,8 +245,4 @@ export class SharedLimiter extends QueuedLimiter implements FleetLimiter {
     this.waiting.released(key)
     return decision
   }
-}
-
-function closed(): StoreError {
-  return new StoreError('CLOSED', 'this limiter was closed')
 }

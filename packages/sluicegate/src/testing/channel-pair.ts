@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { ParentChannel, WorkerProcess } from '../cluster/worker-process.js'
+import type { ParentChannel, WorkerProcess } from '../cluster/channel.js'
 
 /** One end of a channel within this process: what is sent arrives at the other end in a later turn, as a copy. */
 class End extends EventEmitter {

@@ -1,5 +1,5 @@
+import type { TokenRequest } from '../lease/grant.js'
 import { KeyLease } from '../lease/key-lease.js'
-import type { TokenRequest } from '../lease/token-request.js'
 import { grantOf } from './grant-of.js'
 
 export const MS = 1000

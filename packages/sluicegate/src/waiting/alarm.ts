@@ -6,6 +6,11 @@ export interface Alert extends Due {
   ring(nowUs: number): void
 }
 
+/** An alert that calls `ring`. */
+export function alertOf(ring: (nowUs: number) => void): Alert {
+  return { dueUs: 0, order: 0, place: -1, ring }
+}
+
 /** Any number of alerts on one timer, that of the soonest. Without alerts there is no timer, and nothing keeps the process alive. */
 export class Alarm {
   private readonly after: NonNullable<Clock['after']>

@@ -2,9 +2,9 @@ import type { Decision } from '../decision.js'
 import { nameOf } from '../key.js'
 import type { Key } from '../limiter.js'
 import type { Alarm, Alert } from './alarm.js'
-import type { Booking, BookingService } from './booking.js'
-import type { BoundedBookings } from './bounded-bookings.js'
+import type { BoundedBookings } from './booking-limits.js'
 import { Chain, type Place } from './chain.js'
+import type { Booking, BookingService } from './reserving.js'
 import type { Waiter } from './waiter.js'
 
 /** What {@link BookedWaiters} is made of. */

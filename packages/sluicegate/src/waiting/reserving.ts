@@ -1,10 +1,48 @@
 import { checkActualCost } from '../arguments.js'
 import type { Decision } from '../decision.js'
 import type { Key, Limiter } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
 import { emptyReservation, type Reservation } from '../reservation.js'
 import { Shown } from '../shown.js'
 import { ownKey } from '../wait-options.js'
-import type { Booking, BookingService } from './booking.js'
+
+/** Tokens charged now for use at `atUs`; or the denial. */
+export interface Booking<Answer extends Decision = Decision> {
+  readonly key: Key
+  readonly cost: number
+  /** Whether they were charged. */
+  readonly allowed: boolean
+  /** The clock's reading at which it was asked for, microseconds since the Unix epoch. */
+  readonly bookedUs: number
+  /** When they may be spent, `bookedUs` or later; not allowed: when they could have been as far as is known, `Infinity` for never. */
+  readonly atUs: number
+  /** Not allowed: it may pass before `atUs`, because other callers may release tokens. */
+  readonly maybeSooner: boolean
+  /** Not allowed for another reason than spent tokens, such as a ban. */
+  readonly isBlocked?: boolean
+  /** Allowed: the answer of a take that passed, with what is left right after. Not allowed: that of a denied take of the same cost. */
+  readonly decision: Answer
+}
+
+/**
+ * What waiting and reserving need of a limiter. Each call is one atomic step in the limiter's store, read on the limiter's clock.
+ * Misuse throws `PolicyError`, an outage or a closed limiter `StoreError`; then nothing was charged.
+ */
+export interface BookingService<Answer extends Decision = Decision> {
+  /**
+   * Charges `cost` at the earliest time at which it conforms, if that is within `mostMs` from now. What cannot be booked ahead
+   * (`concurrency`, `allOf`, a blocked key) is charged only when it passes now.
+   */
+  book(key: Key, cost: number, mostMs: number): Booking<Answer>
+  /** The answer for a booking whose time has come: what a take that passed now would say; a denial when the key was blocked meanwhile. */
+  answer(booking: Booking<Answer>): Answer
+  /** Gives `tokens` of a booking back, as much as is safe (docs/guide.md says how much). Answers as `peek` would. */
+  giveBack(booking: Booking<Answer>, tokens: number): Decision
+  /** The denial of a take that may not overtake waiters: `retryAfterMs` is at least 1, `Infinity` if it can never pass. */
+  refuse(key: Key, cost: number): Answer
+  /** The policy by which waiters book ahead, undefined where nothing is booked ahead. Without this method they book however far ahead. */
+  bookedPolicy?(): Policy | undefined
+}
 
 /** What reserving needs of a limiter. */
 export interface ReservationService extends Pick<BookingService, 'book' | 'giveBack'>, Pick<Limiter, 'peek' | 'penalize'> {}

@@ -1,11 +1,11 @@
 import type { Decision } from '../decision.js'
 import { nameOf, partsOf } from '../key.js'
 import type { Key } from '../limiter.js'
-import type { Alarm, Alert } from './alarm.js'
+import { type Alarm, type Alert, alertOf } from './alarm.js'
 import type { BookedWaiters } from './booked-waiters.js'
-import type { Booking, BookingService } from './booking.js'
-import type { BoundedBookings } from './bounded-bookings.js'
+import type { BoundedBookings } from './booking-limits.js'
 import { Chain } from './chain.js'
+import type { Booking, BookingService } from './reserving.js'
 import type { Waiter } from './waiter.js'
 
 /** What {@link TurnQueues} is made of. `onSize` receives the number of queued waiters. */
@@ -61,7 +61,7 @@ export class TurnQueues<Answer extends Decision> {
     const isFirst = queue.waiters.first === undefined
     const place = queue.waiters.add(waiter)
     const { alarm } = this.parts
-    const deadline = new Deadline(() => {
+    const deadline = alertOf(() => {
       if (queue.waiters.first === place) this.ask(queue)
       if (isQueued) waiter.deny(this.parts.service)
     })
@@ -217,17 +217,6 @@ class Queue<Answer extends Decision> implements Alert {
       this.isSoon = false
       this.ask(this)
     })
-  }
-}
-
-class Deadline implements Alert {
-  dueUs = Number.POSITIVE_INFINITY
-  order = 0
-  place = -1
-  readonly ring: () => void
-
-  constructor(ring: () => void) {
-    this.ring = ring
   }
 }
 

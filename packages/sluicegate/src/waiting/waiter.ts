@@ -1,6 +1,6 @@
 import type { Decision } from '../decision.js'
 import type { WaitRequest } from '../wait-options.js'
-import type { Booking, BookingService } from './booking.js'
+import type { Booking, BookingService } from './reserving.js'
 
 /** One caller of `wait`, until its promise settles. */
 export class Waiter<Answer extends Decision> {

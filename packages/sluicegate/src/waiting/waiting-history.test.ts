@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { BookingBucket, firstExcess, Random, type RateSpec, shortOrLong } from 'sluicegate-testkit'
 import { manualClock } from '../clock.js'
 import type { Decision } from '../decision.js'
-import type { Booking, BookingService } from './booking.js'
+import type { Booking, BookingService } from './reserving.js'
 import { Waiting } from './waiting.js'
 
 const SPECS: readonly RateSpec[] = [

@@ -1,14 +1,14 @@
 import type { Clock } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { StoreError } from '../errors.js'
+import { closedError } from '../errors.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { checkedWaitRequest } from '../wait-options.js'
 import { AbortWatch } from './abort-watch.js'
 import { Alarm } from './alarm.js'
 import { BookedWaiters } from './booked-waiters.js'
-import type { BookingService } from './booking.js'
-import { BoundedBookings } from './bounded-bookings.js'
+import { BoundedBookings } from './booking-limits.js'
 import { ReleaseWatch, type ReleaseWords } from './release-watch.js'
+import type { BookingService } from './reserving.js'
 import { TurnQueues } from './turn-queues.js'
 import { Waiter } from './waiter.js'
 
@@ -82,7 +82,7 @@ export class Waiting<Answer extends Decision> {
   wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const request = checkedWaitRequest(key, options)
-      if (this.isClosed) throw closed()
+      if (this.isClosed) throw closedError()
       if (request.signal?.aborted) return reject(request.signal.reason)
       const place = { order: this.arrivals++, deadlineUs: this.alarm.inUs(request.maxWaitMs) }
       const waiter = new Waiter<Answer>(request, place, { resolve, reject })
@@ -105,7 +105,7 @@ export class Waiting<Answer extends Decision> {
   /** Rejects all waiters and gives back their bookings. Call it while the service still works. */
   close(): void {
     this.isClosed = true
-    this.rejectAll(closed())
+    this.rejectAll(closedError())
     for (const watch of this.watches ?? []) watch.close()
     this.watches = undefined
   }
@@ -152,10 +152,6 @@ export class Waiting<Answer extends Decision> {
     }
     // A subscriber may have aborted or closed during the booking.
     if (signal?.aborted) abort()
-    else if (this.isClosed) waiter.reject(closed())
+    else if (this.isClosed) waiter.reject(closedError())
   }
-}
-
-function closed(): StoreError {
-  return new StoreError('CLOSED', 'this limiter is closed: create or attach another one')
 }

@@ -1,4 +1,4 @@
-import type { History, Sample } from '../sample.js'
+import type { Sample } from '../sample.js'
 import { readFeed } from './feed.js'
 import { count, rate } from './figures.js'
 import { PolicyCard } from './policy-card.js'
@@ -8,13 +8,16 @@ const cards = new Map<string, PolicyCard>()
 
 readFeed({
   history(history) {
-    layOut(history)
+    layOut(history.policies)
     for (const { name, allowed, denied } of history.policies) cards.get(name)?.restart(history.atS, allowed, denied)
   },
   sample(sample) {
     showTotals(sample)
+    // A reload may have added policies and removed others.
+    layOut(sample.policies)
     for (const policy of sample.policies) cards.get(policy.name)?.show(policy, sample.atS)
     byId('key-note').hidden = sample.keys !== 'masked'
+    showStaleness(sample.staleSinceS)
   },
   state(state) {
     const status = byId('status')
@@ -23,14 +26,23 @@ readFeed({
   },
 })
 
-/** One card per policy; created anew, since a restarted service may have other policies. */
-function layOut(history: History): void {
+/** One card per policy. Those that were there before keep theirs. */
+function layOut(policies: readonly { readonly name: string }[]): void {
   const template = byId('policy') as HTMLTemplateElement
-  const names = history.policies.map(({ name }) => name)
+  const names = policies.map(({ name }) => name)
   if (names.length === cards.size && names.every((name) => cards.has(name))) return
+  const before = new Map(cards)
   cards.clear()
-  for (const name of names) cards.set(name, new PolicyCard(name, template))
+  for (const name of names) cards.set(name, before.get(name) ?? new PolicyCard(name, template))
   byId('policies').replaceChildren(...Array.from(cards.values(), (card) => card.element))
+}
+
+function showStaleness(staleSinceS: number | undefined): void {
+  const note = byId('stale')
+  note.hidden = staleSinceS === undefined
+  if (staleSinceS === undefined) return
+  const since = new Date(staleSinceS * 1000).toLocaleString()
+  note.textContent = `The configuration has faults since its last change. The one of ${since} is in force; see the log.`
 }
 
 function showTotals({ policies }: Sample): void {

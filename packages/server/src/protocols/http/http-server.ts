@@ -2,11 +2,11 @@ import { createServer, type RequestListener, type Server, type ServerOptions } f
 import { createServer as createTlsServer } from 'node:https'
 import { Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { TLSSocket, TlsOptions } from 'node:tls'
 import { after } from '../../after.js'
 import type { ClientBounds } from '../../config/config.js'
 import type { ListenAddress } from '../../config/listen-address.js'
 import type { TlsConfig } from '../../config/tls.js'
+import { Handshakes, tlsOptions } from '../handshakes.js'
 import { listenOn } from '../listen-on.js'
 import type { ProtocolServer } from '../protocol-server.js'
 import { Connections } from './connections.js'
@@ -47,7 +47,10 @@ export class HttpServer implements ProtocolServer {
       requireHostHeader: false,
     }
     const connections = new Connections(bounds, handle)
-    const server = tls === undefined ? createServer(options) : createTlsServer({ ...options, ...tlsOptions(tls, bounds.headersMs) })
+    const server =
+      tls === undefined
+        ? createServer(options)
+        : createTlsServer({ ...options, ...tlsOptions(tls, bounds.headersMs), ALPNProtocols: ['http/1.1'] })
     server.maxConnections = bounds.maxConnections + REFUSED_AT_ONCE
     // Bytes bound them. By default Node drops those above a thousand in silence: the client's could displace the gateway's.
     server.maxHeadersCount = 0
@@ -91,39 +94,6 @@ export class HttpServer implements ProtocolServer {
     await closed
     this.#server.close()
   }
-}
-
-function tlsOptions({ cert, key, clientCa }: TlsConfig, handshakeTimeout: number): TlsOptions {
-  const client = clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: true }
-  return { cert, key, ...client, handshakeTimeout, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] }
-}
-
-/** TCP connections whose handshake is not done: they have no place yet. A quarter of the places may be in handshakes; the oldest of more is closed. */
-class Handshakes {
-  readonly #byPeer = new Map<string, Socket>()
-
-  constructor(server: Server, maxConnections: number) {
-    const most = Math.ceil(maxConnections / 4)
-    server.on('connection', (socket: Socket) => {
-      const peer = peerOf(socket)
-      this.#byPeer.set(peer, socket)
-      socket.once('close', () => {
-        if (this.#byPeer.get(peer) === socket) this.#byPeer.delete(peer)
-      })
-      const [oldest] = this.#byPeer.values()
-      if (this.#byPeer.size > most) oldest?.destroy()
-    })
-    // The encrypted connection is another object, of the same peer.
-    server.on('secureConnection', (socket: TLSSocket) => this.#byPeer.delete(peerOf(socket)))
-  }
-
-  close(): void {
-    for (const socket of this.#byPeer.values()) socket.destroy()
-  }
-}
-
-function peerOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`
 }
 
 const LENGTH_UNCLEAR = new Problem(

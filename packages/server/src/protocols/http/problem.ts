@@ -7,6 +7,7 @@ export type ProblemCode =
   | 'BODY_INVALID'
   | 'BODY_TOO_LARGE'
   | 'BUSY'
+  | 'CONFIG_INVALID'
   | 'CONTENT_TYPE'
   | 'COST_INVALID'
   | 'CROSS_SITE'

@@ -4,6 +4,7 @@ import { batchRoute } from './batch.js'
 import { blockRoute, penalizeRoute, refundRoute, resetRoute } from './change.js'
 import { peekRoute, takeRoute } from './decide.js'
 import type { Route } from './handler.js'
+import { openapiRoute } from './openapi.js'
 import { heartbeatRoute, releaseRoute } from './permit.js'
 import { cancelRoute, reserveRoute, settleRoute } from './reserve.js'
 
@@ -19,6 +20,7 @@ export function decisionRoutes(engine: Engine): [path: string, route: Route][] {
     ['/v1/cancel', cancelRoute(engine)],
     ['/v1/release', releaseRoute(engine)],
     ['/v1/heartbeat', heartbeatRoute(engine)],
+    ['/openapi.json', openapiRoute()],
   ]
 }
 

@@ -1,13 +1,12 @@
 import type { Algorithm, Policy } from '../../policy/policy.js'
 import { numbersOf } from '../../policy/policy-numbers.js'
-import type { CoreHost } from '../core.js'
+import type { SectionOptions } from '../core-memory.js'
 import { ENTRIES_PER_LINE } from '../core-memory.js'
-import { OpenCore } from '../open-core.js'
+import { type CoreHost, OpenCore } from '../open-core.js'
 import { placedIn, publishedPolicy } from '../policy-record.js'
-import { isRecordOf } from './policy-record-check.js'
-import { type SectionOptions, SectionWords } from './section-words.js'
+import { SectionWords } from './section-words.js'
 import { invalidSnapshot } from './snapshot.js'
-import { occupiedEntries } from './table-check.js'
+import { isRecordOf, occupiedEntries } from './table-check.js'
 
 /** As `create` in assembly/index.ts writes it. */
 const LONG_AGO = -(1n << 62n)
@@ -27,7 +26,7 @@ interface DescribedSection {
 /**
  * Looks over one section of a restored memory that no limiter uses yet: its table, the policy in force and what that needs have to
  * lie within the memory, and every word by which the core finds its way has to be one that a core could have left: a checksum tells damage,
- * not who computed it. How much each key has spent is taken as it is. What only running threads know begins afresh.
+ * not its author. How much each key has spent is taken as it is. What only running threads know begins afresh.
  *
  * @returns the policy in force there.
  * @throws {PolicyError} `SNAPSHOT_INVALID`
@@ -43,7 +42,7 @@ export function checkSection(memory: WebAssembly.Memory, { address, end, algorit
   layout.noteOptions(options)
   const policy = policyIn(open)
   const placed = placedIn(open, record)
-  if (policy?.algorithm !== algorithm || placed === undefined || numbersOf(policy).form !== placed.numbers.form) {
+  if (policy?.algorithm !== algorithm || placed === undefined || numbersOf(policy).encoding !== placed.numbers.encoding) {
     throw invalidSnapshot('has no policy in force')
   }
   const { current, spare } = placed.areas

@@ -1,3 +1,4 @@
+import type { SectionOptions } from '../core-memory.js'
 import { ENTRIES_PER_LINE } from '../core-memory.js'
 import type { OpenCore } from '../open-core.js'
 import {
@@ -8,7 +9,6 @@ import {
   kindOf,
   MARKED_ENTRY,
   REFERENCE_KIND,
-  type SectionOptions,
   SectionWords,
   STATE_KIND,
 } from './section-words.js'

@@ -1,3 +1,4 @@
+import type { SectionOptions } from '../core-memory.js'
 import type { OpenCore } from '../open-core.js'
 
 // The layout of a section for code that copies or restores it as a whole: the core's `memory-map.ts` and `words.ts` say what it is.
@@ -112,14 +113,4 @@ export class SectionWords {
     words[this.at('GROW_TO') / 8] = BigInt(growTo)
     words[this.at('OVERFLOW_DENIED') / 8] = newcomers === false ? 1n : 0n
   }
-}
-
-/** The options of a section; new sections of the same limiter use the same ones. */
-export interface SectionOptions {
-  readonly denyWhenFull: boolean
-  /** Undefined, as the next two: the default. */
-  readonly maxKeys?: number | undefined
-  readonly growTo?: number | undefined
-  /** The joint budget of new keys without room. */
-  readonly newcomers?: false | { readonly limit: number; readonly windowMs: number } | undefined
 }

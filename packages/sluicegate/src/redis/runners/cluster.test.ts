@@ -7,7 +7,7 @@ import { gcra } from '../../policy/rate-policy.js'
 import { fixedWindow } from '../../policy/window-policy.js'
 import { CLUSTER_CLIENTS } from '../../testing/redis-clients.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
-import { hashSlot } from '../hash-slot.js'
+import { hashSlot } from '../redis-keys.js'
 import { runnerFor } from '../runner-for.js'
 
 let cluster: RedisCluster

@@ -5,7 +5,7 @@ import { RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
 import { fixedWindow } from '../../policy/window-policy.js'
 import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '../../testing/redis-clients.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
-import { hashSlot } from '../hash-slot.js'
+import { hashSlot } from '../redis-keys.js'
 
 // Commands queued in a client for a lost server, for longer than their callers wait. A server of these tests forgets everything
 // when it ends: whatever it knows of a key afterwards was written afterwards.

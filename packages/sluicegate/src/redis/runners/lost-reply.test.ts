@@ -8,7 +8,7 @@ import { FaultProxy, freePorts, RedisCluster, RedisProcess, until } from 'sluice
 import { fixedWindow } from '../../policy/window-policy.js'
 import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS, sentinelClients } from '../../testing/redis-clients.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
-import { hashSlot } from '../hash-slot.js'
+import { hashSlot } from '../redis-keys.js'
 
 let server: RedisProcess
 let front: FaultProxy

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fixedWindow, manualClock, type Policy } from '../../index.js'
-import { CallGuard } from '../call-guard.js'
+import { CallGuard } from '../calls/call-guard.js'
 import { type KeptOverrides, OverrideCache, type OverrideStore } from './override-cache.js'
 
 const OWN = fixedWindow({ limit: 30, window: '1d', name: 'own' })

@@ -1,11 +1,11 @@
 import type { Clock } from '../../clock.js'
 import { PolicyError } from '../../errors.js'
 import { MOST_OVERRIDES, type Override, OverrideMap } from '../../layers/override-map.js'
-import { onceInProcess } from '../../once-in-process.js'
 import type { FleetOverrides } from '../../overrides.js'
 import type { Policy } from '../../policy/policy.js'
 import { Shown } from '../../shown.js'
-import type { CallGuard } from '../call-guard.js'
+import { warnOfStore } from '../../warn-once.js'
+import type { CallGuard } from '../calls/call-guard.js'
 
 /** All overrides of a limiter at one moment. */
 export interface KeptOverrides {
@@ -143,7 +143,7 @@ export class OverrideCache extends Shown implements FleetOverrides {
         next.set(key, policy as Policy)
       } catch (error) {
         if (!(error instanceof PolicyError)) throw error
-        warnOf(key, error)
+        warnOfStore('SLUICEGATE_OVERRIDE', `the override of ${JSON.stringify(key)} is not used: ${error.message}`)
       }
     }
     this.known = next
@@ -152,16 +152,4 @@ export class OverrideCache extends Shown implements FleetOverrides {
   private asked<Answer>(call: () => Promise<Answer>): Promise<Answer> {
     return this.guard.guarded('', call)
   }
-}
-
-const warned = /* @__PURE__ */ onceInProcess('warned of overrides', () => ({ isTold: false }))
-
-/** Once a process. */
-function warnOf(key: string, error: PolicyError): void {
-  if (warned.isTold) return
-  warned.isTold = true
-  globalThis.process?.emitWarning?.(`the override of ${JSON.stringify(key)} is not used: ${error.message}`, {
-    type: 'SluicegateWarning',
-    code: 'SLUICEGATE_OVERRIDE',
-  })
 }

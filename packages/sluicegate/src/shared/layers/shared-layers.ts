@@ -1,52 +1,241 @@
-import { checkedBan } from '../../ban-options.js'
-import type { Clock } from '../../clock.js'
+import { blockUs, checkedTokens } from '../../arguments.js'
+import { type Awaitable, chained, ignore } from '../../awaitable.js'
 import type { Decision } from '../../decision.js'
-import { BanCounter } from '../../layers/ban-counter.js'
-import { preparedKeyList } from '../../layers/key-list.js'
-import { checkedPolicies, checkShadow } from '../../layers/limiter-layers.js'
-import type { Override } from '../../layers/override-map.js'
-import type { Policy } from '../../policy/policy.js'
-import { withQueue } from '../../queue/create-queue.js'
-import type { FleetLimiter } from '../fleet-limiter.js'
-import { overridesStaleMs, type SharedOptions } from '../shared-options.js'
-import { BanningSharedLimiter } from './banning-shared-limiter.js'
-import { ListedSharedLimiter } from './listed-shared-limiter.js'
-import type { OverrideCache } from './override-cache.js'
-import { ShadowSharedLimiter } from './shadow-shared-limiter.js'
-import { TieredSharedLimiter } from './tiered-shared-limiter.js'
+import { StoreError } from '../../errors.js'
+import { type BanCounter, checkSingle } from '../../layers/ban-counter.js'
+import { bannedFor } from '../../layers/banning-limiter.js'
+import { type KeyLists, ListedKeys } from '../../layers/listed-limiter.js'
+import { passing as passingWith, WITHIN } from '../../layers/shadow-limiter.js'
+import { atOnce, Layer, policyIn } from '../../layers/wrapped-limiter.js'
+import type { Key, WaitOptions } from '../../limiter.js'
+import { isPermit } from '../../permit.js'
+import type { Duration } from '../../policy/duration.js'
+import { shownAs } from '../../shown.js'
+import type { ShardLoads } from '../calls/shard-load.js'
+import { type FleetBoundKey, type FleetLimiter, type FleetReservation, type FleetStats, SharedPermit } from '../fleet-limiter.js'
+import { emptyFleetReservation } from '../waiting/reservations.js'
 
-/** Creates the shared limiter of each policy. */
-export interface SharedMaker {
-  readonly make: (policy: Policy) => FleetLimiter
-  /** As of {@link TieredFleetLimiter}. */
-  readonly isKnownByName?: boolean
-  readonly clock: Clock
-  readonly makeOverride: (override: Override) => FleetLimiter
-  /** @param own the limiter's own policy, now in force. */
-  readonly overridesOf: (staleMs: number, own: () => Policy) => OverrideCache
+/** A layer around a shared limiter. */
+export abstract class WrappedSharedLimiter<Answer extends Decision> extends Layer<FleetLimiter<Answer>> {
+  abstract override take(key: Key, cost?: number): Awaitable<Answer>
+  abstract override wait(key: Key, options?: WaitOptions): Promise<Answer>
+  abstract override refund(key: Key, tokens: number): Promise<Decision>
+  abstract override penalize(key: Key, tokens: number): Promise<Decision>
+
+  stats(): FleetStats {
+    return this.inner.stats()
+  }
+
+  shards(n?: number): ShardLoads {
+    return this.inner.shards(n)
+  }
+
+  /** A bound key of this limiter; logs show it without the key. */
+  protected bound(bound: FleetBoundKey<Answer>): FleetBoundKey<Answer> {
+    return shownAs(bound, 'FleetBoundKey', this.toJSON())
+  }
 }
 
-/**
- * The shared limiter for the policy `own`, with the layers that the options ask for.
- *
- * @throws {PolicyError} before anything is made.
- */
-export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOptions): FleetLimiter {
-  const { policyFor, allow, deny, shadow } = options
-  checkShadow(shadow)
-  const staleMs = overridesStaleMs(options.overrides)
-  const policies = checkedPolicies({ ...options, overrides: staleMs !== undefined }, own)
-  const ban = checkedBan(options.banAfter)
-  const isListed = allow !== undefined || deny !== undefined
-  const lists = { allow: preparedKeyList(allow, 'allow'), deny: preparedKeyList(deny, 'deny') }
-  const plain = maker.make(own)
-  const overrides = staleMs === undefined ? undefined : maker.overridesOf(staleMs, () => plain.policy)
-  const isTiered = policyFor !== undefined || overrides !== undefined
-  const tiered = isTiered ? new TieredSharedLimiter({ ...maker, own: plain, ownAs: own, policyFor, policies, overrides }) : plain
-  const banning = ban === undefined ? tiered : new BanningSharedLimiter(tiered, new BanCounter(ban, maker.clock))
-  const keys = isTiered || ban !== undefined ? undefined : own.policies?.length
-  const listed = isListed ? new ListedSharedLimiter(banning, { ...lists, keys }) : banning
-  const whole: FleetLimiter<Decision> = shadow === true ? new ShadowSharedLimiter(listed) : listed
-  const queued = withQueue(whole, options.queue, maker.clock)
-  return overrides === undefined ? queued : Object.assign(queued, { overrides })
+/** `ListedLimiter` for a shared limiter: keys that always pass and keys that never do, without a call to the backend. */
+export class ListedSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
+  private readonly listed: ListedKeys<Answer>
+
+  constructor(inner: FleetLimiter<Answer>, lists: KeyLists) {
+    super(inner)
+    this.listed = new ListedKeys(lists, (key) => policyIn(inner, key), SharedPermit.empty)
+  }
+
+  take(key: Key, cost = 1): Awaitable<Answer> {
+    return this.listed.taken(key, cost) ?? this.inner.take(key, cost)
+  }
+
+  peek(key: Key, cost = 1): Awaitable<Decision> {
+    return this.listed.foreseen(key, cost) ?? this.inner.peek(key, cost)
+  }
+
+  async wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
+    if (!this.listed.has(key)) return this.inner.wait(key, options)
+    return atOnce(key, options, (cost) => this.take(key, cost))
+  }
+
+  async reserve(key: Key, cost: number): Promise<FleetReservation> {
+    const decision = this.listed.foreseen(key, cost)
+    return decision === undefined ? this.inner.reserve(key, cost) : emptyFleetReservation(decision, async () => decision)
+  }
+
+  async refund(key: Key, tokens: number): Promise<Decision> {
+    return this.listed.unchanged(key, () => checkedTokens(tokens)) ?? this.inner.refund(key, tokens)
+  }
+
+  async penalize(key: Key, tokens: number): Promise<Decision> {
+    return this.listed.unchanged(key, () => checkedTokens(tokens)) ?? this.inner.penalize(key, tokens)
+  }
+
+  async block(key: Key, duration: Duration): Promise<Decision> {
+    return this.listed.unchanged(key, () => blockUs(duration)) ?? this.inner.block(key, duration)
+  }
+
+  async reset(key: Key): Promise<Decision> {
+    return this.listed.foreseen(key) ?? this.inner.reset(key)
+  }
+
+  /** A function decides about the key at each call, not only here. */
+  key(key: Key): FleetBoundKey<Answer> {
+    const bound = this.inner.key(key)
+    return this.bound({
+      key: bound.key,
+      take: (cost = 1) => this.listed.taken(bound.key, cost) ?? bound.take(cost),
+      peek: (cost = 1) => this.listed.foreseen(bound.key, cost) ?? bound.peek(cost),
+    })
+  }
+}
+
+/** `BanningLimiter` for a shared limiter: each process counts its own denials; the ban at the backend holds for all. */
+export class BanningSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
+  private readonly counter: BanCounter
+
+  constructor(inner: FleetLimiter<Answer>, counter: BanCounter) {
+    super(inner)
+    this.counter = counter
+  }
+
+  take(key: Key, cost = 1): Awaitable<Answer> {
+    checkSingle(key)
+    return chained(this.inner.take(key, cost), (decision) => this.counted(key as string, cost, decision))
+  }
+
+  peek(key: Key, cost?: number): Awaitable<Decision> {
+    return this.inner.peek(key, cost)
+  }
+
+  wait(key: Key, options?: WaitOptions): Promise<Answer> {
+    return this.inner.wait(key, options)
+  }
+
+  reserve(key: Key, cost: number): Promise<FleetReservation> {
+    return this.inner.reserve(key, cost)
+  }
+
+  refund(key: Key, tokens: number): Promise<Decision> {
+    return this.inner.refund(key, tokens)
+  }
+
+  penalize(key: Key, tokens: number): Promise<Decision> {
+    return this.inner.penalize(key, tokens)
+  }
+
+  async block(key: Key, duration: Duration): Promise<Decision> {
+    const decision = await this.inner.block(key, duration)
+    if (typeof key === 'string') this.counter.blocked(key, blockUs(duration) / 1000)
+    return decision
+  }
+
+  async reset(key: Key): Promise<Decision> {
+    const decision = await this.inner.reset(key)
+    if (typeof key === 'string') this.counter.forget(key)
+    return decision
+  }
+
+  key(key: Key): FleetBoundKey<Answer> {
+    checkSingle(key)
+    const bound = this.inner.key(key)
+    return this.bound({
+      key: bound.key,
+      take: (cost = 1) => chained(bound.take(cost), (decision) => this.counted(key as string, cost, decision)),
+      peek: (cost) => bound.peek(cost),
+    })
+  }
+
+  override close(): void {
+    super.close()
+    this.counter.close()
+  }
+
+  private counted(key: string, cost: number, decision: Answer): Awaitable<Answer> {
+    if (decision.allowed || !this.counter.isCounting) return decision
+    const forMs = this.counter.denied(key, cost, decision, this.policyOf(key))
+    return forMs === 0 ? decision : this.banned(key, decision, forMs)
+  }
+
+  private async banned(key: string, decision: Answer, forMs: number): Promise<Answer> {
+    try {
+      await this.inner.block(key, forMs)
+    } catch (error) {
+      // Without its backend no key is banned: the denial stands, and later ones are counted.
+      if (!(error instanceof StoreError)) throw error
+      this.counter.missed(key)
+      return decision
+    }
+    this.counter.publish(key, decision, forMs)
+    const banned = bannedFor(decision, forMs)
+    return isPermit(decision) ? (SharedPermit.empty(banned) as Decision as Answer) : banned
+  }
+}
+
+/** `ShadowLimiter` for a shared limiter: decides and counts as the inner limiter, and allows everything. */
+export class ShadowSharedLimiter<Answer extends Decision> extends WrappedSharedLimiter<Answer> implements FleetLimiter<Answer> {
+  get [WITHIN](): FleetLimiter<Answer> {
+    return this.inner
+  }
+
+  take(key: Key, cost?: number): Awaitable<Answer> {
+    return chained(this.inner.take(key, cost), passing)
+  }
+
+  peek(key: Key, cost?: number): Awaitable<Decision> {
+    return chained(this.inner.peek(key, cost), passing)
+  }
+
+  async wait(key: Key, options: WaitOptions = {}): Promise<Answer> {
+    return atOnce(key, options, (cost) => this.take(key, cost))
+  }
+
+  /** Reserves what passes now. What would have to wait is not reserved, as a denial is not counted. */
+  async reserve(key: Key, cost: number): Promise<FleetReservation> {
+    const stateOf = async (): Promise<Decision> => this.peek(key)
+    const foreseen = await this.inner.peek(key, cost)
+    if (!foreseen.allowed) return emptyFleetReservation(passing(foreseen), stateOf)
+    const booked = await this.inner.reserve(key, cost)
+    if (!booked.allowed || booked.waitMs > 0) {
+      // Another process took the tokens first.
+      ignore(booked.cancel())
+      return emptyFleetReservation(passing({ ...booked.decision, allowed: false }), stateOf)
+    }
+    return {
+      allowed: true,
+      waitMs: 0,
+      decision: booked.decision,
+      settle: (actualCost) => booked.settle(actualCost).then(passing),
+      cancel: () => booked.cancel().then(passing),
+    }
+  }
+
+  refund(key: Key, tokens: number): Promise<Decision> {
+    return this.inner.refund(key, tokens).then(passing)
+  }
+
+  penalize(key: Key, tokens: number): Promise<Decision> {
+    return this.inner.penalize(key, tokens).then(passing)
+  }
+
+  block(key: Key, duration: Duration): Promise<Decision> {
+    return this.inner.block(key, duration).then(passing)
+  }
+
+  reset(key: Key): Promise<Decision> {
+    return this.inner.reset(key).then(passing)
+  }
+
+  key(key: Key): FleetBoundKey<Answer> {
+    const bound = this.inner.key(key)
+    return this.bound({
+      key: bound.key,
+      take: (cost) => chained(bound.take(cost), passing),
+      peek: (cost) => chained(bound.peek(cost), passing),
+    })
+  }
+}
+
+function passing<Answer extends Decision>(decision: Answer): Answer {
+  return passingWith(decision, SharedPermit.empty)
 }

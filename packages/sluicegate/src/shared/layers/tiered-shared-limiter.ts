@@ -1,21 +1,18 @@
-import { checkedTop, checkKey } from '../../arguments.js'
+import { checkedTop } from '../../arguments.js'
 import { type Awaitable, ignore } from '../../awaitable.js'
 import type { Decision } from '../../decision.js'
-import { PolicyError } from '../../errors.js'
-import { type HotKeys, merged } from '../../hot-keys.js'
-import type { Override } from '../../layers/override-map.js'
-import { OverrideTiers } from '../../layers/override-tiers.js'
-import { sumOfStats } from '../../layers/sum-of-stats.js'
-import { checkTier, contentOf, TierTable } from '../../layers/tier-table.js'
+import type { HotKeys } from '../../hot-keys.js'
+import { type Override, OverrideTiers } from '../../layers/override-map.js'
+import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, sumOfStats, TierTable } from '../../layers/tier-table.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import { checkChange } from '../../policy/checked-policy.js'
 import type { Duration } from '../../policy/duration.js'
 import type { Policy } from '../../policy/policy.js'
 import { closeQueueOf } from '../../queue/create-queue.js'
+import { mergedLoads, type ShardLoads } from '../calls/shard-load.js'
 import type { FleetBoundKey, FleetLimiter, FleetReservation, FleetStats } from '../fleet-limiter.js'
-import { mergedLoads, type ShardLoads } from '../shard-load.js'
 import type { OverrideCache } from './override-cache.js'
-import { WrappedSharedLimiter } from './wrapped-shared-limiter.js'
+import { WrappedSharedLimiter } from './shared-layers.js'
 
 /** What a {@link TieredSharedLimiter} is made of. */
 export interface TieredFleetParts<Answer extends Decision> {
@@ -114,12 +111,8 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
     return sumOfStats(this.limiters())
   }
 
-  override hotKeys(n = 10): HotKeys {
-    const most = checkedTop(n)
-    const all = this.limiters().map((limiter) => limiter.hotKeys(Number.MAX_SAFE_INTEGER))
-    const demand = merged(all.flatMap((one) => one.demand))
-    const denials = merged(all.flatMap((one) => one.denials))
-    return { demand: demand.slice(0, most), denials: denials.slice(0, most) }
+  override hotKeys(n?: number): HotKeys {
+    return hotKeysOfAll(this.limiters(), n)
   }
 
   override shards(n = 10): ShardLoads {
@@ -150,14 +143,11 @@ export class TieredSharedLimiter<Answer extends Decision> extends WrappedSharedL
   }
 
   private limiterOf(key: Key): FleetLimiter<Answer> {
-    if (Array.isArray(key)) {
-      throw new PolicyError('KEY_INVALID', 'key', key, 'must be one string: keys of several policies would share no budget')
-    }
-    checkKey(key)
+    checkTieredKey(key)
     const { overrides, policyFor, policies } = this.parts
-    const override = overrides?.of(key as string)
+    const override = overrides?.of(key)
     if (override !== undefined) return this.overridden.of(override)
-    const policy = policyFor?.(key as string)
+    const policy = policyFor?.(key)
     if (policy === undefined) return this.inner
     ignore(policy)
     return this.table.of(policy, policies !== undefined)

@@ -4,7 +4,7 @@ import { createLimiter, fixedWindow, type Policy, tokenBucket } from '../../inde
 import { address, apiKey, compose, header, method } from '../../keys/index.js'
 import type { Denial } from '../../middleware/denial.js'
 import { promisedLimiter } from '../promised-limiter.js'
-import { unheard } from '../unheard.js'
+import { unhandledRejections } from '../unhandled-rejections.js'
 import type { Harness } from './harness.js'
 import { ask } from './http-client.js'
 import type { StartApp } from './start-app.js'
@@ -165,7 +165,7 @@ export function optionCases<Request>({ name, header: headerOf }: Harness<Request
         },
       })
       limiter.take('127.0.0.1')
-      const reasons = await unheard(async () => {
+      const reasons = await unhandledRejections(async () => {
         for (const q of ['%0a', '%E2%82%AC']) {
           const { status, headers } = await ask(port, '/ok', { headers: { 'x-q': q } })
           assert.deepEqual([status, headers['x-asked']], [500, undefined])

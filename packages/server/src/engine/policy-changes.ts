@@ -1,0 +1,95 @@
+import { isDeepStrictEqual } from 'node:util'
+import { createLimiter, type Policy, PolicyError } from 'sluicegate'
+import type { PolicyConfig } from '../config/config.js'
+import type { ServedPolicy } from './served-policy.js'
+import type { StoredLimiter } from './stored-limiter.js'
+
+/** Each policy has a table of its own, and metrics have series for each. */
+export const MAX_POLICIES = 10_000
+/** Calls to a store that are under way when its limiter is replaced have this time to be answered. */
+const LAST_CALLS_MS = 5_000
+
+/** The names of policies by what happened to them. */
+export interface PolicyChanges {
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+  /** With other numbers: what was spent stays spent. */
+  readonly updated: readonly string[]
+  /** With another algorithm or table: their keys are full. */
+  readonly restarted: readonly string[]
+}
+
+/** What {@link prepareChanges} works on. */
+interface Preparation {
+  readonly configs: readonly PolicyConfig[]
+  /** All policies of the engine. */
+  readonly served: Map<string, ServedPolicy>
+  /** The names among them that may be changed and removed. */
+  readonly own: Set<string>
+  readonly limiter: (config: PolicyConfig) => StoredLimiter
+  readonly add: (config: PolicyConfig, limiter: StoredLimiter) => ServedPolicy
+}
+
+/** Makes all that may fail, and returns a function that does the rest. See `engine.prepare`. */
+export function prepareChanges({ configs, served, own, limiter, add }: Preparation): () => PolicyChanges {
+  const byName = new Map(configs.map((config) => [config.policy.name, config]))
+  const removed = [...own].filter((name) => !byName.has(name))
+  if (served.size - removed.length + configs.filter(({ policy }) => !served.has(policy.name)).length > MAX_POLICIES)
+    throw new PolicyError('RANGE_UNSUPPORTED', 'policies', configs.length, `must be at most ${MAX_POLICIES} in all`)
+  const fresh = new Map<string, StoredLimiter>()
+  const updated: string[] = []
+  try {
+    for (const [name, config] of byName) {
+      const before = served.get(name)
+      if (before !== undefined && !own.has(name)) throw new PolicyError('NAME_INVALID', 'name', name, 'must be given to one policy only')
+      if (before === undefined || !keepsTable(before.config, config)) fresh.set(name, limiter(config))
+      else if (!isDeepStrictEqual(before.policy, config.policy)) updated.push(name)
+    }
+  } catch (error) {
+    for (const made of fresh.values()) made.close()
+    throw error
+  }
+  return () => {
+    const added = [...fresh.keys()].filter((name) => !served.has(name))
+    const restarted = [...fresh.keys()].filter((name) => served.has(name))
+    for (const name of removed) {
+      closeLater(served.get(name))
+      served.delete(name)
+      own.delete(name)
+    }
+    for (const name of updated) served.get(name)?.update((byName.get(name) as PolicyConfig).policy)
+    for (const [name, made] of fresh) {
+      const config = byName.get(name) as PolicyConfig
+      const before = served.get(name)
+      if (before === undefined) served.set(name, add(config, made))
+      else closeLater(before.replace(config, made))
+      own.add(name)
+    }
+    return { added, removed, updated, restarted }
+  }
+}
+
+/** Whether the keys of a policy can stay where they are. */
+function keepsTable(before: PolicyConfig, after: PolicyConfig): boolean {
+  const { policy: from, ...table } = before
+  const { policy: to, ...wanted } = after
+  return isDeepStrictEqual({ growTo: undefined, ...table }, { growTo: undefined, ...wanted }) && canBecome(from, to)
+}
+
+/** Tried on a limiter without keys, so that a refusal leaves the real one alone. */
+function canBecome(from: Policy, to: Policy): boolean {
+  if (from === to || isDeepStrictEqual(from, to)) return true
+  using trial = createLimiter(from, { maxKeys: 1 })
+  try {
+    trial.update(to)
+    return true
+  } catch (error) {
+    if (!(error instanceof PolicyError)) throw error
+    return false
+  }
+}
+
+function closeLater(limiter: { readonly isShared: boolean; close(): void } | undefined): void {
+  if (limiter?.isShared) setTimeout(() => limiter.close(), LAST_CALLS_MS).unref()
+  else limiter?.close()
+}

@@ -1,0 +1,37 @@
+import type { Server, Socket } from 'node:net'
+import type { TLSSocket, TlsOptions } from 'node:tls'
+import type { TlsConfig } from '../config/tls.js'
+
+/** Options of a server with encryption: TLS 1.2 or newer, with certificates of clients where an authority of theirs is configured. */
+export function tlsOptions({ cert, key, clientCa }: TlsConfig, handshakeTimeout: number): TlsOptions {
+  const client = clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: true }
+  return { cert, key, ...client, handshakeTimeout, minVersion: 'TLSv1.2' }
+}
+
+/** TCP connections whose handshake is not done: they have no place yet. A quarter of the places may be in handshakes; the oldest of more is closed. */
+export class Handshakes {
+  readonly #byPeer = new Map<string, Socket>()
+
+  constructor(server: Server, maxConnections: number) {
+    const most = Math.ceil(maxConnections / 4)
+    server.on('connection', (socket: Socket) => {
+      const peer = peerOf(socket)
+      this.#byPeer.set(peer, socket)
+      socket.once('close', () => {
+        if (this.#byPeer.get(peer) === socket) this.#byPeer.delete(peer)
+      })
+      const [oldest] = this.#byPeer.values()
+      if (this.#byPeer.size > most) oldest?.destroy()
+    })
+    // The encrypted connection is another object, of the same peer.
+    server.on('secureConnection', (socket: TLSSocket) => this.#byPeer.delete(peerOf(socket)))
+  }
+
+  close(): void {
+    for (const socket of this.#byPeer.values()) socket.destroy()
+  }
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
+}

@@ -1,0 +1,40 @@
+import type { Command, CommandList } from './command.js'
+
+const SMALL = 0x20
+const A = 0x41
+const Z = 0x5a
+
+/** Commands by name, in any case, compared without making a string. */
+export class CommandTable implements CommandList {
+  readonly #byLength: (readonly { readonly name: Buffer; readonly command: Command }[])[] = []
+  readonly all: readonly Command[]
+
+  constructor(commands: readonly Command[]) {
+    this.all = commands
+    for (const command of commands) {
+      const name = Buffer.from(command.name)
+      this.#byLength[name.length] = [...(this.#byLength[name.length] ?? []), { name, command }]
+    }
+  }
+
+  find(bytes: Buffer, start: number, end: number): Command | 'http' | undefined {
+    const length = end - start
+    const candidates = this.#byLength[length]
+    if (candidates !== undefined) {
+      for (const { name, command } of candidates) if (isSame(name, bytes, start)) return command
+    }
+    return isSame(POST, bytes, start, length) || isSame(HOST, bytes, start, length) ? 'http' : undefined
+  }
+}
+
+const POST = Buffer.from('post')
+const HOST = Buffer.from('host:')
+
+function isSame(name: Buffer, bytes: Buffer, start: number, length = name.length): boolean {
+  if (length !== name.length) return false
+  for (let i = 0; i < name.length; i++) {
+    const byte = bytes[start + i] as number
+    if ((byte >= A && byte <= Z ? byte | SMALL : byte) !== name[i]) return false
+  }
+  return true
+}

@@ -1,0 +1,94 @@
+import { isUtf8 } from 'node:buffer'
+import { didYouMean } from '../../../config/spelling.js'
+import type { Awaitable, Decision, ServedPolicy } from '../../../engine/engine.js'
+import type { Scope } from '../access.js'
+import { type Client, type Command, CommandFault, NOT_AN_INTEGER, type Reply, wrongArguments } from '../command.js'
+import type { CommandReader } from '../command-reader.js'
+import type { ReplyWriter } from '../reply-writer.js'
+
+const REPLACEMENT = '\ufffd'
+/** Before the bytes of a key that is no UTF-8, which no text begins with. */
+const BINARY_KEY = '\udcff'
+
+type Verb = (policy: ServedPolicy, key: string, tokens: number) => Awaitable<Decision>
+
+/** `SG.TAKE policy key [cost]` */
+export const take: Command = verb('sg.take', [3, 4], 'write', 'Takes tokens of a key under a named policy.', (policy, key, cost) =>
+  policy.take(key, cost),
+)
+/** `SG.PEEK policy key [cost]` */
+export const peek: Command = verb('sg.peek', [3, 4], 'readonly', 'Returns what SG.TAKE would; changes nothing.', (policy, key, cost) =>
+  policy.peek(key, cost),
+)
+/** `SG.REFUND policy key [tokens]` */
+export const refund: Command = verb(
+  'sg.refund',
+  [3, 4],
+  'write',
+  'Gives tokens back to a key.',
+  (policy, key, tokens) => policy.refund(key, tokens),
+  'admin',
+)
+/** `SG.RESET policy key` */
+export const reset: Command = verb(
+  'sg.reset',
+  [3, 3],
+  'write',
+  'Makes a key full and lifts its block.',
+  (policy, key) => policy.reset(key),
+  'admin',
+)
+
+function verb(
+  name: string,
+  [least, most]: readonly [number, number],
+  flag: string,
+  summary: string,
+  call: Verb,
+  scope: Scope = 'decide',
+): Command {
+  return {
+    name,
+    arity: least === most ? least : -least,
+    keyAt: 2,
+    flags: [flag, 'fast'],
+    scope,
+    summary,
+    run(client, args, reply) {
+      if (args.count > most) throw wrongArguments(name)
+      const tokens = args.count === 4 ? args.integer(3) : 1
+      if (Number.isNaN(tokens)) throw new CommandFault(NOT_AN_INTEGER)
+      return answered(call(policyOf(client, args.text(1)), keyOf(args), tokens), reply)
+    },
+  }
+}
+
+function policyOf({ context: { engine } }: Client, name: string): ServedPolicy {
+  const policy = engine.policy(name)
+  if (policy !== undefined) return policy
+  const names = Array.from(engine.policies, (known) => known.name)
+  throw new CommandFault(`NOPOLICY there is no policy ${JSON.stringify(name.slice(0, 64))}${didYouMean(name, names)}`)
+}
+
+/** The key as text, the same as in other protocols. Bytes that are no UTF-8 make a key that only they can spell. */
+function keyOf(args: CommandReader): string {
+  const key = args.text(2)
+  if (!key.includes(REPLACEMENT) || isUtf8(args.copy(2))) return key
+  return BINARY_KEY + args.latin1(2)
+}
+
+function answered(decision: Awaitable<Decision>, reply: ReplyWriter): Promise<Reply> | undefined {
+  if (decision instanceof Promise) return decision.then((made) => (later) => write(later, made))
+  write(reply, decision)
+  return undefined
+}
+
+/** The five integers of `CL.THROTTLE`, with times in milliseconds. */
+function write(reply: ReplyWriter, { allowed, limit, remaining, retryAfterMs, resetAfterMs }: Decision): void {
+  reply.array(5)
+  reply.integer(allowed ? 0 : 1)
+  reply.integer(limit)
+  reply.integer(remaining)
+  reply.integer(allowed || retryAfterMs === Number.POSITIVE_INFINITY ? -1 : retryAfterMs)
+  reply.integer(resetAfterMs)
+}

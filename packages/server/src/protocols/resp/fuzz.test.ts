@@ -1,0 +1,12 @@
+import { test } from 'node:test'
+import { shortOrLong } from 'sluicegate-testkit'
+import { fuzzResp } from '../../testing/resp-fuzz.js'
+
+const INPUTS = shortOrLong(4_000, 60_000)
+/** Seeds that found a fault once. */
+const SAVED_SEEDS: readonly number[] = []
+
+test('random input gives the same well-formed replies in pieces of any size', () => {
+  fuzzResp(20_261, INPUTS)
+  for (const seed of SAVED_SEEDS) fuzzResp(seed, 500)
+})

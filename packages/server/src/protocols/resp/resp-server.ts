@@ -1,0 +1,78 @@
+import { createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import { after } from '../../after.js'
+import type { ClientBounds } from '../../config/config.js'
+import type { ListenAddress } from '../../config/listen-address.js'
+import type { TlsConfig } from '../../config/tls.js'
+import type { Engine } from '../../engine/engine.js'
+import { Handshakes, tlsOptions } from '../handshakes.js'
+import { listenOn } from '../listen-on.js'
+import type { ProtocolServer } from '../protocol-server.js'
+import type { Access } from './access.js'
+import { CommandTable } from './command-table.js'
+import { ALL_COMMANDS } from './commands/all-commands.js'
+import { Connections } from './connections.js'
+
+/** What a {@link RespServer} is made of. */
+export interface RespServerParts {
+  readonly engine: Engine
+  readonly access: Access
+  readonly bounds: ClientBounds
+  readonly version: string
+  /** Undefined: without encryption. */
+  readonly tls?: TlsConfig | undefined
+  /** Receives errors of the port, such as no more file descriptors. */
+  readonly onError: (error: Error) => void
+}
+
+const COMMANDS = new CommandTable(ALL_COMMANDS)
+/** Connections beyond the bound that are kept until they are refused with a reply; more are closed without one. */
+const REFUSED_AT_ONCE = 64
+/** A client may close its side and still read the replies. */
+const HALF_OPEN = { allowHalfOpen: true } as const
+
+/** Answers the commands of Redis clients: `CL.THROTTLE`, and the named policies. */
+export class RespServer implements ProtocolServer {
+  readonly connections: Connections
+  readonly #server: Server
+  readonly #handshakes: Handshakes | undefined
+  readonly #onError: (error: Error) => void
+  readonly #scheme: 'redis' | 'rediss'
+
+  constructor({ engine, access, bounds, version, tls, onError }: RespServerParts) {
+    const startedMs = performance.now()
+    const uptimeS = (): number => Math.floor((performance.now() - startedMs) / 1000)
+    const facts = () => ({ version, connections: this.connections.open, uptimeS: uptimeS() })
+    const connections = new Connections(bounds, { engine, access, commands: COMMANDS, facts })
+    const server = tls === undefined ? createServer(HALF_OPEN) : createTlsServer({ ...HALF_OPEN, ...tlsOptions(tls, bounds.headersMs) })
+    server.maxConnections = bounds.maxConnections + REFUSED_AT_ONCE
+    server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket))
+    server.on('drop', () => connections.cuts.refused++)
+    this.#handshakes = tls && new Handshakes(server, bounds.maxConnections)
+    this.connections = connections
+    this.#server = server
+    this.#onError = onError
+    this.#scheme = tls === undefined ? 'redis' : 'rediss'
+  }
+
+  get traffic(): Connections {
+    return this.connections
+  }
+
+  async listen(at: ListenAddress): Promise<string> {
+    const where = await listenOn(this.#server, at, this.#onError)
+    return 'path' in at ? where : `${this.#scheme}://${where}`
+  }
+
+  /** The protocol has no words for it: clients stay until the port is closed. */
+  drain(): void {}
+
+  async stop(finishMs: number): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    this.connections.stop()
+    await Promise.race([closed, after(finishMs)])
+    this.#handshakes?.close()
+    this.connections.destroy()
+    await closed
+  }
+}

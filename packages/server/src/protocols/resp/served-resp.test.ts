@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import { createClient } from '@redis/client'
+import { until } from 'sluicegate-testkit'
+import { readExposition, seriesValue } from '../../testing/exposition.js'
+import { ownCertificate } from '../../testing/own-certificate.js'
+import { received, runningResp } from '../../testing/running-resp.js'
+import { configFile, sluicegate } from '../../testing/sluicegate-process.js'
+
+const YAML = `
+policies:
+  api: { algorithm: token-bucket, limit: 10, window: 1m }
+throttle: { max-keys: 1000, grow-to: 1000 }
+tokens:
+  - { name: gateway, scope: decide, secret: 0123456789abcdef-gateway }
+`
+
+test('the command line serves RESP beside HTTP, with one state and the same tokens, and counts', async (t) => {
+  const child = sluicegate(
+    t,
+    'serve',
+    '--config',
+    configFile(t, YAML),
+    '--http',
+    '127.0.0.1:0',
+    '--resp',
+    '127.0.0.1:0',
+    '--drain',
+    '0',
+    '--json',
+  )
+  const [line] = (await once(child.stdout, 'data')) as [Buffer]
+  const { listeners } = JSON.parse(String(line)) as { listeners: { http: string; resp: string } }
+  assert.match(listeners.resp, /^redis:\/\/127\.0\.0\.1:\d+$/)
+  const client = createClient({ url: listeners.resp, password: '0123456789abcdef-gateway' })
+  client.on('error', () => undefined)
+  t.after(() => client.destroy())
+  await client.connect()
+  await client.sendCommand(['SG.TAKE', 'api', 'Zoë', '4'])
+  assert.deepEqual(await client.sendCommand(['CL.THROTTLE', 'k', '0', '1', '60']), [0, 1, 0, -1, 60])
+  await client.sendCommand(['CL.THROTTLE', 'k', '0', '1', '60'])
+  const headers = { authorization: 'Bearer 0123456789abcdef-gateway' }
+  const peeked = await fetch(`${listeners.http}/v1/peek?policy=api&key=Zo%C3%AB`, { headers })
+  assert.equal(((await peeked.json()) as { remaining: number }).remaining, 6)
+  const series = readExposition(await (await fetch(`${listeners.http}/metrics`, { headers })).text())
+  assert.equal(seriesValue(series, 'sluicegate_throttle_decisions_total', { outcome: 'allowed' }), 1)
+  assert.equal(seriesValue(series, 'sluicegate_throttle_decisions_total', { outcome: 'denied' }), 1)
+  assert.equal(seriesValue(series, 'sluicegate_throttle_keys', {}), 1)
+  assert.equal(seriesValue(series, 'sluicegate_connections_cut_total', { reason: 'slow' }), 0)
+  child.kill('SIGTERM')
+  assert.deepEqual(await once(child, 'close'), [0, null])
+})
+
+test('RESP over TLS, and handshakes that are not completed take no place', async (t) => {
+  const tls = { ...ownCertificate(), clientCa: undefined }
+  const { port, server, open } = await runningResp(t, { tls, bounds: { maxConnections: 8, maxConnectionsPerAddress: 8 } })
+  const silent = Array.from({ length: 20 }, () => open())
+  await Promise.all(silent.map((socket) => once(socket, 'connect')))
+  await until('handshakes beyond two are closed', () => silent.filter(({ closed }) => closed).length === 18)
+  const client = connectTls({ port, host: '127.0.0.1', ca: tls.cert })
+  t.after(() => client.destroy())
+  client.write('CL.THROTTLE k 0 1 60\r\n')
+  assert.equal(await received(client, (text) => text.endsWith(':60\r\n')), '*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:60\r\n')
+  assert.equal(server.connections.open, 1)
+})

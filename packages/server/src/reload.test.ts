@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { manualClock } from 'sluicegate'
+import { until } from 'sluicegate-testkit'
+import { readConfig } from './config/read-config.js'
+import { createLog } from './log.js'
+import { type Service, type ServiceOptions, startService } from './service.js'
+import { readExposition, seriesValue } from './testing/exposition.js'
+import { serveProcess } from './testing/sluicegate-process.js'
+
+const LISTEN = 'listen: { port: 0, admin: "127.0.0.1:0" }\n'
+const A_10 = '  a: { algorithm: token-bucket, limit: 10, window: 1m }\n'
+const A_20 = '  a: { algorithm: token-bucket, limit: 20, window: 1m }\n'
+const B_5 = '  b: { algorithm: fixed-window, limit: 5, window: 1m }\n'
+const C_3 = '  c: { algorithm: gcra, limit: 3, window: 1m }\n'
+
+interface Reloadable {
+  readonly service: Service
+  readonly file: string
+  write(policies: string): void
+  reload(): Promise<Response>
+  left(policy: string): Promise<number>
+  metric(name: string, labels?: Record<string, string>): Promise<number>
+}
+
+async function setUp(t: TestContext, policies: string, options: ServiceOptions = {}): Promise<Reloadable> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'service.yaml')
+  const write = (text: string): void => writeFileSync(file, `${LISTEN}policies:\n${text}`)
+  write(policies)
+  const source = { path: file, read: () => readConfig(file) }
+  const log = createLog('silent')
+  const service = await startService(source.read(), { clock: manualClock(0), source, log, watchMs: 3_600_000, ...options })
+  t.after(() => service.stop({ drainMs: 0, finishMs: 0 }))
+  return {
+    service,
+    file,
+    write,
+    reload: () => fetch(`${service.urls.get('admin')}/v1/reload`, { method: 'POST' }),
+    async left(policy) {
+      const answer = await fetch(`${service.url}/v1/peek?policy=${policy}&key=alice`)
+      return ((await answer.json()) as { remaining: number }).remaining
+    },
+    async metric(name, labels) {
+      return seriesValue(readExposition(await (await fetch(`${service.url}/metrics`)).text()), name, labels)
+    },
+  }
+}
+
+const take = ({ service }: Reloadable, policy: string, cost: number): Promise<Response> =>
+  fetch(`${service.url}/v1/take?policy=${policy}&key=alice&cost=${cost}`)
+
+test('a reload keeps the keys of unchanged policies and what was spent of changed ones, adds and removes', async (t) => {
+  const reloadable = await setUp(t, A_10 + B_5)
+  const { write, reload, left, service } = reloadable
+  await take(reloadable, 'a', 4)
+  await take(reloadable, 'b', 2)
+  write(A_20 + C_3)
+  assert.equal((await reload()).status, 200)
+  assert.equal(await left('a'), 16, 'four stay spent')
+  assert.equal(await left('c'), 3)
+  assert.equal((await take(reloadable, 'b', 1)).status, 404)
+  write(A_20 + B_5)
+  await reload()
+  assert.equal(await left('a'), 16)
+  assert.equal(await left('b'), 5, 'it was gone')
+  assert.deepEqual(
+    Array.from(service.engine.policies, ({ name }) => name),
+    ['a', 'b'],
+  )
+})
+
+test('a policy with another algorithm or table starts anew, and its counters go on', async (t) => {
+  const reloadable = await setUp(t, A_10)
+  const { write, reload, left, metric } = reloadable
+  for (const [policies, expected] of [
+    [A_10.replace('token-bucket', 'fixed-window'), 10],
+    [A_10.replace('window: 1m', 'window: 1m, max-keys: 500'), 10],
+  ] as const) {
+    await take(reloadable, 'a', 3)
+    write(policies)
+    assert.equal((await reload()).status, 200)
+    assert.equal(await left('a'), expected)
+  }
+  assert.equal(await metric('sluicegate_decisions_total', { policy: 'a', outcome: 'allowed' }), 2)
+})
+
+test('a faulty configuration changes nothing, and the answer, the metrics and the page say so until it is mended', async (t) => {
+  const reloadable = await setUp(t, A_10)
+  const { write, reload, left, metric, service } = reloadable
+  await take(reloadable, 'a', 4)
+  assert.equal(await metric('sluicegate_config_reload_failed'), 0)
+  write(`${A_20}  b: { algorithm: gcra, limit: 0, window: 1s }\n`)
+  const refused = await reload()
+  const problem = (await refused.json()) as { code: string; detail: string }
+  assert.deepEqual([refused.status, problem.code], [422, 'CONFIG_INVALID'])
+  assert.match(problem.detail, /service\.yaml:4:\d+: policies\.b\.limit: /)
+  assert.equal(await left('a'), 6, 'the good half is not in force either')
+  assert.equal(await metric('sluicegate_config_reload_failed'), 1)
+  assert.equal(await metric('sluicegate_config_reloads_total', { result: 'failure' }), 1)
+  assert.match(service.reloader?.state.fault ?? '', /policies\.b\.limit/)
+  write(A_20)
+  await reload()
+  assert.equal(await metric('sluicegate_config_reload_failed'), 0)
+  assert.equal(await left('a'), 16)
+  assert.ok((await metric('sluicegate_config_last_success_timestamp_seconds')) > 1_600_000_000)
+})
+
+test('what prepares a reload beside the policies can refuse it, and then nothing has changed', async (t) => {
+  const { write, service, left } = await setUp(t, A_10)
+  let committed = 0
+  let refuses = true
+  const { reloader } = service
+  assert.ok(reloader !== undefined)
+  reloader.add(() => {
+    if (refuses) throw new RangeError('no')
+    return () => committed++
+  })
+  write(A_20)
+  assert.throws(() => reloader.reload('admin'), RangeError)
+  assert.deepEqual([committed, await left('a')], [0, 10])
+  refuses = false
+  reloader.reload('admin')
+  assert.deepEqual([committed, await left('a')], [1, 20])
+})
+
+test('a changed file is noticed, also when another takes its place', async (t) => {
+  const { file, write, left, service } = await setUp(t, A_10, { watchMs: 5 })
+  write(A_20)
+  await until('the change is in force', async () => (await left('a')) === 20)
+  writeFileSync(`${file}.new`, `${LISTEN}policies:\n${A_10}`)
+  renameSync(`${file}.new`, file)
+  await until('the new file is in force', async () => (await left('a')) === 10)
+  writeFileSync(file, 'policies: [')
+  await until('the fault is noticed', () => service.reloader?.state.fault !== undefined)
+  assert.equal(await left('a'), 10)
+  rmSync(file)
+  await until('its absence is noticed', () => /cannot be read/.test(service.reloader?.state.fault ?? ''))
+  write(A_20)
+  await until('it is back', async () => (await left('a')) === 20)
+})
+
+test('SIGHUP reloads, and a fault does not end the service', async (t) => {
+  const service = await serveProcess(t, `${LISTEN}policies:\n${A_10}`)
+  service.child.kill('SIGHUP')
+  await until('it is reloaded', async () => (await service.metric('sluicegate_config_reloads_total', { result: 'success' })) >= 1)
+  assert.equal(await service.end('SIGTERM'), 0)
+})
+
+test('200 reloads under load, a quarter of them faulty, drop no request and never exceed an unchanged policy', async (t) => {
+  const reloadable = await setUp(t, A_10 + B_5)
+  const { write, service } = reloadable
+  let isOver = false
+  let admitted = 0
+  const statuses = new Set<number>()
+  const clients = Array.from({ length: 8 }, async () => {
+    while (!isOver) {
+      const { status } = await take(reloadable, 'b', 1)
+      statuses.add(status)
+      if (status === 200) admitted++
+    }
+  })
+  for (let i = 0; i < 200; i++) {
+    write(i % 4 === 3 ? `${A_20}  b: 5\n` : (i % 2 === 0 ? A_20 : A_10 + C_3) + B_5)
+    try {
+      service.reloader?.reload('admin')
+    } catch {}
+    if (i % 10 === 0) await new Promise((resolve) => setImmediate(resolve))
+  }
+  isOver = true
+  await Promise.all(clients)
+  assert.deepEqual([...statuses].sort(), [200, 429])
+  assert.equal(admitted, 5)
+  assert.deepEqual([service.reloader?.state.succeeded, service.reloader?.state.failed], [150, 50])
+})

@@ -1,0 +1,88 @@
+import { type Clock, clockFromHandle, preciseClock } from '../clock.js'
+import { PolicyError } from '../errors.js'
+import { createMemory, MOST_KEYS, sectionAt } from '../memory/core-memory.js'
+import { randomSecret } from '../memory/fingerprint.js'
+import { invalidHandle, isFounded } from '../memory/handle-check.js'
+import { OpenCore } from '../memory/open-core.js'
+import { checkInteger, checkOptions } from '../options/option-checks.js'
+import { LONGEST_NS } from './call-rate.js'
+import { RateTable } from './rate-table.js'
+import { isRateTableHandle, type RateTableHandle } from './table-handle.js'
+
+/** What {@link createRateTable} takes. */
+export interface RateTableOptions {
+  /** Keys that always find room; default 100,000. */
+  readonly maxKeys?: number
+  /** Keys that the table grows to when it is full of keys that may be denied; default 16 times `maxKeys`. */
+  readonly growTo?: number
+  /** Default: the precise clock. */
+  readonly clock?: Clock
+}
+
+const DEFAULT_MAX_KEYS = 100_000
+const DEFAULT_GROWTH = 16
+/** Units of call-rate.ts in the core. */
+const UNITS_PER_US = 2_000
+const UNITS_PER_TOKEN = 2
+/** No call goes by it. */
+const CAPACITY = 2 ** 52
+/** A record of the core that has numbers of rates, which come with the calls, except for the longest debt. */
+const RECORD: Readonly<Record<string, number>> = {
+  RECORD_UNITS_PER_US: UNITS_PER_US,
+  RECORD_UNITS_PER_TOKEN: UNITS_PER_TOKEN,
+  RECORD_CAPACITY: CAPACITY,
+  RECORD_WINDOW_US: LONGEST_NS / 1000,
+  RECORD_TICK_US: 1,
+  RECORD_SLOT_BYTES: 8,
+}
+const NO_HOST = { policyChanged() {}, calendarWindowStart: () => 0, calendarWindowEnd: () => 0 }
+
+/**
+ * A table of keys whose rate comes with each call, as in redis-cell's `CL.THROTTLE`. Its memory is bounded; a key that may be being denied is
+ * never evicted, and a new key without room is denied.
+ *
+ * @throws {PolicyError} on an unknown option or one out of range.
+ * @example
+ * const table = createRateTable()
+ * table.throttle('user:42', { maxBurst: 15, count: 30, periodS: 60 }) // 16 at once, then 30 a minute
+ */
+export function createRateTable(options: RateTableOptions = {}): RateTable {
+  checkOptions(options, ['maxKeys', 'growTo', 'clock'], '{ maxKeys: 100_000 }', 'createRateTable()')
+  const { maxKeys = DEFAULT_MAX_KEYS, clock = preciseClock() } = options
+  checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)
+  const { growTo = Math.min(DEFAULT_GROWTH * maxKeys, MOST_KEYS) } = options
+  checkInteger('growTo', growTo, maxKeys, MOST_KEYS)
+  checkClock(clock)
+  const section = sectionAt(0, { maxKeys, growTo, stride: 0 })
+  const opened = new OpenCore(createMemory(section.end, false), section.address, NO_HOST)
+  const { core } = opened
+  core.create(section.address, section.lines, false)
+  const [first = 0, second = 0] = section.parts
+  if (second > 0) core.addParts(first, second)
+  const record = core.propose()
+  for (const [field, value] of Object.entries(RECORD)) opened.setField(record, field, value)
+  opened.setField(record, 'RECORD_ENCODING', opened.constant('ARRIVAL'))
+  core.update(record, Math.round(clock.nowMs() * 1000), 0)
+  return new RateTable(opened, clock, randomSecret())
+}
+
+/**
+ * In a worker thread: the table of a handle, with the same keys and time. A custom clock has to be passed again.
+ *
+ * @throws {PolicyError} `HANDLE_INVALID`, `CLOCK_INVALID` when a custom clock is missing.
+ */
+export function attachRateTable(handle: RateTableHandle, options: Pick<RateTableOptions, 'clock'> = {}): RateTable {
+  checkOptions(options, ['clock'], '{ clock }', 'attachRateTable()')
+  if (!isRateTableHandle(handle)) throw invalidHandle(handle)
+  const clock = options.clock ?? clockFromHandle(handle.clock)
+  checkClock(clock)
+  const opened = new OpenCore(handle.memory, handle.section, NO_HOST)
+  if (!isFounded(opened)) throw invalidHandle(handle)
+  opened.core.attach(handle.section)
+  return new RateTable(opened, clock, handle.secret)
+}
+
+function checkClock(clock: unknown): asserts clock is Clock {
+  if (typeof (clock as Clock | undefined)?.nowMs === 'function') return
+  throw new PolicyError('CLOCK_INVALID', 'clock', clock, 'must be a clock with nowMs(); a custom clock must be passed in each thread')
+}

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { manualClock } from '../clock.js'
+import { PolicyError } from '../errors.js'
+import type { CallRate } from './call-rate.js'
+import { attachRateTable, createRateTable } from './create-rate-table.js'
+
+const START_MS = 1_700_000_000_000
+
+test('sixteen at once, then thirty a minute, as the first example of redis-cell says', () => {
+  const clock = manualClock(START_MS)
+  using table = createRateTable({ clock })
+  const rate = { maxBurst: 15, count: 30, periodS: 60 }
+  assert.deepEqual(table.throttle('user123', rate), { limited: false, limit: 16, remaining: 15, retryAfterS: -1, resetAfterS: 2 })
+  for (let call = 1; call < 16; call++) assert.equal(table.throttle('user123', rate).limited, false)
+  assert.deepEqual(table.throttle('user123', rate), { limited: true, limit: 16, remaining: 0, retryAfterS: 2, resetAfterS: 32 })
+  clock.advance(1999)
+  assert.equal(table.throttle('user123', rate).limited, true)
+  clock.advance(1)
+  assert.equal(table.throttle('user123', rate).limited, false)
+})
+
+test('a quantity of 0 looks and changes nothing, and one above the burst never passes', () => {
+  using table = createRateTable({ clock: manualClock(START_MS) })
+  const rate = { maxBurst: 4, count: 1, periodS: 1 }
+  assert.deepEqual(table.throttle('a', rate, 0), { limited: false, limit: 5, remaining: 5, retryAfterS: -1, resetAfterS: 0 })
+  assert.equal(table.stats().keys, 0)
+  assert.deepEqual(table.throttle('a', rate, 6), { limited: true, limit: 5, remaining: 5, retryAfterS: -1, resetAfterS: 0 })
+  table.throttle('a', rate, 2)
+  assert.deepEqual(table.throttle('a', rate, 0), { limited: false, limit: 5, remaining: 3, retryAfterS: -1, resetAfterS: 2 })
+})
+
+test('calls of two rates on one key share its arrival time', () => {
+  using table = createRateTable({ clock: manualClock(START_MS) })
+  table.throttle('a', { maxBurst: 99, count: 1, periodS: 1 }, 50)
+  assert.deepEqual(table.throttle('a', { maxBurst: 9, count: 1, periodS: 1 }, 0), {
+    limited: true,
+    limit: 10,
+    remaining: 0,
+    retryAfterS: 40,
+    resetAfterS: 50,
+  })
+})
+
+test('a key that is reset is full, and two keys differ by any unit', () => {
+  using table = createRateTable({ clock: manualClock(START_MS) })
+  const rate = { maxBurst: 0, count: 1, periodS: 60 }
+  for (const key of ['', '\0', '\0\0', 'a', 'A', '\xff', '\xff\xfe', 'x'.repeat(16_384)])
+    assert.equal(table.throttle(key, rate).limited, false)
+  assert.equal(table.throttle('', rate).limited, true)
+  table.reset('')
+  assert.equal(table.throttle('', rate).limited, false)
+  assert.equal(table.throttle('\0', rate).limited, true)
+})
+
+test('rates, quantities and keys out of range are refused with the option and its value', () => {
+  using table = createRateTable({ clock: manualClock(START_MS) })
+  const good = { maxBurst: 1, count: 1, periodS: 1 }
+  const refused: readonly [code: string, option: string, rate: CallRate, quantity?: number, key?: string][] = [
+    ['LIMIT_INVALID', 'maxBurst', { ...good, maxBurst: -1 }],
+    ['LIMIT_INVALID', 'maxBurst', { ...good, maxBurst: 2 ** 53 }],
+    ['LIMIT_INVALID', 'count', { ...good, count: 0 }],
+    ['LIMIT_INVALID', 'count', { ...good, count: 0.5 }],
+    ['LIMIT_INVALID', 'periodS', { ...good, periodS: 0 }],
+    ['RANGE_UNSUPPORTED', 'count', { ...good, count: 1_000_000_001 }],
+    ['RANGE_UNSUPPORTED', 'maxBurst', { maxBurst: 400, count: 1, periodS: 86_400 }],
+    ['COST_INVALID', 'quantity', good, -1],
+    ['COST_INVALID', 'quantity', good, Number.NaN],
+    ['KEY_INVALID', 'key', good, 1, 'x'.repeat(16_385)],
+  ]
+  for (const [code, option, rate, quantity, key = 'a'] of refused) {
+    assert.throws(
+      () => table.throttle(key, rate, quantity),
+      (error) => error instanceof PolicyError && error.code === code && error.option === option,
+    )
+  }
+  assert.equal(table.throttle('a', { maxBurst: 399, count: 1, periodS: 86_400 }, 400).remaining, 0)
+})
+
+test('a full table evicts the key with the least debt that would pass with one more, and denies new keys when none would', () => {
+  const clock = manualClock(START_MS)
+  using table = createRateTable({ clock, maxKeys: 8, growTo: 8 })
+  const slow = { maxBurst: 0, count: 1, periodS: 3600 }
+  for (let key = 0; table.stats().refusals === 0; key++) table.throttle(`spent ${key}`, slow)
+  const { keys } = table.stats()
+  assert.equal(table.stats().evictions, 0)
+  const denied = table.throttle('new', { maxBurst: 99, count: 100, periodS: 60 })
+  assert.deepEqual(denied, { limited: true, limit: 100, remaining: 0, retryAfterS: 3600, resetAfterS: 3600 })
+  for (let key = 0; key < keys; key++) assert.equal(table.throttle(`spent ${key}`, slow).limited, true, 'a spent key is kept')
+  clock.advance(3_600_000)
+  assert.equal(table.throttle('new', { maxBurst: 99, count: 100, periodS: 60 }, 50).limited, false)
+  // It would pass with one more token, so that it makes room for others.
+  for (let key = 0; key < keys; key++) table.throttle(`again ${key}`, slow)
+  assert.equal(table.stats().evictions, 1)
+  assert.equal(table.throttle('new', { maxBurst: 99, count: 100, periodS: 60 }, 0).remaining, 100)
+})
+
+test('threads share one exact budget', async () => {
+  const clock = manualClock(START_MS)
+  using table = createRateTable({ clock })
+  const module = new URL('./create-rate-table.js', import.meta.url).href
+  const program = `
+    import { parentPort, workerData } from 'node:worker_threads'
+    import { attachRateTable } from ${JSON.stringify(module)}
+    const table = attachRateTable(workerData)
+    let passed = 0
+    for (let call = 0; call < 20_000; call++) if (!table.throttle('shared', { maxBurst: 9_999, count: 1, periodS: 10 }).limited) passed++
+    parentPort.postMessage(passed)`
+  const url = new URL(`data:text/javascript,${encodeURIComponent(program)}`)
+  const passed = await Promise.all(
+    [1, 2, 3].map(
+      () =>
+        new Promise<number>((resolve, reject) => {
+          const worker = new Worker(url, { workerData: table.handle() })
+          worker.once('message', resolve)
+          worker.once('error', reject)
+        }),
+    ),
+  )
+  assert.equal(
+    passed.reduce((sum, each) => sum + each),
+    10_000,
+  )
+})
+
+test('a handle of something else is refused', () => {
+  assert.throws(() => attachRateTable({} as never), { code: 'HANDLE_INVALID' })
+  assert.throws(() => createRateTable({ maxKeys: 0 }), { code: 'OPTION_INVALID' })
+  assert.throws(() => createRateTable({ size: 1 } as never), { code: 'OPTION_UNKNOWN' })
+})

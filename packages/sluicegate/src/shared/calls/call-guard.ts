@@ -1,0 +1,316 @@
+import type { Clock } from '../../clock.js'
+import { PolicyError, StoreError } from '../../errors.js'
+import { warnOfStore } from '../../warn-once.js'
+import type { CancelSignal } from '../backend.js'
+import { CircuitBreaker } from './circuit-breaker.js'
+import { Deadlines, Expiring } from './deadlines.js'
+import { ShardLoad } from './shard-load.js'
+import { UnwantedBookings } from './unwanted-bookings.js'
+
+/** Where the client does not name servers, this many neighbouring slots share a circuit breaker: a server mostly holds neighbours. */
+const SLOTS_TOGETHER = 256
+
+/** The answer of a primary that does not serve a policy of this name. */
+const NAME_UNKNOWN = 'NAME_UNKNOWN'
+
+/** Counts of guarded calls by how they ended. */
+export interface CallCounts {
+  answered: number
+  failed: number
+  /** The failed ones that timed out. */
+  timedOut: number
+  /** How often a circuit opened. */
+  givenUp: number
+  /** Tokens charged by takes, reservations and leases whose answers came in time. */
+  charged: number
+}
+
+/** The server and the hash slot of a key, as far as they are known. */
+export interface CallPlaces {
+  serverOf(key: string): string | undefined
+  slotOf(key: string): number | undefined
+}
+
+/** What a guard reports. */
+export interface CallEvents {
+  /** The circuit of a server opened (`isOut`) or closed. */
+  outage(server: string | undefined, isOut: boolean): void
+  answered(): void
+  /** A take was charged although it had timed out: `tokens` of the key of each policy. */
+  charged(keys: readonly string[], tokens: number): void
+}
+
+const NO_EVENTS: CallEvents = { outage: () => undefined, answered: () => undefined, charged: () => undefined }
+
+/** What else hears of the answer to a call. */
+export interface CallEnds<Answer> {
+  /** An answer in time, before the caller gets it. */
+  readonly inTime?: ((answer: Answer) => void) | undefined
+  /** An answer after the timeout, when the caller has been rejected. */
+  readonly late?: ((answer: Answer) => void) | undefined
+}
+
+/** A call as its listener sees it. */
+interface EndedCall extends Expiring {
+  readonly server: string | undefined
+  readonly round: number
+  readonly reject: (error: unknown) => void
+}
+
+/** Hears once how a call ended. */
+interface CallListener {
+  answered(call: EndedCall): void
+  failed(call: EndedCall, error: unknown): void
+  timedOut(call: EndedCall): void
+}
+
+/** One call on its way: it ends by its answer, an error, or the timeout. It is also the signal that cancels it. */
+export class PendingCall<Answer> extends Expiring implements CancelSignal {
+  readonly promise: Promise<Answer>
+  private readonly resolve: (answer: Answer) => void
+  readonly reject: (error: unknown) => void
+  readonly server: string | undefined
+  readonly round: number
+  private readonly listener: CallListener
+  private readonly on: CallEnds<Answer>
+  private abortListener: (() => void) | undefined
+  isOver = false
+  /** It timed out: no caller waits for it. */
+  aborted = false
+
+  constructor(listener: CallListener, server: string | undefined, round: number, on: CallEnds<Answer>) {
+    super()
+    this.listener = listener
+    this.server = server
+    this.round = round
+    this.on = on
+    let settle: [(answer: Answer) => void, (error: unknown) => void] = [() => undefined, () => undefined]
+    this.promise = new Promise((resolve, reject) => {
+      settle = [resolve, reject]
+    })
+    ;[this.resolve, this.reject] = settle
+  }
+
+  static rejected<Answer>(listener: CallListener, error: unknown): PendingCall<Answer> {
+    const call = new PendingCall<Answer>(listener, undefined, 0, {})
+    call.isOver = true
+    call.reject(error)
+    return call
+  }
+
+  /** Ends as the promise does that `call` returns. */
+  follow(call: () => Promise<Answer>): void {
+    try {
+      this.followed(call())
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  followed(answer: Promise<Answer>): void {
+    answer.then(
+      (value) => this.answer(value),
+      (error) => this.fail(error),
+    )
+  }
+
+  fail(error: unknown): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.listener.failed(this, error)
+  }
+
+  override expire(): void {
+    this.isOver = true
+    this.aborted = true
+    this.listener.timedOut(this)
+    this.abortListener?.()
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.abortListener = listener
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    if (this.abortListener === listener) this.abortListener = undefined
+  }
+
+  private answer(answer: Answer): void {
+    if (this.isOver) {
+      this.on.late?.(answer)
+      return
+    }
+    this.isOver = true
+    this.on.inTime?.(answer)
+    // Its caller is answered before listeners run.
+    this.resolve(answer)
+    this.listener.answered(this)
+  }
+}
+
+/**
+ * Calls to a backend within bounded time. A call that takes longer fails, and after consecutive failures the circuit of its server opens.
+ * Rejects with `OUTAGE`. A {@link KeyFault} fails its call and is a sign of life at the same time: it opens no circuit.
+ */
+export class CallGuard implements CallListener {
+  readonly counts: CallCounts = { answered: 0, failed: 0, timedOut: 0, givenUp: 0, charged: 0 }
+  readonly events: CallEvents
+  /** Reservations to cancel. */
+  readonly unwanted: UnwantedBookings = new UnwantedBookings(this)
+  /** Calls by server, slot and key. */
+  readonly load: ShardLoad
+  private readonly places: CallPlaces
+  private readonly clock: Clock
+  private readonly timeoutMs: number
+  private readonly deadlines: Deadlines
+  /** One for each server or group of slots. */
+  private readonly breakers = new Map<string | undefined, CircuitBreaker>()
+
+  constructor(places: CallPlaces, clock: Clock, timeoutMs: number, events: CallEvents = NO_EVENTS) {
+    this.places = places
+    this.events = events
+    this.clock = clock
+    this.timeoutMs = timeoutMs
+    this.deadlines = new Deadlines(clock, timeoutMs)
+    this.load = new ShardLoad(
+      (key) => places.serverOf(key),
+      (key) => places.slotOf(key),
+    )
+  }
+
+  /**
+   * Calls `call` unless the circuit of the key's server is open. The promise rejects with `OUTAGE` after the timeout.
+   *
+   * @param call gets a signal that aborts after the timeout.
+   * @param late gets an answer that comes after it.
+   */
+  guarded<Answer>(key: string, call: (signal: CancelSignal) => Promise<Answer>, late?: (answer: Answer) => void): Promise<Answer> {
+    const pending = this.begin<Answer>(key, { late })
+    if (!pending.isOver) pending.follow(() => call(pending))
+    return pending.promise
+  }
+
+  /** Begins a call; the result is over already when the circuit is open. */
+  begin<Answer>(key: string, on: CallEnds<Answer>): PendingCall<Answer> {
+    let server: string | undefined
+    try {
+      server = this.guardedOf(key)
+    } catch (error) {
+      // `hashTag` is a function of the caller's, and may throw.
+      return PendingCall.rejected(this, error)
+    }
+    const breaker = this.breakerOf(server)
+    const round = breaker.attempt(breaker.isOpen ? this.clock.nowMs() : 0)
+    if (round === undefined) return PendingCall.rejected(this, outage('is not asked for now, after failures in a row', breaker.fault))
+    this.load.count(key)
+    const pending = new PendingCall<Answer>(this, server, round, on)
+    this.deadlines.add(pending)
+    return pending
+  }
+
+  // The ends of a call.
+
+  answered(call: EndedCall): void {
+    this.deadlines.remove(call)
+    this.counts.answered++
+    this.alive(call)
+  }
+
+  failed(call: EndedCall, error: unknown): void {
+    this.deadlines.remove(call)
+    if (error instanceof PolicyError) {
+      // Misuse: nothing was sent.
+      call.reject(error)
+      this.breakerOf(call.server).untried(call.round)
+    } else if (isRefusal(error)) {
+      call.reject(error)
+      this.counts.answered++
+      this.alive(call)
+    } else if (error instanceof KeyFault) {
+      call.reject(outage(`cannot decide about this key: ${error.message}`, error.cause))
+      this.counts.failed++
+      this.alive(call)
+    } else this.out(call, outage(messageOf(error), error))
+  }
+
+  timedOut(call: EndedCall): void {
+    this.counts.timedOut++
+    this.out(call, outage(`did not answer within ${this.timeoutMs} ms`))
+  }
+
+  /** Whether one call can change the keys together. */
+  isTogether(keys: readonly string[]): boolean {
+    const slot = this.places.slotOf(keys[0] as string)
+    return keys.every((key) => this.places.slotOf(key) === slot)
+  }
+
+  /** Milliseconds until the store is asked again about a key; 0 while it is. */
+  pausedMs(key: string): number {
+    return this.breakerOf(this.guardedOf(key)).leftMs(this.clock.nowMs())
+  }
+
+  /** Whether the server of a key has answered its last call, or was not asked yet. */
+  isSound(key: string): boolean {
+    return this.breakerOf(this.guardedOf(key)).isSound
+  }
+
+  private alive({ server }: EndedCall): void {
+    if (this.breakerOf(server).succeeded()) this.events.outage(server, false)
+    this.events.answered()
+  }
+
+  private out({ server, round, reject }: EndedCall, error: StoreError): void {
+    reject(error)
+    this.counts.failed++
+    if (!this.breakerOf(server).failed(this.clock.nowMs(), round, error)) return
+    this.counts.givenUp++
+    if (this.counts.answered === 0) warnOfSilence(error)
+    this.events.outage(server, true)
+  }
+
+  /** Keys with the same answer share a circuit. */
+  private guardedOf(key: string): string | undefined {
+    const server = this.places.serverOf(key)
+    if (server !== undefined) return server
+    const slot = this.places.slotOf(key)
+    return slot === undefined ? undefined : `slots from ${slot - (slot % SLOTS_TOGETHER)}`
+  }
+
+  private breakerOf(server: string | undefined): CircuitBreaker {
+    let breaker = this.breakers.get(server)
+    if (breaker === undefined) {
+      breaker = new CircuitBreaker()
+      this.breakers.set(server, breaker)
+    }
+    return breaker
+  }
+}
+
+/** The backend answered with an error of its own: no outage. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof StoreError && error.code !== 'OUTAGE'
+}
+
+function outage(what: string, cause?: unknown): StoreError {
+  return new StoreError('OUTAGE', `the store ${what}`, cause === undefined ? {} : { cause })
+}
+
+function messageOf(error: unknown): string {
+  return `failed: ${error instanceof Error ? error.message : typeof error}`
+}
+
+/**
+ * The server is well and cannot decide about one key: another data type is stored under its name, its data is damaged, or what it gave came
+ * too late to be spent. To the caller it is an outage of this key alone.
+ */
+export class KeyFault extends Error {
+  override readonly name = 'KeyFault'
+}
+
+/** Warns once when a circuit opens before the store has ever answered: usually the client is not connected, or to another host. */
+function warnOfSilence({ message }: StoreError): void {
+  // It answers, and its answer says what is wrong.
+  if (message.includes(NAME_UNKNOWN)) return
+  const mend = 'until it answers the option outage decides; is the client connected, and to the right server?'
+  warnOfStore('SLUICEGATE_SILENT_STORE', `${message}, and nothing it was asked was ever answered: ${mend}`)
+}

@@ -1,0 +1,84 @@
+import { keysUnder } from '../../key.js'
+import type { Grant } from '../../lease/grant.js'
+import { holdsPermits } from '../../permit.js'
+import type { Policy } from '../../policy/policy.js'
+import { type Answer, type Backend, bookedBy, firstKeyOf, type LeaseRequest, type Operation } from '../backend.js'
+import type { CallEnds, CallGuard } from './call-guard.js'
+
+const SENT: Answer = { done: true }
+const NO_ENDS = {}
+
+type ChargingOperation = Extract<Operation, { readonly verb: 'take' } | { readonly verb: 'reserve' }>
+
+/**
+ * Adds timeouts and the circuit breaker to a backend; throws `PolicyError` `KEY_INVALID` before anything is sent. A reservation or permit
+ * whose answer comes after the timeout is given back. Late tokens of a take stay charged: how many came back meanwhile is unknown, so
+ * returning them could return too many.
+ */
+export class GuardedBackend implements Backend {
+  private readonly backend: Backend
+  private readonly guard: CallGuard
+  private readonly policy: Policy
+  private readonly holdsPermits: boolean
+
+  constructor(backend: Backend, guard: CallGuard, policy: Policy) {
+    this.backend = backend
+    this.guard = guard
+    this.policy = policy
+    this.holdsPermits = holdsPermits(policy)
+  }
+
+  execute(operation: Operation): Promise<Answer> {
+    const { backend, guard } = this
+    const { verb } = operation
+    if (backend.tell !== undefined && (verb === 'discard' || verb === 'return')) {
+      backend.tell(operation)
+      return Promise.resolve(SENT)
+    }
+    keysUnder(this.policy, operation.key)
+    const isCharge = verb === 'take' || verb === 'reserve'
+    const call = guard.begin<Answer>(firstKeyOf(operation.key), isCharge ? this.endsOf(operation) : NO_ENDS)
+    if (call.isOver) return call.promise
+    try {
+      const answer = backend.execute(operation, call)
+      if (verb === 'reserve') guard.unwanted.sent(operation.key, answer)
+      call.followed(answer)
+    } catch (error) {
+      call.fail(error)
+    }
+    return call.promise
+  }
+
+  lease(request: LeaseRequest): Promise<Grant> {
+    const call = this.guard.begin<Grant>(request.key, NO_ENDS)
+    if (call.isOver) return call.promise
+    try {
+      call.followed(this.backend.lease(request, call))
+    } catch (error) {
+      call.fail(error)
+    }
+    return call.promise
+  }
+
+  private endsOf(operation: ChargingOperation): CallEnds<Answer> {
+    return {
+      late: (answer) => this.undo(operation, answer),
+      inTime: ({ done }) => {
+        if (done) this.guard.counts.charged += operation.cost
+      },
+    }
+  }
+
+  private undo(operation: ChargingOperation, answer: Answer): void {
+    if (!answer.done) return
+    const { key, cost, id } = operation
+    if (operation.verb === 'reserve') {
+      const booked = bookedBy(operation, answer)
+      this.guard.unwanted.collect(key, booked.order, () => this.execute({ verb: 'discard', key, booked }))
+      return
+    }
+    this.guard.events.charged(keysUnder(this.policy, key), cost)
+    // Without the guard: the server has just answered. If the release is lost, the permit ends after its time to live.
+    if (this.holdsPermits) this.backend.execute({ verb: 'release', key, cost, id }).catch(() => undefined)
+  }
+}

@@ -1,0 +1,50 @@
+import { checkedBan } from '../../ban-options.js'
+import type { Clock } from '../../clock.js'
+import type { Decision } from '../../decision.js'
+import { BanCounter } from '../../layers/ban-counter.js'
+import { checkedPolicies, checkShadow } from '../../layers/limiter-layers.js'
+import { preparedKeyList } from '../../layers/listed-limiter.js'
+import type { Override } from '../../layers/override-map.js'
+import type { Policy } from '../../policy/policy.js'
+import { withQueue } from '../../queue/create-queue.js'
+import type { FleetLimiter } from '../fleet-limiter.js'
+import { overridesStaleMs, type SharedOptions } from '../shared-options.js'
+import type { OverrideCache } from './override-cache.js'
+import { BanningSharedLimiter, ListedSharedLimiter, ShadowSharedLimiter } from './shared-layers.js'
+import { TieredSharedLimiter } from './tiered-shared-limiter.js'
+
+/** Creates the shared limiter of each policy. */
+export interface SharedMaker {
+  readonly make: (policy: Policy) => FleetLimiter
+  /** As of {@link TieredFleetLimiter}. */
+  readonly isKnownByName?: boolean
+  readonly clock: Clock
+  readonly makeOverride: (override: Override) => FleetLimiter
+  /** @param own the limiter's own policy, now in force. */
+  readonly overridesOf: (staleMs: number, own: () => Policy) => OverrideCache
+}
+
+/**
+ * The shared limiter for the policy `own`, with the layers that the options ask for.
+ *
+ * @throws {PolicyError} before anything is made.
+ */
+export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOptions): FleetLimiter {
+  const { policyFor, allow, deny, shadow } = options
+  checkShadow(shadow)
+  const staleMs = overridesStaleMs(options.overrides)
+  const policies = checkedPolicies({ ...options, overrides: staleMs !== undefined }, own)
+  const ban = checkedBan(options.banAfter)
+  const isListed = allow !== undefined || deny !== undefined
+  const lists = { allow: preparedKeyList(allow, 'allow'), deny: preparedKeyList(deny, 'deny') }
+  const plain = maker.make(own)
+  const overrides = staleMs === undefined ? undefined : maker.overridesOf(staleMs, () => plain.policy)
+  const isTiered = policyFor !== undefined || overrides !== undefined
+  const tiered = isTiered ? new TieredSharedLimiter({ ...maker, own: plain, ownAs: own, policyFor, policies, overrides }) : plain
+  const banning = ban === undefined ? tiered : new BanningSharedLimiter(tiered, new BanCounter(ban, maker.clock))
+  const keys = isTiered || ban !== undefined ? undefined : own.policies?.length
+  const listed = isListed ? new ListedSharedLimiter(banning, { ...lists, keys }) : banning
+  const whole: FleetLimiter<Decision> = shadow === true ? new ShadowSharedLimiter(listed) : listed
+  const queued = withQueue(whole, options.queue, maker.clock)
+  return overrides === undefined ? queued : Object.assign(queued, { overrides })
+}

@@ -1,0 +1,68 @@
+import { combined } from '../../combined-decision.js'
+import type { Decision } from '../../decision.js'
+import { keysFor } from '../../key.js'
+import type { Grant } from '../../lease/grant.js'
+import { type Answer, type Backend, type Booked, decisionOf, type LeaseRequest, type Operation } from '../backend.js'
+import type { CallGuard } from '../calls/call-guard.js'
+import type { LeasedTakes } from './leased-takes.js'
+
+/**
+ * A leased `allOf` whose keys may be in different hash slots of a cluster, where no call can change them together. Operations that mean
+ * something to each policy alone go to each; what has to be charged together is taken from leases.
+ */
+export class CrossSlotBackend implements Backend {
+  private readonly backend: Backend
+  private readonly parts: readonly Backend[]
+  private readonly leases: LeasedTakes
+  private readonly guard: CallGuard
+
+  /** @param parts the backend of each policy. */
+  constructor(backend: Backend, parts: readonly Backend[], leases: LeasedTakes, guard: CallGuard) {
+    this.backend = backend
+    this.parts = parts
+    this.leases = leases
+    this.guard = guard
+  }
+
+  async execute(operation: Operation): Promise<Answer> {
+    if (operation.verb === 'return') return this.backend.execute(operation)
+    const keys = keysFor(this.parts.length, operation.key)
+    if (operation.verb === 'cancel') return this.cancel(operation, operation.booked, operation.tokens)
+    if (operation.verb === 'discard') return this.cancel(operation, operation.booked, operation.booked.cost)
+    if (this.guard.isTogether(keys)) return this.backend.execute(operation)
+    switch (operation.verb) {
+      case 'reserve':
+        return this.reserveFromLeases(operation)
+      case 'charge':
+        return this.each(keys, (key, i) => ({ verb: 'charge', key, tokens: [operation.tokens[i] ?? 0] }))
+      case 'peek':
+      case 'refund':
+      case 'penalize':
+      case 'ban':
+      case 'reset':
+        return this.each(keys, (key) => ({ ...operation, key }))
+      default:
+        return this.backend.execute(operation)
+    }
+  }
+
+  lease(request: LeaseRequest): Promise<Grant> {
+    return this.backend.lease(request)
+  }
+
+  private async each(keys: readonly string[], operationOf: (key: string, i: number) => Operation): Promise<Answer> {
+    const answers = await Promise.all(this.parts.map((part, i) => part.execute(operationOf(keys[i] as string, i))))
+    return { done: answers.every(({ done }) => done), decision: combined(answers.map(decisionOf)) }
+  }
+
+  private async reserveFromLeases({ key, cost }: Extract<Operation, { verb: 'reserve' }>): Promise<Answer> {
+    const decision: Decision = await this.leases.take(key, cost)
+    // The receipt names this backend: how much a policy before an update still counts of its leases is unknown.
+    return { done: decision.allowed, decision, receipt: this }
+  }
+
+  private cancel(operation: Operation, { key, receipt }: Booked, tokens: number): Promise<Answer> {
+    if (!(receipt instanceof CrossSlotBackend)) return this.backend.execute(operation)
+    return this.execute(receipt === this ? { verb: 'refund', key, tokens } : { verb: 'peek', key, cost: 1 })
+  }
+}

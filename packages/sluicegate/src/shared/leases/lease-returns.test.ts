@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Random } from 'sluicegate-testkit'
+import { fixedWindow, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
+import { ManualAuthority } from '../../testing/manual-authority.js'
+import type { LeasedTakes } from './leased-takes.js'
+
+const WINDOWS: readonly Policy[] = [
+  fixedWindow({ limit: 100, window: '1h' }),
+  fixedWindow({ limit: 1000, window: '1h' }),
+  slidingWindow({ limit: 100, window: '1h' }),
+  slidingWindow({ limit: 1000, window: '1h' }),
+]
+const LOG = slidingLog({ limit: 200, window: '1h' })
+const BUCKET = tokenBucket({ limit: 500, window: '1s', burst: 1000 })
+const LEASE_MS = 100
+
+async function turn(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function spent(takes: LeasedTakes, times: number): Promise<number> {
+  let count = 0
+  for (let i = 0; i < times; i++) if ((await takes.take('k', 1)).allowed) count++
+  return count
+}
+
+for (const policy of WINDOWS) {
+  test(`I2 ${policy.name}: what many processes leave of their leases is there for another, in the same window`, async () => {
+    const authority = new ManualAuthority({ policy, processes: 21 })
+    let count = 0
+    for (const takes of authority.fleet.slice(1)) count += await spent(takes, policy.limit / 25)
+    await turn()
+    authority.clock.advance(LEASE_MS)
+    await turn()
+    count += await spent(authority.takes, policy.limit)
+    assert.ok(count >= 0.95 * policy.limit && count <= policy.limit, `${count} of ${policy.limit}`)
+  })
+}
+
+for (const policy of [...WINDOWS, LOG, BUCKET]) {
+  test(`${policy.name}: a process that hears of nothing lets nothing pass a lease after a block elsewhere`, async () => {
+    const authority = new ManualAuthority({ policy })
+    assert.ok((await spent(authority.takes, 40)) > 0)
+    authority.isBlocked = true
+    authority.clock.advance(LEASE_MS)
+    assert.equal(await spent(authority.takes, 40), 0)
+  })
+}
+
+test('what is closed gives back all that it holds, and what is still on its way to it', async () => {
+  for (const policy of [...WINDOWS, LOG]) {
+    const authority = new ManualAuthority({ policy })
+    const count = await spent(authority.takes, 20)
+    await turn()
+    authority.isHeld = true
+    const late = authority.take('k', 19)
+    await turn()
+    authority.isHeld = false
+    authority.takes.close()
+    for (const message of authority.asked.splice(0)) message.answer()
+    const { allowed } = await late
+    authority.clock.advance(0)
+    await turn()
+    const used = count + (allowed ? 19 : 0)
+    assert.ok(authority.broughtBack > 0)
+    assert.ok(authority.takeElsewhere('k', policy.limit - used), `${policy.name}: ${authority.broughtBack} came back`)
+    assert.ok(!authority.takeElsewhere('k', 1))
+  }
+})
+
+test('a log gets tokens back if no take followed; else they stay charged', async () => {
+  for (const isAlone of [true, false]) {
+    const authority = new ManualAuthority({ policy: LOG, processes: 2 })
+    await authority.take('k', 1)
+    const takes = authority.fleet[1] as LeasedTakes
+    assert.equal(await spent(takes, 8), 8)
+    await turn()
+    const { lent } = authority
+    assert.ok(lent > 9)
+    if (!isAlone) authority.clock.advance(1)
+    if (!isAlone) assert.ok(authority.takeElsewhere('k', 1))
+    authority.clock.advance(LEASE_MS)
+    await turn()
+    assert.ok(authority.returns > 0)
+    const free = isAlone ? 191 : 190 - (lent - 9)
+    assert.ok(!authority.takeElsewhere('k', free + 1))
+    assert.ok(authority.takeElsewhere('k', free))
+  }
+})
+
+test('a return that is lost loses what it would have brought, and nothing else', async () => {
+  const policy = fixedWindow({ limit: 100, window: '1h' })
+  const authority = new ManualAuthority({ policy, processes: 2 })
+  const count = await spent(authority.takes, 9)
+  await turn()
+  const held = authority.lent - count
+  assert.ok(held > 0)
+  authority.isHeld = true
+  authority.clock.advance(LEASE_MS)
+  assert.equal(authority.asked.length, authority.returns)
+  for (const message of authority.asked.splice(0)) message.lose()
+  authority.isHeld = false
+  assert.equal(await spent(authority.fleet[1] as LeasedTakes, 200), 100 - count - held)
+})
+
+test('a key that was changed by hand here gives back all that it holds, and what is still on its way to it', async () => {
+  for (const policy of [...WINDOWS, LOG]) {
+    const authority = new ManualAuthority({ policy })
+    const count = await spent(authority.takes, 20)
+    await turn()
+    const held = authority.lent - count
+    assert.ok(held > 0, `${policy.name}: ${held}`)
+    authority.isHeld = true
+    const late = authority.take('k', held + 9)
+    await turn()
+    assert.equal(authority.asked.length, 1)
+    authority.takes.forget('k', 'returned')
+    authority.clock.advance(1)
+    authority.isHeld = false
+    // Of a log it comes back if it is there before the lease that was asked for meanwhile.
+    for (const message of authority.asked.splice(0).reverse()) message.answer()
+    await turn()
+    assert.equal((await late).allowed, true)
+    authority.takes.close()
+    await turn()
+    assert.ok(authority.takeElsewhere('k', policy.limit - count - held - 9), `${policy.name}: ${authority.broughtBack} came back`)
+    assert.ok(!authority.takeElsewhere('k', 1))
+  }
+})
+
+test('a key that was reset here returns nothing: the backend has forgotten its leases', async () => {
+  const authority = new ManualAuthority({ policy: fixedWindow({ limit: 100, window: '1h' }) })
+  await spent(authority.takes, 9)
+  await turn()
+  authority.takes.forget('k', 'dropped')
+  authority.clock.advance(LEASE_MS)
+  await turn()
+  assert.equal(authority.returns, 0)
+})
+
+test('a hot key hardly gives anything back: it spends what it fetches', async () => {
+  for (const policy of [fixedWindow({ limit: 1_000_000, window: '1h' }), slidingWindow({ limit: 1_000_000, window: '1h' })]) {
+    const authority = new ManualAuthority({ policy, delayMs: 1 })
+    let pending = 0
+    for (let ms = 0; ms < 5000; ms++) {
+      for (let i = 0; i < 5; i++) {
+        const answer = authority.takes.take('k', 1)
+        if (answer instanceof Promise) pending++
+      }
+      authority.clock.advance(1)
+      await turn()
+    }
+    const calls = authority.leases + authority.returns + authority.atOnce
+    assert.ok(calls <= 0.01 * 25_000 && authority.returns <= 10, `${calls} calls, ${authority.returns} of them returns; ${pending} waited`)
+  }
+})
+
+test('mixed costs on a key that denies ask the authority about twenty times a second, whatever the mix', async () => {
+  for (const policy of [slidingLog({ limit: 200, window: '4s' }), slidingWindow({ limit: 200, window: '4s' })]) {
+    const authority = new ManualAuthority({ policy })
+    const random = new Random(7)
+    for (let i = 0; i < 400; i++) await authority.take('k', 1)
+    const before = authority.leases + authority.atOnce + authority.returns
+    for (let ms = 0; ms < 10_000; ms += 2) {
+      for (let i = 0; i < 5; i++) await authority.take('k', random.integer(1, 7))
+      authority.clock.advance(2)
+    }
+    const calls = authority.leases + authority.atOnce + authority.returns - before
+    assert.ok(calls <= 25 * 10, `${policy.name}: ${calls} calls in 10 s`)
+  }
+})

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Random } from 'sluicegate-testkit'
+import { slidingLog, tokenBucket } from '../../index.js'
+import { ManualAuthority } from '../../testing/manual-authority.js'
+
+/** A lease of 100 ms: 50 tokens of the burst are not lent. */
+const BUCKET = tokenBucket({ limit: 500, window: '1s', burst: 1000 })
+/** Nine at once, and one every 100 ms. */
+const SLOW = tokenBucket({ limit: 10, window: '1s', burst: 10 })
+
+/** All that can happen without time going by. */
+async function turn(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('one request is in flight for a key, however many ask, and the others look again when it is answered', async () => {
+  const authority = new ManualAuthority({ policy: BUCKET })
+  authority.isHeld = true
+  const first = authority.take('k')
+  await turn()
+  const more = Array.from({ length: 300 }, () => authority.take('k'))
+  await turn()
+  assert.deepEqual(
+    authority.asked.map(({ key, want }) => [key, want]),
+    [['k', 1]],
+  )
+  authority.asked.shift()?.answer()
+  await turn()
+  assert.deepEqual(
+    authority.asked.map(({ want }) => want),
+    [300],
+    'who was not served asks together with the others',
+  )
+  authority.asked.shift()?.answer()
+  const decisions = await Promise.all([first, ...more])
+  assert.ok(decisions.every(({ allowed, source }) => allowed && source === 'lease'))
+  assert.equal(authority.leases, 2)
+})
+
+test('keys are asked for apart', async () => {
+  const authority = new ManualAuthority({ policy: BUCKET })
+  await Promise.all(['a', 'b', 'a'].map((key) => authority.take(key)))
+  assert.equal(authority.leases, 2)
+})
+
+test('many keys, each asked for every 26 ms, are fetched ahead from the start, and do not push each other out', async () => {
+  const authority = new ManualAuthority({ policy: BUCKET })
+  const keys = Array.from({ length: 256 }, (_, i) => `user ${i}`)
+  let takes = 0
+  for (let ms = 0; ms < 2000; ms++) {
+    for (let i = 0; i < 10; i++) assert.ok((await authority.take(keys[takes++ % keys.length] as string)).allowed)
+    authority.clock.advance(1)
+  }
+  assert.ok(authority.leases < takes * 0.45, `${authority.leases} calls for ${takes} takes`)
+  authority.clock.advance(1000)
+  for (let i = 0; i < 200; i++) await authority.take(`another ${i}`)
+  assert.ok(authority.takes.size <= 200, 'unused keys are forgotten')
+})
+
+test('waiting takes use a denial that arrived for another take, and do not stampede', async () => {
+  const authority = new ManualAuthority({ policy: SLOW })
+  assert.ok(authority.takeElsewhere('k', 9))
+  authority.isHeld = true
+  const waiting = Array.from({ length: 500 }, () => authority.take('k'))
+  await turn()
+  authority.asked.shift()?.answer()
+  const decisions = await Promise.all(waiting)
+  assert.ok(decisions.every(({ allowed, retryAfterMs }) => !allowed && retryAfterMs === 101))
+  assert.deepEqual([authority.leases, authority.atOnce, authority.asked.length], [1, 0, 0])
+  const known = authority.takes.take('k', 1)
+  assert.ok(!(known instanceof Promise) && !known.allowed, 'later takes are denied at once')
+})
+
+test('a larger cost waits for its turn as others do, and is not torn to pieces that are of no use', async () => {
+  const authority = new ManualAuthority({ policy: SLOW })
+  assert.ok(authority.takeElsewhere('k', 4))
+  const denied = await authority.take('k', 6)
+  assert.deepEqual([denied.allowed, denied.retryAfterMs], [false, 101])
+  assert.ok(authority.takeElsewhere('k', 5), 'what was there is there for others')
+})
+
+test('callers of a larger cost share a request, and a denial', async () => {
+  const authority = new ManualAuthority({ policy: SLOW })
+  const decisions = await Promise.all(Array.from({ length: 100 }, () => authority.take('k', 4)))
+  assert.equal(decisions.filter(({ allowed }) => allowed).length, 2)
+  assert.ok(authority.leases + authority.atOnce <= 3, `${authority.leases} leases and ${authority.atOnce} calls`)
+})
+
+test('continuous takes get the budget, at any cost, from one process', async () => {
+  for (const cost of [1, 2, 3, 5, 9]) {
+    const authority = new ManualAuthority({ policy: SLOW })
+    let spent = 0
+    for (let ms = 0; ms < 20_000; ms += 2) {
+      const decision = authority.takes.take('k', cost)
+      if ((await decision).allowed) spent += cost
+      authority.clock.advance(2)
+    }
+    assert.ok(spent > 209 - 2 * cost - 4 && spent <= 210, `${spent} of 209 at cost ${cost}`)
+  }
+})
+
+test('a take of the largest cost is not starved by the refills of its own process', async () => {
+  const authority = new ManualAuthority({ policy: SLOW })
+  const passedAtMs: number[] = []
+  for (let ms = 0; ms < 5000; ms++) {
+    if ((await authority.take('k', 9)).allowed) passedAtMs.push(ms)
+    authority.clock.advance(1)
+  }
+  assert.ok(passedAtMs.length >= 5 && passedAtMs.length <= 6, `${passedAtMs}`)
+})
+
+test('the time after which to try again is exact: then it passes, a millisecond before it does not', async () => {
+  for (let seed = 1; seed <= 100; seed++) {
+    const random = new Random(seed)
+    const authority = new ManualAuthority({ policy: random.pick([SLOW, BUCKET, slidingLog({ limit: 20, window: '3s' })]) })
+    const cost = random.pick([1, 1, 2, 5])
+    let denied = await authority.take('k', cost)
+    while (denied.allowed) {
+      authority.clock.advance(random.chance(0.1) ? random.integer(1, 40) : 0)
+      denied = await authority.take('k', cost)
+    }
+    authority.clock.advance(denied.retryAfterMs - 1)
+    if (denied.retryAfterMs > 1) assert.equal((await authority.take('k', cost)).allowed, false, `seed ${seed}, 1 ms early`)
+    authority.clock.advance(1)
+    assert.equal((await authority.take('k', cost)).allowed, true, `seed ${seed}, after ${denied.retryAfterMs} ms`)
+  }
+})
+
+test('a denied cost beside smaller ones is denied from the cache until it passes', async () => {
+  const authority = new ManualAuthority({ policy: slidingLog({ limit: 20, window: '3s' }) })
+  assert.ok(authority.takeElsewhere('k', 10))
+  authority.clock.advance(1000)
+  assert.ok(authority.takeElsewhere('k', 9))
+  const [small, large] = await Promise.all([authority.take('k', 1), authority.take('k', 5)])
+  assert.deepEqual([small.allowed, large.allowed, authority.leases, authority.atOnce], [true, false, 1, 0])
+  const again = authority.takes.take('k', 5)
+  assert.ok(!(again instanceof Promise) && !again.allowed && again.source === 'lease')
+})
+
+test('a cost that can never pass charges nothing', async () => {
+  const authority = new ManualAuthority({ policy: SLOW })
+  await authority.take('k', 10)
+  assert.deepEqual([authority.leases, authority.atOnce], [0, 1], 'the authority says so')
+  assert.ok(authority.takeElsewhere('k', 9))
+})
+
+test('what is decided at once by the authority and comes too late is void, and asked for once more', async () => {
+  const authority = new ManualAuthority({ policy: SLOW, maxKeys: 1 })
+  for (let i = 0; i < 10; i++) await authority.take('known to be denied')
+  authority.isHeld = true
+  const late = authority.take('no room for it', 3)
+  await turn()
+  authority.clock.advance(101)
+  authority.asked.shift()?.answer()
+  await turn()
+  assert.equal(authority.asked.length, 1)
+  authority.clock.advance(101)
+  authority.asked.shift()?.answer()
+  assert.equal((await late).source, 'outage')
+  assert.deepEqual([authority.atOnce, authority.withoutStore], [2, 1])
+})
+
+test('a lease that comes too late to be spent is asked for once more, as the process may have been stopped, and then is as good as none', async () => {
+  const authority = new ManualAuthority({ policy: BUCKET })
+  authority.isHeld = true
+  const late = authority.take('k')
+  await turn()
+  authority.clock.advance(100)
+  authority.asked.shift()?.answer()
+  await turn()
+  const first = authority.asked.splice(0)
+  assert.equal(first.length, 1, 'no outage yet')
+  authority.clock.advance(100)
+  for (const message of first) message.answer()
+  assert.equal((await late).source, 'outage')
+  assert.equal(authority.leases, 2)
+  const next = authority.take('k')
+  await turn()
+  for (const message of authority.asked.splice(0)) message.answer()
+  assert.equal((await next).source, 'lease')
+})
+
+test('a lease that is lost is asked for no more than once a horizon ahead of need', async () => {
+  const authority = new ManualAuthority({ policy: SLOW })
+  for (let i = 0; i < 12; i++) await authority.take('k')
+  const before = authority.leases
+  authority.isHeld = true
+  authority.clock.advance(95)
+  for (let i = 0; i < 50; i++) {
+    void authority.take('k')
+    await turn()
+    authority.asked.shift()?.lose()
+    await turn()
+  }
+  assert.ok(authority.leases - before <= 2, `${authority.leases - before}`)
+})
+
+test('while the store is out only what is in hand is spent', async () => {
+  const authority = new ManualAuthority({ policy: BUCKET })
+  await Promise.all([1, 2, 3].map(() => authority.take('k')))
+  for (let i = 0; i < 20; i++) await authority.take('k')
+  authority.isOut = true
+  const decisions = await Promise.all(Array.from({ length: 100 }, () => authority.take('k')))
+  const sources = new Set(decisions.map(({ source }) => source))
+  assert.deepEqual([...sources].sort(), ['lease', 'outage'])
+  assert.ok(decisions.every(({ allowed, source }) => allowed === (source === 'lease')))
+})
+
+test('I6: any number of keys takes no more memory than there is room for; the others are decided by the store', async () => {
+  const authority = new ManualAuthority({ policy: SLOW, maxKeys: 500 })
+  for (let i = 0; i < 20_000; i++) {
+    const key = `key ${i}`
+    // A denial is something to remember, for as long as it holds.
+    if (i % 2 === 0) assert.ok(authority.takeElsewhere(key, 9))
+    const decision = authority.takes.take(key, 1)
+    if (i % 100 === 0) await turn()
+    if (i % 5000 === 0) authority.clock.advance(200)
+    if (i % 50 === 0) assert.equal((await decision).allowed, i % 2 !== 0)
+    assert.ok(authority.takes.size <= 500)
+  }
+  assert.ok(authority.leases > 1_000 && authority.atOnce > 1_000, `${authority.leases} leases, ${authority.atOnce} decided at once`)
+  assert.equal(authority.leases + authority.atOnce, 20_000)
+})

@@ -1,0 +1,264 @@
+import { checkedCost } from '../../arguments.js'
+import type { Clock } from '../../clock.js'
+import { combined } from '../../combined-decision.js'
+import { createLimiter } from '../../create-limiter.js'
+import type { Decision } from '../../decision.js'
+import { StoreError } from '../../errors.js'
+import { keysFor, nameOf } from '../../key.js'
+import type { Key, Limiter } from '../../limiter.js'
+import { emptyPermit, holdsPermits, isPermit } from '../../permit.js'
+import type { Policy } from '../../policy/policy.js'
+import type { WaitRequest } from '../../wait-options.js'
+import { SharedPermit } from '../fleet-limiter.js'
+import { shareOfPolicy } from './share-of-policy.js'
+
+/** What decides in an outage. */
+export type OutageMode = 'local' | 'open' | 'closed'
+
+/** What was spent of a key during an outage and is not charged yet: tokens of each policy. */
+export interface Owed {
+  readonly key: Key
+  readonly tokens: readonly number[]
+}
+
+/** Keys that are remembered for accounting; beyond that the oldest is forgotten. */
+const MOST_USED = 100_000
+/** Keys checked before the event loop gets a turn. */
+const LOOKED_AT = 64
+
+/** Decides in an outage as the option `outage` says: by a share of the budget, by allowing everything, or nothing. */
+export class Outage {
+  /** Decisions made here. */
+  decisions = 0
+  private readonly mode: OutageMode
+  private readonly share: number
+  private readonly clock: Clock
+  private policy: Policy
+  /** The share of this process. It lives on between outages, or each of many short outages would bring a fresh burst. */
+  private readonly local: Limiter | undefined
+  /** With `open`: what passed of each policy, up to the whole of it. */
+  private passed: readonly (Limiter | undefined)[] | undefined
+  /** What was charged at the backend of each policy; it flows back in the same way. */
+  private charged: readonly (Limiter | undefined)[] | undefined
+  /** Keys with uncharged tokens. */
+  private readonly used = new UsedKeys(MOST_USED)
+
+  constructor(mode: OutageMode, policy: Policy, share: number, clock: Clock) {
+    this.mode = mode
+    // With `open` at most the whole of the policy is charged later.
+    this.share = mode === 'open' ? 1 : share
+    this.clock = clock
+    this.policy = policy
+    if (mode === 'local') this.local = createLimiter(shareOfPolicy(policy, share), { clock })
+  }
+
+  /** Whether anything is left to charge. */
+  get isOwing(): boolean {
+    return this.used.size > 0
+  }
+
+  /** @param pausedMs until the backend is called again. */
+  take(key: Key, cost: number, pausedMs: number): Decision {
+    this.decisions++
+    const { local } = this
+    if (local === undefined) {
+      const flat = this.flat(cost, pausedMs)
+      if (flat.allowed) this.pass(key, cost)
+      return this.held(flat)
+    }
+    const seen = local.peek(key, cost)
+    // A denied take would be published as a denial of the limiter in memory.
+    const decision = seen.allowed ? local.take(key, cost) : seen
+    if (decision.allowed) this.used.add(key)
+    return this.held(this.asOutage(decision, cost, pausedMs), decision)
+  }
+
+  peek(key: Key, cost: number, pausedMs: number): Decision {
+    this.decisions++
+    return this.local === undefined ? this.flat(cost, pausedMs) : this.asOutage(this.local.peek(key, cost), cost, pausedMs)
+  }
+
+  /** Waits for the share of the budget. Answers at once where there is no share, or the cost can never pass. */
+  async wait({ key, cost, maxWaitMs, signal }: WaitRequest, pausedMs: number): Promise<Decision> {
+    signal?.throwIfAborted()
+    const { local } = this
+    if (local === undefined) return this.take(key, cost, pausedMs)
+    this.decisions++
+    const seen = local.peek(key, cost)
+    const { retryAfterMs } = seen
+    const isTooLate = retryAfterMs === Number.POSITIVE_INFINITY || (retryAfterMs > maxWaitMs && !holdsPermits(this.policy))
+    const decision = isTooLate ? seen : await local.wait(key, { cost, maxWaitMs, ...(signal && { signal }) })
+    if (decision.allowed) this.used.add(key)
+    return this.held(this.asOutage(decision, cost, pausedMs), decision)
+  }
+
+  /**
+   * What was spent of keys whose server is back, and has not flowed back since; it counts as charged from then on. Yields undefined now and
+   * then where many keys have nothing to charge. Permits stay with their holders.
+   */
+  *settle(isBack: (key: Key) => boolean): Generator<Owed | undefined> {
+    let looked = 0
+    for (const key of this.used) {
+      if (++looked % LOOKED_AT === 0) yield undefined
+      if (!isBack(key)) continue
+      this.used.delete(key)
+      const tokens = this.toCharge(key)
+      if (tokens.some((each) => each > 0)) yield { key, tokens }
+    }
+  }
+
+  /** The backend has charged a take that had timed out: that much less is to be charged. */
+  covered(keys: readonly string[], tokens: number): readonly number[] {
+    return this.toCharge(this.policy.policies === undefined ? (keys[0] as string) : keys, tokens)
+  }
+
+  /** Changes the policy; what was spent here stays spent. */
+  update(policy: Policy): void {
+    this.local?.update(shareOfPolicy(policy, this.share))
+    for (const counts of [this.charged ?? [], this.passed ?? []]) {
+      for (const [i, count] of counts.entries()) count?.update(shareOfPolicy(partsOf(policy)[i] as Policy, this.share))
+    }
+    this.policy = policy
+  }
+
+  /** Waits reject with `CLOSED`. */
+  close(): void {
+    this.used.clear()
+    this.local?.close()
+    for (const count of [...(this.charged ?? []), ...(this.passed ?? [])]) count?.close()
+  }
+
+  /** What is to be charged of a key; up to `most` tokens count as charged from now on. */
+  private toCharge(key: Key, most = Number.POSITIVE_INFINITY): number[] {
+    if (this.local === undefined && this.passed === undefined) return []
+    this.charged ??= this.counts()
+    const keys = keysFor(this.charged.length, key)
+    const left = this.left(key, keys)
+    return this.charged.map((charged, i) => {
+      if (charged === undefined) return 0
+      const own = keys[i] as string
+      const tokens = Math.min(most, charged.peek(own).remaining - (left[i] as number))
+      if (tokens > 0) remember(charged, own, tokens)
+      return Math.max(0, tokens)
+    })
+  }
+
+  /** What is left of each policy here. */
+  private left(key: Key, keys: readonly string[]): readonly number[] {
+    const here = this.local?.peek(key)
+    return keys.map((own, i) => (here === undefined ? this.passed?.[i]?.peek(own) : (here.parts?.[i] ?? here))?.remaining ?? 0)
+  }
+
+  /** Notes what passes with `open`. A key of which more passes than its budget counts as empty. */
+  private pass(key: Key, cost: number): void {
+    this.passed ??= this.counts()
+    const keys = keysFor(this.passed.length, key)
+    for (const [i, count] of this.passed.entries()) {
+      const own = keys[i] as string
+      const tokens = count === undefined ? 0 : Math.min(cost, count.peek(own).remaining)
+      if (count !== undefined && tokens > 0) remember(count, own, tokens)
+    }
+    this.used.add(key)
+  }
+
+  /** A count of spent tokens for each policy. Permits stay with their holders. */
+  private counts(): readonly (Limiter | undefined)[] {
+    return partsOf(this.policy).map((part) =>
+      part.algorithm === 'concurrency' ? undefined : createLimiter(shareOfPolicy(part, this.share), { clock: this.clock }),
+    )
+  }
+
+  private flat(cost: number, pausedMs: number): Decision {
+    const { policy } = this
+    const parts = partsOf(policy).map((part) => this.flatPart(part, checkedCost(cost), pausedMs))
+    return policy.policies === undefined ? (parts[0] as Decision) : combined(parts)
+  }
+
+  private flatPart({ limit, burst, name }: Policy, cost: number, pausedMs: number): Decision {
+    const isPossible = cost <= burst
+    const allowed = this.mode === 'open' && isPossible
+    const retryAfterMs = allowed ? 0 : isPossible ? untilNextCall(pausedMs) : Number.POSITIVE_INFINITY
+    return { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs: 0, policy: name, source: 'outage', spent: 0 }
+  }
+
+  /** A permit with asynchronous answers, as the backend's have. */
+  private held(decision: Decision, own: Decision = emptyPermit(decision)): Decision {
+    if (!holdsPermits(this.policy)) return decision
+    return new SharedPermit(decision, async (verb) => isPermit(own) && own[verb]())
+  }
+
+  /** The decision of the share as one of the whole policy. */
+  private asOutage(decision: Decision, cost: number, pausedMs: number): Decision {
+    const { policy } = this
+    const { parts = [decision] } = decision
+    const shares = partsOf((this.local as Limiter).policy)
+    const decisions = parts.map((part, i) => partAsOutage(part, partsOf(policy)[i] as Policy, shares[i] as Policy, cost, pausedMs))
+    return decision.parts === undefined ? (decisions[0] as Decision) : combined(decisions)
+  }
+}
+
+/** A cost above the share but within the policy is not impossible: the backend may allow it later. */
+function partAsOutage(decision: Decision, { limit, burst }: Policy, share: Policy, cost: number, pausedMs: number): Decision {
+  const isOnlyShare = decision.retryAfterMs === Number.POSITIVE_INFINITY && cost <= burst
+  const { spent = share.burst - decision.remaining } = decision
+  return { ...decision, source: 'outage', limit, spent, ...(isOnlyShare && { retryAfterMs: untilNextCall(pausedMs) }) }
+}
+
+function untilNextCall(pausedMs: number): number {
+  return Math.max(1, Math.ceil(pausedMs))
+}
+
+function partsOf(policy: Policy): readonly Policy[] {
+  return policy.policies ?? [policy]
+}
+
+function remember(counts: Limiter, key: string, tokens: number): void {
+  try {
+    counts.penalize(key, tokens)
+  } catch (error) {
+    // If the table is full it may be charged a second time, which grants nothing.
+    if (!(error instanceof StoreError)) throw error
+  }
+}
+
+/** A set of keys in insertion order that drops the oldest beyond a maximum. */
+export class UsedKeys {
+  private readonly most: number
+  private readonly keys = new Map<string, Key>()
+  /** Stays behind the last dropped key: a new iterator would walk over all deleted entries, which a map keeps for a while. */
+  private readonly oldest = this.keys.keys()
+
+  /** @param most at least 1. */
+  constructor(most: number) {
+    this.most = most
+  }
+
+  get size(): number {
+    return this.keys.size
+  }
+
+  add(key: Key): void {
+    const name = nameOf(key)
+    if (this.keys.has(name)) return
+    if (this.keys.size >= this.most) this.makeRoom()
+    this.keys.set(name, key)
+  }
+
+  delete(key: Key): void {
+    this.keys.delete(nameOf(key))
+  }
+
+  clear(): void {
+    this.keys.clear()
+  }
+
+  [Symbol.iterator](): Iterator<Key> {
+    return this.keys.values()
+  }
+
+  private makeRoom(): void {
+    // It never reaches the end, where it would stay: all before it are gone, so a full map has one behind it.
+    const next = this.oldest.next()
+    if (next.done !== true) this.keys.delete(next.value)
+  }
+}

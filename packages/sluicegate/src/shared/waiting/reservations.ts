@@ -1,0 +1,161 @@
+import { checkActualCost } from '../../arguments.js'
+import { refusal } from '../../combined-decision.js'
+import type { Decision } from '../../decision.js'
+import { isOutage } from '../../errors.js'
+import { surelyUs } from '../../lease/leasing.js'
+import type { Key } from '../../limiter.js'
+import { holdsPermits } from '../../permit.js'
+import type { Policy } from '../../policy/policy.js'
+import { Shown } from '../../shown.js'
+import type { WaitRequest } from '../../wait-options.js'
+import { type Answer, type Backend, type Booked, bookedBy, decisionOf, newOperationId, type Operation } from '../backend.js'
+import { type FleetReservation, SharedPermit } from '../fleet-limiter.js'
+import { type SharedParts, withPermit } from '../shared-parts.js'
+
+/** Tokens reserved at the backend of the policy in force, and what their taker gets when their time has come. */
+export class Reservations {
+  private readonly current: () => SharedParts
+
+  constructor(current: () => SharedParts) {
+    this.current = current
+  }
+
+  get policy(): Policy {
+    return this.current().policy
+  }
+
+  /** Charges `cost` at the earliest time, within `maxWaitMs`. Rejects with `OUTAGE`. */
+  async reserve(key: Key, cost: number, maxWaitMs: number): Promise<Booked> {
+    const operation = { verb: 'reserve', key, cost, id: newOperationId(), maxWaitUs: maxWaitMs * 1000 } as const
+    return bookedBy(operation, await this.current().backend.execute(operation))
+  }
+
+  /**
+   * A take that passed, unless the key was banned meanwhile; then the tokens go back. Undefined when `sinceMs` after it was asked for the
+   * reservation came too late to be spent.
+   */
+  async redeem(booked: Booked, sinceMs: number): Promise<Decision | undefined> {
+    const parts = this.current()
+    const { key, decision, waitUs } = booked
+    // A process that was stopped has slept too long: its token has expired, as a leased one would have.
+    if (parts.leases !== undefined && sinceMs * 1000 > waitUs + surelyUs(parts.leaseUs)) return undefined
+    if (waitUs === 0) return withPermit(parts, passed(decision), booked)
+    let answer: Answer
+    try {
+      answer = await parts.backend.execute({ verb: 'redeem', key, booked })
+    } catch (error) {
+      // Reserved and paid for: a taker that took the same tokens elsewhere would spend them twice.
+      if (isOutage(error)) return passed(decision)
+      throw error
+    }
+    if (answer.done) return passed(decisionOf(answer))
+    // The ban is known: a cancellation without an answer changes nothing about it.
+    await parts.backend.execute({ verb: 'cancel', key, booked, tokens: booked.cost }).catch(unlessOutage)
+    return decisionOf(answer)
+  }
+
+  /** Cancels a reservation soon, together with others that are not wanted. */
+  discard(booked: Booked, onFreed: () => void): void {
+    const { guard, backend } = this.current()
+    guard.unwanted.collect(booked.key, booked.order, () => backend.execute({ verb: 'discard', key: booked.key, booked }).then(onFreed))
+  }
+
+  /** A denial. */
+  refuse(decision: Decision): Decision {
+    const denied = refusal(decision)
+    return holdsPermits(this.policy) ? new SharedPermit(denied) : denied
+  }
+
+  /** The denial of a request that must not overtake those in the queue. */
+  async deny(key: Key, cost: number): Promise<Decision> {
+    return this.refuse(decisionOf(await this.current().fallback.execute({ verb: 'peek', key, cost })))
+  }
+
+  /** Waits for what is decided during an outage. */
+  waitWithout(request: WaitRequest): Promise<Decision> {
+    return this.current().fallback.waitWithout(request)
+  }
+}
+
+function unlessOutage(error: unknown): void {
+  if (!isOutage(error)) throw error
+}
+
+function passed(decision: Decision): Decision {
+  return { ...decision, allowed: true, retryAfterMs: 0 }
+}
+
+/** A reservation at a backend. One that was decided in an outage holds nothing there: nothing of it comes back. */
+export class SharedReservation extends Shown implements FleetReservation {
+  readonly allowed: boolean
+  readonly waitMs: number
+  readonly decision: Decision
+  private readonly backend: Backend
+  private readonly cameBack: () => void
+  private booked: Booked | undefined
+  private wasBooked = false
+  private readonly key: Booked['key']
+  private last: Decision
+
+  /** @param cameBack called after tokens were returned. */
+  constructor(backend: Backend, booked: Booked, cameBack: () => void) {
+    super()
+    this.backend = backend
+    this.cameBack = cameBack
+    this.key = booked.key
+    this.decision = booked.decision
+    this.last = this.decision
+    this.allowed = booked.allowed
+    this.booked = booked.allowed && booked.decision.source !== 'outage' ? booked : undefined
+    this.waitMs = this.booked === undefined ? this.decision.retryAfterMs : Math.ceil(this.booked.waitUs / 1000)
+  }
+
+  toJSON(): object {
+    const { allowed, waitMs, decision } = this
+    return { allowed, waitMs, decision }
+  }
+
+  async settle(actualCost: number): Promise<Decision> {
+    checkActualCost(actualCost)
+    return this.once((booked) => {
+      const { key, cost } = booked
+      if (actualCost > cost) return this.executed({ verb: 'penalize', key, tokens: actualCost - cost })
+      return actualCost < cost ? this.giveBack(booked, cost - actualCost) : this.executed({ verb: 'peek', key, cost: 1 })
+    })
+  }
+
+  cancel(): Promise<Decision> {
+    return this.once((booked) => this.giveBack(booked, booked.cost))
+  }
+
+  private async giveBack(booked: Booked, tokens: number): Promise<Decision> {
+    const decision = await this.executed({ verb: 'cancel', key: booked.key, booked, tokens })
+    this.cameBack()
+    return decision
+  }
+
+  /** A second call changes nothing and answers as `peek` does. A change that rejects may have been made and is not repeated. */
+  private async once(change: (booked: Booked) => Promise<Decision>): Promise<Decision> {
+    const { booked } = this
+    if (booked === undefined) {
+      return this.wasBooked ? this.executed({ verb: 'peek', key: this.key, cost: 1 }).catch(() => this.last) : this.last
+    }
+    this.booked = undefined
+    this.wasBooked = true
+    this.last = await change(booked)
+    return this.last
+  }
+
+  private executed(operation: Operation): Promise<Decision> {
+    return this.backend.execute(operation).then(decisionOf)
+  }
+}
+
+/** A reservation that holds nothing: allowed as `decision` is; `settle` and `cancel` answer with `state()`. */
+export function emptyFleetReservation(decision: Decision, state: () => Promise<Decision>): FleetReservation {
+  const settle = async (actualCost: number): Promise<Decision> => {
+    checkActualCost(actualCost)
+    return state()
+  }
+  return { allowed: decision.allowed, waitMs: decision.retryAfterMs, decision, settle, cancel: state }
+}

@@ -1,0 +1,322 @@
+import type { Clock } from '../../clock.js'
+import type { Decision } from '../../decision.js'
+import { closedError, isOutage } from '../../errors.js'
+import { nameOf } from '../../key.js'
+import type { Key, WaitOptions } from '../../limiter.js'
+import { holdsPermits, isPermit } from '../../permit.js'
+import { checkedWaitRequest, type WaitRequest } from '../../wait-options.js'
+import { AbortWatch } from '../../waiting/abort-watch.js'
+import { BookingLimits, isBookedAhead } from '../../waiting/booking-limits.js'
+import type { Booked } from '../backend.js'
+import type { Reservations } from './reservations.js'
+import { Sleepers } from './sleepers.js'
+import { PendingRequests, type QueueDenial, ReservedTimes, WaitingQueue } from './waiting-queue.js'
+
+/** How often to look whether the backend is back: the first and the longest pause. */
+const FIRST_LOOK_MS = 100
+const LAST_LOOK_MS = 5_000
+
+/** One caller of `wait`. */
+export interface Wait {
+  readonly request: WaitRequest
+  /** The reading at which it stops waiting. */
+  readonly untilMs: number
+  readonly arrival: number
+}
+
+/** `wait` during an outage. */
+export class OutageWaiting {
+  private readonly reservations: Reservations
+  private readonly sleepers: Sleepers
+  private readonly aborts = new AbortWatch()
+  private readonly again: (wait: Wait) => Promise<Decision>
+
+  /** @param again waits on the backend; rejects with `OUTAGE` while that is not back. */
+  constructor(reservations: Reservations, sleepers: Sleepers, again: (wait: Wait) => Promise<Decision>) {
+    this.reservations = reservations
+    this.sleepers = sleepers
+    this.again = again
+  }
+
+  /** Waits for the local share, and for the backend should it be back before: then the whole budget is available again. */
+  async wait(wait: Wait): Promise<Decision> {
+    const { request, untilMs } = wait
+    const given = request.signal
+    given?.throwIfAborted()
+    const over = new AbortController()
+    const unwatch = given && this.aborts.add(given, () => over.abort(given.reason))
+    const watched = { ...request, signal: over.signal }
+    let isOver = false
+    const local = this.reservations.waitWithout({ ...watched, maxWaitMs: Math.max(0, untilMs - this.sleepers.nowMs()) }).then((answer) => {
+      // Both answered at once: this permit has no holder.
+      if (isOver && isPermit(answer)) void answer.release()
+      return answer
+    })
+    const store = this.onceBack({ ...wait, request: watched })
+    store.catch(() => undefined)
+    try {
+      return await Promise.race([local, store])
+    } finally {
+      isOver = true
+      unwatch?.()
+      over.abort()
+    }
+  }
+
+  private async onceBack(wait: Wait): Promise<Decision> {
+    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(LAST_LOOK_MS, pauseMs * 1.5)) {
+      await this.sleepers.sleep(pauseMs, wait.request.signal)
+      try {
+        return await this.again(wait)
+      } catch (error) {
+        if (!isOutage(error)) throw error
+      }
+    }
+  }
+}
+
+/** How often to ask for a permit that may be released any time: the first and the longest pause. */
+const FIRST_ASK_MS = 20
+const LAST_ASK_MS = 1_000
+
+/** The result of one request to the backend: one of these. */
+interface Attempt {
+  readonly booked?: Booked & { readonly sentMs: number }
+  /** The final answer. */
+  readonly answer?: Decision
+  readonly denied?: QueueDenial
+}
+
+/**
+ * `wait` on a backend. A waiter reserves its tokens as soon as they are near enough ({@link BookingLimits}) and then sleeps, so that the
+ * backend keeps the order over the whole fleet. Until then it is in the queue of its key in this process. So is a waiter for what cannot be
+ * reserved ahead: a permit, `allOf`, a banned key. The first of a queue asks again and again.
+ */
+export class SharedWaiting {
+  private readonly reservations: Reservations
+  private readonly sleepers: Sleepers
+  private readonly maxWaiters: number
+  /** The queue of each key, in the order of arrival. */
+  private readonly queues = new Map<string, WaitingQueue>()
+  private readonly limits: BookingLimits
+  private readonly underway = new PendingRequests()
+  /** The earliest times at which reservations may be redeemed, and the times until which their waiters sleep. */
+  private readonly awaited = new ReservedTimes()
+  private readonly slept = new ReservedTimes()
+  private arrivals = 0
+  private readonly meanwhile: OutageWaiting
+  private waiters = 0
+
+  constructor(reservations: Reservations, clock: Clock, maxWaiters: number) {
+    this.reservations = reservations
+    this.sleepers = new Sleepers(clock)
+    this.meanwhile = new OutageWaiting(reservations, this.sleepers, (wait) => this.turn(wait))
+    this.limits = new BookingLimits(() => (isBookedAhead(reservations.policy) ? reservations.policy : undefined))
+    this.maxWaiters = maxWaiters
+  }
+
+  /** {@link Limiter.wait} */
+  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
+    const request = checkedWaitRequest(key, options)
+    request.signal?.throwIfAborted()
+    const untilMs = this.sleepers.nowMs() + (this.waiters < this.maxWaiters ? request.maxWaitMs : 0)
+    const wait = { request, untilMs, arrival: this.arrivals++ }
+    this.waiters++
+    try {
+      return await this.turn(wait)
+    } catch (error) {
+      if (isOutage(error)) return await this.meanwhile.wait(wait)
+      throw error
+    } finally {
+      this.waiters--
+    }
+  }
+
+  /** Whether the key has a queue. */
+  isQueued(key: Key): boolean {
+    return this.queues.size > 0 && this.queues.has(nameOf(key))
+  }
+
+  /** Call it when this process gave tokens of a key back: the first of its queue asks at once. */
+  released(key: Key): void {
+    const queue = this.queues.get(nameOf(key))
+    if (queue !== undefined) this.wakeFirst(queue)
+  }
+
+  close(): void {
+    this.sleepers.close(closedError())
+  }
+
+  private async turn(wait: Wait): Promise<Decision> {
+    for (;;) {
+      const { booked, answer } = await this.booking(wait)
+      const final = booked === undefined ? answer : await this.kept(booked, wait)
+      if (final !== undefined) return final
+    }
+  }
+
+  /** A reservation, or the final answer. */
+  private async booking(wait: Wait): Promise<Attempt> {
+    const { request, untilMs } = wait
+    const name = nameOf(request.key)
+    const queue = this.queues.get(name)
+    if (queue === undefined) {
+      if (!this.underway.mayFollow(name, request.cost)) return this.enqueued(wait)
+      const attempt = await this.attemptWithoutQueue(name, wait)
+      if (attempt.denied !== undefined) return this.enqueued(wait, attempt.denied)
+      if (attempt.booked === undefined || !this.overtakes(name, wait)) return attempt
+      this.discard(attempt.booked)
+      return this.enqueued(wait)
+    }
+    if (!this.isTooLate(queue, request.cost, untilMs)) return this.enqueued(wait)
+    // Its time is known to be over before its turn comes.
+    return { answer: await this.reservations.deny(request.key, request.cost) }
+  }
+
+  /** Of requests sent together one may pass after others were denied, as time goes by at the backend. */
+  private overtakes(name: string, { arrival }: Wait): boolean {
+    const first = this.queues.get(name)?.first
+    return first !== undefined && first.arrival < arrival
+  }
+
+  private async attemptWithoutQueue(name: string, wait: Wait): Promise<Attempt> {
+    this.underway.begin(name, wait.request.cost)
+    try {
+      return await this.attempt(wait)
+    } finally {
+      this.underway.end(name)
+      // After waiters that were denied have joined the queue.
+      if (!this.underway.has(name)) setImmediate(() => this.released(wait.request.key))
+    }
+  }
+
+  private async enqueued(wait: Wait, denied?: QueueDenial): Promise<Attempt> {
+    const { request, arrival } = wait
+    const name = nameOf(request.key)
+    const queue = this.queues.get(name) ?? new WaitingQueue()
+    this.queues.set(name, queue)
+    const own = Symbol()
+    const place = queue.add({ own, request, arrival })
+    try {
+      return await this.asking(queue, own, wait, denied)
+    } finally {
+      const wasFirst = queue.first === place.item
+      queue.remove(place)
+      if (queue.first === undefined) this.queues.delete(name)
+      else if (wasFirst) this.wakeFirst(queue)
+    }
+  }
+
+  /** Sleeps until it is first in the queue or its time is over, then asks at once. */
+  private async asking(queue: WaitingQueue, own: symbol, wait: Wait, first?: QueueDenial): Promise<Attempt> {
+    const { request, untilMs } = wait
+    const { key, signal } = request
+    let pauseMs = FIRST_ASK_MS
+    let denied = first
+    while ((queue.first?.own !== own || this.underway.has(nameOf(key))) && this.leftMs(untilMs) > 0) {
+      await this.sleepers.sleep(this.leftMs(untilMs), signal, own)
+      denied = undefined
+    }
+    for (;;) {
+      if (queue.first?.own === own) queue.denied = denied
+      const againMs = denied === undefined ? 0 : this.askAgainMs(key, denied)
+      const sleepMs = Math.min(againMs, pauseMs, this.leftMs(untilMs))
+      if (sleepMs > 0) await this.sleepers.sleep(sleepMs, signal, own)
+      const attempt = await this.attempt(wait)
+      if (attempt.denied === undefined) return attempt
+      denied = attempt.denied
+      pauseMs = Math.min(LAST_ASK_MS, pauseMs * 1.5)
+    }
+  }
+
+  /** Whether a waiter at the end of the queue is known to come too late. */
+  private isTooLate({ denied, tokens }: WaitingQueue, cost: number, untilMs: number): boolean {
+    return denied !== undefined && untilMs < Number.POSITIVE_INFINITY && this.allPassedMs(denied, tokens + cost) > untilMs
+  }
+
+  /** Milliseconds until a denied waiter asks again: until its tokens can be reserved, otherwise until they can be spent. */
+  private askAgainMs(key: Key, { atMs }: QueueDenial): number {
+    const nowMs = this.sleepers.nowMs()
+    const bookableUs = this.limits.bookableUs(key, atMs * 1000, nowMs * 1000)
+    return Math.max(0, (bookableUs === undefined ? atMs : bookableUs / 1000) - nowMs)
+  }
+
+  /** The earliest reading at which `tokens` can all have passed, the first of them when the denial ends: after a ban, a whole burst at once. */
+  private allPassedMs({ atMs }: QueueDenial, tokens: number): number {
+    const atOnce = Math.min(tokens, this.reservations.policy.burst)
+    return (this.limits.allPassedUs(atMs * 1000, atOnce, tokens) ?? Number.NEGATIVE_INFINITY) / 1000
+  }
+
+  private wakeFirst(queue: WaitingQueue): void {
+    if (queue.first !== undefined) this.sleepers.wake(queue.first.own)
+  }
+
+  private async attempt({ request, untilMs }: Wait): Promise<Attempt> {
+    const { key, cost, signal } = request
+    const sentMs = this.sleepers.nowMs()
+    const leftMs = this.leftMs(untilMs)
+    const booking = this.reservations.reserve(key, cost, this.limits.mostMs(key, leftMs, sentMs * 1000))
+    const booked = await this.sleepers.unlessAborted(booking, signal, (late) => {
+      if (late.allowed) this.giveBack(late, sentMs)
+    })
+    if (booked.allowed) {
+      // Tokens were returned ahead of other bookings: they are not for later arrivals.
+      const latestMs = this.awaited.latestMs(nameOf(key))
+      if (this.sleepers.nowMs() + booked.waitUs / 1000 >= latestMs || untilMs < latestMs) return { booked: { ...booked, sentMs } }
+      this.discard(booked)
+      return { denied: { atMs: latestMs } }
+    }
+    const againMs = booked.decision.retryAfterMs
+    const stillMs = this.leftMs(untilMs)
+    const isFinal = againMs === Number.POSITIVE_INFINITY || stillMs <= 0 || (againMs > stillMs && !holdsPermits(this.reservations.policy))
+    if (isFinal) return { answer: this.reservations.refuse(booked.decision) }
+    return { denied: { atMs: this.sleepers.nowMs() + againMs } }
+  }
+
+  /** Sleeps until the reserved tokens may be spent; undefined when it woke too late and has to reserve anew. */
+  private async kept(booked: Booked & { readonly sentMs: number }, { request, untilMs }: Wait): Promise<Decision | undefined> {
+    const { signal } = request
+    const name = nameOf(request.key)
+    const served = this.awaited.add(name, booked.sentMs + booked.waitUs / 1000)
+    const dueUs = this.dueUs(name, booked, untilMs)
+    const woken = this.slept.add(name, dueUs / 1000)
+    try {
+      if (booked.waitUs > 0) await this.sleepers.sleepUntil(dueUs, signal)
+    } catch (reason) {
+      this.giveBack(booked, booked.sentMs)
+      throw reason
+    } finally {
+      served()
+      woken()
+    }
+    const answer = await this.reservations.redeem(booked, this.sleepers.nowMs() - booked.sentMs)
+    if (signal?.aborted) {
+      if (answer?.allowed) this.giveBack(booked, booked.sentMs)
+      throw signal.reason
+    }
+    return answer
+  }
+
+  /**
+   * When to wake for a reservation: not before earlier ones. Answers take unequal times, so of reservations for one moment the last would be
+   * redeemed first.
+   */
+  private dueUs(name: string, { waitUs }: Booked, untilMs: number): number {
+    const ownUs = this.sleepers.inUs(waitUs / 1000)
+    const latestMs = this.slept.latestMs(name)
+    return waitUs > 0 && latestMs <= untilMs ? Math.max(ownUs, Math.round(latestMs * 1000)) : ownUs
+  }
+
+  private giveBack(booked: Booked, sentMs: number): void {
+    this.discard(booked)
+    this.limits.gaveUp(booked.key, this.sleepers.nowMs() * 1000, sentMs * 1000 + booked.waitUs)
+  }
+
+  private discard(booked: Booked): void {
+    this.reservations.discard(booked, () => this.released(booked.key))
+  }
+
+  private leftMs(untilMs: number): number {
+    return Math.max(0, untilMs - this.sleepers.nowMs())
+  }
+}
