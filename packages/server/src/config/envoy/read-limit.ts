@@ -6,8 +6,8 @@ import { judgedPolicy, type OptionFaults, type WrittenRule } from '../judged-pol
 import { memoryFault } from '../memory-fault.js'
 import { listed, type Section } from '../section.js'
 import { didYouMean } from '../spelling.js'
-import { hintFor, type Reading } from './envoy-files.js'
 import { policyName } from './policy-name.js'
+import { hintFor, type Reading } from './reading.js'
 
 const MAX_KEYS_LIMIT = 100_000_000
 const MAX_COST = 1_000_000
