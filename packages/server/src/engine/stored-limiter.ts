@@ -1,4 +1,15 @@
-import { type Clock, createLimiter, type Decision, type HotKeys, type Key, type LimiterStats, type Policy } from 'sluicegate'
+import {
+  type CallRate,
+  type Clock,
+  createLimiter,
+  createRateTable,
+  type Decision,
+  type HotKeys,
+  type Key,
+  type LimiterStats,
+  type Policy,
+  type Throttled,
+} from 'sluicegate'
 import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from '../config/config.js'
 import type { Awaitable } from './awaitable.js'
@@ -42,10 +53,26 @@ export interface LimiterMaking {
   readonly hotKeys: number
 }
 
+/** Room for the keys whose rate comes with each call. Undefined: the library's defaults. */
+export interface CallRateRoom {
+  readonly maxKeys?: number | undefined
+  readonly growTo?: number | undefined
+}
+
+/** Keys whose rate comes with each call, wherever they are. */
+export interface StoredRateTable {
+  throttle(key: string, rate: CallRate, quantity: number): Awaitable<Throttled>
+  /** At a store all figures are 0. */
+  stats(): LimiterStats
+  close(): void
+}
+
 /** Where the keys of policies are: in the memory of this process, or at a store that other processes share. */
 export interface Storage {
   /** @throws {PolicyError} when there is no room for the policy or its options are invalid. */
   limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter
+  /** @throws {PolicyError} when there is no room for the table. */
+  rateTable(room: CallRateRoom, clock: Clock | undefined): StoredRateTable
   /** Whether the store can be reached; always true in memory. */
   readonly isReachable: boolean
   /** Resolves when the store can be reached, or after a moment. */
@@ -65,6 +92,12 @@ export const MEMORY: Storage = {
     })
     return Object.assign(limiter, { isShared: false, storeStats: () => undefined })
   },
+  rateTable: ({ maxKeys, growTo }, clock) =>
+    createRateTable({
+      ...(clock && { clock }),
+      ...(maxKeys !== undefined && { maxKeys }),
+      ...(growTo !== undefined && { growTo }),
+    }),
   isReachable: true,
   async connect() {},
   async close() {},

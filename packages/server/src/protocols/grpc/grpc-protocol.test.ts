@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Metadata } from '@grpc/grpc-js'
 import { manualClock } from 'sluicegate'
 import type { Config } from '../../config/config.js'
-import { parseConfig } from '../../config/read-config.js'
+import { parseConfig, readConfig } from '../../config/read-config.js'
 import { startService } from '../../service.js'
 import { envoyDomains } from '../../testing/envoy-domains.js'
 import { GrpcTestClient } from '../../testing/grpc-client.js'
@@ -156,6 +159,36 @@ test('hits of descriptors are in the metrics, and their limits are policies', as
   assert.match(metrics, /^sluicegate_descriptor_hits_total\{descriptor="models\.user",outcome="allowed"\} 3$/m)
   assert.match(metrics, /^sluicegate_decisions_total\{policy="models\.user",outcome="allowed"\} 1$/m)
   assert.match(metrics, /^sluicegate_connections 2$/m)
+})
+
+test('rules change while clients call: what was spent stays, and a faulty file changes nothing', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'rules-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'rules.yaml')
+  const write = (number: number | string, more = ''): void =>
+    writeFileSync(
+      file,
+      `domain: models\ndescriptors:\n  - { key: user, rate_limit: { unit: minute, requests_per_unit: ${number} } }\n${more}`,
+    )
+  write(10)
+  const source = { path: file, read: () => readConfig(file) }
+  const listen = { http: undefined, grpc: { host: '127.0.0.1', port: 0 }, resp: undefined, admin: { host: '127.0.0.1', port: 0 } }
+  const service = await startService(
+    { ...source.read(), listen },
+    { clock: manualClock(12_000), source: { ...source, read: () => ({ ...source.read(), listen }) }, watchMs: 3_600_000 },
+  )
+  t.after(() => service.stop())
+  using client = new GrpcTestClient(service.urls.get('grpc') ?? assert.fail())
+  const hit = async (key = 'user') =>
+    (await client.call(Envoy.method.shouldRateLimit, { domain: 'models', descriptors: descriptors(key, 'alice') })).statuses[0]
+  const reload = async (): Promise<number> => (await fetch(`${service.urls.get('admin')}/v1/reload`, { method: 'POST' })).status
+  for (let i = 0; i < 4; i++) await hit()
+  write(20, '  - { key: team, rate_limit: { unit: minute, requests_per_unit: 3 } }\n')
+  assert.equal(await reload(), 200)
+  assert.deepEqual([(await hit())?.limitRemaining, (await hit('team'))?.limitRemaining], [15, 2])
+  write('many')
+  assert.notEqual(await reload(), 200)
+  assert.equal((await hit())?.limitRemaining, 14)
 })
 
 /** A client in Python, whose library is the one of gRPC in C. Messages are bytes: it needs no code of ours. */
