@@ -45,6 +45,7 @@ const COMMANDS = [
   },
   { command: 'redis-cli', debian: 'redis-tools', usedBy: ON_REDIS, why: 'clusters are made and changed with it' },
   { command: 'redis-benchmark', debian: 'redis-tools', usedBy: ['packages/server'], why: 'the service is tested with it' },
+  { command: PYTHON, module: 'grpc', debian: 'python3-grpcio', usedBy: ['packages/server'], why: 'the service is tested with this client' },
   { command: PYTHON, module: 'redis', debian: 'python3-redis', usedBy: ['packages/server'], why: 'the service is tested with this client' },
 ]
 

@@ -8,6 +8,7 @@ import { Engine } from './engine/engine.js'
 import { createMetrics } from './metrics.js'
 
 const GUIDE = read('../../../docs/service.md')
+const ENVOY = read('../../../docs/envoy.md')
 
 function read(path: string): string {
   return readFileSync(fileURLToPath(new URL(path, import.meta.url)), 'utf8')
@@ -44,4 +45,12 @@ test('the guide has every problem code that a client can receive', () => {
   const codes = read('../src/protocols/http/problem.ts').matchAll(/^ {2}\| '([A-Z_]+)'/gm)
   const missing = Array.from(codes, ([, code]) => code as string).filter((code) => code !== 'INTERNAL' && !GUIDE.includes(`\`${code}\``))
   assert.deepEqual(missing, [])
+})
+
+test('the rules in the guide of Envoy are accepted', () => {
+  const rules = [...ENVOY.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, yaml]) => yaml as string).filter((yaml) => /^domain:/m.test(yaml))
+  assert.deepEqual(
+    rules.flatMap((yaml) => parseConfig(yaml).domains.flatMap(({ policies }) => policies.map(({ policy }) => policy.name))),
+    ['edge.user', 'edge.path_/login*', 'edge.user', 'edge.report'],
+  )
 })

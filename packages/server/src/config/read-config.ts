@@ -88,7 +88,7 @@ function readSources(sources: readonly Source[]): Config {
   const own = roots.filter((root) => !isDomain(root))
   const domains = readDomains(
     roots.filter(isDomain),
-    own.flatMap((root) => root.section('policies').names()),
+    own.flatMap((root) => root.namesUnder('policies')),
   )
   const settings = settingsOf(own)
   const dashboard = settings('dashboard').section('dashboard')

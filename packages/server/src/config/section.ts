@@ -67,6 +67,12 @@ export class Section {
     return this.#entries.has(option)
   }
 
+  /** Names in the mapping under `option`; none where it is no mapping, which is not recorded here. */
+  namesUnder(option: string): string[] {
+    const target = resolved(this.#source, this.#entries.get(option)?.valueNode)
+    return isMap(target) ? target.items.map(({ key }) => (isScalar(key) ? String(key.value) : String(key))) : []
+  }
+
   /** Whether `option` has a value; an option with nothing behind it has none. */
   isGiven(option: string): boolean {
     this.#known.add(option)

@@ -1,14 +1,18 @@
 import { create, type DescMethodUnary, fromBinary, type MessageInitShape, type MessageShape, toBinary } from '@bufbuild/protobuf'
-import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js'
+import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js'
 
 /** A client of gRPC's own library. */
 export class GrpcTestClient {
   readonly client: Client
 
-  constructor(url: string, options: ConstructorParameters<typeof Client>[2] = {}) {
+  constructor(
+    url: string,
+    options: ConstructorParameters<typeof Client>[2] = {},
+    channel: ChannelCredentials = credentials.createInsecure(),
+  ) {
     const target = url.replace(/^grpcs?:\/\//, '')
     // Connections are not shared with other clients of the test.
-    this.client = new Client(target, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1, ...options })
+    this.client = new Client(target, channel, { 'grpc.use_local_subchannel_pool': 1, ...options })
   }
 
   /** Rejects with a `ServiceError` for any status but OK. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import { createSecureServer, createServer, type SecureServerOptions, type ServerOptions } from 'node:http2'
-import type { Server, Socket } from 'node:net'
+import type { Server } from 'node:net'
 import type { ListenAddress } from '../../config/listen-address.js'
 import type { TlsConfig } from '../../config/tls.js'
 import { listenOn } from '../listen-on.js'
@@ -11,6 +11,8 @@ import type { Methods } from './method.js'
 import { Sessions } from './sessions.js'
 import { GrpcError, STATUS } from './status.js'
 
+/** Connections beyond the bound that may be in their handshake. */
+const MAX_HANDSHAKES = 1_000
 /** Memory of HTTP/2 for one connection, in megabytes: frames that its client does not read are in it. */
 const SESSION_MEMORY_MB = 4
 
@@ -52,15 +54,14 @@ export class GrpcServer implements ProtocolServer {
       settings: { maxConcurrentStreams: bounds.maxCalls, enablePush: false },
       ...RESETS,
     }
-    const server = options.tls ? createSecureServer({ ...http2, ...secured(options.tls) }) : createServer(http2)
-    // The session of a connection is made at once, and its own socket can only be looked at.
-    let newest: Socket
-    server.prependListener(options.tls ? 'secureConnection' : 'connection', (socket: Socket) => {
-      newest = socket
-    })
-    server.on('session', (session: ServerHttp2Session) => this.sessions.add(session, newest))
+    const server = options.tls
+      ? createSecureServer({ ...http2, ...secured(options.tls), handshakeTimeout: bounds.headersMs })
+      : createServer(http2)
+    server.on('session', (session: ServerHttp2Session) => this.sessions.add(session))
     server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => this.#serve(stream, headers))
     server.on('sessionError', () => {})
+    // Connections that are no sessions yet, because of a handshake that does not end, have no place among the others.
+    server.maxConnections = bounds.maxConnections + MAX_HANDSHAKES
     this.#server = server
   }
 

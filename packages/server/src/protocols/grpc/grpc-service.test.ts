@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { connect as connectTcp } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -8,10 +8,11 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt'
-import { Metadata } from '@grpc/grpc-js'
+import { credentials, Metadata } from '@grpc/grpc-js'
 import { manualClock } from 'sluicegate'
 import { Engine } from '../../engine/engine.js'
 import { RateLimits } from '../../envoy/rate-limits.js'
+import { makeCertificates } from '../../testing/certificates.js'
 import { envoyDomains } from '../../testing/envoy-domains.js'
 import { GrpcTestClient, pathOf } from '../../testing/grpc-client.js'
 import type { GrpcServerOptions } from './grpc-server.js'
@@ -200,6 +201,23 @@ test('a Unix socket serves as a port does', async (t) => {
   t.after(() => service.stop(100))
   using client = new GrpcTestClient(url)
   assert.equal((await client.call(shouldRateLimit, requestOf(['free', '1']))).overallCode, 1)
+})
+
+test('with certificates calls are encrypted, and only clients of the authority are answered; one that leaves its handshake is closed', async (t) => {
+  const { ca, server, client } = makeCertificates(t)
+  const read = (file: string): Buffer => readFileSync(file)
+  const tls = { cert: read(server.cert).toString(), key: read(server.key).toString(), clientCa: ca }
+  const { url, port } = await setUp(t, { tls, bounds: { headersMs: 1_000 } })
+  assert.match(url, /^grpcs:/)
+  const known = credentials.createSsl(Buffer.from(ca), read(client.key), read(client.cert))
+  using trusted = new GrpcTestClient(url, {}, known)
+  assert.equal((await trusted.call(shouldRateLimit, requestOf(['free', '1']))).overallCode, 1)
+  using stranger = new GrpcTestClient(url, {}, credentials.createSsl(Buffer.from(ca)))
+  await assert.rejects(stranger.call(shouldRateLimit, requestOf(['free', '1'])), { code: STATUS.unavailable })
+  const silent = connectTcp(port, '127.0.0.1')
+  silent.on('error', () => {})
+  silent.resume()
+  await once(silent, 'close')
 })
 
 test('a storm of cancelled calls leaves nothing behind, and others are answered', async (t) => {

@@ -1,15 +1,9 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
-import type { Socket } from 'node:net'
 import { hostOf } from '../host-of.js'
 import type { GrpcBounds } from './grpc-bounds.js'
 
 /** `NGHTTP2_CANCEL` of HTTP/2. */
 const CANCEL = 8
-/**
- * A frame GOAWAY without error, with the highest stream there can be: it asks a client to open its next calls elsewhere and refuses none (RFC 9113,
- * section 6.8). The runtime cannot send it: after its own GOAWAY it refuses calls. Frames are written whole, so this one stands between two of them.
- */
-const LEAVE = Buffer.from('0000080700000000007fffffff00000000', 'hex')
 /** How often times are looked at; all of them are at least a second. */
 const SWEEP_MS = 250
 
@@ -18,7 +12,6 @@ export type GrpcCuts = Record<'refused' | 'evicted' | 'mute' | 'unread', number>
 
 /** What is known of a connection. */
 export interface SessionState {
-  readonly socket: Socket
   readonly address: string
   /** When it was opened or was last heard of, in sweeps. */
   heardAt: number
@@ -27,6 +20,8 @@ export interface SessionState {
   /** Whether it has been asked if it is still there. */
   asked: boolean
   calls: number
+  /** Whether it is closed in the first moment without a call. */
+  leaving: boolean
   streamingCalls: number
 }
 
@@ -57,7 +52,7 @@ export class Sessions {
   }
 
   /** Takes in a connection, or closes it or another one where there is no room. */
-  add(session: ServerHttp2Session, socket: Socket): void {
+  add(session: ServerHttp2Session): void {
     const address = hostOf(session.socket.remoteAddress ?? '')
     const { maxConnections, maxConnectionsPerAddress } = this.#bounds
     const ofAddress = this.#byAddress.get(address) ?? 0
@@ -71,7 +66,7 @@ export class Sessions {
       session.destroy()
       return
     }
-    const state: SessionState = { socket, address, heardAt: this.#now, ready: false, asked: false, calls: 0, streamingCalls: 0 }
+    const state: SessionState = { address, heardAt: this.#now, ready: false, asked: false, calls: 0, streamingCalls: 0, leaving: false }
     this.#sessions.set(session, state)
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
     session.once('remoteSettings', () => {
@@ -82,7 +77,8 @@ export class Sessions {
 
   /** Takes in a call; false where there is no room for it. A call with one request has a bounded time. */
   begin(stream: ServerHttp2Stream, streaming: boolean): boolean {
-    const state = stream.session === undefined ? undefined : this.#sessions.get(stream.session as ServerHttp2Session)
+    const session = stream.session as ServerHttp2Session | undefined
+    const state = session === undefined ? undefined : this.#sessions.get(session)
     if (state === undefined) return false
     state.heardAt = this.#now
     state.asked = false
@@ -98,13 +94,20 @@ export class Sessions {
       state.heardAt = this.#now
       if (streaming) state.streamingCalls--
       else this.#calls.delete(stream)
+      if (state.leaving && state.calls === 0) session?.close()
     })
     return true
   }
 
-  /** Asks all clients to open a connection elsewhere; their calls are answered on. One that comes back is served: it has found no other server. */
+  /**
+   * Closes each connection in the first moment in which it has no call, so that its client opens the next one elsewhere. A client that comes back
+   * is served: it has found no other server.
+   */
   leave(): void {
-    for (const state of this.#sessions.values()) leave(state)
+    for (const [session, state] of this.#sessions) {
+      state.leaving = true
+      if (state.calls === 0) session.close()
+    }
   }
 
   /** Closes each connection when its calls have ended; after `finishMs` those that are left are cut off. */
@@ -113,7 +116,7 @@ export class Sessions {
       this.#emptied = resolve
       if (this.#sessions.size === 0) resolve()
     })
-    for (const [session, state] of this.#sessions) closeAfterRoundTrip(session, state)
+    for (const session of this.#sessions.keys()) session.close()
     const cutOff = setTimeout(() => {
       for (const session of this.#sessions.keys()) session.destroy()
     }, finishMs)
@@ -182,16 +185,4 @@ export class Sessions {
       state.heardAt = this.#now
     })
   }
-}
-
-function leave({ socket, ready }: SessionState): void {
-  // Before the settings nothing may be sent.
-  if (ready && socket.writable) socket.write(LEAVE)
-}
-
-/** Calls that the client sent before it knew that the connection ends have arrived when its answer to a ping does. */
-function closeAfterRoundTrip(session: ServerHttp2Session, state: SessionState): void {
-  if (session.destroyed || session.closed) return
-  leave(state)
-  session.ping(() => session.close())
 }
