@@ -2,6 +2,7 @@ import type { Policy } from 'sluicegate'
 import type { Token } from '../access.js'
 import type { EnvoyDomain } from './envoy/envoy-domain.js'
 import type { ListenAddress } from './listen-address.js'
+import type { SnapshotConfig } from './snapshot.js'
 import type { TlsConfig } from './tls.js'
 
 /** A whole configuration, checked: of one file, or of all files of a folder. */
@@ -19,6 +20,7 @@ export interface Config {
   readonly throttle: ThrottleConfig
   readonly dashboard: DashboardConfig
   readonly log: LogConfig
+  readonly snapshot: SnapshotConfig
 }
 
 /** Where each protocol listens; undefined for one that is off. */

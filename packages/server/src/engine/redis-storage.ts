@@ -84,11 +84,16 @@ export class RedisStorage implements Storage {
       stats: () => ({ ...NO_TABLE, keys: limiter.stats().leases }),
       storeStats: () => limiter.stats(),
       hotKeys: (n) => limiter.hotKeys(n),
+      snapshot: () => undefined,
       close: () => {
         this.#limiters.delete(limiter)
         limiter.close()
       },
     }
+  }
+
+  restored(): undefined {
+    return undefined
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,19 @@
-import { type Clock, createLimiter, type Decision, type HotKeys, type Key, type LimiterStats, type Policy } from 'sluicegate'
+import { isDeepStrictEqual } from 'node:util'
+import {
+  type Clock,
+  createLimiter,
+  type Decision,
+  type HotKeys,
+  type Key,
+  type LimiterStats,
+  type Policy,
+  PolicyError,
+  restoreLimiter,
+} from 'sluicegate'
 import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from '../config/config.js'
 import type { Awaitable } from './awaitable.js'
+import type { SavedPolicy } from './snapshot-file.js'
 
 /** A reservation in memory or at a store. */
 export interface StoredReservation {
@@ -31,6 +43,8 @@ export interface StoredLimiter {
   /** Figures of the calls to a store; undefined in memory. */
   storeStats(): FleetStats | undefined
   hotKeys(n: number): HotKeys
+  /** All keys as bytes; undefined at a store, which keeps them. */
+  snapshot(): Uint8Array | undefined
   close(): void
 }
 
@@ -42,10 +56,19 @@ export interface LimiterMaking {
   readonly hotKeys: number
 }
 
+/** What was saved of a policy, to begin with. */
+export type Saved = Pick<SavedPolicy, 'maxKeys' | 'growTo' | 'onFull' | 'bytes'>
+
 /** Where the keys of policies are: in the memory of this process, or at a store that other processes share. */
 export interface Storage {
   /** @throws {PolicyError} when there is no room for the policy or its options are invalid. */
   limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter
+  /**
+   * The same with the keys that were saved; undefined where they cannot be used, for another algorithm or table, and at a store.
+   *
+   * @throws {PolicyError} `SNAPSHOT_INVALID`
+   */
+  restored(config: PolicyConfig, making: LimiterMaking, saved: Saved): StoredLimiter | undefined
   /** Whether the store can be reached; always true in memory. */
   readonly isReachable: boolean
   /** Resolves when the store can be reached, or after a moment. */
@@ -63,6 +86,18 @@ export const MEMORY: Storage = {
       ...(growTo && { growTo }),
       ...(clock && { clock }),
     })
+    return Object.assign(limiter, { isShared: false, storeStats: () => undefined })
+  },
+  restored({ policy, maxKeys, growTo, onFull }, { clock, hotKeys }, saved) {
+    if (saved.maxKeys !== maxKeys || saved.growTo !== growTo || saved.onFull !== onFull) return undefined
+    const limiter = restoreLimiter(saved.bytes, { hotKeys, ...(clock && { clock }) })
+    try {
+      if (!isDeepStrictEqual(limiter.policy, policy)) limiter.update(policy)
+    } catch (error) {
+      limiter.close()
+      if (error instanceof PolicyError) return undefined
+      throw error
+    }
     return Object.assign(limiter, { isShared: false, storeStats: () => undefined })
   },
   isReachable: true,
