@@ -8,6 +8,7 @@ import { Refusal } from './setup/refusal.mjs'
 import { requireRivals } from './setup/rivals.mjs'
 import { run, serve } from './setup/run.mjs'
 import { commandsFor, requireCommands } from './setup/system-packages.mjs'
+import { groupTests, writeGroups } from './setup/test-groups.mjs'
 import { TEST_HELP } from './setup/test-help.mjs'
 import { chooseProof, chooseTests } from './setup/tests.mjs'
 import { runTogether } from './setup/watch.mjs'
@@ -51,7 +52,14 @@ const TASKS = {
 
 async function runTests(chosen, longestMs) {
   requireRivals(chosen.files)
-  await run(process.execPath, nodeTestArguments(chosen, longestMs))
+  await run(process.execPath, nodeTestArguments({ ...chosen, files: inProcesses(chosen) }, longestMs))
+}
+
+/** Long files first, so that none of them runs alone at the end. Long runs have few files, each long. */
+function inProcesses({ files, sourceOf }) {
+  if (process.env.SLUICEGATE_TEST_RUN === 'long') return files
+  const { alone, groups } = groupTests(files, sourceOf)
+  return [...alone, ...writeGroups(groups)]
 }
 
 function nodeTestArguments({ files, nodeOptions }, longestMs) {

@@ -67,7 +67,8 @@ test('every test file with a test that is longer in a long run is in it', async 
 
 test('options go to Node.js, and do not narrow the choice of tests', async () => {
   const { chooseTests } = await setup('tests.mjs')
-  assert.deepEqual(chooseTests(['--test-only']), { ...chooseTests([]), nodeOptions: ['--test-only'] })
+  const { files, nodeOptions } = chooseTests(['--test-only'])
+  assert.deepEqual({ files, nodeOptions }, { files: chooseTests([]).files, nodeOptions: ['--test-only'] })
   for (const args of [['--name', 'drift'], ['--name=drift']]) assert.deepEqual(chooseTests(args).nodeOptions, ['--test-name-pattern=drift'])
   assert.throws(() => chooseTests(['--name']), /--name needs/)
 })
@@ -174,4 +175,24 @@ test('continuous integration counts the tests and the long ones, and passes when
   assert.deepEqual(integration(runs(summary(11, 0, 1), summary(3, 0))), { last: '14 passed, 1 failed', status: 1 })
   assert.deepEqual(integration(runs(summary(12, 0), 'exit 1')), { last: '12 passed, 1 failed', status: 1 })
   assert.deepEqual(integration(runs(summary(12, 0), summary(3, 0), 'exit 1')), { last: '15 passed, 0 failed', status: 1 })
+})
+
+test('each test file runs once, alone or in a group, and those that need a process of their own are alone', async () => {
+  const { chooseTests } = await setup('tests.mjs')
+  const { groupTests, needsOwnProcess } = await setup('test-groups.mjs')
+  const { files, sourceOf } = chooseTests([])
+  const { alone, groups } = groupTests(files, sourceOf)
+  assert.deepEqual([...alone, ...groups.flat()].sort(), [...files].sort())
+  assert.ok(alone.length > 0 && groups.length > 1)
+  for (const source of [
+    'process.env.X',
+    "import { Worker } from 'node:worker_threads'",
+    'beforeEach(() => {})',
+    'mock.timers',
+    'ownRedis()',
+  ])
+    assert.ok(needsOwnProcess(source), source)
+  assert.ok(!needsOwnProcess("test('a', () => assert.ok(true))"))
+  // A few files are faster by themselves, with output that is easier to read.
+  assert.deepEqual(groupTests(files.slice(0, 10), sourceOf), { alone: files.slice(0, 10), groups: [] })
 })

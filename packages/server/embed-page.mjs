@@ -1,30 +1,35 @@
-// Bundles the live page (its code, uPlot, its style) into src/dashboard/assets.gen.ts, so that the published server needs
-// no files beside its code and no other host. Run by `npm run build` before TypeScript.
+// Bundles the live page and the page of reports (code, uPlot, style) into assets.gen.ts beside their folders, so that the published
+// server needs no files beside its code and no other host. Run by `npm run build` before TypeScript.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-
-const page = fileURLToPath(new URL('src/dashboard/page/', import.meta.url))
-const target = fileURLToPath(new URL('src/dashboard/assets.gen.ts', import.meta.url))
 
 // uPlot's own files do not mark their licence as a comment to keep, and its terms ask for it.
 const terms = readFileSync(fileURLToPath(import.meta.resolve('uplot')).replace(/dist\/.*$/, 'LICENSE'), 'utf8').trim()
 const licence = `/*! With uPlot (https://github.com/leeoniya/uPlot):\n${terms}\n*/`
 
+await embed('dashboard', {
+  PAGE_HTML: (page) => readFileSync(`${page}index.html`, 'utf8'),
+  PAGE_ICON: (page) => readFileSync(`${page}icon.svg`, 'utf8'),
+  PAGE_SCRIPT: (page) => bundled(`${page}main.ts`),
+  PAGE_STYLE: (page) => bundled(`${page}style.css`),
+})
+await embed('report', {
+  REPORT_HTML: (page) => readFileSync(`${page}index.html`, 'utf8'),
+  REPORT_SCRIPT: (page) => bundled(`${page}main.ts`),
+  REPORT_STYLE: (page) => bundled(`${page}style.css`),
+})
+
+async function embed(folder, assets) {
+  const page = fileURLToPath(new URL(`src/${folder}/page/`, import.meta.url))
+  const lines = []
+  for (const [name, content] of Object.entries(assets)) lines.push(`export const ${name} = ${JSON.stringify(await content(page))}\n`)
+  writeFileSync(new URL(`src/${folder}/assets.gen.ts`, import.meta.url), lines.join(''))
+  console.log(`Embedded the page of src/${folder}: ${Math.ceil(lines.join('').length / 1024)} kB`)
+}
+
 async function bundled(entry) {
-  const options = { entryPoints: [page + entry], bundle: true, minify: true, write: false, format: 'iife', target: 'es2022' }
+  const options = { entryPoints: [entry], bundle: true, minify: true, write: false, format: 'iife', target: 'es2022' }
   const { outputFiles } = await build({ ...options, banner: { js: licence, css: licence }, charset: 'utf8', logLevel: 'warning' })
   return outputFiles[0].text
 }
-
-const assets = {
-  PAGE_HTML: readFileSync(`${page}index.html`, 'utf8'),
-  PAGE_ICON: readFileSync(`${page}icon.svg`, 'utf8'),
-  PAGE_SCRIPT: await bundled('main.ts'),
-  PAGE_STYLE: await bundled('style.css'),
-}
-const source = Object.entries(assets).map(([name, text]) => `export const ${name} = ${JSON.stringify(text)}\n`)
-writeFileSync(target, source.join(''))
-console.log(
-  `Embedded the page: ${Math.ceil(assets.PAGE_SCRIPT.length / 1024)} kB of script, ${Math.ceil(assets.PAGE_STYLE.length / 1024)} kB of style`,
-)

@@ -27,7 +27,7 @@ export function chooseTests(args, { long = false } = {}) {
     )
   }
   const chosen = all.filter((file) => patterns.length === 0 || patterns.some(({ matches }) => matches(file)))
-  return { files: chosen.map(compiled), nodeOptions }
+  return { files: chosen.map(compiled), sourceOf: (file) => chosen.find((each) => compiled(each) === file), nodeOptions }
 }
 
 /** The program of a longer proof: prove-<name>.ts, wherever it stands. */

@@ -1,14 +1,14 @@
 import { type Clock, type Decision, PolicyError, preciseClock } from 'sluicegate'
 import type { PolicyConfig } from '../config/config.js'
 import type { Awaitable } from './awaitable.js'
-import { type CallRateRoom, CallRates } from './call-rates.js'
+import { CallRates } from './call-rates.js'
 import { Latency } from './latency.js'
 import { Permits } from './permits.js'
 import { MAX_POLICIES, type PolicyChanges, prepareChanges } from './policy-changes.js'
 import { Reservations } from './reservations.js'
 import { ServedPolicy } from './served-policy.js'
 import type { SavedPolicy } from './snapshot-file.js'
-import { type LimiterMaking, MEMORY, type Storage, type StoredLimiter } from './stored-limiter.js'
+import { type CallRateRoom, type LimiterMaking, MEMORY, type Storage, type StoredLimiter } from './stored-limiter.js'
 import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
 
 export { type Decision, type HotKey, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
@@ -56,7 +56,7 @@ export class Engine {
   constructor(policies: readonly PolicyConfig[], options: EngineOptions = {}) {
     const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [] } = options
     this.storage = storage
-    this.callRates = new CallRates(clock, callRates)
+    this.callRates = new CallRates(storage, callRates, clock)
     this.#making = { clock, hotKeys }
     const ticking = clock ?? preciseClock()
     const nowMs = (): number => ticking.nowMs()

@@ -1,9 +1,9 @@
 import { createClient, createCluster } from '@redis/client'
 import type { LimiterStats } from 'sluicegate'
-import { createRedisLimiter, type FleetLimiter, type RedisClient } from 'sluicegate/redis'
+import { createRedisLimiter, createRedisRateTable, type FleetLimiter, type RedisClient } from 'sluicegate/redis'
 import type { PolicyConfig, RedisStorageConfig } from '../config/config.js'
 import type { Log } from '../log.js'
-import type { LimiterMaking, Storage, StoredLimiter } from './stored-limiter.js'
+import type { LimiterMaking, Storage, StoredLimiter, StoredRateTable } from './stored-limiter.js'
 
 /** How long the start waits for the store. Afterwards policies decide as `outage` says until it can be reached. */
 const CONNECT_MS = 2_000
@@ -94,6 +94,16 @@ export class RedisStorage implements Storage {
 
   restored(): undefined {
     return undefined
+  }
+
+  rateTable(): StoredRateTable {
+    const { prefix, outage, timeoutMs } = this.#config
+    const table = createRedisRateTable({ client: this.#client, outage, timeoutMs, ...(prefix !== undefined && { prefix }) })
+    return {
+      throttle: (key, rate, quantity) => table.throttle(key, rate, quantity),
+      stats: () => NO_TABLE,
+      close: () => table.close(),
+    }
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import {
+  type CallRate,
   type Clock,
   createLimiter,
+  createRateTable,
   type Decision,
   type HotKeys,
   type Key,
@@ -9,6 +11,7 @@ import {
   type Policy,
   PolicyError,
   restoreLimiter,
+  type Throttled,
 } from 'sluicegate'
 import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from '../config/config.js'
@@ -59,6 +62,20 @@ export interface LimiterMaking {
 /** What was saved of a policy, to begin with. */
 export type Saved = Pick<SavedPolicy, 'maxKeys' | 'growTo' | 'onFull' | 'bytes'>
 
+/** Room for the keys whose rate comes with each call. Undefined: the library's defaults. */
+export interface CallRateRoom {
+  readonly maxKeys?: number | undefined
+  readonly growTo?: number | undefined
+}
+
+/** Keys whose rate comes with each call, wherever they are. */
+export interface StoredRateTable {
+  throttle(key: string, rate: CallRate, quantity: number): Awaitable<Throttled>
+  /** At a store all figures are 0. */
+  stats(): LimiterStats
+  close(): void
+}
+
 /** Where the keys of policies are: in the memory of this process, or at a store that other processes share. */
 export interface Storage {
   /** @throws {PolicyError} when there is no room for the policy or its options are invalid. */
@@ -69,6 +86,8 @@ export interface Storage {
    * @throws {PolicyError} `SNAPSHOT_INVALID`
    */
   restored(config: PolicyConfig, making: LimiterMaking, saved: Saved): StoredLimiter | undefined
+  /** @throws {PolicyError} when there is no room for the table. */
+  rateTable(room: CallRateRoom, clock: Clock | undefined): StoredRateTable
   /** Whether the store can be reached; always true in memory. */
   readonly isReachable: boolean
   /** Resolves when the store can be reached, or after a moment. */
@@ -100,6 +119,12 @@ export const MEMORY: Storage = {
     }
     return Object.assign(limiter, { isShared: false, storeStats: () => undefined })
   },
+  rateTable: ({ maxKeys, growTo }, clock) =>
+    createRateTable({
+      ...(clock && { clock }),
+      ...(maxKeys !== undefined && { maxKeys }),
+      ...(growTo !== undefined && { growTo }),
+    }),
   isReachable: true,
   async connect() {},
   async close() {},

@@ -2,12 +2,12 @@ import { type ConformanceChoice, conformance, IS_LONG_RUN } from 'sluicegate-tes
 import { attachLimiter, createLimiter } from '../index.js'
 
 /** For the ends that differ from the first in few places: in a short run fewer takes and seeds, of one algorithm of each kind. */
-const AGAIN: ConformanceChoice = IS_LONG_RUN ? {} : { share: 0.2, algorithms: ['gcra', 'sliding log', 'concurrency', 'all-of'] }
+const AGAIN: ConformanceChoice = IS_LONG_RUN ? {} : { share: 0.1, algorithms: ['gcra', 'sliding log', 'concurrency', 'all-of'] }
 const RATES = ['token bucket', 'gcra']
 /** What depends on the end of a limiter that is asked, or on what stands before it. */
 const AT_ANY_END: ConformanceChoice['shared'] = ['verbs', 'blocks', 'updates', 'misuse', 'watching', 'reserving']
 
-conformance('memory', createLimiter)
+conformance('memory', createLimiter, IS_LONG_RUN ? {} : { share: 0.3 })
 
 conformance(
   'memory, attached',

@@ -35,12 +35,6 @@ export function intervalNsOf({ maxBurst, count, periodS }: CallRate): number {
   return intervalNs
 }
 
-/** @throws {PolicyError} `COST_INVALID` */
-export function checkedQuantity(quantity: number): number {
-  if (Number.isInteger(quantity) && quantity >= 0) return quantity
-  throw new PolicyError('COST_INVALID', 'quantity', quantity, 'must be an integer >= 0')
-}
-
 function notAnInteger(option: string, value: number, least: number): PolicyError {
   return new PolicyError('LIMIT_INVALID', option, value, `must be an integer >= ${least}`)
 }

@@ -6,8 +6,9 @@ import { invalidHandle, isFounded } from '../memory/handle-check.js'
 import { OpenCore } from '../memory/open-core.js'
 import { checkInteger, checkOptions } from '../options/option-checks.js'
 import { LONGEST_NS } from './call-rate.js'
-import { RateTable } from './rate-table.js'
-import { isRateTableHandle, type RateTableHandle } from './table-handle.js'
+import { MemoryRateTable } from './memory-rate-table.js'
+import type { RateTable, RateTableHandle } from './rate-table.js'
+import { isTableHandle } from './table-handle.js'
 
 /** What {@link createRateTable} takes. */
 export interface RateTableOptions {
@@ -63,7 +64,7 @@ export function createRateTable(options: RateTableOptions = {}): RateTable {
   for (const [field, value] of Object.entries(RECORD)) opened.setField(record, field, value)
   opened.setField(record, 'RECORD_ENCODING', opened.constant('ARRIVAL'))
   core.update(record, Math.round(clock.nowMs() * 1000), 0)
-  return new RateTable(opened, clock, randomSecret())
+  return new MemoryRateTable(opened, clock, randomSecret())
 }
 
 /**
@@ -73,13 +74,15 @@ export function createRateTable(options: RateTableOptions = {}): RateTable {
  */
 export function attachRateTable(handle: RateTableHandle, options: Pick<RateTableOptions, 'clock'> = {}): RateTable {
   checkOptions(options, ['clock'], '{ clock }', 'attachRateTable()')
-  if (!isRateTableHandle(handle)) throw invalidHandle(handle)
-  const clock = options.clock ?? clockFromHandle(handle.clock)
+  const given: unknown = handle
+  if (!isTableHandle(given)) throw invalidHandle(handle)
+  const { memory, section, secret } = given
+  const clock = options.clock ?? clockFromHandle(given.clock)
   checkClock(clock)
-  const opened = new OpenCore(handle.memory, handle.section, NO_HOST)
+  const opened = new OpenCore(memory, section, NO_HOST)
   if (!isFounded(opened)) throw invalidHandle(handle)
-  opened.core.attach(handle.section)
-  return new RateTable(opened, clock, handle.secret)
+  opened.core.attach(section)
+  return new MemoryRateTable(opened, clock, secret)
 }
 
 function checkClock(clock: unknown): asserts clock is Clock {

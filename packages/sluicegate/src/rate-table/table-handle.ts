@@ -1,9 +1,9 @@
 import type { ClockHandle } from '../clock.js'
 import { isClockHandle, isPlaceIn } from '../memory/handle-check.js'
+import type { RateTableHandle } from './rate-table.js'
 
-/** A rate table for another thread: opaque and structured-clonable. */
-export interface RateTableHandle {
-  readonly sluicegate: 1
+/** What a handle carries. */
+export interface MemoryTableHandle extends RateTableHandle {
   readonly memory: WebAssembly.Memory
   readonly section: number
   readonly secret: readonly [number, number]
@@ -11,7 +11,7 @@ export interface RateTableHandle {
 }
 
 /** Whether the shapes are those of a handle; what is in the memory is not looked at. */
-export function isRateTableHandle(handle: unknown): handle is RateTableHandle {
-  const { sluicegate, memory, section, secret, clock } = Object(handle) as Partial<RateTableHandle>
+export function isTableHandle(handle: unknown): handle is MemoryTableHandle {
+  const { sluicegate, memory, section, secret, clock } = Object(handle) as Partial<MemoryTableHandle>
   return sluicegate === 1 && isPlaceIn(memory, section, secret) && isClockHandle(clock)
 }

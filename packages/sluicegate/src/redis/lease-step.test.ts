@@ -6,7 +6,7 @@ import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
 
 // What the histories of leases run on is what the scripts do.
 
-const SEQUENCES = shortOrLong(60, 240)
+const SEQUENCES = shortOrLong(25, 240)
 
 let redis: OwnRedis
 

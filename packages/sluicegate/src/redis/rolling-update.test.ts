@@ -7,7 +7,7 @@ import { exactLimiter } from '../testing/fleet-replay.js'
 import { ownRedis } from '../testing/own-redis.js'
 
 /** Of each algorithm. */
-const SEQUENCES = shortOrLong(30, 150)
+const SEQUENCES = shortOrLong(12, 150)
 const START_MS = 1_789_000_000_000
 
 const redis = await ownRedis()

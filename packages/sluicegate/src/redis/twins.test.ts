@@ -18,12 +18,12 @@ import { ownRedis } from '../testing/own-redis.js'
 import { SCRIPTS } from './scripts.gen.js'
 
 /** Of each algorithm; some 22 steps each. */
-const SEQUENCES = shortOrLong(100, 650)
+const SEQUENCES = shortOrLong(40, 650)
 /** The same with changes of policy. */
-const WITH_UPDATES = shortOrLong(50, 300)
+const WITH_UPDATES = shortOrLong(20, 300)
 /** Of thousands of permits a take. */
-const OF_PERMITS = shortOrLong(15, 60)
-const NEWEST_FIRST = shortOrLong(80, 500)
+const OF_PERMITS = shortOrLong(8, 60)
+const NEWEST_FIRST = shortOrLong(30, 500)
 
 const redis = await ownRedis()
 after(() => redis.stop())

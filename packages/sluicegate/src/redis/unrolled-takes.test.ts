@@ -6,7 +6,7 @@ import { exactLimiter } from '../testing/fleet-replay.js'
 import { ownRedis } from '../testing/own-redis.js'
 import type { CommandRunner } from './command-runner.js'
 
-const SEQUENCES = shortOrLong(20, 60)
+const SEQUENCES = shortOrLong(8, 60)
 const STEPS = 60
 const START_MS = 1_789_000_000_000
 

@@ -12,7 +12,7 @@ const SPECS: readonly RateSpec[] = [
   { limit: 999, windowMs: 1, burst: 2 },
   { limit: 7000, windowMs: 3, burst: 5 },
 ]
-const SEEDS = Array.from({ length: shortOrLong(500, 3000) }, (_, i) => 20_261_121 + i)
+const SEEDS = Array.from({ length: shortOrLong(250, 3000) }, (_, i) => 20_261_121 + i)
 
 /** Takes, reservations and how they end, in a random order, then all that can be taken: what was admitted, and when. */
 function played(seed: number, policyOf: typeof tokenBucket | typeof gcra) {

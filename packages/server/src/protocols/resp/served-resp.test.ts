@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { createClient } from '@redis/client'
 import { until } from 'sluicegate-testkit'
+import { makeCertificates } from '../../testing/certificates.js'
 import { readExposition, seriesValue } from '../../testing/exposition.js'
-import { ownCertificate } from '../../testing/own-certificate.js'
 import { received, runningResp } from '../../testing/running-resp.js'
 import { configFile, sluicegate } from '../../testing/sluicegate-process.js'
 
@@ -54,12 +55,13 @@ test('the command line serves RESP beside HTTP, with one state and the same toke
 })
 
 test('RESP over TLS, and handshakes that are not completed take no place', async (t) => {
-  const tls = { ...ownCertificate(), clientCa: undefined }
+  const { server: files, ca } = makeCertificates(t)
+  const tls = { cert: readFileSync(files.cert, 'utf8'), key: readFileSync(files.key, 'utf8'), clientCa: undefined }
   const { port, server, open } = await runningResp(t, { tls, bounds: { maxConnections: 8, maxConnectionsPerAddress: 8 } })
   const silent = Array.from({ length: 20 }, () => open())
   await Promise.all(silent.map((socket) => once(socket, 'connect')))
   await until('handshakes beyond two are closed', () => silent.filter(({ closed }) => closed).length === 18)
-  const client = connectTls({ port, host: '127.0.0.1', ca: tls.cert })
+  const client = connectTls({ port, host: '127.0.0.1', ca })
   t.after(() => client.destroy())
   client.write('CL.THROTTLE k 0 1 60\r\n')
   assert.equal(await received(client, (text) => text.endsWith(':60\r\n')), '*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:60\r\n')

@@ -6,7 +6,7 @@ import { fixedWindow, slidingLog, tokenBucket } from '../../index.js'
 import { CachedDenial } from '../../lease/denial-cache.js'
 import { ManualAuthority } from '../../testing/manual-authority.js'
 
-const SEEDS = shortOrLong(12, 100)
+const SEEDS = shortOrLong(6, 100)
 
 /** Nine at once, and one every 100 ms. */
 const SLOW = tokenBucket({ limit: 10, window: '1s', burst: 10 })

@@ -103,6 +103,8 @@ export class SharedWaiting {
   /** The earliest times at which reservations may be redeemed, and the times until which their waiters sleep. */
   private readonly awaited = new ReservedTimes()
   private readonly slept = new ReservedTimes()
+  /** The last waiter of each key that sleeps until its reservation, or redeems it. */
+  private readonly redeeming = new Map<string, Promise<unknown>>()
   private arrivals = 0
   private readonly meanwhile: OutageWaiting
   private waiters = 0
@@ -150,7 +152,7 @@ export class SharedWaiting {
   private async turn(wait: Wait): Promise<Decision> {
     for (;;) {
       const { booked, answer } = await this.booking(wait)
-      const final = booked === undefined ? answer : await this.kept(booked, wait)
+      const final = booked === undefined ? answer : await this.inOrder(booked, wait)
       if (final !== undefined) return final
     }
   }
@@ -271,6 +273,26 @@ export class SharedWaiting {
     const isFinal = againMs === Number.POSITIVE_INFINITY || stillMs <= 0 || (againMs > stillMs && !holdsPermits(this.reservations.policy))
     if (isFinal) return { answer: this.reservations.refuse(booked.decision) }
     return { denied: { atMs: this.sleepers.nowMs() + againMs } }
+  }
+
+  /**
+   * {@link kept}, not before waiters of the key whose time has come but whose answer is still on its way: a reservation for now needs no
+   * further answer and would be first.
+   */
+  private async inOrder(booked: Booked & { readonly sentMs: number }, wait: Wait): Promise<Decision | undefined> {
+    const name = nameOf(booked.key)
+    if (booked.waitUs === 0) {
+      const earlier = this.redeeming.get(name)
+      if (earlier !== undefined && this.awaited.latestMs(name) <= wait.untilMs) await earlier.catch(() => undefined)
+      return this.kept(booked, wait)
+    }
+    const redeeming = this.kept(booked, wait)
+    this.redeeming.set(name, redeeming)
+    try {
+      return await redeeming
+    } finally {
+      if (this.redeeming.get(name) === redeeming) this.redeeming.delete(name)
+    }
   }
 
   /** Sleeps until the reserved tokens may be spent; undefined when it woke too late and has to reserve anew. */

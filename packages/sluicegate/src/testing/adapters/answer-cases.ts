@@ -8,7 +8,7 @@ import type { Harness } from './harness.js'
 import { ask, crowded, singleSocket } from './http-client.js'
 import type { StartApp } from './start-app.js'
 
-const REQUESTS = shortOrLong(500, 1_000)
+const REQUESTS = shortOrLong(400, 1_000)
 
 /** What clients see of requests that pass and requests that do not. */
 export function answerCases<Request>({ name, limitsUnknown, limitsOptions }: Harness<Request>, start: StartApp<Request>): void {

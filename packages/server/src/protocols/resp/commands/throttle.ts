@@ -29,11 +29,17 @@ const ARGUMENTS: Readonly<Record<string, string>> = { maxBurst: 'max_burst', per
 
 function decided({ context: { engine } }: Client, key: string, rate: CallRate, quantity: number): Awaitable<Throttled> {
   try {
-    return engine.callRates.throttle(key, rate, quantity)
+    const answer = engine.callRates.throttle(key, rate, quantity)
+    return answer instanceof Promise ? answer.catch(refused) : answer
   } catch (error) {
-    if (error instanceof PolicyError) throw new CommandFault(`ERR ${ARGUMENTS[error.option] ?? error.option} ${error.mend}`)
-    throw error
+    return refused(error)
   }
+}
+
+/** @throws the error in the words of the protocol. */
+function refused(error: unknown): never {
+  if (error instanceof PolicyError) throw new CommandFault(`ERR ${ARGUMENTS[error.option] ?? error.option} ${error.mend}`)
+  throw error
 }
 
 function write(reply: ReplyWriter, { limited, limit, remaining, retryAfterS, resetAfterS }: Throttled): void {

@@ -1,0 +1,66 @@
+const MONTHS: Readonly<Record<string, number>> = {
+  Jan: 0,
+  Feb: 1,
+  Mar: 2,
+  Apr: 3,
+  May: 4,
+  Jun: 5,
+  Jul: 6,
+  Aug: 7,
+  Sep: 8,
+  Oct: 9,
+  Nov: 10,
+  Dec: 11,
+}
+const COMMON_TIME = /^(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))? ([+-])(\d{2})(\d{2})$/
+const SECONDS = /^\d{9,11}(?:\.\d+)?$/
+const MILLISECONDS = /^\d{12,14}$/
+const ISO = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}/
+
+/** Unix milliseconds of a text in any form that access logs use; NaN for any other. */
+export function timeOf(text: string): number {
+  const common = COMMON_TIME.exec(text)
+  if (common !== null) {
+    const [, day, month, year, hour, minute, second, fraction = '', sign, zoneHours, zoneMinutes] = common
+    const monthIndex = MONTHS[month as string]
+    if (monthIndex === undefined) return Number.NaN
+    const zoneMs = (Number(zoneHours) * 60 + Number(zoneMinutes)) * 60_000
+    const localMs = Date.UTC(Number(year), monthIndex, Number(day), Number(hour), Number(minute), Number(second))
+    return localMs + Number(`0.${fraction}0`) * 1_000 - (sign === '-' ? -zoneMs : zoneMs)
+  }
+  if (SECONDS.test(text)) return Number(text) * 1_000
+  if (MILLISECONDS.test(text)) return Number(text)
+  return ISO.test(text) ? isoTime(text) : Number.NaN
+}
+
+/** Without a zone, UTC: a log says nothing of the machine that replays it. */
+function isoTime(text: string): number {
+  const spaced = text.replace(' ', 'T').replace(',', '.')
+  return Date.parse(/(?:Z|[+-]\d{2}:?\d{2})$/.test(spaced) ? spaced : `${spaced}Z`)
+}
+
+/**
+ * Times read from bytes. The times of neighbouring lines are mostly equal, so that the last one is kept with its bytes; a time that
+ * differs from it is parsed as a text.
+ */
+export class TimeReader {
+  readonly #last = new Uint8Array(64)
+  #length = -1
+  #ms = Number.NaN
+
+  /** Unix milliseconds; NaN for a text that is no time. */
+  read(bytes: Uint8Array, start: number, end: number): number {
+    const length = end - start
+    if (length === this.#length) {
+      const last = this.#last
+      let i = length - 1
+      while (i >= 0 && bytes[start + i] === last[i]) i--
+      if (i < 0) return this.#ms
+    }
+    if (length > this.#last.length) return Number.NaN
+    for (let i = 0; i < length; i++) this.#last[i] = bytes[start + i] as number
+    this.#length = length
+    this.#ms = timeOf(String.fromCharCode(...this.#last.subarray(0, length)))
+    return this.#ms
+  }
+}

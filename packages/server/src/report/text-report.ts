@@ -1,0 +1,30 @@
+import type { Report, ReportTable } from './report.js'
+
+/** The report for a terminal: headings, texts and tables. Plots need the HTML form. */
+export function textReport({ title, subtitle, sections }: Report): string {
+  const parts = [`${title}: ${subtitle}`]
+  for (const { heading, text = [], table } of sections) {
+    if (text.length === 0 && table === undefined) continue
+    parts.push(['', heading, ...text.map((paragraph) => `  ${paragraph}`), ...(table ? tableLines(table) : [])].join('\n'))
+  }
+  return `${parts.join('\n')}\n`
+}
+
+function tableLines({ columns, rows }: ReportTable): string[] {
+  const texts = [columns, ...rows].map((row) => row.map((cell) => printable(typeof cell === 'number' ? cell.toLocaleString('en') : cell)))
+  const widths = columns.map((_, i) => Math.max(...texts.map((row) => (row[i] ?? '').length)))
+  const isNumeric = columns.map((_, i) => rows.length > 0 && rows.every((row) => typeof row[i] === 'number'))
+  return texts.map(
+    (row) =>
+      `  ${row
+        .map((cell, i) => (isNumeric[i] ? cell.padStart(widths[i] as number) : cell.padEnd(widths[i] as number)))
+        .join('  ')
+        .trimEnd()}`,
+  )
+}
+
+/** Texts of a log may hold control characters, with which a client could write over the terminal. */
+function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
+}

@@ -1,0 +1,87 @@
+import { type Clock, clockHandle, type Ticker, tickerOf } from '../clock.js'
+import { StoreError } from '../errors.js'
+import type { LimiterStats } from '../limiter.js'
+import { fingerprint, high, low } from '../memory/fingerprint.js'
+import type { OpenCore } from '../memory/open-core.js'
+import { untouchedBytes } from '../memory/policy-record.js'
+import { Shown, shownAs } from '../shown.js'
+import { type CallRate, intervalNsOf } from './call-rate.js'
+import { checkCallKey, checkQuantity, throttled } from './checked-call.js'
+import type { RateTable, Throttled } from './rate-table.js'
+import type { MemoryTableHandle } from './table-handle.js'
+
+/** The table in shared memory: hashes keys, reads the clock, and makes five numbers of what the core returns. */
+export class MemoryRateTable extends Shown implements RateTable {
+  readonly #opened: OpenCore
+  readonly #clock: Clock
+  readonly #ticker: Ticker
+  readonly #secret: readonly [number, number]
+
+  constructor(opened: OpenCore, clock: Clock, secret: readonly [number, number]) {
+    super()
+    this.#opened = opened
+    this.#clock = clock
+    this.#ticker = tickerOf(clock)
+    this.#secret = secret
+  }
+
+  throttle(key: string, rate: CallRate, quantity = 1): Throttled {
+    checkCallKey(key)
+    checkQuantity(quantity)
+    const intervalNs = intervalNsOf(rate)
+    const limit = rate.maxBurst + 1
+    const tokens = Math.min(quantity, limit + 1)
+    const { us } = this.#ticker
+    const nowUs = Number.isNaN(us) ? this.#ticker.read() : us
+    const { core } = this.#opened
+    fingerprint(key, this.#secret[0], this.#secret[1])
+    let answer = core.takeAtRate(low, high, nowUs, intervalNs, limit, tokens)
+    if (Number.isNaN(answer)) {
+      const reason = this.#opened.reason()
+      if (reason === 'REFUSED') return withoutRoom(limit, core.detailOfUnanswered())
+      if (reason !== 'EVICTED') throw contended()
+      answer = core.detailOfUnanswered()
+    }
+    const limited = answer < 0
+    const lateMs = limited ? core.lateMs() : -1
+    return throttled(rate, intervalNs, { limited, leftUs: core.leftUs(), lateMs, owedMs: core.owedMs() })
+  }
+
+  reset(key: string): void {
+    fingerprint(key, this.#secret[0], this.#secret[1])
+    const answer = this.#opened.core.reset(low, high, this.#ticker.read())
+    if (Number.isNaN(answer) && this.#opened.reason() === 'CONTENDED') throw contended()
+  }
+
+  handle(): MemoryTableHandle {
+    const { memory, section } = this.#opened
+    const handle: MemoryTableHandle = { sluicegate: 1, memory, section, secret: this.#secret, clock: clockHandle(this.#clock) }
+    return shownAs(handle, 'RateTableHandle', {})
+  }
+
+  stats(): LimiterStats {
+    return { ...this.#opened.counters(), memoryBytes: this.#opened.memory.buffer.byteLength - untouchedBytes(this.#opened) }
+  }
+
+  close(): void {
+    this.#opened.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  override toJSON(): object {
+    return { keys: this.#opened.counters().keys }
+  }
+}
+
+/** A new key that finds only keys that are being denied, or may be: it waits until one of them owes nothing. */
+function withoutRoom(limit: number, waitUs: number): Throttled {
+  const waitS = Math.ceil(waitUs / 1_000_000)
+  return { limited: true, limit, remaining: 0, retryAfterS: waitS, resetAfterS: waitS }
+}
+
+function contended(): StoreError {
+  return new StoreError('CONTENTION', 'other threads kept changing this key, and the call gave up after a bounded wait: call again')
+}

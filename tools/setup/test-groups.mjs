@@ -1,0 +1,54 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { ROOT } from './root.mjs'
+
+/** Below this number a process for each file is as fast, and its output is easier to read. */
+const MIN_FILES_TO_GROUP = 60
+/** Enough groups to keep the cores busy, few enough to save most of the start-ups. */
+const GROUPS = 12
+/** Not below node_modules, where the test runner of Node 22 and newer runs nothing. */
+const FOLDER = '.cache/test-groups'
+
+/**
+ * What needs a process of its own: state of the process, other processes and threads, servers, hooks of a whole file (in one process they
+ * would run around the tests of every file), warnings that are given once in a process, and files that are long by themselves.
+ */
+const NEEDS_OWN_PROCESS = [
+  /\bprocess\.(?:exit|env|on|once|emit|chdir|stdout|stderr|memoryUsage|listeners)/,
+  /\bmock\b|globalThis\.|\bgc\b/,
+  /\bspawn|\bfork|\bWorker|child_process|worker_threads|node:cluster/,
+  /Redis|Cluster|chromium|browser|nginx/,
+  /^(?:before|after|beforeEach|afterEach)\(/m,
+  /[wW]arning|warnOnce|oncePerProcess|onceInProcess/,
+  /\b(?:shortOrLong|longTest|IS_LONG_RUN|conformance)\b/,
+]
+
+/**
+ * What to give to `node --test`: files that need a process of their own, and files that import many others. A process costs a tenth of a
+ * second of the processor before its first test, and most test files need less for their tests.
+ *
+ * Of `compiled` test files, `sourceOf` gives the source, which decides.
+ */
+export function groupTests(compiled, sourceOf) {
+  if (compiled.length < MIN_FILES_TO_GROUP) return { alone: [...compiled], groups: [] }
+  const alone = compiled.filter((file) => needsOwnProcess(readFileSync(join(ROOT, sourceOf(file)), 'utf8')))
+  const together = compiled.filter((file) => !alone.includes(file))
+  // Neighbours share what they import; every group gets some of each folder, as their lengths differ.
+  const groups = Array.from({ length: GROUPS }, (_, i) => together.filter((_, at) => at % GROUPS === i))
+  return { alone, groups: groups.filter((group) => group.length > 0) }
+}
+
+export function needsOwnProcess(source) {
+  return NEEDS_OWN_PROCESS.some((pattern) => pattern.test(source))
+}
+
+/** Writes a file for each group that imports its files, and returns their paths. */
+export function writeGroups(groups) {
+  mkdirSync(join(ROOT, FOLDER), { recursive: true })
+  return groups.map((files, i) => {
+    const path = `${FOLDER}/group-${i + 1}.mjs`
+    writeFileSync(join(ROOT, path), files.map((file) => `import '${pathToFileURL(join(ROOT, file)).href}'\n`).join(''))
+    return path
+  })
+}
