@@ -1,6 +1,6 @@
 import { type ManualClock, manualClock } from 'sluicegate'
-import type { PolicyConfig } from '../config/config.js'
 import { UsageError } from '../cli/usage-error.js'
+import type { PolicyConfig } from '../config/config.js'
 import { type Denial, type PolicyResult, ReplayedPolicy } from './candidate.js'
 import { LineSplitter } from './line-splitter.js'
 import { guessFormat, type LogReader, logReader } from './log-reader.js'
