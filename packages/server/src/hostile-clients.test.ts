@@ -124,9 +124,9 @@ test('a connection has one request answered at a time, and no more is read than 
   }
   assert.ok(connections.heldBytes > 0)
   for (const socket of attackers) socket.resetAndDestroy()
-  // The rest belongs to the normal client.
-  while (connections.open >= attackers.length) await sleep(5)
-  assert.equal(connections.heldBytes, 0)
+  // The rest belongs to the normal client, which sends nothing.
+  while (connections.heldBytes > 0) await sleep(5)
+  assert.ok(connections.open < attackers.length)
 })
 
 test('10,000 requests in one write are all answered in order, even if the client sends nothing more', async (t) => {

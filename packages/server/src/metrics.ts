@@ -5,6 +5,7 @@ import { LATENCY_BOUNDS_S } from './engine/latency.js'
 import type { HitCounts } from './envoy/hit-counts.js'
 import type { ListenerTraffic } from './protocols/protocol-server.js'
 import type { ReloadState } from './reload.js'
+import type { SnapshotState } from './snapshots.js'
 
 /** One line of a metric. */
 interface Sample {
@@ -30,13 +31,14 @@ export interface Metrics {
 export interface MoreMetrics {
   readonly hits?: HitCounts | undefined
   readonly reloads?: { readonly state: ReloadState } | undefined
+  readonly snapshots?: { readonly state: SnapshotState } | undefined
 }
 
 /**
  * Metrics of `engine`, read at each scrape: a decision costs a plain addition, never a label. Keys are
  * unbounded text from clients and never appear.
  */
-export function createMetrics(engine: Engine, traffic: Traffic, version: string, { hits, reloads }: MoreMetrics = {}): Metrics {
+export function createMetrics(engine: Engine, traffic: Traffic, version: string, { hits, reloads, snapshots }: MoreMetrics = {}): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   // Gauges with a counter's name: Prometheus' own check refuses them.
@@ -184,6 +186,12 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string,
     'Unix time at which the configuration in force was read.',
     'gauge',
     (state) => state.lastSuccessMs / 1000,
+  )
+  add('gauge', 'sluicegate_snapshot_failed', 'Whether the last snapshot could not be written.', () =>
+    snapshots === undefined ? [] : [{ labels: {}, value: snapshots.state.hasFailed ? 1 : 0 }],
+  )
+  add('gauge', 'sluicegate_snapshot_last_success_timestamp_seconds', 'Unix time of the last snapshot; 0 before the first one.', () =>
+    snapshots === undefined ? [] : [{ labels: {}, value: (snapshots.state.lastSuccessMs ?? 0) / 1000 }],
   )
   add('gauge', 'sluicegate_connections', 'Connections that are open.', () => [{ labels: {}, value: sum(({ open }) => open) }])
   add('gauge', 'sluicegate_requests_in_flight', 'Requests that are being answered: at most one of a connection.', () => [

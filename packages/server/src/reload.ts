@@ -32,7 +32,18 @@ export interface ReloadState {
 /** A change must be the same at two looks, since a file may be half written at the first. */
 const LOOK_MS = 1_000
 /** Sections that take effect at a start only. */
-const AT_START: readonly (keyof Config)[] = ['listen', 'tls', 'tokens', 'clients', 'stop', 'storage', 'throttle', 'dashboard', 'log']
+const AT_START: readonly (keyof Config)[] = [
+  'listen',
+  'tls',
+  'tokens',
+  'clients',
+  'stop',
+  'storage',
+  'throttle',
+  'dashboard',
+  'log',
+  'snapshot',
+]
 
 /**
  * Puts a changed configuration in force while the service runs: all of it, or nothing. After a fault the configuration before stays in force. Only policies

@@ -26,6 +26,7 @@ import { router } from './protocols/http/router.js'
 import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
 import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
 import { type ConfigSource, isConfigFault, Reloader } from './reload.js'
+import { Snapshots, savedPolicies } from './snapshots.js'
 import { VERSION } from './version.js'
 
 /** A service that listens. */
@@ -72,12 +73,17 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const clients = { ...config.clients, ...options.clients }
   const pageServed = config.dashboard.keys !== 'off'
   const storage = config.storage.kind === 'redis' ? new RedisStorage(config.storage, log) : MEMORY
+  // A store keeps its keys itself.
+  const snapshotFile = config.storage.kind === 'memory' ? config.snapshot.file : undefined
   const engine = new Engine(allPolicies(config), {
     ...(clock && { clock }),
     storage,
     hotKeys: pageServed ? HOT_KEYS_TRACKED : 0,
     callRates: config.throttle,
+    saved: snapshotFile === undefined ? [] : await savedPolicies(snapshotFile, log),
+    onUnusable: (policy, reason) => log.warn({ policy, reason }, 'the saved keys of this policy cannot be used: they start full'),
   })
+  const snapshots = snapshotFile === undefined ? undefined : new Snapshots(snapshotFile, engine, log)
   const access = new Access(config.tokens)
   const limits = new RateLimits(engine, config.domains, environmentSettings(), clock === undefined ? Date.now : () => clock.nowMs())
   const phase: { now: 'starting' | 'ready' | 'stopping' } = { now: 'starting' }
@@ -100,6 +106,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
       createMetrics(engine, { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }, VERSION, {
         hits: limits.hits,
         reloads: reloader,
+        snapshots,
       }),
     ),
   )
@@ -141,6 +148,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   }, sampleMs).unref()
   const sweeping = setInterval(() => engine.sweep(), SWEEP_MS).unref()
   reloader?.watch(options.watchMs)
+  snapshots?.start(config.snapshot.everyMs)
   phase.now = 'ready'
 
   let stopped: Promise<void> | undefined
@@ -153,6 +161,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
     await after(drainMs)
     await Promise.all(Array.from(servers.values(), (server) => server.stop(finishMs)))
     clearInterval(sweeping)
+    snapshots?.stop()
+    await snapshots?.write()
     http.connections.close()
     admin.connections.close()
     engine.close()

@@ -25,6 +25,7 @@ export interface ServeTexts {
   readonly tlsKey?: string
   readonly tlsClientCa?: string
   readonly logLevel?: string
+  readonly snapshot?: string
 }
 
 /**
@@ -46,6 +47,7 @@ export function overridesOf(texts: ServeTexts, environment: NodeJS.ProcessEnv): 
     drainMs: drainOf(texts.drain),
     maxConnections: integerOf('max-connections', texts.maxConnections, 1, MAX_CONNECTIONS),
     logLevel: logLevelOf(texts.logLevel),
+    snapshotFile: texts.snapshot,
   }
 }
 

@@ -2,9 +2,8 @@ import type { Token } from '../access.js'
 import type { EnvoyDomain } from './envoy/envoy-domain.js'
 import type { ListenAddress } from './listen-address.js'
 import type { PolicyConfig } from './policy-config.js'
+import type { SnapshotConfig } from './snapshot.js'
 import type { TlsConfig } from './tls.js'
-
-export { ON_FULL, type PolicyConfig } from './policy-config.js'
 
 /** A whole configuration, checked: of one file, or of all files of a folder. */
 export interface Config {
@@ -21,6 +20,7 @@ export interface Config {
   readonly throttle: ThrottleConfig
   readonly dashboard: DashboardConfig
   readonly log: LogConfig
+  readonly snapshot: SnapshotConfig
 }
 
 /** Where each protocol listens; undefined for one that is off. */

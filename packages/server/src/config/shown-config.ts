@@ -14,7 +14,20 @@ export function shownConfig(config: Config): string {
 }
 
 /** The same as an object for JSON. */
-export function configObject({ listen, tls, tokens, clients, stop, storage, policies, domains, throttle, dashboard, log }: Config): object {
+export function configObject({
+  listen,
+  tls,
+  tokens,
+  clients,
+  stop,
+  storage,
+  policies,
+  domains,
+  throttle,
+  dashboard,
+  log,
+  snapshot,
+}: Config): object {
   return {
     listen: Object.fromEntries(Object.entries(listen).map(([name, at]) => [name, listenAddressText(at)])),
     ...(tls && { tls: { cert: MASKED, key: MASKED, ...(tls.clientCa !== undefined && { 'client-ca': MASKED }) } }),
@@ -49,6 +62,7 @@ export function configObject({ listen, tls, tokens, clients, stop, storage, poli
     }),
     dashboard,
     log,
+    ...(snapshot.file !== undefined && { snapshot: { file: snapshot.file, every: timeSpanText(snapshot.everyMs) } }),
   }
 }
 

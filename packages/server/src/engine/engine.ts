@@ -7,15 +7,16 @@ import { Permits } from './permits.js'
 import { MAX_POLICIES, type PolicyChanges, prepareChanges } from './policy-changes.js'
 import { Reservations } from './reservations.js'
 import { ServedPolicy } from './served-policy.js'
-import { type CallRateRoom, type LimiterMaking, MEMORY, type Storage } from './stored-limiter.js'
+import type { SavedPolicy } from './snapshot-file.js'
+import { type CallRateRoom, type LimiterMaking, MEMORY, type Storage, type StoredLimiter } from './stored-limiter.js'
 import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
 
 export { type Decision, type HotKey, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
 export { type Awaitable, allDone, whenDone } from './awaitable.js'
 export { CallRates } from './call-rates.js'
 export { TooManyHeldError } from './held-by-id.js'
-export { type ActualCost, MAX_RESERVATION_MS, type Reserved } from './reservations.js'
-export { type Counts, ServedPolicy, type ServedReservation } from './served-policy.js'
+export { MAX_RESERVATION_MS } from './reservations.js'
+export { type Counts, ServedPolicy } from './served-policy.js'
 export type { TakeAllOptions, TakePart } from './take-all.js'
 
 /** Options of {@link Engine} beside the policies. */
@@ -26,6 +27,10 @@ export interface EngineOptions {
   readonly hotKeys?: number
   /** Where the keys are; default in the memory of this process. */
   readonly storage?: Storage
+  /** Keys of an earlier process, by the names of their policies. */
+  readonly saved?: readonly SavedPolicy[]
+  /** Called for a policy whose saved keys cannot be used, and which starts with full keys. */
+  readonly onUnusable?: (name: string, reason: string) => void
   /** Room for the keys whose rate comes with each call. */
   readonly callRates?: CallRateRoom
 }
@@ -48,7 +53,8 @@ export class Engine {
   readonly #owned = new Map<string, Set<string>>()
 
   /** @throws {PolicyError} when there is no room for a policy or its options are invalid. */
-  constructor(policies: readonly PolicyConfig[], { clock, hotKeys = 0, storage = MEMORY, callRates }: EngineOptions = {}) {
+  constructor(policies: readonly PolicyConfig[], options: EngineOptions = {}) {
+    const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [] } = options
     this.storage = storage
     this.callRates = new CallRates(storage, callRates, clock)
     this.#making = { clock, hotKeys }
@@ -56,8 +62,10 @@ export class Engine {
     const nowMs = (): number => ticking.nowMs()
     this.reservations = new Reservations(nowMs)
     this.permits = new Permits(nowMs)
+    const savedByName = new Map(saved.map((each) => [each.name, each]))
     for (const config of policies) {
-      this.add(config)
+      const bytes = savedByName.get(config.policy.name)
+      this.#serve(config, bytes && this.#restored(config, bytes, options.onUnusable))
       this.#namesOf(FILE).add(config.policy.name)
     }
   }
@@ -78,13 +86,29 @@ export class Engine {
    * @throws {PolicyError} `NAME_INVALID` for a name that is taken, `RANGE_UNSUPPORTED` above {@link MAX_POLICIES}, and what `createLimiter` throws.
    */
   add(config: PolicyConfig): ServedPolicy {
+    return this.#serve(config, undefined)
+  }
+
+  #serve(config: PolicyConfig, restored: StoredLimiter | undefined): ServedPolicy {
     const { name } = config.policy
     if (this.#policies.has(name)) throw new PolicyError('NAME_INVALID', 'name', name, 'must be given to one policy only')
     if (this.#policies.size >= MAX_POLICIES)
       throw new PolicyError('RANGE_UNSUPPORTED', 'policies', this.#policies.size + 1, `must be at most ${MAX_POLICIES}`)
-    const served = new ServedPolicy(config, this.storage.limiter(config, this.#making), this.latency)
+    const served = new ServedPolicy(config, restored ?? this.storage.limiter(config, this.#making), this.latency)
     this.#policies.set(name, served)
     return served
+  }
+
+  #restored(config: PolicyConfig, saved: SavedPolicy, onUnusable: EngineOptions['onUnusable']): StoredLimiter | undefined {
+    try {
+      const restored = this.storage.restored(config, this.#making, saved)
+      if (restored === undefined) onUnusable?.(saved.name, 'its algorithm or its table is another now')
+      return restored
+    } catch (error) {
+      if (!(error instanceof PolicyError)) throw error
+      onUnusable?.(saved.name, error.message)
+      return undefined
+    }
   }
 
   /** Removes a policy with its keys. Returns whether there was one. Its later verbs throw `StoreError` `CLOSED`. */

@@ -85,11 +85,16 @@ export class RedisStorage implements Storage {
       stats: () => ({ ...NO_TABLE, keys: limiter.stats().leases }),
       storeStats: () => limiter.stats(),
       hotKeys: (n) => limiter.hotKeys(n),
+      snapshot: () => undefined,
       close: () => {
         this.#limiters.delete(limiter)
         limiter.close()
       },
     }
+  }
+
+  restored(): undefined {
+    return undefined
   }
 
   rateTable(): StoredRateTable {

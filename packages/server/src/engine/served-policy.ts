@@ -71,14 +71,20 @@ export class ServedPolicy {
   /** Takes `cost` tokens of `key` if they are there; of an all-of `key` may be one key for each part. Under concurrency the answer is a permit. */
   take(key: Key, cost: number): Awaitable<Decision> {
     const startMs = performance.now()
-    return this.#counting(
-      () => this.#limiter.take(key, cost),
-      (decision) => {
-        this.#latency.observe((performance.now() - startMs) / 1000)
-        this.count(decision)
-        return decision
-      },
-    )
+    let answer: Awaitable<Decision>
+    // Written out: the hot path makes no functions.
+    try {
+      answer = this.#limiter.take(key, cost)
+    } catch (error) {
+      throw this.#counted(error)
+    }
+    if (answer instanceof Promise) {
+      return this.#counting(
+        () => answer,
+        (decision) => this.#taken(decision, startMs),
+      )
+    }
+    return this.#taken(answer, startMs)
   }
 
   /** What {@link ServedPolicy.take} would answer now; changes nothing. */
@@ -187,8 +193,19 @@ export class ServedPolicy {
     return this.#limiter.hotKeys(n)
   }
 
+  /** All keys as bytes; undefined where a store keeps them. */
+  snapshot(): Uint8Array | undefined {
+    return this.#limiter.snapshot()
+  }
+
   close(): void {
     this.#limiter.close()
+  }
+
+  #taken(decision: Decision, startMs: number): Decision {
+    this.#latency.observe((performance.now() - startMs) / 1000)
+    this.count(decision)
+    return decision
   }
 
   #nameParts(): void {

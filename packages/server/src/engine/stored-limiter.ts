@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import {
   type CallRate,
   type Clock,
@@ -8,11 +9,14 @@ import {
   type Key,
   type LimiterStats,
   type Policy,
+  PolicyError,
+  restoreLimiter,
   type Throttled,
 } from 'sluicegate'
 import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from '../config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
+import type { SavedPolicy } from './snapshot-file.js'
 
 /** A reservation in memory or at a store. */
 export interface StoredReservation {
@@ -42,6 +46,8 @@ export interface StoredLimiter {
   /** Figures of the calls to a store; undefined in memory. */
   storeStats(): FleetStats | undefined
   hotKeys(n: number): HotKeys
+  /** All keys as bytes; undefined at a store, which keeps them. */
+  snapshot(): Uint8Array | undefined
   close(): void
 }
 
@@ -52,6 +58,9 @@ export interface LimiterMaking {
   /** How many keys the top list of each policy holds; 0 for none. */
   readonly hotKeys: number
 }
+
+/** What was saved of a policy, to begin with. */
+export type Saved = Pick<SavedPolicy, 'maxKeys' | 'growTo' | 'onFull' | 'bytes'>
 
 /** Room for the keys whose rate comes with each call. Undefined: the library's defaults. */
 export interface CallRateRoom {
@@ -71,6 +80,12 @@ export interface StoredRateTable {
 export interface Storage {
   /** @throws {PolicyError} when there is no room for the policy or its options are invalid. */
   limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter
+  /**
+   * The same with the keys that were saved; undefined where they cannot be used, for another algorithm or table, and at a store.
+   *
+   * @throws {PolicyError} `SNAPSHOT_INVALID`
+   */
+  restored(config: PolicyConfig, making: LimiterMaking, saved: Saved): StoredLimiter | undefined
   /** @throws {PolicyError} when there is no room for the table. */
   rateTable(room: CallRateRoom, clock: Clock | undefined): StoredRateTable
   /** Whether the store can be reached; always true in memory. */
@@ -90,6 +105,18 @@ export const MEMORY: Storage = {
       ...(growTo && { growTo }),
       ...(clock && { clock }),
     })
+    return Object.assign(limiter, { isShared: false, storeStats: () => undefined })
+  },
+  restored({ policy, maxKeys, growTo, onFull }, { clock, hotKeys }, saved) {
+    if (saved.maxKeys !== maxKeys || saved.growTo !== growTo || saved.onFull !== onFull) return undefined
+    const limiter = restoreLimiter(saved.bytes, { hotKeys, ...(clock && { clock }) })
+    try {
+      if (!isDeepStrictEqual(limiter.policy, policy)) limiter.update(policy)
+    } catch (error) {
+      limiter.close()
+      if (error instanceof PolicyError) return undefined
+      throw error
+    }
     return Object.assign(limiter, { isShared: false, storeStats: () => undefined })
   },
   rateTable: ({ maxKeys, growTo }, clock) =>

@@ -32,12 +32,12 @@ export async function listenOn(server: Server, at: ListenAddress, onError: (erro
  * Removes the socket at `path` if no process listens on it. Anything else at that path stays, and the call to `listen` that follows fails with
  * `EADDRINUSE`.
  */
-export async function removeStaleSocket(path: string): Promise<void> {
+async function removeStaleSocket(path: string): Promise<void> {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() && (await isAbandoned(path))) unlinkSync(path)
 }
 
 /** Calls `bind`, which creates Unix sockets before it returns, so that they are never open to other users. */
-export function withSocketMode<Result>(bind: () => Result): Result {
+function withSocketMode<Result>(bind: () => Result): Result {
   const before = process.umask(SOCKET_UMASK)
   try {
     return bind()

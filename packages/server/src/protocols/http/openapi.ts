@@ -163,7 +163,7 @@ const PATHS: Readonly<Record<string, Schema>> = {
 }
 
 /** The description of the HTTP interface, OpenAPI 3.1. */
-export const OPENAPI: Schema = {
+const OPENAPI: Schema = {
   openapi: '3.1.0',
   info: { title: 'Sluicegate', version: VERSION, license: { name: 'MIT', identifier: 'MIT' } },
   paths: PATHS,

@@ -13,6 +13,7 @@ import { configFile, sluicegate } from '../../testing/sluicegate-process.js'
 const YAML = `
 policies:
   api: { algorithm: token-bucket, limit: 10, window: 1m }
+  jobs: { algorithm: concurrency, limit: 1, ttl: 1h }
 throttle: { max-keys: 1000, grow-to: 1000 }
 tokens:
   - { name: gateway, scope: decide, secret: 0123456789abcdef-gateway }
@@ -41,6 +42,7 @@ test('the command line serves RESP beside HTTP, with one state and the same toke
   await client.connect()
   await client.sendCommand(['SG.TAKE', 'api', 'Zoë', '4'])
   assert.deepEqual(await client.sendCommand(['CL.THROTTLE', 'k', '0', '1', '60']), [0, 1, 0, -1, 60])
+  await assert.rejects(client.sendCommand(['SG.TAKE', 'jobs', 'Zoë']), /^Error: NOPERMITS policy "jobs" gives permits/)
   await client.sendCommand(['CL.THROTTLE', 'k', '0', '1', '60'])
   const headers = { authorization: 'Bearer 0123456789abcdef-gateway' }
   const peeked = await fetch(`${listeners.http}/v1/peek?policy=api&key=Zo%C3%AB`, { headers })

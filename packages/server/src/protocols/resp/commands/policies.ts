@@ -14,7 +14,7 @@ type Verb = (policy: ServedPolicy, key: string, tokens: number) => Awaitable<Dec
 
 /** `SG.TAKE policy key [cost]` */
 export const take: Command = verb('sg.take', [3, 4], 'write', 'Takes tokens of a key under a named policy.', (policy, key, cost) =>
-  policy.take(key, cost),
+  withoutPermits(policy).take(key, cost),
 )
 /** `SG.PEEK policy key [cost]` */
 export const peek: Command = verb('sg.peek', [3, 4], 'readonly', 'Returns what SG.TAKE would; changes nothing.', (policy, key, cost) =>
@@ -68,6 +68,12 @@ function policyOf({ context: { engine } }: Client, name: string): ServedPolicy {
   if (policy !== undefined) return policy
   const names = Array.from(engine.policies, (known) => known.name)
   throw new CommandFault(`NOPOLICY there is no policy ${JSON.stringify(name.slice(0, 64))}${didYouMean(name, names)}`)
+}
+
+/** A permit could not be released here, and would be held for its whole time. */
+function withoutPermits(policy: ServedPolicy): ServedPolicy {
+  if (!Number.isFinite(policy.permitMs)) return policy
+  throw new CommandFault(`NOPERMITS policy ${JSON.stringify(policy.name)} gives permits, which have to be released: use HTTP for it`)
 }
 
 /** The key as text, the same as in other protocols. Bytes that are no UTF-8 make a key that only they can spell. */

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto'
+import type { OnFull } from '../config/policy-config.js'
+
+/** The keys of one policy, with the options of their table. */
+export interface SavedPolicy {
+  readonly name: string
+  readonly maxKeys: number | undefined
+  readonly growTo: number | undefined
+  readonly onFull: OnFull
+  /** As the library's `snapshot()` made them. */
+  readonly bytes: Uint8Array
+}
+
+/** A file that is no snapshot, or not a whole one. */
+export class SnapshotError extends Error {
+  override readonly name = 'SnapshotError'
+}
+
+const MAGIC = Buffer.from('SLUICEGATE-SNAPSHOT 1\n')
+const LENGTH_BYTES = 4
+const DIGEST_BYTES = 32
+
+type Index = readonly (Omit<SavedPolicy, 'bytes'> & { readonly length: number })[]
+
+/** The file of these policies, in parts: a head with their names, their bytes, and a digest of all of it. */
+export function snapshotParts(policies: readonly SavedPolicy[]): Uint8Array[] {
+  const index: Index = policies.map(({ bytes, ...saved }) => ({ ...saved, length: bytes.length }))
+  const json = Buffer.from(JSON.stringify(index))
+  const length = Buffer.alloc(LENGTH_BYTES)
+  length.writeUInt32LE(json.length)
+  const parts = [MAGIC, length, json, ...policies.map(({ bytes }) => bytes)]
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(part)
+  return [...parts, hash.digest()]
+}
+
+/**
+ * The policies in a file of {@link snapshotParts}.
+ *
+ * @throws {SnapshotError} for any other bytes.
+ */
+export function readSnapshot(file: Buffer): SavedPolicy[] {
+  if (!file.subarray(0, MAGIC.length).equals(MAGIC)) throw new SnapshotError('is no snapshot of this version')
+  const end = file.length - DIGEST_BYTES
+  const start = MAGIC.length + LENGTH_BYTES
+  if (end < start || !createHash('sha256').update(file.subarray(0, end)).digest().equals(file.subarray(end)))
+    throw new SnapshotError('is damaged: its digest is another')
+  const bodyAt = start + file.readUInt32LE(MAGIC.length)
+  const index = JSON.parse(file.toString('utf8', start, bodyAt)) as Index
+  let at = bodyAt
+  return index.map(({ length, name, maxKeys, growTo, onFull }) => {
+    const bytes = file.subarray(at, at + length)
+    at += length
+    return { name, maxKeys, growTo, onFull, bytes }
+  })
+}

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { until } from 'sluicegate-testkit'
+import { readSnapshot, SnapshotError } from './engine/snapshot-file.js'
+import { runService } from './testing/running-service.js'
+import { serveProcess } from './testing/sluicegate-process.js'
+
+const POLICIES = `policies:
+  month: { algorithm: fixed-window, limit: 100, window: month }
+  burst: { algorithm: token-bucket, limit: 50, window: 1h, max-keys: 100 }
+  log: { algorithm: sliding-log, limit: 10, window: 1h }
+  both: { all-of: [{ name: x, algorithm: gcra, limit: 20, window: 1h }, { name: y, algorithm: fixed-window, limit: 30, window: day }] }
+`
+const NAMES = ['month', 'burst', 'log', 'both']
+
+function setUp(t: TestContext): { file: string; yaml: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'keys.snapshot')
+  return { file, yaml: `listen: { port: 0 }\nsnapshot: { file: "${file}", every: 1s }\n${POLICIES}` }
+}
+
+async function left(url: string, policy: string): Promise<number> {
+  return ((await (await fetch(`${url}/v1/peek?policy=${policy}&key=alice`)).json()) as { remaining: number }).remaining
+}
+
+async function takeOfEach(url: string): Promise<void> {
+  for (const policy of NAMES) await fetch(`${url}/v1/take?policy=${policy}&key=alice&cost=7`)
+}
+
+test('after SIGTERM a restart knows what was spent, under every algorithm', async (t) => {
+  const { file, yaml } = setUp(t)
+  const first = await serveProcess(t, yaml, '--drain', '0')
+  await takeOfEach(first.url)
+  assert.equal(await first.end('SIGTERM'), 0)
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+  assert.ok(!existsSync(`${file}.next`))
+  const { url } = await serveProcess(t, yaml)
+  for (const [policy, expected] of [
+    ['month', 93],
+    ['burst', 43],
+    ['log', 3],
+    ['both', 13],
+  ] as const) {
+    assert.equal(await left(url, policy), expected, policy)
+  }
+})
+
+test('after kill -9 a restart knows what the last snapshot knew', async (t) => {
+  const { yaml } = setUp(t)
+  const first = await serveProcess(t, yaml)
+  await takeOfEach(first.url)
+  const now = Date.now() / 1000
+  await until('a later snapshot is written', async () => (await first.metric('sluicegate_snapshot_last_success_timestamp_seconds')) > now)
+  await fetch(`${first.url}/v1/take?policy=month&key=alice&cost=5`)
+  await first.end('SIGKILL')
+  const { url } = await serveProcess(t, yaml)
+  assert.ok([93, 88].includes(await left(url, 'month')))
+})
+
+test('with other numbers what was spent stays spent; with another algorithm or table the policy starts full, and the others do not', async (t) => {
+  const { yaml } = setUp(t)
+  const first = await runService(t, yaml)
+  await takeOfEach(first.url)
+  await first.stop()
+  const changed = yaml
+    .replace('limit: 100', 'limit: 200')
+    .replace('sliding-log, limit: 10', 'gcra, limit: 10')
+    .replace('max-keys: 100', 'max-keys: 200')
+  const second = await runService(t, changed)
+  assert.deepEqual(await Promise.all(NAMES.map((name) => left(second.url, name))), [193, 50, 10, 13])
+})
+
+test('a damaged snapshot is refused, reported and kept, and the service starts', async (t) => {
+  const { file, yaml } = setUp(t)
+  const first = await runService(t, yaml)
+  await takeOfEach(first.url)
+  await first.stop()
+  const good = readFileSync(file)
+  for (const damage of [
+    (bytes: Buffer) => bytes.subarray(0, bytes.length - 1),
+    (bytes: Buffer) => Buffer.concat([bytes, Buffer.from('x')]),
+    (bytes: Buffer) => Buffer.from(bytes.map((byte, i) => (i === bytes.length >> 1 ? byte ^ 1 : byte))),
+    () => Buffer.from('policies: {}'),
+    () => Buffer.alloc(0),
+  ]) {
+    const bytes = damage(good)
+    assert.throws(() => readSnapshot(bytes), SnapshotError)
+    writeFileSync(file, bytes)
+    const service = await serveProcess(t, yaml)
+    assert.equal(await left(service.url, 'month'), 100)
+    assert.deepEqual(readFileSync(`${file}.damaged`), bytes)
+    await service.end('SIGKILL')
+  }
+})
+
+test('a snapshot that cannot be written is in the metrics, and the service goes on', async (t) => {
+  const { file, yaml } = setUp(t)
+  const service = await serveProcess(t, yaml.replace(file, join(file, 'nowhere')))
+  await until('the failure is shown', async () => (await service.metric('sluicegate_snapshot_failed')) === 1)
+  assert.equal(await left(service.url, 'month'), 100)
+  assert.equal(await service.end('SIGINT'), 0)
+})
