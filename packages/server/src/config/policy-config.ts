@@ -12,5 +12,4 @@ export interface PolicyConfig {
 
 /** What happens when a new key finds no room: see `onFull` of the library's `createLimiter`. */
 export type OnFull = 'evict' | 'deny'
-
 export const ON_FULL: readonly OnFull[] = ['evict', 'deny']

@@ -32,6 +32,7 @@ export class Section {
   readonly #place: Node | undefined
   readonly #entries = new Map<string, Entry>()
   readonly #known = new Set<string>()
+  readonly #sections = new Map<string, Section>()
   /** False for a value that is no mapping, which gets that one fault and no others. */
   #isMapping = true
 
@@ -86,8 +87,13 @@ export class Section {
   /** The mapping under `option`; an empty one when it is left out. */
   section(option: string): Section {
     this.#known.add(option)
+    // One section for several readers, so that its faults are recorded once.
+    const known = this.#sections.get(option)
+    if (known !== undefined) return known
     const { keyNode, valueNode } = this.#entries.get(option) ?? {}
-    return new Section(this.#source, valueNode, this.#pathOf(option), keyNode)
+    const section = new Section(this.#source, valueNode, this.#pathOf(option), keyNode)
+    this.#sections.set(option, section)
+    return section
   }
 
   /** The mappings of the list under `option`; undefined when it is left out, or no list. */

@@ -1,5 +1,5 @@
 import type { PatternRule, Rule } from '../../envoy/rule.js'
-import type { PolicyConfig } from '../config.js'
+import type { PolicyConfig } from '../policy-config.js'
 import type { Section } from '../section.js'
 import type { EnvoyDomain } from './envoy-domain.js'
 import { readLimit } from './read-limit.js'

@@ -1,10 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http2'
 import type { Access, Scope } from '../../access.js'
-import type { ClientBounds } from '../../config/config.js'
-import type { TlsConfig } from '../../config/tls.js'
-import type { Engine } from '../../engine/engine.js'
-import type { RateLimits } from '../../envoy/rate-limits.js'
-import type { Log } from '../../log.js'
+import type { ProtocolContext } from '../protocol-context.js'
 import { GrpcService } from './grpc-service.js'
 import { kuadrantService } from './kuadrant-service.js'
 import { limiterService } from './limiter-service.js'
@@ -18,18 +14,8 @@ const HEALTH = '/grpc.health.'
 
 const BEARER = /^bearer +(\S+)$/i
 
-/** What the gRPC server is made with. */
-export interface GrpcContext {
-  readonly engine: Engine
-  readonly limits: RateLimits
-  readonly access: Access
-  readonly clients: ClientBounds
-  readonly tls: TlsConfig | undefined
-  readonly log: Log
-}
-
 /** The gRPC server of the service. */
-export function grpcServer({ engine, limits, access, clients, tls, log }: GrpcContext): GrpcService {
+export function grpcServer({ engine, limits, access, clients, tls, log }: ProtocolContext): GrpcService {
   const { maxConnections, maxConnectionsPerAddress, headersMs, requestMs } = clients
   return new GrpcService([rlsService(limits), kuadrantService(limits), limiterService(engine)], {
     bounds: { maxConnections, maxConnectionsPerAddress, headersMs, requestMs },
