@@ -4,7 +4,7 @@ import type { ListenAddress } from './listen-address.js'
 import type { PolicyConfig } from './policy-config.js'
 import type { TlsConfig } from './tls.js'
 
-export { ON_FULL, type PolicyConfig } from './policy-config.js'
+export { type PolicyConfig } from './policy-config.js'
 
 /** A whole configuration, checked: of one file, or of all files of a folder. */
 export interface Config {
