@@ -56,9 +56,9 @@ async function runTests(chosen, longestMs) {
 }
 
 /** Long files first, so that none of them runs alone at the end. Long runs have few files, each long. */
-function inProcesses({ files, sourceOf }) {
+function inProcesses({ files, textOf }) {
   if (process.env.SLUICEGATE_TEST_RUN === 'long') return files
-  const { alone, groups } = groupTests(files, sourceOf)
+  const { alone, groups } = groupTests(files, textOf)
   return [...alone, ...writeGroups(groups)]
 }
 

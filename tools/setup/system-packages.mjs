@@ -22,6 +22,7 @@ const PYTHON = '/usr/bin/python3'
 const COMMANDS = [
   { command: 'chromium', debian: 'chromium', usedBy: ['packages/server'], why: 'the dashboard is tested in a browser' },
   { command: 'nginx', debian: 'nginx-light', usedBy: ['packages/server'], why: 'the shipped configuration is tested in nginx' },
+  { command: 'zstd', debian: 'zstd', usedBy: ['packages/server'], why: 'logs packed by zstd are replayed' },
   {
     command: 'openssl',
     debian: 'openssl',

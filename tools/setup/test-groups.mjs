@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ROOT } from './root.mjs'
@@ -28,19 +28,15 @@ const NEEDS_OWN_PROCESS = [
  * What to give to `node --test`: files that need a process of their own, and files that import many others. A process costs a tenth of a
  * second of the processor before its first test, and most test files need less for their tests.
  *
- * Of `compiled` test files, `sourceOf` gives the source, which decides.
+ * Of `compiled` test files, `textOf` gives the text of the source, which decides.
  */
-export function groupTests(compiled, sourceOf) {
+export function groupTests(compiled, textOf) {
   if (compiled.length < MIN_FILES_TO_GROUP) return { alone: [...compiled], groups: [] }
-  const alone = compiled.filter((file) => needsOwnProcess(readFileSync(join(ROOT, sourceOf(file)), 'utf8')))
+  const alone = compiled.filter((file) => NEEDS_OWN_PROCESS.some((pattern) => pattern.test(textOf(file))))
   const together = compiled.filter((file) => !alone.includes(file))
   // Neighbours share what they import; every group gets some of each folder, as their lengths differ.
   const groups = Array.from({ length: GROUPS }, (_, i) => together.filter((_, at) => at % GROUPS === i))
   return { alone, groups: groups.filter((group) => group.length > 0) }
-}
-
-export function needsOwnProcess(source) {
-  return NEEDS_OWN_PROCESS.some((pattern) => pattern.test(source))
 }
 
 /** Writes a file for each group that imports its files, and returns their paths. */

@@ -27,7 +27,15 @@ export function chooseTests(args, { long = false } = {}) {
     )
   }
   const chosen = all.filter((file) => patterns.length === 0 || patterns.some(({ matches }) => matches(file)))
-  return { files: chosen.map(compiled), sourceOf: (file) => chosen.find((each) => compiled(each) === file), nodeOptions }
+  const textOf = (file) =>
+    readFileSync(
+      join(
+        ROOT,
+        chosen.find((each) => compiled(each) === file),
+      ),
+      'utf8',
+    )
+  return { files: chosen.map(compiled), textOf, nodeOptions }
 }
 
 /** The program of a longer proof: prove-<name>.ts, wherever it stands. */

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { freePorts, until } from 'sluicegate-testkit'
 
 const MAIN = fileURLToPath(new URL('../../../packages/server/dist/main.js', import.meta.url))
-const CONFIG = 'policies:\n  api: { algorithm: token-bucket, limit: 1000000, window: 1s }\n'
+const CONFIG = 'policies:\n  api: { algorithm: token-bucket, limit: 1000000, window: 1s }\nlog: { level: silent }\n'
 
 /** The service in a process of its own, as its command line starts it, with RESP on a free port. */
 export class ServiceProcess {

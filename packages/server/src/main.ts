@@ -12,11 +12,17 @@ import { ConfigError } from './config/fault.js'
 import { withOverrides } from './config/overrides.js'
 import { readConfig } from './config/read-config.js'
 import { configObject, shownConfig } from './config/shown-config.js'
+import { type ReplayFlags, runReplay } from './replay/run-replay.js'
 import { VERSION } from './version.js'
 
 const SIGNALS = `
 SIGTERM answers on for the time of --drain, then finishes requests in flight and exits with 0. SIGINT (Ctrl-C) does not
 drain. A second signal stops at once, with 1. SIGHUP reads the files again, as a change of them does. ADDR is HOST:PORT, [IPV6]:PORT, unix:/PATH or off.`
+
+const REPLAY_EXAMPLES = `
+  sluicegate replay access.log --config limits.yaml --html report.html
+  sluicegate replay access.log*.gz --config today.yaml --config stricter.yaml
+  zcat access.log.gz | sluicegate replay - --config limits.yaml --key '$http_x_api_key' --format '...'`
 
 const program = new Command('sluicegate')
   .description(`Sluicegate ${VERSION}: rate limit decisions as a service`)
@@ -121,8 +127,37 @@ program
     await top({ url, samples, token: tokenOf(), json: json === true }, process.stdout)
   })
 
+program
+  .command('replay')
+  .description('what the policies of a file would have denied in access logs')
+  .argument('<log...>', 'access logs, plain, gzip or zstd; - for standard input')
+  .addOption(option('-c, --config <path>', 'file with policies; give it again to compare files').argParser(collected).makeOptionMandatory())
+  .addOption(
+    option(
+      '--format <format>',
+      "common, combined, json, or the format as nginx's log_format or Apache's LogFormat writes it (default: known from the log)",
+    ),
+  )
+  .addOption(
+    option(
+      '--key <[policy=]template>',
+      'what a policy limits, for example $remote_addr or per-user=$http_x_user (default $remote_addr)',
+    ).argParser(collected),
+  )
+  .addOption(
+    option(
+      '--match <policy=request>',
+      'which requests a policy counts, for example "logins=POST /login" or "api=/api/*" (default all)',
+    ).argParser(collected),
+  )
+  .addOption(option('--html <file>', 'write a report with plots'))
+  .addOption(option('--denials <file>', 'write each denial as a line of JSON'))
+  .addOption(option('--json', 'print the result as JSON'))
+  .addHelpText('after', REPLAY_EXAMPLES)
+  .action((logs: string[], flags: ReplayFlags) => runReplay(logs, flags))
+
 try {
-  if (process.argv.length <= 2) throw new UsageError('say what to do: serve, check, take, top or --help')
+  if (process.argv.length <= 2) throw new UsageError('say what to do: serve, check, take, top, replay or --help')
   await program.parseAsync()
 } catch (error) {
   if (error instanceof ConfigError) fail(error.message, 1)
@@ -139,6 +174,11 @@ function pathOf(argument: string | undefined, config: string | undefined): strin
 
 function tokenOf(): string | undefined {
   return process.env[ENVIRONMENT.adminToken] || process.env[ENVIRONMENT.token] || undefined
+}
+
+/** An option that may be given again. */
+function collected(text: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), text]
 }
 
 function samplesOf(text: string): number {

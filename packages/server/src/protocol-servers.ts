@@ -1,29 +1,8 @@
-import type { Access } from './access.js'
-import type { ClientBounds, Config } from './config/config.js'
-import type { TlsConfig } from './config/tls.js'
-import type { Engine } from './engine/engine.js'
-import type { RateLimits } from './envoy/rate-limits.js'
-import type { Log } from './log.js'
 import { grpcServer } from './protocols/grpc/grpc-protocol.js'
+import type { ProtocolContext } from './protocols/protocol-context.js'
 import type { ProtocolServer } from './protocols/protocol-server.js'
 import { RespServer } from './protocols/resp/resp-server.js'
-import type { Reloader } from './reload.js'
 import { VERSION } from './version.js'
-
-/** What the server of a protocol is made with. */
-export interface ProtocolContext {
-  readonly engine: Engine
-  /** Decides by the files in the form of Envoy. */
-  readonly limits: RateLimits
-  readonly access: Access
-  readonly config: Config
-  readonly clients: ClientBounds
-  /** Undefined: without encryption, as always over a Unix socket. */
-  readonly tls: TlsConfig | undefined
-  readonly log: Log
-  /** For what of the configuration the protocol reads itself; undefined when it cannot change. */
-  readonly reloader: Reloader | undefined
-}
 
 /** Servers of the protocols beside HTTP, by the name of their listener. */
 export const PROTOCOL_SERVERS: Readonly<Partial<Record<'grpc' | 'resp', (context: ProtocolContext) => ProtocolServer>>> = {

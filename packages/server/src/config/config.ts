@@ -1,7 +1,7 @@
-import type { Policy } from 'sluicegate'
 import type { Token } from '../access.js'
 import type { EnvoyDomain } from './envoy/envoy-domain.js'
 import type { ListenAddress } from './listen-address.js'
+import type { PolicyConfig } from './policy-config.js'
 import type { SnapshotConfig } from './snapshot.js'
 import type { TlsConfig } from './tls.js'
 
@@ -77,16 +77,6 @@ export interface StopTimes {
   readonly finishMs: number
 }
 
-/** One named policy and the table that holds its keys. */
-export interface PolicyConfig {
-  readonly policy: Policy
-  /** Undefined: the library's default for the policy. */
-  readonly maxKeys: number | undefined
-  /** Undefined: `maxKeys`, or the library's default. */
-  readonly growTo?: number | undefined
-  readonly onFull: OnFull
-}
-
 /** The table of the keys of `CL.THROTTLE`. Undefined: the library's defaults. */
 export interface ThrottleConfig {
   readonly maxKeys: number | undefined
@@ -98,12 +88,9 @@ export interface DashboardConfig {
   readonly keys: KeyDisplay
 }
 
-/** What happens when a new key finds no room: see `onFull` of the library's `createLimiter`. */
-export type OnFull = 'evict' | 'deny'
 /** How the page shows keys; `off` serves no page at all. */
 export type KeyDisplay = 'masked' | 'shown' | 'off'
 
-export const ON_FULL: readonly OnFull[] = ['evict', 'deny']
 export const KEY_DISPLAYS: readonly KeyDisplay[] = ['masked', 'shown', 'off']
 
 /** Loopback only, unless the file or the command line says otherwise: by default the service authenticates no client. */

@@ -1,6 +1,7 @@
-import type { Config, PolicyConfig } from './config.js'
+import type { Config } from './config.js'
 import type { EnvoyDomain } from './envoy/envoy-domain.js'
 import { EnvoyFiles } from './envoy/envoy-files.js'
+import type { PolicyConfig } from './policy-config.js'
 import type { Section } from './section.js'
 
 /** Whether a file is in the form of Envoy's rate limit service, by its content. */

@@ -1,5 +1,5 @@
 import { Engine, PolicyError } from '../engine/engine.js'
-import type { PolicyConfig } from './config.js'
+import type { PolicyConfig } from './policy-config.js'
 
 /** Algorithms whose keys may need more memory than there is: a log takes slots by its limit, the parts of an all-of add up. */
 const LARGE: ReadonlySet<string> = new Set(['sliding-log', 'all-of'])

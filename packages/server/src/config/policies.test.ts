@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Policy } from 'sluicegate'
 import { faultsOf, onePolicy } from '../testing/config-faults.js'
-import type { PolicyConfig } from './config.js'
+import type { PolicyConfig } from './policy-config.js'
 import { parseConfig } from './read-config.js'
 
 function read(options: string): PolicyConfig {

@@ -1,7 +1,7 @@
 import { ALGORITHM_NAMES } from './algorithms.js'
 import { isAllOf, readAllOf } from './all-of.js'
-import { ON_FULL, type PolicyConfig } from './config.js'
 import { memoryFault } from './memory-fault.js'
+import { ON_FULL, type PolicyConfig } from './policy-config.js'
 import { readRule } from './rule.js'
 import type { Section } from './section.js'
 

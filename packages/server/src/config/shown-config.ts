@@ -1,7 +1,8 @@
 import type { Policy } from 'sluicegate'
 import { stringify } from 'yaml'
-import type { Config, PolicyConfig } from './config.js'
+import type { Config } from './config.js'
 import { listenAddressText } from './listen-address.js'
+import type { PolicyConfig } from './policy-config.js'
 import { redisUrlText } from './storage.js'
 import { timeSpanText } from './time-span.js'
 

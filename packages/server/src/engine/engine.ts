@@ -1,5 +1,5 @@
 import { type Clock, type Decision, PolicyError, preciseClock } from 'sluicegate'
-import type { PolicyConfig } from '../config/config.js'
+import type { PolicyConfig } from '../config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
 import { Latency } from './latency.js'

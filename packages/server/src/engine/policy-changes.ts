@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { createLimiter, type Policy, PolicyError } from 'sluicegate'
-import type { PolicyConfig } from '../config/config.js'
+import type { PolicyConfig } from '../config/policy-config.js'
 import type { ServedPolicy } from './served-policy.js'
 import type { StoredLimiter } from './stored-limiter.js'
 

@@ -1,7 +1,8 @@
 import { createClient, createCluster } from '@redis/client'
 import type { LimiterStats } from 'sluicegate'
 import { createRedisLimiter, createRedisRateTable, type FleetLimiter, type RedisClient } from 'sluicegate/redis'
-import type { PolicyConfig, RedisStorageConfig } from '../config/config.js'
+import type { RedisStorageConfig } from '../config/config.js'
+import type { PolicyConfig } from '../config/policy-config.js'
 import type { Log } from '../log.js'
 import type { LimiterMaking, Storage, StoredLimiter, StoredRateTable } from './stored-limiter.js'
 

@@ -1,6 +1,6 @@
 import { type Decision, type HotKeys, type Key, type Policy, StoreError } from 'sluicegate'
 import type { FleetStats } from 'sluicegate/redis'
-import type { PolicyConfig } from '../config/config.js'
+import type { PolicyConfig } from '../config/policy-config.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf } from './outcome.js'

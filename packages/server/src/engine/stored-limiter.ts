@@ -14,7 +14,7 @@ import {
   type Throttled,
 } from 'sluicegate'
 import type { FleetStats } from 'sluicegate/redis'
-import type { PolicyConfig } from '../config/config.js'
+import type { PolicyConfig } from '../config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import type { SavedPolicy } from './snapshot-file.js'
 

@@ -1,5 +1,5 @@
 import { createLimiter, type HotKey, type Limiter, type ManualClock } from 'sluicegate'
-import type { PolicyConfig } from '../config/config.js'
+import type { PolicyConfig } from '../config/policy-config.js'
 import { describePolicy } from '../policy-text.js'
 import type { LogRecord } from './log-reader.js'
 import type { RequestRule } from './request-rule.js'

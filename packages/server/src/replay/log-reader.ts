@@ -18,9 +18,6 @@ export interface LogReader {
   read(bytes: Buffer, start: number, end: number): boolean
 }
 
-/** Formats that have a name. */
-export const FORMAT_NAMES = ['common', 'combined', 'json'] as const
-
 /** Variables that hold the time, the best first. */
 const TIMES: readonly string[] = [
   'msec',

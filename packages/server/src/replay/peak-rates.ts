@@ -1,5 +1,5 @@
 /** Windows for which limits are suggested. */
-export const PEAK_WINDOWS = [
+const PEAK_WINDOWS = [
   ['1s', 1_000],
   ['10s', 10_000],
   ['1m', 60_000],

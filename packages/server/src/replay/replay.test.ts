@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { createLimiter, manualClock } from 'sluicegate'
@@ -210,4 +211,72 @@ describe('sources', () => {
     writeFileSync(join(at, 'cut.zst'), readFileSync(join(at, 'plain.zst')).subarray(0, 20))
     await assert.rejects(async () => textOf(await openLog(join(at, 'cut.zst'))), /cut\.zst|zstd/)
   })
+})
+
+describe('the command', () => {
+  const run = promisify(execFile)
+  const MAIN = fileURLToPath(new URL('../main.js', import.meta.url))
+
+  test('prints a table or JSON, and writes a report and the denials', async (t) => {
+    const at = folder(t)
+    const file = (name: string): string => join(at, name)
+    writeFileSync(file('one.yaml'), 'policies: { p: { algorithm: fixed-window, limit: 1, window: 1h } }')
+    writeFileSync(file('two.yaml'), 'policies: { p: { algorithm: fixed-window, limit: 2, window: 1h } }')
+    const key = '</script><b>\u001b[2J'
+    const line = (i: number): string => `${key} - - [10/Oct/2026:13:55:0${i} +0000] "GET /a HTTP/1.1" 200 1\n`
+    writeFileSync(file('log'), [0, 1, 2].map(line).join(''))
+    const args = [
+      'replay',
+      '--config',
+      file('one.yaml'),
+      '--config',
+      file('two.yaml'),
+      '--html',
+      file('r.html'),
+      '--denials',
+      file('d'),
+      file('log'),
+    ]
+
+    const { stdout } = await run(process.execPath, [MAIN, ...args])
+    assert.match(stdout, /one +p +fixed-window, 1 per 1h +\$remote_addr +3 +2 +66\.67/)
+    assert.match(stdout, /one and two +1/)
+    assert.ok(!stdout.includes('\u001b'), 'a key cannot write over the terminal')
+    const { candidates } = JSON.parse((await run(process.execPath, [MAIN, ...args, '--json'])).stdout)
+    assert.deepEqual(
+      candidates.map(({ denied }: { denied: number }) => denied),
+      [2, 1],
+    )
+    const denials = readFileSync(file('d'), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((text) => JSON.parse(text))
+    assert.deepEqual(
+      denials.map(({ config, key }) => [config, key]),
+      [
+        ['one', key],
+        ['one', key],
+        ['two', key],
+      ],
+    )
+    const html = readFileSync(file('r.html'), 'utf8')
+    assert.ok(html.includes('<title>Sluicegate replay</title>') && !html.includes('</script><b>'))
+  })
+
+  for (const [what, args, reason] of [
+    ['an unknown policy', ['--key', 'q=$remote_addr'], /there is no policy "q"; did you mean "p"/],
+    ['a match without a policy', ['--match', '/a'], /"\/a" names no policy; write p=\/a/],
+    ['a format that does not fit', ['--format', '$msec $remote_addr'], /none of 1 lines could be read/],
+    ['a folder that does not exist', ['--denials', '/does/not/exist'], /ENOENT/],
+  ] as const)
+    test(`${what} is refused with a reason and exit code 1 or 2`, async (t) => {
+      const at = folder(t)
+      writeFileSync(join(at, 'c.yaml'), 'policies: { p: { algorithm: fixed-window, limit: 1, window: 1h } }')
+      writeFileSync(join(at, 'log'), '192.0.2.7 - - [10/Oct/2026:13:55:00 +0000] "GET /a HTTP/1.1" 200 1\n')
+      const failed = run(process.execPath, [MAIN, 'replay', '--config', join(at, 'c.yaml'), ...args, join(at, 'log')])
+      await assert.rejects(failed, (error: { code: number; stderr: string }) => {
+        assert.match(error.stderr, reason)
+        return error.code === 1 || error.code === 2
+      })
+    })
 })

@@ -1,6 +1,6 @@
 import { type ManualClock, manualClock } from 'sluicegate'
 import { UsageError } from '../cli/usage-error.js'
-import type { PolicyConfig } from '../config/config.js'
+import type { PolicyConfig } from '../config/policy-config.js'
 import { type Denial, type PolicyResult, ReplayedPolicy } from './candidate.js'
 import { LineSplitter } from './line-splitter.js'
 import { guessFormat, type LogReader, logReader } from './log-reader.js'
@@ -11,7 +11,7 @@ import { Timeline } from './timeline.js'
 /** The format cannot be known from lines that are all damaged. */
 const LINES_TO_GUESS_FROM = 100
 /** Patterns of agreement are counted for every combination of them. */
-export const MAX_CANDIDATES = 8
+const MAX_CANDIDATES = 8
 
 /** A configuration to try, under the name by which the report shows it. */
 export interface CandidateConfig {

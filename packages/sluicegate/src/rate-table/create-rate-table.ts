@@ -9,6 +9,7 @@ import { LONGEST_NS } from './call-rate.js'
 import { MemoryRateTable } from './memory-rate-table.js'
 import type { RateTable, RateTableHandle } from './rate-table.js'
 import { isTableHandle } from './table-handle.js'
+import { restoreTable, tableInSnapshot } from './table-snapshot.js'
 
 /** What {@link createRateTable} takes. */
 export interface RateTableOptions {
@@ -54,6 +55,31 @@ export function createRateTable(options: RateTableOptions = {}): RateTable {
   const { growTo = Math.min(DEFAULT_GROWTH * maxKeys, MOST_KEYS) } = options
   checkInteger('growTo', growTo, maxKeys, MOST_KEYS)
   checkClock(clock)
+  const secret = randomSecret()
+  return new MemoryRateTable(newTable({ maxKeys, growTo }, clock), clock, secret, { maxKeys, growTo })
+}
+
+/**
+ * The table of a snapshot, in a memory of its own: what each key owed, less what has flowed back since.
+ *
+ * @throws {PolicyError} `SNAPSHOT_INVALID`
+ * @example
+ * const table = restoreRateTable(await readFile('table.snapshot'))
+ */
+export function restoreRateTable(snapshot: Uint8Array, options: Pick<RateTableOptions, 'clock'> = {}): RateTable {
+  checkOptions(options, ['clock'], '{ clock }', 'restoreRateTable()')
+  const { clock = preciseClock() } = options
+  checkClock(clock)
+  const { description, contents } = tableInSnapshot(snapshot)
+  const { maxKeys, growTo, secret } = description
+  checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)
+  checkInteger('growTo', growTo, maxKeys, MOST_KEYS)
+  const opened = newTable({ maxKeys, growTo }, clock)
+  restoreTable(opened, description, contents, Math.round(clock.nowMs() * 1000))
+  return new MemoryRateTable(opened, clock, secret, { maxKeys, growTo })
+}
+
+function newTable({ maxKeys, growTo }: Required<Pick<RateTableOptions, 'maxKeys' | 'growTo'>>, clock: Clock): OpenCore {
   const section = sectionAt(0, { maxKeys, growTo, stride: 0 })
   const opened = new OpenCore(createMemory(section.end, false), section.address, NO_HOST)
   const { core } = opened
@@ -64,7 +90,7 @@ export function createRateTable(options: RateTableOptions = {}): RateTable {
   for (const [field, value] of Object.entries(RECORD)) opened.setField(record, field, value)
   opened.setField(record, 'RECORD_ENCODING', opened.constant('ARRIVAL'))
   core.update(record, Math.round(clock.nowMs() * 1000), 0)
-  return new MemoryRateTable(opened, clock, randomSecret())
+  return opened
 }
 
 /**
@@ -76,13 +102,13 @@ export function attachRateTable(handle: RateTableHandle, options: Pick<RateTable
   checkOptions(options, ['clock'], '{ clock }', 'attachRateTable()')
   const given: unknown = handle
   if (!isTableHandle(given)) throw invalidHandle(handle)
-  const { memory, section, secret } = given
+  const { memory, section, secret, maxKeys, growTo } = given
   const clock = options.clock ?? clockFromHandle(given.clock)
   checkClock(clock)
   const opened = new OpenCore(memory, section, NO_HOST)
   if (!isFounded(opened)) throw invalidHandle(handle)
   opened.core.attach(section)
-  return new MemoryRateTable(opened, clock, secret)
+  return new MemoryRateTable(opened, clock, secret, { maxKeys, growTo })
 }
 
 function checkClock(clock: unknown): asserts clock is Clock {

@@ -9,6 +9,7 @@ import { type CallRate, intervalNsOf } from './call-rate.js'
 import { checkCallKey, checkQuantity, throttled } from './checked-call.js'
 import type { RateTable, Throttled } from './rate-table.js'
 import type { MemoryTableHandle } from './table-handle.js'
+import { type TableDescription, tableSnapshot } from './table-snapshot.js'
 
 /** The table in shared memory: hashes keys, reads the clock, and makes five numbers of what the core returns. */
 export class MemoryRateTable extends Shown implements RateTable {
@@ -16,13 +17,15 @@ export class MemoryRateTable extends Shown implements RateTable {
   readonly #clock: Clock
   readonly #ticker: Ticker
   readonly #secret: readonly [number, number]
+  readonly #room: Pick<TableDescription, 'maxKeys' | 'growTo'>
 
-  constructor(opened: OpenCore, clock: Clock, secret: readonly [number, number]) {
+  constructor(opened: OpenCore, clock: Clock, secret: readonly [number, number], room: Pick<TableDescription, 'maxKeys' | 'growTo'>) {
     super()
     this.#opened = opened
     this.#clock = clock
     this.#ticker = tickerOf(clock)
     this.#secret = secret
+    this.#room = room
   }
 
   throttle(key: string, rate: CallRate, quantity = 1): Throttled {
@@ -55,8 +58,19 @@ export class MemoryRateTable extends Shown implements RateTable {
 
   handle(): MemoryTableHandle {
     const { memory, section } = this.#opened
-    const handle: MemoryTableHandle = { sluicegate: 1, memory, section, secret: this.#secret, clock: clockHandle(this.#clock) }
+    const handle: MemoryTableHandle = {
+      sluicegate: 1,
+      memory,
+      section,
+      secret: this.#secret,
+      clock: clockHandle(this.#clock),
+      ...this.#room,
+    }
     return shownAs(handle, 'RateTableHandle', {})
+  }
+
+  snapshot(): Uint8Array {
+    return tableSnapshot(this.#opened, { rateTable: true, ...this.#room, secret: this.#secret, takenUs: this.#ticker.read() })
   }
 
   stats(): LimiterStats {

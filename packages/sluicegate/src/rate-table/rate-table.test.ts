@@ -2,9 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { manualClock } from '../clock.js'
+import { createLimiter, restoreLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
+import { tokenBucket } from '../policy/rate-policy.js'
 import type { CallRate } from './call-rate.js'
-import { attachRateTable, createRateTable } from './create-rate-table.js'
+import { attachRateTable, createRateTable, restoreRateTable } from './create-rate-table.js'
+import type { RateTable } from './rate-table.js'
 
 const START_MS = 1_700_000_000_000
 
@@ -96,32 +99,71 @@ test('a full table evicts the key with the least debt that would pass with one m
   assert.equal(table.throttle('new', { maxBurst: 99, count: 100, periodS: 60 }, 0).remaining, 100)
 })
 
-test('threads share one exact budget', async () => {
-  const clock = manualClock(START_MS)
-  using table = createRateTable({ clock })
+test('threads share one exact budget for each key, also while they insert it at the same time', async () => {
+  using table = createRateTable({ clock: manualClock(START_MS), maxKeys: 200 })
+  const passed = await Promise.all(
+    Array.from({ length: 3 }, () =>
+      passedInWorker(
+        table,
+        `for (let call = 0; call < 300; call++) {
+          for (let key = 0; key < 100; key++) if (!table.throttle('key ' + key, { maxBurst: 99, count: 1, periodS: 10 }).limited) passed[key]++
+        }`,
+      ),
+    ),
+  )
+  const sums = Array.from({ length: 100 }, (_, key) => passed.reduce((sum, each) => sum + (each[key] as number), 0))
+  assert.deepEqual(
+    sums,
+    Array.from({ length: 100 }, () => 100),
+  )
+  assert.equal(table.stats().keys, 100)
+})
+
+/** Runs a program in a worker thread that counts in `passed`, by key. */
+function passedInWorker(table: RateTable, program: string): Promise<readonly number[]> {
   const module = new URL('./create-rate-table.js', import.meta.url).href
-  const program = `
+  const whole = `
     import { parentPort, workerData } from 'node:worker_threads'
     import { attachRateTable } from ${JSON.stringify(module)}
     const table = attachRateTable(workerData)
-    let passed = 0
-    for (let call = 0; call < 20_000; call++) if (!table.throttle('shared', { maxBurst: 9_999, count: 1, periodS: 10 }).limited) passed++
+    const passed = Array.from({ length: 100 }, () => 0)
+    ${program}
     parentPort.postMessage(passed)`
-  const url = new URL(`data:text/javascript,${encodeURIComponent(program)}`)
-  const passed = await Promise.all(
-    [1, 2, 3].map(
-      () =>
-        new Promise<number>((resolve, reject) => {
-          const worker = new Worker(url, { workerData: table.handle() })
-          worker.once('message', resolve)
-          worker.once('error', reject)
-        }),
-    ),
-  )
-  assert.equal(
-    passed.reduce((sum, each) => sum + each),
-    10_000,
-  )
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(whole)}`), { workerData: table.handle() })
+    worker.once('message', resolve)
+    worker.once('error', reject)
+  })
+}
+
+test('a restored table continues where the snapshot was taken, less what has flowed back', () => {
+  const clock = manualClock(START_MS)
+  using table = createRateTable({ clock, maxKeys: 200, growTo: 2_000 })
+  const rate = { maxBurst: 9, count: 1, periodS: 10 }
+  for (let key = 0; key < 800; key++) table.throttle(`key ${key}`, rate, key % 11)
+  const bytes = table.snapshot()
+  clock.advance(25_000)
+  using restored = restoreRateTable(bytes, { clock })
+  for (let key = 0; key < 800; key++) {
+    for (const quantity of [0, 3, 1]) {
+      assert.deepEqual(restored.throttle(`key ${key}`, rate, quantity), table.throttle(`key ${key}`, rate, quantity), `key ${key}`)
+    }
+  }
+  assert.equal(restored.throttle('another', rate, 10).limited, false)
+})
+
+test('a snapshot that is damaged, or of something else, is refused', () => {
+  using table = createRateTable({ clock: manualClock(START_MS), maxKeys: 10 })
+  table.throttle('k', { maxBurst: 9, count: 1, periodS: 10 })
+  const bytes = table.snapshot()
+  for (let at = 0; at < bytes.length; at++) {
+    const damaged = Uint8Array.from(bytes)
+    damaged[at] = (damaged[at] as number) ^ 1
+    assert.throws(() => restoreRateTable(damaged), { code: 'SNAPSHOT_INVALID' })
+  }
+  using limiter = createLimiter(tokenBucket({ limit: 1, window: '1s' }))
+  assert.throws(() => restoreRateTable(limiter.snapshot()), { code: 'SNAPSHOT_INVALID' })
+  assert.throws(() => restoreLimiter(bytes), { code: 'SNAPSHOT_INVALID' })
 })
 
 test('a handle of something else is refused', () => {

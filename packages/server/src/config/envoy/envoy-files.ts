@@ -1,23 +1,15 @@
 import type { PatternRule, Rule } from '../../envoy/rule.js'
-import type { PolicyConfig } from '../config.js'
+import type { PolicyConfig } from '../policy-config.js'
 import type { Section } from '../section.js'
 import type { EnvoyDomain } from './envoy-domain.js'
 import { readLimit } from './read-limit.js'
+import { hintFor, type Reading } from './reading.js'
 
 /** Requests with more entries in a descriptor match no rule, so deeper rules are a mistake. */
 const MAX_DEPTH = 32
 /** Each rule with a limit has a table of its own. */
 const MAX_LIMITS = 5_000
 const MAX_RULES = 50_000
-
-/** What is collected while the rules of a file are read. */
-export interface Reading {
-  readonly policies: PolicyConfig[]
-  readonly names: Set<string>
-  /** Whether limits charge denied hits, where they do not say so themselves. */
-  readonly chargeDenied: boolean
-  rules: number
-}
 
 /** A domain while its files are read. */
 interface OpenDomain {
@@ -137,21 +129,4 @@ function readMetadata(section: Section): Readonly<Record<string, unknown>> | und
   if (typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata)) return metadata as Readonly<Record<string, unknown>>
   section.fault('metadata', 'must be a mapping')
   return undefined
-}
-
-const OF_THE_LIMIT = new Set(['unit', 'requests_per_unit', 'unlimited', 'name', 'replaces', 'algorithm', 'window', 'burst', 'cost'])
-const OF_THE_DESCRIPTOR = new Set([
-  'shadow_mode',
-  'quota_mode',
-  'detailed_metric',
-  'value_to_metric',
-  'share_threshold',
-  'metadata',
-  'descriptors',
-])
-
-/** Where an option belongs that stands in the wrong place; Envoy's ratelimit service ignores it there. */
-export function hintFor(option: string): string | undefined {
-  if (OF_THE_LIMIT.has(option)) return 'is for rate_limit: write it there'
-  return OF_THE_DESCRIPTOR.has(option) ? 'is for the descriptor: write it beside key' : undefined
 }

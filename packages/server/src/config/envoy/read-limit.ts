@@ -1,13 +1,13 @@
 import type { Policy } from 'sluicegate'
 import { type RuleLimit, UNITS, type UnitName } from '../../envoy/rule.js'
 import { ALGORITHM_NAMES, type AlgorithmName, algorithmsWith, OFFERS, type RuleOption } from '../algorithms.js'
-import { ON_FULL } from '../config.js'
 import { judgedPolicy, type OptionFaults, type WrittenRule } from '../judged-policy.js'
 import { memoryFault } from '../memory-fault.js'
+import { ON_FULL } from '../policy-config.js'
 import { listed, type Section } from '../section.js'
 import { didYouMean } from '../spelling.js'
-import { hintFor, type Reading } from './envoy-files.js'
 import { policyName } from './policy-name.js'
+import { hintFor, type Reading } from './reading.js'
 
 const MAX_KEYS_LIMIT = 100_000_000
 const MAX_COST = 1_000_000

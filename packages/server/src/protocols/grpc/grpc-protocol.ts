@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http2'
 import type { Access, Scope } from '../../access.js'
-import type { ProtocolContext } from '../../protocol-servers.js'
+import type { ProtocolContext } from '../protocol-context.js'
 import { GrpcService } from './grpc-service.js'
 import { kuadrantService } from './kuadrant-service.js'
 import { limiterService } from './limiter-service.js'

@@ -1,7 +1,7 @@
 import { GrpcError, STATUS } from './status.js'
 
 /** Bytes before each message: whether it is compressed, and its length. */
-export const PREFIX_LENGTH = 5
+const PREFIX_LENGTH = 5
 
 /** Takes messages out of a stream of bytes that may be split anywhere; what is held is bounded by the size of one message. */
 export class MessageReader {

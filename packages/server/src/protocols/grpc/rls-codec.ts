@@ -40,7 +40,7 @@ export function readLimitRequest(message: Uint8Array): LimitRequest {
 }
 
 /** The descriptor that comes next; requests of other services have them as well. */
-export function readDescriptor(outer: WireReader): Descriptor {
+function readDescriptor(outer: WireReader): Descriptor {
   const entries: Entry[] = []
   let limit: LimitOverride | undefined
   let hitsAddend: number | undefined

@@ -104,7 +104,7 @@ export class SharedWaiting {
   private readonly awaited = new ReservedTimes()
   private readonly slept = new ReservedTimes()
   /** The last waiter of each key that sleeps until its reservation, or redeems it. */
-  private readonly redeeming = new Map<string, Promise<unknown>>()
+  private readonly keeping = new Map<string, Promise<unknown>>()
   private arrivals = 0
   private readonly meanwhile: OutageWaiting
   private waiters = 0
@@ -276,22 +276,22 @@ export class SharedWaiting {
   }
 
   /**
-   * {@link kept}, not before waiters of the key whose time has come but whose answer is still on its way: a reservation for now needs no
-   * further answer and would be first.
+   * {@link kept}, not before earlier waiters of the key that have their reservations: a later one may need no further answer, or its answer
+   * may come with theirs.
    */
   private async inOrder(booked: Booked & { readonly sentMs: number }, wait: Wait): Promise<Decision | undefined> {
     const name = nameOf(booked.key)
-    if (booked.waitUs === 0) {
-      const earlier = this.redeeming.get(name)
-      if (earlier !== undefined && this.awaited.latestMs(name) <= wait.untilMs) await earlier.catch(() => undefined)
-      return this.kept(booked, wait)
-    }
-    const redeeming = this.kept(booked, wait)
-    this.redeeming.set(name, redeeming)
+    const before = this.keeping.get(name)
+    if (before === undefined && booked.waitUs === 0) return this.kept(booked, wait)
+    // One whose time ends before theirs was let past them.
+    const follows = before !== undefined && this.awaited.latestMs(name) <= wait.untilMs
+    const kept = this.kept(booked, wait)
+    const keeping = follows ? after(before, kept) : kept
+    this.keeping.set(name, keeping)
     try {
-      return await redeeming
+      return await keeping
     } finally {
-      if (this.redeeming.get(name) === redeeming) this.redeeming.delete(name)
+      if (this.keeping.get(name) === keeping) this.keeping.delete(name)
     }
   }
 
@@ -341,4 +341,10 @@ export class SharedWaiting {
   private leftMs(untilMs: number): number {
     return Math.max(0, untilMs - this.sleepers.nowMs())
   }
+}
+
+async function after<Value>(before: Promise<unknown>, promise: Promise<Value>): Promise<Value> {
+  const value = await promise
+  await before.catch(() => undefined)
+  return value
 }
