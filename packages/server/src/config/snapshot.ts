@@ -7,7 +7,7 @@ export interface SnapshotConfig {
   readonly everyMs: number
 }
 
-export const DEFAULT_SNAPSHOT: SnapshotConfig = { file: undefined, everyMs: 60_000 }
+const DEFAULT_SNAPSHOT: SnapshotConfig = { file: undefined, everyMs: 60_000 }
 
 /** The section `snapshot`. */
 export function readSnapshotSection(section: Section): SnapshotConfig {
