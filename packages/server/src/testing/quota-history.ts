@@ -13,6 +13,8 @@ export interface QuotaRun {
   readonly admitted: number
   readonly assignments: number
   /** The first moment at which an interval that ends there has more than the bound; undefined: none has. */
+  /** The most that an interval had, as a part of the bound. */
+  readonly highest: number
   readonly excess: { readonly atMs: number; readonly tokens: number; readonly bound: number } | undefined
 }
 
@@ -23,8 +25,10 @@ const LENGTH_MS = 60_000
 interface Member {
   readonly envoy: SimulatedEnvoy
   readonly pace: number
-  /** Requests at once: all that pass, or a few. */
-  readonly greed: number
+  /** Whether more requests come than can pass; otherwise some at a time. */
+  isGreedy: boolean
+  /** Whether they came at the last event. */
+  isDraining: boolean
   /** Whether no request is decided now, as the process is stopped. */
   stoppedUntil: number
   stream: Stream | undefined
@@ -65,14 +69,15 @@ class History {
   #level = 0
   #levelAt = 0
   #holders = 0
+  #highest = 0
   #excess: QuotaRun['excess']
 
   constructor(seed: number, Budget: BudgetClass) {
     const random = new Random(seed)
     this.#random = random
     this.#Budget = Budget
-    const ratePerSecond = random.magnitude(1, 2_000) / random.pick([1, 1, 10])
-    this.#numbers = { ratePerSecond, burst: random.pick([1, random.integer(1, 30), Math.ceil(ratePerSecond * random.fraction() * 2)]) }
+    const ratePerSecond = random.magnitude(1, 5_000) / random.pick([1, 1, 1, 10])
+    this.#numbers = { ratePerSecond, burst: Math.ceil((ratePerSecond * random.magnitude(10, 2_000)) / 1_000) }
     this.#ttlSeconds = random.integer(1, 10)
     this.#reportMs = Math.max(50, this.#ttlSeconds * 1_000 * random.pick([0.1, 0.2, 0.33, 1.2]))
     this.#delayMs = random.pick([1, 20, 300, 3_000])
@@ -81,7 +86,8 @@ class History {
     this.#members = Array.from({ length: random.integer(1, 8) }, () => ({
       envoy: new SimulatedEnvoy(),
       pace: 1 + (random.fraction() * 2 - 1) * PACE * 0.99,
-      greed: random.pick([Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, random.magnitude(1, 1_000)]),
+      isGreedy: random.chance(0.8),
+      isDraining: false,
       stoppedUntil: 0,
       stream: undefined,
       timer: 0,
@@ -98,8 +104,8 @@ class History {
     }
     if (this.#restarts) this.#timeline.add(random.fraction() * LENGTH_MS, () => this.#restart())
     this.#timeline.add(100, () => this.#sweep())
-    this.#timeline.runUntil(LENGTH_MS)
-    return { admitted: this.#admitted, assignments: this.#assignments, excess: this.#excess }
+    this.#timeline.runUntil(LENGTH_MS, () => this.#pass())
+    return { admitted: this.#admitted, assignments: this.#assignments, highest: this.#highest, excess: this.#excess }
   }
 
   #options(): BudgetOptions {
@@ -114,24 +120,42 @@ class History {
     return (this.#timeline.now * pace) / 1_000
   }
 
-  /** Requests come, and pass or not. */
+  /** Some requests at once, now and then, or a change between many and few. */
   #traffic(member: Member): void {
-    this.#draw(member)
-    const gap = this.#random.pick([1, 20, 200, 1_500])
+    if (this.#random.chance(0.05)) member.isGreedy = !member.isGreedy
+    if (!member.isGreedy && this.#timeline.now >= member.stoppedUntil)
+      this.#admit(member.envoy.admit(this.#random.magnitude(1, 1e6), this.#ownSeconds(member)))
+    const gap = this.#random.pick([20, 200, 1_500])
     this.#timeline.add(this.#timeline.now + this.#random.fraction() * gap, () => this.#traffic(member))
   }
 
-  #draw(member: Member): void {
-    if (this.#timeline.now < member.stoppedUntil) return
-    const requests = member.greed === Number.POSITIVE_INFINITY ? 1e9 : member.greed
-    const admitted = member.envoy.admit(requests, this.#ownSeconds(member))
-    if (admitted === 0) return
-    const { ratePerSecond, burst } = this.#numbers
-    this.#level = Math.max(0, this.#level - ((this.#timeline.now - this.#levelAt) * ratePerSecond) / 1_000) + admitted
+  /** The time from the last event to now: greedy members admit evenly. */
+  #pass(): void {
+    let admitted = 0
+    for (const member of this.#members) admitted += this.#drained(member)
+    const seconds = (this.#timeline.now - this.#levelAt) / 1_000
     this.#levelAt = this.#timeline.now
+    this.#level = Math.max(0, this.#level - this.#numbers.ratePerSecond * seconds + admitted)
     this.#admitted += admitted
-    const bound = burst + 1 + this.#holders
-    if (this.#level > bound + 1e-6) this.#excess ??= { atMs: this.#timeline.now, tokens: this.#level, bound }
+    this.#check()
+  }
+
+  #drained(member: Member): number {
+    const isSteady = member.isDraining
+    member.isDraining = member.isGreedy && this.#timeline.now >= member.stoppedUntil
+    return member.isDraining ? member.envoy.drain(this.#ownSeconds(member), isSteady) : 0
+  }
+
+  #admit(admitted: number): void {
+    this.#admitted += admitted
+    this.#level += admitted
+    this.#check()
+  }
+
+  #check(): void {
+    const bound = this.#numbers.burst + 1 + this.#holders
+    this.#highest = Math.max(this.#highest, this.#level / bound)
+    if (this.#level > bound * (1 + 1e-9)) this.#excess ??= { atMs: this.#timeline.now, tokens: this.#level, bound }
   }
 
   #connect(member: Member): void {
@@ -178,7 +202,6 @@ class History {
         return
       }
       if (member.stream !== stream) return
-      this.#draw(member)
       this.#apply(member, assignment)
       stream.toServer = Math.max(stream.toServer, this.#timeline.now + this.#delay())
       this.#timeline.add(stream.toServer, () => {
@@ -192,13 +215,11 @@ class History {
 
   #apply(member: Member, assignment: Assignment): void {
     member.envoy.apply(assignment, this.#ownSeconds(member))
-    this.#draw(member)
+    this.#admit(this.#drained(member))
     const timer = ++member.timer
     const lateMs = this.#random.pick([0, 0, this.#random.fraction() * (EXPIRY_SLACK_MS - 1)])
     const expire = (): void => {
-      if (member.timer !== timer) return
-      this.#draw(member)
-      member.envoy.expire()
+      if (member.timer === timer) member.envoy.expire()
     }
     if (Number.isFinite(member.envoy.endsAt)) this.#timeline.add((member.envoy.endsAt / member.pace) * 1_000 + lateMs, expire)
   }
@@ -227,7 +248,6 @@ class History {
 
   /** No requests and no messages for a time. */
   #stop(member: Member): void {
-    this.#draw(member)
     member.stoppedUntil = this.#timeline.now + this.#random.magnitude(100, 30_000)
   }
 

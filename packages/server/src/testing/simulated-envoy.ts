@@ -50,6 +50,19 @@ export class SimulatedEnvoy {
     return admitted
   }
 
+  /**
+   * What passes while more requests come than can pass, in fractions of requests. `isSteady`: they came ever since the last call, so that the bucket was
+   * never full; otherwise they begin now.
+   */
+  drain(now: number, isSteady: boolean): number {
+    if (this.#bucket === undefined) return 0
+    const { maxTokens, tokensPerFill, fillSeconds } = this.#bucket
+    const tokens = this.#tokens + ((now - this.#filledAt) * tokensPerFill) / fillSeconds
+    this.#tokens = 0
+    this.#filledAt = now
+    return isSteady ? tokens : Math.min(maxTokens, tokens)
+  }
+
   #end(): void {
     this.#assignment = undefined
     this.#bucket = undefined

@@ -16,13 +16,14 @@ export class Timeline {
     events.splice(low, 0, { at, act })
   }
 
-  /** Runs all events before `end`. */
-  runUntil(end: number): void {
+  /** Runs all events before `end`; `pass` is called with each time at which there are some, before them. */
+  runUntil(end: number, pass: () => void = () => {}): void {
     for (;;) {
       const next = this.#events.at(-1)
       if (next === undefined || next.at >= end) return
       this.#events.pop()
       this.now = Math.max(this.now, next.at)
+      pass()
       next.act()
     }
   }
