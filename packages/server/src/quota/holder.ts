@@ -67,8 +67,8 @@ export class Holder {
     const ms = nowMs - this.#countedFromMs
     if (ms < shortestMs) return
     const rate = (this.#counted * 1_000) / ms
-    // Up at once and down by halves: a pause of one report is no reason to take its part away.
-    this.demand = Math.max(rate, ((this.demand ?? rate) + rate) / 2)
+    // Up at once and down by quarters: a pause of one report is no reason to take its whole part away.
+    this.demand = Math.max(rate, (this.demand ?? 0) / 4)
     this.#counted = 0
     this.#countedFromMs = nowMs
   }

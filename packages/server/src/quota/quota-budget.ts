@@ -32,7 +32,7 @@ export const EXPIRY_SLACK_MS = 1_000
 /** The part of the rate that fills the ledger, of which newcomers may have half at once. */
 const RESERVE = 1 / 32
 /** What data planes get beyond what they used, as their use varies. */
-const HEADROOM = 1 / 8
+const HEADROOM = 1 / 16
 /** Differences below these parts of its own rate change nothing: a new bucket costs tokens. */
 const RAISE_STEP = 1 / 32
 const CUT_STEP = 1 / 16
@@ -241,7 +241,12 @@ export class QuotaBudget {
   }
 
   /** Gives from what is free. Returns what is missing, in tokens for a fill. */
-  #raise(live: readonly Holder[], shares: ReadonlyMap<Holder, number>, nowMs: number, actions: QuotaAction[]): { all: number; starving: number } {
+  #raise(
+    live: readonly Holder[],
+    shares: ReadonlyMap<Holder, number>,
+    nowMs: number,
+    actions: QuotaAction[],
+  ): { all: number; starving: number } {
     const smallest = this.#assignable(RESERVE) * SMALLEST_STEP
     const short = live.flatMap((holder) => {
       if (holder.sent !== undefined) return []
@@ -275,7 +280,11 @@ export class QuotaBudget {
     nowMs: number,
     actions: QuotaAction[],
   ): void {
-    const coming = live.reduce((sum, { sent, inForce }) => sum + Math.max(0, (inForce?.tokensPerFill ?? 0) - (sent?.tokensPerFill ?? 0)) * Number(sent !== undefined), 0)
+    const coming = live.reduce(
+      (sum, { sent, inForce }) =>
+        sum + Math.max(0, (inForce?.tokensPerFill ?? 0) - (sent?.tokensPerFill ?? 0)) * Number(sent !== undefined),
+      0,
+    )
     let needed = missing.all - coming
     if (needed <= 0) return
     const smallest = this.#assignable(RESERVE) * SMALLEST_STEP

@@ -60,6 +60,7 @@ class History {
   readonly #ttlSeconds: number
   readonly #reportMs: number
   readonly #delayMs: number
+  readonly #leastDelayMs: number
   readonly #members: Member[]
   readonly #restarts: boolean
   #budget: QuotaBudget
@@ -80,8 +81,9 @@ class History {
     this.#numbers = { ratePerSecond, burst: Math.ceil((ratePerSecond * random.magnitude(10, 2_000)) / 1_000) }
     this.#ttlSeconds = random.integer(1, 10)
     this.#reportMs = Math.max(50, this.#ttlSeconds * 1_000 * random.pick([0.1, 0.2, 0.33, 1.2]))
-    this.#delayMs = random.pick([1, 20, 300, 3_000])
-    this.#restarts = random.chance(0.2)
+    this.#delayMs = random.pick([1, 20, 300, 3_000, this.#ttlSeconds * 1_000])
+    this.#leastDelayMs = random.pick([0, 0, 0, this.#ttlSeconds * 1_000 * (0.4 + random.fraction() * 0.2)])
+    this.#restarts = random.chance(0.3)
     this.#budget = new Budget(this.#numbers, this.#options(), 0)
     this.#members = Array.from({ length: random.integer(1, 8) }, () => ({
       envoy: new SimulatedEnvoy(),
@@ -100,7 +102,8 @@ class History {
       this.#timeline.add(random.fraction() * 20_000, () => this.#connect(member))
       this.#timeline.add(random.fraction() * 100, () => this.#traffic(member))
       if (random.chance(0.5)) this.#timeline.add(random.fraction() * LENGTH_MS, () => this.#stop(member))
-      for (let breaks = random.integer(0, 3); breaks > 0; breaks--) this.#timeline.add(random.fraction() * LENGTH_MS, () => this.#break(member))
+      for (let breaks = random.integer(0, random.pick([3, 3, 60])); breaks > 0; breaks--)
+        this.#timeline.add(random.fraction() * LENGTH_MS, () => this.#break(member))
     }
     if (this.#restarts) this.#timeline.add(random.fraction() * LENGTH_MS, () => this.#restart())
     this.#timeline.add(100, () => this.#sweep())
@@ -113,7 +116,7 @@ class History {
   }
 
   #delay(): number {
-    return this.#random.fraction() * this.#delayMs * (this.#random.chance(0.05) ? 5 : 1)
+    return this.#leastDelayMs + this.#random.fraction() * this.#delayMs * (this.#random.chance(0.05) ? 5 : 1)
   }
 
   #ownSeconds({ pace }: Member): number {
