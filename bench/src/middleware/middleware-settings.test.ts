@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { isIP } from 'node:net'
 import { test } from 'node:test'
 import { clientAddresses } from './client-addresses.js'
-import { type EdgeSetting, FRAMEWORKS, isSameSetting, settingName } from './edge-setting.js'
-import { addedSettings, allocationSettings, socketSettings } from './edge-settings.js'
+import { FRAMEWORKS, isSameSetting, type MiddlewareSetting, settingName } from './middleware-setting.js'
+import { addedSettings, allocationSettings, socketSettings } from './middleware-settings.js'
 
-const CLIENTS: readonly EdgeSetting['clients'][] = ['one', 'many', 'mapped', 'ipv6']
+const CLIENTS: readonly MiddlewareSetting['clients'][] = ['one', 'many', 'mapped', 'ipv6']
 
 test('no two rows of a table have one name, and no setting is measured twice', () => {
   for (const settings of [addedSettings(), allocationSettings(), socketSettings()]) {

@@ -1,4 +1,4 @@
-import type { Framework } from './edge-setting.js'
+import type { Framework } from './middleware-setting.js'
 import type { SiteMaker } from './site-plan.js'
 import { expressSite } from './sites/express.js'
 import { fastifySite } from './sites/fastify.js'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
-import type { Framework } from './edge-setting.js'
+import type { Framework } from './middleware-setting.js'
 import { SITES } from './site.js'
 import type { SitePlan } from './site-plan.js'
 

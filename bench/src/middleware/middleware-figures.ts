@@ -1,5 +1,5 @@
 import { type Summary, summaryOf } from '../samples.js'
-import type { Side } from './edge-setting.js'
+import type { Side } from './middleware-setting.js'
 import type { Counted, SideRun } from './side-runs.js'
 
 /** A figure of one side in one run. */

@@ -1,14 +1,14 @@
 import type { Verdict } from '../question.js'
-import { addedRatio } from './edge-figures.js'
-import { type EdgeResults, runsOf } from './edge-results.js'
-import { type EdgeSetting, settingName } from './edge-setting.js'
+import { addedRatio } from './middleware-figures.js'
+import { type MiddlewareResults, runsOf } from './middleware-results.js'
+import { type MiddlewareSetting, settingName } from './middleware-setting.js'
 
-const JUDGED: readonly EdgeSetting[] = (['same', 'defaults'] as const).flatMap((options) =>
-  (['one', 'many'] as const).map((clients): EdgeSetting => ({ framework: 'express', options, outcome: 'allow', clients })),
+const JUDGED: readonly MiddlewareSetting[] = (['same', 'defaults'] as const).flatMap((options) =>
+  (['one', 'many'] as const).map((clients): MiddlewareSetting => ({ framework: 'express', options, outcome: 'allow', clients })),
 )
 
 /** The targets, each by the median of ratios within a run, as far as they were measured. */
-export function edgeVerdicts({ added }: EdgeResults): Verdict[] {
+export function middlewareVerdicts({ added }: MiddlewareResults): Verdict[] {
   return JUDGED.flatMap((setting): Verdict[] => {
     const runs = runsOf(added, setting)
     if (runs.length === 0) return []

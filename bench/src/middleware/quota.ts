@@ -1,7 +1,7 @@
 import { fixedWindow, type Policy, tokenBucket } from 'sluicegate'
 import type { HeaderOptions, HeaderVersion } from 'sluicegate/http'
 import { address, type KeyReader } from 'sluicegate/keys'
-import type { EdgeSetting } from './edge-setting.js'
+import type { MiddlewareSetting } from './middleware-setting.js'
 import type { SitePlan } from './site-plan.js'
 
 /** A number of requests per window, configured for both sides. */
@@ -10,14 +10,14 @@ export interface Quota {
   readonly windowMs: number
 }
 
-const QUOTAS: Readonly<Record<EdgeSetting['outcome'], Quota>> = {
+const QUOTAS: Readonly<Record<MiddlewareSetting['outcome'], Quota>> = {
   // Never ends, for either limiter.
   allow: { limit: 1_000_000_000, windowMs: 60_000 },
   // Spent by the first request. Rivals wait by a timer, which knows no more than 24.8 days.
   deny: { limit: 1, windowMs: 24 * 86_400_000 },
 }
 
-export function quotaOf({ outcome }: Pick<EdgeSetting, 'outcome'>): Quota {
+export function quotaOf({ outcome }: Pick<MiddlewareSetting, 'outcome'>): Quota {
   return QUOTAS[outcome]
 }
 

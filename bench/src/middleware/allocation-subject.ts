@@ -3,7 +3,7 @@ import { PerformanceObserver } from 'node:perf_hooks'
 import { createInterface } from 'node:readline'
 import type { Walk } from '../walk.js'
 import type { SideBytes } from './count-allocations.js'
-import type { EdgeSetting } from './edge-setting.js'
+import type { MiddlewareSetting } from './middleware-setting.js'
 import { forEachSide } from './side-runs.js'
 import { sideWalks } from './side-walks.js'
 
@@ -17,7 +17,7 @@ new PerformanceObserver((list) => {
   collections += list.getEntries().length
 }).observe({ entryTypes: ['gc'] })
 
-const walks = await sideWalks(JSON.parse(process.argv[2] ?? '') as EdgeSetting)
+const walks = await sideWalks(JSON.parse(process.argv[2] ?? '') as MiddlewareSetting)
 await forEachSide((side) => Promise.resolve(walks[side](WARM_UP_REQUESTS)))
 console.log('ready')
 for await (const line of createInterface({ input: process.stdin })) {

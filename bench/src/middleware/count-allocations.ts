@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { startNode } from '../measure.js'
-import { type EdgeSetting, settingName } from './edge-setting.js'
+import { type MiddlewareSetting, settingName } from './middleware-setting.js'
 import { type Counted, checkedRun, type SettingRuns, type SideRun } from './side-runs.js'
 
 const SUBJECT = fileURLToPath(new URL('./allocation-subject.js', import.meta.url))
@@ -13,7 +13,7 @@ export interface SideBytes extends Counted {
 }
 
 /** What requests allocate without a limiter and with each of both; each run in a fresh process. */
-export async function countAllocations(setting: EdgeSetting, times: number): Promise<SettingRuns<SideBytes>> {
+export async function countAllocations(setting: MiddlewareSetting, times: number): Promise<SettingRuns<SideBytes>> {
   const runs: SideRun<SideBytes>[] = []
   for (let run = 0; run < times; run++) {
     const process = await startNode(settingName(setting), SUBJECT, setting, FLAGS)

@@ -8,24 +8,24 @@ import { verdictsText } from '../report.js'
 import { installRivals, rivalVersions } from '../rivals.js'
 import { tableText } from '../study/study-table.js'
 import { countAllocations } from './count-allocations.js'
-import type { EdgeEffort, EdgeResults } from './edge-results.js'
-import { type EdgeSetting, FRAMEWORKS, type Framework, settingName } from './edge-setting.js'
-import { addedSettings, allocationSettings, socketSettings } from './edge-settings.js'
-import { edgeTables } from './edge-tables.js'
-import { edgeVerdicts } from './edge-verdicts.js'
 import { measureAdded } from './measure-added.js'
 import { measureSockets } from './measure-sockets.js'
+import type { MiddlewareEffort, MiddlewareResults } from './middleware-results.js'
+import { FRAMEWORKS, type Framework, type MiddlewareSetting, settingName } from './middleware-setting.js'
+import { addedSettings, allocationSettings, socketSettings } from './middleware-settings.js'
+import { middlewareTables } from './middleware-tables.js'
+import { middlewareVerdicts } from './middleware-verdicts.js'
 
 const RESULTS = fileURLToPath(new URL('../../results/', import.meta.url))
 const PARTS = ['added', 'allocations', 'sockets'] as const
 type Part = (typeof PARTS)[number]
 
-const FULL: EdgeEffort = {
+const FULL: MiddlewareEffort = {
   added: { lives: 3, repeats: 5 },
   allocationRuns: 3,
   sockets: { runs: 7, ms: 1_000, warmUpMs: 1_000 },
 }
-const QUICK: EdgeEffort = {
+const QUICK: MiddlewareEffort = {
   added: { lives: 1, repeats: 2 },
   allocationRuns: 1,
   sockets: { runs: 2, ms: 400, warmUpMs: 400 },
@@ -36,7 +36,7 @@ const USAGE = `npm run bench:edge -- [--quick] [--only FRAMEWORK]... [--part PAR
   --quick           short runs: a first look, no figures to quote
   --only FRAMEWORK  one of them, may be given again: ${FRAMEWORKS.join(', ')}
   --part PART       the same of what is measured: ${PARTS.join(', ')}
-  --json FILE       where all samples go; default bench/results/edge.json of a whole run, bench/results/local/edge.json of others`
+  --json FILE       where all samples go; default bench/results/middleware.json of a whole run, bench/results/local/middleware.json of others`
 
 const { values } = parseArgs({
   options: {
@@ -55,12 +55,12 @@ async function run(): Promise<void> {
   const frameworks = chosenNames<Framework>('framework', values.only, FRAMEWORKS, USAGE)
   const parts = chosenNames<Part>('part', values.part, PARTS, USAGE)
   const isWhole = !values.quick && frameworks === FRAMEWORKS && parts === PARTS
-  const file = values.json ?? `${RESULTS}${isWhole ? '' : 'local/'}edge.json`
+  const file = values.json ?? `${RESULTS}${isWhole ? '' : 'local/'}middleware.json`
   installRivals()
   const effort = values.quick ? QUICK : FULL
-  const about = { kind: 'edge', startedAt: new Date().toISOString(), machine: machine(), rivals: rivalVersions(), effort } as const
+  const about = { kind: 'middleware', startedAt: new Date().toISOString(), machine: machine(), rivals: rivalVersions(), effort } as const
   const loadBefore = load()
-  const of = (part: Part, settings: readonly EdgeSetting[]): readonly EdgeSetting[] => (parts.includes(part) ? settings : [])
+  const of = (part: Part, settings: readonly MiddlewareSetting[]): readonly MiddlewareSetting[] => (parts.includes(part) ? settings : [])
   const found = {
     added: await each('added', of('added', addedSettings(frameworks)), (setting) => measureAdded(setting, effort.added)),
     allocations: await each('allocations', of('allocations', allocationSettings(frameworks)), (setting) =>
@@ -68,9 +68,9 @@ async function run(): Promise<void> {
     ),
     sockets: await each('sockets', of('sockets', socketSettings(frameworks)), (setting) => measureSockets(setting, effort.sockets)),
   }
-  const results: EdgeResults = { ...about, loadBefore, loadAfter: load(), ...found }
-  for (const table of edgeTables(results)) console.log(tableText(table))
-  const verdicts = edgeVerdicts(results)
+  const results: MiddlewareResults = { ...about, loadBefore, loadAfter: load(), ...found }
+  for (const table of middlewareTables(results)) console.log(tableText(table))
+  const verdicts = middlewareVerdicts(results)
   if (verdicts.length > 0) console.log(verdictsText(verdicts))
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, `${JSON.stringify(results)}\n`)
@@ -79,8 +79,8 @@ async function run(): Promise<void> {
 
 async function each<Result>(
   part: Part,
-  settings: readonly EdgeSetting[],
-  measured: (setting: EdgeSetting) => Promise<Result>,
+  settings: readonly MiddlewareSetting[],
+  measured: (setting: MiddlewareSetting) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = []
   for (const [index, setting] of settings.entries()) {

@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http'
-import type { EdgeSetting, Side } from './edge-setting.js'
+import type { MiddlewareSetting, Side } from './middleware-setting.js'
 
 /** What an app is to be like. */
-export interface SitePlan extends Pick<EdgeSetting, 'options' | 'outcome'> {
+export interface SitePlan extends Pick<MiddlewareSetting, 'options' | 'outcome'> {
   readonly side: Side
   /** Whether clients are known by the header that a proxy of one's own writes, and not by their socket. */
   readonly behindProxy: boolean

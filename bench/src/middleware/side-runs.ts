@@ -1,4 +1,4 @@
-import { type EdgeSetting, SIDES, type Side, sideName } from './edge-setting.js'
+import { type MiddlewareSetting, SIDES, type Side, sideName } from './middleware-setting.js'
 
 /** How many requests were made, and how many of them passed. */
 export interface Counted {
@@ -11,12 +11,12 @@ export type SideRun<Found extends Counted> = Readonly<Record<Side, Found>>
 
 /** All runs of a setting. */
 export interface SettingRuns<Found extends Counted> {
-  readonly setting: EdgeSetting
+  readonly setting: MiddlewareSetting
   readonly runs: readonly SideRun<Found>[]
 }
 
 /** The run, unless a side answered otherwise than the setting says: that measured something else. */
-export function checkedRun<Found extends Counted>({ framework, outcome }: EdgeSetting, run: SideRun<Found>): SideRun<Found> {
+export function checkedRun<Found extends Counted>({ framework, outcome }: MiddlewareSetting, run: SideRun<Found>): SideRun<Found> {
   for (const side of SIDES) {
     const { requests, allowed } = run[side]
     if (requests > 0 && allowed === (side === 'unlimited' || outcome === 'allow' ? requests : 0)) continue

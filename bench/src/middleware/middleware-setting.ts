@@ -14,7 +14,7 @@ export const SIDES = ['unlimited', 'sluicegate', 'rival'] as const
 export type Side = (typeof SIDES)[number]
 
 /** What is measured side by side: all of this is the same for each side. */
-export interface EdgeSetting {
+export interface MiddlewareSetting {
   readonly framework: Framework
   /** `defaults`: each side is told nothing but the limit. `same`: both count in fixed windows and write the same headers. */
   readonly options: 'defaults' | 'same'
@@ -24,7 +24,7 @@ export interface EdgeSetting {
   readonly clients: 'one' | 'many' | 'mapped' | 'ipv6'
 }
 
-const CLIENTS: Readonly<Record<EdgeSetting['clients'], string>> = {
+const CLIENTS: Readonly<Record<MiddlewareSetting['clients'], string>> = {
   one: 'one IPv4 address',
   many: '10,000 IPv4 addresses',
   mapped: 'one mapped address',
@@ -32,7 +32,7 @@ const CLIENTS: Readonly<Record<EdgeSetting['clients'], string>> = {
 }
 
 /** The setting as the name of a row. */
-export function settingName({ options, outcome, clients }: EdgeSetting): string {
+export function settingName({ options, outcome, clients }: MiddlewareSetting): string {
   return `${outcome}, ${options === 'same' ? 'same headers' : 'defaults'}, ${CLIENTS[clients]}`
 }
 
@@ -41,6 +41,6 @@ export function sideName(side: Side, framework: Framework): string {
   return side === 'rival' ? RIVALS[framework] : side
 }
 
-export function isSameSetting(a: EdgeSetting, b: EdgeSetting): boolean {
+export function isSameSetting(a: MiddlewareSetting, b: MiddlewareSetting): boolean {
   return a.framework === b.framework && a.options === b.options && a.outcome === b.outcome && a.clients === b.clients
 }

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { LineProcess } from '../line-process.js'
 import { startNode } from '../measure.js'
-import { type EdgeSetting, SIDES, type Side, sideName } from './edge-setting.js'
 import type { Load, LoadJob } from './load.js'
+import { type MiddlewareSetting, SIDES, type Side, sideName } from './middleware-setting.js'
 import { checkedRun, forEachSide, type SettingRuns, type SideRun } from './side-runs.js'
 import type { SiteJob } from './site-subject.js'
 
@@ -34,7 +34,7 @@ interface Site {
  * Servers without a limiter and with each of both, each in its own process, in turn; one more process asks them all. Every other
  * round goes backwards.
  */
-export async function measureSockets(setting: EdgeSetting, effort: SocketEffort): Promise<SettingRuns<SideLoad>> {
+export async function measureSockets(setting: MiddlewareSetting, effort: SocketEffort): Promise<SettingRuns<SideLoad>> {
   const { framework, options, outcome, clients } = setting
   const processes: LineProcess[] = []
   const started = async (what: string, script: string, argument: SiteJob | null): Promise<LineProcess> => {
@@ -63,7 +63,7 @@ export async function measureSockets(setting: EdgeSetting, effort: SocketEffort)
   }
 }
 
-async function oneLoad(asker: LineProcess, { process, port }: Site, { clients }: EdgeSetting, ms: number): Promise<SideLoad> {
+async function oneLoad(asker: LineProcess, { process, port }: Site, { clients }: MiddlewareSetting, ms: number): Promise<SideLoad> {
   await sleep(SETTLE_MS)
   const before = (await process.ask('cpu')) as number
   const job: LoadJob = { port, ms, connections: CONNECTIONS, manyClients: clients === 'many' }

@@ -1,9 +1,9 @@
-import type { EdgeSetting } from './edge-setting.js'
+import type { MiddlewareSetting } from './middleware-setting.js'
 
 const MANY_CLIENTS = 10_000
 
 /** The addresses that sockets tell, each once. */
-export function clientAddresses(clients: EdgeSetting['clients']): readonly string[] {
+export function clientAddresses(clients: MiddlewareSetting['clients']): readonly string[] {
   switch (clients) {
     case 'one':
       return ['203.0.113.7']

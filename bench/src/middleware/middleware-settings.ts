@@ -1,10 +1,10 @@
-import { type EdgeSetting, FRAMEWORKS, type Framework } from './edge-setting.js'
+import { FRAMEWORKS, type Framework, type MiddlewareSetting } from './middleware-setting.js'
 
 const OPTIONS = ['same', 'defaults'] as const
 const OUTCOMES = ['allow', 'deny'] as const
 
 /** Where time is measured without a socket. */
-export function addedSettings(frameworks: readonly Framework[] = FRAMEWORKS): EdgeSetting[] {
+export function addedSettings(frameworks: readonly Framework[] = FRAMEWORKS): MiddlewareSetting[] {
   return frameworks.flatMap((framework) => [
     ...everyOutcome(framework, ['one', 'many']),
     { framework, options: 'same', outcome: 'allow', clients: 'mapped' },
@@ -13,20 +13,20 @@ export function addedSettings(frameworks: readonly Framework[] = FRAMEWORKS): Ed
 }
 
 /** Where allocations are counted: who asks makes no difference there. */
-export function allocationSettings(frameworks: readonly Framework[] = FRAMEWORKS): EdgeSetting[] {
+export function allocationSettings(frameworks: readonly Framework[] = FRAMEWORKS): MiddlewareSetting[] {
   return frameworks.flatMap((framework) => everyOutcome(framework, ['one']))
 }
 
 /** Where requests come over sockets. Many clients are told apart by the header of a proxy: there they share its connections. */
-export function socketSettings(frameworks: readonly Framework[] = FRAMEWORKS): EdgeSetting[] {
+export function socketSettings(frameworks: readonly Framework[] = FRAMEWORKS): MiddlewareSetting[] {
   return frameworks.flatMap((framework) => [
     ...everyOutcome(framework, ['one']),
     { framework, options: 'same', outcome: 'allow', clients: 'many' },
   ])
 }
 
-function everyOutcome(framework: Framework, clients: readonly EdgeSetting['clients'][]): EdgeSetting[] {
+function everyOutcome(framework: Framework, clients: readonly MiddlewareSetting['clients'][]): MiddlewareSetting[] {
   return OUTCOMES.flatMap((outcome) =>
-    OPTIONS.flatMap((options) => clients.map((each): EdgeSetting => ({ framework, options, outcome, clients: each }))),
+    OPTIONS.flatMap((options) => clients.map((each): MiddlewareSetting => ({ framework, options, outcome, clients: each }))),
   )
 }

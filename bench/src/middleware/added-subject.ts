@@ -1,7 +1,7 @@
 // A process with the app of each side. Reads `run` lines, runs one repeat for each and answers a line of JSON.
 import { createInterface } from 'node:readline'
-import { type EdgeSetting, SIDES, type Side } from './edge-setting.js'
 import type { SideTime } from './measure-added.js'
+import { type MiddlewareSetting, SIDES, type Side } from './middleware-setting.js'
 import { forEachSide, type SideRun } from './side-runs.js'
 import { sideTimes } from './side-times.js'
 import { sideWalks } from './side-walks.js'
@@ -11,7 +11,7 @@ const BLOCK_REQUESTS = 100
 const BLOCKS = 60
 const WARM_UP_BLOCKS = 200
 
-const walks = await sideWalks(JSON.parse(process.argv[2] ?? '') as EdgeSetting)
+const walks = await sideWalks(JSON.parse(process.argv[2] ?? '') as MiddlewareSetting)
 await repeat(WARM_UP_BLOCKS)
 console.log('ready')
 for await (const line of createInterface({ input: process.stdin })) {

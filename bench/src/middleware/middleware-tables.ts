@@ -2,12 +2,12 @@ import { figure, spread } from '../report.js'
 import type { Summary } from '../samples.js'
 import type { StudyTable } from '../study/study-table.js'
 import type { SideBytes } from './count-allocations.js'
-import { addedBy, addedRatio, figureOf, ratioOf } from './edge-figures.js'
-import { type EdgeResults, runsOf } from './edge-results.js'
-import { type EdgeSetting, FRAMEWORKS, type Framework, RIVALS, SIDES, settingName, sideName } from './edge-setting.js'
-import { addedSettings, allocationSettings, socketSettings } from './edge-settings.js'
 import type { SideTime } from './measure-added.js'
 import type { SideLoad } from './measure-sockets.js'
+import { addedBy, addedRatio, figureOf, ratioOf } from './middleware-figures.js'
+import { type MiddlewareResults, runsOf } from './middleware-results.js'
+import { FRAMEWORKS, type Framework, type MiddlewareSetting, RIVALS, SIDES, settingName, sideName } from './middleware-setting.js'
+import { addedSettings, allocationSettings, socketSettings } from './middleware-settings.js'
 
 const ns = (found: SideTime): number => found.ns
 const bytes = (found: SideBytes): number => found.bytes
@@ -15,14 +15,14 @@ const perS = ({ requests, elapsedMs }: SideLoad): number => (requests / elapsedM
 const serverUs = ({ requests, cpuUs }: SideLoad): number => cpuUs / requests
 
 /** Every table of a run, by the name of its place in the page. What was not measured is left out. */
-export function edgeTables(results: EdgeResults): StudyTable[] {
-  const of = (table: (results: EdgeResults, framework: Framework) => StudyTable): StudyTable[] =>
+export function middlewareTables(results: MiddlewareResults): StudyTable[] {
+  const of = (table: (results: MiddlewareResults, framework: Framework) => StudyTable): StudyTable[] =>
     FRAMEWORKS.map((framework) => table(results, framework))
   return [...of(allowedTable), ...of(deniedTable), allocationTable(results), ...of(socketTable)].filter(({ rows }) => rows.length > 0)
 }
 
 /** What is added to a request that passes. */
-function allowedTable({ added }: EdgeResults, framework: Framework): StudyTable {
+function allowedTable({ added }: MiddlewareResults, framework: Framework): StudyTable {
   const rows = settingsOf(framework, 'allow').flatMap((setting) => {
     const runs = runsOf(added, setting)
     if (runs.length === 0) return []
@@ -30,11 +30,11 @@ function allowedTable({ added }: EdgeResults, framework: Framework): StudyTable 
     return [[settingName(setting), ...sides.flatMap(medianAndSpread), figure(figureOf(runs, 'unlimited', ns).median)]]
   })
   const head = ['', ...heads('sluicegate', RIVALS[framework], 'ratio'), 'the app alone']
-  return { name: `edge-${framework}-allow`, title: `${framework}: added to a request that passes, ns`, head, rows }
+  return { name: `middleware-${framework}-allow`, title: `${framework}: added to a request that passes, ns`, head, rows }
 }
 
 /** A request that is denied, whole: it never comes to the handler, so that there is nothing to add it to. */
-function deniedTable({ added }: EdgeResults, framework: Framework): StudyTable {
+function deniedTable({ added }: MiddlewareResults, framework: Framework): StudyTable {
   const rows = settingsOf(framework, 'deny').flatMap((setting) => {
     const runs = runsOf(added, setting)
     if (runs.length === 0) return []
@@ -42,10 +42,10 @@ function deniedTable({ added }: EdgeResults, framework: Framework): StudyTable {
     return [[settingName(setting), ...sides.flatMap(medianAndSpread), figure(figureOf(runs, 'unlimited', ns).median)]]
   })
   const head = ['', ...heads('sluicegate', RIVALS[framework], 'ratio'), 'the app that answers']
-  return { name: `edge-${framework}-deny`, title: `${framework}: a request that is denied, whole, ns`, head, rows }
+  return { name: `middleware-${framework}-deny`, title: `${framework}: a request that is denied, whole, ns`, head, rows }
 }
 
-function allocationTable({ allocations }: EdgeResults): StudyTable {
+function allocationTable({ allocations }: MiddlewareResults): StudyTable {
   const rows = allocationSettings().flatMap((setting) => {
     const runs = runsOf(allocations, setting)
     if (runs.length === 0) return []
@@ -60,11 +60,11 @@ function allocationTable({ allocations }: EdgeResults): StudyTable {
     return [[what, whole(ours.median), range(ours), whole(theirs.median), range(theirs), figure(ratio.median), whole(alone.median)]]
   })
   const head = ['', 'sluicegate', 'min .. max', 'rival', 'min .. max', 'ratio', 'the app alone']
-  return { name: 'edge-allocations', title: 'Allocated by a request, bytes of heap: what is added; of a denial all', head, rows }
+  return { name: 'middleware-allocations', title: 'Allocated by a request, bytes of heap: what is added; of a denial all', head, rows }
 }
 
 /** Requests a second, and processor time of the server for each. */
-function socketTable({ sockets }: EdgeResults, framework: Framework): StudyTable {
+function socketTable({ sockets }: MiddlewareResults, framework: Framework): StudyTable {
   const rows = socketSettings([framework]).flatMap((setting) => {
     const runs = runsOf(sockets, setting)
     if (runs.length === 0) return []
@@ -77,10 +77,10 @@ function socketTable({ sockets }: EdgeResults, framework: Framework): StudyTable
     })
   })
   const head = ['', 'who limits', ...heads('requests/s', 'of unlimited', 'server, µs', 'added, µs')]
-  return { name: `edge-${framework}-sockets`, title: `${framework}, over loopback, 32 connections kept alive`, head, rows }
+  return { name: `middleware-${framework}-sockets`, title: `${framework}, over loopback, 32 connections kept alive`, head, rows }
 }
 
-function settingsOf(framework: Framework, outcome: EdgeSetting['outcome']): EdgeSetting[] {
+function settingsOf(framework: Framework, outcome: MiddlewareSetting['outcome']): MiddlewareSetting[] {
   return addedSettings([framework]).filter((setting) => setting.outcome === outcome)
 }
 

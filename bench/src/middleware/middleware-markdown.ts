@@ -1,17 +1,21 @@
 import { table, targetsTable } from '../markdown.js'
 import { tableMarkdown } from '../study/study-table.js'
-import type { EdgeResults } from './edge-results.js'
-import { FRAMEWORKS, RIVALS } from './edge-setting.js'
-import { edgeTables } from './edge-tables.js'
-import { edgeVerdicts } from './edge-verdicts.js'
+import type { MiddlewareResults } from './middleware-results.js'
+import { FRAMEWORKS, RIVALS } from './middleware-setting.js'
+import { middlewareTables } from './middleware-tables.js'
+import { middlewareVerdicts } from './middleware-verdicts.js'
 
-/** The parts of the page about the edge that come out of a run, by the names of their places in it. */
-export function edgeMarkdownParts(results: EdgeResults): ReadonlyMap<string, string> {
-  const tables = edgeTables(results).map((each): [string, string] => [each.name, tableMarkdown(each)])
-  return new Map([['edge-machine', machineTable(results)], ['edge-targets', targetsTable(edgeVerdicts(results))], ...tables])
+/** The parts of the page about the middleware that come out of a run, by the names of their places in it. */
+export function middlewareMarkdownParts(results: MiddlewareResults): ReadonlyMap<string, string> {
+  const tables = middlewareTables(results).map((each): [string, string] => [each.name, tableMarkdown(each)])
+  return new Map([
+    ['middleware-machine', machineTable(results)],
+    ['middleware-targets', targetsTable(middlewareVerdicts(results))],
+    ...tables,
+  ])
 }
 
-function machineTable({ startedAt, machine, rivals, effort, loadBefore, loadAfter }: EdgeResults): string {
+function machineTable({ startedAt, machine, rivals, effort, loadBefore, loadAfter }: MiddlewareResults): string {
   const versions = (names: readonly string[]): string => names.map((name) => `${name} ${rivals[name]}`).join(', ')
   const { added, allocationRuns, sockets } = effort
   return table(

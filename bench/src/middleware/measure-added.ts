@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { startNode } from '../measure.js'
-import { type EdgeSetting, settingName } from './edge-setting.js'
+import { type MiddlewareSetting, settingName } from './middleware-setting.js'
 import { type Counted, checkedRun, type SettingRuns, type SideRun } from './side-runs.js'
 
 const SUBJECT = fileURLToPath(new URL('./added-subject.js', import.meta.url))
@@ -19,7 +19,7 @@ export interface AddedEffort {
 }
 
 /** What requests take without a limiter and with each of both: in one process, in blocks of a few milliseconds in turn. */
-export async function measureAdded(setting: EdgeSetting, { lives, repeats }: AddedEffort): Promise<SettingRuns<SideTime>> {
+export async function measureAdded(setting: MiddlewareSetting, { lives, repeats }: AddedEffort): Promise<SettingRuns<SideTime>> {
   const runs: SideRun<SideTime>[] = []
   for (let life = 0; life < lives; life++) {
     const process = await startNode(settingName(setting), SUBJECT, setting)

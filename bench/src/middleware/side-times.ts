@@ -1,5 +1,5 @@
 import { summaryOf } from '../samples.js'
-import { SIDES, type Side } from './edge-setting.js'
+import { SIDES, type Side } from './middleware-setting.js'
 
 /**
  * What each side takes, out of blocks that ran in turn: that of `unlimited` by its median, and the others by the median of their ratios to the
