@@ -1,6 +1,5 @@
-import { type Clock, clockFromHandle } from './clock.js'
-import type { Decision } from './decision.js'
-import { defaultClock } from './default-clock.js'
+import type { Decision } from './decision/decision.js'
+import type { AnswerOf } from './decision/permit.js'
 import { PolicyError } from './errors.js'
 import { attachedLayers, layered, restoredLayers } from './layers/limiter-layers.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
@@ -10,10 +9,10 @@ import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimit
 import type { Snapshot } from './memory/snapshot/snapshot.js'
 import { checkInteger, checkOptions } from './options/option-checks.js'
 import type { WithOverrides } from './overrides.js'
-import type { AnswerOf } from './permit.js'
 import { checkedPolicy } from './policy/checked-policy.js'
 import type { Policy } from './policy/policy.js'
 import { withQueue } from './queue/create-queue.js'
+import { type Clock, clockFromHandle, defaultClock } from './time/clock.js'
 
 const MOST_HOT_KEYS = 10_000
 const DEFAULT_MAX_WAITERS = 10_000

@@ -9,7 +9,7 @@ import type {
   RouteOptions,
 } from 'fastify'
 import { isPromise } from '../awaitable.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
 import { putHeaders } from '../headers/header-pair.js'
 import { type LimitArgument, namesLimit, optionsOf, routeOptions } from '../middleware/limit-argument.js'

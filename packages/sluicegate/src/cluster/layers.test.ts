@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { manualClock, preciseClock } from '../clock.js'
 import { fixedWindow, type Policy, slidingLog } from '../index.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { channelPair } from '../testing/channel-pair.js'
 import { START_MS } from '../testing/cluster-fixture.js'
 import { layerSuite } from '../testing/layer-suite.js'
 import { listAndShadowSuite } from '../testing/list-and-shadow-suite.js'
+import { manualClock, preciseClock } from '../time/clock.js'
 import { createClusterLimiter } from './create-cluster-limiter.js'
 import { serveLimiter } from './serve-limiter.js'
 

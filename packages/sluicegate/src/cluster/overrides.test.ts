@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { manualClock } from '../clock.js'
 import { fixedWindow } from '../index.js'
 import { channelPair } from '../testing/channel-pair.js'
 import { START_MS } from '../testing/cluster-fixture.js'
 import { overrideSuite, STALE_MS } from '../testing/override-suite.js'
+import { manualClock } from '../time/clock.js'
 import { createClusterLimiter } from './create-cluster-limiter.js'
 import { serveLimiter } from './serve-limiter.js'
 

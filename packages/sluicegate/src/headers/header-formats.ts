@@ -1,4 +1,4 @@
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import type { HeaderPair } from './header-pair.js'
 import { effectiveWindowMs, effectiveWindowS, type Quota, type QuotaUnit } from './quota.js'
 

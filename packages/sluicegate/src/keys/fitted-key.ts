@@ -1,4 +1,4 @@
-import { MAX_KEY_LENGTH } from '../arguments.js'
+import { MAX_KEY_LENGTH } from '../key.js'
 import { sha256, unitBytes } from './sha256.js'
 
 const DIGEST = /^sha256:[\w-]{43}$/

@@ -1,5 +1,5 @@
-import { MAX_KEY_LENGTH } from '../arguments.js'
 import { PolicyError } from '../errors.js'
+import { MAX_KEY_LENGTH } from '../key.js'
 import { fittedKey } from './fitted-key.js'
 
 /** The facts of a request that keys are made of. Adapters make them; a framework's own object is never passed. */

@@ -1,4 +1,4 @@
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { emissionOf } from '../policy/emission.js'
 import type { Policy } from '../policy/policy.js'
 

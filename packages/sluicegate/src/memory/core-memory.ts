@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js'
-import { type Duration, toMs } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import { numbersOf } from '../policy/policy-numbers.js'
+import { type Duration, toMs } from '../time/duration.js'
 
 // The memory in which limiters live, from outside; the core's `memory-map.ts` says what is where in a section.
 

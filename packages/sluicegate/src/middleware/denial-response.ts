@@ -1,5 +1,5 @@
 import { type Awaitable, chained } from '../awaitable.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
 import type { HeaderPair } from '../headers/header-pair.js'
 import { retryAfterS } from '../headers/quota.js'

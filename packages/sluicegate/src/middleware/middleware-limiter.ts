@@ -1,5 +1,5 @@
 import type { Awaitable } from '../awaitable.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import type { WITHIN } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'

@@ -1,5 +1,5 @@
 import { ignore, isPromise } from '../awaitable.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { PolicyError, type StoreError } from '../errors.js'
 
 /** A decision that was made without the store. */

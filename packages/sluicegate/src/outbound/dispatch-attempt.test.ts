@@ -3,10 +3,10 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { request } from 'undici'
-import { manualClock } from '../clock.js'
 import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../policy/rate-policy.js'
 import { type Answering, turnsOf, until, withLimitedAgent } from '../testing/limited-agent.js'
+import { manualClock } from '../time/clock.js'
 import type { OutboundOptions } from './outbound-options.js'
 
 test('a refusal with an endless body is broken off', { timeout: 20_000 }, async () => {

@@ -1,4 +1,4 @@
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import type { RateLimitReading } from '../headers/rate-limit-reading.js'
 import type { Alert } from '../waiting/alarm.js'
 import { LimiterClient, release, type TokenListener } from './limiter-client.js'

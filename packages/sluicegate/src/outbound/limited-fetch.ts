@@ -1,5 +1,5 @@
+import { holdsPermits } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
-import { holdsPermits } from '../permit.js'
 import { fetchCall } from './fetch-request.js'
 import { drop, heldResponse, type ResponseLike } from './held-response.js'
 import { KeyQueues } from './key-queues.js'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import type { HeaderVersion } from '../headers/header-options.js'
 import { tokenBucket } from '../policy/rate-policy.js'
 import { LimitedServer } from '../testing/limited-server.js'

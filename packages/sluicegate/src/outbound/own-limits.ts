@@ -1,8 +1,8 @@
-import type { Clock } from '../clock.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import type { Limiter } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
+import type { Clock } from '../time/clock.js'
 import type { OutboundLimiter } from './outbound-options.js'
 
 const MAX_POLICIES = 1_000

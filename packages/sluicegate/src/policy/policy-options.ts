@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js'
-import { type Duration, formatMs, toMs } from './duration.js'
+import { type Duration, formatMs, toMs } from '../time/duration.js'
 import type { Algorithm, Policy } from './policy.js'
 
 // What the functions that make policies check alike.

@@ -1,5 +1,5 @@
 import { checkOptions } from '../options/option-checks.js'
-import type { Duration } from './duration.js'
+import type { Duration } from '../time/duration.js'
 import { emissionOf } from './emission.js'
 import { frozenPolicy, type Policy } from './policy.js'
 import { checkedName, checkedTokenCount, checkedWindowMs, defaultName } from './policy-options.js'

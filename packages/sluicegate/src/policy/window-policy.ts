@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js'
 import { checkOptions } from '../options/option-checks.js'
+import type { Duration } from '../time/duration.js'
 import { CALENDAR_UNITS, type CalendarUnit, calendarOf, longestMs } from './calendar.js'
-import type { Duration } from './duration.js'
 import { frozenPolicy, type Policy, type PolicyFields } from './policy.js'
 import { checkedName, checkedTokenCount, checkedWindowMs, defaultName } from './policy-options.js'
 

@@ -1,4 +1,4 @@
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import type { Key } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
 

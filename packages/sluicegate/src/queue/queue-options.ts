@@ -1,12 +1,11 @@
-import { checkedCost, checkKey } from '../arguments.js'
+import { checkedCost, type WaitOptions } from '../arguments.js'
 import type { Awaitable } from '../awaitable.js'
-import type { Clock } from '../clock.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
-import type { Key } from '../key.js'
+import { checkKey, type Key } from '../key.js'
 import { checkBoolean, checkInteger, checkOneOf, checkOptions } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
-import type { WaitOptions } from '../wait-options.js'
+import type { Clock } from '../time/clock.js'
 
 /** What a full queue does with one job more. */
 export type Overflow = 'refuse-newest' | 'drop-oldest' | 'drop-lowest-priority'

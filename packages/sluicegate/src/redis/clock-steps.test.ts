@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { concurrency, fixedWindow, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import { exactLimiter } from '../testing/fleet-replay.js'

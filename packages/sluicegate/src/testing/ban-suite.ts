@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { BanEvent, BanOptions } from '../ban-options.js'
-import type { ManualClock } from '../clock.js'
 import { allOf, concurrency, fixedWindow, type Policy, tokenBucket } from '../index.js'
+import type { ManualClock } from '../time/clock.js'
 import { type AnyLimiter, refused } from './layer-suite.js'
 
 const HOUR_MS = 3_600_000

@@ -1,4 +1,4 @@
-import { type ManualClock, manualClock } from '../clock.js'
+import { type ManualClock, manualClock } from '../time/clock.js'
 
 /** A request as the other side sees it. */
 export interface Arrival {

@@ -1,5 +1,4 @@
 import { type Answer, bookingAnswer, numbered, type PolicySpec, policyOf, type Step } from 'sluicegate-testkit'
-import { manualClock } from '../clock.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
 import type { CommandRunner } from '../redis/command-runner.js'
@@ -7,6 +6,7 @@ import { limiterOver } from '../redis/create-redis-limiter.js'
 import { RedisKeys } from '../redis/redis-keys.js'
 import { RedisScripts } from '../redis/redis-scripts.js'
 import type { FleetLimiter, FleetPermit, FleetReservation } from '../shared/fleet-limiter.js'
+import { manualClock } from '../time/clock.js'
 import { GivenTime } from './given-time.js'
 
 /** Longer than any answer of a running server takes. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
 import type { Awaitable } from '../awaitable.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket, type WaitOptions } from '../index.js'
 
 /** A limiter on which waits are given up, and another over the same keys that stays open. */

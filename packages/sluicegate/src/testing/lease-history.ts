@@ -1,5 +1,5 @@
 import { type Admission, Random } from 'sluicegate-testkit'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import type { Grant, TokenRequest } from '../lease/grant.js'
 import { goodForUs } from '../lease/leasing.js'
 import type { PolicyEncoding } from '../redis/policy-encoding.js'

@@ -1,6 +1,5 @@
 import { createClient } from '@redis/client'
 import { policyOf, type SinglePolicySpec } from 'sluicegate-testkit'
-import type { Clock } from '../clock.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
 import { limiterOver } from '../redis/create-redis-limiter.js'
@@ -8,6 +7,7 @@ import { RedisKeys } from '../redis/redis-keys.js'
 import { RedisScripts } from '../redis/redis-scripts.js'
 import { nodeRedisRunner } from '../redis/runners/node-redis.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
+import type { Clock } from '../time/clock.js'
 import { machineUs, type SeenTake, saturated, serverClock } from './saturation.js'
 
 /** What a process of a fleet does, for a while. */

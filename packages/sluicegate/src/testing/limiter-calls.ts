@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { Decision } from '../decision.js'
-import type { DenialEvent } from '../diagnostics.js'
+import type { Decision } from '../decision/decision.js'
+import type { DenialEvent } from '../decision/diagnostics.js'
 import type { Policy } from '../policy/policy.js'
 import type { RedisLimiterOptions } from '../redis/create-redis-limiter.js'
 

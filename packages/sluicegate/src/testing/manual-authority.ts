@@ -1,6 +1,5 @@
 import { Random } from 'sluicegate-testkit'
-import { type ManualClock, manualClock } from '../clock.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { StoreError } from '../errors.js'
 import { keysFor } from '../key.js'
 import type { Grant } from '../lease/grant.js'
@@ -14,6 +13,7 @@ import type { Answer, Backend, LeaseRequest, Operation } from '../shared/backend
 import { LeaseMiss } from '../shared/leases/lease-miss.js'
 import { LeasedAllOf } from '../shared/leases/leased-all-of.js'
 import { type LeasedTakes, SingleLeasedTakes } from '../shared/leases/leased-takes.js'
+import { type ManualClock, manualClock } from '../time/clock.js'
 import { type LeaseStep, SOUND_RECORDS } from './lease-step.js'
 import { leaseStepOf } from './lease-step-of.js'
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ManualClock } from '../clock.js'
 import { concurrency, fixedWindow, type Policy } from '../index.js'
 import type { Overrides } from '../overrides.js'
 import type { SharedOptions } from '../shared/shared-options.js'
+import type { ManualClock } from '../time/clock.js'
 import { type AnyLimiter, passed, refused } from './layer-suite.js'
 
 export const STALE_MS = 1_000

@@ -1,4 +1,4 @@
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 
 /** A take, and what a clock said before it was asked for and after it was answered: its decision lies between. */
 export interface SeenTake {

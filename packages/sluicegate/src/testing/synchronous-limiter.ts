@@ -1,13 +1,13 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
-import type { ManualClock } from '../clock.js'
-import type { Decision } from '../decision.js'
-import { denials } from '../diagnostics.js'
+import type { Decision } from '../decision/decision.js'
+import { denials } from '../decision/diagnostics.js'
+import type { Permit } from '../decision/permit.js'
+import type { Reservation } from '../decision/reservation.js'
 import { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from '../errors.js'
 import type { BoundKey, Key, Limiter, LimiterStats } from '../limiter.js'
-import type { Permit } from '../permit.js'
 import type { Policy } from '../policy/policy.js'
 import type { RedisLimiterOptions } from '../redis/create-redis-limiter.js'
-import type { Reservation } from '../reservation.js'
+import type { ManualClock } from '../time/clock.js'
 import { type HostStart, type LimiterAnswer, type LimiterCall, type LimiterFailure, type LimiterMessage, SYMBOL } from './limiter-calls.js'
 
 const LONGEST_MS = 60_000

@@ -1,7 +1,7 @@
-import { formatMs } from '../../policy/duration.js'
 import type { Policy } from '../../policy/policy.js'
 import { checkedWindowMs } from '../../policy/policy-options.js'
 import { fixedWindow } from '../../policy/window-policy.js'
+import { formatMs } from '../../time/duration.js'
 import { checkedPolicyName } from '../limiter-verbs.js'
 
 /** The default prefix of keys. */

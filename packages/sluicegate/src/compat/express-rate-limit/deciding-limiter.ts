@@ -1,11 +1,10 @@
 import { chained } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
-import type { Decision } from '../../decision.js'
+import type { Decision } from '../../decision/decision.js'
 import { PolicyError } from '../../errors.js'
 import { changedPolicy, type Policy } from '../../policy/policy.js'
 import { fixedWindow } from '../../policy/window-policy.js'
-import type { LimiterVerbs } from '../limiter-verbs.js'
-import { madeLimiter } from '../limiter-verbs.js'
+import { type LimiterVerbs, madeLimiter } from '../limiter-verbs.js'
 import type { RateLimitOptions, UsedOptions } from './rate-limit-options.js'
 import { SluicegateStore } from './sluicegate-store.js'
 

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { Decision } from '../../decision.js'
+import type { Decision } from '../../decision/decision.js'
 import { HeaderWriter } from '../../headers/header-writer.js'
 import type { LimitResult } from '../../middleware/limit-result.js'
 import { setHeaders } from '../../middleware/node-exchange.js'

@@ -1,7 +1,6 @@
-import type { Decision } from '../../decision.js'
+import type { Decision } from '../../decision/decision.js'
 import { StoreError } from '../../errors.js'
-import type { LimiterVerbs } from '../limiter-verbs.js'
-import { stateOf } from '../limiter-verbs.js'
+import { type LimiterVerbs, stateOf } from '../limiter-verbs.js'
 import { isBlocked } from './key-blocks.js'
 import { RateLimiterRes } from './rate-limiter-res.js'
 

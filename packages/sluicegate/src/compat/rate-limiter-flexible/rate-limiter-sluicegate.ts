@@ -1,8 +1,8 @@
 import { isPromise } from '../../awaitable.js'
+import { holdsPermits } from '../../decision/permit.js'
 import { PolicyError } from '../../errors.js'
 import { fittedKey } from '../../keys/fitted-key.js'
 import { checkLimiter } from '../../options/option-checks.js'
-import { holdsPermits } from '../../permit.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 import {
   checkCallOptions,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random, shortOrLong } from 'sluicegate-testkit'
-import type { Decision } from '../../decision.js'
+import type { Decision } from '../../decision/decision.js'
 import { fixedWindow, slidingLog, tokenBucket } from '../../index.js'
 import { CachedDenial } from '../../lease/denial-cache.js'
 import { ManualAuthority } from '../../testing/manual-authority.js'

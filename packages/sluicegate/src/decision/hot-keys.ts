@@ -1,5 +1,5 @@
-import { checkedTop } from './arguments.js'
-import type { Key } from './key.js'
+import { checkedTop } from '../arguments.js'
+import type { Key } from '../key.js'
 
 /** A key of the top list: its true count lies between `count - overcount` and `count`. */
 export interface HotKey {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
-import { createLimiter, gcra, manualClock } from './index.js'
+import { createLimiter, gcra, manualClock } from '../index.js'
 
 test('a subscriber who asks about another key does not change whose answer the caller gets', () => {
   const limiter = createLimiter(gcra({ limit: 10, window: '1s' }), { clock: manualClock(), maxKeys: 1 })

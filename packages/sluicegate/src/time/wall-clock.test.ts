@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { unheldClock } from './clock.js'
 import {
   allOf,
   attachLimiter,
@@ -12,8 +11,8 @@ import {
   slidingLog,
   tokenBucket,
   wallClock,
-} from './index.js'
-import { wallOver } from './wall-clock.js'
+} from '../index.js'
+import { unheldClock, wallOver } from './clock.js'
 
 const HOUR_MS = 3_600_000
 const DAY = fixedWindow({ limit: 10, window: 'day', timeZone: 'Europe/Rome' })
@@ -141,7 +140,7 @@ test('a worker thread reads the same wall clock, and timers of unheld ones keep 
   limiter.take('k', 4)
   const worker = new Worker(text, {
     eval: true,
-    workerData: { library: new URL('./index.js', import.meta.url).href, handle: limiter.handle() },
+    workerData: { library: new URL('../index.js', import.meta.url).href, handle: limiter.handle() },
   })
   const remaining = await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject))
   assert.equal(remaining, 5)

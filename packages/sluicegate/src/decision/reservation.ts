@@ -1,4 +1,4 @@
-import { checkActualCost } from './arguments.js'
+import { checkActualCost } from '../arguments.js'
 import type { Decision } from './decision.js'
 
 /** Tokens booked ahead, see {@link Limiter.reserve}. */

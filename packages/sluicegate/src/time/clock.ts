@@ -1,8 +1,8 @@
+import { PolicyError } from '../errors.js'
+import { onceInProcess } from '../once-in-process.js'
+import type { Policy } from '../policy/policy.js'
 import type { Clock, ManualClock } from './clock-interface.js'
-import { PolicyError } from './errors.js'
 import { manualOver } from './manual-clock.js'
-import { onceInProcess } from './once-in-process.js'
-import { wallOver } from './wall-clock.js'
 
 export type { Clock, ManualClock } from './clock-interface.js'
 
@@ -231,4 +231,58 @@ function manualFrom(shared: SharedArrayBuffer, isMovedElsewhere: boolean): Manua
  */
 function isTimeMocked(): boolean {
   return Object.hasOwn(Date, 'clock') || Object.hasOwn(Date, 'isMock')
+}
+
+/** A sleeping caller reads the wall clock again after this time, because the clock may have been stepped. */
+const LONGEST_SLEEP_MS = 60_000
+
+/** The wall clock and real timers, or what stands in for them in a test. */
+interface WallTime {
+  nowMs(): number
+  after(ms: number, fn: () => void): () => void
+}
+
+/** A clock that reads the wall clock each time. Its timers fire once the wall clock is there, at most a minute late after a step forward. */
+export function wallOver(time: WallTime): Required<Clock> {
+  const after = (ms: number, fn: () => void): (() => void) => {
+    const atMs = time.nowMs() + ms
+    let cancel: () => void
+    const sleep = (): void => {
+      const leftMs = atMs - time.nowMs()
+      cancel = time.after(Math.max(0, Math.min(leftMs, LONGEST_SLEEP_MS)), () => (time.nowMs() < atMs ? sleep() : fn()))
+    }
+    sleep()
+    return () => cancel()
+  }
+  return { nowMs: () => time.nowMs(), after }
+}
+
+const DAY_MS = 86_400_000
+
+/**
+ * The clock of a limiter that was given none. Windows of the calendar, and fixed windows of a day or longer, go by the wall clock, also after
+ * it was stepped. A time that passes evenly is better for all others, and for several policies together unless all of them are such windows:
+ * after a step back a shorter window would be closed for many times its length.
+ */
+export function defaultClock(policy: Policy): Clock {
+  return isOfDays(policy) ? wallClock() : preciseClock()
+}
+
+function isOfDays({ policies, algorithm, calendar, windowMs }: Policy): boolean {
+  return policies?.every(isOfDays) ?? (calendar !== undefined || (algorithm === 'fixed-window' && windowMs >= DAY_MS))
+}
+
+/** A clock without the steps back of another: where that one runs back, this one stands still for a reading and goes on from there. */
+export function forwardClock(clock: Clock): Clock {
+  let lastMs = Number.NEGATIVE_INFINITY
+  let skippedMs = 0
+  return {
+    nowMs() {
+      const ms = clock.nowMs()
+      if (!Number.isFinite(ms)) return ms
+      if (ms < lastMs) skippedMs += lastMs - ms
+      lastMs = ms
+      return ms + skippedMs
+    },
+  }
 }

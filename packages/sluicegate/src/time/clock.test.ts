@@ -3,8 +3,8 @@ import { on } from 'node:events'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { createLimiter, tokenBucket } from '../index.js'
 import { clockFromHandle, clockHandle, coarseClock, manualClock, preciseClock } from './clock.js'
-import { createLimiter, tokenBucket } from './index.js'
 
 test('a manual clock stands still until it is moved', () => {
   const clock = manualClock(1000.25)
@@ -189,7 +189,7 @@ test('the timers of a manual clock in another thread fire when it is moved here'
       parentPort.postMessage('waiting')
       for (const wait of waits) parentPort.postMessage((await wait).allowed)
     })`
-  const library = new URL('./index.js', import.meta.url).href
+  const library = new URL('../index.js', import.meta.url).href
   const worker = new Worker(program, { eval: true, workerData: { library, handle: limiter.handle() } })
   const seen: unknown[] = []
   try {

@@ -1,6 +1,6 @@
-import type { BanEvent } from './ban-options.js'
+import type { BanEvent } from '../ban-options.js'
+import type { Key } from '../limiter.js'
 import type { Decision } from './decision.js'
-import type { Key } from './limiter.js'
 
 /** Published on `sluicegate:denial`. */
 export interface DenialEvent {

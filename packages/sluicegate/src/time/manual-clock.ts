@@ -1,6 +1,6 @@
+import { PolicyError } from '../errors.js'
+import { waitAsync } from '../waiting/release-watch.js'
 import type { ManualClock } from './clock-interface.js'
-import { PolicyError } from './errors.js'
-import { waitAsync } from './waiting/release-watch.js'
 
 interface ManualTimer {
   readonly atMs: number

@@ -1,7 +1,7 @@
-import { ignore } from './awaitable.js'
+import { ignore } from '../awaitable.js'
+import type { Key } from '../key.js'
+import type { AllOfPolicy, ConcurrencyPolicy, Policy } from '../policy/policy.js'
 import type { Decision, DecisionSource } from './decision.js'
-import type { Key } from './key.js'
-import type { AllOfPolicy, ConcurrencyPolicy, Policy } from './policy/policy.js'
 
 /** The answer of a concurrency limiter: a decision, and what it holds until it is released. Of a denied one all of these do nothing. */
 export interface Permit extends Decision {
