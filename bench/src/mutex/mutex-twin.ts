@@ -1,6 +1,6 @@
 import type { Decision } from '../../../packages/sluicegate/dist/decision/decision.js'
-import { emissionOf } from '../../../packages/sluicegate/dist/policy/emission.js'
 import type { Policy } from '../../../packages/sluicegate/dist/policy/policy.js'
+import { emissionOf } from '../../../packages/sluicegate/dist/policy/policy-numbers.js'
 import type { Clock } from '../../../packages/sluicegate/dist/time/clock.js'
 import { clockOf, foundMutexTable, MutexTable, type MutexTwinHandle, type MutexTwinOptions } from './mutex-table.js'
 

@@ -14,8 +14,7 @@ import {
   tokenBucket,
 } from '../index.js'
 import { type ParsedLimit, parsedLimit, parsedLimits } from '../testing/parsed-fields.js'
-import type { HeaderOptions } from './header-options.js'
-import { HeaderWriter, rateLimitHeaders } from './header-writer.js'
+import { type HeaderOptions, HeaderWriter, rateLimitHeaders } from './header-writer.js'
 
 const FULL: Omit<Decision, 'policy' | 'limit'> = { allowed: true, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, source: 'memory' }
 

@@ -9,8 +9,7 @@ import {
   socketAddress,
   type Trail,
 } from './client-address.js'
-import { type IpAddress, ipText, isIpv4, isIpv4Text } from './ip-address.js'
-import { checkedNetworks, IPV4_BITS, masked } from './ip-network.js'
+import { checkedNetworks, IPV4_BITS, type IpAddress, ipText, isIpv4, isIpv4Text, masked } from './ip-address.js'
 import { type KeyReader, type ReaderOptions, type RequestFacts, withOtherwise } from './key-reader.js'
 import { checkedHeaderName } from './readers.js'
 

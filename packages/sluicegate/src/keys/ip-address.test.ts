@@ -7,8 +7,7 @@ import { addressCorpus } from '../testing/address-corpus.js'
 import { misspelt, spelledAddress } from '../testing/spelled-address.js'
 import { addressKey } from './address.js'
 import { identifiedAddress } from './hop-list.js'
-import { type IpAddress, ipText, parsedAddress } from './ip-address.js'
-import { checkedNetworks, isIn } from './ip-network.js'
+import { checkedNetworks, type IpAddress, ipText, isIn, parsedAddress } from './ip-address.js'
 
 const SEEDS = 3000
 const corpus = addressCorpus()

@@ -3,10 +3,8 @@ import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
 import { factsOf } from '../testing/facts-of.js'
 import { address } from './address.js'
-import { apiKey } from './api-key.js'
-import { fittedKey } from './fitted-key.js'
-import { type KeyReader, keyOf } from './key-reader.js'
-import { compose, header, method, route, subject } from './readers.js'
+import { fittedKey, type KeyReader, keyOf } from './key-reader.js'
+import { apiKey, compose, header, method, route, subject } from './readers.js'
 
 interface Asked {
   readonly reader: KeyReader

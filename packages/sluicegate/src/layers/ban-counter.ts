@@ -5,7 +5,7 @@ import { PolicyError } from '../errors.js'
 import type { Key, Limiter } from '../limiter.js'
 import { newMemoryLimiter } from '../memory/memory-limiters.js'
 import type { Policy } from '../policy/policy.js'
-import { slidingLog } from '../policy/window-policy.js'
+import { slidingLog } from '../policy/single-policy.js'
 import { type Clock, forwardClock } from '../time/clock.js'
 import { warnProcess } from '../warn-once.js'
 

@@ -7,7 +7,7 @@ import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { SlowDown } from '../slow-down.js'
 import type { ProblemKind } from './denial.js'
-import type { MiddlewareLimiter } from './middleware-limiter.js'
+import type { MiddlewareLimiter } from './middleware-options.js'
 
 /** What a result has to know of the limit that it is a result of. */
 export interface ResultLimit {

@@ -10,9 +10,8 @@ import type { SlowDown } from '../slow-down.js'
 import type { ProblemKind } from './denial.js'
 import type { KeyFinder } from './key-source.js'
 import { giveBack, LimitResult, type RefundTerm, type ResultLimit } from './limit-result.js'
-import type { MiddlewareLimiter } from './middleware-limiter.js'
+import { checkedChoice, type MiddlewareLimiter, type OutageChoice } from './middleware-options.js'
 import type { Tally } from './misuse-watch.js'
-import { checkedChoice, type OutageChoice } from './outage-choice.js'
 
 /** `retryAfterMs` of a denial by a limiter that could not decide. */
 const UNDECIDED_RETRY_MS = 1_000

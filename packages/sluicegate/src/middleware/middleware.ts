@@ -1,7 +1,7 @@
 import { type Awaitable, answersOf, chained, isPromise } from '../awaitable.js'
 import { bindsMore, type Decision, strictestOf } from '../decision/decision.js'
 import type { After } from '../decision/permit.js'
-import type { HeaderPair } from '../headers/header-pair.js'
+import type { HeaderPair } from '../headers/header.js'
 import { HeaderWriter } from '../headers/header-writer.js'
 import type { RequestFacts } from '../keys/key-reader.js'
 import { onceInProcess } from '../once-in-process.js'

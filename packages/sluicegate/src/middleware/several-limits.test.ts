@@ -16,10 +16,8 @@ import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/pl
 import { promisedLimiter } from '../testing/promised-limiter.js'
 import { unhandledRejections } from '../testing/unhandled-rejections.js'
 import type { DenialResponse } from './denial-response.js'
-import type { MiddlewareResult } from './middleware.js'
-import { Middleware } from './middleware.js'
-import type { MiddlewareLimiter } from './middleware-limiter.js'
-import type { MiddlewareOptions } from './middleware-options.js'
+import { Middleware, type MiddlewareResult } from './middleware.js'
+import type { MiddlewareLimiter, MiddlewareOptions } from './middleware-options.js'
 
 interface Gate {
   readonly user: Limiter

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Decision } from '../decision/decision.js'
-import { gcra } from '../policy/rate-policy.js'
+import { gcra } from '../policy/single-policy.js'
 import { settled } from '../testing/fake-net.js'
 import { LimiterClient } from './limiter-client.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter } from '../create-limiter.js'
-import { gcra } from '../policy/rate-policy.js'
+import { gcra } from '../policy/single-policy.js'
 import { FakeNet } from '../testing/fake-net.js'
 import { limitedFetch } from './limited-fetch.js'
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter } from '../create-limiter.js'
-import { concurrency } from '../policy/concurrency-policy.js'
-import { gcra, tokenBucket } from '../policy/rate-policy.js'
+import { concurrency, gcra, tokenBucket } from '../policy/single-policy.js'
 import { FakeNet, settled } from '../testing/fake-net.js'
 import { limitedFetch } from './limited-fetch.js'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { SentRequest } from './outbound-request.js'
+import type { SentRequest } from './outbound-options.js'
 import { isSafeToRepeat } from './retry-rule.js'
 
 const request = (method: string): SentRequest => ({

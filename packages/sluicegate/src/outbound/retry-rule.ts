@@ -1,4 +1,4 @@
-import type { SentRequest } from './outbound-request.js'
+import type { SentRequest } from './outbound-options.js'
 
 /** RFC 9110, section 9.2.2: methods that have the same effect twice as once. */
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])

@@ -5,8 +5,8 @@ import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { type Due, DueHeap } from '../waiting/due-heap.js'
 import type { Job, Rank } from './job.js'
-import { QueueError } from './queue-error.js'
 import type { QueueLimiter } from './queue-options.js'
+import { QueueError } from './work-queue.js'
 
 /** Concurrent takes of one key, for limiters that answer later. */
 const MOST_TAKES = 16

@@ -5,7 +5,7 @@ import { FaultProxy, RedisCluster, RedisProcess, until } from 'sluicegate-testki
 import type { Decision } from '../decision/decision.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
-import { tokenBucket } from '../policy/rate-policy.js'
+import { tokenBucket } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import type { OutageEvent } from '../shared/outage/outage-account.js'
 import { CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '../testing/redis-clients.js'

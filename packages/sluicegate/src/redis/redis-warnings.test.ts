@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RedisProcess, until } from 'sluicegate-testkit'
-import { tokenBucket } from '../policy/rate-policy.js'
+import { tokenBucket } from '../policy/single-policy.js'
 import { SERVER_CLIENTS } from '../testing/redis-clients.js'
 import type { CommandRunner } from './command-runner.js'
 import { createRedisLimiter } from './create-redis-limiter.js'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
-import { tokenBucket } from '../policy/rate-policy.js'
+import { tokenBucket } from '../policy/single-policy.js'
 import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
 import { limiterOver } from './create-redis-limiter.js'
 import { RedisKeys } from './redis-keys.js'

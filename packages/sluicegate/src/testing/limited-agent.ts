@@ -1,7 +1,6 @@
 import { Agent, type Dispatcher } from 'undici'
 import { limited } from '../outbound/limited.js'
-import type { OutboundOptions } from '../outbound/outbound-options.js'
-import type { OutboundControls } from '../outbound/outbound-stats.js'
+import type { OutboundControls, OutboundOptions } from '../outbound/outbound-options.js'
 import { LimitedServer } from './limited-server.js'
 
 export type Answering = Parameters<typeof LimitedServer.answering>[0]

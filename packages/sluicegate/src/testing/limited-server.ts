@@ -2,8 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { createLimiter } from '../create-limiter.js'
 import type { Decision } from '../decision/decision.js'
-import type { HeaderVersion } from '../headers/header-options.js'
-import { HeaderWriter } from '../headers/header-writer.js'
+import { type HeaderVersion, HeaderWriter } from '../headers/header-writer.js'
 import type { Policy } from '../policy/policy.js'
 
 /** A server on loopback that keeps to a policy, over real sockets. */

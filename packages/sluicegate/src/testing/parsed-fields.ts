@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type BareItem, type Parameters, parseList } from 'structured-headers'
-import type { HeaderPair } from '../headers/header-pair.js'
+import type { HeaderPair } from '../headers/header.js'
 
 /** What the fields of draft 11 say of one policy, read by a parser of structured fields that is not ours. */
 export interface ParsedLimit {

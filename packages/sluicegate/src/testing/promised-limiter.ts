@@ -1,5 +1,5 @@
 import type { Limiter } from '../index.js'
-import type { MiddlewareLimiter } from '../middleware/middleware-limiter.js'
+import type { MiddlewareLimiter } from '../middleware/middleware-options.js'
 
 /** A limiter whose answers all come a moment later, as those of a store do. */
 export function promisedLimiter(limiter: Limiter): MiddlewareLimiter {

@@ -5,9 +5,7 @@ import { install } from '@sinonjs/fake-timers'
 import { rateLimit } from '../adapters/fetch.js'
 import { attachLimiter, createLimiter } from '../create-limiter.js'
 import { HeaderWriter } from '../http.js'
-import { concurrency } from '../policy/concurrency-policy.js'
-import { tokenBucket } from '../policy/rate-policy.js'
-import { fixedWindow } from '../policy/window-policy.js'
+import { concurrency, fixedWindow, tokenBucket } from '../policy/single-policy.js'
 import { coarseClock, manualClock, preciseClock } from './clock.js'
 
 /** Time as a test moves it: every promise that is settled by a timer on the way is heard. */

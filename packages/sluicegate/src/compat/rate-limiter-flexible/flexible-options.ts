@@ -1,7 +1,7 @@
 import { PolicyError } from '../../errors.js'
 import type { Policy } from '../../policy/policy.js'
 import { checkedWindowMs, MAX_WINDOW_MS } from '../../policy/policy-options.js'
-import { fixedWindow } from '../../policy/window-policy.js'
+import { fixedWindow } from '../../policy/single-policy.js'
 
 /** The options of every limiter of rate-limiter-flexible. */
 export interface FlexibleOptions {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { exactEmission, Random, type RateSpec } from 'sluicegate-testkit'
 import { PolicyError } from '../errors.js'
-import { emissionOf } from './emission.js'
+import { emissionOf } from './policy-numbers.js'
 
 test('the integers of any policy are the ones that exact arithmetic finds, refusals included', () => {
   let refused = 0
