@@ -119,7 +119,7 @@ test('a limiter that was made before keeps to real time', async (t) => {
 
 test('one made after they are taken away keeps to real time, wherever the module was loaded', async () => {
   const time = install({ now: 0, toNotFake: ['nextTick'] })
-  const { createLimiter: loadedUnder } = (await import(`./create-limiter.js?${Date.now()}`)) as { createLimiter: typeof createLimiter }
+  const { createLimiter: loadedUnder } = (await import(`../create-limiter.js?${Date.now()}`)) as { createLimiter: typeof createLimiter }
   time.uninstall()
   using limiter = loadedUnder(fixedWindow({ limit: 1, window: '1m' }))
   const nearlyMs = 60_000 - (Date.now() % 60_000)
