@@ -163,7 +163,12 @@ export const BOUNDARIES: readonly Boundary[] = [
   {
     why: 'the oracle is a second opinion: it takes types from the library and never its arithmetic',
     files: /^packages\/testkit\/src\/(oracle|history)\/[^/]*\.ts$/,
-    allows: (edge) => edge.typeOnly || !isPackage(edge, 'sluicegate'),
+    allows: (edge) => edge.typeOnly || !(isPackage(edge, 'sluicegate') || leadsTo(edge, /^packages\/sluicegate\//)),
+  },
+  {
+    why: 'the testkit is built after the library: it imports the library by name, and what is not exported as it is compiled',
+    files: /^packages\/testkit\/src\//,
+    allows: (edge) => !isRelative(edge) || leadsTo(edge, /^packages\/(testkit|sluicegate\/dist)\//),
   },
   {
     why: 'a protocol translates for the engine and never decides: it takes types from the library, and the HTTP form of decisions',
@@ -186,7 +191,7 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) => !isPackage(edge, 'sluicegate-testkit') && !leadsTo(edge, /^(tools|packages\/testkit)\//),
   },
   {
-    why: 'what tests share in a folder `testing` is there for the tests of that package: it is not published',
+    why: 'what the tests of one package share stands in its folder `testing`, for them alone: it is not published',
     files: /^/,
     allows: ({ from, target }) => {
       const owner = ownerOfTesting(target)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
 import { concurrency, createLimiter, fixedWindow, manualClock, slowDown } from './index.js'
-import { promisedLimiter } from './testing/promised-limiter.js'
 
 const FIVE = fixedWindow({ limit: 5, window: '365d', name: 'five' })
 const turn = (): Promise<void> => new Promise(setImmediate)

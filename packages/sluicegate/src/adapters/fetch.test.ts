@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { adapterSuite } from 'sluicegate-testkit/adapters/adapter-suite.js'
+import { asOnDeno, bodyOf, serving, upgraded } from 'sluicegate-testkit/adapters/fetch-server.js'
+import type { Harness } from 'sluicegate-testkit/adapters/harness.js'
+import { ROUTES, type Site } from 'sluicegate-testkit/adapters/site.js'
+import { unhandledRejections } from 'sluicegate-testkit/runtimes/unhandled-rejections.js'
 import { concurrency, createLimiter, fixedWindow, type Policy } from '../index.js'
 import { header } from '../keys/index.js'
 import type { MiddlewareLimiter } from '../middleware/middleware-options.js'
-import { adapterSuite } from '../testing/adapters/adapter-suite.js'
-import { asOnDeno, bodyOf, serving, upgraded } from '../testing/adapters/fetch-server.js'
-import type { Harness } from '../testing/adapters/harness.js'
-import { ROUTES, type Site } from '../testing/adapters/site.js'
-import { unhandledRejections } from '../testing/unhandled-rejections.js'
 import { rateLimit } from './fetch.js'
 
 const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })

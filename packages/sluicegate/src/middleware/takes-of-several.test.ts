@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
 import { createLimiter, fixedWindow, type Limiter, manualClock } from '../index.js'
-import { type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
-import { promisedLimiter } from '../testing/promised-limiter.js'
 import { Middleware, type MiddlewareResult } from './middleware.js'
 import type { MiddlewareLimiter } from './middleware-options.js'
 

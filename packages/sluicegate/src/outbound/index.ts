@@ -6,10 +6,9 @@ export type {
   OutboundControls,
   OutboundLimiter,
   OutboundOptions,
-  OutboundRequest,
   OutboundStats,
   RetryEvent,
   ThrottleEvent,
   WaitEvent,
 } from './outbound-options.js'
-export type { Outcome } from './retry-rule.js'
+export type { OutboundRequest, Outcome } from './retry-rule.js'

@@ -4,7 +4,8 @@ import { copiedInit, copiedInput, copiedRequest, isRepeatable, type RequestLike 
 import { drop, heldResponse, type ResponseLike } from './held-response.js'
 import { KeyQueues } from './key-queues.js'
 import { type Answer, OutboundCall } from './outbound-call.js'
-import { controlsOf, type OutboundControls, type OutboundOptions, outboundSettings, type SentRequest } from './outbound-options.js'
+import { controlsOf, type OutboundControls, type OutboundOptions, outboundSettings } from './outbound-options.js'
+import type { SentRequest } from './retry-rule.js'
 
 /** Any fetch: the runtime's own, undici's, or one of your own. */
 export type AnyFetch = (input: never, init: never) => Promise<ResponseLike>

@@ -11,14 +11,8 @@ import {
 } from './dispatch-attempt.js'
 import { KeyQueues } from './key-queues.js'
 import { OutboundCall } from './outbound-call.js'
-import {
-  controlsOf,
-  type OutboundControls,
-  type OutboundOptions,
-  type OutboundSettings,
-  outboundSettings,
-  type SentRequest,
-} from './outbound-options.js'
+import { controlsOf, type OutboundControls, type OutboundOptions, type OutboundSettings, outboundSettings } from './outbound-options.js'
+import type { SentRequest } from './retry-rule.js'
 import type { Turn } from './waiting-list.js'
 
 /** An interceptor for `dispatcher.compose`, of undici 7 or later. */

@@ -4,9 +4,9 @@ import type { HeaderSource } from '../headers/header.js'
 import { type RateLimitReading, readRateLimit } from '../headers/read-rate-limit.js'
 import type { KeyQueues } from './key-queues.js'
 import { OutboundError } from './outbound-error.js'
-import type { OutboundRequest, OutboundSettings, SentRequest } from './outbound-options.js'
+import type { OutboundSettings } from './outbound-options.js'
 import { isRefusal } from './pace.js'
-import { isSafeToRepeat, type Outcome } from './retry-rule.js'
+import { isSafeToRepeat, type OutboundRequest, type Outcome, type SentRequest } from './retry-rule.js'
 import type { Turn } from './waiting-list.js'
 
 /** The part of a response that a call uses. */

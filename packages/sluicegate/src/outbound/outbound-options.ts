@@ -6,7 +6,7 @@ import { checkFunction, checkInteger, checkNumber, checkOptions } from '../optio
 import type { Policy } from '../policy/policy.js'
 import { type Clock, preciseClock } from '../time/clock.js'
 import type { PaceSettings } from './pace.js'
-import type { Outcome } from './retry-rule.js'
+import type { OutboundRequest, Outcome } from './retry-rule.js'
 
 /** The methods of a limiter that are called; in-memory and shared limiters have all of them. */
 export interface OutboundLimiter {
@@ -175,24 +175,6 @@ function checkedNumber(name: keyof typeof NUMBERS, value: unknown): number {
   if (isWhole && value !== most) checkInteger(name, value, least, most)
   else checkNumber(name, value, least, most)
   return value
-}
-
-/** A request before it is sent. */
-export interface OutboundRequest {
-  readonly url: URL
-  /** In upper case. */
-  readonly method: string
-  /** A header by its lower-case name. */
-  header(name: string): string | undefined
-}
-
-/** A request with what decides about a retry. */
-export interface SentRequest extends OutboundRequest {
-  /** Whether its body can be sent a second time; true without a body. */
-  readonly isRepeatable: boolean
-  readonly signal: AbortSignal | undefined
-  /** Higher is sent first. */
-  readonly priority: number
 }
 
 /** Counters since creation, and the current state. */

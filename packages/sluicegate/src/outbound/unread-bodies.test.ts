@@ -3,9 +3,9 @@ import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { type Answering, turnsOf, until, withLimitedAgent } from 'sluicegate-testkit/outbound/limited-agent.js'
+import { LimitedServer } from 'sluicegate-testkit/outbound/limited-server.js'
 import { request } from 'undici'
-import { type Answering, turnsOf, until, withLimitedAgent } from '../testing/limited-agent.js'
-import { LimitedServer } from '../testing/limited-server.js'
 import { manualClock } from '../time/clock.js'
 
 const LARGE = 500_000

@@ -2,7 +2,7 @@ import { ignore } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
 import type { RateLimitReading } from '../headers/read-rate-limit.js'
 import { type Due, DueHeap } from '../waiting/due-heap.js'
-import type { SentRequest } from './outbound-options.js'
+import type { SentRequest } from './retry-rule.js'
 
 /** A request in the queue of its key: higher priority first, then in the order of calls. */
 export class WaitingRequest implements Due {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { type Fault, FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
+import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import type { Decision } from '../decision/decision.js'
 import { tokenBucket } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
 import type { OutageMode } from '../shared/outage/outage.js'
-import { SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
 const PAGE = new URL('../../../../docs/outages.md', import.meta.url)

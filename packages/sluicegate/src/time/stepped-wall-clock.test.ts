@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-const PROGRAM = fileURLToPath(new URL('../testing/stepped-process.js', import.meta.url))
+const PROGRAM = fileURLToPath(import.meta.resolve('sluicegate-testkit/runtimes/stepped-process.js'))
 const DAY_MS = 86_400_000
 
 test('a process whose wall clock is stepped by a day and back follows it with a window of the calendar', (t) => {

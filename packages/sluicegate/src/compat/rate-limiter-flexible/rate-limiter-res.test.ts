@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { createClusterLimiter, serveLimiter } from '../../cluster/index.js'
 import { allOf, createLimiter, fixedWindow, gcra, manualClock, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
-import { channelPair } from '../../testing/channel-pair.js'
 import { RateLimiterMemory, RateLimiterRes, RateLimiterSluicegate, RLWrapperBlackAndWhite } from './index.js'
 
 const clock = manualClock(86_400_000)
