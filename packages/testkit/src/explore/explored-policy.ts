@@ -60,7 +60,8 @@ export function blockNumbers(policy: ExploredPolicy, before: BlockNumbers | unde
     RECORD_UNITS_PER_US: policy.unitsPerUs,
     RECORD_UNITS_PER_TOKEN: policy.unitsPerToken,
     RECORD_CAPACITY: burst * policy.unitsPerToken,
-    RECORD_WINDOW_US: windowUs,
+    // A bucket and GCRA have none: with one, each call would bring its own rate.
+    RECORD_WINDOW_US: isRate(policy) ? 0 : windowUs,
     RECORD_COUNT_BITS: countBits,
     RECORD_NUMBER_BITS: numberBits,
     RECORD_TICK_US: isRate(policy) || form === 'LOG' || form === 'CONCURRENCY' ? 1 : windowUs,

@@ -149,12 +149,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
       'const answer = debt\n  if (!inserts || rebased',
     ),
   ),
-  mutant(
-    'a denied key is forgotten',
-    'refused newcomer | reset | refused newcomer',
-    [0, 0],
-    inTable(' && passes(debt, unitsPerToken, capacity)', ''),
-  ),
+  mutant('a denied key is forgotten', 'refused newcomer | reset | refused newcomer', [0, 0], inTable(' && mayYield(debt)', '')),
   mutant('words of an older policy are read as they stand', 'take | looser update | take, second epoch', [0, 0], {
     file: 'algorithms/migrate-value.ts',
     from: 'lag == 0 ? valueOf(state) : migratedThrough(valueOf(state), lag, entry, ofBan, sequenceOf(epochWord))',
