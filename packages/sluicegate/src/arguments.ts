@@ -1,6 +1,6 @@
 import { PolicyError } from './errors.js'
 import { type Key, ownKey } from './key.js'
-import { checkOptions } from './options/option-checks.js'
+import { checkInteger, checkOptions, checkSignal, isInteger } from './options/option-checks.js'
 import { type Duration, toMs } from './time/duration.js'
 
 const MAX_INT32 = 2 ** 31 - 1
@@ -31,7 +31,7 @@ export function checkedTokens(tokens: unknown, option = 'tokens'): number {
  * @throws {PolicyError} `COST_INVALID`
  */
 export function checkActualCost(actualCost: unknown): void {
-  if (typeof actualCost === 'number' && Number.isInteger(actualCost) && actualCost >= 0) return
+  if (isInteger(actualCost, 0)) return
   throw new PolicyError('COST_INVALID', 'actualCost', actualCost, 'must be an integer >= 0')
 }
 
@@ -41,8 +41,8 @@ export function checkActualCost(actualCost: unknown): void {
  * @throws {PolicyError} `OPTION_INVALID`
  */
 export function checkedTop(n: unknown): number {
-  if (typeof n === 'number' && Number.isInteger(n) && n >= 0) return n
-  throw new PolicyError('OPTION_INVALID', 'n', n, 'must be an integer >= 0')
+  checkInteger('n', n, 0, Number.POSITIVE_INFINITY)
+  return n
 }
 
 /**
@@ -84,8 +84,6 @@ export function checkedWaitRequest(key: Key, options: WaitOptions): WaitRequest 
   if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) {
     throw new PolicyError('OPTION_INVALID', 'maxWaitMs', maxWaitMs, 'must be milliseconds >= 0')
   }
-  if (signal !== undefined && (typeof signal?.aborted !== 'boolean' || typeof signal.addEventListener !== 'function')) {
-    throw new PolicyError('OPTION_INVALID', 'signal', signal, 'must be an AbortSignal')
-  }
+  checkSignal(signal)
   return { key: ownKey(key), cost: checkedCost(cost), maxWaitMs, signal }
 }

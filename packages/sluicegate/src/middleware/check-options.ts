@@ -2,7 +2,7 @@ import { checkedBan } from '../ban-options.js'
 import { holdsPermits } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
 import { checkHeaderOptions, checkUnit } from '../headers/header-writer.js'
-import { checkBoolean, checkFunction, checkOneOf } from '../options/option-checks.js'
+import { checkBoolean, checkFunction, checkOneOf, isInteger } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { SlowDown } from '../slow-down.js'
@@ -118,7 +118,7 @@ function checkLimit<Request>(limit: LimitOptions<Request>, counts: Counts<Reques
   if (limiter !== undefined && typeof limiter !== 'function' && !isLimiter(limiter)) {
     throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')
   }
-  if (typeof cost !== 'function' && !(Number.isInteger(cost) && cost >= 0)) {
+  if (typeof cost !== 'function' && !isInteger(cost, 0)) {
     throw new PolicyError('COST_INVALID', 'cost', cost, 'must be an integer >= 0 or a function of the request')
   }
   checkBoolean('shadow', shadow)

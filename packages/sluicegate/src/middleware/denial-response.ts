@@ -3,7 +3,7 @@ import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
 import type { HeaderPair } from '../headers/header.js'
 import { retryAfterS } from '../headers/quota.js'
-import { checkOptions, unknownOption } from '../options/option-checks.js'
+import { checkOptions, isInteger, unknownOption } from '../options/option-checks.js'
 import type { Denial, DenialKind, ProblemKind } from './denial.js'
 
 /** The response to a request that does not pass, for an adapter to send. */
@@ -100,7 +100,7 @@ export function statusesOf(status: number | Partial<Record<DenialKind, number>> 
 }
 
 function checkStatus(option: string, status: unknown): void {
-  if (Number.isInteger(status) && Number(status) >= 200 && Number(status) <= 599 && !STATUSES_WITHOUT_BODY.includes(status)) return
+  if (isInteger(status, 200, 599) && !STATUSES_WITHOUT_BODY.includes(status)) return
   throw new PolicyError('OPTION_INVALID', option, status, 'must be the status of a response with a body, from 200 to 599')
 }
 

@@ -4,7 +4,7 @@ import { PolicyError } from '../errors.js'
 import type { WaitOptions } from '../limiter.js'
 import { checkFunction, checkInteger, checkNumber, checkOptions } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
-import { type Clock, preciseClock } from '../time/clock.js'
+import { type Clock, checkClock, preciseClock } from '../time/clock.js'
 import type { PaceSettings } from './pace.js'
 import type { OutboundRequest, Outcome } from './retry-rule.js'
 
@@ -145,7 +145,7 @@ export function outboundSettings(options: OutboundOptions): OutboundSettings {
   const numbers = numbersIn(options)
   for (const name of FUNCTIONS) checkFunction(name, options[name])
   const { policy, policyFor, limiter, clock = preciseClock(), random = Math.random } = options
-  if (typeof clock?.nowMs !== 'function') throw new PolicyError('CLOCK_INVALID', 'clock', clock, 'must have nowMs()')
+  checkClock(clock)
   if (limiter !== undefined) {
     if (typeof limiter?.wait !== 'function') {
       throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')

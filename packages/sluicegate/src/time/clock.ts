@@ -33,6 +33,13 @@ export function tickerOf(clock: Clock): Ticker {
   return tickers.get(clock) ?? { us: Number.NaN, read: () => wholeUs(clock.nowMs()) }
 }
 
+/** @throws {PolicyError} `CLOCK_INVALID` for what is no clock */
+export function checkClock(clock: unknown): asserts clock is Clock {
+  if (typeof (clock as Clock | undefined)?.nowMs === 'function') return
+  const mend = 'must have nowMs(): pass preciseClock(), coarseClock() or your own, which each thread is given again'
+  throw new PolicyError('CLOCK_INVALID', 'clock', clock, mend)
+}
+
 /** Whether a time is representable in whole microseconds. */
 export function isReading(ms: unknown): boolean {
   return !Number.isNaN(roundedUs(ms))
