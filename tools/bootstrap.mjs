@@ -44,7 +44,7 @@ const TASKS = {
   prove: ([name, ...args]) => run(process.execPath, [chooseProof(name), ...args]),
   bench: (args) => run(process.execPath, ['bench/dist/main.js', ...args]),
   'bench:redis': (args) => run(process.execPath, ['bench/dist/redis/main.js', ...args]),
-  'bench:edge': (args) => run(process.execPath, ['bench/dist/edge/main.js', ...args]),
+  'bench:edge': (args) => run(process.execPath, ['bench/dist/middleware/main.js', ...args]),
   chaos: (args) => run(process.execPath, ['chaos/dist/main.js', ...args]),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),

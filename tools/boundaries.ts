@@ -48,7 +48,7 @@ const frameworkOf = (file: string): string | undefined =>
 const compatibleWith = (file: string): string | undefined => file.match(/^packages\/sluicegate\/src\/compat\/([^/]+)\//)?.[1]
 
 /** Modules of the library that hold plain data. */
-const PLAIN_DATA = 'policy/[^/]*|decision|combined-decision|errors|once-in-process|options/[^/]*|shown'
+const PLAIN_DATA = 'policy/[^/]*|time/duration|decision/decision|errors|once-in-process|options/[^/]*|shown'
 
 /** Folders of the core, the lowest first. */
 const CORE_FOLDERS = ['atomics', 'policy', 'algorithms', 'table']
@@ -102,12 +102,12 @@ export const BOUNDARIES: readonly Boundary[] = [
   {
     why: 'the limiter in memory, its queues and what options put around it know no shared limiter, store, request or header',
     files: sourcesOf('packages/sluicegate/src/(memory|waiting|layers)'),
-    allows: (edge) => leadsTo(edge, /\/src\/((memory|memory\/snapshot|waiting|layers|policy|queue|options)\/)?[^/]*\.ts$/),
+    allows: (edge) => leadsTo(edge, /\/src\/((memory|memory\/snapshot|waiting|layers|policy|queue|options|time|decision)\/)?[^/]*\.ts$/),
   },
   {
     why: 'a queue runs work over any limiter: it knows what every limiter offers, timers and heaps, and no memory, store or request',
     files: sourcesOf('packages/sluicegate/src/queue'),
-    allows: (edge) => leadsTo(edge, /\/src\/((queue|waiting|policy|options)\/)?[^/]*\.ts$/),
+    allows: (edge) => leadsTo(edge, /\/src\/((queue|waiting|policy|options|time|decision)\/)?[^/]*\.ts$/),
   },
   {
     why: 'headers are data: they know policies and decisions, and no limiter, request or response',
@@ -117,12 +117,12 @@ export const BOUNDARIES: readonly Boundary[] = [
   {
     why: 'a key is derived from request facts: keys know errors and checks, and no limiter, policy, header or request',
     files: sourcesOf('packages/sluicegate/src/keys'),
-    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/(arguments|errors|options\/[^/]*|keys\/[^/]*)\.ts$/),
+    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/(key|errors|options\/[^/]*|keys\/[^/]*)\.ts$/),
   },
   {
     why: 'outbound requests use limiters, clocks and headers, and neither middleware nor keys nor any store',
     files: sourcesOf('packages/sluicegate/src/outbound'),
-    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/((outbound|headers|policy|waiting|options)\/)?[^/]*\.ts$/),
+    allows: (edge) => edge.typeOnly || leadsTo(edge, /\/src\/((outbound|headers|policy|waiting|options|time|decision)\/)?[^/]*\.ts$/),
   },
   {
     why: 'sending requests is for programs: nothing else that is published sends any with it',
@@ -136,7 +136,7 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) =>
       edge.typeOnly ||
       !isRelative(edge) ||
-      leadsTo(edge, /\/src\/((middleware|headers|keys|policy|options|compat(\/[^/]*)?)\/)?[^/]*\.ts$/) ||
+      leadsTo(edge, /\/src\/((middleware|headers|keys|policy|options|time|decision|compat(\/[^/]*)?)\/)?[^/]*\.ts$/) ||
       (isOf(edge.from, 'compat/rate-limiter-flexible') && leadsTo(edge, /\/redis\/create-redis-limiter\.ts$/)),
   },
   {
@@ -163,7 +163,12 @@ export const BOUNDARIES: readonly Boundary[] = [
   {
     why: 'the oracle is a second opinion: it takes types from the library and never its arithmetic',
     files: /^packages\/testkit\/src\/(oracle|history)\/[^/]*\.ts$/,
-    allows: (edge) => edge.typeOnly || !isPackage(edge, 'sluicegate'),
+    allows: (edge) => edge.typeOnly || !(isPackage(edge, 'sluicegate') || leadsTo(edge, /^packages\/sluicegate\//)),
+  },
+  {
+    why: 'the testkit is built after the library: it imports the library by name, and what is not exported as it is compiled',
+    files: /^packages\/testkit\/src\//,
+    allows: (edge) => !isRelative(edge) || leadsTo(edge, /^packages\/(testkit|sluicegate\/dist)\//),
   },
   {
     why: 'a protocol translates for the engine and never decides: it takes types from the library, and the HTTP form of decisions',
@@ -186,7 +191,7 @@ export const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) => !isPackage(edge, 'sluicegate-testkit') && !leadsTo(edge, /^(tools|packages\/testkit)\//),
   },
   {
-    why: 'what tests share in a folder `testing` is there for the tests of that package: it is not published',
+    why: 'what the tests of one package share stands in its folder `testing`, for them alone: it is not published',
     files: /^/,
     allows: ({ from, target }) => {
       const owner = ownerOfTesting(target)

@@ -45,8 +45,8 @@ async function composed(steps: readonly string[], script: string): Promise<strin
   return sources.map(withoutComments).join('')
 }
 
-/** Comments stay in the source. */
+/** Comments and indentation stay in the source: no string of the scripts begins a line. */
 function withoutComments(source: string): string {
-  const lines = source.split('\n').map((line) => line.replace(/\s*(?<!')--.*$/, ''))
-  return `${lines.filter((line) => line.trim() !== '').join('\n')}\n`
+  const lines = source.split('\n').map((line) => line.replace(/\s*(?<!')--.*$/, '').trim())
+  return `${lines.filter((line) => line !== '').join('\n')}\n`
 }

@@ -5,9 +5,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { chartSvg } from './chart.js'
-import { edgeMarkdownParts } from './edge/edge-markdown.js'
-import type { EdgeResults } from './edge/edge-results.js'
 import { filled, markdownParts } from './markdown.js'
+import { middlewareMarkdownParts } from './middleware/middleware-markdown.js'
+import type { MiddlewareResults } from './middleware/middleware-results.js'
 import { overKeys, overWorkers } from './plots.js'
 import { fleetMarkdownParts } from './redis/fleet-markdown.js'
 import { fleetPlots } from './redis/fleet-plots.js'
@@ -22,7 +22,7 @@ type StudyFindings = { readonly study: string }
 
 const files = process.argv
   .slice(2)
-  .map((file) => JSON.parse(readFileSync(file, 'utf8')) as Results | FleetResults | EdgeResults | StudyFindings)
+  .map((file) => JSON.parse(readFileSync(file, 'utf8')) as Results | FleetResults | MiddlewareResults | StudyFindings)
 const [first, ...more] = files.filter((file): file is Results => !('study' in file || 'kind' in file))
 if (files.length === 0) {
   console.error('usage: node bench/dist/publish.js RESULTS.json [MORE.json ...]')
@@ -34,7 +34,7 @@ for (const file of files) {
   if ('study' in file) publishStudy(file)
   if (!('kind' in file)) continue
   if (file.kind === 'redis') publishFleet(file)
-  else fill('benchmarks-edge.md', edgeMarkdownParts(file))
+  else fill('benchmarks-edge.md', middlewareMarkdownParts(file))
 }
 
 function publishRun(results: Results): void {

@@ -11,7 +11,7 @@ Builds what changed, then runs the tests. Long tests run in a short form, or not
 ${PATTERNS}
 
   npm test -- waiting
-  npm test -- packages/sluicegate/src/clock.test.ts
+  npm test -- packages/sluicegate/src/time/clock.test.ts
   npm test -- 'src/redis/lease*' --name 'never over'`,
 
   'test:long': `npm run test:long -- [PATTERN]... [options]

@@ -6,6 +6,7 @@ import { ROOT, sourcesBelow } from './root.mjs'
 /** Test files that only the long run has. */
 const LONG_FILE = '.long.test.ts'
 /** Names in a test file that is longer in the long run: see packages/testkit/src/run-length.ts. */
+const TESTKIT = 'packages/testkit/src/'
 const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|IS_LONG_RUN)\b[^}]*\} from|process\.env\.SLUICEGATE_TEST_RUN/m
 
 /**
@@ -84,14 +85,16 @@ function isInLongRun(file) {
   return file.endsWith(LONG_FILE) || isLonger(file)
 }
 
-/** Whether the file, or what it shares with other tests in a folder `testing`, has tests that are longer in the long run. */
+/** Whether the file, or what it shares with other tests in the testkit, has tests that are longer in the long run. */
 function isLonger(file, seen = new Set()) {
   if (seen.has(file) || !existsSync(join(ROOT, file))) return false
   seen.add(file)
   const source = readFileSync(join(ROOT, file), 'utf8')
   if (LONGER.test(source)) return true
-  const imported = [...source.matchAll(/from '(\.[^']+)\.js'/g)].map(([, path]) => `${join(dirname(file), path)}.ts`)
-  return imported.some((path) => /\/testing\//.test(path) && isLonger(path, seen))
+  const imported = [...source.matchAll(/from '(sluicegate-testkit\/|\.)([^']+)\.js'/g)].map(([, start, path]) =>
+    start === '.' ? `${join(dirname(file), `.${path}`)}.ts` : `${TESTKIT}${path}.ts`,
+  )
+  return imported.some((path) => path.startsWith(TESTKIT) && isLonger(path, seen))
 }
 
 /** packages/a/src/b.test.ts is compiled to packages/a/dist/b.test.js, tools/b.test.ts to tools/dist/b.test.js. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crewFor, Random } from 'sluicegate-testkit'
-import type { Decision } from '../../../packages/sluicegate/dist/decision.js'
+import type { Decision } from '../../../packages/sluicegate/dist/decision/decision.js'
 import { manualClock, slidingLog } from '../../../packages/sluicegate/dist/index.js'
 import { attachMutexLogTwin, createMutexLogTwin } from './mutex-log-twin.js'
 

@@ -1,6 +1,6 @@
-import type { Clock } from '../../../packages/sluicegate/dist/clock.js'
-import type { Decision } from '../../../packages/sluicegate/dist/decision.js'
+import type { Decision } from '../../../packages/sluicegate/dist/decision/decision.js'
 import type { Policy } from '../../../packages/sluicegate/dist/policy/policy.js'
+import type { Clock } from '../../../packages/sluicegate/dist/time/clock.js'
 import { clockOf, foundMutexTable, MutexTable, type MutexTwinHandle, type MutexTwinOptions } from './mutex-table.js'
 
 /**

@@ -1,9 +1,16 @@
-import { type Clock, clockFromHandle, clockHandle, preciseClock, type Ticker, tickerOf } from '../../../packages/sluicegate/dist/clock.js'
-import type { Decision } from '../../../packages/sluicegate/dist/decision.js'
+import type { Decision } from '../../../packages/sluicegate/dist/decision/decision.js'
 import type { BoundKey } from '../../../packages/sluicegate/dist/limiter.js'
 import { fingerprint, high, low, randomSecret } from '../../../packages/sluicegate/dist/memory/fingerprint.js'
 import { checkedPolicy } from '../../../packages/sluicegate/dist/policy/checked-policy.js'
 import type { Policy } from '../../../packages/sluicegate/dist/policy/policy.js'
+import {
+  type Clock,
+  clockFromHandle,
+  clockHandle,
+  preciseClock,
+  type Ticker,
+  tickerOf,
+} from '../../../packages/sluicegate/dist/time/clock.js'
 import { lock, unlock } from './mutex.js'
 
 /** What to hand to a worker thread. */

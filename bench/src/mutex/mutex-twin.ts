@@ -1,7 +1,7 @@
-import type { Clock } from '../../../packages/sluicegate/dist/clock.js'
-import type { Decision } from '../../../packages/sluicegate/dist/decision.js'
-import { emissionOf } from '../../../packages/sluicegate/dist/policy/emission.js'
+import type { Decision } from '../../../packages/sluicegate/dist/decision/decision.js'
 import type { Policy } from '../../../packages/sluicegate/dist/policy/policy.js'
+import { emissionOf } from '../../../packages/sluicegate/dist/policy/policy-numbers.js'
+import type { Clock } from '../../../packages/sluicegate/dist/time/clock.js'
 import { clockOf, foundMutexTable, MutexTable, type MutexTwinHandle, type MutexTwinOptions } from './mutex-table.js'
 
 /** An entry: the fingerprint, tokens in units, and the time they were counted, in microseconds. */

@@ -24,14 +24,14 @@ export {
   RECORD_KEEPS_DEBT, RECORD_NUMBER_BITS, RECORD_REBASE_AT_US, RECORD_SINCE_US, RECORD_SIZE, RECORD_SLOTS, RECORD_SLOT_BYTES, RECORD_STRIDE,
   RECORD_TICK_US, RECORD_UNITS_PER_TOKEN, RECORD_UNITS_PER_US, RECORD_WINDOW_US, REFUSALS, RELEASED, RELEASED_BY_ALL, RELEASE_GROUPS,
   RELEASE_GROUP_COUNT, RELEASE_WATCHERS, SECOND_LINES, STATE, TABLE, TAKEOVER_HIGH,
-} from "./memory-map"
-export { ARRIVAL, BUCKET, COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from "./policy/encodings"
-export { isWhole, policyRecord } from "./policy/policy"
-export { propose } from "./policy/publish"
-export { BANNED, CONTENDED, EVICTED, LATE, OVERFLOWED, REFUSED } from "./results"
-export { migrateAll } from "./table/migrate"
-export { countOverflow } from "./table/overflow"
-export { GIVEN_UP, IN_FORCE, OVERTAKEN, prepare } from "./table/update"
+} from './memory-map'
+export { ARRIVAL, BUCKET, COMPACT, CONCURRENCY, FIXED, LOG, SLIDING, WIDE } from './policy/encodings'
+export { isWhole, policyRecord } from './policy/policy'
+export { propose } from './policy/publish'
+export { BANNED, CONTENDED, EVICTED, LATE, OVERFLOWED, REFUSED } from './results'
+export { migrateAll } from './table/migrate'
+export { countOverflow } from './table/overflow'
+export { GIVEN_UP, IN_FORCE, OVERTAKEN, prepare } from './table/update'
 
 /** Puts a proposed record in force from `nowUs` on. Returns IN_FORCE, OVERTAKEN or GIVEN_UP. */
 export function update(record: usize, nowUs: f64, seenEpoch: f64): i32 {

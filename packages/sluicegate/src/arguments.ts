@@ -1,22 +1,10 @@
 import { PolicyError } from './errors.js'
-import { type Duration, toMs } from './policy/duration.js'
+import { type Key, ownKey } from './key.js'
+import { checkInteger, checkOptions, checkSignal, isInteger } from './options/option-checks.js'
+import { type Duration, toMs } from './time/duration.js'
 
-/** In UTF-16 units. */
-export const MAX_KEY_LENGTH = 1024
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_BLOCK_MS = 100 * 366 * 86_400_000
-
-/** What strings {@link isKey} asks for, in words. */
-export const KEY_WORDS = `of 1 to ${MAX_KEY_LENGTH} characters`
-
-export function isKey(key: unknown): key is string {
-  return typeof key === 'string' && key.length > 0 && key.length <= MAX_KEY_LENGTH
-}
-
-/** @throws {PolicyError} `KEY_INVALID` */
-export function checkKey(key: unknown): asserts key is string {
-  if (!isKey(key)) throw new PolicyError('KEY_INVALID', 'key', key, `must be a string ${KEY_WORDS}`)
-}
 
 /**
  * The cost, at most what fits 32 bits: above 1,000,000,000 none can pass anyway.
@@ -43,7 +31,7 @@ export function checkedTokens(tokens: unknown, option = 'tokens'): number {
  * @throws {PolicyError} `COST_INVALID`
  */
 export function checkActualCost(actualCost: unknown): void {
-  if (typeof actualCost === 'number' && Number.isInteger(actualCost) && actualCost >= 0) return
+  if (isInteger(actualCost, 0)) return
   throw new PolicyError('COST_INVALID', 'actualCost', actualCost, 'must be an integer >= 0')
 }
 
@@ -53,8 +41,8 @@ export function checkActualCost(actualCost: unknown): void {
  * @throws {PolicyError} `OPTION_INVALID`
  */
 export function checkedTop(n: unknown): number {
-  if (typeof n === 'number' && Number.isInteger(n) && n >= 0) return n
-  throw new PolicyError('OPTION_INVALID', 'n', n, 'must be an integer >= 0')
+  checkInteger('n', n, 0, Number.POSITIVE_INFINITY)
+  return n
 }
 
 /**
@@ -66,4 +54,36 @@ export function blockUs(duration: Duration): number {
   const ms = toMs(duration, 'duration')
   if (ms > MAX_BLOCK_MS) throw new PolicyError('DURATION_INVALID', 'duration', duration, 'must be at most 100 years')
   return ms > 0 ? Math.max(1, Math.round(ms * 1000)) : 0
+}
+
+/** What `limiter.wait` takes beside the key. */
+export interface WaitOptions {
+  /** Default 1. */
+  readonly cost?: number
+  /** Ends the wait: it rejects with the signal's reason, and what was held goes back. */
+  readonly signal?: AbortSignal
+  /** Denied at once when it would take longer; default as long as it takes. */
+  readonly maxWaitMs?: number
+}
+
+/** What is asked of `wait`, checked; all but the key, which only the limiter knows how to check. */
+export interface WaitRequest {
+  readonly key: Key
+  readonly cost: number
+  /** `Infinity`: as long as it takes. */
+  readonly maxWaitMs: number
+  readonly signal: AbortSignal | undefined
+}
+
+const OPTIONS: readonly string[] = ['cost', 'signal', 'maxWaitMs'] satisfies (keyof WaitOptions)[]
+
+/** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` or `COST_INVALID` */
+export function checkedWaitRequest(key: Key, options: WaitOptions): WaitRequest {
+  checkOptions(options, OPTIONS, '{ maxWaitMs: 1000 }', 'wait()')
+  const { cost = 1, maxWaitMs = Number.POSITIVE_INFINITY, signal } = options
+  if (typeof maxWaitMs !== 'number' || !(maxWaitMs >= 0)) {
+    throw new PolicyError('OPTION_INVALID', 'maxWaitMs', maxWaitMs, 'must be milliseconds >= 0')
+  }
+  checkSignal(signal)
+  return { key: ownKey(key), cost: checkedCost(cost), maxWaitMs, signal }
 }

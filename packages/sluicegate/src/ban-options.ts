@@ -1,7 +1,7 @@
 import { PolicyError } from './errors.js'
 import { checkFunction, checkInteger, checkNumber, checkOptions } from './options/option-checks.js'
-import { type Duration, toMs } from './policy/duration.js'
 import { checkedWindowMs } from './policy/policy-options.js'
+import { type Duration, toMs } from './time/duration.js'
 
 /** When a key is banned, and for how long. */
 export interface BanOptions {

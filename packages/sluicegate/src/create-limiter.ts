@@ -1,6 +1,5 @@
-import { type Clock, clockFromHandle } from './clock.js'
-import type { Decision } from './decision.js'
-import { defaultClock } from './default-clock.js'
+import type { Decision } from './decision/decision.js'
+import type { AnswerOf } from './decision/permit.js'
 import { PolicyError } from './errors.js'
 import { attachedLayers, layered, restoredLayers } from './layers/limiter-layers.js'
 import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
@@ -10,10 +9,10 @@ import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimit
 import type { Snapshot } from './memory/snapshot/snapshot.js'
 import { checkInteger, checkOptions } from './options/option-checks.js'
 import type { WithOverrides } from './overrides.js'
-import type { AnswerOf } from './permit.js'
 import { checkedPolicy } from './policy/checked-policy.js'
 import type { Policy } from './policy/policy.js'
 import { withQueue } from './queue/create-queue.js'
+import { checkClock, clockFromHandle, defaultClock } from './time/clock.js'
 
 const MOST_HOT_KEYS = 10_000
 const DEFAULT_MAX_WAITERS = 10_000
@@ -95,7 +94,7 @@ export function attachLimiter(handle: LimiterHandle, options: AttachOptions = {}
   const parts = { clock: options.clock, ...checkedSizes(options) }
   const clock = options.clock ?? clockFromHandle(checkedHandle(handle).clock)
   const layers = clock === undefined ? options : { ...options, clock }
-  const limiter = attachedLayers(handle, (each) => attachedMemoryLimiter(each, parts, checkClock), layers)
+  const limiter = attachedLayers(handle, (each) => attachedMemoryLimiter(each, parts), layers)
   return withQueue(limiter, options.queue, clock)
 }
 
@@ -132,14 +131,4 @@ function checkedSizes({ hotKeys = 0, maxWaiters = DEFAULT_MAX_WAITERS }: Limiter
   checkInteger('hotKeys', hotKeys, 0, MOST_HOT_KEYS)
   checkInteger('maxWaiters', maxWaiters, 0, MOST_WAITERS)
   return { hotKeys, maxWaiters }
-}
-
-function checkClock(clock: unknown): asserts clock is Clock {
-  if (typeof (clock as { nowMs?: unknown } | undefined)?.nowMs === 'function') return
-  throw new PolicyError(
-    'CLOCK_INVALID',
-    'clock',
-    clock,
-    'must have nowMs(): pass preciseClock(), coarseClock() or your own, also to attachLimiter()',
-  )
 }

@@ -97,3 +97,8 @@ export function isOutage(error: unknown): boolean {
 export function closedError(): StoreError {
   return new OnceStoreError('CLOSED', 'this limiter is closed: create or attach another one')
 }
+
+/** What a call that other threads kept from deciding throws, after a bounded wait. */
+export function contentionError(keys = 'this key'): StoreError {
+  return new OnceStoreError('CONTENTION', `other threads kept changing ${keys}, and the call gave up after a bounded wait: call again`)
+}

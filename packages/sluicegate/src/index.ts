@@ -1,34 +1,35 @@
 export type { BanEvent, BanOptions } from './ban-options.js'
-export { type Clock, coarseClock, type ManualClock, manualClock, preciseClock, wallClock } from './clock.js'
 export { type AttachOptions, attachLimiter, createLimiter, type RestoreOptions, restoreLimiter } from './create-limiter.js'
-export type { Decision, DecisionSource } from './decision.js'
-export type { ContentionEvent, DenialEvent, EvictionEvent } from './diagnostics.js'
+export type { Decision, DecisionSource } from './decision/decision.js'
+export type { ContentionEvent, DenialEvent, EvictionEvent } from './decision/diagnostics.js'
+export type { HotKey, HotKeys } from './decision/hot-keys.js'
+export type { AnswerOf, Permit } from './decision/permit.js'
+export type { Reservation } from './decision/reservation.js'
 export { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from './errors.js'
-export type { HotKey, HotKeys } from './hot-keys.js'
 export type { BoundKey, Key, KeyList, Limiter, LimiterHandle, LimiterOptions, LimiterStats, WaitOptions } from './limiter.js'
 export type { LocalOverrides, Overrides, WithOverrides } from './overrides.js'
-export type { AnswerOf, Permit } from './permit.js'
 export { allOf } from './policy/all-of.js'
 export type { Calendar, CalendarUnit } from './policy/calendar.js'
-export { type ConcurrencyOptions, concurrency } from './policy/concurrency-policy.js'
-export type { Duration } from './policy/duration.js'
 export type { Algorithm, AllOfPolicy, ConcurrencyPolicy, Policy } from './policy/policy.js'
-export { gcra, type RateOptions, tokenBucket } from './policy/rate-policy.js'
 export {
+  type ConcurrencyOptions,
+  concurrency,
   type FixedWindowOptions,
   fixedWindow,
+  gcra,
+  type RateOptions,
   type SlidingLogOptions,
   type SlidingWindowOptions,
   slidingLog,
   slidingWindow,
-} from './policy/window-policy.js'
+  tokenBucket,
+} from './policy/single-policy.js'
 export { createQueue } from './queue/create-queue.js'
-export { QueueError, type QueueErrorCode } from './queue/queue-error.js'
 export type { Overflow, OwnQueueOptions, QueueLimiter, QueueOptions, RunningJob, RunOptions, WrapOptions } from './queue/queue-options.js'
-export type { QueueStats, QueueVerbs, WorkQueue } from './queue/work-queue.js'
+export { QueueError, type QueueErrorCode, type QueueStats, type QueueVerbs, type WorkQueue } from './queue/work-queue.js'
 export type { CallRate } from './rate-table/call-rate.js'
 export { attachRateTable, createRateTable, type RateTableOptions, restoreRateTable } from './rate-table/create-rate-table.js'
 export type { RateTable, RateTableHandle, Throttled } from './rate-table/rate-table.js'
-export type { Reservation } from './reservation.js'
-export type { SlowDownOptions } from './slow-down.js'
-export { type SlowedTakes, slowDown } from './slowed-takes.js'
+export { type SlowDownOptions, type SlowedTakes, slowDown } from './slow-down.js'
+export { type Clock, coarseClock, type ManualClock, manualClock, preciseClock, wallClock } from './time/clock.js'
+export type { Duration } from './time/duration.js'

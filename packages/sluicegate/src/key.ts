@@ -1,6 +1,25 @@
-import { checkKey } from './arguments.js'
 import { PolicyError } from './errors.js'
 import type { Policy } from './policy/policy.js'
+
+/** In UTF-16 units. */
+export const MAX_KEY_LENGTH = 1024
+
+/** What strings {@link isKey} asks for, in words. */
+export const KEY_WORDS = `of 1 to ${MAX_KEY_LENGTH} characters`
+
+export function isKey(key: unknown): key is string {
+  return typeof key === 'string' && key.length > 0 && key.length <= MAX_KEY_LENGTH
+}
+
+/** @throws {PolicyError} `KEY_INVALID` */
+export function checkKey(key: unknown): asserts key is string {
+  if (!isKey(key)) throw new PolicyError('KEY_INVALID', 'key', key, `must be a string ${KEY_WORDS}`)
+}
+
+/** The caller may change its array later. */
+export function ownKey(key: Key): Key {
+  return Array.isArray(key) ? [...key] : key
+}
 
 /** The subject of a limit: a string of 1 to 1,024 UTF-16 units. With `allOf` also an array of them, one for each of its policies. */
 export type Key = string | readonly string[]

@@ -1,19 +1,20 @@
 // So that the declarations of users without it know Symbol.dispose.
 /// <reference lib="esnext.disposable" preserve="true" />
+
+import type { WaitOptions } from './arguments.js'
 import type { BanOptions } from './ban-options.js'
-import type { Clock } from './clock.js'
-import type { Decision } from './decision.js'
-import type { HotKeys } from './hot-keys.js'
+import type { Decision } from './decision/decision.js'
+import type { HotKeys } from './decision/hot-keys.js'
+import type { Reservation } from './decision/reservation.js'
 import type { Key } from './key.js'
-import type { Duration } from './policy/duration.js'
 import type { Policy } from './policy/policy.js'
 import type { QueueOptions } from './queue/queue-options.js'
 import type { QueueVerbs } from './queue/work-queue.js'
-import type { Reservation } from './reservation.js'
-import type { WaitOptions } from './wait-options.js'
+import type { Clock } from './time/clock.js'
+import type { Duration } from './time/duration.js'
 
+export type { WaitOptions } from './arguments.js'
 export type { Key } from './key.js'
-export type { WaitOptions } from './wait-options.js'
 
 /** What {@link createLimiter} takes beside the policy. */
 export interface LimiterOptions {

@@ -6,6 +6,7 @@ import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
+import { listening } from 'sluicegate-testkit/adapters/listening.js'
 import { rateLimit as limitExpress } from './adapters/express.js'
 import { rateLimit as limitFastify } from './adapters/fastify.js'
 import { rateLimit as limitFetch } from './adapters/fetch.js'
@@ -17,7 +18,6 @@ import { HeaderWriter } from './http.js'
 import { allOf, attachLimiter, concurrency, createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from './index.js'
 import { address, apiKey, header, subject } from './keys/index.js'
 import { createRedisLimiter } from './redis/index.js'
-import { listening } from './testing/adapters/listening.js'
 
 const policy = tokenBucket({ limit: 5, window: '1m' })
 

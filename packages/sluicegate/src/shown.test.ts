@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
+import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { HeldScripts } from 'sluicegate-testkit/redis/held-scripts.js'
 import { HeaderWriter } from './http.js'
 import {
   allOf,
@@ -16,8 +18,6 @@ import {
 import type { WithFleetOverrides, WithOverrides } from './overrides.js'
 import { layersOver, limiterOver } from './redis/create-redis-limiter.js'
 import type { SharedOptions } from './shared/shared-options.js'
-import { fleet } from './testing/cluster-fixture.js'
-import { HeldScripts } from './testing/held-scripts.js'
 
 /** A client's key, which no log may show. */
 const KEY = 'mallory@example.org'

@@ -1,5 +1,3 @@
-import { warnProcess } from './process-warning.js'
-
 /** Codes of warnings about how limits are used. Explained in `docs/warnings.md`. */
 export type UsageWarning =
   | 'SLUICEGATE_ADDRESS_MISSING'
@@ -74,4 +72,21 @@ function warnedInProcess(): Map<string, Set<string>> {
   const place = globalThis as { [WARNED]?: Map<string, Set<string>> }
   place[WARNED] ??= new Map()
   return place[WARNED]
+}
+
+/**
+ * Emits a warning of the process; on the console where the runtime has no `process.emitWarning`, or one that throws, as in the edge runtime
+ * of Next.js.
+ */
+export function warnProcess(warning: string | Error, about: { readonly type?: string; readonly code?: string } = {}): void {
+  const { process } = globalThis
+  try {
+    if (typeof process?.emitWarning === 'function') {
+      process.emitWarning(warning, about)
+      return
+    }
+  } catch {
+    // As above.
+  }
+  console.warn(about.code === undefined ? warning : `${about.code}: ${warning}`)
 }

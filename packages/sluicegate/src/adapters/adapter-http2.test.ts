@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { constants } from 'node:http2'
 import { test } from 'node:test'
 import { until } from 'sluicegate-testkit'
+import { askHttp2, HTTP2_APPS, openHttp2 } from 'sluicegate-testkit/adapters/http2-apps.js'
 import { concurrency, createLimiter, fixedWindow } from '../index.js'
-import { HTTP2_APPS } from '../testing/adapters/http2-apps.js'
-import { askHttp2, openHttp2 } from '../testing/adapters/http2-client.js'
 
 const KEY = '127.0.0.1'
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import fastify, { type FastifyInstance } from 'fastify'
+import type { RunningApp } from 'sluicegate-testkit/adapters/harness.js'
+import { ask } from 'sluicegate-testkit/adapters/http-client.js'
 import { createLimiter, fixedWindow, type Policy } from '../index.js'
-import type { RunningApp } from '../testing/adapters/harness.js'
-import { ask } from '../testing/adapters/http-client.js'
 import { rateLimit } from './fastify.js'
 
 const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })

@@ -9,9 +9,9 @@ import type {
   RouteOptions,
 } from 'fastify'
 import { isPromise } from '../awaitable.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
-import { putHeaders } from '../headers/header-pair.js'
+import { putHeaders } from '../headers/header.js'
 import { type LimitArgument, namesLimit, optionsOf, routeOptions } from '../middleware/limit-argument.js'
 import { Middleware, type MiddlewareResult, stricter } from '../middleware/middleware.js'
 import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'

@@ -1,18 +1,20 @@
 import { type Awaitable, chained } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
 import { needsResponse } from '../middleware/check-options.js'
-import { checkAddressNeed, checkedRemoteAddress, remoteAddressOf, withAddressHint } from '../middleware/fetch-address.js'
 import {
   abandonedResponse,
+  checkAddressNeed,
+  checkedRemoteAddress,
   denialResponse,
   FetchFacts,
   isAbandoned,
+  remoteAddressOf,
   settleUnchanged,
   settlingResponse,
+  withAddressHint,
 } from '../middleware/fetch-exchange.js'
 import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
-import type { Pass } from '../middleware/middleware.js'
-import { Middleware } from '../middleware/middleware.js'
+import { Middleware, type Pass } from '../middleware/middleware.js'
 import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'
 import { settleQuietly } from '../middleware/settle.js'
 

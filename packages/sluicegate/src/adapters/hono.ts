@@ -1,9 +1,18 @@
 import type { Context, Env, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { putHeaders } from '../headers/header-pair.js'
+import { putHeaders } from '../headers/header.js'
 import type { DenialResponse } from '../middleware/denial-response.js'
-import { checkAddressNeed, checkedRemoteAddress, remoteAddressOf, withAddressHint } from '../middleware/fetch-address.js'
-import { abandonedResponse, FetchFacts, isAbandoned, settleUnchanged, settlingResponse } from '../middleware/fetch-exchange.js'
+import {
+  abandonedResponse,
+  checkAddressNeed,
+  checkedRemoteAddress,
+  FetchFacts,
+  isAbandoned,
+  remoteAddressOf,
+  settleUnchanged,
+  settlingResponse,
+  withAddressHint,
+} from '../middleware/fetch-exchange.js'
 import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
 import { Middleware, type MiddlewareResult, type Pass } from '../middleware/middleware.js'
 import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'

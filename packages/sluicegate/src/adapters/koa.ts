@@ -1,6 +1,5 @@
 import type { Context, Middleware as KoaMiddleware } from 'koa'
-import type { HeaderPair } from '../headers/header-pair.js'
-import { putHeaders } from '../headers/header-pair.js'
+import { type HeaderPair, putHeaders } from '../headers/header.js'
 import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
 import { Middleware, type MiddlewareResult } from '../middleware/middleware.js'
 import type { LimitingOptions } from '../middleware/middleware-options.js'

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-const CHECK = fileURLToPath(new URL('../testing/adapters/native-check.js', import.meta.url))
+const CHECK = fileURLToPath(import.meta.resolve('sluicegate-testkit/adapters/native-check.js'))
 
 test('what the entries that know no runtime do on other runtimes, they do here', () => {
   const { stdout, stderr } = spawnSync(process.execPath, [CHECK], { encoding: 'utf8', timeout: 60_000 })

@@ -4,11 +4,11 @@ import { type CanActivate, Controller, type ExecutionContext, Get, Module, type 
 import { type AbstractHttpAdapter, APP_FILTER, APP_GUARD, NestFactory } from '@nestjs/core'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
+import { adapterSuite } from 'sluicegate-testkit/adapters/adapter-suite.js'
+import { ask } from 'sluicegate-testkit/adapters/http-client.js'
+import { nestApp, nestHarness } from 'sluicegate-testkit/adapters/nest-harness.js'
 import { createLimiter, fixedWindow, type Policy } from '../index.js'
 import { address, compose, route } from '../keys/index.js'
-import { adapterSuite } from '../testing/adapters/adapter-suite.js'
-import { ask } from '../testing/adapters/http-client.js'
-import { nestApp, nestHarness } from '../testing/adapters/nest-harness.js'
 import { type NestRequest, RateLimit, RateLimitGuard, RateLimitModule, SkipRateLimit } from './nest.js'
 
 const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })

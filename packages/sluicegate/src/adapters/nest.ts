@@ -5,15 +5,13 @@ import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
 import type { LimitingOptions } from '../middleware/middleware-options.js'
 import { checkBoolean } from '../options/option-checks.js'
 import type { NestRequest } from './nest/nest-exchange.js'
-import { RateLimitFilter } from './nest/rate-limit-exception.js'
-import { RateLimitGuard, RateLimits } from './nest/rate-limit-guard.js'
+import { RateLimitFilter, RateLimitGuard, RateLimits } from './nest/rate-limit-guard.js'
 
 export type { LimitingOptions as RateLimitOptions } from '../middleware/middleware-options.js'
 export type * from '../middleware/option-types.js'
 export type { NestRequest } from './nest/nest-exchange.js'
 export { RateLimit, type RateLimitDecorator, SkipRateLimit } from './nest/rate-limit-decorator.js'
-export { RateLimitException, RateLimitFilter } from './nest/rate-limit-exception.js'
-export { RateLimitGuard } from './nest/rate-limit-guard.js'
+export { RateLimitException, RateLimitFilter, RateLimitGuard } from './nest/rate-limit-guard.js'
 
 /** A limit made from providers of the app. */
 export interface AsyncRateLimit<Request> extends RateLimitPlace, Pick<ModuleMetadata, 'imports'> {

@@ -1,7 +1,7 @@
-import { manualClock } from '../clock.js'
-import { banSuite } from '../testing/ban-suite.js'
-import { channelPair } from '../testing/channel-pair.js'
-import { START_MS } from '../testing/cluster-fixture.js'
+import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { START_MS } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { banSuite } from 'sluicegate-testkit/suites/ban-suite.js'
+import { manualClock } from '../time/clock.js'
 import { createClusterLimiter } from './create-cluster-limiter.js'
 import { serveLimiter } from './serve-limiter.js'
 

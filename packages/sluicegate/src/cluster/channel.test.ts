@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
+import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog } from '../index.js'
-import { turns } from '../testing/channel-pair.js'
-import { fleet } from '../testing/cluster-fixture.js'
 import { type ClusterLimiterOptions, createClusterLimiter } from './create-cluster-limiter.js'
 import { type ServeOptions, serveLimiter } from './serve-limiter.js'
 

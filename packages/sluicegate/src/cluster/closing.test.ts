@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import type { EventEmitter } from 'node:events'
 import { test } from 'node:test'
+import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
 import { concurrency, fixedWindow, gcra } from '../index.js'
-import { turns } from '../testing/channel-pair.js'
-import { fleet } from '../testing/cluster-fixture.js'
 
 const HUNDRED = fixedWindow({ limit: 100, window: '1h', name: 'p' })
 /** Too slow to be leased. */

@@ -1,10 +1,10 @@
-import { type Clock, type Ticker, tickerOf } from '../clock.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import type { Grant } from '../lease/grant.js'
 import { goodForUs } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
 import { type Answer, type Backend, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
+import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
 import { decisionIn, grantIn, numbersIn } from './message.js'
 import type { PrimaryLink } from './primary-link.js'
 

@@ -11,9 +11,9 @@ import {
   shortOrLong,
   VECTOR_ALGORITHMS,
 } from 'sluicegate-testkit'
-import { manualClock } from '../clock.js'
-import { channelPair, turns } from '../testing/channel-pair.js'
-import { FleetReplay, namedPolicy } from '../testing/fleet-replay.js'
+import { channelPair, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { FleetReplay, namedPolicy } from 'sluicegate-testkit/twins/fleet-replay.js'
+import { manualClock } from '../time/clock.js'
 import { createClusterLimiter } from './create-cluster-limiter.js'
 import { serveLimiter } from './serve-limiter.js'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { firstExcess, shortOrLong, specOf } from 'sluicegate-testkit'
+import { ForkedWorker } from 'sluicegate-testkit/cluster/forked-worker.js'
 import { allOf, concurrency, fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
-import { ForkedWorker } from '../testing/forked-worker.js'
 import type { ClusterLimiterOptions } from './create-cluster-limiter.js'
 import { type ServedLimiter, type ServeOptions, serveLimiter } from './serve-limiter.js'
 

@@ -1,6 +1,6 @@
-import { turns } from '../testing/channel-pair.js'
-import { fleet } from '../testing/cluster-fixture.js'
-import { givenUpWaits } from '../testing/given-up-waits.js'
+import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { givenUpWaits } from 'sluicegate-testkit/suites/given-up-waits.js'
 
 givenUpWaits(
   'cluster',

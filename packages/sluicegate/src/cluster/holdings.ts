@@ -1,4 +1,4 @@
-import { isPermit, type Permit } from '../permit.js'
+import { isPermit, type Permit } from '../decision/permit.js'
 import type { Policy } from '../policy/policy.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
 

@@ -1,5 +1,4 @@
-import { combined } from '../combined-decision.js'
-import type { Decision } from '../decision.js'
+import { combined, type Decision } from '../decision/decision.js'
 import { StoreError } from '../errors.js'
 import { askAfterUs, type Grant } from '../lease/grant.js'
 import type { Policy } from '../policy/policy.js'

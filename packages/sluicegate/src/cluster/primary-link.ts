@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.js'
 import { closedError, StoreError } from '../errors.js'
 import { newOperationId } from '../shared/backend.js'
+import type { Clock } from '../time/clock.js'
 import { Alarm, alertOf } from '../waiting/alarm.js'
 import { emitWarning } from '../warn-once.js'
 import { type ParentChannel, type Receiver, receiveFromPrimary } from './channel.js'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
 import { concurrency, gcra, tokenBucket } from '../index.js'
-import { turns } from '../testing/channel-pair.js'
-import { fleet } from '../testing/cluster-fixture.js'
 
 test('jobs of a worker start as the primary admits them', async () => {
   const { clock, limiter } = fleet(gcra({ limit: 1, window: '1s', burst: 1 }))

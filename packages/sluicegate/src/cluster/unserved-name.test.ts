@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { channelPair, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { manualClock, tokenBucket } from '../index.js'
-import { channelPair, turns } from '../testing/channel-pair.js'
 import { createClusterLimiter } from './create-cluster-limiter.js'
 import { serveLimiter } from './serve-limiter.js'
 

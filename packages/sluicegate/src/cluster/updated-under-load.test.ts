@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { rateBudget, type Spent, surelyOver } from 'sluicegate-testkit/history/sure-excess.js'
 import { gcra, type Policy, tokenBucket } from '../index.js'
-import { channelPair } from '../testing/channel-pair.js'
-import { rateBudget, type Spent, surelyOver } from '../testing/sure-excess.js'
 import { createClusterLimiter } from './create-cluster-limiter.js'
 import { serveLimiter } from './serve-limiter.js'
 

@@ -1,10 +1,10 @@
 import type { Awaitable } from '../awaitable.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
 import type { Key } from '../limiter.js'
-import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import { checkedName } from '../policy/policy-options.js'
+import type { Duration } from '../time/duration.js'
 
 /** The methods of a limiter that the compatible interfaces call; in-memory and shared limiters have all of them. */
 export interface LimiterVerbs {

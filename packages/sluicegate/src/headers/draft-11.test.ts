@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type ParsedLimit, parsedLimit, parsedLimits } from 'sluicegate-testkit/keys/parsed-fields.js'
 import {
   allOf,
   concurrency,
@@ -13,9 +14,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../index.js'
-import { type ParsedLimit, parsedLimit, parsedLimits } from '../testing/parsed-fields.js'
-import type { HeaderOptions } from './header-options.js'
-import { HeaderWriter, rateLimitHeaders } from './header-writer.js'
+import { type HeaderOptions, HeaderWriter, rateLimitHeaders } from './header-writer.js'
 
 const FULL: Omit<Decision, 'policy' | 'limit'> = { allowed: true, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, source: 'memory' }
 

@@ -1,5 +1,5 @@
-import type { Decision } from '../decision.js'
-import type { HeaderPair } from './header-pair.js'
+import type { Decision } from '../decision/decision.js'
+import type { HeaderPair } from './header.js'
 import { effectiveWindowMs, effectiveWindowS, type Quota, type QuotaUnit } from './quota.js'
 
 /** A quota with its parts in one format, made once. */

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseDictionary, parseList } from 'structured-headers'
 import { allOf, concurrency, createLimiter, type Decision, fixedWindow, manualClock, PolicyError, tokenBucket } from '../index.js'
-import type { HeaderOptions, HeaderVersion } from './header-options.js'
-import { HeaderWriter } from './header-writer.js'
+import { type HeaderOptions, type HeaderVersion, HeaderWriter } from './header-writer.js'
 
 const minute = tokenBucket({ name: 'minute', limit: 100, window: '1m' })
 const half: Decision = {

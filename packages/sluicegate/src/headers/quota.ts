@@ -1,4 +1,4 @@
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import type { Policy } from '../policy/policy.js'
 
 /** What a quota counts: the units that the draft registers. */

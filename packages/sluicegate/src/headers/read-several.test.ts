@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RateLimitReading } from './rate-limit-reading.js'
-import { readRateLimit } from './read-rate-limit.js'
+import { type RateLimitReading, readRateLimit } from './read-rate-limit.js'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12, 0, 0)
 

@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js'
-import { checkFunction, checkOptions } from '../options/option-checks.js'
+import { checkFunction, checkOptions, isInteger } from '../options/option-checks.js'
 import {
   clientBehindHops,
   clientBehindNetworks,
@@ -9,8 +9,7 @@ import {
   socketAddress,
   type Trail,
 } from './client-address.js'
-import { type IpAddress, ipText, isIpv4, isIpv4Text } from './ip-address.js'
-import { checkedNetworks, IPV4_BITS, masked } from './ip-network.js'
+import { checkedNetworks, IPV4_BITS, type IpAddress, ipText, isIpv4, isIpv4Text, masked } from './ip-address.js'
 import { type KeyReader, type ReaderOptions, type RequestFacts, withOtherwise } from './key-reader.js'
 import { checkedHeaderName } from './readers.js'
 
@@ -118,7 +117,7 @@ function ignored(): void {}
 
 function checkedHops(hops: unknown): number {
   if (hops === undefined) return 0
-  if (typeof hops === 'number' && Number.isInteger(hops) && hops >= 0 && hops <= MOST_HOPS) return hops
+  if (isInteger(hops, 0, MOST_HOPS)) return hops
   throw new PolicyError(
     'TRUST_INVALID',
     'trustedHops',
@@ -156,7 +155,7 @@ export function addressKey(address: IpAddress, ipv4Bits: number, ipv6Bits: numbe
 
 /** @throws {PolicyError} `OPTION_INVALID` */
 export function checkedSubnet(option: string, bits: unknown, least: number, most: number): number {
-  if (typeof bits === 'number' && Number.isInteger(bits) && bits >= least && bits <= most) return bits
+  if (isInteger(bits, least, most)) return bits
   throw new PolicyError(
     'OPTION_INVALID',
     option,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import { factsOf } from '../testing/facts-of.js'
-import { clientOf, hopTrail, TRUSTED } from '../testing/hop-trail.js'
+import { factsOf } from 'sluicegate-testkit/keys/facts-of.js'
+import { clientOf, hopTrail, TRUSTED } from 'sluicegate-testkit/keys/hop-trail.js'
 import { type AddressOptions, address } from './address.js'
 import type { KeyReader } from './key-reader.js'
 

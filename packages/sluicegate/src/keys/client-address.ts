@@ -1,7 +1,5 @@
-import { forwardedElement } from './forwarded.js'
-import { forwardedForList, type HopList, singleAddress } from './hop-list.js'
-import { type IpAddress, parsedAddress } from './ip-address.js'
-import { type IpNetwork, isIn } from './ip-network.js'
+import { forwardedElement, forwardedForList, type HopList, singleAddress } from './hop-list.js'
+import { type IpAddress, type IpNetwork, isIn, parsedAddress } from './ip-address.js'
 
 /** Longer chains of proxies are taken for junk: this bounds the work for a header. */
 export const MOST_HOPS = 32

@@ -3,12 +3,11 @@ import { BlockList, isIP, isIPv4 } from 'node:net'
 import { test } from 'node:test'
 import ipaddr from 'ipaddr.js'
 import { Random } from 'sluicegate-testkit'
-import { addressCorpus } from '../testing/address-corpus.js'
-import { misspelt, spelledAddress } from '../testing/spelled-address.js'
+import { addressCorpus } from 'sluicegate-testkit/keys/address-corpus.js'
+import { misspelt, spelledAddress } from 'sluicegate-testkit/keys/spelled-address.js'
 import { addressKey } from './address.js'
 import { identifiedAddress } from './hop-list.js'
-import { type IpAddress, ipText, parsedAddress } from './ip-address.js'
-import { checkedNetworks, isIn } from './ip-network.js'
+import { checkedNetworks, type IpAddress, ipText, isIn, parsedAddress } from './ip-address.js'
 
 const SEEDS = 3000
 const corpus = addressCorpus()

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import { factsOf } from '../testing/facts-of.js'
+import { factsOf } from 'sluicegate-testkit/keys/facts-of.js'
 import { address } from './address.js'
-import { apiKey } from './api-key.js'
-import { fittedKey } from './fitted-key.js'
-import { type KeyReader, keyOf } from './key-reader.js'
-import { compose, header, method, route, subject } from './readers.js'
+import { fittedKey, type KeyReader, keyOf } from './key-reader.js'
+import { apiKey, compose, header, method, route, subject } from './readers.js'
 
 interface Asked {
   readonly reader: KeyReader

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
-import { factsOf } from '../testing/facts-of.js'
+import { factsOf } from 'sluicegate-testkit/keys/facts-of.js'
 import { address } from './address.js'
-import { type ApiKeyOptions, apiKey } from './api-key.js'
 import { type KeyReader, keyOf } from './key-reader.js'
-import { header, method, route, type Subject, subject } from './readers.js'
+import { type ApiKeyOptions, apiKey, header, method, route, type Subject, subject } from './readers.js'
 
 const SECRET_KEY = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash, createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import { base64Url } from './fitted-key.js'
+import { base64Url } from './key-reader.js'
 import { hmacSha256, sha256, unitBytes } from './sha256.js'
 
 function bytesOf(random: Random, length: number): Uint8Array {

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { manualClock } from '../clock.js'
+import { CountedText } from 'sluicegate-testkit/keys/counted-text.js'
+import { factsOf } from 'sluicegate-testkit/keys/facts-of.js'
 import { createLimiter } from '../create-limiter.js'
-import { tokenBucket } from '../policy/rate-policy.js'
-import { CountedText } from '../testing/counted-text.js'
-import { factsOf } from '../testing/facts-of.js'
+import { tokenBucket } from '../policy/single-policy.js'
+import { manualClock } from '../time/clock.js'
 import { address } from './address.js'
-import { apiKey } from './api-key.js'
 import { type KeyReader, keyOf, type RequestFacts } from './key-reader.js'
-import { compose, header, method, route, subject } from './readers.js'
+import { apiKey, compose, header, method, route, subject } from './readers.js'
 
 // A test for each fault seen in systems of this kind that can happen between a request and its key.
 

@@ -1,14 +1,13 @@
 import type { BanRule } from '../ban-options.js'
-import type { Clock } from '../clock.js'
-import type { Decision } from '../decision.js'
-import { forwardClock } from '../default-clock.js'
-import { bans } from '../diagnostics.js'
+import type { Decision } from '../decision/decision.js'
+import { bans } from '../decision/diagnostics.js'
 import { PolicyError } from '../errors.js'
 import type { Key, Limiter } from '../limiter.js'
 import { newMemoryLimiter } from '../memory/memory-limiters.js'
 import type { Policy } from '../policy/policy.js'
-import { slidingLog } from '../policy/window-policy.js'
-import { warnProcess } from '../process-warning.js'
+import { slidingLog } from '../policy/single-policy.js'
+import { type Clock, forwardClock } from '../time/clock.js'
+import { warnProcess } from '../warn-once.js'
 
 /** Keys whose denials are counted; beyond that, the key with the fewest is evicted. */
 const MOST_COUNTED = 20_000

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { emptyPermit } from '../decision/permit.js'
 import {
   allOf,
   type BoundKey,
@@ -13,7 +14,6 @@ import {
   tokenBucket,
   type WaitOptions,
 } from '../index.js'
-import { emptyPermit } from '../permit.js'
 import { queueOf } from '../queue/create-queue.js'
 import { type LayerOptions, layered } from './limiter-layers.js'
 

@@ -1,5 +1,5 @@
-import { checkKey } from '../arguments.js'
 import { PolicyError } from '../errors.js'
+import { checkKey } from '../key.js'
 import type { LocalOverrides } from '../overrides.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'

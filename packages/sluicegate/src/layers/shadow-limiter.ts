@@ -1,9 +1,9 @@
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
+import { emptyPermit, isPermit } from '../decision/permit.js'
+import { emptyReservation, type Reservation } from '../decision/reservation.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, WaitOptions } from '../limiter.js'
-import { emptyPermit, isPermit } from '../permit.js'
-import type { Duration } from '../policy/duration.js'
-import { emptyReservation, type Reservation } from '../reservation.js'
 import { shownAs } from '../shown.js'
+import type { Duration } from '../time/duration.js'
 import { atOnce, WrappedLimiter } from './wrapped-limiter.js'
 
 /** The property of a shadow limiter, also a shared one, that holds its inner limiter, for callers that hide denials themselves. */

@@ -1,8 +1,9 @@
-import { checkedTop, checkKey } from '../arguments.js'
+import { checkedTop } from '../arguments.js'
+import { type HotKeys, merged } from '../decision/hot-keys.js'
+import { holdsPermits } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
-import { type HotKeys, merged } from '../hot-keys.js'
+import { checkKey } from '../key.js'
 import type { Key } from '../limiter.js'
-import { holdsPermits } from '../permit.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 

@@ -1,9 +1,9 @@
-import type { Decision } from '../decision.js'
-import type { HotKeys } from '../hot-keys.js'
+import { checkedWaitRequest } from '../arguments.js'
+import type { Decision } from '../decision/decision.js'
+import type { HotKeys } from '../decision/hot-keys.js'
 import type { Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
-import { checkedWaitRequest } from '../wait-options.js'
 
 /** What a layer needs of the limiter around which it stands, in memory or shared. */
 interface InnerLimiter {

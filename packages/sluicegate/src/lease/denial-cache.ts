@@ -1,4 +1,4 @@
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 
 /**
  * The last denial, reused as long as none of its fields changes: a key denied a million times a second gets the same decision a thousand

@@ -1,4 +1,4 @@
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { CachedDenial, DenialTimes } from './denial-cache.js'
 import type { Grant, RefillOutcome, TokenRequest } from './grant.js'
 import { HeldTokens, RETRY_ROUNDING_US, type Unspent } from './held-tokens.js'

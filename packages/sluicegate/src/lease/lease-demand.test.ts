@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { freshLease, givenAll, MS, OF_A_WINDOW } from '../testing/fresh-lease.js'
-import { grantOf } from '../testing/grant-of.js'
+import { freshLease, givenAll, grantOf, MS, OF_A_WINDOW } from 'sluicegate-testkit/leases/grant-of.js'
 import type { KeyLease } from './key-lease.js'
 
 /** Callers that take a token each, evenly over a time, and the lease that is fetched whenever it is low. */

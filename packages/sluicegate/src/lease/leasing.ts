@@ -1,6 +1,6 @@
-import type { Decision } from '../decision.js'
-import { emissionOf } from '../policy/emission.js'
+import type { Decision } from '../decision/decision.js'
 import type { Policy } from '../policy/policy.js'
+import { emissionOf } from '../policy/policy-numbers.js'
 
 /** The clocks of a process and the backend may differ in pace by one part in this many. */
 export const CLOCK_DRIFT = 1000

@@ -1,7 +1,7 @@
-import type { Ticker } from '../clock.js'
-import { contentions } from '../diagnostics.js'
-import { StoreError } from '../errors.js'
+import { contentions } from '../decision/diagnostics.js'
+import { contentionError } from '../errors.js'
 import type { Key } from '../limiter.js'
+import type { Ticker } from '../time/clock.js'
 import type { SharedName } from './all-of-policy.js'
 import { high, low } from './fingerprint.js'
 import type { Descriptor, MemoryBooking } from './memory-bookings.js'
@@ -55,7 +55,7 @@ export class TakesTogether {
     }
     this.first.core.giveUp()
     if (contentions.hasSubscribers) contentions.publish({ policy: this.name.text, key })
-    throw new StoreError('CONTENTION', 'other threads kept changing these keys, and the call gave up after a bounded wait: call again')
+    throw contentionError('these keys')
   }
 
   private tried(key: Key, cost: number, hashes: Hashes | undefined): TakeOfAll | undefined {

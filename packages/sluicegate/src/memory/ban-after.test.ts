@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
+import { banSuite } from 'sluicegate-testkit/suites/ban-suite.js'
 import { attachLimiter, createLimiter, fixedWindow, manualClock } from '../index.js'
-import { banSuite } from '../testing/ban-suite.js'
 
 const ONE = fixedWindow({ limit: 1, window: '365d', name: 'one' })
 

@@ -1,7 +1,8 @@
 import { PolicyError } from '../errors.js'
-import { type Duration, toMs } from '../policy/duration.js'
+import { isInteger } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import { numbersOf } from '../policy/policy-numbers.js'
+import { type Duration, toMs } from '../time/duration.js'
 
 // The memory in which limiters live, from outside; the core's `memory-map.ts` says what is where in a section.
 
@@ -213,6 +214,5 @@ export function checkedNewcomers(newcomers: unknown): SectionOptions['newcomers'
 export function isNewcomers(newcomers: unknown): newcomers is SectionOptions['newcomers'] {
   if (newcomers === undefined || newcomers === false) return true
   const { limit, windowMs } = Object(newcomers) as { readonly limit?: unknown; readonly windowMs?: unknown }
-  const isLimit = typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= MOST_REQUESTS
-  return isLimit && typeof windowMs === 'number' && windowMs >= 1 && windowMs <= LONGEST_MS
+  return isInteger(limit, 1, MOST_REQUESTS) && typeof windowMs === 'number' && windowMs >= 1 && windowMs <= LONGEST_MS
 }

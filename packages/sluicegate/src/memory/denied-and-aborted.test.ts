@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import { BookingBucket, settled, WaitLog } from 'sluicegate-testkit'
-import { manualClock } from '../clock.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { StoreError } from '../errors.js'
 import type { WaitOptions } from '../limiter.js'
+import { manualClock } from '../time/clock.js'
 import { Waiting } from '../waiting/waiting.js'
 
 // How a wait ends otherwise than by passing.

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { settled } from 'sluicegate-testkit'
-import { type Clock, manualClock } from '../clock.js'
 import { allOf, concurrency, createLimiter, gcra, type Policy, slidingLog } from '../index.js'
+import { type Clock, manualClock } from '../time/clock.js'
 
 const NOW_MS = 1_789_000_000_000
 const rate = gcra({ limit: 1, window: '100ms' })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BookingBucket, firstExcess, type GiveBackRule, giveBackRule, Random, type RateSpec } from 'sluicegate-testkit'
-import { manualClock } from '../clock.js'
-import type { Reservation } from '../reservation.js'
+import type { Reservation } from '../decision/reservation.js'
+import { manualClock } from '../time/clock.js'
 import { type ReservationService, reserve } from '../waiting/reserving.js'
 
 // Ten tokens, one a millisecond.

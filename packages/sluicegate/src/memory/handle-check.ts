@@ -1,6 +1,6 @@
-import { type ClockHandle, isReading } from '../clock.js'
 import { PolicyError } from '../errors.js'
 import { MOST_POLICIES } from '../policy/all-of.js'
+import { type ClockHandle, isReading } from '../time/clock.js'
 import { NAME_BYTES } from './all-of-policy.js'
 import { SECTION_ALIGNMENT, TABLE_OFFSET } from './core-memory.js'
 import type { AllOfHandle } from './memory-all-of.js'

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Clock } from '../clock.js'
 import {
   allOf,
   attachLimiter,
@@ -12,6 +11,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../index.js'
+import type { Clock } from '../time/clock.js'
 
 const NOW_US = 1_789_000_000_000_000
 

@@ -1,5 +1,5 @@
+import { layerSuite } from 'sluicegate-testkit/suites/layer-suite.js'
+import { listAndShadowSuite } from 'sluicegate-testkit/suites/list-and-shadow-suite.js'
 import { createLimiter } from '../create-limiter.js'
-import { layerSuite } from '../testing/layer-suite.js'
-import { listAndShadowSuite } from '../testing/list-and-shadow-suite.js'
 
 for (const suite of [layerSuite, listAndShadowSuite]) suite({ name: 'memory', make: createLimiter })

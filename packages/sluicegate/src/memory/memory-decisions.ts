@@ -1,11 +1,11 @@
 import { checkedCost } from '../arguments.js'
-import type { Ticker } from '../clock.js'
-import type { Decision } from '../decision.js'
-import { contentions, type EvictionEvent, evictions, publishDenial, type TableFullEvent, tablesFull } from '../diagnostics.js'
-import { StoreError } from '../errors.js'
+import type { Decision } from '../decision/decision.js'
+import { contentions, type EvictionEvent, evictions, publishDenial, type TableFullEvent, tablesFull } from '../decision/diagnostics.js'
+import { contentionError, StoreError } from '../errors.js'
 import { minuteWindow } from '../policy/calendar.js'
 import { CountDecoder, type DecisionDecoder, RateDecoder } from '../policy/decision-decoder.js'
 import type { Policy } from '../policy/policy.js'
+import type { Ticker } from '../time/clock.js'
 import { warnOnce } from '../warn-once.js'
 import type { CoreHost, OpenCore } from './open-core.js'
 import { calendarIn, PolicyChange, publishedPolicy } from './policy-record.js'
@@ -176,7 +176,7 @@ export class MemoryDecisions {
 
   private contended(key: string): StoreError {
     if (contentions.hasSubscribers) contentions.publish({ policy: this.decoder.policy.name, key })
-    return new StoreError('CONTENTION', 'other threads kept changing this key, and the call gave up after a bounded wait: call again')
+    return contentionError()
   }
 
   /** Peek, for a key whose fingerprint is known. */

@@ -1,8 +1,7 @@
-import { type Clock, clockFromHandle } from '../clock.js'
 import type { Limiter, LimiterHandle } from '../limiter.js'
 import { type Algorithm, changedPolicy, type Policy } from '../policy/policy.js'
-import type { SectionOptions } from './core-memory.js'
-import { createMemory, type MemorySize, memorySizesFor, type Section, sectionAt } from './core-memory.js'
+import { type Clock, checkClock, clockFromHandle } from '../time/clock.js'
+import { createMemory, type MemorySize, memorySizesFor, type Section, type SectionOptions, sectionAt } from './core-memory.js'
 import { randomSecret } from './fingerprint.js'
 import { checkedHandle, invalidHandle, isFounded } from './handle-check.js'
 import { MemoryAllOfLimiter } from './memory-all-of.js'
@@ -61,13 +60,9 @@ export interface AttachedMemory extends Pick<MemoryLimiterParts, 'hotKeys' | 'ma
 /**
  * The limiter of a handle, in this thread.
  *
- * @throws {PolicyError} `HANDLE_INVALID`, or what `checkClock` throws.
+ * @throws {PolicyError} `HANDLE_INVALID`, `CLOCK_INVALID`.
  */
-export function attachedMemoryLimiter(
-  handle: LimiterHandle,
-  options: AttachedMemory,
-  checkClock: (clock: unknown) => asserts clock is Clock,
-): Limiter {
+export function attachedMemoryLimiter(handle: LimiterHandle, options: AttachedMemory): Limiter {
   const checked = checkedHandle(handle)
   const clock: unknown = options.clock ?? clockFromHandle(checked.clock)
   checkClock(clock)

@@ -1,5 +1,5 @@
-import type { Decision } from '../decision.js'
-import { type Permit, PermitDecision } from '../permit.js'
+import type { Decision } from '../decision/decision.js'
+import { type Permit, PermitDecision } from '../decision/permit.js'
 import type { Policy } from '../policy/policy.js'
 import type { MemoryBooking } from './memory-bookings.js'
 import { MemoryDecisions } from './memory-decisions.js'

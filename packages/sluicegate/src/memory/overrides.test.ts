@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { overrideSuite } from 'sluicegate-testkit/suites/override-suite.js'
 import { createLimiter, fixedWindow, manualClock, restoreLimiter, tokenBucket } from '../index.js'
-import { overrideSuite } from '../testing/override-suite.js'
 
 overrideSuite({
   name: 'memory',

@@ -1,18 +1,15 @@
 import { checkedBan } from '../ban-options.js'
+import { holdsPermits } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
-import { checkHeaderOptions, checkUnit } from '../headers/header-options.js'
-import { checkBoolean, checkFunction, checkOneOf } from '../options/option-checks.js'
-import { holdsPermits } from '../permit.js'
+import { checkHeaderOptions, checkUnit } from '../headers/header-writer.js'
+import { checkBoolean, checkFunction, checkOneOf, isInteger } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { SlowDown } from '../slow-down.js'
 import { bodyMaker, statusesOf } from './denial-response.js'
 import { keyFinder } from './key-source.js'
-import { namesLimit } from './limit-argument.js'
-import type { MiddlewareLimiter } from './middleware-limiter.js'
-import type { Counts, LimitOptions, MiddlewareOptions } from './middleware-options.js'
-import { checkLimitNames, checkOptionNames, EXAMPLE, LIMIT_OPTIONS } from './option-names.js'
-import { outageChoice } from './outage-choice.js'
+import { checkLimitNames, checkOptionNames, EXAMPLE, LIMIT_OPTIONS, namesLimit } from './limit-argument.js'
+import { type Counts, type LimitOptions, type MiddlewareLimiter, type MiddlewareOptions, outageChoice } from './middleware-options.js'
 import { countsOf } from './settle.js'
 
 const MAX_LIMITS = 8
@@ -121,7 +118,7 @@ function checkLimit<Request>(limit: LimitOptions<Request>, counts: Counts<Reques
   if (limiter !== undefined && typeof limiter !== 'function' && !isLimiter(limiter)) {
     throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')
   }
-  if (typeof cost !== 'function' && !(Number.isInteger(cost) && cost >= 0)) {
+  if (typeof cost !== 'function' && !isInteger(cost, 0)) {
     throw new PolicyError('COST_INVALID', 'cost', cost, 'must be an integer >= 0 or a function of the request')
   }
   checkBoolean('shadow', shadow)

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
 import { allOf, concurrency, createLimiter, fixedWindow, manualClock, PolicyError, tokenBucket } from '../index.js'
-import { type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
-import type { MiddlewareResult, Pass } from './middleware.js'
-import { Middleware } from './middleware.js'
+import { Middleware, type MiddlewareResult, type Pass } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 
 const KEY = '192.0.2.1'

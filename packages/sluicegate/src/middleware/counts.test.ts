@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
+import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
 import {
   concurrency,
   createLimiter,
@@ -13,10 +15,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../index.js'
-import { type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
-import { promisedLimiter } from '../testing/promised-limiter.js'
-import type { Pass } from './middleware.js'
-import { Middleware } from './middleware.js'
+import { Middleware, type Pass } from './middleware.js'
 import type { Counts } from './middleware-options.js'
 
 const KEY = '192.0.2.1'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
 import { allOf, createLimiter, fixedWindow, manualClock, PolicyError } from '../index.js'
 import type { Key } from '../limiter.js'
-import { type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import { Middleware } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 

@@ -1,11 +1,10 @@
 import { type Awaitable, chained } from '../awaitable.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
-import type { HeaderPair } from '../headers/header-pair.js'
+import type { HeaderPair } from '../headers/header.js'
 import { retryAfterS } from '../headers/quota.js'
-import { checkOptions, unknownOption } from '../options/option-checks.js'
+import { checkOptions, isInteger, unknownOption } from '../options/option-checks.js'
 import type { Denial, DenialKind, ProblemKind } from './denial.js'
-import { PROBLEM_MEDIA_TYPE, problemJson } from './problem.js'
 
 /** The response to a request that does not pass, for an adapter to send. */
 export interface DenialResponse {
@@ -101,7 +100,7 @@ export function statusesOf(status: number | Partial<Record<DenialKind, number>> 
 }
 
 function checkStatus(option: string, status: unknown): void {
-  if (Number.isInteger(status) && Number(status) >= 200 && Number(status) <= 599 && !STATUSES_WITHOUT_BODY.includes(status)) return
+  if (isInteger(status, 200, 599) && !STATUSES_WITHOUT_BODY.includes(status)) return
   throw new PolicyError('OPTION_INVALID', option, status, 'must be the status of a response with a body, from 200 to 599')
 }
 
@@ -259,4 +258,28 @@ function checkHeader(option: string, header: unknown): void {
   }
   if (typeof name === 'string' && typeof value === 'string' && HEADER_NAME.test(name) && HEADER_VALUE.test(value)) return
   throw new PolicyError('OPTION_INVALID', option, header, 'must contain headers of a name and a value, both text that HTTP allows')
+}
+
+/** The media type of a problem. Source: RFC 9457, section 3. */
+export const PROBLEM_MEDIA_TYPE = 'application/problem+json'
+
+/** The members of a problem; other names are extension members. */
+export interface ProblemMembers {
+  /** A URI that identifies the kind of problem; default `about:blank`, whose meaning is that of the status. */
+  readonly type?: string
+  readonly title: string | undefined
+  readonly status: number
+  readonly detail?: string
+  readonly [extension: string]: unknown
+}
+
+/**
+ * A problem as the body of a response of type `application/problem+json`.
+ *
+ * Source: RFC 9457, sections 3.1 and 4.2.1.
+ *
+ * @example problemJson({ title: 'Not Found', status: 404, code: 'PATH_UNKNOWN' })
+ */
+export function problemJson({ type = 'about:blank', ...members }: ProblemMembers): string {
+  return JSON.stringify({ type, ...members })
 }

@@ -1,5 +1,4 @@
-import { strictestOf } from '../combined-decision.js'
-import { type Decision, isListed } from '../decision.js'
+import { type Decision, isListed, strictestOf } from '../decision/decision.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 

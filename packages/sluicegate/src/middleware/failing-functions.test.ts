@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { unhandledRejections } from 'sluicegate-testkit/runtimes/unhandled-rejections.js'
 import { allOf, gcra, tokenBucket } from '../index.js'
-import { type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
-import { unhandledRejections } from '../testing/unhandled-rejections.js'
 import { Middleware } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 

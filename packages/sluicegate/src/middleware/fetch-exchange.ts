@@ -1,7 +1,11 @@
-import { putHeaders } from '../headers/header-pair.js'
+import { type Awaitable, ignore, isPromise } from '../awaitable.js'
+import { PolicyError } from '../errors.js'
+import { putHeaders } from '../headers/header.js'
 import type { RequestFacts } from '../keys/key-reader.js'
+import { type Warn, warnOnce } from '../warn-once.js'
 import type { DenialResponse } from './denial-response.js'
-import { type FetchEnvironment, remoteAddressOf } from './fetch-address.js'
+import { socketAddress } from './key-source.js'
+import type { MiddlewareOptions } from './middleware-options.js'
 import { type Settle, settleQuietly } from './settle.js'
 
 /** Sent to clients that have disconnected, as nginx logs them. */
@@ -116,4 +120,128 @@ export function settlingResponse(request: Request, response: Response, settle: S
     { highWaterMark: 0 },
   )
   return new Response(watched, response)
+}
+
+// The address of the client of a Fetch request, which the standard does not have: runtimes pass it beside the request, or not at all.
+
+/** The second argument of a runtime's handler, as far as it has an address. */
+interface FetchEnvironment {
+  /** Node.js, by @hono/node-server. */
+  readonly incoming?: { readonly socket?: { readonly remoteAddress?: string; readonly bytesRead?: number } } | null
+  /** Deno. */
+  readonly remoteAddr?: { readonly hostname?: string } | null
+  /** Bun. */
+  requestIP?(request: Request): { readonly address: string } | null
+  /** One of these within another object. */
+  readonly server?: FetchEnvironment
+}
+
+/** The address of the socket on Node.js, Deno and Bun; undefined on other runtimes. */
+export function remoteAddressOf(environment: unknown, request: Request): string | undefined {
+  if (typeof environment !== 'object' || environment === null) return undefined
+  const { server } = environment as FetchEnvironment
+  const from = (server ?? environment) as FetchEnvironment
+  const { incoming, remoteAddr } = from
+  const ofBun = (): unknown => (typeof from.requestIP === 'function' ? from.requestIP(request)?.address : undefined)
+  const address: unknown = incoming?.socket?.remoteAddress ?? remoteAddr?.hostname ?? ofBun()
+  return typeof address === 'string' ? address : undefined
+}
+
+/**
+ * The option `remoteAddress`, checked; the function it becomes checks what the option returns.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, as does the function for other values than a string, null or undefined
+ */
+export function checkedRemoteAddress<Given extends readonly unknown[]>(
+  option: ((...given: Given) => string | undefined) | undefined,
+): typeof option {
+  if (option === undefined) return undefined
+  if (typeof option !== 'function') throw new PolicyError('OPTION_INVALID', 'remoteAddress', option, 'must be a function of the request')
+  return (...given) => {
+    const address: unknown = option(...given)
+    if (typeof address === 'string') return address
+    if (address === undefined || address === null) return undefined
+    ignore(address)
+    throw new PolicyError(
+      'OPTION_INVALID',
+      'remoteAddress',
+      address,
+      'must return the address as a string, or undefined, and not a promise',
+    )
+  }
+}
+
+const CURE =
+  "say remoteAddress, or a key that needs none: key: apiKey(), or the header of your platform, key: header('cf-connecting-ip') of sluicegate/keys"
+
+/** Runtimes that pass no address to handlers. */
+const WITHOUT_ADDRESS: readonly (readonly [name: string, isIt: () => boolean])[] = [
+  [
+    'Cloudflare Workers',
+    () => (globalThis as { readonly navigator?: { readonly userAgent?: string } }).navigator?.userAgent === 'Cloudflare-Workers',
+  ],
+  ['the edge runtime of Vercel', () => 'EdgeRuntime' in globalThis],
+  ['Fastly Compute', () => 'fastly' in globalThis],
+]
+
+/**
+ * Refuses keys that no request has in this runtime, when middleware is made.
+ *
+ * @param isGiven whether the option `remoteAddress` is given.
+ * @throws {PolicyError} `KEY_MISSING`
+ */
+export function checkAddressNeed<Request>(options: MiddlewareOptions<Request>, isGiven: boolean): void {
+  const { limits = [options], key } = options
+  if (isGiven || !limits.some((limit) => isSocketKey(limit.key ?? key ?? socketAddress))) return
+  const runtime = WITHOUT_ADDRESS.find(([, isIt]) => isIt())?.[0]
+  if (runtime !== undefined) {
+    throw new PolicyError(
+      'KEY_MISSING',
+      'key',
+      options.key,
+      `would be the client's address, which ${runtime} does not pass to handlers: ${CURE}`,
+    )
+  }
+}
+
+const warnOfAddress = warnOnce()
+
+/**
+ * Calls `handle`. If it fails because the request has no address, the error has a remedy, and so does a warning, as frameworks answer a bare 500.
+ */
+export function withAddressHint<Result>(
+  address: string | undefined,
+  handle: () => Awaitable<Result>,
+  warn: Warn = warnOfAddress,
+): Awaitable<Result> {
+  if (address !== undefined) return handle()
+  const fail = (error: unknown): never => {
+    throw hinted(error, warn)
+  }
+  try {
+    const result = handle()
+    return isPromise(result) ? result.catch(fail) : result
+  } catch (error) {
+    return fail(error)
+  }
+}
+
+function hinted(error: unknown, warn: Warn): unknown {
+  if (!(error instanceof PolicyError) || error.code !== 'KEY_MISSING' || !/\baddress\(/.test(error.mend)) return error
+  warn('SLUICEGATE_ADDRESS_MISSING', `a request had no address to count it for, and was answered with an error: ${CURE}`)
+  return new PolicyError(
+    'KEY_MISSING',
+    error.option,
+    error.value,
+    `${error.mend}; this runtime did not pass the address of the client: ${CURE}`,
+    {
+      cause: error,
+    },
+  )
+}
+
+/** Whether a key is the socket's address alone: readers of a trusted header, or with `otherwise`, may find a key without it. */
+function isSocketKey(source: unknown): boolean {
+  const { header = '', readers } = source as { readonly header?: string; readonly readers?: unknown }
+  return typeof source === 'object' && source !== null && 'header' in source && readers === undefined && header === ''
 }

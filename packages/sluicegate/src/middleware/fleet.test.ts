@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { freePorts, RedisProcess } from 'sluicegate-testkit'
+import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
 import { concurrency, fixedWindow, type Policy, slidingWindow, tokenBucket } from '../index.js'
 import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from '../redis/index.js'
-import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
-import type { MiddlewareResult } from './middleware.js'
-import { Middleware } from './middleware.js'
+import { Middleware, type MiddlewareResult } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 
 interface Store {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { plainFacts } from 'sluicegate-testkit/adapters/plain-request.js'
 import type { Awaitable } from '../awaitable.js'
-import { plainFacts } from '../testing/plain-request.js'
 import { type GivenKey, keyFinder } from './key-source.js'
 
 const found = (given: unknown): Awaitable<unknown> => keyFinder(() => given as GivenKey)(plainFacts({}), {})

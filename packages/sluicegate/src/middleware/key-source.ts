@@ -1,8 +1,7 @@
 import { type Awaitable, answersOf, chained } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
 import { address } from '../keys/address.js'
-import { fittedKey } from '../keys/fitted-key.js'
-import { type KeyReader, keyOf, type RequestFacts } from '../keys/key-reader.js'
+import { fittedKey, type KeyReader, keyOf, type RequestFacts } from '../keys/key-reader.js'
 import type { Key } from '../limiter.js'
 
 /** What a function may return as the key of a request. A number and its text are the same key. Null, undefined and the empty string are no key. */

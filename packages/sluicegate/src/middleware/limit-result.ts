@@ -1,13 +1,13 @@
 import { type Awaitable, ignore } from '../awaitable.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
+import { type After, isPermit, keptPermit, renew } from '../decision/permit.js'
 import type { QuotaUnit } from '../headers/quota.js'
 import { passing } from '../layers/shadow-limiter.js'
 import type { Key } from '../limiter.js'
-import { type After, isPermit, keptPermit, renew } from '../permit.js'
 import type { Policy } from '../policy/policy.js'
 import type { SlowDown } from '../slow-down.js'
 import type { ProblemKind } from './denial.js'
-import type { MiddlewareLimiter } from './middleware-limiter.js'
+import type { MiddlewareLimiter } from './middleware-options.js'
 
 /** What a result has to know of the limit that it is a result of. */
 export interface ResultLimit {

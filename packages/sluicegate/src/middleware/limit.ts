@@ -1,19 +1,17 @@
 import { type Awaitable, ignore, isPromise } from '../awaitable.js'
-import { combined } from '../combined-decision.js'
-import type { Decision } from '../decision.js'
+import { combined, type Decision } from '../decision/decision.js'
+import { holdsPermits, isPermit } from '../decision/permit.js'
 import { StoreError } from '../errors.js'
 import type { QuotaUnit } from '../headers/quota.js'
 import type { RequestFacts } from '../keys/key-reader.js'
 import type { Key } from '../limiter.js'
-import { holdsPermits, isPermit } from '../permit.js'
 import type { Policy } from '../policy/policy.js'
 import type { SlowDown } from '../slow-down.js'
 import type { ProblemKind } from './denial.js'
 import type { KeyFinder } from './key-source.js'
 import { giveBack, LimitResult, type RefundTerm, type ResultLimit } from './limit-result.js'
-import type { MiddlewareLimiter } from './middleware-limiter.js'
+import { checkedChoice, type MiddlewareLimiter, type OutageChoice } from './middleware-options.js'
 import type { Tally } from './misuse-watch.js'
-import { checkedChoice, type OutageChoice } from './outage-choice.js'
 
 /** `retryAfterMs` of a denial by a limiter that could not decide. */
 const UNDECIDED_RETRY_MS = 1_000

@@ -10,10 +10,15 @@ import { SlowDown } from '../slow-down.js'
 import { checkDistinctNames, checkedLimits, isLimiter, isRefunding, policyIn, policyNames } from './check-options.js'
 import { keyFinder, readersIn, socketAddress } from './key-source.js'
 import { type Charge, type ChargeSource, Limit } from './limit.js'
-import type { MiddlewareLimiter } from './middleware-limiter.js'
-import type { LimiterMaker, LimitOptions, MiddlewareOptions, PolicyChoice } from './middleware-options.js'
+import {
+  type LimiterMaker,
+  type LimitOptions,
+  type MiddlewareLimiter,
+  type MiddlewareOptions,
+  outageChoice,
+  type PolicyChoice,
+} from './middleware-options.js'
 import type { MisuseWatch } from './misuse-watch.js'
-import { outageChoice } from './outage-choice.js'
 
 /** What limits are made with, beside their options. */
 export interface LimitEnvironment {

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
 import { concurrency, createLimiter, gcra, type Limiter, manualClock, PolicyError, tokenBucket } from '../index.js'
-import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
 import type { DenialResponse } from './denial-response.js'
-import type { MiddlewareResult, Pass } from './middleware.js'
-import { Middleware } from './middleware.js'
+import { Middleware, type MiddlewareResult, type Pass } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 
 type Options = MiddlewareOptions<PlainRequest>

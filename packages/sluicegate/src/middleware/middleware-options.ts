@@ -1,15 +1,17 @@
-import type { Awaitable } from '../awaitable.js'
+import { type Awaitable, ignore, isPromise } from '../awaitable.js'
 import type { BanOptions } from '../ban-options.js'
-import type { HeaderOptions, HeaderVersion } from '../headers/header-options.js'
+import type { Decision } from '../decision/decision.js'
+import { PolicyError, type StoreError } from '../errors.js'
+import type { HeaderOptions, HeaderVersion } from '../headers/header-writer.js'
 import type { QuotaUnit } from '../headers/quota.js'
 import type { RequestFacts } from '../keys/key-reader.js'
+import type { WITHIN } from '../layers/shadow-limiter.js'
+import type { Key } from '../limiter.js'
 import type { NoPolicy, Policy } from '../policy/policy.js'
 import type { SlowDownOptions } from '../slow-down.js'
 import type { Denial, DenialKind, ProblemKind } from './denial.js'
 import type { AnswerChange, BodyOption } from './denial-response.js'
 import type { KeySource } from './key-source.js'
-import type { MiddlewareLimiter } from './middleware-limiter.js'
-import type { OutageOption } from './outage-choice.js'
 
 /** Chooses the policy for a request. It throws, or rejects, for a request that is in error. */
 export type PolicyChoice<Request> = (request: Request, facts: RequestFacts) => Awaitable<Policy>
@@ -89,7 +91,7 @@ export interface MiddlewareOptions<Request> extends LimitOptions<Request> {
 export type LimitingOptions<Request> = MiddlewareOptions<Request> & LimitChoice
 
 /** A policy or a limiter; or a policy and a function that makes its limiter. */
-export type OneLimit = { readonly policy?: undefined } | { readonly limiter?: LimiterMaker }
+type OneLimit = { readonly policy?: undefined } | { readonly limiter?: LimiterMaker }
 
 /** One limit; or several, each of which has a cost and so on of its own. */
 type LimitChoice =
@@ -101,3 +103,63 @@ type LimitChoice =
       readonly unit?: undefined
       readonly problem?: undefined
     }
+
+/**
+ * The methods of a limiter that middleware calls; in-memory and shared limiters have all of them. A thrown or rejected `StoreError` is an outage,
+ * and so is an answer that is not a decision. Any other error is one of the application.
+ */
+export interface MiddlewareLimiter {
+  readonly policy: Policy
+  /** Of a shadow limiter: the limiter that decides and denies. */
+  readonly [WITHIN]?: MiddlewareLimiter
+  /** The policy in force for a key, where keys may have a policy of their own. */
+  policyOf?(key: Key): Policy
+  take(key: Key, cost?: number): Awaitable<Decision>
+  /** What a take would decide. Called only where several limits apply; once it answered by a promise it is not called again. */
+  peek(key: Key, cost?: number): Awaitable<Decision>
+  refund(key: Key, tokens: number): Awaitable<Decision>
+}
+
+/** A decision that was made without the store. */
+export interface OutageDecision {
+  /** The limiter's own decision; a denial if it threw. */
+  readonly decision: Decision
+  /** What it threw, if it did. */
+  readonly error: StoreError | undefined
+}
+
+/**
+ * What happens to a request that the limiter decides without its store: `open` lets it pass and `closed` denies it, whatever the limiter decided.
+ * A function is called with each such decision and returns either, or undefined to keep the decision. Default: the limiter's own decision; if it
+ * threw, the request is denied.
+ */
+export type OutageOption<Request> = 'open' | 'closed' | OutageChoice<Request>
+
+/** See {@link OutageOption}. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a function that only looks returns nothing
+export type OutageChoice<Request> = (outage: OutageDecision, request: Request) => 'open' | 'closed' | undefined | void
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function outageChoice<Request>(option: OutageOption<Request> | undefined): OutageChoice<Request> | undefined {
+  if (option === undefined || typeof option === 'function') return option
+  if (option === 'open' || option === 'closed') return () => option
+  throw new PolicyError(
+    'OPTION_INVALID',
+    'onOutage',
+    option,
+    "must be 'open', 'closed' or a function that returns one of them or undefined",
+  )
+}
+
+/**
+ * What a choice returned; undefined for values that are not meant as a choice: a short arrow function returns the value of its last call, such as
+ * the length of a list.
+ *
+ * @throws {PolicyError} `OPTION_INVALID` for other strings, and for promises
+ */
+export function checkedChoice(returned: unknown): 'open' | 'closed' | undefined {
+  if (returned === 'open' || returned === 'closed') return returned
+  if (typeof returned !== 'string' && !isPromise(returned)) return undefined
+  ignore(returned)
+  throw new PolicyError('OPTION_INVALID', 'onOutage', returned, "must return 'open', 'closed' or undefined, and not a promise")
+}

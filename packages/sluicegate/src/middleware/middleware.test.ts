@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
 import { isPromise } from '../awaitable.js'
 import { allOf, createLimiter, gcra, type Limiter, type ManualClock, manualClock, type Policy, PolicyError, tokenBucket } from '../index.js'
 import { address } from '../keys/address.js'
-import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
-import { promisedLimiter } from '../testing/promised-limiter.js'
 import type { DenialResponse } from './denial-response.js'
-import type { MiddlewareResult } from './middleware.js'
-import { Middleware } from './middleware.js'
+import { Middleware, type MiddlewareResult } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 
 type Options = MiddlewareOptions<PlainRequest>

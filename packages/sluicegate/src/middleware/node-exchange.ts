@@ -1,4 +1,4 @@
-import { type HeaderPair, putHeaders } from '../headers/header-pair.js'
+import { type HeaderPair, putHeaders } from '../headers/header.js'
 import type { RequestFacts } from '../keys/key-reader.js'
 import { onceInProcess } from '../once-in-process.js'
 import type { DenialResponse } from './denial-response.js'

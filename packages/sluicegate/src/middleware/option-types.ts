@@ -1,8 +1,8 @@
 // The types of the options of all adapters, and of what their functions are called with and return. Each adapter exports them.
 
 export type { BanEvent, BanOptions } from '../ban-options.js'
-export type { HeaderOptions, HeaderVersion } from '../headers/header-options.js'
-export type { HeaderPair } from '../headers/header-pair.js'
+export type { HeaderPair } from '../headers/header.js'
+export type { HeaderOptions, HeaderVersion } from '../headers/header-writer.js'
 export type { QuotaUnit } from '../headers/quota.js'
 export type { KeyReader, RequestFacts } from '../keys/key-reader.js'
 export type { SlowDownOptions } from '../slow-down.js'
@@ -10,6 +10,13 @@ export type { Denial, DenialKind, ProblemKind } from './denial.js'
 export type { AnswerChange, Body, BodyOption } from './denial-response.js'
 export type { GivenKey, KeySource, SingleKeySource } from './key-source.js'
 export type { LimitArgument } from './limit-argument.js'
-export type { MiddlewareLimiter as EdgeLimiter } from './middleware-limiter.js'
-export type { Counts, LimiterMaker, LimitOptions, PolicyChoice } from './middleware-options.js'
-export type { OutageChoice, OutageDecision, OutageOption } from './outage-choice.js'
+export type {
+  Counts,
+  LimiterMaker,
+  LimitOptions,
+  MiddlewareLimiter as EdgeLimiter,
+  OutageChoice,
+  OutageDecision,
+  OutageOption,
+  PolicyChoice,
+} from './middleware-options.js'

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
+import { unhandledRejections } from 'sluicegate-testkit/runtimes/unhandled-rejections.js'
 import {
   allOf,
   createLimiter,
@@ -12,15 +15,9 @@ import {
   StoreError,
   tokenBucket,
 } from '../index.js'
-import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
-import { promisedLimiter } from '../testing/promised-limiter.js'
-import { unhandledRejections } from '../testing/unhandled-rejections.js'
 import type { DenialResponse } from './denial-response.js'
-import type { MiddlewareResult } from './middleware.js'
-import { Middleware } from './middleware.js'
-import type { MiddlewareLimiter } from './middleware-limiter.js'
-import type { MiddlewareOptions } from './middleware-options.js'
-import type { OutageDecision } from './outage-choice.js'
+import { Middleware, type MiddlewareResult } from './middleware.js'
+import type { MiddlewareLimiter, MiddlewareOptions, OutageDecision } from './middleware-options.js'
 
 const POLICY = tokenBucket({ name: 'p', limit: 2, window: '10s' })
 

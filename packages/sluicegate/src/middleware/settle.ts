@@ -1,7 +1,7 @@
 import { type Awaitable, isPromise } from '../awaitable.js'
+import type { After } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
-import type { After } from '../permit.js'
-import { warnProcess } from '../process-warning.js'
+import { warnProcess } from '../warn-once.js'
 import type { LimitResult } from './limit-result.js'
 import type { Counts } from './middleware-options.js'
 

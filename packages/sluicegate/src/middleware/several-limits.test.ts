@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
+import { unhandledRejections } from 'sluicegate-testkit/runtimes/unhandled-rejections.js'
 import {
   allOf,
   concurrency,
@@ -12,14 +15,9 @@ import {
   PolicyError,
   tokenBucket,
 } from '../index.js'
-import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
-import { promisedLimiter } from '../testing/promised-limiter.js'
-import { unhandledRejections } from '../testing/unhandled-rejections.js'
 import type { DenialResponse } from './denial-response.js'
-import type { MiddlewareResult } from './middleware.js'
-import { Middleware } from './middleware.js'
-import type { MiddlewareLimiter } from './middleware-limiter.js'
-import type { MiddlewareOptions } from './middleware-options.js'
+import { Middleware, type MiddlewareResult } from './middleware.js'
+import type { MiddlewareLimiter, MiddlewareOptions } from './middleware-options.js'
 
 interface Gate {
   readonly user: Limiter

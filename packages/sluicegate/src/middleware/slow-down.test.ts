@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { headerOf, type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
 import { isPromise } from '../awaitable.js'
 import { allOf, concurrency, createLimiter, fixedWindow, manualClock, tokenBucket } from '../index.js'
-import { headerOf, type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
-import { promisedLimiter } from '../testing/promised-limiter.js'
-import type { MiddlewareResult } from './middleware.js'
-import { Middleware } from './middleware.js'
+import { Middleware, type MiddlewareResult } from './middleware.js'
 import type { MiddlewareOptions } from './middleware-options.js'
 
 const HUNDRED = fixedWindow({ limit: 100, window: '365d', name: 'hundred' })

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type PlainRequest, plainFacts, statusOf } from 'sluicegate-testkit/adapters/plain-request.js'
+import { promisedLimiter } from 'sluicegate-testkit/adapters/promised-limiter.js'
 import { createLimiter, fixedWindow, type Limiter, manualClock } from '../index.js'
-import { type PlainRequest, plainFacts, statusOf } from '../testing/plain-request.js'
-import { promisedLimiter } from '../testing/promised-limiter.js'
-import type { MiddlewareResult } from './middleware.js'
-import { Middleware } from './middleware.js'
-import type { MiddlewareLimiter } from './middleware-limiter.js'
+import { Middleware, type MiddlewareResult } from './middleware.js'
+import type { MiddlewareLimiter } from './middleware-options.js'
 
 /** A limiter as that of a fleet: peeks are calls, and what was leased is taken at once, whatever the store knows. */
 function leasing(

@@ -42,14 +42,25 @@ export function checkOneOf(option: string, value: unknown, known: readonly unkno
 
 /** An integer, both bounds included. @throws {PolicyError} `OPTION_INVALID` */
 export function checkInteger(option: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): asserts value is number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return
+  if (isInteger(value, least, most)) return
   throw new PolicyError('OPTION_INVALID', option, value, `must be an integer ${rangeText(least, most)}`)
+}
+
+/** Both bounds included. */
+export function isInteger(value: unknown, least: number, most = Number.POSITIVE_INFINITY): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most
 }
 
 /** A number, both bounds included; never NaN. @throws {PolicyError} `OPTION_INVALID` */
 export function checkNumber(option: string, value: unknown, least: number, most = Number.POSITIVE_INFINITY): asserts value is number {
   if (typeof value === 'number' && value >= least && value <= most) return
   throw new PolicyError('OPTION_INVALID', option, value, `must be a number ${rangeText(least, most)}`)
+}
+
+/** An `AbortSignal`, or undefined. @throws {PolicyError} `OPTION_INVALID` */
+export function checkSignal(signal: AbortSignal | undefined): void {
+  if (signal === undefined || (typeof signal?.aborted === 'boolean' && typeof signal.addEventListener === 'function')) return
+  throw new PolicyError('OPTION_INVALID', 'signal', signal, 'must be an AbortSignal')
 }
 
 /** A limiter, recognised by `take`. @throws {PolicyError} `OPTION_INVALID` */

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shortOrLong } from 'sluicegate-testkit'
+import { FakeNet } from 'sluicegate-testkit/outbound/fake-net.js'
 import { createLimiter } from '../create-limiter.js'
-import type { HeaderVersion } from '../headers/header-options.js'
-import { HeaderWriter } from '../headers/header-writer.js'
+import { type HeaderVersion, HeaderWriter } from '../headers/header-writer.js'
 import type { Policy } from '../policy/policy.js'
-import { gcra, tokenBucket } from '../policy/rate-policy.js'
-import { fixedWindow } from '../policy/window-policy.js'
-import { FakeNet } from '../testing/fake-net.js'
+import { fixedWindow, gcra, tokenBucket } from '../policy/single-policy.js'
 import { limitedFetch } from './limited-fetch.js'
 
 const SECONDS = 80

@@ -1,4 +1,4 @@
-import type { PolicyReading, RateLimitReading } from '../headers/rate-limit-reading.js'
+import type { PolicyReading, RateLimitReading } from '../headers/read-rate-limit.js'
 
 /** Resources other than requests limit only when nothing is left. */
 const OTHER_RESOURCES = new Set(['tokens', 'input-tokens', 'output-tokens'])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FakeNet, refusal } from '../testing/fake-net.js'
+import { FakeNet, refusal } from 'sluicegate-testkit/outbound/fake-net.js'
 import { limitedFetch } from './limited-fetch.js'
 import type { ThrottleEvent } from './outbound-options.js'
 

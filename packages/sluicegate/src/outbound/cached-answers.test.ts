@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { FakeNet } from 'sluicegate-testkit/outbound/fake-net.js'
+import { withLimitedAgent } from 'sluicegate-testkit/outbound/limited-agent.js'
 import { request } from 'undici'
-import { FakeNet } from '../testing/fake-net.js'
-import { withLimitedAgent } from '../testing/limited-agent.js'
 import { limitedFetch } from './limited-fetch.js'
 
 const SPENT = { RateLimit: '"a";r=0;t=60', 'RateLimit-Policy': '"a";q=5;w=60', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '60' }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { test } from 'node:test'
+import { FakeNet, refusal } from 'sluicegate-testkit/outbound/fake-net.js'
+import { LimitedServer } from 'sluicegate-testkit/outbound/limited-server.js'
 import { Agent, Client, request, FormData as UndiciForm, fetch as undiciFetch } from 'undici'
-import { tokenBucket } from '../policy/rate-policy.js'
-import { FakeNet, refusal } from '../testing/fake-net.js'
-import { LimitedServer } from '../testing/limited-server.js'
+import { tokenBucket } from '../policy/single-policy.js'
 import { limited } from './limited.js'
 import { limitedFetch } from './limited-fetch.js'
 

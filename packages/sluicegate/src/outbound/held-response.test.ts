@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { FakeNet, settled } from '../testing/fake-net.js'
+import { FakeNet, settled } from 'sluicegate-testkit/outbound/fake-net.js'
 import { limitedFetch } from './limited-fetch.js'
 
 /** Answers every request with these lines. */

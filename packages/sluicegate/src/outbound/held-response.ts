@@ -1,4 +1,4 @@
-import type { HeaderSource } from '../headers/header-source.js'
+import type { HeaderSource } from '../headers/header.js'
 
 /** The part of a response that is read, of any fetch. */
 export interface ResponseLike {

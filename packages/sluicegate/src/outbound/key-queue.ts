@@ -1,12 +1,11 @@
-import type { Decision } from '../decision.js'
-import type { RateLimitReading } from '../headers/rate-limit-reading.js'
+import type { Decision } from '../decision/decision.js'
+import type { RateLimitReading } from '../headers/read-rate-limit.js'
 import type { Alert } from '../waiting/alarm.js'
 import { LimiterClient, release, type TokenListener } from './limiter-client.js'
 import { QueueErrors } from './outbound-error.js'
 import type { OutboundLimiter } from './outbound-options.js'
 import type { Pace, Sent } from './pace.js'
-import { Turn } from './turn.js'
-import { WaitingList, type WaitingRequest } from './waiting-list.js'
+import { Turn, WaitingList, type WaitingRequest } from './waiting-list.js'
 
 /** What a queue needs of the {@link KeyQueues} it belongs to. */
 export interface QueueServices {

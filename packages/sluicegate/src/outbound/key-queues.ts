@@ -1,19 +1,19 @@
-import { checkKey } from '../arguments.js'
 import { isPromise } from '../awaitable.js'
-import type { RateLimitReading } from '../headers/rate-limit-reading.js'
+import { createLimiter } from '../create-limiter.js'
+import { PolicyError } from '../errors.js'
+import type { RateLimitReading } from '../headers/read-rate-limit.js'
+import { checkKey } from '../key.js'
+import type { Limiter } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
+import type { Clock } from '../time/clock.js'
 import { AbortWatch } from '../waiting/abort-watch.js'
-import type { QueueServices } from './key-queue.js'
-import { KeyQueue } from './key-queue.js'
+import { KeyQueue, type QueueServices } from './key-queue.js'
 import { OutboundError, type OutboundErrorCode } from './outbound-error.js'
-import type { OutboundSettings } from './outbound-options.js'
-import type { SentRequest } from './outbound-request.js'
-import type { KeyStats, OutboundStats } from './outbound-stats.js'
-import { KeyLimiters } from './own-limits.js'
+import type { KeyStats, OutboundLimiter, OutboundSettings, OutboundStats } from './outbound-options.js'
 import { Pace } from './pace.js'
+import type { SentRequest } from './retry-rule.js'
 import { Pauses, Timers } from './timers.js'
-import type { Turn } from './turn.js'
-import { afterHook } from './turn.js'
-import { WaitingRequest } from './waiting-list.js'
+import { afterHook, type Turn, WaitingRequest } from './waiting-list.js'
 
 /** Idle keys that are searched for one that is not paused. */
 const LOOKED_AT = 16
@@ -244,4 +244,55 @@ function errorOf(code: OutboundErrorCode, message: string, key: string, { url }:
 
 function closedError(key: string, request: SentRequest): OutboundError {
   return errorOf('CLOSED', 'closed', key, request, Number.POSITIVE_INFINITY)
+}
+
+const MAX_POLICIES = 1_000
+
+/** What the limiters of keys are made from. */
+interface KeyLimitersParts {
+  readonly policy: Policy | undefined
+  readonly policyFor: ((key: string) => Policy | undefined) | undefined
+  readonly limiter: OutboundLimiter | undefined
+  readonly maxKeys: number
+  readonly clock: Clock
+}
+
+/** The limiter of each key: the one that was given, or one for each policy, made when it is first needed. */
+export class KeyLimiters {
+  private readonly parts: KeyLimitersParts
+  private readonly made = new Map<string, Limiter>()
+
+  /** @throws {PolicyError} `POLICY_INVALID` */
+  constructor(parts: KeyLimitersParts) {
+    this.parts = parts
+    // An invalid policy throws when the options are given.
+    if (parts.policy !== undefined) this.limiterOf(parts.policy)
+  }
+
+  /** Undefined for a key without a limit. @throws {PolicyError} `POLICY_INVALID` */
+  of(key: string): OutboundLimiter | undefined {
+    const { policy, policyFor, limiter } = this.parts
+    if (limiter !== undefined) return limiter
+    const found = policyFor?.(key) ?? policy
+    return found === undefined ? undefined : this.limiterOf(found)
+  }
+
+  close(): void {
+    for (const limiter of this.made.values()) limiter.close()
+  }
+
+  private limiterOf(policy: Policy): OutboundLimiter {
+    // Policies with the same content have one limiter.
+    const name = JSON.stringify(policy)
+    const known = this.made.get(name)
+    if (known !== undefined) return known
+    if (this.made.size >= MAX_POLICIES) {
+      throw new PolicyError('POLICY_INVALID', 'policyFor', policy, `returned more than ${MAX_POLICIES} different policies`)
+    }
+    const { maxKeys, clock } = this.parts
+    // Each key waits at most once.
+    const limiter = createLimiter(policy, { maxKeys, maxWaiters: maxKeys, clock })
+    this.made.set(name, limiter)
+    return limiter
+  }
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
-import { tokenBucket } from '../policy/rate-policy.js'
-import { CountedHost, OutboundFleet, untilOut } from '../testing/outbound-fleet.js'
+import { CountedHost, OutboundFleet, untilOut } from 'sluicegate-testkit/outbound/outbound-fleet.js'
+import { tokenBucket } from '../policy/single-policy.js'
 
 // Calls of a host by processes that share its budget in Redis. Nothing of the budgets by the hour comes back while a test runs.
 

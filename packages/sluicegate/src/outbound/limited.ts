@@ -1,14 +1,19 @@
 import { PolicyError } from '../errors.js'
-import { type HeaderSource, headerOf } from '../headers/header-source.js'
+import { type HeaderSource, headerOf } from '../headers/header.js'
 import { copiedInit, isRepeatable } from './copied-arguments.js'
-import { type AttemptOwner, DispatchAttempt } from './dispatch-attempt.js'
-import { type Dispatch, type DispatchHandler, type DispatchOptions, LastingController } from './dispatch-handler.js'
+import {
+  type AttemptOwner,
+  type Dispatch,
+  DispatchAttempt,
+  type DispatchHandler,
+  type DispatchOptions,
+  LastingController,
+} from './dispatch-attempt.js'
 import { KeyQueues } from './key-queues.js'
 import { OutboundCall } from './outbound-call.js'
-import { type OutboundOptions, type OutboundSettings, outboundSettings } from './outbound-options.js'
-import type { SentRequest } from './outbound-request.js'
-import { controlsOf, type OutboundControls } from './outbound-stats.js'
-import type { Turn } from './turn.js'
+import { controlsOf, type OutboundControls, type OutboundOptions, type OutboundSettings, outboundSettings } from './outbound-options.js'
+import type { SentRequest } from './retry-rule.js'
+import type { Turn } from './waiting-list.js'
 
 /** An interceptor for `dispatcher.compose`, of undici 7 or later. */
 export type OutboundInterceptor = (<Function extends (options: never, handler: never) => boolean>(dispatch: Function) => Function) &

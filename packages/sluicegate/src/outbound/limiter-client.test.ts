@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Decision } from '../decision.js'
-import { gcra } from '../policy/rate-policy.js'
-import { settled } from '../testing/fake-net.js'
+import { settled } from 'sluicegate-testkit/outbound/fake-net.js'
+import type { Decision } from '../decision/decision.js'
+import { gcra } from '../policy/single-policy.js'
 import { LimiterClient } from './limiter-client.js'
 
 test('a fleet is asked for several tokens at once where they pass, or come faster than its answers, and for one that takes long', async () => {

@@ -1,5 +1,5 @@
-import type { Decision } from '../decision.js'
-import { type After, holdsPermits, isPermit, keptPermit } from '../permit.js'
+import type { Decision } from '../decision/decision.js'
+import { type After, holdsPermits, isPermit, keptPermit } from '../decision/permit.js'
 import type { OutboundLimiter } from './outbound-options.js'
 
 /** Answers for one key that may be outstanding at once. */

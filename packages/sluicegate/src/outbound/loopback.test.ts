@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Decision } from '../decision.js'
-import type { HeaderVersion } from '../headers/header-options.js'
-import { tokenBucket } from '../policy/rate-policy.js'
-import { LimitedServer } from '../testing/limited-server.js'
+import { LimitedServer } from 'sluicegate-testkit/outbound/limited-server.js'
+import type { Decision } from '../decision/decision.js'
+import type { HeaderVersion } from '../headers/header-writer.js'
+import { tokenBucket } from '../policy/single-policy.js'
 import { limitedFetch } from './limited-fetch.js'
 import type { OutboundOptions } from './outbound-options.js'
 

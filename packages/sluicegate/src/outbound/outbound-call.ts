@@ -1,15 +1,13 @@
 import { type Awaitable, chained, ignore } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
-import type { HeaderSource } from '../headers/header-source.js'
-import type { RateLimitReading } from '../headers/rate-limit-reading.js'
-import { readRateLimit } from '../headers/read-rate-limit.js'
+import type { HeaderSource } from '../headers/header.js'
+import { type RateLimitReading, readRateLimit } from '../headers/read-rate-limit.js'
 import type { KeyQueues } from './key-queues.js'
 import { OutboundError } from './outbound-error.js'
 import type { OutboundSettings } from './outbound-options.js'
-import type { OutboundRequest, SentRequest } from './outbound-request.js'
 import { isRefusal } from './pace.js'
-import { isSafeToRepeat, type Outcome } from './retry-rule.js'
-import type { Turn } from './turn.js'
+import { isSafeToRepeat, type OutboundRequest, type Outcome, type SentRequest } from './retry-rule.js'
+import type { Turn } from './waiting-list.js'
 
 /** The part of a response that a call uses. */
 export interface Answer {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { FakeNet } from 'sluicegate-testkit/outbound/fake-net.js'
 import { createLimiter } from '../create-limiter.js'
-import { gcra } from '../policy/rate-policy.js'
-import { FakeNet } from '../testing/fake-net.js'
+import { gcra } from '../policy/single-policy.js'
 import { limitedFetch } from './limited-fetch.js'
 
 const EVEN = gcra({ limit: 10, window: '1s', burst: 1 })

@@ -1,13 +1,12 @@
 import type { Awaitable } from '../awaitable.js'
-import { type Clock, preciseClock } from '../clock.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
 import type { WaitOptions } from '../limiter.js'
 import { checkFunction, checkInteger, checkNumber, checkOptions } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
-import type { OutboundRequest } from './outbound-request.js'
+import { type Clock, checkClock, preciseClock } from '../time/clock.js'
 import type { PaceSettings } from './pace.js'
-import type { Outcome } from './retry-rule.js'
+import type { OutboundRequest, Outcome } from './retry-rule.js'
 
 /** The methods of a limiter that are called; in-memory and shared limiters have all of them. */
 export interface OutboundLimiter {
@@ -146,7 +145,7 @@ export function outboundSettings(options: OutboundOptions): OutboundSettings {
   const numbers = numbersIn(options)
   for (const name of FUNCTIONS) checkFunction(name, options[name])
   const { policy, policyFor, limiter, clock = preciseClock(), random = Math.random } = options
-  if (typeof clock?.nowMs !== 'function') throw new PolicyError('CLOCK_INVALID', 'clock', clock, 'must have nowMs()')
+  checkClock(clock)
   if (limiter !== undefined) {
     if (typeof limiter?.wait !== 'function') {
       throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter such as createLimiter(policy)')
@@ -176,4 +175,55 @@ function checkedNumber(name: keyof typeof NUMBERS, value: unknown): number {
   if (isWhole && value !== most) checkInteger(name, value, least, most)
   else checkNumber(name, value, least, most)
   return value
+}
+
+/** Counters since creation, and the current state. */
+export interface OutboundStats {
+  /** Keys in memory. */
+  readonly keys: number
+  readonly waiting: number
+  /** Sent and not answered yet. */
+  readonly inFlight: number
+  /** Attempts that were sent. */
+  readonly sent: number
+  /** Those of them that were not the first attempt. */
+  readonly retried: number
+  /** Refusals that lowered a rate. */
+  readonly throttled: number
+}
+
+/** The state of one key. */
+export interface KeyStats {
+  readonly waiting: number
+  readonly inFlight: number
+  /** The learned rate; `Infinity` before the first refusal. */
+  readonly perSecond: number
+  /** Milliseconds until a request may be sent: a pause, or an exhausted quota. */
+  readonly pauseMs: number
+  /** What the server announced last. */
+  readonly remaining: number | undefined
+}
+
+/** The methods of a limited fetch and of a limited dispatcher. */
+export interface OutboundControls {
+  stats(): OutboundStats
+  /** The state of a key; undefined for an unknown key. */
+  statsOf(key: string): KeyStats | undefined
+  /**
+   * Forgets what the server of a key announced, its pauses, and the learned rate: waiting requests go on as to an unknown host. The key's
+   * own limit is unchanged. False for an unknown key.
+   */
+  forget(key: string): boolean
+  /** Rejects all waiting requests, also those between two attempts, and all later ones with `CLOSED`. Requests under way continue. */
+  close(): void
+}
+
+/** The methods as standalone functions. */
+export function controlsOf(queues: OutboundControls): OutboundControls {
+  return {
+    stats: () => queues.stats(),
+    statsOf: (key) => queues.statsOf(key),
+    forget: (key) => queues.forget(key),
+    close: () => queues.close(),
+  }
 }

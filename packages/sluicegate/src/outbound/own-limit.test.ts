@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { FakeNet, refusal, settled } from 'sluicegate-testkit/outbound/fake-net.js'
 import { createLimiter } from '../create-limiter.js'
-import type { Decision } from '../decision.js'
-import { concurrency } from '../policy/concurrency-policy.js'
-import { gcra, tokenBucket } from '../policy/rate-policy.js'
-import { FakeNet, refusal, settled } from '../testing/fake-net.js'
-import { KeyQueues } from './key-queues.js'
+import type { Decision } from '../decision/decision.js'
+import { concurrency, gcra, tokenBucket } from '../policy/single-policy.js'
+import { KeyLimiters, KeyQueues } from './key-queues.js'
 import { limitedFetch } from './limited-fetch.js'
 import { LimiterClient } from './limiter-client.js'
-import type { OutboundLimiter } from './outbound-options.js'
-import { outboundSettings } from './outbound-options.js'
-import { KeyLimiters } from './own-limits.js'
+import { type OutboundLimiter, outboundSettings } from './outbound-options.js'
 
 const EVEN = gcra({ limit: 10, window: '1s', burst: 1 })
 

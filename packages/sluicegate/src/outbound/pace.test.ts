@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { RateLimitReading } from '../headers/rate-limit-reading.js'
-import { readRateLimit } from '../headers/read-rate-limit.js'
+import { type RateLimitReading, readRateLimit } from '../headers/read-rate-limit.js'
 import { AnnouncedBudget } from './announced-budget.js'
 import { LearnedRate } from './learned-rate.js'
 import { Pace, type Sent } from './pace.js'

@@ -1,4 +1,4 @@
-import type { RateLimitReading } from '../headers/rate-limit-reading.js'
+import type { RateLimitReading } from '../headers/read-rate-limit.js'
 import { AnnouncedBudget } from './announced-budget.js'
 import { LearnedRate } from './learned-rate.js'
 

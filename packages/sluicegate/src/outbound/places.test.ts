@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { FakeNet, settled } from 'sluicegate-testkit/outbound/fake-net.js'
 import { createLimiter } from '../create-limiter.js'
-import { concurrency } from '../policy/concurrency-policy.js'
-import { gcra, tokenBucket } from '../policy/rate-policy.js'
-import { FakeNet, settled } from '../testing/fake-net.js'
+import { concurrency, gcra, tokenBucket } from '../policy/single-policy.js'
 import { limitedFetch } from './limited-fetch.js'
 
 /** A body that comes part by part, each when it is read. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { LimitedServer } from 'sluicegate-testkit/outbound/limited-server.js'
 import { Agent, interceptors, request } from 'undici'
-import { LimitedServer } from '../testing/limited-server.js'
 import { limited } from './limited.js'
 import { limitedFetch } from './limited-fetch.js'
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { SentRequest } from './outbound-request.js'
-import { isSafeToRepeat } from './retry-rule.js'
+import { isSafeToRepeat, type SentRequest } from './retry-rule.js'
 
 const request = (method: string): SentRequest => ({
   url: new URL('http://a/'),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { gcra } from '../policy/rate-policy.js'
-import { FakeNet, refusal } from '../testing/fake-net.js'
+import { FakeNet, refusal } from 'sluicegate-testkit/outbound/fake-net.js'
+import { gcra } from '../policy/single-policy.js'
 import { limitedFetch } from './limited-fetch.js'
 import type { OutboundOptions, RetryEvent, ThrottleEvent, WaitEvent } from './outbound-options.js'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FakeNet, refusal, settled } from '../testing/fake-net.js'
+import { FakeNet, refusal, settled } from 'sluicegate-testkit/outbound/fake-net.js'
 import { limitedFetch } from './limited-fetch.js'
 
 /** A response that came from elsewhere, as it tells. */

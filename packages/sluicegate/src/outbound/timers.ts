@@ -1,4 +1,4 @@
-import { type Clock, unheldClock } from '../clock.js'
+import { type Clock, unheldClock } from '../time/clock.js'
 import type { AbortWatch } from '../waiting/abort-watch.js'
 import { Alarm, type Alert } from '../waiting/alarm.js'
 

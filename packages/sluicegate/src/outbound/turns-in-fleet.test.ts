@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
-import { concurrency } from '../policy/concurrency-policy.js'
-import { gcra, tokenBucket } from '../policy/rate-policy.js'
-import { turns } from '../testing/channel-pair.js'
-import { fleet } from '../testing/cluster-fixture.js'
-import { CountedHost, OutboundFleet } from '../testing/outbound-fleet.js'
+import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
+import { CountedHost, OutboundFleet } from 'sluicegate-testkit/outbound/outbound-fleet.js'
+import { concurrency, gcra, tokenBucket } from '../policy/single-policy.js'
 import { limitedFetch } from './limited-fetch.js'
 
 // Calls of a host by processes that share its budget in Redis. Nothing of the budgets by the hour comes back while a test runs.

@@ -3,10 +3,10 @@ import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { type Answering, turnsOf, until, withLimitedAgent } from 'sluicegate-testkit/outbound/limited-agent.js'
+import { LimitedServer } from 'sluicegate-testkit/outbound/limited-server.js'
 import { request } from 'undici'
-import { manualClock } from '../clock.js'
-import { type Answering, turnsOf, until, withLimitedAgent } from '../testing/limited-agent.js'
-import { LimitedServer } from '../testing/limited-server.js'
+import { manualClock } from '../time/clock.js'
 
 const LARGE = 500_000
 const large: Answering = (_, response) => void response.end(Buffer.alloc(LARGE))

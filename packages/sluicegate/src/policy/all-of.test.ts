@@ -5,8 +5,7 @@ import { readRateLimit } from '../headers/read-rate-limit.js'
 import { createLimiter, manualClock, type Policy } from '../index.js'
 import { allOf } from './all-of.js'
 import { checkedPolicy } from './checked-policy.js'
-import { tokenBucket } from './rate-policy.js'
-import { fixedWindow } from './window-policy.js'
+import { fixedWindow, tokenBucket } from './single-policy.js'
 
 function namesOf(...names: string[]): string[] {
   return allOf(names.map((name) => tokenBucket({ limit: 10, window: '1m', name }))).policies.map(({ name }) => name)

@@ -1,6 +1,6 @@
-import type { Decision } from '../decision.js'
-import { emissionOf } from './emission.js'
+import type { Decision } from '../decision/decision.js'
 import type { Policy } from './policy.js'
+import { emissionOf } from './policy-numbers.js'
 
 /** Decodes the core's answers under a policy into decisions. Debts are in the core's units, 0 or more. */
 export interface DecisionDecoder {

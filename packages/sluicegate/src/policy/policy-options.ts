@@ -1,5 +1,6 @@
 import { PolicyError } from '../errors.js'
-import { type Duration, formatMs, toMs } from './duration.js'
+import { isInteger } from '../options/option-checks.js'
+import { type Duration, formatMs, toMs } from '../time/duration.js'
 import type { Algorithm, Policy } from './policy.js'
 
 // What the functions that make policies check alike.
@@ -12,7 +13,7 @@ const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 
 /** @throws {PolicyError} `LIMIT_INVALID` or `BURST_INVALID` */
 export function checkedTokenCount(option: 'limit' | 'burst', value: unknown, most: number, isPerWindow = option === 'limit'): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most) return value
+  if (isInteger(value, 1, most)) return value
   // Neither a burst nor those in flight are per window.
   const fraction = isPerWindow && typeof value === 'number' && value > 0 && value < most
   const mend = fraction

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PolicyError } from '../errors.js'
 import { checkedPolicy } from './checked-policy.js'
-import { concurrency } from './concurrency-policy.js'
-import { gcra, type RateOptions, tokenBucket } from './rate-policy.js'
-import { fixedWindow, slidingLog, slidingWindow } from './window-policy.js'
+import { concurrency, fixedWindow, gcra, type RateOptions, slidingLog, slidingWindow, tokenBucket } from './single-policy.js'
 
 test('a policy is frozen data with its defaults filled in', () => {
   const policy = tokenBucket({ limit: 100, window: '1m' })

@@ -1,10 +1,10 @@
 import type { Awaitable } from '../awaitable.js'
-import { type Clock, clockHandle, preciseClock } from '../clock.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
 import type { Policy } from '../policy/policy.js'
 import { ShownLimiter } from '../shown.js'
+import { type Clock, clockHandle, preciseClock } from '../time/clock.js'
 import { LimiterQueue } from './limiter-queue.js'
 import {
   checkedQueueOptions,

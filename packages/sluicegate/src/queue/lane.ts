@@ -1,12 +1,12 @@
 import { ignore, isPromise } from '../awaitable.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
+import { isPermit } from '../decision/permit.js'
 import type { Key } from '../limiter.js'
-import { isPermit } from '../permit.js'
 import type { Policy } from '../policy/policy.js'
 import { type Due, DueHeap } from '../waiting/due-heap.js'
 import type { Job, Rank } from './job.js'
-import { QueueError } from './queue-error.js'
 import type { QueueLimiter } from './queue-options.js'
+import { QueueError } from './work-queue.js'
 
 /** Concurrent takes of one key, for limiters that answer later. */
 const MOST_TAKES = 16

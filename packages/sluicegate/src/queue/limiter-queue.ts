@@ -1,15 +1,13 @@
-import { type Clock, unheldClock } from '../clock.js'
-import type { Decision } from '../decision.js'
-import { nameOf } from '../key.js'
+import type { Decision } from '../decision/decision.js'
+import { nameOf, ownKey } from '../key.js'
 import type { Key } from '../limiter.js'
 import { Shown } from '../shown.js'
-import { ownKey } from '../wait-options.js'
+import { type Clock, unheldClock } from '../time/clock.js'
 import { AbortWatch } from '../waiting/abort-watch.js'
 import { Alarm, type Alert } from '../waiting/alarm.js'
 import { DueHeap } from '../waiting/due-heap.js'
-import { type Job, newJob, type Rank } from './job.js'
+import { type Job, newJob, type Rank, type RunningHost, runAdmitted } from './job.js'
 import { Lane, type LaneHost, tooLate } from './lane.js'
-import { QueueError } from './queue-error.js'
 import {
   checkedRunOptions,
   checkedWrapOptions,
@@ -21,8 +19,7 @@ import {
   type RunOptions,
   type WrapOptions,
 } from './queue-options.js'
-import { type RunningHost, runAdmitted } from './running.js'
-import type { QueueStats, WorkQueue } from './work-queue.js'
+import { QueueError, type QueueStats, type WorkQueue } from './work-queue.js'
 
 /** The longest time that a job with `maxWaitMs: 0` is kept while a store decides. */
 const LATEST_ANSWER_MS = 1_000

@@ -1,12 +1,11 @@
-import { checkedCost, checkKey } from '../arguments.js'
+import { checkedCost, type WaitOptions } from '../arguments.js'
 import type { Awaitable } from '../awaitable.js'
-import type { Clock } from '../clock.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
-import type { Key } from '../key.js'
-import { checkBoolean, checkInteger, checkOneOf, checkOptions } from '../options/option-checks.js'
+import { checkKey, type Key } from '../key.js'
+import { checkBoolean, checkInteger, checkOneOf, checkOptions, checkSignal } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
-import type { WaitOptions } from '../wait-options.js'
+import type { Clock } from '../time/clock.js'
 
 /** What a full queue does with one job more. */
 export type Overflow = 'refuse-newest' | 'drop-oldest' | 'drop-lowest-priority'
@@ -136,9 +135,7 @@ export function checkedRunOptions(options: RunOptions, defaults: QueueSettings):
   if (typeof priority !== 'number' || !Number.isFinite(priority)) {
     throw new PolicyError('OPTION_INVALID', 'priority', priority, 'must be a finite number; higher starts first')
   }
-  if (signal !== undefined && (typeof signal?.aborted !== 'boolean' || typeof signal.addEventListener !== 'function')) {
-    throw new PolicyError('OPTION_INVALID', 'signal', signal, 'must be an AbortSignal')
-  }
+  checkSignal(signal)
   checkMs('maxWaitMs', maxWaitMs, 0)
   checkMs('timeoutMs', timeoutMs, 1)
   return { cost: checkedCost(cost), priority, signal, maxWaitMs, timeoutMs }

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { manualClock } from '../clock.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import type { LimiterOptions } from '../limiter.js'
 import { allOf } from '../policy/all-of.js'
-import { concurrency } from '../policy/concurrency-policy.js'
 import type { Policy } from '../policy/policy.js'
-import { gcra, tokenBucket } from '../policy/rate-policy.js'
-import { fixedWindow, slidingLog, slidingWindow } from '../policy/window-policy.js'
+import { concurrency, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
+import { manualClock } from '../time/clock.js'
 import { createQueue } from './create-queue.js'
-import { QueueError, type QueueErrorCode } from './queue-error.js'
+import { QueueError, type QueueErrorCode } from './work-queue.js'
 
 const START_MS = 1_760_000_000_000
 

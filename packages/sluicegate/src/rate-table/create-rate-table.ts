@@ -1,10 +1,9 @@
-import { type Clock, clockFromHandle, preciseClock } from '../clock.js'
-import { PolicyError } from '../errors.js'
 import { createMemory, MOST_KEYS, sectionAt } from '../memory/core-memory.js'
 import { randomSecret } from '../memory/fingerprint.js'
 import { invalidHandle, isFounded } from '../memory/handle-check.js'
 import { OpenCore } from '../memory/open-core.js'
 import { checkInteger, checkOptions } from '../options/option-checks.js'
+import { type Clock, checkClock, clockFromHandle, preciseClock } from '../time/clock.js'
 import { LONGEST_NS } from './call-rate.js'
 import { MemoryRateTable } from './memory-rate-table.js'
 import type { RateTable, RateTableHandle } from './rate-table.js'
@@ -109,9 +108,4 @@ export function attachRateTable(handle: RateTableHandle, options: Pick<RateTable
   if (!isFounded(opened)) throw invalidHandle(handle)
   opened.core.attach(section)
   return new MemoryRateTable(opened, clock, secret, { maxKeys, growTo })
-}
-
-function checkClock(clock: unknown): asserts clock is Clock {
-  if (typeof (clock as Clock | undefined)?.nowMs === 'function') return
-  throw new PolicyError('CLOCK_INVALID', 'clock', clock, 'must be a clock with nowMs(); a custom clock must be passed in each thread')
 }

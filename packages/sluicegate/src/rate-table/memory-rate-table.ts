@@ -1,10 +1,10 @@
-import { type Clock, clockHandle, type Ticker, tickerOf } from '../clock.js'
-import { StoreError } from '../errors.js'
+import { contentionError } from '../errors.js'
 import type { LimiterStats } from '../limiter.js'
 import { fingerprint, high, low } from '../memory/fingerprint.js'
 import type { OpenCore } from '../memory/open-core.js'
 import { untouchedBytes } from '../memory/policy-record.js'
 import { Shown, shownAs } from '../shown.js'
+import { type Clock, clockHandle, type Ticker, tickerOf } from '../time/clock.js'
 import { type CallRate, intervalNsOf } from './call-rate.js'
 import { checkCallKey, checkQuantity, throttled } from './checked-call.js'
 import type { RateTable, Throttled } from './rate-table.js'
@@ -42,7 +42,7 @@ export class MemoryRateTable extends Shown implements RateTable {
     if (Number.isNaN(answer)) {
       const reason = this.#opened.reason()
       if (reason === 'REFUSED') return withoutRoom(limit, core.detailOfUnanswered())
-      if (reason !== 'EVICTED') throw contended()
+      if (reason !== 'EVICTED') throw contentionError()
       answer = core.detailOfUnanswered()
     }
     const limited = answer < 0
@@ -53,7 +53,7 @@ export class MemoryRateTable extends Shown implements RateTable {
   reset(key: string): void {
     fingerprint(key, this.#secret[0], this.#secret[1])
     const answer = this.#opened.core.reset(low, high, this.#ticker.read())
-    if (Number.isNaN(answer) && this.#opened.reason() === 'CONTENDED') throw contended()
+    if (Number.isNaN(answer) && this.#opened.reason() === 'CONTENDED') throw contentionError()
   }
 
   handle(): MemoryTableHandle {
@@ -94,8 +94,4 @@ export class MemoryRateTable extends Shown implements RateTable {
 function withoutRoom(limit: number, waitUs: number): Throttled {
   const waitS = Math.ceil(waitUs / 1_000_000)
   return { limited: true, limit, remaining: 0, retryAfterS: waitS, resetAfterS: waitS }
-}
-
-function contended(): StoreError {
-  return new StoreError('CONTENTION', 'other threads kept changing this key, and the call gave up after a bounded wait: call again')
 }

@@ -1,5 +1,5 @@
-import type { ClockHandle } from '../clock.js'
 import { isClockHandle, isPlaceIn } from '../memory/handle-check.js'
+import type { ClockHandle } from '../time/clock.js'
 import type { RateTableHandle } from './rate-table.js'
 
 /** What a handle carries. */

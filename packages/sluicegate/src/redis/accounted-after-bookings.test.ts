@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { until } from 'sluicegate-testkit'
+import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { tokenBucket } from '../index.js'
-import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
-import { SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
 const BURST = 50

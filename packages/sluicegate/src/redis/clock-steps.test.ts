@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import type { Decision } from '../decision.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { exactLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
+import type { Decision } from '../decision/decision.js'
 import { concurrency, fixedWindow, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import { exactLimiter } from '../testing/fleet-replay.js'
-import { ownRedis } from '../testing/own-redis.js'
 
 const START_MS = 1_789_000_000_000
 const HOUR_MS = 3_600_000

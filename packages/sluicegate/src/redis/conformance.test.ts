@@ -1,8 +1,8 @@
 import { after, afterEach } from 'node:test'
 import { type ConformanceChoice, conformance, IS_LONG_RUN, type MakeLimiter, shortOrLong } from 'sluicegate-testkit'
-import { allow, DOCUMENTED_COMMANDS, userUrl } from '../testing/allowed-user.js'
-import { ownRedis } from '../testing/own-redis.js'
-import { LimiterHost } from '../testing/synchronous-limiter.js'
+import { allow, DOCUMENTED_COMMANDS, userUrl } from 'sluicegate-testkit/redis/allowed-user.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { LimiterHost } from 'sluicegate-testkit/twins/synchronous-limiter.js'
 
 /**
  * The one suite, on the exact store. Left out, because a store has none of it: tables and what goes when they are full (`table`), evictions

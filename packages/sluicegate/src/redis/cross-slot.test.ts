@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { RedisCluster, RedisProcess } from 'sluicegate-testkit'
+import { CLUSTER_CLIENTS, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { PolicyError } from '../errors.js'
 import { allOf } from '../policy/all-of.js'
-import { tokenBucket } from '../policy/rate-policy.js'
-import { fixedWindow } from '../policy/window-policy.js'
-import { CLUSTER_CLIENTS, SERVER_CLIENTS } from '../testing/redis-clients.js'
+import { fixedWindow, tokenBucket } from '../policy/single-policy.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
 let server: RedisProcess

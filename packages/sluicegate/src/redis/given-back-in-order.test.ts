@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
-import { concurrency } from '../policy/concurrency-policy.js'
+import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import type { Policy } from '../policy/policy.js'
-import { tokenBucket } from '../policy/rate-policy.js'
-import { fixedWindow } from '../policy/window-policy.js'
+import { concurrency, fixedWindow, tokenBucket } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import { SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
 
 // A booking with later ones after it returns nothing: unwanted bookings must be returned newest first.

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { FaultProxy, RedisProcess, until } from 'sluicegate-testkit'
-import { concurrency } from '../policy/concurrency-policy.js'
+import { type ClientKind, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import type { Policy } from '../policy/policy.js'
-import { tokenBucket } from '../policy/rate-policy.js'
+import { concurrency, tokenBucket } from '../policy/single-policy.js'
 import type { FleetLimiter, FleetPermit } from '../shared/fleet-limiter.js'
-import { type ClientKind, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
 
 // Callers who go away, by their signal or because the store is too slow for them, leave nothing half spent.

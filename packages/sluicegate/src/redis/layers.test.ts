@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { RedisProcess } from 'sluicegate-testkit'
+import { type OpenClient, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { layerSuite, passed } from 'sluicegate-testkit/suites/layer-suite.js'
+import { listAndShadowSuite } from 'sluicegate-testkit/suites/list-and-shadow-suite.js'
 import { fixedWindow, type Policy } from '../index.js'
-import { layerSuite, passed } from '../testing/layer-suite.js'
-import { listAndShadowSuite } from '../testing/list-and-shadow-suite.js'
-import { type OpenClient, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
 /** Those that most fleets have; the others run the same scripts by the same port. */

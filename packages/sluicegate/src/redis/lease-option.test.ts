@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { serveLimiter } from '../cluster/serve-limiter.js'
-import { tokenBucket } from '../policy/rate-policy.js'
+import { tokenBucket } from '../policy/single-policy.js'
 import { limiterOver, type RedisLimiterOptions } from './create-redis-limiter.js'
 
 const POLICY = tokenBucket({ limit: 100, window: '1s', name: 'p' })

@@ -1,8 +1,8 @@
 import { after, before, test } from 'node:test'
 import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
-import { compareLeases } from '../testing/compare-leases.js'
-import { LEASED_ENCODINGS } from '../testing/lease-excess.js'
-import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
+import { compareLeases } from 'sluicegate-testkit/leases/compare-leases.js'
+import { LEASED_ENCODINGS } from 'sluicegate-testkit/leases/lease-excess.js'
+import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 
 // What the histories of leases run on is what the scripts do.
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { firstOver, type SinglePolicySpec } from 'sluicegate-testkit'
+import { admissionsOf, leasedFleet } from 'sluicegate-testkit/leases/leased-fleet.js'
+import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { allOf, fixedWindow, type Policy, slidingLog, tokenBucket } from '../index.js'
-import { admissionsOf, leasedFleet } from '../testing/leased-fleet.js'
-import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
 import { createRedisLimiter, type FleetLimiter } from './index.js'
 
 // Several policies, leased apart from a real server. Real time: what is asserted holds however slow the machine is.

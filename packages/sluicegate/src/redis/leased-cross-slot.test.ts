@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { RedisCluster, until } from 'sluicegate-testkit'
+import { CLUSTER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { allOf, concurrency, type Decision, fixedWindow, tokenBucket } from '../index.js'
-import { CLUSTER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter, type FleetLimiter } from './index.js'
 import { hashSlot } from './redis-keys.js'
 

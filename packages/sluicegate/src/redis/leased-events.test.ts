@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { after, before, test } from 'node:test'
 import { createClient } from '@redis/client'
-import type { DenialEvent } from '../diagnostics.js'
+import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import type { DenialEvent } from '../decision/diagnostics.js'
 import { allOf, fixedWindow, type Key, type Policy, slidingLog, tokenBucket } from '../index.js'
-import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
 import { createRedisLimiter, type FleetLimiter } from './index.js'
 
 // Events and counts of leased takes, and of waits beside them.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ManualAuthority } from 'sluicegate-testkit/leases/manual-authority.js'
 import { type Policy, tokenBucket } from '../index.js'
-import { ManualAuthority } from '../testing/manual-authority.js'
 
 // Many processes on one key, a network of a fifth of a millisecond each way, and time that only the test moves.
 

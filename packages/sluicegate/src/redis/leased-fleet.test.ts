@@ -9,9 +9,9 @@ import {
   type SinglePolicySpec,
   shortOrLong,
 } from 'sluicegate-testkit'
-import { admissionsOf, leasedFleet } from '../testing/leased-fleet.js'
-import type { LeasedJob } from '../testing/leased-process.js'
-import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
+import { admissionsOf, leasedFleet } from 'sluicegate-testkit/leases/leased-fleet.js'
+import type { LeasedJob } from 'sluicegate-testkit/leases/leased-process.js'
+import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 
 // Real processes that share a key. When each token was spent is what the machine's monotonic clock said as it was decided, so the budget of
 // every interval is exact, however slow the machine is.

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { Random, type RateSpec, shortOrLong } from 'sluicegate-testkit'
+import { positionBudget, rateBudget, type Spent, surelyOver } from 'sluicegate-testkit/history/sure-excess.js'
+import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
-import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
-import { positionBudget, rateBudget, type Spent, surelyOver } from '../testing/sure-excess.js'
 import { createRedisLimiter, type FleetLimiter, type RedisClient, type RedisLimiterOptions } from './index.js'
 
 // Several versions of a policy saturate one key of a real server, as while a fleet is deployed: together they pass no more than the largest burst

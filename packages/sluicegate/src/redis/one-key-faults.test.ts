@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { RedisCluster, RedisProcess } from 'sluicegate-testkit'
+import { CLUSTER_CLIENTS, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { PolicyError } from '../errors.js'
-import { concurrency } from '../policy/concurrency-policy.js'
 import type { Policy } from '../policy/policy.js'
-import { tokenBucket } from '../policy/rate-policy.js'
-import { fixedWindow, slidingLog, slidingWindow } from '../policy/window-policy.js'
+import { concurrency, fixedWindow, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
 import type { OutageMode } from '../shared/outage/outage.js'
-import { CLUSTER_CLIENTS, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter, type RedisLimiterOptions } from './create-redis-limiter.js'
 
 // What is wrong with one key is no outage of the others.

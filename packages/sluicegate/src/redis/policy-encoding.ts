@@ -1,8 +1,7 @@
 import { type Calendar, minuteWindow } from '../policy/calendar.js'
 import { CountDecoder, type CountTimes, type DecisionDecoder, RateDecoder } from '../policy/decision-decoder.js'
-import { emissionOf } from '../policy/emission.js'
 import type { Policy } from '../policy/policy.js'
-import { DEEPEST_DEBT_BURSTS } from '../policy/policy-numbers.js'
+import { DEEPEST_DEBT_BURSTS, emissionOf } from '../policy/policy-numbers.js'
 import type { EncodingName } from './scripts.gen.js'
 
 /** A policy in the numbers of the scripts. `lua/` documents what they mean. */

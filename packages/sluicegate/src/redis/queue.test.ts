@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { freePorts, RedisProcess } from 'sluicegate-testkit'
+import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { concurrency, fixedWindow, gcra, type Policy, QueueError, tokenBucket } from '../index.js'
-import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
 import { createRedisLimiter, type FleetLimiter, type RedisLimiterOptions } from './index.js'
 
 // Jobs in queues over limiters of a real server.

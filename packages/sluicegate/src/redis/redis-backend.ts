@@ -1,7 +1,7 @@
+import { holdsPermits } from '../decision/permit.js'
 import { keysFor } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
-import { holdsPermits } from '../permit.js'
 import {
   type Answer,
   type Backend,

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { Random, RedisCell, shortOrLong } from 'sluicegate-testkit'
+import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
+import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { type RandomCall, randomCalls } from 'sluicegate-testkit/twins/random-calls.js'
 import { createRateTable } from '../rate-table/create-rate-table.js'
-import { GivenTime } from '../testing/given-time.js'
-import { type OwnRedis, ownRedis } from '../testing/own-redis.js'
-import { type RandomCall, randomCalls } from '../testing/random-calls.js'
 import { createRedisRateTable, rateTableOver } from './redis-rate-table.js'
 
 const HISTORIES = shortOrLong(150, 3_000)

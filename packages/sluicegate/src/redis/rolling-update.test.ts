@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Random, seedsFrom, shortOrLong, VECTOR_ALGORITHMS, versionedOracleFor } from 'sluicegate-testkit'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { compareTwins } from 'sluicegate-testkit/twins/compare-twins.js'
+import { exactLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
 import { concurrency, fixedWindow, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
-import { compareTwins } from '../testing/compare-twins.js'
-import { exactLimiter } from '../testing/fleet-replay.js'
-import { ownRedis } from '../testing/own-redis.js'
 
 /** Of each algorithm. */
 const SEQUENCES = shortOrLong(12, 150)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PolicyError } from '../errors.js'
-import { tokenBucket } from '../policy/rate-policy.js'
+import { tokenBucket } from '../policy/single-policy.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 import { runnerFor } from './runner-for.js'
 

@@ -1,9 +1,8 @@
-import { combined } from '../combined-decision.js'
-import type { Decision } from '../decision.js'
+import { combined, type Decision } from '../decision/decision.js'
 import { StoreError } from '../errors.js'
 import { askAfterUs, type Grant } from '../lease/grant.js'
 import type { CountTimes } from '../policy/decision-decoder.js'
-import { emissionOf } from '../policy/emission.js'
+import { emissionOf } from '../policy/policy-numbers.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 
 export type ScriptVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'cancel' | 'release' | 'heartbeat'

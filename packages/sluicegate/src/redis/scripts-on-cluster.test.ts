@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { RedisCluster, SlotMove, shortOrLong } from 'sluicegate-testkit'
-import { fixedWindow } from '../policy/window-policy.js'
+import { CLUSTER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { fixedWindow } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import { CLUSTER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 import { hashSlot } from './redis-keys.js'
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { FleetLoad, RedisProcess, until } from 'sluicegate-testkit'
-import { tokenBucket } from '../policy/rate-policy.js'
+import { type ClientKind, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { tokenBucket } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import { type ClientKind, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
 // Faults of a server itself, under load: no caller gets an error, all are answered in bounded time, and afterwards the store decides again.

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { FaultProxy, RedisCluster, RedisProcess, SlotMove, until } from 'sluicegate-testkit'
-import { fixedWindow } from '../policy/window-policy.js'
+import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { fixedWindow } from '../policy/single-policy.js'
 import type { FleetLimiter } from '../shared/fleet-limiter.js'
-import { type Address, CLUSTER_CLIENTS, type ClientKind, SERVER_CLIENTS } from '../testing/redis-clients.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 import { hashSlot } from './redis-keys.js'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { RedisProcess, shortOrLong } from 'sluicegate-testkit'
-import { tokenBucket } from '../policy/rate-policy.js'
-import { SERVER_CLIENTS } from '../testing/redis-clients.js'
+import { SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { tokenBucket } from '../policy/single-policy.js'
 import { createRedisLimiter } from './create-redis-limiter.js'
 
 // A process that does something else for longer than a call may take, while the server answers as ever.

@@ -11,10 +11,10 @@ import {
   VECTOR_ALGORITHMS,
   versionedOracleFor,
 } from 'sluicegate-testkit'
-import { compareTwins, mostAheadInStoreMs } from '../testing/compare-twins.js'
-import { exactLimiter, FleetReplay, namedPolicy } from '../testing/fleet-replay.js'
-import { GIVEN, withGivenTime } from '../testing/given-time.js'
-import { ownRedis } from '../testing/own-redis.js'
+import { GIVEN, withGivenTime } from 'sluicegate-testkit/redis/given-time.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { compareTwins, mostAheadInStoreMs } from 'sluicegate-testkit/twins/compare-twins.js'
+import { exactLimiter, FleetReplay, namedPolicy } from 'sluicegate-testkit/twins/fleet-replay.js'
 import { SCRIPTS } from './scripts.gen.js'
 
 /** Of each algorithm; some 22 steps each. */

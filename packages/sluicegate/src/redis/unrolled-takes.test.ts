@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Random, shortOrLong } from 'sluicegate-testkit'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { exactLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
 import { fixedWindow, gcra, type Policy, slidingWindow, tokenBucket } from '../index.js'
-import { exactLimiter } from '../testing/fleet-replay.js'
-import { ownRedis } from '../testing/own-redis.js'
 import type { CommandRunner } from './command-runner.js'
 
 const SEQUENCES = shortOrLong(8, 60)

@@ -1,4 +1,4 @@
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { StoreError } from '../errors.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'

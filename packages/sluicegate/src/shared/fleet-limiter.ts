@@ -1,11 +1,11 @@
 import type { Awaitable } from '../awaitable.js'
-import type { Decision } from '../decision.js'
-import type { HotKeys } from '../hot-keys.js'
+import type { Decision } from '../decision/decision.js'
+import type { HotKeys } from '../decision/hot-keys.js'
+import { emptyPermit, PermitDecision } from '../decision/permit.js'
 import type { Key, WaitOptions } from '../limiter.js'
-import { emptyPermit, PermitDecision } from '../permit.js'
-import type { Duration } from '../policy/duration.js'
 import type { Policy } from '../policy/policy.js'
 import type { QueueVerbs } from '../queue/work-queue.js'
+import type { Duration } from '../time/duration.js'
 import type { ShardLoads } from './calls/shard-load.js'
 
 /** A {@link Permit} that a shared backend holds, with asynchronous answers. */

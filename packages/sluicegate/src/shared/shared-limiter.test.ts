@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { type HeldQuestion, HeldScripts } from 'sluicegate-testkit/redis/held-scripts.js'
 import { allOf, fixedWindow, gcra, manualClock, type Policy, slidingLog } from '../index.js'
 import { limiterOver, type RedisLimiterOptions } from '../redis/create-redis-limiter.js'
-import { turns } from '../testing/channel-pair.js'
-import { type HeldQuestion, HeldScripts } from '../testing/held-scripts.js'
 
 const SLOW = gcra({ limit: 1, window: '1s', burst: 10, name: 'p' })
 const WINDOW = fixedWindow({ limit: 100, window: '1h', name: 'p' })

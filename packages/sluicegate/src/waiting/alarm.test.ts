@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
-import { type Clock, manualClock } from '../clock.js'
+import { type Clock, manualClock } from '../time/clock.js'
 import { Alarm, type Alert } from './alarm.js'
 import { type Due, DueHeap } from './due-heap.js'
 

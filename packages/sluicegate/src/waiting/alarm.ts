@@ -1,4 +1,4 @@
-import { type Clock, preciseClock, type Ticker, tickerOf } from '../clock.js'
+import { type Clock, preciseClock, type Ticker, tickerOf } from '../time/clock.js'
 import { type Due, DueHeap } from './due-heap.js'
 
 /** Rung once the clock has reached `dueUs`, and no longer set then. It may set itself or others again. */

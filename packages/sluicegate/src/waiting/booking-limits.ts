@@ -1,4 +1,4 @@
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import { nameOf } from '../key.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'

@@ -1,6 +1,6 @@
 import { shortOrLong } from 'sluicegate-testkit'
+import { givenUpWaits } from 'sluicegate-testkit/suites/given-up-waits.js'
 import { attachLimiter, createLimiter, manualClock } from '../index.js'
-import { givenUpWaits } from '../testing/given-up-waits.js'
 
 async function turn(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve))

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BookingBucket, type GiveBackRule } from 'sluicegate-testkit'
-import { manualClock } from '../clock.js'
+import type { Reservation } from '../decision/reservation.js'
 import { StoreError } from '../errors.js'
-import type { Reservation } from '../reservation.js'
+import { manualClock } from '../time/clock.js'
 import { reserve } from './reserving.js'
 
 // Ten tokens, one a millisecond.

@@ -1,10 +1,10 @@
 import { checkActualCost } from '../arguments.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
+import { emptyReservation, type Reservation } from '../decision/reservation.js'
+import { ownKey } from '../key.js'
 import type { Key, Limiter } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { emptyReservation, type Reservation } from '../reservation.js'
 import { Shown } from '../shown.js'
-import { ownKey } from '../wait-options.js'
 
 /** Tokens charged now for use at `atUs`; or the denial. */
 export interface Booking<Answer extends Decision = Decision> {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BookingPlaces, settled } from 'sluicegate-testkit'
-import { type Clock, manualClock } from '../clock.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
 import type { Key, WaitOptions } from '../limiter.js'
+import { type Clock, manualClock } from '../time/clock.js'
 import { Waiting } from './waiting.js'
 
 function fixture({ maxWaiters = 1000 } = {}) {

@@ -1,5 +1,5 @@
-import type { Decision } from '../decision.js'
-import type { WaitRequest } from '../wait-options.js'
+import type { WaitRequest } from '../arguments.js'
+import type { Decision } from '../decision/decision.js'
 import type { Booking, BookingService } from './reserving.js'
 
 /** One caller of `wait`, until its promise settles. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BookingBucket, firstExcess, Random, type RateSpec, shortOrLong } from 'sluicegate-testkit'
-import { manualClock } from '../clock.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
+import { manualClock } from '../time/clock.js'
 import type { Booking, BookingService } from './reserving.js'
 import { Waiting } from './waiting.js'
 

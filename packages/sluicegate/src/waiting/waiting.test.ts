@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BookingBucket, settled, WaitLog } from 'sluicegate-testkit'
-import { manualClock, preciseClock } from '../clock.js'
-import type { Decision } from '../decision.js'
+import type { Decision } from '../decision/decision.js'
+import { manualClock, preciseClock } from '../time/clock.js'
 import { Waiting } from './waiting.js'
 
 // Ten tokens, one a millisecond.

@@ -1,4 +1,4 @@
-import { type HeaderPair, putHeaders } from '../../headers/header-pair.js'
+import { type HeaderPair, putHeaders } from '../../headers/header.js'
 import { NodeFacts, type NodeRequest, type NodeResponse } from '../../middleware/node-exchange.js'
 
 /** What requests of Express and of Fastify have in common. For more, name the type: `key: (request: express.Request) => ...`. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLimiter, fixedWindow } from '../../index.js'
-import { RateLimitException } from './rate-limit-exception.js'
+import { RateLimitException } from './rate-limit-guard.js'
 
 const decision = createLimiter(fixedWindow({ limit: 1, window: 'day' })).take('all', 2)
 

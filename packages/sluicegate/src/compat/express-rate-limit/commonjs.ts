@@ -1,9 +1,7 @@
-import { countingPolicy } from './counting-policy.js'
 import { ipKeyGenerator } from './ip-keys.js'
 import { rateLimit } from './rate-limit.js'
-import type { RateLimitOptions } from './rate-limit-options.js'
-import { DAY, HOUR, MINUTE, SECOND } from './rate-limit-options.js'
-import { SluicegateStore } from './sluicegate-store.js'
+import { DAY, HOUR, MINUTE, type RateLimitOptions, SECOND } from './rate-limit-options.js'
+import { countingPolicy, SluicegateStore } from './sluicegate-store.js'
 
 const required = Object.assign((options?: RateLimitOptions) => rateLimit(options), {
   rateLimit,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { createClusterLimiter, serveLimiter } from '../../cluster/index.js'
-import { channelPair } from '../../testing/channel-pair.js'
 import { countingPolicy, SluicegateStore } from './index.js'
 
 const TEN_MINUTES = 600_000

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Request } from 'express'
+import { clock, here, MINUTE, site, statuses, until, usedBy } from 'sluicegate-testkit/adapters/rate-limit-site.js'
 import { type Decision, fixedWindow, type Limiter, type Policy } from '../../index.js'
-import { clock, here, MINUTE, site, statuses, until, usedBy } from '../../testing/rate-limit-site.js'
 import { MemoryStore, type RateLimitInfo, type RateLimitOptions, rateLimit } from './index.js'
 
 test('a request that passes without a decision has no info, or what this process knows', async (t) => {

@@ -1,7 +1,7 @@
 import type { NextFunction, Request, Response } from 'express'
 import type { Awaitable } from '../../awaitable.js'
 import { PolicyError } from '../../errors.js'
-import { checkFunction, checkOptions } from '../../options/option-checks.js'
+import { checkFunction, checkOptions, isInteger } from '../../options/option-checks.js'
 import { checkedTokenCount, checkedWindowMs } from '../../policy/policy-options.js'
 import { checkedPolicyName, type MakeLimiter } from '../limiter-verbs.js'
 import { type Ipv6Subnet, requestIpKey } from './ip-keys.js'
@@ -235,7 +235,7 @@ function checkedWindow(windowMs: unknown): number {
 }
 
 function checkedStatus(statusCode: unknown): number {
-  if (typeof statusCode === 'number' && Number.isInteger(statusCode) && statusCode >= 200 && statusCode <= 599) return statusCode
+  if (isInteger(statusCode, 200, 599)) return statusCode
   throw new PolicyError('OPTION_INVALID', 'statusCode', statusCode, 'must be the status of a response, from 200 to 599')
 }
 

@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import { test } from 'node:test'
 import express, { type Request, type Response } from 'express'
 import express4 from 'express4'
+import { ask, openRequest } from 'sluicegate-testkit/adapters/http-client.js'
+import { listening } from 'sluicegate-testkit/adapters/listening.js'
+import { clock, here, MINUTE, site, statuses, until, usedBy } from 'sluicegate-testkit/adapters/rate-limit-site.js'
 import { createLimiter, type Limiter, type Policy, StoreError } from '../../index.js'
-import { ask, openRequest } from '../../testing/adapters/http-client.js'
-import { listening } from '../../testing/adapters/listening.js'
-import { clock, here, MINUTE, site, statuses, until, usedBy } from '../../testing/rate-limit-site.js'
 import defaultExport, { type RateLimitInfo, type RateLimitOptions, rateLimit } from './index.js'
 
 test('the default is five a minute, with the older headers', async (t) => {

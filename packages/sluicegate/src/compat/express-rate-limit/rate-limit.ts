@@ -1,24 +1,28 @@
 import type { NextFunction, Request, Response } from 'express'
 import { type Awaitable, chained, isPromise } from '../../awaitable.js'
-import { preciseClock } from '../../clock.js'
+import { createLimiter } from '../../create-limiter.js'
+import type { Decision } from '../../decision/decision.js'
 import { PolicyError } from '../../errors.js'
+import { HeaderWriter } from '../../headers/header-writer.js'
 import { retryAfterS } from '../../headers/quota.js'
-import { fittedKey } from '../../keys/fitted-key.js'
+import { fittedKey } from '../../keys/key-reader.js'
 import { denialOf } from '../../middleware/denial.js'
 import { bodyMaker } from '../../middleware/denial-response.js'
 import type { Limit } from '../../middleware/limit.js'
 import type { LimitResult } from '../../middleware/limit-result.js'
 import { limitsOf } from '../../middleware/limits.js'
+import type { OutageOption } from '../../middleware/middleware-options.js'
 import { MisuseWatch } from '../../middleware/misuse-watch.js'
-import { faultOf, followLater, isGone, sendDenial } from '../../middleware/node-exchange.js'
-import type { OutageOption } from '../../middleware/outage-choice.js'
+import { faultOf, followLater, isGone, sendDenial, setHeaders } from '../../middleware/node-exchange.js'
 import { onceInProcess } from '../../once-in-process.js'
-import type { LimiterVerbs } from '../limiter-verbs.js'
-import { decidingLimiter } from './deciding-limiter.js'
+import { changedPolicy, type Policy } from '../../policy/policy.js'
+import { fixedWindow } from '../../policy/single-policy.js'
+import { preciseClock } from '../../time/clock.js'
+import { type LimiterVerbs, madeLimiter } from '../limiter-verbs.js'
 import { DecidedHits, type HitCount } from './hit-counts.js'
 import { addressCheck, validates } from './ip-keys.js'
-import { LimitInfo } from './limit-info.js'
 import { type RateLimitOptions, type UsedOptions, usedOptions } from './rate-limit-options.js'
+import { SluicegateStore } from './sluicegate-store.js'
 
 /** Called with the first requests. */
 type OnRequest = (request: Pick<Request, 'socket'>) => OnRequest | undefined
@@ -180,4 +184,111 @@ function keyText(key: unknown): string {
     key,
     'returned no key for this request: return a string or a finite number, or use skip for requests without a key',
   )
+}
+
+/**
+ * The limiter that decides for the middleware: that of the store, the one that `create` makes, or one in memory.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`
+ */
+function decidingLimiter({ create, store }: RateLimitOptions, { limit, windowMs, identifier }: UsedOptions): LimiterVerbs {
+  // A policy's limit is at least 1: for 0 it only determines the ends of windows.
+  const policy = fixedWindow({ limit: Math.max(1, limit), window: windowMs, name: identifier })
+  const limiter = store === undefined ? madeLimiter(create ?? ((own) => createLimiter(own)), policy) : limiterOf(store, create, policy)
+  return limit === 0 ? denyingAll(limiter) : limiter
+}
+
+function limiterOf(store: unknown, create: unknown, policy: Policy): LimiterVerbs {
+  if (!(store instanceof SluicegateStore)) {
+    const mend =
+      'must be a store of this library: say create: (policy) => createRedisLimiter(policy, { client }), or keep express-rate-limit for stores of others'
+    throw new PolicyError('OPTION_INVALID', 'store', store, mend)
+  }
+  if (create !== undefined) throw new PolicyError('OPTION_INVALID', 'create', create, 'makes a limiter: give that or store, and not both')
+  return store.decideBy(policy)
+}
+
+/** A limit of 0: everything is denied, with the end of the window for `Retry-After`. */
+function denyingAll(limiter: LimiterVerbs): LimiterVerbs {
+  const denied = (decision: Decision): Decision => {
+    const { retryAfterMs, resetAfterMs } = decision
+    return { ...decision, allowed: false, limit: 0, remaining: 0, retryAfterMs: Math.max(1, retryAfterMs, resetAfterMs) }
+  }
+  // One for each policy, as header fields are cached by policy.
+  const made = new WeakMap<Policy, Policy>()
+  const none = (policy: Policy): Policy => {
+    const known = made.get(policy) ?? changedPolicy(policy, { limit: 0, burst: 0 })
+    made.set(policy, known)
+    return known
+  }
+  return {
+    get policy() {
+      return none(limiter.policy)
+    },
+    policyOf: (key) => none(limiter.policyOf?.(key) ?? limiter.policy),
+    take: (key) => chained(limiter.take(key), denied),
+    peek: (key) => limiter.peek(key),
+    refund: (key, tokens) => limiter.refund(key, tokens),
+    penalize: (key, tokens) => limiter.penalize(key, tokens),
+    block: (key, duration) => limiter.block(key, duration),
+    reset: (key) => limiter.reset(key),
+    close: () => limiter.close(),
+  }
+}
+
+/** What handlers find on the request. */
+export interface RateLimitInfo {
+  readonly limit: number
+  /** At most one above the limit: denied requests are not counted. */
+  readonly used: number
+  readonly remaining: number
+  readonly resetTime: Date | undefined
+  readonly key: string
+}
+
+/** A request that was limited. */
+export type AugmentedRequest = Request & Record<string, RateLimitInfo>
+
+/** Publishes results as express-rate-limit does: on the request, and in the headers that its options ask for. */
+class LimitInfo {
+  private readonly used: UsedOptions
+  private readonly hits: DecidedHits
+  private readonly legacy: HeaderWriter | undefined
+  private readonly standard: HeaderWriter | undefined
+
+  constructor(used: UsedOptions, hits: DecidedHits) {
+    const { legacyHeaders, standardHeaders } = used
+    this.used = used
+    this.hits = hits
+    this.legacy = legacyHeaders ? new HeaderWriter({ version: 'x-ratelimit' }) : undefined
+    this.standard = standardHeaders === false ? undefined : new HeaderWriter({ version: standardHeaders })
+  }
+
+  publish(result: LimitResult, request: Request, response: Response): void {
+    const { requestPropertyName } = this.used
+    const { legacy, standard } = this
+    const { key, policy, passing: decision } = result
+    ;(request as AugmentedRequest)[requestPropertyName] = this.infoOf(key as string, policy, decision)
+    if (legacy !== undefined) setHeaders(response, legacy.write(policy, decision))
+    if (standard === undefined || response.headersSent) return
+    const isList = this.used.standardHeaders === 'draft-8'
+    for (const [name, value] of standard.write(policy, decision)) {
+      // In draft 8 each limit of a request has an item.
+      if (isList && name.startsWith('RateLimit')) response.append(name, value)
+      else response.setHeader(name, value)
+    }
+  }
+
+  /** The option `retryAfter` overrides the exact value, if headers are written at all. */
+  setRetryAfter(seconds: number, response: Response): void {
+    if (response.headersSent || (this.legacy ?? this.standard) === undefined) return
+    response.setHeader('Retry-After', String(seconds))
+  }
+
+  private infoOf(key: string, policy: Policy, decision: Decision): RateLimitInfo {
+    const { totalHits, resetTime } = this.hits.countOf(key, decision)
+    const { allowed, remaining } = decision
+    const info = { limit: policy.burst, used: totalHits, remaining: allowed ? remaining : 0, resetTime, key }
+    return Object.defineProperty(info, 'current', { configurable: false, enumerable: false, value: totalHits })
+  }
 }

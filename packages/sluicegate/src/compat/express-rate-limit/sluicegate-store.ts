@@ -1,17 +1,19 @@
 import { type Awaitable, chained } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
+import { holdsPermits } from '../../decision/permit.js'
 import { PolicyError } from '../../errors.js'
-import { fittedKey } from '../../keys/fitted-key.js'
+import { fittedKey } from '../../keys/key-reader.js'
 import { onceInProcess } from '../../once-in-process.js'
 import { checkLimiter, checkOptions } from '../../options/option-checks.js'
-import { holdsPermits } from '../../permit.js'
 import type { Policy } from '../../policy/policy.js'
-import { type LimiterVerbs, type MakeLimiter, madeLimiter } from '../limiter-verbs.js'
-import { countingPolicy, DEFAULT_PREFIX } from './counting-policy.js'
+import { checkedWindowMs } from '../../policy/policy-options.js'
+import { fixedWindow } from '../../policy/single-policy.js'
+import { formatMs } from '../../time/duration.js'
+import { checkedPolicyName, type LimiterVerbs, type MakeLimiter, madeLimiter } from '../limiter-verbs.js'
 import { BEYOND_ANY_LIMIT, CountedHits, DecidedHits, type HitCount, type Hits, type LimitFor } from './hit-counts.js'
 
 /** Where stores count: a memory, which several limiters may share, or a limiter. */
-export type CountingPlace = object
+type CountingPlace = object
 
 /** The handle of a limiter in memory; that of `allOf` has the memory in its parts. */
 interface MemoryHandle {
@@ -274,3 +276,23 @@ function checkDecidingLimiter(limiter: LimiterVerbs, create: MakeLimiter | undef
 }
 
 function nothing(): void {}
+
+/** The default prefix of keys. */
+const DEFAULT_PREFIX = 'rl:'
+/** A limit that is never reached. */
+const MOST_HITS = 1_000_000_000
+
+/**
+ * The policy of a limiter that only counts, for the option `create` of a store: windows of `windowMs` milliseconds. A primary of
+ * `sluicegate/cluster` serves it.
+ *
+ * @param prefix of the store. If it is not the default it is part of the policy's name, which identifies it in a shared store.
+ * @throws {PolicyError} `WINDOW_INVALID`, `NAME_INVALID`
+ * @example serveLimiter(countingPolicy(60_000, 'login:'), { cluster })
+ */
+export function countingPolicy(windowMs: number, prefix: string = DEFAULT_PREFIX): Policy {
+  const window = checkedWindowMs(windowMs, 'windowMs')
+  const name = `express-rate-limit-${formatMs(window)}`
+  const isCommon = prefix === DEFAULT_PREFIX || prefix === ''
+  return fixedWindow({ limit: MOST_HITS, window, name: isCommon ? name : checkedPolicyName('prefix', `${name}-${prefix}`) })
+}

@@ -1,7 +1,8 @@
 import { PolicyError } from '../../errors.js'
+import { isInteger } from '../../options/option-checks.js'
 import type { Policy } from '../../policy/policy.js'
 import { checkedWindowMs, MAX_WINDOW_MS } from '../../policy/policy-options.js'
-import { fixedWindow } from '../../policy/window-policy.js'
+import { fixedWindow } from '../../policy/single-policy.js'
 
 /** The options of every limiter of rate-limiter-flexible. */
 export interface FlexibleOptions {
@@ -106,7 +107,7 @@ const DIGITS = /^[1-9][0-9]{0,15}$/
 /** Points of a call. @throws {PolicyError} `COST_INVALID` */
 export function checkedPoints(points: unknown): number {
   const many = typeof points === 'string' && DIGITS.test(points) ? Number(points) : points
-  if (Number.isInteger(many) && (many as number) >= 1) return many as number
+  if (isInteger(many, 1)) return many
   throw new PolicyError('COST_INVALID', 'points', points, 'must be an integer >= 1')
 }
 
@@ -128,7 +129,7 @@ export function checkedLockMs(secDuration: unknown): number {
  * @throws {PolicyError} `LIMIT_INVALID`, `WINDOW_INVALID`
  */
 export function flexiblePolicy({ points, duration }: FlexibleOptions, name?: string): Policy {
-  if (!(typeof points === 'number' && Number.isInteger(points) && points >= 1 && points <= MOST_POINTS)) {
+  if (!isInteger(points, 1, MOST_POINTS)) {
     throw new PolicyError(
       'LIMIT_INVALID',
       'points',

@@ -2,7 +2,6 @@ export type { LimiterVerbs } from '../limiter-verbs.js'
 export { type BlackAndWhiteOptions, RLWrapperBlackAndWhite } from './black-and-white.js'
 // The second names are those of rate-limiter-flexible.
 export type { FlexibleOptions, FlexibleOptions as IRateLimiterOptions } from './flexible-options.js'
-export { RateLimiterMemory, type RateLimiterMemoryOptions } from './rate-limiter-memory.js'
 export { RateLimiterQueue, RateLimiterQueueError, type RateLimiterQueueOptions } from './rate-limiter-queue.js'
 export {
   RateLimiterRedis,
@@ -13,6 +12,8 @@ export {
 export { RateLimiterRes } from './rate-limiter-res.js'
 export {
   type CallOptions,
+  RateLimiterMemory,
+  type RateLimiterMemoryOptions,
   RateLimiterSluicegate,
   RateLimiterSluicegate as RateLimiterAbstract,
   type RateLimiterSluicegateOptions,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { denied } from 'sluicegate-testkit/adapters/flexible-denial.js'
 import { createLimiter, fixedWindow, gcra, manualClock, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
-import { denied } from '../../testing/flexible-denial.js'
 import { RateLimiterMemory, type RateLimiterMemoryOptions, RateLimiterRes, RateLimiterSluicegate } from './index.js'
 
 const clock = manualClock(600_000)

@@ -1,5 +1,5 @@
 import { type Awaitable, chained, isPromise } from '../../awaitable.js'
-import type { Decision } from '../../decision.js'
+import type { Decision } from '../../decision/decision.js'
 import { StoreError } from '../../errors.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 

@@ -1,4 +1,4 @@
-import type { Decision } from '../../decision.js'
+import type { Decision } from '../../decision/decision.js'
 import { PolicyError, StoreError } from '../../errors.js'
 import type { WaitOptions } from '../../limiter.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createClient } from '@redis/client'
 import { freePorts, RedisProcess } from 'sluicegate-testkit'
-import { denied } from '../../testing/flexible-denial.js'
+import { denied } from 'sluicegate-testkit/adapters/flexible-denial.js'
 import { RateLimiterRedis, type RateLimiterRedisOptions, RateLimiterRes } from './index.js'
 
 const DAY_S = 86_400

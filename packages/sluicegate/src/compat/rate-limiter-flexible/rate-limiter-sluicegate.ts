@@ -1,21 +1,26 @@
 import { isPromise } from '../../awaitable.js'
+import { createLimiter } from '../../create-limiter.js'
+import { holdsPermits } from '../../decision/permit.js'
 import { PolicyError } from '../../errors.js'
-import { fittedKey } from '../../keys/fitted-key.js'
+import { fittedKey } from '../../keys/key-reader.js'
+import type { Limiter, LimiterOptions } from '../../limiter.js'
 import { checkLimiter } from '../../options/option-checks.js'
-import { holdsPermits } from '../../permit.js'
 import type { LimiterVerbs } from '../limiter-verbs.js'
 import {
   checkCallOptions,
   checkedBlockMs,
   checkedLockMs,
+  checkedOptions,
   checkedPoints,
   checkFlexibleOptions,
   checkKeyPrefix,
+  FLEXIBLE_OPTIONS,
+  type FlexibleOptions,
+  flexiblePolicy,
   type Points,
 } from './flexible-options.js'
 import { isBlocked, KeyBlocks } from './key-blocks.js'
-import { PointResults } from './point-results.js'
-import type { RateLimiterRes } from './rate-limiter-res.js'
+import { PointResults, type RateLimiterRes } from './rate-limiter-res.js'
 
 /** Options of {@link RateLimiterSluicegate}. */
 export interface RateLimiterSluicegateOptions<Verbs extends LimiterVerbs = LimiterVerbs> {
@@ -184,4 +189,39 @@ export class RateLimiterSluicegate<Verbs extends LimiterVerbs = LimiterVerbs> {
 
   /** Does nothing: a limiter that was given stays open. */
   close(): void {}
+}
+
+/** Options of {@link RateLimiterMemory}: those of rate-limiter-flexible, and some of `createLimiter`. */
+export interface RateLimiterMemoryOptions
+  extends FlexibleOptions,
+    Pick<LimiterOptions, 'maxKeys' | 'growTo' | 'clock' | 'onFull' | 'newcomers' | 'hotKeys' | 'maxWaiters'> {}
+
+const OPTIONS = [
+  ...FLEXIBLE_OPTIONS,
+  'maxKeys',
+  'growTo',
+  'clock',
+  'onFull',
+  'newcomers',
+  'hotKeys',
+  'maxWaiters',
+] as const satisfies readonly (keyof RateLimiterMemoryOptions)[]
+
+/**
+ * `RateLimiterMemory` of rate-limiter-flexible: points in windows, in the shared memory of this process.
+ *
+ * @throws {PolicyError} on an option that is not supported; the message says what to write instead.
+ * @example
+ * const limiter = new RateLimiterMemory({ points: 5, duration: 60 })
+ * limiter.consume(request.ip).then(() => serve(), (denied) => denied instanceof Error ? fail(denied) : tooMany(denied.msBeforeNext))
+ */
+export class RateLimiterMemory extends RateLimiterSluicegate<Limiter> {
+  constructor(options: RateLimiterMemoryOptions) {
+    const { points, duration, blockDuration, keyPrefix, ...memory } = checkedOptions(options, OPTIONS)
+    super({ limiter: createLimiter(flexiblePolicy({ points, duration }), memory), blockDuration, keyPrefix })
+  }
+
+  override close(): void {
+    this.limiter.close()
+  }
 }

@@ -1,4 +1,5 @@
 import { StoreError } from '../../errors.js'
+import { isInteger } from '../../options/option-checks.js'
 import { MOST_POLICIES } from '../../policy/all-of.js'
 import type { Algorithm } from '../../policy/policy.js'
 import { checkedName } from '../../policy/policy-options.js'
@@ -28,14 +29,14 @@ const MOST_BYTES = 2 ** 32
 export function checkedDescription(description: Readonly<Record<string, unknown>>): MemoryDescription {
   const { allOf, bytes, secret, options, sections } = description as Partial<MemoryDescription>
   const isOne =
-    isWhole(bytes, PAGE_BYTES, MOST_BYTES) &&
+    isInteger(bytes, PAGE_BYTES, MOST_BYTES) &&
     bytes % PAGE_BYTES === 0 &&
     Array.isArray(secret) &&
     secret.length === 2 &&
-    secret.every((half) => isWhole(half, -(2 ** 31), 2 ** 31 - 1)) &&
+    secret.every((half) => isInteger(half, -(2 ** 31), 2 ** 31 - 1)) &&
     areOptions(options) &&
     Array.isArray(sections) &&
-    isWhole(sections.length, 1, allOf === undefined ? 1 : MOST_POLICIES) &&
+    isInteger(sections.length, 1, allOf === undefined ? 1 : MOST_POLICIES) &&
     sections.every((section, i) => isPlace(section?.address, i === 0 ? 0 : sections[i - 1].address + 1, bytes)) &&
     sections.every(({ algorithm }) => typeof algorithm === 'string') &&
     (allOf === undefined || isName(allOf))
@@ -45,12 +46,12 @@ export function checkedDescription(description: Readonly<Record<string, unknown>
 
 function areOptions(options: unknown): boolean {
   const { denyWhenFull, maxKeys, growTo, newcomers } = Object(options) as Partial<SectionOptions>
-  const areKeys = (keys: unknown): boolean => keys === undefined || isWhole(keys, 1, MOST_KEYS)
+  const areKeys = (keys: unknown): boolean => keys === undefined || isInteger(keys, 1, MOST_KEYS)
   return typeof denyWhenFull === 'boolean' && areKeys(maxKeys) && areKeys(growTo) && isNewcomers(newcomers)
 }
 
 function isPlace(address: unknown, least: number, bytes: number): boolean {
-  return isWhole(address, least, bytes) && address % SECTION_ALIGNMENT === 0
+  return isInteger(address, least, bytes) && address % SECTION_ALIGNMENT === 0
 }
 
 function isName(name: unknown): boolean {
@@ -59,10 +60,6 @@ function isName(name: unknown): boolean {
   } catch {
     return false
   }
-}
-
-function isWhole(value: unknown, least: number, most: number): value is number {
-  return Number.isInteger(value) && (value as number) >= least && (value as number) <= most
 }
 
 /** Attempts before the snapshot gives up; each but the first follows a pause. */

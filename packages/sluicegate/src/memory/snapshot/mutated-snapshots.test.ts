@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { shortOrLong } from 'sluicegate-testkit'
-import type { MutationReport } from '../../testing/mutated-snapshots.js'
+import type { MutationReport } from 'sluicegate-testkit/runtimes/mutated-snapshots.js'
 
 // A checksum tells damage, not who computed it: what was changed on purpose has to be refused, or to stay within bounds.
 
@@ -12,7 +12,7 @@ const MUTATIONS = shortOrLong(150, 1200)
 
 async function reported(from: number, to: number): Promise<MutationReport> {
   const progress = new SharedArrayBuffer(8)
-  const worker = new Worker(new URL('../../testing/mutated-snapshots.js', import.meta.url), {
+  const worker = new Worker(new URL(import.meta.resolve('sluicegate-testkit/runtimes/mutated-snapshots.js')), {
     workerData: { from, to, progress },
     resourceLimits: { maxOldGenerationSizeMb: 512 },
   })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { RedisProcess, RedisSentinel } from 'sluicegate-testkit'
-import { fixedWindow } from '../../policy/window-policy.js'
-import { type ClientKind, SERVER_CLIENTS, sentinelClients } from '../../testing/redis-clients.js'
+import { type ClientKind, SERVER_CLIENTS, sentinelClients } from 'sluicegate-testkit/redis/redis-clients.js'
+import { fixedWindow } from '../../policy/single-policy.js'
 import { createRedisLimiter } from '../create-redis-limiter.js'
 import { runnerFor } from '../runner-for.js'
 

@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.js'
 import { PolicyError, StoreError } from '../../errors.js'
+import type { Clock } from '../../time/clock.js'
 import { warnOfStore } from '../../warn-once.js'
 import type { CancelSignal } from '../backend.js'
 import { CircuitBreaker } from './circuit-breaker.js'

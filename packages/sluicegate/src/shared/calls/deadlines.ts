@@ -1,4 +1,4 @@
-import { type Clock, type Ticker, tickerOf } from '../../clock.js'
+import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
 import { Alarm, alertOf } from '../../waiting/alarm.js'
 
 /** The share of the timeout that this process may stand still before its calls get more time. */

@@ -1,6 +1,6 @@
+import { holdsPermits } from '../../decision/permit.js'
 import { keysUnder } from '../../key.js'
 import type { Grant } from '../../lease/grant.js'
-import { holdsPermits } from '../../permit.js'
 import type { Policy } from '../../policy/policy.js'
 import { type Answer, type Backend, bookedBy, firstKeyOf, type LeaseRequest, type Operation } from '../backend.js'
 import type { CallEnds, CallGuard } from './call-guard.js'

@@ -1,4 +1,4 @@
-import { type HotKey, merged, SpaceSaving } from '../../hot-keys.js'
+import { type HotKey, merged, SpaceSaving } from '../../decision/hot-keys.js'
 
 /** Calls to one server. */
 export interface ServerLoad {

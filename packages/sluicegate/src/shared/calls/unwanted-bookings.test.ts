@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { manualClock } from '../../index.js'
-import { turns } from '../../testing/channel-pair.js'
 import { CallGuard } from './call-guard.js'
 import { UnwantedBookings } from './unwanted-bookings.js'
 

@@ -1,9 +1,9 @@
-import type { Clock } from '../../clock.js'
 import { PolicyError } from '../../errors.js'
 import { MOST_OVERRIDES, type Override, OverrideMap } from '../../layers/override-map.js'
 import type { FleetOverrides } from '../../overrides.js'
 import type { Policy } from '../../policy/policy.js'
 import { Shown } from '../../shown.js'
+import type { Clock } from '../../time/clock.js'
 import { warnOfStore } from '../../warn-once.js'
 import type { CallGuard } from '../calls/call-guard.js'
 

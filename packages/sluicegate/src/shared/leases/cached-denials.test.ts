@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random, shortOrLong } from 'sluicegate-testkit'
-import type { Decision } from '../../decision.js'
+import { ManualAuthority } from 'sluicegate-testkit/leases/manual-authority.js'
+import type { Decision } from '../../decision/decision.js'
 import { fixedWindow, slidingLog, tokenBucket } from '../../index.js'
 import { CachedDenial } from '../../lease/denial-cache.js'
-import { ManualAuthority } from '../../testing/manual-authority.js'
 
 const SEEDS = shortOrLong(6, 100)
 

@@ -1,5 +1,4 @@
-import { combined } from '../../combined-decision.js'
-import type { Decision } from '../../decision.js'
+import { combined, type Decision } from '../../decision/decision.js'
 import { keysFor } from '../../key.js'
 import type { Grant } from '../../lease/grant.js'
 import { type Answer, type Backend, type Booked, decisionOf, type LeaseRequest, type Operation } from '../backend.js'

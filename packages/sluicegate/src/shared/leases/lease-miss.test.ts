@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Decision } from '../../decision.js'
+import type { Decision } from '../../decision/decision.js'
 import { manualClock, tokenBucket } from '../../index.js'
 import type { Answer } from '../backend.js'
 import { LateAnswers, LeaseMiss } from './lease-miss.js'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
+import { ManualAuthority } from 'sluicegate-testkit/leases/manual-authority.js'
 import { fixedWindow, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
-import { ManualAuthority } from '../../testing/manual-authority.js'
 import type { LeasedTakes } from './leased-takes.js'
 
 const WINDOWS: readonly Policy[] = [

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Admission, firstOver, Random, specOf } from 'sluicegate-testkit'
+import { ManualAuthority } from 'sluicegate-testkit/leases/manual-authority.js'
 import { allOf, type Decision, fixedWindow, slidingLog, tokenBucket } from '../../index.js'
-import { ManualAuthority } from '../../testing/manual-authority.js'
 
 /** Of the user nine at once, and one every 100 ms; of the tenant 950 at once, and 50 every 100 ms. */
 const USER = tokenBucket({ limit: 10, window: '1s', burst: 10, name: 'user' })

@@ -1,11 +1,10 @@
-import { type Clock, type Ticker, tickerOf } from '../../clock.js'
-import { combined, refusal } from '../../combined-decision.js'
-import type { Decision } from '../../decision.js'
+import { combined, type Decision, refusal } from '../../decision/decision.js'
 import { keysFor } from '../../key.js'
 import type { RefillOutcome } from '../../lease/grant.js'
 import type { KeyLease } from '../../lease/key-lease.js'
 import type { ForgottenTokens, LeaseTable } from '../../lease/lease-table.js'
 import type { Key } from '../../limiter.js'
+import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
 import type { LeaseMiss } from './lease-miss.js'
 import type { LeasedTakes } from './leased-takes.js'
 

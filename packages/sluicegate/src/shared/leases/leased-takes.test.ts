@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
+import { ManualAuthority } from 'sluicegate-testkit/leases/manual-authority.js'
 import { slidingLog, tokenBucket } from '../../index.js'
-import { ManualAuthority } from '../../testing/manual-authority.js'
 
 /** A lease of 100 ms: 50 tokens of the burst are not lent. */
 const BUCKET = tokenBucket({ limit: 500, window: '1s', burst: 1000 })

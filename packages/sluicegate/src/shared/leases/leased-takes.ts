@@ -1,9 +1,9 @@
-import { checkKey } from '../../arguments.js'
-import { type Clock, type Ticker, tickerOf } from '../../clock.js'
-import type { Decision } from '../../decision.js'
+import type { Decision } from '../../decision/decision.js'
+import { checkKey } from '../../key.js'
 import type { KeyLease } from '../../lease/key-lease.js'
 import type { ForgottenTokens, LeaseTable } from '../../lease/lease-table.js'
 import type { Key } from '../../limiter.js'
+import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
 import type { LeaseMiss } from './lease-miss.js'
 
 /** Takes decided by leases and cached denials of this process where these can decide, else by the backend. */

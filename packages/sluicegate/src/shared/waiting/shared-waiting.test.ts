@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { turns } from 'sluicegate-testkit/cluster/channel-pair.js'
+import { fleet } from 'sluicegate-testkit/cluster/cluster-fixture.js'
 import { concurrency, tokenBucket } from '../../index.js'
-import { turns } from '../../testing/channel-pair.js'
-import { fleet } from '../../testing/cluster-fixture.js'
 
 const ONE = concurrency({ limit: 1, ttl: '1h' })
 

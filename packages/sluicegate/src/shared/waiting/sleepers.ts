@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.js'
+import type { Clock } from '../../time/clock.js'
 import { AbortWatch } from '../../waiting/abort-watch.js'
 import { Alarm, type Alert } from '../../waiting/alarm.js'
 

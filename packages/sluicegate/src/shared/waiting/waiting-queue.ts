@@ -1,4 +1,4 @@
-import type { WaitRequest } from '../../wait-options.js'
+import type { WaitRequest } from '../../arguments.js'
 import { Chain, type Place } from '../../waiting/chain.js'
 import { type Due, DueHeap } from '../../waiting/due-heap.js'
 

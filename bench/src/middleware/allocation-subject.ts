@@ -1,0 +1,46 @@
+// A process with the app of each side, which counts what requests allocate. Started with a young generation that takes all of it.
+import { PerformanceObserver } from 'node:perf_hooks'
+import { createInterface } from 'node:readline'
+import type { Walk } from '../walk.js'
+import type { SideBytes } from './count-allocations.js'
+import type { MiddlewareSetting } from './middleware-setting.js'
+import { forEachSide } from './side-runs.js'
+import { sideWalks } from './side-walks.js'
+
+const WARM_UP_REQUESTS = 20_000
+const REQUESTS = 2_000
+/** A collection that came in between makes a count worthless. */
+const MOST_TRIES = 20
+
+let collections = 0
+new PerformanceObserver((list) => {
+  collections += list.getEntries().length
+}).observe({ entryTypes: ['gc'] })
+
+const walks = await sideWalks(JSON.parse(process.argv[2] ?? '') as MiddlewareSetting)
+await forEachSide((side) => Promise.resolve(walks[side](WARM_UP_REQUESTS)))
+console.log('ready')
+for await (const line of createInterface({ input: process.stdin })) {
+  if (line !== 'run') break
+  console.log(JSON.stringify(await forEachSide((side) => counted(walks[side]))))
+}
+process.exit(0)
+
+async function counted(walk: Walk): Promise<SideBytes> {
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    globalThis.gc?.()
+    await settled()
+    const before = collections
+    const from = process.memoryUsage().heapUsed
+    const allowed = await walk(REQUESTS)
+    const bytes = (process.memoryUsage().heapUsed - from) / REQUESTS
+    await settled()
+    if (collections === before) return { bytes, requests: REQUESTS, allowed }
+  }
+  throw new Error('the heap was collected in the middle of each count')
+}
+
+/** Collections are told of in a later turn. */
+async function settled(): Promise<void> {
+  for (let turns = 0; turns < 4; turns++) await new Promise(setImmediate)
+}

@@ -1,0 +1,37 @@
+import { table, targetsTable } from '../markdown.js'
+import { tableMarkdown } from '../study/study-table.js'
+import type { MiddlewareResults } from './middleware-results.js'
+import { FRAMEWORKS, RIVALS } from './middleware-setting.js'
+import { middlewareTables } from './middleware-tables.js'
+import { middlewareVerdicts } from './middleware-verdicts.js'
+
+/** The parts of the page about the middleware that come out of a run, by the names of their places in it. */
+export function middlewareMarkdownParts(results: MiddlewareResults): ReadonlyMap<string, string> {
+  const tables = middlewareTables(results).map((each): [string, string] => [each.name, tableMarkdown(each)])
+  return new Map([
+    ['middleware-machine', machineTable(results)],
+    ['middleware-targets', targetsTable(middlewareVerdicts(results))],
+    ...tables,
+  ])
+}
+
+function machineTable({ startedAt, machine, rivals, effort, loadBefore, loadAfter }: MiddlewareResults): string {
+  const versions = (names: readonly string[]): string => names.map((name) => `${name} ${rivals[name]}`).join(', ')
+  const { added, allocationRuns, sockets } = effort
+  return table(
+    ['', ''],
+    [
+      ['processor', `${machine.cpu}, ${machine.cores} cores (virtual), ${machine.memoryGiB} GiB`],
+      ['system', `${machine.os}, ${machine.kernel}`],
+      ['Node', machine.node],
+      ['frameworks', versions([...FRAMEWORKS, '@hono/node-server'])],
+      ['rivals', versions(FRAMEWORKS.map((framework) => RIVALS[framework]))],
+      [
+        'run',
+        `${startedAt.slice(0, 16).replace('T', ' ')} UTC; without sockets ${added.repeats} repeats in each of ${added.lives} processes; ` +
+          `allocations in ${allocationRuns} processes each; over sockets ${sockets.runs} runs of ${sockets.ms} ms`,
+      ],
+      ['load average', `${loadBefore} before, ${loadAfter} after`],
+    ],
+  )
+}

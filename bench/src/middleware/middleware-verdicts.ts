@@ -1,0 +1,19 @@
+import type { Verdict } from '../question.js'
+import { addedRatio } from './middleware-figures.js'
+import { type MiddlewareResults, runsOf } from './middleware-results.js'
+import { type MiddlewareSetting, settingName } from './middleware-setting.js'
+
+const JUDGED: readonly MiddlewareSetting[] = (['same', 'defaults'] as const).flatMap((options) =>
+  (['one', 'many'] as const).map((clients): MiddlewareSetting => ({ framework: 'express', options, outcome: 'allow', clients })),
+)
+
+/** The targets, each by the median of ratios within a run, as far as they were measured. */
+export function middlewareVerdicts({ added }: MiddlewareResults): Verdict[] {
+  return JUDGED.flatMap((setting): Verdict[] => {
+    const runs = runsOf(added, setting)
+    if (runs.length === 0) return []
+    const measured = addedRatio(runs, ({ ns }) => ns)
+    const what = `Express, added time a request, ${settingName(setting)}: sluicegate / express-rate-limit`
+    return [{ what, target: '<= 1/3', measured, unit: 'x', met: measured.median <= 1 / 3 }]
+  })
+}

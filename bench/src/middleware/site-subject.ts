@@ -1,0 +1,25 @@
+// A process with an app on a port of loopback. Answers `port`, and `cpu` with the microseconds of processor time that it has used.
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createInterface } from 'node:readline'
+import type { Framework } from './middleware-setting.js'
+import { SITES } from './site.js'
+import type { SitePlan } from './site-plan.js'
+
+/** The job of such a process. */
+export interface SiteJob {
+  readonly framework: Framework
+  readonly plan: SitePlan
+}
+
+const { framework, plan } = JSON.parse(process.argv[2] ?? '') as SiteJob
+const server = createServer(await SITES[framework](plan))
+server.listen(0, '127.0.0.1')
+await once(server, 'listening')
+console.log('ready')
+for await (const line of createInterface({ input: process.stdin })) {
+  const { user, system } = process.cpuUsage()
+  console.log(line === 'port' ? (server.address() as AddressInfo).port : user + system)
+}
+process.exit(0)

@@ -1,0 +1,112 @@
+import { ignore } from '../awaitable.js'
+import type { Key } from '../key.js'
+import type { AllOfPolicy, ConcurrencyPolicy, Policy } from '../policy/policy.js'
+import type { Decision, DecisionSource } from './decision.js'
+
+/** The answer of a concurrency limiter: a decision, and what it holds until it is released. Of a denied one all of these do nothing. */
+export interface Permit extends Decision {
+  /** Gives back what the permit holds. False when it held nothing any more, released before or expired, or its limiter was closed. */
+  release(): boolean
+  /**
+   * Renews the permit for another `ttl` from now. False if it has expired or was released, if another caller may hold its place, or
+   * when its limiter was closed. Of several policies: false when it is for one of them, and those of the others are given back.
+   */
+  heartbeat(): boolean
+  /** {@link Permit.release}, for `using`. */
+  [Symbol.dispose](): void
+}
+
+/** What a take answers under a policy: a permit where concurrency is the policy or one of its parts, otherwise a decision. */
+export type AnswerOf<P extends Policy> = P extends ConcurrencyPolicy
+  ? Permit
+  : P extends AllOfPolicy<infer Parts>
+    ? Extract<Parts[number], ConcurrencyPolicy> extends never
+      ? Decision
+      : Permit
+    : Decision
+
+/** Whether takes under this policy answer with permits. */
+export function holdsPermits({ algorithm, policies = [] }: Policy): boolean {
+  return algorithm === 'concurrency' || policies.some(holdsPermits)
+}
+
+export function isPermit(decision: Decision): decision is Permit {
+  return 'release' in decision
+}
+
+/** The fields of a decision, as a class of permits has them: its own properties, which are shown and copied. */
+export abstract class PermitDecision implements Decision {
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly retryAfterMs: number
+  readonly resetAfterMs: number
+  readonly policy: string
+  readonly source: DecisionSource
+  declare readonly parts?: readonly Decision[]
+  declare readonly wouldDeny?: true
+
+  constructor({ allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts, wouldDeny }: Decision) {
+    this.allowed = allowed
+    this.limit = limit
+    this.remaining = remaining
+    this.retryAfterMs = retryAfterMs
+    this.resetAfterMs = resetAfterMs
+    this.policy = policy
+    this.source = source
+    if (parts !== undefined) this.parts = parts
+    if (wouldDeny !== undefined) this.wouldDeny = wouldDeny
+  }
+}
+
+/** A permit that takes no place: for its holder it is like any other, until it is released. One of a denied decision does nothing. */
+export function emptyPermit(decision: Decision): Permit {
+  let isHeld = decision.allowed
+  const release = (): boolean => {
+    const wasHeld = isHeld
+    isHeld = false
+    return wasHeld
+  }
+  return { ...decision, release, heartbeat: () => isHeld, [Symbol.dispose]: () => void release() }
+}
+
+/** Calls `fn` once, `ms` from now; the returned function cancels it. */
+export type After = (ms: number, fn: () => void) => () => void
+
+/** The giver of a permit. */
+interface PermitGiver {
+  readonly policy: Policy
+  policyOf?(key: Key): Policy
+}
+
+/** Keeps a permit from running out until the returned function is called: renews it each time that half of its time is over. */
+export function keptPermit(permit: Permit, limiter: PermitGiver, key: Key, after: After): () => void {
+  let cancel: (() => void) | undefined
+  const wait = (): void => {
+    // Anew each time: an update may have made it shorter.
+    const ttlMs = shortestTtlMs(limiter.policyOf?.(key) ?? limiter.policy)
+    if (ttlMs === Number.POSITIVE_INFINITY) return
+    cancel = after(ttlMs / 2, () => {
+      renew(permit)
+      try {
+        wait()
+      } catch {
+        // The limiter is closed.
+      }
+    })
+  }
+  wait()
+  return () => cancel?.()
+}
+
+/** Milliseconds; `Infinity` without places. */
+function shortestTtlMs({ algorithm, windowMs, policies = [] }: Policy): number {
+  return algorithm === 'concurrency' ? windowMs : Math.min(Number.POSITIVE_INFINITY, ...policies.map(shortestTtlMs))
+}
+
+/** Lets a permit run for its whole time again. A limiter that is closed or out of reach says so to the next request as well. */
+export function renew(permit: Permit): void {
+  try {
+    ignore(permit.heartbeat())
+  } catch {}
+}

@@ -1,0 +1,249 @@
+import type { Decision } from '../../../sluicegate/dist/decision/decision.js'
+import type { Grant, TokenRequest } from '../../../sluicegate/dist/lease/grant.js'
+import { goodForUs } from '../../../sluicegate/dist/lease/leasing.js'
+import type { PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
+import { grantsOf } from '../../../sluicegate/dist/redis/script-call.js'
+import type { Admission } from '../history/admission.js'
+import { Random } from '../random.js'
+import { type LeasedPolicy, randomVersions } from './lease-draws.js'
+import { LeasePace } from './lease-pace.js'
+import { LeaseProcess } from './lease-process.js'
+import { LeaseRecords } from './lease-records.js'
+import type { LeaseHistory, LeaseRules } from './lease-rules.js'
+import { Timeline } from './timeline.js'
+
+const [MOST_EVENTS, MOST_AT_ONCE] = [120, 64]
+
+/**
+ * A fleet on one key, in whole microseconds: one authority, and processes that lease from it and ask it at once, under one or several versions of a
+ * policy, over a network that delays and loses, until all is over. Who spends does so when it hurts most: at the last moment of what it holds,
+ * together with the others, and then as each token conforms.
+ */
+export function leaseHistory(seed: number, rules: LeaseRules, encodings: readonly PolicyEncoding['name'][]): LeaseHistory {
+  return new Fleet(new Random(seed), rules, encodings).history()
+}
+
+class Fleet {
+  private readonly random: Random
+  private readonly rules: LeaseRules
+  private readonly versions: readonly [LeasedPolicy, ...LeasedPolicy[]]
+  private readonly records: LeaseRecords
+  private readonly processes: LeaseProcess[]
+  private readonly time: Timeline
+  private readonly admissions: Admission[] = []
+  private readonly pace: LeasePace
+  private readonly mostCost: number
+  private charged = 0
+
+  constructor(random: Random, rules: LeaseRules, encodings: readonly PolicyEncoding['name'][]) {
+    this.random = random
+    this.rules = rules
+    this.versions = randomVersions(random, encodings)
+    this.records = new LeaseRecords(this.versions[0].encoding.name, rules.records, rules.numbersOf)
+    this.time = new Timeline(random.integer(1, 20_000_000))
+    const count = random.integer(1, random.pick(this.versions.length > 1 ? [4, 8] : [2, 4, 8]))
+    this.processes = Array.from({ length: count }, () => new LeaseProcess(random, random.pick(this.versions)))
+    this.pace = new LeasePace(random, this.versions[0])
+    this.mostCost = random.pick([1, 1, 3, 6])
+  }
+
+  private get nowUs(): number {
+    return this.time.nowUs
+  }
+
+  history(): LeaseHistory {
+    for (const process of this.processes) this.inUs(this.pace.gapUs(), () => this.turn(process))
+    this.time.run(MOST_EVENTS)
+    return { versions: this.versions, admissions: this.admissions, charged: this.charged }
+  }
+
+  /** Something that a process does by itself. */
+  private turn(process: LeaseProcess): void {
+    const { random } = this
+    this.inUs(this.pace.gapUs(), () => this.turn(process))
+    if (this.nowUs < process.stoppedUntilUs) return
+    if (random.chance(0.05)) {
+      process.stoppedUntilUs = this.nowUs + random.magnitude(1, 5 * this.versions[0].leaseUs)
+      this.inUs(process.stoppedUntilUs - this.nowUs, () => this.spendAll(process))
+    } else if (random.chance(0.02)) process.crash(this.nowUs)
+    else if (this.versions.length > 1 && random.chance(0.03)) this.deploy(process)
+    else if (random.chance(0.1)) this.giveBack(process, random.chance(0.5))
+    else for (let takes = random.integer(1, random.pick([1, 4, 12])); takes > 0; takes--) this.take(process)
+  }
+
+  /** Another version takes the place of a process, in a new one or by an update: nothing that is held or on its way is spent. */
+  private deploy(process: LeaseProcess): void {
+    this.giveBack(process, true)
+    process.version = this.random.pick(this.versions)
+    process.crash(this.nowUs)
+  }
+
+  /** As `LeasedTakes` does it. */
+  private take(process: LeaseProcess): void {
+    const { random } = this
+    const cost = random.integer(1, this.mostCost)
+    const isExact = process.version.leaseUs === 0
+    const atUs = process.clockUs(this.nowUs)
+    process.lease.demand.ask(cost)
+    if (!process.hoards && this.spent(process, cost)) return
+    if (!isExact && process.lease.deniedUntil(atUs, cost) !== undefined) return
+    if (isExact || random.chance(0.2)) this.takeAtOnce(process, cost, this.pace.delayUs(), this.pace.delayUs())
+    else {
+      process.lease.demand.join(cost, atUs)
+      process.waiting.push(cost)
+      if (!process.isAsking) this.ask(process)
+    }
+  }
+
+  private spent(process: LeaseProcess, cost: number): boolean {
+    if (!process.lease.spend(process.clockUs(this.nowUs), cost)) return false
+    this.admissions.push({ atUs: this.nowUs, cost })
+    process.spent += cost
+    return true
+  }
+
+  /** What ended unspent, or all that is there, as `LeaseReturns` does it: the message may take its time, or be lost. */
+  private giveBack(process: LeaseProcess, isAll: boolean): void {
+    if (this.nowUs < process.stoppedUntilUs || this.versions[0].encoding.name === 'rate' || process.version.leaseUs === 0) return
+    const { random, rules } = this
+    const atUs = process.clockUs(this.nowUs)
+    const before = isAll ? process.lease.readyAt(atUs) : 0
+    if (isAll) process.lease.end()
+    const unspent = process.lease.unspentAt(atUs)
+    if (!rules.voidsReturned && before > 0) this.admissions.push({ atUs: this.nowUs, cost: before })
+    for (const { id, tokens } of unspent) this.send(process, id, rules.backOf(tokens, 0))
+    const tooMany = rules.backOf(0, process.spent)
+    if (process.lastId !== undefined && tooMany > 0) this.send(process, process.lastId, tooMany)
+    process.spent = 0
+    if (random.chance(0.5)) this.inUs(0, () => this.surge())
+  }
+
+  private send(process: LeaseProcess, leasedUs: number, tokens: number): void {
+    if (this.random.chance(0.05)) return
+    const { encoding } = process.version
+    this.inUs(this.pace.delayUs(), () => {
+      this.records.giveBack(encoding, this.nowUs, tokens, this.rules.leasedUs(leasedUs, this.nowUs))
+      this.arrives(process, this.pace.delayUs(), process.life, () => process.lease.reopen(process.clockUs(this.nowUs)))
+    })
+  }
+
+  private spendAll(process: LeaseProcess): void {
+    if (this.nowUs < process.stoppedUntilUs) return
+    while (this.spent(process, 1));
+  }
+
+  private ask(process: LeaseProcess): void {
+    const { random, rules } = this
+    const { life, version } = process
+    const sentUs = process.clockUs(this.nowUs)
+    const own = process.lease.want(sentUs)
+    const asked: TokenRequest = random.chance(0.5) ? own : { ...own, want: own.least + random.integer(0, 12) }
+    process.isAsking = true
+    this.inUs(this.pace.delayUs(), () => {
+      if (random.chance(0.05)) return this.lost(process, life)
+      const horizonUs = version.horizonMs * 1000
+      const lease = this.records.lease(version.encoding, this.nowUs, asked.want, asked.least, horizonUs)
+      this.charged += lease.ready + lease.later
+      if (random.chance(0.05)) return this.lost(process, life)
+      const grant = rules.grantOf(grantsOf(version.encoding, version.leaseUs)(lease, horizonUs, asked.least), version.leaseUs)
+      this.arrives(process, this.pace.delayUs(), life, () => this.arrived(process, asked, grant))
+    })
+  }
+
+  private arrived(process: LeaseProcess, asked: TokenRequest, grant: Grant): void {
+    const { rules } = this
+    const arrivedUs = process.clockUs(this.nowUs)
+    process.isAsking = false
+    process.lease.take(grant, { ...asked, sentUs: rules.endsFromUs(asked.sentUs, arrivedUs) }, rules.beginsFromUs(asked.sentUs, arrivedUs))
+    if (grant.availableNow + grant.availableLater > 0) {
+      process.lastId = grant.id
+      process.spent = 0
+    }
+    const { waiting } = process
+    process.waiting = []
+    for (const cost of waiting) {
+      process.lease.demand.leave(cost)
+      if (!process.hoards) this.spent(process, cost)
+    }
+    if (grant.availableNow + grant.availableLater > 0) this.lieInWait(process, asked.sentUs, arrivedUs, grant)
+  }
+
+  /** The moments at which the tokens of a grant may end, by one rule or another, and at which one begins. */
+  private lieInWait(process: LeaseProcess, sentUs: number, arrivedUs: number, grant: Grant): void {
+    const { random } = this
+    const lastUs = this.pace.lastUs(sentUs, arrivedUs, grant)
+    const beginUs = process.lease.deniedUntil(arrivedUs, 1)
+    const clockUs = beginUs !== undefined && random.chance(0.4) ? beginUs : lastUs
+    const atUs = Math.max(this.nowUs, process.whenUs(clockUs))
+    this.inUs(atUs - this.nowUs, () => {
+      if (random.chance(0.2)) this.giveBack(process, random.chance(0.5))
+      else if (random.chance(0.8)) this.surge()
+      else this.spendAll(process)
+    })
+  }
+
+  /** All spend what they have, then take what the authority has, now and as it conforms. */
+  private surge(): void {
+    for (const process of this.processes) this.spendAll(process)
+    this.follow(this.random.integer(0, 4))
+  }
+
+  private follow(more: number): void {
+    const process = this.random.pick(this.processes)
+    for (let takes = 0; takes < MOST_AT_ONCE && this.takeAtOnce(process, 1, 0, 0); takes++);
+    const untilUs = this.records.untilFreeUs(process.version.encoding, this.nowUs, 1)
+    if (more > 0) this.inUs(Math.max(1, untilUs), () => this.follow(more - 1))
+  }
+
+  /** Whether it passed at the authority, as far as that is known at once. */
+  private takeAtOnce(process: LeaseProcess, cost: number, thereUs: number, backUs: number): boolean {
+    const { life, version } = process
+    const { policy, leaseUs, encoding } = version
+    if (this.nowUs < process.stoppedUntilUs) return false
+    const sentUs = process.clockUs(this.nowUs)
+    let isAllowed = false
+    const asked = (): void => {
+      const { allowed, untilNewUs } = this.records.take(encoding, this.nowUs, cost)
+      isAllowed = allowed
+      if (!allowed) return
+      this.charged += cost
+      // Who takes exactly goes by the time of the authority.
+      if (leaseUs === 0) return void this.admissions.push({ atUs: this.nowUs, cost })
+      this.arrives(process, backUs, life, () => {
+        const decision = { resetAfterMs: Math.ceil(untilNewUs / 1000) } as Decision
+        const isLate = process.clockUs(this.nowUs) - sentUs > goodForUs(policy, decision, leaseUs)
+        if (isLate && this.rules.voidsLate) return
+        this.admissions.push({ atUs: this.nowUs, cost })
+        if (isLate) this.surge()
+      })
+    }
+    if (thereUs === 0) asked()
+    else this.inUs(thereUs, asked)
+    return isAllowed
+  }
+
+  /** A reply, when the process is there to see it. */
+  private arrives(process: LeaseProcess, delayUs: number, life: number, see: () => void): void {
+    const seen = (): void => {
+      if (process.life !== life) return
+      if (this.nowUs < process.stoppedUntilUs) this.inUs(process.stoppedUntilUs - this.nowUs, seen)
+      else see()
+    }
+    if (delayUs === 0) seen()
+    else this.inUs(delayUs, seen)
+  }
+
+  /** A lost answer: the process notices only that the time has passed. */
+  private lost(process: LeaseProcess, life: number): void {
+    this.inUs(this.versions[0].leaseUs, () => {
+      if (process.life !== life) return
+      process.isAsking = false
+      process.lease.failed(process.clockUs(this.nowUs))
+      for (const cost of process.waiting.splice(0)) process.lease.demand.leave(cost)
+    })
+  }
+
+  private inUs(us: number, run: () => void): void {
+    this.time.inUs(us, run)
+  }
+}

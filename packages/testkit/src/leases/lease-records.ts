@@ -1,0 +1,118 @@
+import type { PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
+import type { ScriptLease } from '../../../sluicegate/dist/redis/script-call.js'
+import { LogStep } from '../twins/log-step.js'
+import { type LeaseStep, type RecordRules, SOUND_RECORDS, type StepTake } from './lease-step.js'
+import { leaseStepOf } from './lease-step-of.js'
+
+/** Of the numbers of one version of a policy. */
+interface LeaseRecord {
+  readonly numbers: string
+  readonly step: LeaseStep
+}
+
+/** One key at the authority under the numbers of several versions of a policy. Twin of `lua/steps/records.lua`, within an hour, for four versions. */
+export class LeaseRecords {
+  private readonly encoding: PolicyEncoding['name']
+  private readonly rules: RecordRules
+  private readonly numbersOf: (encoding: PolicyEncoding) => readonly number[]
+  /** Those written last first. */
+  private records: readonly LeaseRecord[] = []
+  /** Whether the numbers that are asked about were not known. */
+  private isNew = false
+
+  /** @param numbersOf of a version; of others in a mutant. */
+  constructor(encoding: PolicyEncoding['name'], rules = SOUND_RECORDS, numbersOf = wholeNumbersOf) {
+    this.encoding = encoding
+    this.rules = rules
+    this.numbersOf = numbersOf
+  }
+
+  lease(encoding: PolicyEncoding, nowUs: number, want: number, least: number, horizonUs: number): ScriptLease {
+    return this.asked(encoding, nowUs, true, (step) => {
+      const lease = step.lease(nowUs, want, least, horizonUs)
+      return { answer: lease, passed: lease.ready + lease.later }
+    })
+  }
+
+  take(encoding: PolicyEncoding, nowUs: number, cost: number): StepTake {
+    return this.asked(encoding, nowUs, false, (step) => {
+      const take = step.take(nowUs, cost)
+      return { answer: take, passed: take.allowed ? cost : 0 }
+    })
+  }
+
+  giveBack(encoding: PolicyEncoding, nowUs: number, tokens: number, leasedUs: number): void {
+    this.asked(encoding, nowUs, false, (step) => {
+      const back = step.giveBack(nowUs, tokens, leasedUs)
+      for (const other of this.records) if (other.step !== step) other.step.relieved(back)
+      // A log keeps its newest time.
+      if (back > 0 && this.encoding !== 'sliding-log' && this.records.every((record) => record.step.isOver())) this.records = []
+      return { answer: undefined, passed: 0 }
+    })
+  }
+
+  untilFreeUs(encoding: PolicyEncoding, nowUs: number, cost: number): number {
+    return this.asked(encoding, nowUs, false, (step) => ({ answer: step.untilFreeUs(nowUs, cost), passed: 0 }))
+  }
+
+  private asked<Answer>(
+    encoding: PolicyEncoding,
+    nowUs: number,
+    isLease: boolean,
+    ask: (step: LeaseStep) => { readonly answer: Answer; readonly passed: number },
+  ): Answer {
+    const own = this.recordOf(encoding, nowUs)
+    const { step } = own
+    const others = this.records.filter((record) => record !== own).map((record) => record.step)
+    const forget = step.met(others)
+    if (this.isNew) this.write(own)
+    const met = this.records.filter((record) => record !== own).map((record) => record.step)
+    const { answer, passed } = ask(step)
+    for (const other of passed > 0 ? met : []) other.filled(passed, step, met, isLease)
+    if (passed > 0) this.write(own)
+    // The store remembers nothing of a key that has spent nothing, when its first call is denied.
+    else if (this.isNew && this.records.every((record) => record.step.isOver())) this.records = []
+    else if (!this.isNew) forget()
+    return answer
+  }
+
+  /** Records of full keys are removed. */
+  private write(own: LeaseRecord): void {
+    const isOver = this.records.every(({ step }) => step.isOver())
+    this.records = isOver ? [own] : [own, ...this.records.filter((record) => record !== own)]
+  }
+
+  private recordOf(encoding: PolicyEncoding, nowUs: number): LeaseRecord {
+    const numbers = this.numbersOf(encoding)
+    const name = this.encoding === 'sliding-log' ? '' : numbers.join(' ')
+    for (const { step } of this.records) step.read(nowUs)
+    const known = this.records.find((record) => record.numbers === name)
+    if (known?.step instanceof LogStep) known.step.numbers = numbers
+    this.isNew = known === undefined
+    if (known !== undefined) {
+      known.step.read(nowUs)
+      return known
+    }
+    const own = { numbers: name, step: leaseStepOf(encoding, numbers, this.rules) }
+    own.step.read(nowUs)
+    const from = this.rules.beginsWithLargest ? largestOf(this.records) : this.records[0]
+    if (from !== undefined)
+      own.step.carried(
+        from.step,
+        this.records.map(({ step }) => step),
+      )
+    this.records = [own, ...this.records]
+    return own
+  }
+}
+
+function largestOf(records: readonly LeaseRecord[]): LeaseRecord | undefined {
+  return records.reduce<LeaseRecord | undefined>(
+    (largest, record) => (largest && largest.step.whole >= record.step.whole ? largest : record),
+    undefined,
+  )
+}
+
+export function wholeNumbersOf(encoding: PolicyEncoding): number[] {
+  return encoding.numbersAt(0).split(' ').map(Number)
+}

@@ -1,0 +1,151 @@
+import type { Grant } from '../../../sluicegate/dist/lease/grant.js'
+import { CLOCK_DRIFT } from '../../../sluicegate/dist/lease/leasing.js'
+import type { PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
+import type { Admission } from '../history/admission.js'
+import type { LeasedPolicy } from './lease-draws.js'
+import { wholeNumbersOf } from './lease-records.js'
+import { type RecordRules, SOUND_RECORDS } from './lease-step.js'
+
+/** What a history came to. */
+export interface LeaseHistory {
+  /** The versions of the policy that were in use. */
+  readonly versions: readonly LeasedPolicy[]
+  readonly admissions: readonly Admission[]
+  /** Tokens that the authority handed out, one way or the other. */
+  readonly charged: number
+}
+
+/** What a history of leases goes by. */
+export interface LeaseRules {
+  readonly name: string
+  /** The numbers of a version at the authority, and how it counts what passes under other numbers. */
+  numbersOf(encoding: PolicyEncoding): number[]
+  readonly records: RecordRules
+  /** A grant as a process takes it in, and the times from which its ends and its beginnings count. */
+  grantOf(grant: Grant, leaseUs: number): Grant
+  endsFromUs(sentUs: number, arrivedUs: number): number
+  beginsFromUs(sentUs: number, arrivedUs: number): number
+  /** How many tokens are sent back of those that ended unspent, and of those that were spent; whether those that are sent back before are void. */
+  backOf(unspent: number, spent: number): number
+  readonly voidsReturned: boolean
+  /** The time of a lease as the authority believes it when tokens of it come back. */
+  leasedUs(leasedUs: number, nowUs: number): number
+  /** Whether an atomic answer that comes too late is void. */
+  readonly voidsLate: boolean
+}
+
+/** Those of the library. */
+export const SOUND: LeaseRules = {
+  name: 'sound',
+  numbersOf: wholeNumbersOf,
+  records: SOUND_RECORDS,
+  grantOf: (grant) => grant,
+  endsFromUs: (sentUs) => sentUs,
+  beginsFromUs: (_sentUs, arrivedUs) => arrivedUs,
+  backOf: (unspent) => unspent,
+  voidsReturned: true,
+  leasedUs: (leasedUs) => leasedUs,
+  voidsLate: true,
+}
+
+const NEVER_US = 2 ** 40
+
+/** One rule broken each, with the encodings in which that is seen. */
+export const FAULTY: readonly (LeaseRules & { readonly encodings: readonly PolicyEncoding['name'][] })[] = [
+  {
+    ...SOUND,
+    name: 'tokens have no end',
+    encodings: ['rate', 'sliding-log'],
+    grantOf: (grant) => ({ ...grant, endUs: () => NEVER_US }),
+  },
+  {
+    ...SOUND,
+    name: 'the whole burst is lent (tau instead of tau - L)',
+    encodings: ['rate'],
+    numbersOf: ({ numbersAt }) => {
+      const [unitsPerToken = 0, unitsPerUs = 0, , whole = 0] = numbersAt(0).split(' ').map(Number)
+      return [unitsPerToken, unitsPerUs, whole, whole]
+    },
+    // Tokens conform as early as the authority says.
+    grantOf: (grant, leaseUs) => {
+      const beginUs = (token: number): number => Math.max(0, grant.beginUs(token) - leaseUs)
+      return { ...grant, beginUs, endUs: (token) => beginUs(token) + leaseUs }
+    },
+  },
+  {
+    ...SOUND,
+    name: 'ends count from the arrival',
+    encodings: ['rate', 'fixed-window', 'sliding-window', 'sliding-log'],
+    endsFromUs: (_sentUs, arrivedUs) => arrivedUs,
+  },
+  { ...SOUND, name: 'beginnings count from the sending', encodings: ['rate'], beginsFromUs: (sentUs) => sentUs },
+  {
+    ...SOUND,
+    name: 'clocks are taken to be equally fast',
+    encodings: ['rate', 'sliding-log', 'fixed-window', 'sliding-window'],
+    // What a batch takes off and adds for the pace of clocks, the other way round.
+    grantOf: (grant) => ({
+      ...grant,
+      beginUs: (token) => Math.max(0, (grant.beginUs(token) * CLOCK_DRIFT) / (CLOCK_DRIFT + 1) - 1e-6),
+      endUs: (token) => (grant.endUs(token) * CLOCK_DRIFT) / (CLOCK_DRIFT - 1) + 1e-6,
+    }),
+  },
+  {
+    ...SOUND,
+    name: 'tokens of a window outlive it',
+    encodings: ['fixed-window', 'sliding-window'],
+    grantOf: (grant) => ({ ...grant, endUs: () => NEVER_US }),
+  },
+  {
+    ...SOUND,
+    name: 'a log counts from now instead of from the end of the lease',
+    encodings: ['sliding-log'],
+    numbersOf: ({ numbersAt }) => {
+      const [limit = 0, windowUs = 0] = numbersAt(0).split(' ').map(Number)
+      return [limit, windowUs, 0]
+    },
+    grantOf: (grant, leaseUs) => ({ ...grant, endUs: () => leaseUs }),
+  },
+  {
+    ...SOUND,
+    name: 'spent tokens are returned',
+    encodings: ['fixed-window', 'sliding-window', 'sliding-log'],
+    backOf: (unspent, spent) => unspent + spent,
+  },
+  {
+    ...SOUND,
+    name: 'returned tokens are spent as well',
+    encodings: ['fixed-window', 'sliding-window', 'sliding-log'],
+    voidsReturned: false,
+  },
+  {
+    ...SOUND,
+    name: 'what comes back from one window makes room in the next',
+    encodings: ['fixed-window', 'sliding-window'],
+    leasedUs: (_leasedUs, nowUs) => nowUs,
+  },
+  {
+    ...SOUND,
+    name: 'a record without room drops what others lend ahead',
+    encodings: ['rate', 'sliding-window'],
+    records: { ...SOUND_RECORDS, fillsBeyond: false },
+  },
+  {
+    ...SOUND,
+    name: 'tokens of a longer lease count as if they were spent at once',
+    encodings: ['rate'],
+    records: { ...SOUND_RECORDS, countsLent: false },
+  },
+  {
+    ...SOUND,
+    name: 'a third version begins as the one written last, and not as the largest',
+    encodings: ['rate', 'fixed-window', 'sliding-window'],
+    records: { ...SOUND_RECORDS, beginsWithLargest: false },
+  },
+  {
+    ...SOUND,
+    name: 'atomic answers are spent however late they come',
+    encodings: ['rate', 'fixed-window', 'sliding-window', 'sliding-log'],
+    voidsLate: false,
+  },
+]

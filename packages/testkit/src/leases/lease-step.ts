@@ -1,0 +1,79 @@
+import type { ScriptLease } from '../../../sluicegate/dist/redis/script-call.js'
+
+/** The result of a take, and the time until the key is full. */
+export interface StepTake {
+  readonly allowed: boolean
+  readonly untilNewUs: number
+}
+
+/** What was handed out, as `lua/scripts/lease.lua` says it. */
+export type Handed = Pick<ScriptLease, 'ready' | 'later' | 'laterUs' | 'endUs'>
+
+export const NOTHING: Handed = { ready: 0, later: 0, laterUs: 0, endUs: 0 }
+
+/** How a key counts under several numbers what passes under one of them. */
+export interface RecordRules {
+  /** Whether what is handed out ahead of its time counts under others, too, when they have no room left. */
+  readonly fillsBeyond: boolean
+  /** Whether tokens count for others until they are spent at the latest. */
+  readonly countsLent: boolean
+  /** Whether new numbers begin as the largest of the others say, and not as those written last. */
+  readonly beginsWithLargest: boolean
+}
+
+/** Those of `lua/steps/records.lua`. */
+export const SOUND_RECORDS: RecordRules = { fillsBeyond: true, countsLent: true, beginsWithLargest: true }
+
+/**
+ * One key at the authority, under one kind of numbers: what `lua/` does for leases and takes, on a clock that never steps back, without blocks and other verbs. Twin of
+ * `lua/scripts/lease.lua`, of its forms of the steps they name.
+ */
+export abstract class LeaseStep {
+  /** The most tokens that pass at once. */
+  abstract get whole(): number
+  abstract read(nowUs: number): void
+  /** Whether the key is full at the time read last. */
+  abstract isOver(): boolean
+  /** Begins with what one of the others says. */
+  abstract carried(other: LeaseStep, others: readonly LeaseStep[]): void
+  /** Counts what passed under the numbers of `by`, which met `others`. */
+  abstract filled(tokens: number, by: LeaseStep, others: readonly LeaseStep[], isLease: boolean): void
+  /** Counts what came back under other numbers. */
+  relieved(_tokens: number): void {}
+  /** What others mean for what passes here; answers with how to undo that where nothing passed. */
+  met(_others: readonly LeaseStep[]): () => void {
+    return () => undefined
+  }
+  protected abstract debtAt(nowUs: number): number
+  protected abstract leased(nowUs: number, want: number, least: number, horizonUs: number): Handed
+  protected abstract taken(nowUs: number, cost: number): boolean
+  protected abstract returned(tokens: number, leasedUs: number): void
+  protected abstract untilNewUs(nowUs: number): number
+  protected abstract freeUs(nowUs: number, cost: number): number
+
+  lease(nowUs: number, want: number, least: number, horizonUs: number): ScriptLease {
+    this.read(nowUs)
+    const debt = this.debtAt(nowUs)
+    const handed = this.leased(nowUs, want, least, horizonUs)
+    return { ...handed, nowUs, debt, blockedUs: 0, untilFreeUs: this.freeUs(nowUs, least), untilNewUs: this.untilNewUs(nowUs) }
+  }
+
+  take(nowUs: number, cost: number): StepTake {
+    this.read(nowUs)
+    return { allowed: this.taken(nowUs, cost), untilNewUs: this.untilNewUs(nowUs) }
+  }
+
+  /** Returns unspent tokens of a lease granted at a time; none if that state has changed. The result is how many were returned. */
+  giveBack(nowUs: number, tokens: number, leasedUs: number): number {
+    this.read(nowUs)
+    const before = this.debtAt(nowUs)
+    this.returned(tokens, leasedUs)
+    return before - this.debtAt(nowUs)
+  }
+
+  /** Until this number of tokens would pass. */
+  untilFreeUs(nowUs: number, cost: number): number {
+    this.read(nowUs)
+    return this.freeUs(nowUs, cost)
+  }
+}

@@ -1,0 +1,128 @@
+import { createClient } from '@redis/client'
+import { allOf } from '../../../sluicegate/dist/policy/all-of.js'
+import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
+import { limiterOver } from '../../../sluicegate/dist/redis/create-redis-limiter.js'
+import { RedisKeys } from '../../../sluicegate/dist/redis/redis-keys.js'
+import { RedisScripts } from '../../../sluicegate/dist/redis/redis-scripts.js'
+import { nodeRedisRunner } from '../../../sluicegate/dist/redis/runners/node-redis.js'
+import type { FleetLimiter } from '../../../sluicegate/dist/shared/fleet-limiter.js'
+import type { Clock } from '../../../sluicegate/dist/time/clock.js'
+import { policyOf } from '../kit.js'
+import type { SinglePolicySpec } from '../oracle/policy-spec.js'
+import { machineUs, type SeenTake, saturated, serverClock } from '../redis/saturation.js'
+
+/** What a process of a fleet does, for a while. */
+export interface LeasedJob {
+  readonly url: string
+  readonly spec: SinglePolicySpec
+  /** A second policy for each request, and a key for each of both. */
+  readonly also?: SinglePolicySpec
+  readonly keys?: readonly [string, string]
+  readonly horizonMs?: number
+  readonly cost?: number
+  /** Requests a second, evenly; without it 64 a millisecond. */
+  readonly perSecond?: number
+  readonly forMs: number
+  /** Requests at the very start, one after another, after which it asks for nothing until then. */
+  readonly first?: number
+  readonly quietUntilMs?: number
+  /** How far its clocks are off. */
+  readonly clockOffMs?: number
+  /** How far its wall clock is off for all of its system calls, such as `+3m`. */
+  readonly wallClock?: string
+  readonly mode?: 'exact' | 'leased'
+  /** One caller who asks without a rest, judged by the clock of the server or of this machine. */
+  readonly saturates?: 'by the server' | 'by the machine'
+}
+
+/** What it reports in the end. Times are of the machine's monotonic clock, in microseconds. */
+export interface LeasedReport {
+  readonly admissions: readonly (readonly [atUs: number, cost: number])[]
+  readonly requests: number
+  readonly storeCalls: number
+  readonly outageDecisions: number
+  /** Of one that saturates. */
+  readonly seen: readonly SeenTake[]
+  /** What its wall clock said when it was done. */
+  readonly wallMs: number
+}
+
+const AT_ONCE = 64
+const KEY = 'the key'
+
+// A separate process: waits for a job, sends "ready", begins on command, and reports.
+if (process.argv[2] === 'leased-process') process.once('message', (job: LeasedJob) => void reported(job))
+
+async function reported(job: LeasedJob): Promise<void> {
+  const report = await worked(job)
+  process.send?.(report, () => process.disconnect())
+}
+
+async function worked(job: LeasedJob): Promise<LeasedReport> {
+  const { clockOffMs = 0 } = job
+  // Nothing may depend on what time it is here.
+  const dateNow = Date.now
+  Date.now = () => dateNow() + clockOffMs
+  const client = createClient({ url: job.url })
+  await client.connect()
+  const clock = new ReadClock(clockOffMs)
+  const { horizonMs = 50, mode, saturates, forMs } = job
+  const store = new RedisScripts(nodeRedisRunner(client), new RedisKeys('leased'))
+  const limiter = limiterOver(
+    store,
+    policyIn(job),
+    { ...(mode && { mode }), lease: { horizonMs }, outage: 'closed', timeoutMs: 10_000 },
+    clock,
+  )
+  const begin = new Promise((resolve) => process.once('message', resolve))
+  process.send?.('ready')
+  await begin
+  const nowUs = saturates === 'by the server' ? serverClock(client) : machineUs
+  const seen = saturates === undefined ? [] : await saturated({ limiter, callers: 1, forMs, nowUs })
+  const { admissions, requests } = saturates === undefined ? await asked(limiter, clock, job) : { admissions: [], requests: seen.length }
+  const { storeCalls, outageDecisions } = limiter.stats()
+  client.destroy()
+  return { admissions, requests, storeCalls, outageDecisions, seen, wallMs: Date.now() }
+}
+
+function policyIn({ spec, also }: LeasedJob): Policy {
+  const first = policyOf(spec, { name: 'leased' })
+  return also === undefined ? first : allOf([first, policyOf(also, { name: 'also' })])
+}
+
+async function asked(limiter: FleetLimiter, clock: ReadClock, job: LeasedJob) {
+  const { cost = 1, perSecond, forMs, first = 0, quietUntilMs = 0, keys = KEY } = job
+  const admissions: [number, number][] = []
+  const startMs = performance.now()
+  let requests = 0
+  const ask = async (times: number): Promise<void> => {
+    for (let i = 0; i < times; i++) {
+      requests++
+      const { allowed } = await limiter.take(keys, cost)
+      if (allowed) admissions.push([clock.readUs, cost])
+    }
+  }
+  await ask(first)
+  for (let lateMs = 0; lateMs < forMs; lateMs = performance.now() - startMs) {
+    const due = perSecond === undefined ? AT_ONCE : Math.floor((lateMs * perSecond) / 1000) - requests
+    if (lateMs >= quietUntilMs) await ask(due)
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  return { admissions, requests }
+}
+
+/** The machine's monotonic clock, off by a constant, which says when it was last read: when the last decision was made. */
+class ReadClock implements Clock {
+  readUs = 0
+  private readonly offMs: number
+
+  constructor(offMs: number) {
+    this.offMs = offMs
+  }
+
+  nowMs(): number {
+    const ms = Number(process.hrtime.bigint()) / 1e6
+    this.readUs = Math.round(ms * 1000)
+    return ms + this.offMs
+  }
+}

@@ -1,0 +1,224 @@
+import type { Decision } from '../../../sluicegate/dist/decision/decision.js'
+import { StoreError } from '../../../sluicegate/dist/errors.js'
+import { keysFor } from '../../../sluicegate/dist/key.js'
+import type { Grant } from '../../../sluicegate/dist/lease/grant.js'
+import { LeaseTable } from '../../../sluicegate/dist/lease/lease-table.js'
+import { leaseUsOf } from '../../../sluicegate/dist/lease/leasing.js'
+import type { Key } from '../../../sluicegate/dist/limiter.js'
+import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
+import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/redis/policy-encoding.js'
+import { type GrantOf, grantsOf } from '../../../sluicegate/dist/redis/script-call.js'
+import type { Answer, Backend, LeaseRequest, Operation } from '../../../sluicegate/dist/shared/backend.js'
+import { LeaseMiss } from '../../../sluicegate/dist/shared/leases/lease-miss.js'
+import { LeasedAllOf } from '../../../sluicegate/dist/shared/leases/leased-all-of.js'
+import { type LeasedTakes, SingleLeasedTakes } from '../../../sluicegate/dist/shared/leases/leased-takes.js'
+import { type ManualClock, manualClock } from '../../../sluicegate/dist/time/clock.js'
+import { Random } from '../random.js'
+import { type LeaseStep, SOUND_RECORDS } from './lease-step.js'
+import { leaseStepOf } from './lease-step-of.js'
+
+const BLOCK_US = 3_600_000_000
+
+/** A call on its way: to an authority or back from it. */
+interface Message {
+  readonly key: string
+  readonly want: number
+  readonly least: number
+  /** Lets it be carried out, and brings the answer back. */
+  answer(): void
+  lose(): void
+}
+
+export interface ManualAuthorityOptions {
+  readonly policy: Policy
+  readonly horizonMs?: number
+  readonly maxKeys?: number
+  /** How many processes there are, default 1. */
+  readonly processes?: number
+  /** How long a message takes, one way; default none. */
+  readonly delayMs?: number
+  /** Whether several policies' keys are on different servers. */
+  readonly isApart?: boolean
+  /** Of what is random. */
+  readonly seed?: number
+}
+
+/**
+ * Takes of a leased policy, or of several, over an authority that answers when a test says so, or at once, on one manual clock: the same step
+ * for each key as in the histories of leases.
+ */
+export class ManualAuthority {
+  readonly clock: ManualClock = manualClock(1_000_000)
+  /** Those of each process, and of the first. */
+  readonly fleet: readonly LeasedTakes[]
+  readonly takes: LeasedTakes
+  /** Questions that were not answered yet. */
+  readonly asked: Message[] = []
+  /** Whether a question waits for the test. */
+  isHeld = false
+  isOut = false
+  /** Another process has banned all keys. */
+  isBlocked = false
+  leases = 0
+  atOnce = 0
+  withoutStore = 0
+  /** Leased tokens, returned tokens, and the number of returning calls. */
+  lent = 0
+  broughtBack = 0
+  returns = 0
+  lateAnswers = 0
+  readonly horizonUs: number
+  readonly leaseUs: number
+  private readonly options: ManualAuthorityOptions
+  private readonly encodings: readonly PolicyEncoding[]
+  private readonly grantsOf: readonly GrantOf[]
+  private readonly steps = new Map<string, LeaseStep>()
+  private readonly delayMs: number
+
+  constructor(options: ManualAuthorityOptions) {
+    const { policy, horizonMs = 50, processes = 1, delayMs = 0, seed = 1 } = options
+    this.options = options
+    this.horizonUs = horizonMs * 1000
+    this.leaseUs = leaseUsOf(horizonMs)
+    this.delayMs = delayMs
+    const random = new Random(seed)
+    this.encodings = encodingsOf(policy, () => this.leaseUs).encodings
+    this.grantsOf = this.encodings.map((encoding) => grantsOf(encoding, this.leaseUs, () => random.fraction()))
+    this.fleet = Array.from({ length: processes }, () => this.process())
+    this.takes = this.fleet[0] as LeasedTakes
+  }
+
+  get nowUs(): number {
+    return Math.round(this.clock.nowMs() * 1000)
+  }
+
+  /** Another process takes, from the policy of that number. */
+  takeElsewhere(key: string, cost: number, part = 0): boolean {
+    return this.stepOf(part, key).take(this.nowUs, cost).allowed
+  }
+
+  /** Takes, and waits for the answer. */
+  async take(key: Key, cost = 1): Promise<Decision> {
+    return this.takes.take(key, cost)
+  }
+
+  private process(): LeasedTakes {
+    const { policy, horizonMs = 50, maxKeys = 1000 } = this.options
+    const { clock } = this
+    const tables = this.encodings.map((encoding, part) => {
+      return new LeaseTable({ policy: encoding.policy, backend: this.backend, part, clock, horizonMs, maxKeys })
+    })
+    if (policy.policies !== undefined) return new LeasedAllOf(tables, this.miss(), clock)
+    return new SingleLeasedTakes(tables[0] as LeaseTable, this.miss(), clock)
+  }
+
+  private readonly backend: Backend = {
+    execute: (operation) => this.execute(operation),
+    lease: (request) => this.lease(request),
+  }
+
+  private lease({ key, part, want, least, horizonUs }: LeaseRequest): Promise<Grant> {
+    this.leases++
+    return this.sent(key, want, least, () => {
+      const step = this.stepOf(part, key)
+      if (this.isBlocked)
+        return (this.grantsOf[part] as GrantOf)({ ...step.lease(this.nowUs, 0, 1, 0), blockedUs: BLOCK_US }, horizonUs, least)
+      const lease = step.lease(this.nowUs, want, least, horizonUs)
+      this.lent += lease.ready + lease.later
+      return (this.grantsOf[part] as GrantOf)(lease, horizonUs, least)
+    })
+  }
+
+  private async execute(operation: Operation): Promise<Answer> {
+    const { verb, key } = operation
+    if (verb === 'return') {
+      await this.takenBack(operation.part, key as string, operation.tokens, operation.grantId)
+      return { done: true }
+    }
+    if (verb === 'take') {
+      const { cost } = operation
+      this.atOnce++
+      return this.sent(String(key), cost, cost, () => this.answered(this.takenAtOnce(key, cost)))
+    }
+    if (verb !== 'peek') throw new TypeError(`no ${verb} here`)
+    const { cost } = operation
+    return this.sent(String(key), cost, cost, () => this.answered(this.untilFreeUs(key, cost) === 0))
+  }
+
+  private answered(allowed: boolean): Answer {
+    return { done: allowed, decision: this.answer(allowed, 'store') }
+  }
+
+  private takenBack(part: number, key: string, tokens: number, leasedUs: number): Promise<void> {
+    this.returns++
+    return this.sent(key, tokens, tokens, () => {
+      this.broughtBack += tokens
+      this.stepOf(part, key).giveBack(this.nowUs, tokens, leasedUs)
+    })
+  }
+
+  private miss(): LeaseMiss {
+    const { policy } = this.options
+    const without = (): Decision => {
+      this.withoutStore++
+      return this.answer(false, 'outage')
+    }
+    const answered = (isLate: boolean): void => {
+      if (isLate) this.lateAnswers++
+    }
+    const guard = { isTogether: () => !this.options.isApart, pausedMs: () => (this.isOut ? 1 : 0) }
+    const fallback = { execute: this.backend.execute, without }
+    return new LeaseMiss({ fallback: () => fallback, guard, late: { answered }, clock: this.clock }, policy, this.leaseUs)
+  }
+
+  private answer(allowed: boolean, source: Decision['source']): Decision {
+    const { limit, name, policies } = this.options.policy
+    const retryAfterMs = allowed ? 0 : 1
+    const decision: Decision = { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs: 1_000_000, policy: name, source }
+    return policies === undefined ? decision : { ...decision, parts: policies.map(() => decision) }
+  }
+
+  private takenAtOnce(key: Key, cost: number): boolean {
+    if (this.isBlocked || this.untilFreeUs(key, cost) > 0) return false
+    return keysFor(this.encodings.length, key).every((own, part) => this.stepOf(part, own).take(this.nowUs, cost).allowed)
+  }
+
+  private untilFreeUs(key: Key, cost: number): number {
+    return Math.max(...keysFor(this.encodings.length, key).map((own, part) => this.stepOf(part, own).untilFreeUs(this.nowUs, cost)))
+  }
+
+  private stepOf(part: number, key: string): LeaseStep {
+    const name = `${part} ${key}`
+    let step = this.steps.get(name)
+    if (step === undefined) {
+      const encoding = this.encodings[part] as PolicyEncoding
+      step = leaseStepOf(encoding, encoding.numbersAt(0).split(' ').map(Number), SOUND_RECORDS)
+      this.steps.set(name, step)
+    }
+    return step
+  }
+
+  private sent<Answer>(key: string, want: number, least: number, carriedOut: () => Answer): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const message = {
+        key,
+        want,
+        least,
+        answer: () =>
+          this.later(() => {
+            const answer = carriedOut()
+            this.later(() => resolve(answer))
+          }),
+        lose: () => reject(new StoreError('OUTAGE', 'the test lost it')),
+      }
+      if (this.isOut) message.lose()
+      else if (this.isHeld) this.asked.push(message)
+      else message.answer()
+    })
+  }
+
+  private later(what: () => void): void {
+    if (this.delayMs === 0) what()
+    else this.clock.after(this.delayMs, what)
+  }
+}

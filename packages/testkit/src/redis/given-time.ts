@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto'
+import type { CommandRunner } from '../../../sluicegate/dist/redis/command-runner.js'
+import { CALL_RATE_SCRIPT, SCRIPTS } from '../../../sluicegate/dist/redis/scripts.gen.js'
+
+/** What a script reads its time from, and how long beyond its state a key is kept. */
+const TIME = "redis.call('TIME')"
+const SLACK = 'local SLACK_MS = 1\n'
+/** Whatever else reads the arguments finds them as they were made. */
+export const GIVEN = '{ 0, table.remove(ARGV) }'
+/** For ever, as the server's clock, by which keys end, is not the one that is given. */
+const ENDLESS = 'local SLACK_MS = 100000000000000\n'
+
+/** A script as it is, but for its time, which is its last argument. */
+export function withGivenTime(source: string): string {
+  for (const line of [TIME, SLACK]) {
+    if (source.split(line).length !== 2) throw new Error(`a script has to say ${JSON.stringify(line)} once`)
+  }
+  return source.replace(TIME, GIVEN).replace(SLACK, ENDLESS)
+}
+
+const SHA1S: ReadonlyMap<string, string> = new Map(
+  [...Object.values(SCRIPTS), CALL_RATE_SCRIPT].map(({ sha1, source }) => [
+    sha1,
+    createHash('sha1').update(withGivenTime(source)).digest('hex'),
+  ]),
+)
+
+/** The scripts of the store at times that are given: every call runs at `nowUs`, as it is when the call is made. */
+export class GivenTime implements CommandRunner {
+  nowUs = 0
+  readonly client: string
+  readonly isCluster: boolean
+  private readonly runner: CommandRunner
+
+  constructor(runner: CommandRunner) {
+    this.runner = runner
+    this.client = runner.client
+    this.isCluster = runner.isCluster
+  }
+
+  serverOf(slot: number): string | undefined {
+    return this.runner.serverOf(slot)
+  }
+
+  send(key: string, command: readonly string[]): Promise<unknown> {
+    const [verb = '', script = '', ...rest] = command
+    const given = verb === 'EVALSHA' ? SHA1S.get(script) : verb === 'EVAL' ? withGivenTime(script) : undefined
+    if (given === undefined) throw new Error(`${verb} knows no time`)
+    return this.runner.send(key, [verb, given, ...rest, String(this.nowUs)])
+  }
+
+  sendToAll(command: readonly string[]): Promise<readonly unknown[]> {
+    return this.runner.sendToAll(command)
+  }
+}

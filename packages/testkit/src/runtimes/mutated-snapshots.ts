@@ -1,0 +1,163 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import {
+  allOf,
+  concurrency,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type Limiter,
+  type ManualClock,
+  manualClock,
+  type Policy,
+  PolicyError,
+  restoreLimiter,
+  StoreError,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../../../sluicegate/dist/index.js'
+import { decodedSnapshot, encodedSnapshot, type Snapshot } from '../../../sluicegate/dist/memory/snapshot/snapshot.js'
+import { Random } from '../random.js'
+
+// A thread that restores snapshots whose words were changed and whose checksum was computed anew, and drives what comes of them. Another
+// watches it: the number of the seed at hand stands in shared memory.
+
+/** What the thread is given. */
+export interface MutationJob {
+  readonly from: number
+  readonly to: number
+  /** The seed at hand, and a count that grows with each. */
+  readonly progress: SharedArrayBuffer
+}
+
+/** What it answers. */
+export interface MutationReport {
+  readonly refused: number
+  readonly driven: number
+  /** Seeds that ended in another way, and how. */
+  readonly faults: readonly string[]
+}
+
+const START_MS = 1_789_000_000_000
+const few = { limit: 5, window: '1s' } as const
+/** Each with another that it is changed to and back. */
+const POLICIES: readonly (readonly [Policy, Policy])[] = [
+  [tokenBucket(few), tokenBucket({ limit: 3, window: '1s', burst: 4 })],
+  [tokenBucket({ limit: 7, window: '60s' }), tokenBucket({ limit: 9, window: '60s' })],
+  [gcra({ ...few, burst: 2 }), gcra({ limit: 9, window: '2s' })],
+  [fixedWindow(few), fixedWindow({ limit: 2, window: '3s' })],
+  [fixedWindow({ limit: 5, window: 'day', timeZone: 'Europe/Rome' }), fixedWindow({ limit: 2, window: 'month' })],
+  [slidingWindow(few), slidingWindow({ limit: 3, window: '7s' })],
+  [slidingWindow({ limit: 70_000, window: '1s' }), slidingWindow({ limit: 80_000, window: '2s' })],
+  [slidingWindow({ ...few, counters: 'compact' }), slidingWindow({ limit: 3, window: '2s', counters: 'compact' })],
+  [slidingLog(few), slidingLog({ limit: 9, window: '3s' })],
+  [slidingLog({ ...few, slotBytes: 4 }), slidingLog({ limit: 9, window: '3s', slotBytes: 4 })],
+  [concurrency({ limit: 3, ttl: '1s' }), concurrency({ limit: 5, ttl: '3s' })],
+  [
+    allOf([slidingLog(few), tokenBucket({ ...few, limit: 9 })]),
+    allOf([slidingLog({ limit: 9, window: '3s' }), tokenBucket({ ...few, limit: 4 })]),
+  ],
+]
+const DOUBLES = [Number.NaN, Number.POSITIVE_INFINITY, -1, 0, 1, 2 ** 53, 2 ** 31, 2 ** 63, -(2 ** 63), 1e300, 0.5]
+const INTEGERS = [1, 2, -1, 255, 65_536, 2 ** 31, 2 ** 32, 2 ** 40, 2 ** 53].map(BigInt)
+const HEADER_END = 4000
+
+function usedLimiter(policy: Policy): { readonly snapshot: Snapshot; readonly nowMs: number } {
+  const clock = manualClock(START_MS)
+  using limiter = createLimiter(policy, { clock, maxKeys: 24 })
+  for (let i = 0; i < 20; i++) {
+    limiter.take(`k${i}`, 1 + (i % 3))
+    clock.advance(130)
+    if (i % 5 === 0) limiter.block(`k${i}`, 5000)
+    if (i % 4 === 0) limiter.reserve(`k${i}`, 3)
+  }
+  return { snapshot: decodedSnapshot(limiter.snapshot()), nowMs: clock.nowMs() }
+}
+
+/** The same of a table that has grown to its bound, and of which new keys without room share a budget. */
+function fullLimiter(policy: Policy): { readonly snapshot: Snapshot; readonly nowMs: number } {
+  const clock = manualClock(START_MS)
+  using limiter = createLimiter(policy, { clock, maxKeys: 4, growTo: 40, newcomers: { limit: 5, window: '1h' } })
+  for (let i = 0; i < 400; i++) limiter.take(`k${i >> 2}`, 2)
+  return { snapshot: decodedSnapshot(limiter.snapshot()), nowMs: clock.nowMs() }
+}
+
+/** Changes words of the memory, not the headers of its pieces: most of them words that are not zero, many of them in what all keys share. */
+function mutated(random: Random, contents: Uint8Array): Uint8Array {
+  const bytes = contents.slice()
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const words: number[] = []
+  for (let at = 0; at < bytes.length; ) {
+    const length = view.getUint32(at + 4, true)
+    for (let word = 0; word < length; word += 8) words.push(at + 8 + word)
+    at += 8 + length
+  }
+  const used = words.filter((word) => view.getBigUint64(word, true) !== 0n)
+  const shared = used.filter((word) => word < HEADER_END)
+  for (let left = random.pick([1, 1, 1, 2, 4, 16, 64]); left > 0; left--) {
+    const at = random.pick(random.pick([used, used, shared, words]))
+    const kind = random.integer(0, 6)
+    if (kind === 0) view.setUint8(at + random.integer(0, 7), random.integer(0, 255))
+    else if (kind === 1) view.setBigUint64(at, view.getBigUint64(at, true) ^ (1n << BigInt(random.integer(0, 63))), true)
+    else if (kind === 2) view.setBigUint64(at, random.pick([0n, 2n ** 64n - 1n]), true)
+    else if (kind === 3) view.setFloat64(at, random.pick(DOUBLES), true)
+    else if (kind === 4) view.setBigInt64(at, random.pick(INTEGERS), true)
+    else if (kind === 5) view.setBigUint64(at, view.getBigUint64(random.pick(used), true), true)
+    else view.setBigUint64(at, (BigInt(random.bits()) << 32n) | BigInt(random.bits()), true)
+  }
+  return bytes
+}
+
+function driven(limiter: Limiter, clock: ManualClock, random: Random, policies: readonly [Policy, Policy]): void {
+  const key = (): string => `k${random.integer(0, 30)}`
+  const verbs: readonly (() => unknown)[] = [
+    () => limiter.update(random.pick(policies)),
+    () => limiter.take(key(), random.integer(1, 5)),
+    () => limiter.peek(key()),
+    () => limiter.refund(key(), 2),
+    () => limiter.penalize(key(), 7),
+    () => limiter.block(key(), 100),
+    () => limiter.reset(key()),
+    () => limiter.reserve(key(), random.integer(1, 5)).cancel(),
+    () => limiter.reserve(key(), random.integer(1, 5)).settle(random.integer(0, 6)),
+    () => clock.advance(random.integer(-3000, 3000)),
+    () => clock.advance(40 * 365 * 86_400_000 * random.fraction() ** 8),
+    () => limiter.stats(),
+    () => limiter.snapshot(),
+    () => limiter.policy,
+  ]
+  for (let step = 0; step < 60; step++) {
+    try {
+      const verb = step % 50 === 5 ? verbs[0] : random.pick(verbs)
+      verb?.()
+    } catch (error) {
+      if (!(error instanceof PolicyError || error instanceof StoreError)) throw error
+    }
+  }
+}
+
+function report({ from, to, progress }: MutationJob): MutationReport {
+  const at = new Int32Array(progress)
+  const used = [usedLimiter, fullLimiter].flatMap((make) => POLICIES.map(([policy]) => make(policy)))
+  const faults: string[] = []
+  let [refused, count] = [0, 0]
+  for (let seed = from; seed < to; seed++) {
+    Atomics.store(at, 0, seed)
+    Atomics.add(at, 1, 1)
+    const random = new Random(seed)
+    const policies = POLICIES[seed % POLICIES.length] as readonly [Policy, Policy]
+    const { snapshot, nowMs } = used[seed % used.length] as (typeof used)[number]
+    const clock = manualClock(nowMs)
+    try {
+      using limiter = restoreLimiter(encodedSnapshot(snapshot.description, [mutated(random, snapshot.contents)]), { clock })
+      driven(limiter, clock, random, policies)
+      count++
+    } catch (error) {
+      if (error instanceof PolicyError && error.code === 'SNAPSHOT_INVALID') refused++
+      else faults.push(`seed ${seed}, ${policies[0].name}: ${error}`)
+    }
+  }
+  return { refused, driven: count, faults }
+}
+
+if (workerData?.progress !== undefined) parentPort?.postMessage(report(workerData as MutationJob))

@@ -1,0 +1,118 @@
+import { allOf } from '../../../sluicegate/dist/policy/all-of.js'
+import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
+import type { CommandRunner } from '../../../sluicegate/dist/redis/command-runner.js'
+import { limiterOver } from '../../../sluicegate/dist/redis/create-redis-limiter.js'
+import { RedisKeys } from '../../../sluicegate/dist/redis/redis-keys.js'
+import { RedisScripts } from '../../../sluicegate/dist/redis/redis-scripts.js'
+import type { FleetLimiter, FleetPermit, FleetReservation } from '../../../sluicegate/dist/shared/fleet-limiter.js'
+import { manualClock } from '../../../sluicegate/dist/time/clock.js'
+import { type Answer, bookingAnswer, numbered } from '../answer.js'
+import { policyOf } from '../kit.js'
+import type { PolicySpec } from '../oracle/policy-spec.js'
+import { GivenTime } from '../redis/given-time.js'
+import type { Step } from '../sequences/sequence.js'
+
+/** Longer than any answer of a running server takes. */
+const TIMEOUT_MS = 60_000
+
+/** A policy whose names do not say its numbers, nor do those of its parts. */
+export function namedPolicy(spec: PolicySpec): Policy {
+  if (spec.algorithm !== 'all-of') return policyOf(spec, { name: 'policy' })
+  return allOf(
+    spec.parts.map((part, i) => policyOf(part, { name: `part ${i}` })),
+    { name: 'policy' },
+  )
+}
+
+/** A limiter, and how to set its time. */
+export interface TimedLimiter {
+  readonly limiter: FleetLimiter
+  set(ms: number): void
+}
+
+/** An exact limiter over the scripts at given times. */
+export function exactLimiter(runner: CommandRunner, prefix: string, policy: Policy): TimedLimiter {
+  const time = new GivenTime(runner)
+  const clock = manualClock(0)
+  const limiter = limiterOver(
+    new RedisScripts(time, new RedisKeys(prefix)),
+    policy,
+    { mode: 'exact', outage: 'closed', timeoutMs: TIMEOUT_MS },
+    clock,
+  )
+  return {
+    limiter,
+    set: (ms) => {
+      time.nowUs = Math.round(ms * 1000)
+      clock.set(ms)
+    },
+  }
+}
+
+/** Plays the steps of a sequence on an exact limiter of a fleet. */
+export class FleetReplay {
+  private readonly limiter: FleetLimiter
+  private readonly set: (ms: number) => void
+  private readonly bookings: FleetReservation[] = []
+  private readonly permits: FleetPermit[] = []
+  private readonly settled = new Set<FleetReservation>()
+
+  constructor({ limiter, set }: TimedLimiter) {
+    this.limiter = limiter
+    this.set = set
+  }
+
+  /** Undefined where there is none to compare. */
+  async answer(step: Step): Promise<Answer | undefined> {
+    const { limiter } = this
+    const { key } = step
+    this.set(step.atMs)
+    switch (step.verb) {
+      case 'take': {
+        const decision = await limiter.take(key, step.cost)
+        this.permits.push(decision as FleetPermit)
+        return decision
+      }
+      case 'peek':
+        return limiter.peek(key, step.cost)
+      case 'refund':
+        return limiter.refund(key, step.tokens)
+      case 'penalize':
+        return limiter.penalize(key, step.tokens)
+      case 'block':
+        return limiter.block(key, step.durationMs)
+      case 'reset':
+        return limiter.reset(key)
+      case 'update':
+        limiter.update(namedPolicy(step.policy))
+        return undefined
+      case 'reserve': {
+        const booking = await limiter.reserve(key, step.cost)
+        this.bookings.push(booking)
+        return bookingAnswer(booking)
+      }
+      case 'settle':
+        return this.settle(step.booking, (booking) => booking.settle(step.actual))
+      case 'cancel':
+        return this.settle(step.booking, (booking) => booking.cancel())
+      case 'release':
+      case 'heartbeat': {
+        const permit = numbered(this.permits, step.permit)
+        return permit === undefined || !('release' in permit) ? undefined : { allowed: await permit[step.verb]() }
+      }
+    }
+  }
+
+  close(): void {
+    this.limiter.close()
+  }
+
+  private async settle(number: number, settle: (booking: FleetReservation) => Promise<Answer>): Promise<Answer | undefined> {
+    const booking = numbered(this.bookings, number)
+    if (booking === undefined) return undefined
+    const answer = await settle(booking)
+    if (!booking.allowed || this.settled.has(booking)) return undefined
+    this.settled.add(booking)
+    return answer
+  }
+}

@@ -1,0 +1,104 @@
+import { subscribe } from 'node:diagnostics_channel'
+import { isDeepStrictEqual } from 'node:util'
+import { workerData } from 'node:worker_threads'
+import { createClient } from '@redis/client'
+import type { Decision } from '../../../sluicegate/dist/decision/decision.js'
+import type { DenialEvent } from '../../../sluicegate/dist/decision/diagnostics.js'
+import { PolicyError, StoreError } from '../../../sluicegate/dist/errors.js'
+import { limiterOver } from '../../../sluicegate/dist/redis/create-redis-limiter.js'
+import { RedisKeys } from '../../../sluicegate/dist/redis/redis-keys.js'
+import { RedisScripts } from '../../../sluicegate/dist/redis/redis-scripts.js'
+import { nodeRedisRunner } from '../../../sluicegate/dist/redis/runners/node-redis.js'
+import type { FleetLimiter } from '../../../sluicegate/dist/shared/fleet-limiter.js'
+import { type ManualClock, manualClock } from '../../../sluicegate/dist/time/clock.js'
+import { GivenTime } from '../redis/given-time.js'
+import { type HostStart, type LimiterAnswer, type LimiterCall, type LimiterMessage, SYMBOL } from './limiter-calls.js'
+
+// A thread that hosts limiters over a store for another that waits for each answer: see synchronous-limiter.ts.
+
+interface Hosted {
+  readonly limiter: FleetLimiter
+  readonly clock: ManualClock
+  readonly time: GivenTime
+}
+
+type Callable = Record<string, (...args: readonly unknown[]) => unknown>
+
+const { url, calls, answered } = workerData as HostStart
+const cell = new Int32Array(answered)
+const client = createClient({ url })
+client.on('error', () => undefined)
+await client.connect()
+const hosted = new Map<string, Hosted>()
+const denials: DenialEvent[] = []
+subscribe('sluicegate:denial', (event) => {
+  const { policy, key, cost, decision } = event as DenialEvent
+  denials.push({ policy, key, cost, decision: plain(decision) })
+})
+const held: { readonly thing: object; readonly by: Hosted }[] = []
+
+calls.on('message', async (call: LimiterCall) => {
+  const answer = await answerTo(call).catch((error) => failure(error, 'args' in call ? call.args : []))
+  calls.postMessage({ answer, denials: denials.splice(0) } satisfies LimiterMessage)
+  Atomics.store(cell, 0, 1)
+  Atomics.notify(cell, 0)
+})
+Atomics.store(cell, 0, 1)
+Atomics.notify(cell, 0)
+
+async function answerTo(call: LimiterCall): Promise<LimiterAnswer> {
+  if ('make' in call) {
+    hosted.set(call.make, made(call.make, call))
+    return { value: undefined }
+  }
+  const by = 'of' in call ? held[call.of]?.by : hosted.get(call.limiter)
+  if (by === undefined) throw new Error('no limiter has this name')
+  by.time.nowUs = Math.round(call.nowMs * 1000)
+  by.clock.set(call.nowMs)
+  if ('count' in call) return { value: await keysOf(call.limiter) }
+  const thing = 'of' in call ? held[call.of]?.thing : by.limiter
+  const args = call.args.map((arg) => (arg === SYMBOL ? Symbol(SYMBOL) : arg))
+  // A bound key is a call of its own: `key.take`.
+  const [verb = '', boundVerb] = call.verb.split('.')
+  if (boundVerb !== undefined) {
+    const bound = by.limiter.key(args[0] as string) as unknown as Callable
+    return answerOf(await bound[boundVerb]?.(...args.slice(1)), by)
+  }
+  if (verb === 'policy') return { value: by.limiter.policy }
+  return answerOf(await (thing as Callable)[verb]?.(...args), by)
+}
+
+function made(prefix: string, { policy, options }: Extract<LimiterCall, { make: string }>): Hosted {
+  const time = new GivenTime(nodeRedisRunner(client))
+  const clock = manualClock(0)
+  return { limiter: limiterOver(new RedisScripts(time, new RedisKeys(prefix)), policy, options, clock), clock, time }
+}
+
+async function keysOf(prefix: string): Promise<number> {
+  const keys = (await client.sendCommand(['KEYS', `${prefix}:*`])) as unknown as readonly string[]
+  return keys.length
+}
+
+function answerOf(value: unknown, by: Hosted): LimiterAnswer {
+  if (typeof value !== 'object' || value === null) return { value }
+  if ('release' in value) return { permit: held.push({ thing: value, by }) - 1, decision: plain(value as unknown as Decision) }
+  if ('settle' in value) {
+    const { allowed, waitMs, decision } = value as unknown as { allowed: boolean; waitMs: number; decision: Decision }
+    return { booking: held.push({ thing: value, by }) - 1, allowed, waitMs, decision: plain(decision) }
+  }
+  return { value: 'key' in value ? undefined : value }
+}
+
+function plain({ allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts }: Decision): Decision {
+  return { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, ...(parts && { parts }) }
+}
+
+function failure(error: unknown, args: readonly unknown[]): LimiterAnswer {
+  if (error instanceof PolicyError) {
+    const { name, code, option, message, value } = error
+    const argument = args.findIndex((arg) => isDeepStrictEqual(arg, value) || (arg === SYMBOL && typeof value === 'symbol'))
+    return { name, code, option, message, argument, ...(typeof value === 'string' && { value }) }
+  }
+  if (error instanceof StoreError) return { name: error.name, code: error.code, message: error.message }
+  return { name: 'Error', message: error instanceof Error ? `${error.message}\n${error.stack}` : String(error) }
+}

@@ -1,0 +1,106 @@
+import { type Handed, LeaseStep, NOTHING } from '../leases/lease-step.js'
+
+/** Twin of `lua/steps/sliding-log.lua`: one log for all numbers, of which those are asked that were put in force. */
+export class LogStep extends LeaseStep {
+  private limit = 0
+  private windowUs = 0
+  private leaseUs = 0
+  private nowUs = 0
+  private lastUs = 0
+  private entries: { readonly us: number; readonly cost: number }[] = []
+
+  constructor(numbers: readonly number[]) {
+    super()
+    this.numbers = numbers
+  }
+
+  set numbers([limit = 0, windowUs = 0, leaseUs = 0]: readonly number[]) {
+    this.limit = limit
+    this.windowUs = windowUs
+    this.leaseUs = leaseUs
+  }
+
+  get whole(): number {
+    return this.limit
+  }
+
+  isOver(): boolean {
+    return this.entries.length === 0
+  }
+
+  carried(): void {
+    throw new RangeError('there is one log for all')
+  }
+
+  filled(): void {
+    throw new RangeError('there is one log for all')
+  }
+
+  read(nowUs: number): void {
+    this.nowUs = nowUs
+    this.entries = this.entries.filter(({ us }) => us > nowUs - this.windowUs)
+  }
+
+  protected debtAt(): number {
+    return this.isClosed ? this.limit : this.used
+  }
+
+  protected leased(nowUs: number, want: number, least: number): Handed {
+    const ready = this.isClosed ? 0 : Math.min(Math.max(this.limit - this.used, 0), want)
+    if (ready < least) return NOTHING
+    this.lastUs = nowUs + this.leaseUs
+    this.entries.push({ us: this.lastUs, cost: ready })
+    return { ready, later: 0, laterUs: 0, endUs: this.leaseUs }
+  }
+
+  protected taken(nowUs: number, cost: number): boolean {
+    if (this.isClosed || this.used + cost > this.limit) return false
+    this.lastUs = nowUs + this.leaseUs
+    this.entries.push({ us: this.lastUs, cost })
+    return true
+  }
+
+  protected returned(tokens: number, leasedUs: number): void {
+    const us = leasedUs + this.leaseUs
+    // The newest time stays, whatever comes back of it.
+    if (us !== this.lastUs) return
+    let left = tokens
+    for (let entry = this.entries.at(-1); entry?.us === us && left > 0; entry = this.entries.at(-1)) {
+      this.entries.pop()
+      if (entry.cost > left) this.entries.push({ us, cost: entry.cost - left })
+      left -= Math.min(left, entry.cost)
+    }
+  }
+
+  protected untilNewUs(nowUs: number): number {
+    const newest = this.live.at(-1)
+    return newest === undefined ? this.opensUs - nowUs : newest.us + this.windowUs - nowUs
+  }
+
+  protected freeUs(nowUs: number, cost: number): number {
+    let over = this.used + cost - this.limit
+    for (const entry of this.live) {
+      if (over <= 0) break
+      over -= entry.cost
+      if (over <= 0) return entry.us + this.windowUs - nowUs
+    }
+    return this.opensUs - nowUs
+  }
+
+  private get used(): number {
+    return this.live.reduce((sum, { cost }) => sum + cost, 0)
+  }
+
+  private get live(): readonly { readonly us: number; readonly cost: number }[] {
+    return this.entries.filter(({ us }) => us > this.opensUs - this.windowUs)
+  }
+
+  /** The first moment at which a request would not be written before the newest. */
+  private get opensUs(): number {
+    return Math.max(this.nowUs, this.lastUs - this.leaseUs)
+  }
+
+  private get isClosed(): boolean {
+    return this.opensUs > this.nowUs
+  }
+}

@@ -1,0 +1,151 @@
+import { type Handed, LeaseStep, NOTHING, type RecordRules } from '../leases/lease-step.js'
+
+const LEAST_TOKENS = 2
+
+/** Twin of `lua/steps/rate.lua`, on small numbers, whose products are exact; of a rate the debt says the times. */
+export class RateStep extends LeaseStep {
+  private readonly unitsPerToken: number
+  private readonly unitsPerUs: number
+  private readonly capacity: number
+  private readonly shallow: number
+  private readonly lent: number
+  private readonly rules: RecordRules
+  /** Signed: down to `-lent` tokens that are paid may still be spent. */
+  private debt: number
+  private atUs = 0
+  private furthestUs = Number.POSITIVE_INFINITY
+
+  constructor([unitsPerToken = 0, unitsPerUs = 0, capacity = 0, shallow = capacity]: readonly number[], rules: RecordRules) {
+    super()
+    this.unitsPerToken = unitsPerToken
+    this.unitsPerUs = unitsPerUs
+    this.capacity = capacity
+    this.shallow = shallow
+    this.lent = shallow - capacity
+    this.rules = rules
+    this.debt = -this.lent
+  }
+
+  override get whole(): number {
+    return this.shallow / this.unitsPerToken
+  }
+
+  override isOver(): boolean {
+    return this.debt <= -this.lent
+  }
+
+  override untilFreeUs(nowUs: number, cost: number): number {
+    this.read(nowUs)
+    return Math.max(0, Math.ceil((this.owed + cost * this.unitsPerToken - this.capacity) / this.unitsPerUs))
+  }
+
+  read(nowUs: number): void {
+    this.debt = Math.max(-this.lent, this.debt - (nowUs - this.atUs) * this.unitsPerUs)
+    this.atUs = nowUs
+  }
+
+  override carried(other: RateStep, others: readonly RateStep[]): void {
+    const { countsLent } = this.rules
+    const debt = this.unitsOf(other.debt + (countsLent ? other.lent : 0), other) - (countsLent ? this.lent : 0)
+    const lent = Math.max(0, ...others.map((each) => this.unitsOf(each.lent, each)))
+    const most = Math.min(this.beyondOf(other), this.capacity + lent)
+    const { fastest } = other.metBy(others)
+    const us = Math.max(0, ...others.map((each) => each.keptUs))
+    const gained = countsLent ? this.unitsPerUs * us - this.unitsOf(fastest.unitsPerUs * us, fastest) : 0
+    this.debt = Math.max(-this.lent, Math.min(debt, most))
+    if (gained <= 0) return
+    this.debt += gained
+    for (const each of others) each.debt += each.unitsOf(gained, this)
+  }
+
+  override met(others: readonly RateStep[]): () => void {
+    const before = this.debt
+    const { tokens, fastest } = this.metBy(others)
+    this.furthestUs = Number.POSITIVE_INFINITY
+    if (this.lent > 0 && fastest.unitsPerUs * this.unitsPerToken > this.unitsPerUs * fastest.unitsPerToken) {
+      const debt = this.debtUntil(this.lent / this.unitsPerUs, tokens, fastest)
+      this.debt = Math.max(this.debt, debt > 0 ? debt : this.debt)
+      const room = (this.capacity - debt) / this.unitsPerToken - 1
+      const faster = fastest.unitsPerUs / fastest.unitsPerToken - this.unitsPerUs / this.unitsPerToken
+      this.furthestUs = Math.max(0, Math.floor(room / faster))
+    }
+    return () => {
+      this.debt = before
+    }
+  }
+
+  override filled(tokens: number, by: RateStep, others: readonly RateStep[], isLease: boolean): void {
+    const { tokens: whole, fastest } = by.metBy(others)
+    const waitUs = isLease ? Math.ceil(Math.max(by.debt - by.capacity, 0) / by.unitsPerUs) : 0
+    const least = this.rules.countsLent ? this.debtUntil(by.lent / by.unitsPerUs + waitUs, whole, fastest) : 0
+    const most = this.rules.fillsBeyond ? this.beyondOf(by) : this.capacity
+    this.debt = Math.min(Math.max(this.debt, least) + tokens * this.unitsPerToken, Math.max(this.debt, most))
+  }
+
+  protected debtAt(): number {
+    return this.owed
+  }
+
+  protected leased(_nowUs: number, want: number, least: number, horizonUs: number): Handed {
+    const before = this.owed
+    const room = this.capacity - before
+    const ready = Math.min(Math.max(Math.floor(room / this.unitsPerToken), 0), want)
+    const aheadUs = Math.min(horizonUs, this.furthestUs)
+    const soon = Math.floor((room + aheadUs * this.unitsPerUs) / this.unitsPerToken) - ready
+    const later = Math.min(Math.max(soon, 0), want - ready)
+    if (ready + later < least) return NOTHING
+    this.debt = before + (ready + later) * this.unitsPerToken
+    return { ready, later, laterUs: 0, endUs: 0 }
+  }
+
+  protected taken(_nowUs: number, cost: number): boolean {
+    if (this.owed + cost * this.unitsPerToken > this.capacity) return false
+    this.debt = this.owed + cost * this.unitsPerToken
+    return true
+  }
+
+  protected returned(): void {
+    throw new RangeError('what is not spent of a rate flows back by itself')
+  }
+
+  protected untilNewUs(): number {
+    return 0
+  }
+
+  protected freeUs(): number {
+    return 0
+  }
+
+  /** For how long what was lent may still be spent. */
+  private get keptUs(): number {
+    if (this.lent === 0 || this.debt <= -this.lent) return 0
+    const ahead = Math.min(Math.max(this.debt - this.capacity, 0), this.lent)
+    return Math.ceil((this.lent + ahead) / this.unitsPerUs)
+  }
+
+  private unitsOf(amount: number, other: RateStep): number {
+    return Math.ceil((amount * this.unitsPerToken) / other.unitsPerToken)
+  }
+
+  private get owed(): number {
+    return Math.max(this.debt, 0)
+  }
+
+  private metBy(others: readonly RateStep[]): { readonly tokens: number; readonly fastest: RateStep } {
+    let fastest: RateStep = this
+    for (const other of others) {
+      if (other.unitsPerUs * fastest.unitsPerToken > fastest.unitsPerUs * other.unitsPerToken) fastest = other
+    }
+    return { tokens: Math.max(this.whole, ...others.map(({ whole }) => whole)), fastest }
+  }
+
+  private debtUntil(us: number, tokens: number, fastest: RateStep): number {
+    const whole = tokens * this.unitsPerToken
+    const flow = this.unitsOf(fastest.unitsPerUs * us, fastest)
+    return this.capacity - whole + Math.min(flow, Math.max(whole - LEAST_TOKENS * this.unitsPerToken, 0))
+  }
+
+  private beyondOf(other: RateStep): number {
+    return this.capacity + this.unitsOf(Math.max(other.debt - other.capacity, 0), other)
+  }
+}
