@@ -24,7 +24,7 @@ async function usedShare(policy: Policy, costOf: (i: number) => number, seed: nu
   const random = new Random(seed)
   const clock = manualClock(1_789_000_000_000)
   const limiter = createLimiter(policy, { clock })
-  // As in another thread: it knows nothing of who stands in line here.
+  // As in another thread: it knows nothing of who waits in the queue here.
   const others = attachLimiter(limiter.handle(), { clock })
   let passed = 0
   let open: AbortController[] = []

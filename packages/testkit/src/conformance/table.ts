@@ -6,7 +6,7 @@ import { admitted, entriesOf, type Fixtures, type MakePolicy } from './fixture.j
 /** More keys than any small table holds. */
 const CROWD = 1000
 
-/** I6 and I7: memory is fixed, and whoever is being denied is never forgotten. */
+/** I6 and I7: memory is fixed, and a key that is denied is never forgotten. */
 export function table(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
   const five = policyOf({ limit: 5, window: '1h' })
 
@@ -66,7 +66,7 @@ export function table(name: string, fixture: Fixtures, policyOf: MakePolicy): vo
     })
   }
 
-  test(`I7 ${name}: room is made by a key that is as good as new, which costs nothing`, () => {
+  test(`I7 ${name}: room is made by a key that is full, which costs nothing`, () => {
     const { limiter, clock } = fixture(five, { maxKeys: 50 })
     for (let round = 0; round < 100; round++) {
       for (let i = 0; i < 50; i++) assert.equal(limiter.take(`round ${round} key ${i}`, 5).allowed, true)

@@ -4,7 +4,7 @@ import type { Decision, DenialEvent } from 'sluicegate'
 import type { Fixtures, MakePolicy } from './fixture.js'
 import { heard } from './heard.js'
 
-/** What is told of decisions, wherever they are made: denials as they come, and the top lists. */
+/** What is reported of decisions, wherever they are made: denials as they come, and the top lists. */
 export function telling(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
   const five = policyOf({ limit: 5, window: '1h', name: 'five' })
 

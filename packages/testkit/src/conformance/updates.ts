@@ -8,7 +8,7 @@ export function updates(name: string, fixture: Fixtures, policyOf: MakePolicy): 
   const hundred = policyOf({ limit: 100, window: '1h' })
   const { updatesLazily } = fixture.store
 
-  test(`${name}: after an update nobody has a fresh budget: what was spent stays spent`, () => {
+  test(`${name}: after an update no key has a fresh budget: what was spent stays spent`, () => {
     const { checked } = fixture(hundred)
     checked.take('k', 80)
     checked.update(policyOf({ limit: 90, window: '1h' }))

@@ -5,7 +5,7 @@ import type { Decision, DenialEvent, EvictionEvent } from 'sluicegate'
 import type { Fixtures, MakePolicy } from './fixture.js'
 import { heard } from './heard.js'
 
-/** What can be seen of a table and of those who wait: stats, evictions, and what is told of a wait. */
+/** What can be seen of a table and of waiting calls: stats, evictions, and the end of a wait. */
 export function watching(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
   const five = policyOf({ limit: 5, window: '1h', name: 'five' })
 
@@ -62,7 +62,7 @@ export function watching(name: string, fixture: Fixtures, policyOf: MakePolicy):
     }
   })
 
-  test(`${name}: of a wait its end is told, once, however often it had to ask`, async () => {
+  test(`${name}: the end of a wait is reported once, however often it had to ask`, async () => {
     const { limiter } = fixture(five, { hotKeys: 20 })
     limiter.block('k', '1s')
     const [events, waits] = heard<DenialEvent, Promise<Decision>>('sluicegate:denial', () => {
@@ -77,7 +77,7 @@ export function watching(name: string, fixture: Fixtures, policyOf: MakePolicy):
     assert.deepEqual([demand[0]?.count, denials.length], [2, 0])
   })
 
-  test(`${name}: what is refused because others stand in line is a denial like any other`, async () => {
+  test(`${name}: what is refused because others wait in the queue is a denial like any other`, async () => {
     const { limiter, clock } = fixture(five, { hotKeys: 20 })
     limiter.block('k', '1s')
     const waiting = limiter.wait('k')

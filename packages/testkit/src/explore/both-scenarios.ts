@@ -17,7 +17,7 @@ export const BOTH: readonly Scenario[] = [
   both({ name: 'A and B | B and A, A comes first', before: [take(B)], threads: [[takeBoth(A, B)], [takeBoth(B, A)]] }),
   both({ name: 'A and B, A and B | A', before: known, threads: [[takeBoth(A, B), takeBoth(A, B)], [take(A)]] }),
   both({
-    name: 'A and B | newcomer, full and told to deny | peek',
+    name: 'A and B | newcomer, full, denies newcomers | peek',
     homes: [0, 0, 0],
     denyWhenFull: true,
     mayRefuse: true,

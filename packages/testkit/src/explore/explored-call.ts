@@ -32,7 +32,7 @@ export interface CallContext {
  * that it was suspended in.
  */
 export class ExploredCall {
-  /** What it told beside its answer; NaN for nothing. */
+  /** What it returned beside its answer; NaN for nothing. */
   more = Number.NaN
   /** The permit that it is about, or has given. */
   permit: GivenPermit | undefined

@@ -22,7 +22,7 @@ export interface ThreadParts {
   readonly calls: readonly Call[]
 }
 
-/** A thread of the exploration: an instance of its own over the shared memory, that runs as many atomic operations as it is told to. */
+/** A thread of the exploration: an instance of its own over the shared memory, that runs as many atomic operations as the schedule says. */
 export class ExploredThread implements Stepwise {
   readonly core: ExploredCore
   /** Of each call of the script; `whys` 0 stands for a plain number. */

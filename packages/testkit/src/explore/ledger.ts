@@ -10,7 +10,7 @@ import type { Standing } from './standing.js'
 
 // The small model: what the calls mean when they come one after another.
 
-/** The time by which nobody has been forgotten or blocked. */
+/** The time before any key was forgotten or banned. */
 export const NEVER = Number.NEGATIVE_INFINITY
 
 /** Everything that is known at one moment. Never changed in place. */
@@ -24,7 +24,7 @@ export interface Ledger {
   readonly overflow?: OverflowLedger | undefined
 }
 
-/** A ledger that knows nobody. */
+/** A ledger without keys. */
 export function emptyLedger(policy: ExploredPolicy, keys: number, overflow?: OverflowTerms): Ledger {
   return {
     overflow: emptyOverflow(overflow),

@@ -173,8 +173,8 @@ function ordinary(history: History, ledger: Ledger, { call, why, value, more }: 
   return standingsOf(history, ledger, call.key, call.nowUs).flatMap((standing) => {
     const step = standing.step(call)
     const isDenied = step.denied === true
-    const told = Number.isNaN(more) || step.more === undefined || step.more === more
-    const answered = told && value === (isDenied ? -1 - step.value : step.value)
+    const isExtraEqual = Number.isNaN(more) || step.more === undefined || step.more === more
+    const answered = isExtraEqual && value === (isDenied ? -1 - step.value : step.value)
     const fits = why === 'LATE' ? isDenied && step.value > 0 && value === step.value : answered
     if (!open && !fits) return []
     return [step.after === standing ? ledger : withKey(ledger, call.key, step.after)]

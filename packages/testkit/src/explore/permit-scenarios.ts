@@ -90,7 +90,7 @@ export const PERMITS: readonly Scenario[] = [
     threads: [[about(release(A, 11_000), 0, ITS_END)], [reset(A, 11_000)], [take(A, 11_000)]],
   }),
   permits({
-    name: 'newcomer | reset, full and told to deny',
+    name: 'newcomer | reset, full, denies newcomers',
     homes: [0, 0],
     denyWhenFull: true,
     before: [take(A), take(A)],

@@ -56,7 +56,7 @@ export class PolicyBlocks {
     if (before === undefined) return first
     if (numbers.RECORD_STRIDE <= before.RECORD_STRIDE && numbers.RECORD_COUNT_BITS === before.RECORD_COUNT_BITS) return before.companions
     const area = first + this.areas++ * AREA_BYTES
-    if (area >= end) throw new Error('there is no room for so many companions')
+    if (area >= end) throw new Error('there is no room for this many extensions')
     return area
   }
 

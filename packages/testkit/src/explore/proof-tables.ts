@@ -48,7 +48,7 @@ export function withTables(page: string, tables: ReadonlyMap<string, string>): s
 function figures({ node, schedules, seconds, usEach, violations, rows }: ProofResults): string {
   const atRandom = rows.filter(({ preemptions }) => preemptions === undefined)
   const scenarios = new Set(atRandom.map(({ scenario }) => scenario)).size
-  const told = `**${millions(schedules)} million schedules in ${seconds} s, ${usEach} microseconds each, ${violations} violations**`
+  const figures = `**${millions(schedules)} million schedules in ${seconds} s, ${usEach} microseconds each, ${violations} violations**`
   const bounded = rows.filter(({ preemptions }) => preemptions !== undefined)
   const lines = [...new Set(bounded.map(boundsOf))].map((bounds) => {
     const searches = bounded.filter((row) => boundsOf(row) === bounds)
@@ -56,7 +56,7 @@ function figures({ node, schedules, seconds, usEach, violations, rows }: ProofRe
     return `| ${bounds} | ${searches.length} | ${complete} | ${millions(sum(searches))} |`
   })
   return [
-    `One run on the build machine (2 shared cores, Node ${node}): ${told}; ${scenarios} scenarios, ${atRandom.length} with their forms.`,
+    `One run on the build machine (2 shared cores, Node ${node}): ${figures}; ${scenarios} scenarios, ${atRandom.length} with their forms.`,
     '',
     '| preemptions | stopped for good | searches | of them complete | million schedules |',
     '| --- | --- | --- | --- | --- |',

@@ -30,7 +30,7 @@ export class RateStanding implements Standing {
       return this.owing(Math.max(debt, waitUs * unitsPerUs) + weight, nowUs)
     }
     if (verb === 'cancel') {
-      // Counted in units, with the deepest debt of which anything comes back; ahead of now what is less than a token and a microsecond is nobody's.
+      // Counted in units, with the deepest debt of which anything comes back; ahead of now what is less than a token and a microsecond belongs to no booking.
       const rest = bound > capacity ? Math.min(unitsPerToken, unitsPerUs) - 1 : 0
       return this.owing(debt <= bound + rest ? Math.max(Math.min(debt, bound) - amount, 0) : debt, nowUs)
     }

@@ -91,7 +91,7 @@ export class SlidingStanding implements Standing {
     return this.count + Math.ceil((this.previous * ((this.window + 1) * windowUs - us)) / windowUs)
   }
 
-  /** The first microsecond at which so much passes, by halving: what counts never grows while nobody acts. */
+  /** The first microsecond at which so much passes, by halving: what counts never grows between calls. */
   private untilFree(amount: number, nowUs: number): number {
     const { windowUs, burst } = this.policy
     let low = Math.max(nowUs, this.window * windowUs)

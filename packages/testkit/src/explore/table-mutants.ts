@@ -90,7 +90,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a mark taken over looks like the one before',
-    'newcomer | newcomer | take, full and told to deny',
+    'newcomer | newcomer | take, full, denies newcomers',
     [1, 1],
     inWords('isMark(seen) ? seen + 1 : identity', 'isMark(seen) ? seen : identity'),
   ),
@@ -125,13 +125,13 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     inCas('const debt = max<i64>(debtAt(valueOf(state), us), 0)', 'const debt = debtAt(valueOf(state), us)'),
   ),
   mutant(
-    'nobody is told by what time a key was forgotten',
+    'the time by which a key was forgotten is not published',
     'take | take-over | take, clocks apart',
     [0, 0],
     inInsert('    raise(base + TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
   ),
   mutant(
-    'the time is told after the mark',
+    'the time is published after the mark',
     'take | take-over | take, clocks apart',
     [0, 1],
     inInsert('    raise(base + TAKEOVER_HIGH, nowUs)\n', '    load(entry)\n'),
@@ -141,7 +141,7 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'a newcomer goes by the time that was told before its rescan',
+    'a newcomer goes by the time that was published before its rescan',
     'first take | first take | take-over by a late clock',
     [1, 1],
     inInsert(

@@ -172,8 +172,8 @@ export class World {
       const reason = this.names.get(thread.whys[i] as number) ?? 'answered'
       const why = ended === Number.POSITIVE_INFINITY ? 'answered' : reason
       const forgotten = why === 'EVICTED' ? (thread.forgotten[i] as number) : -1
-      const told = { began: thread.began[i] as number, ended, why, value: thread.values[i] as number, more: thread.mores[i] as number }
-      return { call: withPermit(call, thread.untils[i] as number), thread: id, ...told, forgotten }
+      const ending = { began: thread.began[i] as number, ended, why, value: thread.values[i] as number, more: thread.mores[i] as number }
+      return { call: withPermit(call, thread.untils[i] as number), thread: id, ...ending, forgotten }
     })
   }
 

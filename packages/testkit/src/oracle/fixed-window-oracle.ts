@@ -107,7 +107,7 @@ export class FixedWindowOracle extends KeyedOracle<Counted> {
   }
 }
 
-/** Nothing spent in a window that has begun is as good as new. */
+/** Nothing spent in a window that has begun is full. */
 function spentIn(window: Window, count: bigint, nowUs: bigint): Counted | undefined {
   return count === 0n && window.startUs <= nowUs ? undefined : { window, count }
 }
