@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shortOrLong } from '../run-length.js'
 import { ExploredModules } from './explored-modules.js'
-import { inEachForm } from './scenario.js'
+import { inEachEncoding } from './scenario.js'
 import { SCENARIOS } from './scenarios.js'
 
 // What every run of the tests explores; `npm run prove:schedules` goes further.
@@ -20,7 +20,7 @@ let schedules = 0
 
 for (const scenario of SCENARIOS) {
   test(`I1, I4, I7, I8 hold in every schedule: ${scenario.name}`, () => {
-    for (const asked of inEachForm(scenario)) {
+    for (const asked of inEachEncoding(scenario)) {
       for (const bounds of [...SEARCHES, WALKS]) {
         const found = modules.explore(asked, bounds)
         assert.equal(found.violation, undefined, JSON.stringify(found.violation, undefined, 2))

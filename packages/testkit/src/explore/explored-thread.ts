@@ -2,7 +2,7 @@ import type { Call } from './call.js'
 import { ExploredCall, type GivenPermit } from './explored-call.js'
 import type { ExploredCore, ExploredKey } from './explored-core.js'
 import type { ExploredPolicy } from './explored-policy.js'
-import type { PolicyBlocks } from './policy-blocks.js'
+import type { PolicyRecords } from './policy-records.js'
 import { type Stepwise, TO_THE_END } from './search.js'
 
 const STACK_HEADER_BYTES = 8
@@ -16,7 +16,7 @@ export interface ThreadParts {
   /** Address of its stack while it is suspended. */
   readonly stack: number
   readonly keys: readonly ExploredKey[]
-  readonly blocks: PolicyBlocks
+  readonly blocks: PolicyRecords
   readonly policy: ExploredPolicy
   readonly founded: readonly GivenPermit[]
   readonly calls: readonly Call[]

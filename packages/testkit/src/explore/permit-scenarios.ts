@@ -13,7 +13,8 @@ const ITS_END = 20_000
 const SHORT_LIVED = { ...POLICY, numberBits: 40 }
 const LAST = 10_000 + 2 ** 38
 
-const permits = (sketch: ScenarioSketch): Scenario => scenario({ policy: POLICY, forms: [{}], ...sketch, name: `permits: ${sketch.name}` })
+const permits = (sketch: ScenarioSketch): Scenario =>
+  scenario({ policy: POLICY, encodings: [{}], ...sketch, name: `permits: ${sketch.name}` })
 
 export const PERMITS: readonly Scenario[] = [
   permits({

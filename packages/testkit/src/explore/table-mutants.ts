@@ -8,10 +8,10 @@ const inClaim = (from: string, to: string): Substitution => ({ file: 'table/clai
 const inTable = (from: string, to: string): Substitution => ({ file: 'table/search.ts', from, to })
 const inWords = (from: string, to: string): Substitution => ({ file: 'atomics/words.ts', from, to })
 
-/** What tells the ordinary take of a bucket or GCRA from that of the other forms. */
+/** What tells the ordinary take of a bucket or GCRA from that of the other encodings. */
 const QUICK = ' && isOrdinary(state, nowUs) && !mayBeBanned'
 
-/** Faults in what every form has in common: the table, the loop, the change of policy. */
+/** Faults in what every encoding has in common: the table, the loop, the change of policy. */
 export const TABLE_MUTANTS: readonly Mutant[] = [
   mutant('the swap is two steps', 'take | take | take, one key', [1, 0], {
     file: 'atomics/atomics.ts',

@@ -161,7 +161,7 @@ export abstract class KeyedOracle<State> implements Oracle {
     return copy
   }
 
-  standing(key: OracleKey): string {
+  stateTextOf(key: OracleKey): string {
     return JSON.stringify(this.#kept(key), (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value))
   }
 

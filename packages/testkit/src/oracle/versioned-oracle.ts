@@ -90,9 +90,9 @@ class VersionedOracle implements Oracle {
     throw new TypeError('not copied')
   }
 
-  standing(key: OracleKey): string {
+  stateTextOf(key: OracleKey): string {
     return this.#versions(key)
-      .map(({ oracle }) => oracle.standing(key))
+      .map(({ oracle }) => oracle.stateTextOf(key))
       .join()
   }
 
@@ -116,9 +116,9 @@ class VersionedOracle implements Oracle {
     if (known !== undefined) own.oracle.update(this.#spec, nowMs)
     const untilMs = others.map((other) => other.untilMs ?? nowMs + Math.max(IN_USE_MS, lifeMs(other.oracle, key, nowMs)))
     this.#block(own.oracle, key, nowMs)
-    const before = own.oracle.standing(key)
+    const before = own.oracle.stateTextOf(key)
     const answer = ask(own.oracle)
-    const isChanged = own.oracle.standing(key) !== before && verb !== 'peek'
+    const isChanged = own.oracle.stateTextOf(key) !== before && verb !== 'peek'
     const weight = 'burst' in this.#spec ? Math.min(tokens, PENALTY_BURSTS * this.#spec.burst + 1) : tokens
     if (isChanged) for (const { oracle } of others) countElsewhere(oracle, own.oracle, verb, key, weight, nowMs)
     if (!isChanged && (known !== undefined || all.length === 0)) return answer
