@@ -18,8 +18,8 @@ const MAX_REQUEST_BYTES = 262_144
 export function jsonRoute(limits: RateLimits): Route {
   return {
     async POST(request, response) {
-      refuseOtherSites(request)
       const members = await readJsonBody(request, MAX_REQUEST_BYTES, 'any')
+      refuseOtherSites(request)
       try {
         await whenDone(limits.decide(limitRequestOf(members)), (answer) =>
           reply(response, answer.over ? 429 : 200, JSON_TYPE, limitResponseJson(answer)),
