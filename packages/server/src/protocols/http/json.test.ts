@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { fromJson, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf'
 import { manualClock } from 'sluicegate'
+import { parseConfig } from '../../config/read-config.js'
 import { limitRequestOf, limitResponseJson } from '../../envoy/limit-json.js'
-import { runService } from '../../testing/running-service.js'
+import { startService } from '../../service.js'
 import { RateLimitRequestSchema, RateLimitResponseSchema } from '../grpc/messages/envoy/service/ratelimit/v3/rls.gen.js'
 import { readLimitRequest } from '../grpc/rls-codec.js'
 
 const YAML = `
-listen: { port: 0 }
 domain: edge
 descriptors:
   - key: user
@@ -18,7 +18,13 @@ descriptors:
 `
 
 async function setUp(t: TestContext) {
-  const { url } = await runService(t, YAML.replace('listen: { port: 0 }\n', ''), { clock: manualClock(0) })
+  const config = parseConfig(YAML)
+  const service = await startService(
+    { ...config, listen: { ...config.listen, http: { host: '127.0.0.1', port: 0 } } },
+    { clock: manualClock(0) },
+  )
+  t.after(() => service.stop())
+  const { url } = service
   return async (body: string, headers: Record<string, string> = {}) => {
     const response = await fetch(`${url}/json`, { method: 'POST', headers, body })
     return { status: response.status, body: (await response.json()) as JsonValue }
