@@ -100,7 +100,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ['/readyz', readyzRoute(() => phase.now)],
     ['/startupz', startupzRoute(() => phase.now)],
   ]
-  const routes = new Map<string, Route>(decisionRoutes(engine))
+  const routes = new Map<string, Route>(decisionRoutes(engine, limits))
   routes.set(
     '/metrics',
     metricsRoute(
