@@ -4,8 +4,6 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ConfigError } from './config/fault.js'
 import { parseConfig } from './config/read-config.js'
-import { Engine } from './engine/engine.js'
-import { createMetrics } from './metrics.js'
 
 const GUIDE = read('../../../docs/service.md')
 const ENVOY = read('../../../docs/envoy.md')
@@ -33,12 +31,6 @@ test('the faults in the guide are reported in these words', () => {
     () => parseConfig(yaml, 'gate.yaml'),
     (error) => error instanceof ConfigError && assert.equal(`${error.message}\n`, blocks('text')[0]) === undefined,
   )
-})
-
-test('the guide has every metric of the service, and no other', async () => {
-  const exposed = (await createMetrics(new Engine([]), { all: () => [] }, '0').render()).matchAll(/^# TYPE (sluicegate_\w+)/gm)
-  const described = GUIDE.matchAll(/^\| `(sluicegate_\w+)`/gm)
-  assert.deepEqual(Array.from(described, ([, name]) => name).sort(), Array.from(exposed, ([, name]) => name).sort())
 })
 
 test('the guide has every problem code that a client can receive', () => {

@@ -14,6 +14,7 @@ import { MEMORY } from './engine/stored-limiter.js'
 import { type LimitSettings, limitSettings } from './envoy/limit-settings.js'
 import { RateLimits } from './envoy/rate-limits.js'
 import { createLog, type Log } from './log.js'
+import { measuresOf } from './measures.js'
 import { createMetrics } from './metrics.js'
 import { PROTOCOL_SERVERS } from './protocol-servers.js'
 import { adminSurface, httpSurface } from './protocols/http/access.js'
@@ -100,16 +101,9 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ['/startupz', startupzRoute(() => phase.now)],
   ]
   const routes = new Map<string, Route>(decisionRoutes(engine))
-  routes.set(
-    '/metrics',
-    metricsRoute(
-      createMetrics(engine, { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }, VERSION, {
-        hits: limits.hits,
-        reloads: reloader,
-        snapshots,
-      }),
-    ),
-  )
+  const traffic = { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }
+  const measures = measuresOf(engine, traffic, VERSION, { hits: limits.hits, reloads: reloader, snapshots })
+  routes.set('/metrics', metricsRoute(createMetrics(measures)))
   const changes = changeRoutes(engine)
   if (reloader !== undefined) changes.push(['/v1/reload', reloadRoute(() => reloader.reload('admin'), isConfigFault)])
 

@@ -56,11 +56,11 @@ export class Engine {
   constructor(policies: readonly PolicyConfig[], options: EngineOptions = {}) {
     const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [] } = options
     this.storage = storage
-    this.callRates = new CallRates(storage, callRates, clock)
     this.#making = { clock, hotKeys }
+    this.callRates = new CallRates(storage, this.latency, this.#making, callRates)
     const ticking = clock ?? preciseClock()
     const nowMs = (): number => ticking.nowMs()
-    this.reservations = new Reservations(nowMs)
+    this.reservations = new Reservations(nowMs, this.latency)
     this.permits = new Permits(nowMs)
     const savedByName = new Map(saved.map((each) => [each.name, each]))
     for (const config of policies) {
@@ -73,6 +73,11 @@ export class Engine {
   /** The policy of that name. Looked up in a map, so that only configured names are found. */
   policy(name: string): ServedPolicy | undefined {
     return this.#policies.get(name)
+  }
+
+  /** How many policies there are. */
+  get size(): number {
+    return this.#policies.size
   }
 
   /** In the order of the configuration. */
@@ -149,7 +154,7 @@ export class Engine {
    * @throws {StoreError} when no decision could be made; nothing is charged then.
    */
   takeAll(parts: readonly TakePart[], options?: TakeAllOptions): Awaitable<Decision[]> {
-    return takeAll(parts, options)
+    return takeAll(parts, { ...options, latency: this.latency })
   }
 
   /** Frees reservations and permits whose time is over; to be called about once a second. */
