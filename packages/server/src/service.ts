@@ -24,10 +24,12 @@ import { HttpServer } from './protocols/http/http-server.js'
 import { livezRoute, metricsRoute, readyzRoute, startupzRoute } from './protocols/http/observe.js'
 import { reloadRoute } from './protocols/http/reload.js'
 import { router } from './protocols/http/router.js'
+import { traced } from './protocols/http/traced.js'
 import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
 import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
 import { type ConfigSource, isConfigFault, Reloader } from './reload.js'
 import { Snapshots, savedPolicies } from './snapshots.js'
+import { telemetryOf } from './telemetry/telemetry.js'
 import { VERSION } from './version.js'
 
 /** A service that listens. */
@@ -76,7 +78,9 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const storage = config.storage.kind === 'redis' ? new RedisStorage(config.storage, log) : MEMORY
   // A store keeps its keys itself.
   const snapshotFile = config.storage.kind === 'memory' ? config.snapshot.file : undefined
+  const telemetry = await telemetryOf(VERSION)
   const engine = new Engine(allPolicies(config), {
+    observer: telemetry.tracing,
     ...(clock && { clock }),
     storage,
     hotKeys: pageServed ? HOT_KEYS_TRACKED : 0,
@@ -100,10 +104,11 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ['/readyz', readyzRoute(() => phase.now)],
     ['/startupz', startupzRoute(() => phase.now)],
   ]
-  const routes = new Map<string, Route>(decisionRoutes(engine))
+  const routes = new Map<string, Route>(traced(decisionRoutes(engine), telemetry.tracing))
   const traffic = { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }
   const measures = measuresOf(engine, traffic, VERSION, { hits: limits.hits, reloads: reloader, snapshots })
   routes.set('/metrics', metricsRoute(createMetrics(measures)))
+  const endReport = telemetry.report(measures)
   const changes = changeRoutes(engine)
   if (reloader !== undefined) changes.push(['/v1/reload', reloadRoute(() => reloader.reload('admin'), isConfigFault)])
 
@@ -117,6 +122,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   }
   const http = httpServer('http')
   const admin = httpServer('admin')
+  const context = { engine, limits, access, config, clients, log, reloader, tracing: telemetry.tracing }
   const servers = new Map<ListenerName, ProtocolServer>()
   for (const name of LISTENER_NAMES) {
     if (config.listen[name] === undefined) continue
@@ -124,14 +130,14 @@ export async function startService(config: Config, options: ServiceOptions = {})
     else if (name === 'admin') servers.set(name, admin)
     else {
       const make = PROTOCOL_SERVERS[name]
-      if (make !== undefined)
-        servers.set(name, make({ engine, limits, access, config, clients, tls: tlsOf(config, config.listen[name]), log, reloader }))
+      if (make !== undefined) servers.set(name, make({ ...context, tls: tlsOf(config, config.listen[name]) }))
     }
   }
   await storage.connect()
   const urls = await listenAll(servers, config).catch(async (error: unknown) => {
     http.connections.close()
     admin.connections.close()
+    endReport()
     engine.close()
     await storage.close()
     throw error
@@ -155,6 +161,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     await after(drainMs)
     await Promise.all(Array.from(servers.values(), (server) => server.stop(finishMs)))
     clearInterval(sweeping)
+    endReport()
     snapshots?.stop()
     await snapshots?.write()
     http.connections.close()

@@ -1,11 +1,19 @@
 import { isUtf8 } from 'node:buffer'
 import { type CallRate, type Decision, type HotKey, type HotKeys, type LimiterStats, StoreError, type Throttled } from 'sluicegate'
 import type { Awaitable } from './awaitable.js'
+import type { DecisionObserver } from './decision-observer.js'
 import type { Latency } from './latency.js'
+import type { Outcome } from './outcome.js'
 import type { Counts } from './served-policy.js'
 import type { CallRateRoom, LimiterMaking, Storage, StoredRateTable } from './stored-limiter.js'
 
 const NO_KEYS: LimiterStats = { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0, memoryBytes: 0 }
+
+/** Who follows decisions. */
+export interface CallWatch {
+  readonly latency: Latency
+  readonly observer: DecisionObserver | undefined
+}
 
 /** Decisions whose rate comes with the call instead of from a policy, as in redis-cell, made and counted for all protocols. */
 export class CallRates {
@@ -13,6 +21,7 @@ export class CallRates {
   /** Outages by the code of their error. */
   readonly errors = new Map<string, number>()
   readonly #latency: Latency
+  readonly #observer: DecisionObserver | undefined
   readonly #open: () => StoredRateTable
   /** Made by the first call: most services have none. */
   #table: StoredRateTable | undefined
@@ -20,8 +29,10 @@ export class CallRates {
   #atOnce = 0
   #later = 0
 
-  constructor(storage: Storage, latency: Latency, making: LimiterMaking, room: CallRateRoom = {}) {
-    this.#latency = latency
+  /** @param watch receives the time of each take, and each decision. */
+  constructor(storage: Storage, watch: CallWatch, making: LimiterMaking, room: CallRateRoom = {}) {
+    this.#latency = watch.latency
+    this.#observer = watch.observer
     this.#open = () => storage.rateTable(room, making)
   }
 
@@ -70,6 +81,9 @@ export class CallRates {
   }
 
   #counted(answer: Throttled, quantity: number, startMs: number, isAtOnce: boolean): Throttled {
+    const outcome = outcomeOf(answer, quantity)
+    // Of an answer that came later it is not known whether the store gave it.
+    this.#observer?.decided({ policy: undefined, outcome, source: isAtOnce ? 'memory' : undefined })
     if (quantity === 0) {
       this.counts.peeks++
       return answer
@@ -77,9 +91,7 @@ export class CallRates {
     this.#latency.observe((performance.now() - startMs) / 1000)
     if (isAtOnce) this.#atOnce++
     else this.#later++
-    if (!answer.limited) this.counts.allowed++
-    else if (quantity > answer.limit) this.counts.impossible++
-    else this.counts.denied++
+    this.counts[outcome]++
     return answer
   }
 
@@ -87,6 +99,11 @@ export class CallRates {
     if (error instanceof StoreError) this.errors.set(error.code, (this.errors.get(error.code) ?? 0) + 1)
     return error
   }
+}
+
+function outcomeOf({ limited, limit }: Throttled, quantity: number): Outcome {
+  if (!limited) return 'allowed'
+  return quantity > limit ? 'impossible' : 'denied'
 }
 
 /** Keys are bytes, which come as Latin-1. */

@@ -184,6 +184,7 @@ export class RateLimits {
       return descriptorStatus(check.limit, check.policy?.policy, decisions[i], isOver, nowMs)
     })
     const { headers, dynamicMetadata: isWanted, shadowMode, quotaMode } = this.#settings
+    if (isVerdict) this.#engine.observer?.verdict(over && !shadowMode)
     const isQuota = (i: number): boolean => quotaMode || (typeof checks[i] === 'object' && (checks[i] as Check).limit.quotaMode)
     return {
       over: over && !shadowMode,
