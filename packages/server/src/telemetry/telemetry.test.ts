@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { connect } from 'node:net'
+import { createInterface } from 'node:readline'
 import { after, afterEach, before, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Metadata } from '@grpc/grpc-js'
 import { context, trace } from '@opentelemetry/api'
+import { readConfig } from '../config/read-config.js'
 import { RateLimitService } from '../protocols/grpc/messages/envoy/service/ratelimit/v3/rls.gen.js'
-import type { Service } from '../service.js'
+import { type Service, startService } from '../service.js'
 import { readExposition } from '../testing/exposition.js'
 import { GrpcTestClient } from '../testing/grpc-client.js'
 import { type EndedSpan, MemoryTelemetry } from '../testing/memory-telemetry.js'
@@ -214,14 +216,10 @@ test('names are in the form of OpenTelemetry, the unit apart', () => {
 })
 
 test('a program whose providers are registered by --import is followed', async (t) => {
-  const { url, errors } = await serveWith(t, 'telemetry-preload.js')
+  const { url, span: ended } = await serveWith(t, 'telemetry-preload.js')
   assert.equal((await fetch(`${url}/v1/take?policy=two&key=a`, { headers: { traceparent: TRACEPARENT } })).status, 200)
-  const { span } = JSON.parse(
-    errors()
-      .split('\n')
-      .find((line) => line.startsWith('{"span"')) ?? '{}',
-  ) as { span?: EndedSpan }
-  assert.deepEqual([span?.name, span?.traceId, span?.attributes['sluicegate.outcome']], ['GET /v1/take', TRACE_ID, 'allowed'])
+  const { name, traceId, attributes } = await ended
+  assert.deepEqual([name, traceId, attributes['sluicegate.outcome']], ['GET /v1/take', TRACE_ID, 'allowed'])
 })
 
 test('a program without the API of OpenTelemetry serves as any other', async (t) => {
@@ -235,25 +233,24 @@ test('without providers no call is followed', async () => {
 })
 
 async function runDomain(t: TestContext, rules: string): Promise<Service> {
-  const { readConfig } = await import('../config/read-config.js')
-  const { startService } = await import('../service.js')
   const config = readConfig(configFile(t, rules))
-  const listen = { http: { host: '127.0.0.1', port: 0 }, grpc: { host: '127.0.0.1', port: 0 } }
-  const service = await startService({ ...config, listen })
+  const free = { host: '127.0.0.1', port: 0 }
+  const service = await startService({ ...config, listen: { ...config.listen, http: free, grpc: free } })
   t.after(() => service.stop({ drainMs: 0, finishMs: 0 }))
   return service
 }
 
 /** The command line in a process that imports a file of `testing` first. */
-async function serveWith(t: TestContext, preload: string): Promise<{ url: string; errors: () => string }> {
+async function serveWith(t: TestContext, preload: string): Promise<{ url: string; span: Promise<EndedSpan> }> {
   const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
   const args = ['--import', path(`../testing/${preload}`), path('../main.js'), 'serve', '--config', configFile(t, CONFIG)]
   const child = spawn(process.execPath, args)
   t.after(() => child.kill('SIGKILL'))
-  let errors = ''
-  child.stderr.on('data', (chunk) => {
-    errors += chunk
+  const span = new Promise<EndedSpan>((resolve) => {
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      if (line.startsWith('{"span"')) resolve((JSON.parse(line) as { span: EndedSpan }).span)
+    })
   })
   const { url } = await announcement(child)
-  return { url, errors: () => errors }
+  return { url, span }
 }
