@@ -206,7 +206,9 @@ test('the instruments say what the exposition says', async (t) => {
   }
   const duration = observed.find(({ name }) => name === 'sluicegate.decision_duration.sum')
   assert.deepEqual([duration?.unit, duration?.kind], ['s', 'counter'])
+  const { flushes } = telemetry
   await service.stop()
+  assert.equal(telemetry.flushes, flushes + 2, 'both providers have sent what they held')
   assert.deepEqual(telemetry.collect(), [], 'a service that has stopped reports nothing')
 })
 

@@ -52,8 +52,10 @@ export class MemoryTelemetry {
   readonly #callbacks = new Map<BatchObservableCallback, readonly Observable[]>()
   readonly #instruments = new Map<Observable, Omit<Observation, 'value' | 'attributes'>>()
   readonly #onEnd: (span: EndedSpan) => void
-  /** Spans of other traces are recorded too. */
+  /** Whether new spans are recorded. */
   isSampling = true
+  /** How often the service has asked to send what is held. */
+  flushes = 0
 
   constructor(onEnd: (span: EndedSpan) => void = () => undefined) {
     this.#onEnd = onEnd
@@ -64,7 +66,7 @@ export class MemoryTelemetry {
     trace.setGlobalTracerProvider(this.#tracers())
     context.setGlobalContextManager(new LocalContexts().enable())
     propagation.setGlobalPropagator(TRACE_CONTEXT)
-    metrics.setGlobalMeterProvider({ getMeter: () => this.#meter() })
+    metrics.setGlobalMeterProvider(Object.assign({ getMeter: () => this.#meter() }, { forceFlush: () => this.#flush() }))
   }
 
   unregister(): void {
@@ -86,11 +88,16 @@ export class MemoryTelemetry {
     return observations
   }
 
+  async #flush(): Promise<void> {
+    this.flushes++
+    throw new Error('the collector is away')
+  }
+
   #tracers(): TracerProvider {
     const tracer = {
       startSpan: (name: string, options: SpanOptions = {}, parent: Context = context.active()) => this.#span(name, options, parent),
     }
-    return { getTracer: () => tracer as Tracer }
+    return Object.assign({ getTracer: () => tracer as Tracer }, { forceFlush: () => this.#flush() })
   }
 
   #span(name: string, { kind = SpanKind.INTERNAL, attributes: first = {} }: SpanOptions, parent: Context): Span {
