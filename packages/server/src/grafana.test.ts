@@ -122,7 +122,7 @@ test('files for provisioning name what Grafana needs', () => {
 test('promtool accepts the configuration and the alerts, and their tests pass', () => {
   for (const args of [
     ['check', 'config', 'prometheus.yml'],
-    ['test', 'rules', 'alerts.test.yml'],
+    ['test', 'rules', 'alert-tests.yml'],
   ]) {
     const { status, stderr } = promtool(EXAMPLES, ...args)
     assert.deepEqual([status, stderr], [0, ''])
@@ -131,12 +131,12 @@ test('promtool accepts the configuration and the alerts, and their tests pass', 
 
 test('every alert has a test that fails when it never fires, and one that fails when it always does', (t) => {
   const folder = temporaryFolder(t)
-  cpSync(join(EXAMPLES, 'alerts.test.yml'), join(folder, 'alerts.test.yml'))
+  cpSync(join(EXAMPLES, 'alert-tests.yml'), join(folder, 'alert-tests.yml'))
   for (const expr of ['vector(1) > 2', 'vector(1)']) {
     const file = parse(ALERTS) as { groups: { rules: Rule[] }[] }
     for (const rule of file.groups.flatMap(({ rules }) => rules)) Object.assign(rule, { expr })
     writeFileSync(join(folder, 'alerts.yml'), JSON.stringify(file))
-    const { status, stderr, stdout } = promtool(folder, 'test', 'rules', 'alerts.test.yml')
+    const { status, stderr, stdout } = promtool(folder, 'test', 'rules', 'alert-tests.yml')
     assert.notEqual(status, 0)
     for (const { alert } of RULES) assert.match(stderr + stdout, new RegExp(`alertname: ${alert}\\b`), expr)
   }

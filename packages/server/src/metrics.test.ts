@@ -89,6 +89,13 @@ test('a take of several policies is one observation of the latency, whether it p
   assert.equal(engine.latency.count, 3)
 })
 
+test('every call with its own rate is in the histogram, also those that are not timed themselves', () => {
+  const engine = new Engine([], { clock: manualClock(0) })
+  for (let i = 0; i < 500; i++) engine.callRates.throttle('k', { maxBurst: 0, count: 1, periodS: 60 }, i % 5 === 0 ? 0 : 1)
+  assert.equal(engine.latency.count, 400)
+  assert.ok(engine.latency.sumS > 0)
+})
+
 test('calls with their own rate are timed, and counted by outcome, source and key', async () => {
   const clock = manualClock(0)
   const engine = new Engine([], { clock, hotKeys: 10 })
