@@ -1,8 +1,8 @@
 import type { CallTracing } from '../../telemetry/call-tracing.js'
 import type { Handler, Route } from './handler.js'
 
-/** Documents are no calls for decisions. */
-const CALLS = '/v1/'
+/** No call for a decision. */
+const DOCUMENT = '/openapi.json'
 
 /** `routes` whose requests are followed. */
 export function traced(
@@ -11,7 +11,7 @@ export function traced(
 ): readonly [path: string, route: Route][] {
   if (tracing === undefined) return routes
   return routes.map(([path, route]) => {
-    if (!path.startsWith(CALLS)) return [path, route]
+    if (path === DOCUMENT) return [path, route]
     const methods = Object.entries(route).map(([method, handler]) => [method, tracedHandler(method, path, handler, tracing)] as const)
     return [path, Object.fromEntries(methods)]
   })
