@@ -111,7 +111,8 @@ export class CountingGate extends SharedVerdicts implements Gate {
       this.#countedMs = this.#nowMs()
       for (let i = 0; i < this.#pending; i++) {
         const timeMs = this.#times[i] as number
-        this.#count(this.#keys[i] as string, this.#costs[i] as number, timeMs <= this.#countedMs ? timeMs : this.#countedMs)
+        const countedMs = Number.isNaN(timeMs) ? this.#countedMs : Math.min(timeMs, this.#countedMs)
+        this.#count(this.#keys[i] as string, this.#costs[i] as number, countedMs)
       }
     } finally {
       this.#keys.fill('', 0, this.#pending)

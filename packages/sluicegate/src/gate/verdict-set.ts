@@ -3,12 +3,15 @@ import type { GivenVerdict, Verdict } from './gate.js'
 // Verdicts in shared memory. One thread writes, any thread looks: a look reads two lines of 64 bytes and waits for nothing.
 //
 //   words 0..15   header: form, lines (a power of two), keys with a verdict, then free
-//   line          4 entries: 4 low words, 4 high words of the fingerprints, 4 states, 4 words free
+//   line          4 entries: 4 low words, 4 high words of the fingerprints, 4 states, tags, 3 words free
 //   state         0: no verdict; else severity (2 bits) | the end in ticks since the time base (30 bits)
+//   tags          a byte of the fingerprint of each entry, never 0; 0 for an entry that is free
 //
-// A key lives in one of two lines, the emptier one when it came. An entry changes its key in this order: state 0, the two words of the
-// fingerprint, the new state. A look reads the fingerprint, then the state, then the fingerprint again: where both readings agree, the state
-// was that of the key. All accesses are atomic and so in one order for all threads.
+// A key lives in one of two lines, the emptier one when it came. The tags say with one access that a line does not have a key.
+//
+// A key comes in this order: fingerprint, state, tag; and goes in this one: state 0, tag 0. A look reads the tags, the fingerprint, the state,
+// and the fingerprint again: where both readings agree, the state was that of the key, or 0. All accesses are atomic, and so in one order for
+// all threads. Where the writer stands still between two of its steps, or for good, looks go on.
 
 const FORM = 0x51c0_0001
 const HEADER_WORDS = 16
@@ -16,6 +19,9 @@ const LINE_WORDS = 16
 const ENTRIES = 4
 const HIGH = 4
 const STATE = 8
+const TAGS = 12
+const LOW_BITS = 0x0101_0101
+const HIGH_BITS = 0x8080_8080
 const FORM_AT = 0
 const LINES_AT = 1
 const KEYS_AT = 2
@@ -62,7 +68,9 @@ export class VerdictSet {
 
   /** The verdict on a key, whether or not its time is over, and sets {@link VerdictSet.untilMs}. */
   find(low: number, high: number): Verdict {
-    const state = this.#stateIn(this.lineOf(low), low, high) || this.#stateIn(this.lineOf(high), low, high)
+    const pattern = Math.imul(tagOf(low, high), LOW_BITS)
+    let state = this.#stateIn(this.lineOf(low), pattern, low, high)
+    if (state === 0) state = this.#stateIn(this.lineOf(high), pattern, low, high)
     if (state === 0) return 'pass'
     this.untilMs = this.baseMs + (state & MOST_TICKS) * TICK_MS
     return VERDICTS[state >>> TICK_BITS] as Verdict
@@ -72,8 +80,11 @@ export class VerdictSet {
     return HEADER_WORDS + (word & this.lineMask) * LINE_WORDS
   }
 
-  #stateIn(line: number, low: number, high: number): number {
+  #stateIn(line: number, pattern: number, low: number, high: number): number {
     const { words } = this
+    // Whether a byte of it is 0, that is, whether a tag is that of the key.
+    const differing = Atomics.load(words, line + TAGS) ^ pattern
+    if (((differing - LOW_BITS) & ~differing & HIGH_BITS) === 0) return 0
     for (let entry = line; entry < line + ENTRIES; entry++) {
       if (Atomics.load(words, entry) !== low || Atomics.load(words, entry + HIGH) !== high) continue
       const state = Atomics.load(words, entry + STATE)
@@ -82,6 +93,11 @@ export class VerdictSet {
     }
     return 0
   }
+}
+
+/** From 1 to 255. */
+function tagOf(low: number, high: number): number {
+  return (low ^ high) >>> 24 || 1
 }
 
 /** Whether it has the form of a set that was made here. */
@@ -111,12 +127,16 @@ export class WrittenVerdictSet extends VerdictSet {
     const entry = known < 0 ? this.#freeEntry(low, high) : known
     if (entry < 0) return false
     const ticks = Math.min(MOST_TICKS, Math.max(0, Math.ceil((untilMs - this.baseMs) / TICK_MS)))
-    if (known < 0) {
-      Atomics.store(words, entry, low)
-      Atomics.store(words, entry + HIGH, high)
-      Atomics.add(words, KEYS_AT, 1)
+    const state = (severityOf(verdict) << TICK_BITS) | ticks
+    if (known >= 0) {
+      Atomics.store(words, entry + STATE, state)
+      return true
     }
-    Atomics.store(words, entry + STATE, (severityOf(verdict) << TICK_BITS) | ticks)
+    Atomics.store(words, entry, low)
+    Atomics.store(words, entry + HIGH, high)
+    Atomics.store(words, entry + STATE, state)
+    this.#setTag(entry, tagOf(low, high))
+    Atomics.add(words, KEYS_AT, 1)
     return true
   }
 
@@ -124,7 +144,15 @@ export class WrittenVerdictSet extends VerdictSet {
     const entry = this.#entryOf(low, high)
     if (entry < 0) return
     Atomics.store(this.words, entry + STATE, 0)
+    this.#setTag(entry, 0)
     Atomics.sub(this.words, KEYS_AT, 1)
+  }
+
+  #setTag(entry: number, tag: number): void {
+    const line = entry - (entry % LINE_WORDS)
+    const tags = line + TAGS
+    const shift = 8 * (entry - line)
+    Atomics.store(this.words, tags, ((this.words[tags] as number) & ~(0xff << shift)) | (tag << shift))
   }
 
   #entryOf(low: number, high: number): number {
