@@ -71,6 +71,11 @@ export class CountMinSketch {
     return this.#cells.byteLength
   }
 
+  /** Changes when panes have left the window: then all counts may have fallen. */
+  get newestPane(): number {
+    return this.#newest
+  }
+
   /** The sum of all costs in the window. */
   get total(): number {
     let total = 0

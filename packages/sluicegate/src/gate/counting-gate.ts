@@ -12,8 +12,6 @@ import { verdictOf, type WrittenVerdictSet } from './verdict-set.js'
 
 /** Records that wait to be counted; the next one counts them at once. */
 const MOST_PENDING = 8_192
-/** The top list is counted again so often in a window. */
-const RENEWALS_PER_WINDOW = 8
 /** While verdicts are in force, those that are over are looked for at least so often. */
 const SWEEP_MS = 1_000
 
@@ -54,7 +52,8 @@ export class CountingGate extends SharedVerdicts implements Gate {
   #countedMs = 0
   /** The newest time that the flush under way has counted. */
   #newestMs = Number.NEGATIVE_INFINITY
-  #renewedMs = Number.NEGATIVE_INFINITY
+  /** The pane for which the top list was counted last. */
+  #renewedPane = Number.NEGATIVE_INFINITY
   #sweptMs = Number.NEGATIVE_INFINITY
   /** No verdict ends before it. */
   #nextEndMs = Number.POSITIVE_INFINITY
@@ -122,7 +121,6 @@ export class CountingGate extends SharedVerdicts implements Gate {
     // A log that is read from its start has a time of its own, by which its verdicts begin and end.
     const timeMs = this.#newestMs === Number.NEGATIVE_INFINITY ? this.#countedMs : this.#newestMs
     if (timeMs >= this.#nextEndMs && timeMs >= this.#sweptMs + this.#settings.countEveryMs) this.#endVerdicts(timeMs)
-    this.#renew()
   }
 
   count(key: string): number {
@@ -135,7 +133,7 @@ export class CountingGate extends SharedVerdicts implements Gate {
   top(n = 10): TopKey[] {
     checkInteger('n', n, 0)
     this.flush()
-    this.#top.renew((low, high) => this.#sketch.count(low, high))
+    this.#renewTop()
     return this.#top.top(n)
   }
 
@@ -195,6 +193,7 @@ export class CountingGate extends SharedVerdicts implements Gate {
     }
     this.#records++
     if (timeMs > this.#newestMs) this.#newestMs = timeMs
+    if (this.#sketch.newestPane !== this.#renewedPane) this.#renewTop()
     this.#top.offer(key, ownLow, ownHigh, count)
     if (count >= this.#leastCount) this.#judge(key, ownLow, ownHigh, count, timeMs)
   }
@@ -276,10 +275,8 @@ export class CountingGate extends SharedVerdicts implements Gate {
     }
   }
 
-  #renew(): void {
-    const nowMs = this.#countedMs
-    if (nowMs < this.#renewedMs + this.#settings.windowMs / RENEWALS_PER_WINDOW) return
-    this.#renewedMs = nowMs
+  #renewTop(): void {
+    this.#renewedPane = this.#sketch.newestPane
     this.#top.renew((low, high) => this.#sketch.count(low, high))
   }
 
