@@ -48,7 +48,8 @@ export class CountingGate extends SharedVerdicts implements Gate {
   readonly #times = new Float64Array(MOST_PENDING)
   #pending = 0
   #isCounting = false
-  #cancelTimer: (() => void) | undefined
+  #cancelCounting: (() => void) | undefined
+  #cancelSweep: (() => void) | undefined
   #countedMs = 0
   /** The newest time that the flush under way has counted. */
   #newestMs = Number.NEGATIVE_INFINITY
@@ -94,7 +95,7 @@ export class CountingGate extends SharedVerdicts implements Gate {
     this.#keys[at] = key
     this.#costs[at] = cost
     this.#times[at] = timeMs ?? Number.NaN
-    if (this.#cancelTimer === undefined) this.#cancelTimer = this.#after(this.#settings.countEveryMs, () => this.#countInTime())
+    if (this.#cancelCounting === undefined) this.#cancelCounting = this.#after(this.#settings.countEveryMs, () => this.#countInTime())
   }
 
   recordAll(records: Iterable<GateRecord>): void {
@@ -165,8 +166,8 @@ export class CountingGate extends SharedVerdicts implements Gate {
   }
 
   override close(): void {
-    this.#cancelTimer?.()
-    this.#cancelTimer = undefined
+    this.#cancelCounting?.()
+    this.#cancelSweep?.()
     super.close()
   }
 
@@ -175,11 +176,19 @@ export class CountingGate extends SharedVerdicts implements Gate {
   }
 
   #countInTime(): void {
-    this.#cancelTimer = undefined
+    this.#cancelCounting = undefined
     this.flush()
-    // Verdicts that end while no record comes are taken out of the set, and reported, by a timer of their own.
-    if (this.#active.size > 0 && !this.isClosed)
-      this.#cancelTimer ??= this.#after(Math.max(this.#settings.countEveryMs, SWEEP_MS), () => this.#countInTime())
+    this.#sweepInTime()
+  }
+
+  /** Verdicts that end while no record comes are taken out of the set, and reported, by a timer of their own. */
+  #sweepInTime(): void {
+    if (this.#active.size === 0 || this.isClosed) return
+    this.#cancelSweep ??= this.#after(SWEEP_MS, () => {
+      this.#cancelSweep = undefined
+      this.flush()
+      this.#sweepInTime()
+    })
   }
 
   #count(key: string, cost: number, timeMs: number): void {

@@ -49,6 +49,15 @@ describe('thresholds', () => {
     assert.deepEqual([gate.check('a'), gate.stats().pending, gate.stats().records], ['block', 0, 101])
   })
 
+  test('records are counted in the same time while other keys have verdicts', () => {
+    const { gate, clock, add } = fixture({ countEvery: 100, block: { above: 100, for: '1h' } })
+    add('a', 101)
+    clock.advance(100)
+    for (let i = 0; i < 101; i++) gate.record('b')
+    clock.advance(100)
+    assert.equal(gate.check('b'), 'block')
+  })
+
   test('verdicts rise with the count, and each ends at its own time', () => {
     const { gate, clock, changes, add } = fixture({
       flag: { above: 10, for: '60s' },
