@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -167,6 +169,63 @@ describe('a log that grows', () => {
     assert.deepEqual([textOf(deny), textOf(map)], ['', '# Written by sluicegate gate.\n'])
   })
 
+  test('a log that cannot be read for a while, and lines of no format, end nothing', async (t) => {
+    const at = folder(t)
+    const [log, deny] = [join(at, 'log'), join(at, 'deny')]
+    writeFileSync(log, '')
+    const child = sluicegate(
+      t,
+      'gate',
+      ...['--follow', log, '--interval', '10ms', '--block', '5', '--deny-list', deny, '--reload-every', '10ms'],
+    )
+    const end = ended(child)
+    let stderr = ''
+    child.stderr.on('data', (text) => {
+      stderr += text
+    })
+    await until('it follows', () => existsSync(deny))
+    rmSync(log)
+    mkdirSync(log)
+    await until('the fault is reported', () => /no regular file|EISDIR/.test(stderr))
+    rmSync(log, { recursive: true })
+    writeFileSync(log, 'no line of any format\n'.repeat(150))
+    await until('the format is asked for', () => stderr.includes('give the format with --format'))
+    appendFileSync(log, lines('192.0.2.7', 10))
+    await until('the abuser is denied', () => textOf(deny) === '192.0.2.7\n')
+    child.kill('SIGTERM')
+    assert.equal((await end).code, 0)
+  })
+
+  test('a service that does not answer and a command that does not end hold up no list', async (t) => {
+    const at = folder(t)
+    const [log, deny, map] = [join(at, 'log'), join(at, 'deny'), join(at, 'map')]
+    writeFileSync(log, '')
+    const silent = createServer(() => undefined).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    t.after(() => {
+      silent.closeAllConnections()
+      silent.close()
+    })
+    const child = sluicegate(
+      t,
+      'gate',
+      ...['--follow', log, '--interval', '10ms', '--window', '1m', '--block', '5', '--deny-list', deny, '--nginx-map', map],
+      ...['--reload-every', '10ms', '--url', `http://127.0.0.1:${(silent.address() as AddressInfo).port}`, '--policy', 'p', '--json'],
+    )
+    let stdout = ''
+    child.stdout.on('data', (text) => {
+      stdout += text
+    })
+    await until('it follows', () => existsSync(map))
+    appendFileSync(log, lines('192.0.2.7', 10))
+    await until('the first is denied', () => textOf(deny) === '192.0.2.7\n')
+    appendFileSync(log, lines('192.0.2.8', 10))
+    await until('the second is denied while the service is silent', () => textOf(deny) === '192.0.2.7\n192.0.2.8\n')
+    await until('summaries go on', () => stdout.split('"summary"').length > 3)
+    child.kill('SIGKILL')
+    await once(child, 'close')
+  })
+
   test('a command that fails is reported once, and tried again', async (t) => {
     const at = folder(t)
     const log = join(at, 'log')
@@ -241,6 +300,8 @@ test('records of a Redis stream are counted, also after the stream was begun ane
   await redis.ask('XADD', 'requests', '*', 'other', 'x')
   await redis.ask('XADD', 'requests', '*', 'key', '192.0.2.8', 'cost', '-5')
   await until('the abuser is denied', () => textOf(deny) === '192.0.2.7\n')
+  const readBefore = await redis.callsOf('xread')
+  await until('it has read the others', async () => (await redis.callsOf('xread')) > readBefore + 2)
   await redis.ask('DEL', 'requests')
   // On a clock that is behind: its ids are before the last one that was read.
   for (let i = 1; i <= 3; i++) await redis.ask('XADD', 'requests', `${i}-1`, 'key', '192.0.2.9', 'cost', '10')

@@ -1,11 +1,10 @@
 import type { GateRecord } from 'sluicegate/gate'
-import { UsageError } from '../cli/usage-error.js'
 import type { OnLine } from '../replay/line-splitter.js'
 import { guessFormat, type LogReader, logReader } from '../replay/log-reader.js'
 import type { KeyTemplate, RequestFilter } from '../replay/request-rule.js'
 import { RecordTime } from './record-time.js'
 
-/** The format cannot be known from lines that are all damaged. */
+/** The user is asked for the format after this number of lines. */
 const LINES_TO_GUESS_FROM = 100
 /** The most that a gate counts for one record. */
 const MOST_COST = 2 ** 32 - 1
@@ -38,13 +37,15 @@ export class LineRecords {
   readonly #rule: LineRule
   readonly #time: RecordTime
   readonly #onRecord: (record: GateRecord) => void
+  readonly #onNotice: (text: string) => void
   #reader: LogReader | undefined
 
   /** @throws {UsageError} for a format without a time, or without a variable that is needed. */
-  constructor(rule: LineRule, windowMs: number, onRecord: (record: GateRecord) => void) {
+  constructor(rule: LineRule, windowMs: number, onRecord: (record: GateRecord) => void, onNotice: (text: string) => void) {
     this.#rule = rule
     this.#time = new RecordTime(windowMs)
     this.#onRecord = onRecord
+    this.#onNotice = onNotice
     this.onLine = (bytes, start, end) => this.#read(bytes, start, end)
     if (rule.format !== undefined) this.#reader = this.#readerOf(rule.format)
   }
@@ -72,11 +73,9 @@ export class LineRecords {
   #guess(bytes: Buffer, start: number, end: number): LogReader | undefined {
     const format = guessFormat(bytes.toString('latin1', start, end))
     if (format !== undefined) return this.#readerOf(format)
-    if (this.counts.lines < LINES_TO_GUESS_FROM) return undefined
-    throw new UsageError(
-      `none of the first ${LINES_TO_GUESS_FROM} lines is in the common or combined format or JSON: give the format with --format`,
-      1,
-    )
+    if (this.counts.lines === LINES_TO_GUESS_FROM)
+      this.#onNotice(`none of ${LINES_TO_GUESS_FROM} lines is in the common or combined format or JSON: give the format with --format`)
+    return undefined
   }
 
   #readerOf(format: string): LogReader {

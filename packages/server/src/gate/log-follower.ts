@@ -127,14 +127,16 @@ export class LogFollower {
     return this.#tooLong + (this.#current?.tooLong ?? 0) + (this.#previous?.tooLong ?? 0)
   }
 
+  /** Finds the place to begin at, and reads nothing. @throws {UsageError} for a file that cannot be followed. */
+  async open(): Promise<void> {
+    await this.#reading(async () => {
+      this.#current ??= await this.#open()
+    })
+  }
+
   /** Reads what was added since the last poll. @throws {UsageError} for a file that cannot be followed. */
   async poll(): Promise<void> {
-    try {
-      await this.#poll()
-    } catch (error) {
-      if (error instanceof UsageError || (error as NodeJS.ErrnoException).code === undefined) throw error
-      throw new UsageError(`${this.#options.file}: cannot be read: ${(error as Error).message}`, 1)
-    }
+    await this.#reading(() => this.#poll())
   }
 
   /** Gives out a last line without a newline: for a log that has ended. */
@@ -147,6 +149,15 @@ export class LogFollower {
     await this.#drop(this.#current)
     this.#previous = undefined
     this.#current = undefined
+  }
+
+  async #reading(read: () => Promise<void>): Promise<void> {
+    try {
+      await read()
+    } catch (error) {
+      if (error instanceof UsageError || (error as NodeJS.ErrnoException).code === undefined) throw error
+      throw new UsageError(`${this.#options.file}: cannot be read: ${(error as Error).message}`, 1)
+    }
   }
 
   async #poll(): Promise<void> {
@@ -163,6 +174,7 @@ export class LogFollower {
     if (found === undefined || (found.dev === this.#current.device && found.ino === this.#current.inode)) return
     onNotice(`${file} was rotated: the new file is read from its start`)
     this.#previous = this.#current
+    this.#current = undefined
     this.#current = await this.#open()
     await this.#current?.readOn()
   }

@@ -16,6 +16,7 @@ const TOP_KEYS = 10
 
 /** A log or stream that is read on. */
 interface Source {
+  open(): Promise<void>
   poll(): Promise<void>
   end(): void
   close(): Promise<void>
@@ -39,6 +40,8 @@ class GateRun {
   readonly #followers: LogFollower[] = []
   readonly #sources: Source[] = []
   readonly #outputs: VerdictOutputs
+  /** Sources whose fault was reported. */
+  readonly #failing = new Set<Source>()
   #stream: StreamFollower | undefined
   #isStopping = false
   #wake: () => void = () => undefined
@@ -64,16 +67,19 @@ class GateRun {
     process.once('SIGINT', stop)
     process.once('SIGTERM', stop)
     try {
-      await this.#stream?.connect()
+      for (const source of this.#sources) await source.open()
       // A file of an earlier run may block keys that no one would free.
       await this.#outputs.start()
-      while (!this.#isStopping) {
-        for (const source of this.#sources) await source.poll()
-        if (this.#flags.once) for (const source of this.#sources) source.end()
-        await this.#settle()
-        if (this.#flags.once) break
+      // A log that cannot be read at the start is a mistake; later it may be one of the moment.
+      for (const source of this.#sources) await source.poll()
+      if (this.#flags.once) for (const source of this.#sources) source.end()
+      this.#settle()
+      while (!this.#flags.once && !this.#isStopping) {
         await this.#pause()
+        for (const source of this.#sources) await this.#pollAgain(source)
+        this.#settle()
       }
+      await this.#outputs.settled()
       this.#summarize(true)
       if (!this.#flags.once) await this.#outputs.clear()
     } finally {
@@ -92,7 +98,7 @@ class GateRun {
     const onRecord = (record: GateRecord): void => this.#record(record)
     const onNotice = (text: string): void => this.#notice(text)
     for (const file of new Set(follow)) {
-      const lines = new LineRecords(rule, windowMs, onRecord)
+      const lines = new LineRecords(rule, windowMs, onRecord, onNotice)
       const follower = new LogFollower({ file, fromStart: fromStart || once === true, onLine: lines.onLine, onNotice })
       this.#lines.push(lines)
       this.#followers.push(follower)
@@ -101,7 +107,12 @@ class GateRun {
     if (stream === undefined || redis === undefined) return
     const follower = new StreamFollower({ url: redis, stream, fromStart: fromStart || once === true, windowMs, onRecord, onNotice })
     this.#stream = follower
-    this.#sources.push({ poll: () => follower.poll(), end: () => undefined, close: async () => follower.close() })
+    this.#sources.push({
+      open: () => follower.open(),
+      poll: () => follower.poll(),
+      end: () => undefined,
+      close: async () => follower.close(),
+    })
   }
 
   #record({ key, cost, timeMs }: GateRecord): void {
@@ -109,9 +120,19 @@ class GateRun {
     this.#gate.record(key, cost, timeMs)
   }
 
-  async #settle(): Promise<void> {
+  async #pollAgain(source: Source): Promise<void> {
+    try {
+      await source.poll()
+      this.#failing.delete(source)
+    } catch (error) {
+      if (!this.#failing.has(source)) this.#notice((error as Error).message)
+      this.#failing.add(source)
+    }
+  }
+
+  #settle(): void {
     this.#gate.flush()
-    if (!this.#flags.dryRun) await this.#outputs.write(this.#gate.verdicts())
+    this.#outputs.write(this.#gate.verdicts())
     this.#summarize(false)
   }
 

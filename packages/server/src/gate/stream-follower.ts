@@ -41,8 +41,13 @@ export class StreamFollower {
     if (options.fromStart) this.#lastId = START
   }
 
-  /** @throws {UsageError} when the server cannot be reached. */
-  async connect(): Promise<void> {
+  /** Connects, and finds the entry to begin at. @throws {UsageError} when the server cannot be reached. */
+  async open(): Promise<void> {
+    await this.#connect()
+    this.#lastId ??= await this.#newestId()
+  }
+
+  async #connect(): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`no answer within ${CONNECT_MS} ms`)), CONNECT_MS)

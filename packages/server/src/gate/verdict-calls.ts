@@ -5,6 +5,8 @@ import type { ServiceClient } from '../cli/service-client.js'
 const RENEW_SHARE = 0.5
 /** Calls under way at once. */
 const CALLS_AT_ONCE = 8
+/** Calls are started for this long: then there is a newer list, and what is still due on it comes first. */
+const STARTING_MS = 2_000
 
 /** Which policy of a service verdicts go to. */
 export interface CallOptions {
@@ -48,8 +50,9 @@ export class VerdictCalls {
     this.#sent = kept
     let fault: string | undefined
     let next = 0
+    const endMs = performance.now() + STARTING_MS
     const work = async (): Promise<void> => {
-      for (let each = due[next++]; each !== undefined; each = due[next++]) {
+      for (let each = due[next++]; each !== undefined && performance.now() < endMs; each = due[next++]) {
         const failed = await this.#send(each, nowMs)
         fault ??= failed
       }

@@ -8,6 +8,7 @@ const MAX_MAP_KEY_LENGTH = 200
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 /** The end of a command that failed, for the message. */
 const SHOWN_CHARACTERS = 300
+const COMMAND_MS = 60_000
 
 /** A text out of the verdicts in force, and the number of keys that it cannot hold. */
 export interface VerdictText {
@@ -78,18 +79,19 @@ export class VerdictFile {
   }
 }
 
-/** Runs a command of the user in a shell. No key is ever a part of it. @throws {Error} when it fails. */
+/** Runs a command of the user in a shell. No key is ever a part of it. @throws {Error} when it fails, or does not end in a minute. */
 export async function runCommand(command: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    const child = spawn(command, { shell: true, stdio: ['ignore', 'ignore', 'pipe'] })
+    const child = spawn(command, { shell: true, stdio: ['ignore', 'ignore', 'pipe'], timeout: COMMAND_MS, killSignal: 'SIGKILL' })
     let complaint = ''
     child.stderr.on('data', (text) => {
       complaint = (complaint + text).slice(-SHOWN_CHARACTERS)
     })
     child.once('error', reject)
-    child.once('close', (code) => {
+    // Not until its pipes are closed: a program that it left behind may hold them for ever.
+    child.once('exit', (code) => {
       if (code === 0) resolve()
-      else reject(new Error(`"${command}" ended with ${code}: ${complaint.trim()}`))
+      else reject(new Error(`"${command}" ended with ${code ?? 'a signal'}: ${complaint.trim()}`))
     })
   })
 }

@@ -22,7 +22,10 @@ export class VerdictOutputs {
   #failed = 0
   #filesMs = Number.NEGATIVE_INFINITY
   #isReloadDue = false
-  #lastFault: string | undefined
+  #writing: Promise<void> | undefined
+  #calling: Promise<void> | undefined
+  #fileFault: string | undefined
+  #callFault: string | undefined
 
   constructor(options: OutputOptions) {
     this.#options = options
@@ -49,23 +52,39 @@ export class VerdictOutputs {
     }
   }
 
-  async write(verdicts: readonly VerdictInForce[]): Promise<void> {
-    const { calls, reloadEveryMs } = this.#options
-    let fault: string | undefined
-    if (performance.now() >= this.#filesMs + reloadEveryMs) fault = await this.#writeFiles(verdicts)
-    if (calls !== undefined) {
-      const made = calls.made
-      fault = (await calls.write(verdicts)) ?? fault
-      this.written += calls.made - made
+  /** Starts to write a list. What is still under way with an earlier one is left alone: a slow service or command holds up nothing else. */
+  write(verdicts: readonly VerdictInForce[]): void {
+    const { files, calls, reloadEveryMs } = this.#options
+    if (files.length > 0 && this.#writing === undefined && performance.now() >= this.#filesMs + reloadEveryMs) {
+      this.#writing = this.#writeFiles(verdicts).then((fault) => {
+        this.#fileFault = this.#reported(fault, this.#fileFault)
+        this.#writing = undefined
+      })
     }
-    if (fault !== undefined && fault !== this.#lastFault) this.#options.onNotice(fault)
-    this.#lastFault = fault
+    if (calls === undefined || this.#calling !== undefined) return
+    const made = calls.made
+    this.#calling = calls.write(verdicts).then((fault) => {
+      this.written += calls.made - made
+      this.#callFault = this.#reported(fault, this.#callFault)
+      this.#calling = undefined
+    })
+  }
+
+  /** Resolves when nothing is under way. */
+  async settled(): Promise<void> {
+    await Promise.all([this.#writing, this.#calling])
   }
 
   /** Empties the files at the end: without this process no key would be freed. Blocks that a service holds end by themselves. */
   async clear(): Promise<void> {
-    const fault = await this.#writeFiles([])
-    if (fault !== undefined) this.#options.onNotice(fault)
+    await this.settled()
+    this.#reported(await this.#writeFiles([]), undefined)
+  }
+
+  /** A fault is reported once, and again after it was gone. */
+  #reported(fault: string | undefined, before: string | undefined): string | undefined {
+    if (fault !== undefined && fault !== before) this.#options.onNotice(fault)
+    return fault
   }
 
   async #writeFiles(verdicts: readonly VerdictInForce[]): Promise<string | undefined> {
