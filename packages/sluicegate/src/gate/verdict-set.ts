@@ -36,7 +36,7 @@ export const TICK_MS = 128
 const VERDICTS: readonly Verdict[] = ['pass', 'flag', 'throttle', 'block']
 
 /** From 0 for `pass` to 3 for `block`. */
-export function severityOf(verdict: Verdict): number {
+function severityOf(verdict: Verdict): number {
   return VERDICTS.indexOf(verdict)
 }
 
