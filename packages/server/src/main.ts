@@ -1,21 +1,16 @@
 #!/usr/bin/env node
 import { Command, CommanderError, Option } from 'commander'
-import { check } from './cli/check.js'
 import { ENVIRONMENT } from './cli/environment.js'
-import { serve } from './cli/serve.js'
-import { overridesOf, type ServeTexts } from './cli/serve-options.js'
+import type { ServeTexts } from './cli/serve-options.js'
 import { TAKE_EXIT, take } from './cli/take.js'
-import { top } from './cli/top.js'
 import { UsageError } from './cli/usage-error.js'
 import type { Config } from './config/config.js'
 import { ConfigError } from './config/fault.js'
-import { withOverrides } from './config/overrides.js'
-import { readConfig } from './config/read-config.js'
-import { configObject, shownConfig } from './config/shown-config.js'
 import type { GateFlags } from './gate/gate-flags.js'
-import { runGate } from './gate/run-gate.js'
-import { type ReplayFlags, runReplay } from './replay/run-replay.js'
+import type { ReplayFlags } from './replay/run-replay.js'
 import { VERSION } from './version.js'
+
+// Each command loads what it needs: the server and its protocols take longer to load than most commands take.
 
 const SIGNALS = `
 SIGTERM answers on for the time of --drain, then finishes requests in flight and exits with 0. SIGINT (Ctrl-C) does not
@@ -83,9 +78,15 @@ program
   .allowExcessArguments(false)
   .action(async (texts: ServeTexts & { config?: string; printConfig?: true; json?: true }) => {
     const path = pathOf(undefined, texts.config)
+    const [{ overridesOf }, { withOverrides }, { readConfig }] = await Promise.all([
+      import('./cli/serve-options.js'),
+      import('./config/overrides.js'),
+      import('./config/read-config.js'),
+    ])
     const overrides = overridesOf(texts, process.env)
     const read = (): Config => withOverrides(readConfig(path), overrides)
-    if (!texts.printConfig) return serve({ path, read }, { json: texts.json === true })
+    if (!texts.printConfig) return (await import('./cli/serve.js')).serve({ path, read }, { json: texts.json === true })
+    const { configObject, shownConfig } = await import('./config/shown-config.js')
     const config = read()
     console.log(texts.json ? JSON.stringify(configObject(config)) : shownConfig(config).trimEnd())
   })
@@ -97,7 +98,8 @@ program
   .addOption(option('-c, --config <path>', 'the same', ENVIRONMENT.config))
   .addOption(option('--json', 'print faults as JSON'))
   .allowExcessArguments(false)
-  .action((path: string | undefined, texts: { config?: string; json?: true }) => {
+  .action(async (path: string | undefined, texts: { config?: string; json?: true }) => {
+    const { check } = await import('./cli/check.js')
     process.exitCode = check(pathOf(path, texts.config), texts.json === true)
   })
 
@@ -135,6 +137,7 @@ program
   )
   .allowExcessArguments(false)
   .action(async ({ url, samples, json }: { url: string; samples?: number; json?: true }) => {
+    const { top } = await import('./cli/top.js')
     await top({ url, samples, token: tokenOf(), json: json === true }, process.stdout)
   })
 
@@ -165,7 +168,7 @@ program
   .addOption(option('--denials <file>', 'write each denial as a line of JSON'))
   .addOption(option('--json', 'print the result as JSON'))
   .addHelpText('after', REPLAY_EXAMPLES)
-  .action((logs: string[], flags: ReplayFlags) => runReplay(logs, flags))
+  .action(async (logs: string[], flags: ReplayFlags) => (await import('./replay/run-replay.js')).runReplay(logs, flags))
 
 program
   .command('gate')
@@ -198,7 +201,7 @@ program
   .addOption(option('--json', 'print verdicts and summaries as lines of JSON'))
   .addHelpText('after', GATE_EXAMPLES)
   .allowExcessArguments(false)
-  .action((flags: GateFlags) => runGate(flags, tokenOf(), process.stdout))
+  .action(async (flags: GateFlags) => (await import('./gate/run-gate.js')).runGate(flags, tokenOf(), process.stdout))
 
 try {
   if (process.argv.length <= 2) throw new UsageError('say what to do: serve, check, take, top, replay, gate or --help')

@@ -9,7 +9,6 @@ import { dashboardRoutes } from './dashboard/routes.js'
 import { Sampler } from './dashboard/sampler.js'
 import { Stream } from './dashboard/stream.js'
 import { Engine } from './engine/engine.js'
-import { RedisStorage } from './engine/redis-storage.js'
 import { MEMORY } from './engine/stored-limiter.js'
 import { type LimitSettings, limitSettings } from './envoy/limit-settings.js'
 import { RateLimits } from './envoy/rate-limits.js'
@@ -72,7 +71,9 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const { clock, sampleMs = 1_000, log = createLog(config.log.level) } = options
   const clients = { ...config.clients, ...options.clients }
   const pageServed = config.dashboard.keys !== 'off'
-  const storage = config.storage.kind === 'redis' ? new RedisStorage(config.storage, log) : MEMORY
+  // The client of a store takes longer to load than the rest of the service.
+  const storage =
+    config.storage.kind === 'redis' ? new (await import('./engine/redis-storage.js')).RedisStorage(config.storage, log) : MEMORY
   // A store keeps its keys itself.
   const snapshotFile = config.storage.kind === 'memory' ? config.snapshot.file : undefined
   const engine = new Engine(allPolicies(config), {
@@ -99,7 +100,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ['/readyz', readyzRoute(() => phase.now)],
     ['/startupz', startupzRoute(() => phase.now)],
   ]
-  const routes = new Map<string, Route>(decisionRoutes(engine))
+  const routes = new Map<string, Route>(decisionRoutes(engine, limits))
   routes.set(
     '/metrics',
     metricsRoute(

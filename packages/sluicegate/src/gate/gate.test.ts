@@ -185,7 +185,7 @@ describe('times', () => {
     assert.deepEqual(gate.verdicts(), [])
   })
 
-  test('a clock that steps back frees nobody and holds no key longer than the step', () => {
+  test('a clock that steps back frees no key and holds no key longer than the step', () => {
     let nowMs = START
     const clock: Clock = { nowMs: () => nowMs }
     const { gate, add } = fixture({ clock, block: { above: 100, for: '10s' } })

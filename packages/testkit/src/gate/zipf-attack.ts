@@ -216,7 +216,7 @@ function attackersOf({ attackers, seconds, above, windowMs }: AttackOptions, ran
   })
 }
 
-/** Requests due in this millisecond, of so many a second. */
+/** Requests due in this millisecond, of `perSecond` in each second. */
 function due(perSecond: number, ms: number): number {
   return Math.floor(((ms + 1) * perSecond) / 1_000) - Math.floor((ms * perSecond) / 1_000)
 }

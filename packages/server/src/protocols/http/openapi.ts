@@ -1,3 +1,4 @@
+import { UNITS } from '../../envoy/rule.js'
 import { VERSION } from '../../version.js'
 import type { Route } from './handler.js'
 import { JSON_TYPE, reply } from './reply.js'
@@ -38,11 +39,55 @@ const DECISION_MEMBERS: Record<string, Schema> = {
 }
 const MAYBE = ['impossible', 'parts']
 
+const LIMIT_CODE: Schema = { enum: ['OK', 'OVER_LIMIT'] }
+const UNIT_NAMES = Object.keys(UNITS).map((name) => name.toUpperCase())
+
 const SCHEMAS: Record<string, Schema> = {
   Decision: object(DECISION_MEMBERS, MAYBE),
   Taken: object({ ...DECISION_MEMBERS, permit: TEXT, ttlMs: INTEGER }, [...MAYBE, 'permit', 'ttlMs']),
   Reserved: object({ ...DECISION_MEMBERS, reservation: TEXT, ttlMs: INTEGER }, [...MAYBE, 'reservation', 'ttlMs']),
   Batch: object({ allowed: BOOLEAN, decisions: { type: 'array', items: ref('Decision') } }),
+  RateLimitRequest: object(
+    {
+      domain: TEXT,
+      descriptors: {
+        type: 'array',
+        minItems: 1,
+        maxItems: 128,
+        items: object(
+          {
+            entries: { type: 'array', maxItems: 64, items: object({ key: TEXT, value: TEXT }, ['value']) },
+            limit: object({ requestsPerUnit: INTEGER, unit: { enum: UNIT_NAMES } }),
+            hitsAddend: { ...INTEGER, description: '0 looks and takes nothing.' },
+            isNegativeHits: { ...BOOLEAN, description: 'Gives the hits back.' },
+          },
+          ['limit', 'hitsAddend', 'isNegativeHits'],
+        ),
+      },
+      hitsAddend: { ...INTEGER, description: 'Of each descriptor that has none; 0 is 1.' },
+    },
+    ['hitsAddend'],
+  ),
+  RateLimitResponse: object(
+    {
+      overallCode: LIMIT_CODE,
+      statuses: {
+        type: 'array',
+        items: object(
+          {
+            code: LIMIT_CODE,
+            currentLimit: object({ requestsPerUnit: INTEGER, unit: { enum: UNIT_NAMES }, name: TEXT }, ['requestsPerUnit', 'unit', 'name']),
+            limitRemaining: INTEGER,
+            durationUntilReset: { type: 'string', pattern: '^[0-9]+s$' },
+          },
+          ['currentLimit', 'limitRemaining', 'durationUntilReset'],
+        ),
+      },
+      responseHeadersToAdd: { type: 'array', items: object({ key: TEXT, value: TEXT }) },
+      dynamicMetadata: { type: 'object' },
+    },
+    ['responseHeadersToAdd', 'dynamicMetadata'],
+  ),
   Problem: object({ type: TEXT, title: TEXT, status: INTEGER, detail: TEXT, code: TEXT }),
 }
 
@@ -155,6 +200,14 @@ const PATHS: Readonly<Record<string, Schema>> = {
   '/v1/reset': { post: post('Makes a key full.', object({ policy: POLICY, key: KEY }), { 200: ref('Decision') }, ADMIN) },
   '/v1/reload': {
     post: { summary: 'Reads the configuration again.', responses: responses({ 200: object({ reloaded: { const: true } }) }), ...ADMIN },
+  },
+  '/json': {
+    post: {
+      ...post("A request to Envoy's rate limit service as JSON, of any content type. 429 is OVER_LIMIT.", ref('RateLimitRequest'), {
+        200: ref('RateLimitResponse'),
+        429: ref('RateLimitResponse'),
+      }),
+    },
   },
   '/livez': { get: text('The process answers.', [200]) },
   '/readyz': { get: text('Requests are welcome.', [200, 503]) },

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Decision, DenialEvent } from 'sluicegate'
+import { eventsDuring } from './events-during.js'
 import type { Fixtures, MakePolicy } from './fixture.js'
-import { heard } from './heard.js'
 
-/** What is told of decisions, wherever they are made: denials as they come, and the top lists. */
-export function telling(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
+/** What is reported of decisions, wherever they are made: denials as they come, and the top lists. */
+export function denialEvents(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
   const five = policyOf({ limit: 5, window: '1h', name: 'five' })
 
   test(`${name}: each denial is published with its policy, key, cost and answer; allowed takes and peeks are not`, () => {
     const { limiter } = fixture(five)
-    const [events, answers] = heard<DenialEvent, Decision>('sluicegate:denial', () => {
+    const [events, answers] = eventsDuring<DenialEvent, Decision>('sluicegate:denial', () => {
       limiter.take('k', 4)
       limiter.peek('k', 5)
       limiter.block('blocked', '1s')

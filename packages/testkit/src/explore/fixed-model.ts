@@ -1,9 +1,9 @@
 import type { Call } from './call.js'
 import type { ExploredPolicy } from './explored-policy.js'
-import { DEEPEST_DEBT_BURSTS, denied, type Standing, type Step } from './standing.js'
+import { DEEPEST_DEBT_BURSTS, denied, type KeyModel, type Step } from './key-model.js'
 
 /** A fixed window: its number, and what was spent in it. One that lies ahead is closed until it begins. */
-export class FixedStanding implements Standing {
+export class FixedModel implements KeyModel {
   private readonly policy: ExploredPolicy
   private readonly window: number
   private readonly count: number
@@ -31,12 +31,12 @@ export class FixedStanding implements Standing {
     return { after, value: next.debtAt(nowUs), more }
   }
 
-  updated(policy: ExploredPolicy, nowUs: number): Standing {
-    if (policy.windowUs === this.policy.windowUs) return new FixedStanding(policy, this.window, Math.min(this.count, policy.burst))
-    return new FixedStanding(policy, Math.floor(nowUs / policy.windowUs), Math.min(this.at(nowUs).count, policy.burst))
+  updated(policy: ExploredPolicy, nowUs: number): KeyModel {
+    if (policy.windowUs === this.policy.windowUs) return new FixedModel(policy, this.window, Math.min(this.count, policy.burst))
+    return new FixedModel(policy, Math.floor(nowUs / policy.windowUs), Math.min(this.at(nowUs).count, policy.burst))
   }
 
-  private stepped({ verb, nowUs, amount, bound = 0 }: Call): FixedStanding | undefined {
+  private stepped({ verb, nowUs, amount, bound = 0 }: Call): FixedModel | undefined {
     const { burst, windowUs } = this.policy
     const { window, count } = this
     if (verb === 'take') return this.isClosed(nowUs) || count + amount > burst ? undefined : this.with(window, count + amount)
@@ -51,13 +51,13 @@ export class FixedStanding implements Standing {
     return this.with(into, into === window ? count + amount : amount)
   }
 
-  private at(nowUs: number): FixedStanding {
+  private at(nowUs: number): FixedModel {
     const now = Math.floor(nowUs / this.policy.windowUs)
     return now > this.window ? this.with(now, 0) : this
   }
 
-  private with(window: number, count: number): FixedStanding {
-    return new FixedStanding(this.policy, window, count)
+  private with(window: number, count: number): FixedModel {
+    return new FixedModel(this.policy, window, count)
   }
 
   private isClosed(nowUs: number): boolean {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import type { Decision, DenialEvent, EvictionEvent } from 'sluicegate'
+import { eventsDuring } from './events-during.js'
 import type { Fixtures, MakePolicy } from './fixture.js'
-import { heard } from './heard.js'
 
-/** What can be seen of a table and of those who wait: stats, evictions, and what is told of a wait. */
-export function watching(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
+/** What can be seen of a table and of waiting calls: stats, evictions, and the end of a wait. */
+export function statsAndEvents(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
   const five = policyOf({ limit: 5, window: '1h', name: 'five' })
 
   test(`${name}: stats of a fresh limiter are all zero but its memory`, () => {
@@ -17,7 +17,7 @@ export function watching(name: string, fixture: Fixtures, policyOf: MakePolicy):
 
   test(`${name}: each eviction is published with the key that came and the tokens forgotten`, () => {
     const { limiter } = fixture(five, { maxKeys: 1 })
-    const [events] = heard<EvictionEvent, void>('sluicegate:eviction', () => {
+    const [events] = eventsDuring<EvictionEvent, void>('sluicegate:eviction', () => {
       for (let i = 0; i < 100; i++) limiter.take(`key ${i}`, 2)
       return []
     })
@@ -30,7 +30,7 @@ export function watching(name: string, fixture: Fixtures, policyOf: MakePolicy):
 
   test(`${name}: evictions by reserve and wait are published, too`, async () => {
     const { limiter } = fixture(five, { maxKeys: 1 })
-    const [events, waits] = heard<EvictionEvent, Promise<Decision>>('sluicegate:eviction', () => {
+    const [events, waits] = eventsDuring<EvictionEvent, Promise<Decision>>('sluicegate:eviction', () => {
       for (let i = 0; i < 50; i++) limiter.reserve(`reserved ${i}`, 2)
       return Array.from({ length: 50 }, (_, i) => limiter.wait(`waited ${i}`, { cost: 2 }))
     })
@@ -62,10 +62,10 @@ export function watching(name: string, fixture: Fixtures, policyOf: MakePolicy):
     }
   })
 
-  test(`${name}: of a wait its end is told, once, however often it had to ask`, async () => {
+  test(`${name}: the end of a wait is reported once, however often it had to ask`, async () => {
     const { limiter } = fixture(five, { hotKeys: 20 })
     limiter.block('k', '1s')
-    const [events, waits] = heard<DenialEvent, Promise<Decision>>('sluicegate:denial', () => {
+    const [events, waits] = eventsDuring<DenialEvent, Promise<Decision>>('sluicegate:denial', () => {
       const waits = [limiter.wait('k'), limiter.wait('k')]
       for (let i = 0; i < 5; i++) limiter.refund('k', 1)
       limiter.block('k', 0)
@@ -77,11 +77,11 @@ export function watching(name: string, fixture: Fixtures, policyOf: MakePolicy):
     assert.deepEqual([demand[0]?.count, denials.length], [2, 0])
   })
 
-  test(`${name}: what is refused because others stand in line is a denial like any other`, async () => {
+  test(`${name}: what is refused because others wait in the queue is a denial like any other`, async () => {
     const { limiter, clock } = fixture(five, { hotKeys: 20 })
     limiter.block('k', '1s')
     const waiting = limiter.wait('k')
-    const [events, answers] = heard<DenialEvent, boolean>('sluicegate:denial', () => {
+    const [events, answers] = eventsDuring<DenialEvent, boolean>('sluicegate:denial', () => {
       const taken = limiter.take('k').allowed
       return [taken, limiter.key('k').take().allowed, limiter.reserve('k', 1).allowed]
     })

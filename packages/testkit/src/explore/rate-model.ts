@@ -1,9 +1,9 @@
 import type { Call } from './call.js'
 import type { ExploredPolicy } from './explored-policy.js'
-import { DEEPEST_DEBT_BURSTS, denied, type Standing, type Step } from './standing.js'
+import { DEEPEST_DEBT_BURSTS, denied, type KeyModel, type Step } from './key-model.js'
 
 /** A bucket, or GCRA: the time, in units of the policy, at which the debt is paid off. */
-export class RateStanding implements Standing {
+export class RateModel implements KeyModel {
   readonly paidAt: number
   private readonly policy: ExploredPolicy
 
@@ -30,7 +30,7 @@ export class RateStanding implements Standing {
       return this.owing(Math.max(debt, waitUs * unitsPerUs) + weight, nowUs)
     }
     if (verb === 'cancel') {
-      // Counted in units, with the deepest debt of which anything comes back; ahead of now what is less than a token and a microsecond is nobody's.
+      // Counted in units, with the deepest debt of which anything comes back; ahead of now what is less than a token and a microsecond belongs to no booking.
       const rest = bound > capacity ? Math.min(unitsPerToken, unitsPerUs) - 1 : 0
       return this.owing(debt <= bound + rest ? Math.max(Math.min(debt, bound) - amount, 0) : debt, nowUs)
     }
@@ -38,13 +38,13 @@ export class RateStanding implements Standing {
   }
 
   /** spent' = min(spent, new burst), in the new policy's units and rounded up. */
-  updated(policy: ExploredPolicy, nowUs: number): Standing {
+  updated(policy: ExploredPolicy, nowUs: number): KeyModel {
     const spent = Math.ceil((this.debtAt(nowUs) * policy.unitsPerToken) / this.policy.unitsPerToken)
-    return new RateStanding(policy, nowUs * policy.unitsPerUs + Math.min(spent, policy.burst * policy.unitsPerToken))
+    return new RateModel(policy, nowUs * policy.unitsPerUs + Math.min(spent, policy.burst * policy.unitsPerToken))
   }
 
   private owing(debt: number, nowUs: number): Step {
-    const after = debt === this.debtAt(nowUs) ? this : new RateStanding(this.policy, nowUs * this.policy.unitsPerUs + debt)
+    const after = debt === this.debtAt(nowUs) ? this : new RateModel(this.policy, nowUs * this.policy.unitsPerUs + debt)
     return { after, value: debt }
   }
 }

@@ -14,7 +14,7 @@ const CLEANED: Substitution = {
 }
 
 /** Faults in what keys have beside their entries. */
-export const FORM_MUTANTS: readonly Mutant[] = [
+export const ENCODING_MUTANTS: readonly Mutant[] = [
   mutant(
     'the copy does not look at the state',
     'windows: take in the new, in the third | in the old | in the new',

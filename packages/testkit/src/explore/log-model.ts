@@ -1,12 +1,12 @@
 import type { Call } from './call.js'
 import type { ExploredPolicy } from './explored-policy.js'
-import { DEEPEST_DEBT_BURSTS, denied, type Standing, type Step } from './standing.js'
+import { DEEPEST_DEBT_BURSTS, denied, type KeyModel, type Step } from './key-model.js'
 
 /** A request: when, and how many tokens. */
 type Request = readonly [us: number, cost: number]
 
 /** A sliding log: the requests, oldest first, and the time before which it is closed. */
-export class LogStanding implements Standing {
+export class LogModel implements KeyModel {
   private readonly policy: ExploredPolicy
   private readonly requests: readonly Request[]
   private readonly lastUs: number
@@ -23,7 +23,7 @@ export class LogStanding implements Standing {
 
   step(call: Call): Step {
     const { nowUs, verb, amount } = call
-    if (verb === 'reset') return { after: new LogStanding(this.policy, [], 0), value: 0 }
+    if (verb === 'reset') return { after: new LogModel(this.policy, [], 0), value: 0 }
     const after = this.stepped(call)
     if (after === undefined) return denied(this, nowUs)
     if (verb === 'reserve') return { after, value: after.debtAt(nowUs), more: this.earliestUs(amount, nowUs) - nowUs }
@@ -31,15 +31,15 @@ export class LogStanding implements Standing {
   }
 
   /** What is over by the old window never comes back. */
-  updated(policy: ExploredPolicy, nowUs: number): Standing {
-    return new LogStanding(
+  updated(policy: ExploredPolicy, nowUs: number): KeyModel {
+    return new LogModel(
       policy,
       this.requests.filter(([us]) => us + this.policy.windowUs > nowUs),
       this.lastUs,
     )
   }
 
-  private stepped({ verb, nowUs, amount, bound = 0 }: Call): LogStanding | undefined {
+  private stepped({ verb, nowUs, amount, bound = 0 }: Call): LogModel | undefined {
     const { burst } = this.policy
     if (verb === 'take') return nowUs < this.lastUs || this.used(nowUs) + amount > burst ? undefined : this.with(nowUs, amount)
     if (verb === 'penalize') return this.penalized(Math.max(nowUs, this.lastUs), amount)
@@ -54,25 +54,25 @@ export class LogStanding implements Standing {
     return earliestUs - nowUs > bound ? undefined : this.with(earliestUs, amount)
   }
 
-  private penalized(us: number, amount: number): LogStanding {
+  private penalized(us: number, amount: number): LogModel {
     const { burst, slotBytes } = this.policy
     const live = this.live(us)
     if (slotBytes === 4) {
       const cost = Math.min(amount, burst)
       const all = [...single(live), ...single([[us, cost]])]
-      return new LogStanding(this.policy, all.slice(-burst), us)
+      return new LogModel(this.policy, all.slice(-burst), us)
     }
     const cost = Math.min(amount, DEEPEST_DEBT_BURSTS * burst - sum(live))
     const newest = live.at(-1)
     if (cost <= 0) return this
     // After a refund the newest may be nothing but a time.
     const isRoom = newest === undefined || newest[0] !== this.lastUs || (us > this.lastUs && live.length < burst)
-    if (isRoom) return new LogStanding(this.policy, [...live, [us, cost]], us)
-    return new LogStanding(this.policy, [...live.slice(0, -1), [us, newest[1] + cost]], us)
+    if (isRoom) return new LogModel(this.policy, [...live, [us, cost]], us)
+    return new LogModel(this.policy, [...live.slice(0, -1), [us, newest[1] + cost]], us)
   }
 
   /** Without the newest tokens of those that count. The newest time stays, and a request in part counts from there. */
-  private without(nowUs: number, tokens: number): LogStanding {
+  private without(nowUs: number, tokens: number): LogModel {
     const live = [...this.live(Math.max(nowUs, this.lastUs))]
     if (tokens <= 0 || live.length === 0) return this
     const over = this.requests.slice(0, this.requests.length - live.length)
@@ -82,11 +82,11 @@ export class LogStanding implements Standing {
       if (cost > open) live.push([this.lastUs, cost - open])
       open -= cost
     }
-    return new LogStanding(this.policy, [...over, ...live], this.lastUs)
+    return new LogModel(this.policy, [...over, ...live], this.lastUs)
   }
 
-  private with(us: number, cost: number): LogStanding {
-    return new LogStanding(this.policy, [...this.requests, [us, cost]], us)
+  private with(us: number, cost: number): LogModel {
+    return new LogModel(this.policy, [...this.requests, [us, cost]], us)
   }
 
   private live(us: number): readonly Request[] {

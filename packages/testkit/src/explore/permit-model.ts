@@ -1,12 +1,12 @@
 import type { Call } from './call.js'
 import type { ExploredPolicy } from './explored-policy.js'
-import { denied, type Standing, type Step } from './standing.js'
+import { denied, type KeyModel, type Step } from './key-model.js'
 
 /** When it expires, and how many tokens. */
 type Held = readonly [untilUs: number, cost: number]
 
 /** Concurrency: the permits in flight, and the latest reading by which anything changed. */
-export class PermitStanding implements Standing {
+export class PermitModel implements KeyModel {
   private readonly policy: ExploredPolicy
   private readonly permits: readonly Held[]
   private readonly highUs: number
@@ -45,8 +45,8 @@ export class PermitStanding implements Standing {
     return { after: this.with(left, us), value: bound as number }
   }
 
-  updated(policy: ExploredPolicy): Standing {
-    return new PermitStanding(policy, this.permits, this.highUs)
+  updated(policy: ExploredPolicy): KeyModel {
+    return new PermitModel(policy, this.permits, this.highUs)
   }
 
   /** For a key time never runs back. */
@@ -58,8 +58,8 @@ export class PermitStanding implements Standing {
     return this.permits.filter(([untilUs]) => untilUs > us)
   }
 
-  private with(permits: readonly Held[], us: number): PermitStanding {
-    return new PermitStanding(this.policy, permits, us)
+  private with(permits: readonly Held[], us: number): PermitModel {
+    return new PermitModel(this.policy, permits, us)
   }
 
   private refunded(live: readonly Held[], us: number, tokens: number): Step {
