@@ -1,4 +1,5 @@
 import type { Policy } from 'sluicegate'
+import type { Tiers } from './tiers/tiers.js'
 
 /** One named policy and the table that holds its keys. */
 export interface PolicyConfig {
@@ -8,6 +9,8 @@ export interface PolicyConfig {
   /** Undefined: `maxKeys`, or the library's default. */
   readonly growTo?: number | undefined
   readonly onFull: OnFull
+  /** Other limits for some keys; undefined: all keys have the policy's own. */
+  readonly tiers?: Tiers | undefined
 }
 
 /** What happens when a new key finds no room: see `onFull` of the library's `createLimiter`. */

@@ -74,6 +74,9 @@ export class RedisStorage implements Storage {
     this.#limiters.add(limiter)
     return {
       isShared: true,
+      get policy() {
+        return limiter.policy
+      },
       take: (key, cost) => limiter.take(key, cost),
       peek: (key, cost) => limiter.peek(key, cost),
       reserve: (key, cost) => limiter.reserve(key, cost),

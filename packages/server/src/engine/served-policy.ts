@@ -5,9 +5,13 @@ import { type Awaitable, whenDone } from './awaitable.js'
 import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf } from './outcome.js'
 import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
+import { TieredLimiter } from './tiered-limiter.js'
 
 /** What a policy has answered since the service started. */
 export type Counts = Record<Outcome | 'peeks', number>
+
+/** Puts tiers around the limiter of a policy's own limit. */
+export type MakeTiered = (own: StoredLimiter, config: PolicyConfig) => TieredLimiter
 
 /** Tokens taken ahead of their use; see {@link ServedPolicy.reserve}. */
 export interface ServedReservation {
@@ -40,8 +44,12 @@ export class ServedPolicy {
   readonly #latency: Latency
   #config: PolicyConfig
 
-  constructor(config: PolicyConfig, limiter: StoredLimiter, latency: Latency) {
+  readonly #makeTiered: MakeTiered
+
+  /** @param makeTiered puts tiers around a limiter, for a policy that gets them later. */
+  constructor(config: PolicyConfig, limiter: StoredLimiter, latency: Latency, makeTiered: MakeTiered) {
     this.name = config.policy.name
+    this.#makeTiered = makeTiered
     this.#config = config
     this.#limiter = limiter
     this.#latency = latency
@@ -168,6 +176,26 @@ export class ServedPolicy {
     this.#nameParts()
   }
 
+  /** The policy of a key: that of its tier, where there are tiers. */
+  policyOf(key: Key): Policy {
+    return (this.#limiter instanceof TieredLimiter ? this.#limiter.policyOf(key) : undefined) ?? this.policy
+  }
+
+  /**
+   * Makes what other tiers of the policy need. The returned function puts them in force, and does not fail. Keys keep what they have spent.
+   *
+   * @throws {PolicyError} when there is no room for a table. Nothing has changed then.
+   */
+  prepareTiers(config: PolicyConfig): () => void {
+    const limiter = this.#limiter instanceof TieredLimiter ? this.#limiter : this.#makeTiered(this.#limiter, config)
+    const commit = limiter.prepare(config)
+    return () => {
+      commit()
+      this.#limiter = limiter
+      this.#config = config
+    }
+  }
+
   /** Puts another limiter in the place of this one: keys start full. Counts go on. Returns the limiter before, which the caller closes. */
   replace(config: PolicyConfig, limiter: StoredLimiter): StoredLimiter {
     const before = this.#limiter
@@ -196,6 +224,11 @@ export class ServedPolicy {
   /** All keys as bytes; undefined where a store keeps them. */
   snapshot(): Uint8Array | undefined {
     return this.#limiter.snapshot()
+  }
+
+  /** Keys under the limits of tiers as bytes, with the id of the limit. */
+  *tierSnapshots(): Generator<readonly [id: string, bytes: Uint8Array]> {
+    if (this.#limiter instanceof TieredLimiter) yield* this.#limiter.tierSnapshots()
   }
 
   close(): void {

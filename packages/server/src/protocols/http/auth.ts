@@ -23,7 +23,7 @@ export function authRoute(engine: Engine): Route {
     const ask = readAsk(engine, readParameters(request, query))
     refusePermits(ask.served)
     return whenDone(ask.served.take(ask.key, ask.cost), (decision) =>
-      replyEmpty(response, decision.allowed ? 204 : 403, rateLimitHeaders(ask.served.policy, decision)),
+      replyEmpty(response, decision.allowed ? 204 : 403, rateLimitHeaders(ask.served.policyOf(ask.key), decision)),
     )
   }
   return { GET: answer, HEAD: answer }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { rateLimitHeaders } from 'sluicegate/http'
-import { type Awaitable, type Decision, type Engine, type ServedPolicy, whenDone } from '../../engine/engine.js'
+import { type Awaitable, type Decision, type Engine, type Policy, whenDone } from '../../engine/engine.js'
 import { type Outcome, outcomeOf } from '../../engine/outcome.js'
 import { askOf, readAsk } from './ask.js'
 import { readJsonBody } from './body.js'
@@ -26,16 +26,16 @@ export function takeRoute(engine: Engine): Route {
     if (Number.isFinite(served.permitMs)) {
       const wantedMs = parameters.milliseconds('ttlMs', 1, served.permitMs)
       return whenDone(engine.permits.take(served, key, cost, wantedMs), ({ decision, id, ttlMs }) =>
-        replyTaken(response, served, decision, id === undefined ? undefined : { permit: id, ttlMs }),
+        replyTaken(response, served.policyOf(key), decision, id === undefined ? undefined : { permit: id, ttlMs }),
       )
     }
     if (parameters.has('ttlMs')) throw new Problem(400, 'PARAMETER_INVALID', 'ttlMs is for policies with concurrency')
-    return whenDone(served.take(key, cost), (decision) => replyTaken(response, served, decision))
+    return whenDone(served.take(key, cost), (decision) => replyTaken(response, served.policyOf(key), decision))
   })
 }
 
 /** Answers with the decision of a take. */
-export function replyTaken(response: ServerResponse, { policy }: ServedPolicy, decision: Decision, more?: object): void {
+export function replyTaken(response: ServerResponse, policy: Policy, decision: Decision, more?: object): void {
   reply(response, STATUS[outcomeOf(decision)], JSON_TYPE, decisionJson(decision, more), rateLimitHeaders(policy, decision))
 }
 
@@ -43,12 +43,12 @@ export function replyTaken(response: ServerResponse, { policy }: ServedPolicy, d
 export function peekRoute(engine: Engine): Route {
   return asking((values, response) => {
     const { served, key, cost } = readAsk(engine, values)
-    return whenDone(served.peek(key, cost), (decision) => replyState(response, served, decision))
+    return whenDone(served.peek(key, cost), (decision) => replyState(response, served.policyOf(key), decision))
   })
 }
 
 /** Answers with the state of a key. */
-export function replyState(response: ServerResponse, { policy }: ServedPolicy, decision: Decision): void {
+export function replyState(response: ServerResponse, policy: Policy, decision: Decision): void {
   const headers = rateLimitHeaders(policy, decision).filter(([name]) => name !== 'Retry-After')
   reply(response, 200, JSON_TYPE, decisionJson(decision), headers)
 }

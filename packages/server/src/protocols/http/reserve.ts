@@ -20,7 +20,7 @@ export function reserveRoute(engine: Engine): Route {
     refusePermits(served)
     const ttlMs = parameters.milliseconds('ttlMs', 1, MAX_RESERVATION_MS) ?? DEFAULT_TTL_MS
     return whenDone(engine.reservations.reserve([{ policy: served, key, cost }], ttlMs), ({ decisions, id }) =>
-      replyTaken(response, served, decisions[0] as Decision, id === undefined ? undefined : { reservation: id, ttlMs }),
+      replyTaken(response, served.policyOf(key), decisions[0] as Decision, id === undefined ? undefined : { reservation: id, ttlMs }),
     )
   })
 }
