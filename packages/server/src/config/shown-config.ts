@@ -4,6 +4,7 @@ import type { Config } from './config.js'
 import { listenAddressText } from './listen-address.js'
 import type { PolicyConfig } from './policy-config.js'
 import { redisUrlText } from './storage.js'
+import type { Tiers } from './tiers/tiers.js'
 import { timeSpanText } from './time-span.js'
 
 const MASKED = '****'
@@ -66,12 +67,22 @@ export function configObject({
   }
 }
 
-function policyObject({ policy, maxKeys, growTo, onFull }: PolicyConfig): object {
+function policyObject({ policy, maxKeys, growTo, onFull, tiers }: PolicyConfig): object {
   return {
     ...(policy.policies ? { 'all-of': policy.policies.map((part) => ({ name: part.name, ...ruleObject(part) })) } : ruleObject(policy)),
     ...(maxKeys !== undefined && { 'max-keys': maxKeys }),
     ...(growTo !== undefined && { 'grow-to': growTo }),
     'on-full': onFull,
+    ...(tiers && tiersObject(tiers)),
+  }
+}
+
+/** Keys are many: their number is shown. */
+function tiersObject({ parts: { named, file }, size }: Tiers): object {
+  return {
+    tiers: Object.fromEntries(Array.from(named, ([name, policy]) => [name, ruleObject(policy)])),
+    ...(file !== undefined && { 'tier-file': file }),
+    'keys-and-prefixes': size,
   }
 }
 

@@ -179,7 +179,14 @@ export class RateLimits {
       if (check === 'none') return NO_LIMIT
       const isOver = isVerdict && isCheckOver(check, decisions[i])
       this.#count(check, decisions[i], isOver, over)
-      return descriptorStatus(check.limit, check.policy?.policy, decisions[i], isOver, nowMs)
+      return descriptorStatus(
+        check.limit,
+        check.policy?.policyOf(check.key),
+        decisions[i],
+        isOver,
+        nowMs,
+        check.policy?.config.tiers !== undefined,
+      )
     })
     const { headers, dynamicMetadata: isWanted, shadowMode, quotaMode } = this.#settings
     const isQuota = (i: number): boolean => quotaMode || (typeof checks[i] === 'object' && (checks[i] as Check).limit.quotaMode)

@@ -11,6 +11,8 @@ import { type RowFault, readCsv, readJson } from './tier-rows.js'
 const MAX_BYTES = 128 * 2 ** 20
 /** YAML takes about fifty times as long to read. */
 const MAX_YAML_CHARACTERS = 1_000_000
+/** A changed configuration does not read again what has not changed. */
+const readBefore = new Map<string, { readonly signature: string; readonly data: TierData }>()
 /** A file of a million rows may have a fault in each. */
 const MAX_FAULTS = 100
 
@@ -20,17 +22,23 @@ const MAX_FAULTS = 100
  * @throws {ConfigError} with the faults that were found, at most 100, each with its line and column.
  */
 export function readTierFile(file: string): TierData {
+  const signature = signatureOf(file)
+  const known = readBefore.get(file)
+  if (known?.signature === signature) return known.data
   attempt(file, () => checkSize(file))
   const bytes = attempt(file, () => readFileSync(file))
   const reading = rowsOf(file, bytes)
   for (;;) {
     const { done, value } = reading.next()
-    if (done) return value
+    if (!done) continue
+    readBefore.set(file, { signature, data: value })
+    return value
   }
 }
 
 /** {@link readTierFile} that lets others run in between: a million rows take about a second. */
 export async function loadTierFile(file: string): Promise<TierData> {
+  const signature = signatureOf(file)
   attempt(file, () => checkSize(file))
   const bytes = await readFile(file).catch((error: unknown) => {
     throw unreadable(file, error)
@@ -38,7 +46,10 @@ export async function loadTierFile(file: string): Promise<TierData> {
   const reading = rowsOf(file, bytes)
   for (;;) {
     const { done, value } = reading.next()
-    if (done) return value
+    if (done) {
+      readBefore.set(file, { signature, data: value })
+      return value
+    }
     await nextTurn()
   }
 }
