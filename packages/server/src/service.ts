@@ -99,7 +99,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ['/readyz', readyzRoute(() => phase.now)],
     ['/startupz', startupzRoute(() => phase.now)],
   ]
-  const routes = new Map<string, Route>(decisionRoutes(engine, limits))
+  const routes = new Map<string, Route>(decisionRoutes(engine, limits, access))
   routes.set(
     '/metrics',
     metricsRoute(

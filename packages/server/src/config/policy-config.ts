@@ -1,4 +1,5 @@
 import type { Policy } from 'sluicegate'
+import type { Priorities } from '../engine/priorities.js'
 import type { Tiers } from './tiers/tiers.js'
 
 /** One named policy and the table that holds its keys. */
@@ -11,6 +12,8 @@ export interface PolicyConfig {
   readonly onFull: OnFull
   /** Other limits for some keys; undefined: all keys have the policy's own. */
   readonly tiers?: Tiers | undefined
+  /** Undefined: all requests are equal. */
+  readonly priorities?: Priorities | undefined
 }
 
 /** What happens when a new key finds no room: see `onFull` of the library's `createLimiter`. */

@@ -1,5 +1,6 @@
 import type { Policy } from 'sluicegate'
 import { stringify } from 'yaml'
+import type { Priorities } from '../engine/priorities.js'
 import type { Config } from './config.js'
 import { listenAddressText } from './listen-address.js'
 import type { PolicyConfig } from './policy-config.js'
@@ -32,7 +33,9 @@ export function configObject({
   return {
     listen: Object.fromEntries(Object.entries(listen).map(([name, at]) => [name, listenAddressText(at)])),
     ...(tls && { tls: { cert: MASKED, key: MASKED, ...(tls.clientCa !== undefined && { 'client-ca': MASKED }) } }),
-    ...(tokens.length > 0 && { tokens: tokens.map(({ name, scope }) => ({ name, scope, secret: MASKED })) }),
+    ...(tokens.length > 0 && {
+      tokens: tokens.map(({ name, scope, priority }) => ({ name, scope, secret: MASKED, ...(priority !== undefined && { priority }) })),
+    }),
     clients: {
       'max-connections': clients.maxConnections,
       'max-connections-per-address': clients.maxConnectionsPerAddress,
@@ -67,14 +70,20 @@ export function configObject({
   }
 }
 
-function policyObject({ policy, maxKeys, growTo, onFull, tiers }: PolicyConfig): object {
+function policyObject({ policy, maxKeys, growTo, onFull, tiers, priorities }: PolicyConfig): object {
   return {
     ...(policy.policies ? { 'all-of': policy.policies.map((part) => ({ name: part.name, ...ruleObject(part) })) } : ruleObject(policy)),
     ...(maxKeys !== undefined && { 'max-keys': maxKeys }),
     ...(growTo !== undefined && { 'grow-to': growTo }),
     'on-full': onFull,
     ...(tiers && tiersObject(tiers)),
+    ...(priorities && prioritiesObject(priorities)),
   }
+}
+
+function prioritiesObject({ reserved, default: usual, max }: Priorities): object {
+  const shares = Array.from(reserved, ([name, share]) => [name, `${Math.round(share * 10_000) / 100}%`])
+  return { priorities: Object.fromEntries(shares), 'default-priority': usual, 'max-priority': max }
 }
 
 /** Keys are many: their number is shown. */

@@ -16,6 +16,7 @@ export { type Decision, type HotKey, type Key, type Policy, PolicyError, StoreEr
 export { type Awaitable, allDone, whenDone } from './awaitable.js'
 export { CallRates } from './call-rates.js'
 export { TooManyHeldError } from './held-by-id.js'
+export type { AskedPriority } from './priorities.js'
 export { MAX_RESERVATION_MS } from './reservations.js'
 export { type Counts, ServedPolicy } from './served-policy.js'
 export type { TakeAllOptions, TakePart } from './take-all.js'

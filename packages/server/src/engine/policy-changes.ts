@@ -44,10 +44,11 @@ export function prepareChanges({ configs, served, own, limiter, add }: Preparati
     for (const [name, config] of byName) {
       const before = served.get(name)
       if (before !== undefined && !own.has(name)) throw new PolicyError('NAME_INVALID', 'name', name, 'must be given to one policy only')
-      if (before === undefined || !keepsTable(before.config, config)) fresh.set(name, limiter(config))
+      if (before === undefined || !keepsTable(before.config, config) || changesMode(before, config)) fresh.set(name, limiter(config))
       else {
         const isTiered = before.config.tiers !== config.tiers
         if (isTiered || !isDeepStrictEqual(before.policy, config.policy)) updated.push(name)
+        else if (!isDeepStrictEqual(before.config.priorities, config.priorities)) updated.push(name)
         if (isTiered) tiered.push(before.prepareTiers(config))
       }
     }
@@ -63,7 +64,10 @@ export function prepareChanges({ configs, served, own, limiter, add }: Preparati
       served.delete(name)
       own.delete(name)
     }
-    for (const name of updated) served.get(name)?.update((byName.get(name) as PolicyConfig).policy)
+    for (const name of updated) {
+      const { policy, priorities } = byName.get(name) as PolicyConfig
+      served.get(name)?.update(policy, priorities)
+    }
     for (const commit of tiered) commit()
     for (const [name, made] of fresh) {
       const config = byName.get(name) as PolicyConfig
@@ -78,9 +82,14 @@ export function prepareChanges({ configs, served, own, limiter, add }: Preparati
 
 /** Whether the keys of a policy can stay where they are. */
 function keepsTable(before: PolicyConfig, after: PolicyConfig): boolean {
-  const { policy: from, tiers: _before, ...table } = before
-  const { policy: to, tiers: _after, ...wanted } = after
+  const { policy: from, tiers: _before, priorities: _was, ...table } = before
+  const { policy: to, tiers: _after, priorities: _is, ...wanted } = after
   return isDeepStrictEqual({ growTo: undefined, ...table }, { growTo: undefined, ...wanted }) && canBecome(from, to)
+}
+
+/** A store keeps the keys; with priorities it is asked for each take. */
+function changesMode({ isShared, config: { priorities } }: ServedPolicy, after: PolicyConfig): boolean {
+  return isShared && (priorities === undefined) !== (after.priorities === undefined)
 }
 
 function closeLater(limiter: { readonly isShared: boolean; close(): void } | undefined): void {

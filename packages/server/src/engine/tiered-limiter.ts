@@ -241,13 +241,12 @@ export class TieredLimiter implements StoredLimiter {
   }
 }
 
-function tierConfig({ maxKeys, growTo, onFull }: PolicyConfig, policy: Policy, keys: number | undefined): PolicyConfig {
-  if (keys === undefined) return { policy, maxKeys, growTo, onFull }
+function tierConfig({ maxKeys, growTo, onFull, priorities }: PolicyConfig, policy: Policy, keys: number | undefined): PolicyConfig {
+  const config = { policy, maxKeys, growTo, onFull, priorities }
+  if (keys === undefined) return config
   // Keys of the data alone can have this limit.
   const room = Math.max(LEAST_KEYS, keys)
-  return maxKeys !== undefined && maxKeys <= room
-    ? { policy, maxKeys, growTo, onFull }
-    : { policy, maxKeys: room, growTo: undefined, onFull }
+  return maxKeys !== undefined && maxKeys <= room ? config : { ...config, maxKeys: room, growTo: undefined }
 }
 
 /** Keys with another limit than before, and the id of that one. */

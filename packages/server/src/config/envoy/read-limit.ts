@@ -4,6 +4,7 @@ import { ALGORITHM_NAMES, type AlgorithmName, algorithmsWith, OFFERS, type RuleO
 import { judgedPolicy, type OptionFaults, type WrittenRule } from '../judged-policy.js'
 import { memoryFault } from '../memory-fault.js'
 import { ON_FULL } from '../policy-config.js'
+import { ENVOY_PRIORITY_OPTIONS, readPriorities } from '../priorities.js'
 import { listed, type Section } from '../section.js'
 import { didYouMean } from '../spelling.js'
 import { ENVOY_TIER_OPTIONS, hasTiers, readTiers } from '../tiers/read-tiers.js'
@@ -108,8 +109,16 @@ function readPolicy(
     section.fault('tiers', 'are for descriptors whose value is open: leave the value out, or write one with a *')
   if (limit === 0 && hasTiers(section, ENVOY_TIER_OPTIONS)) section.fault('tiers', 'are not for a limit of 0')
   const tiers = policy === undefined || limit === 0 ? undefined : readTiers(section, policy, ENVOY_TIER_OPTIONS)
+  const priorities = readPriorities(section, ENVOY_PRIORITY_OPTIONS)
   if (policy === undefined || limit === 0) return undefined
-  const config = { policy, maxKeys: maxKeys ?? (open ? undefined : KEYS_OF_CLOSED_RULE), growTo, onFull, ...(tiers && { tiers }) }
+  const config = {
+    policy,
+    maxKeys: maxKeys ?? (open ? undefined : KEYS_OF_CLOSED_RULE),
+    growTo,
+    onFull,
+    ...(tiers && { tiers }),
+    ...(priorities && { priorities }),
+  }
   const reason = memoryFault(config)
   if (reason !== undefined) section.fault(growTo === undefined ? 'max_keys' : 'grow_to', reason)
   reading.policies.push(config)
@@ -130,7 +139,18 @@ function readOptions(section: Section, algorithm: AlgorithmName): Partial<Record
 
 function isOption(option: string): boolean {
   return (
-    ['algorithm', 'max_keys', 'grow_to', 'on_full', 'tiers', 'keys', 'tier_file'].includes(option) || Object.values(NAMES).includes(option)
+    [
+      'algorithm',
+      'max_keys',
+      'grow_to',
+      'on_full',
+      'tiers',
+      'keys',
+      'tier_file',
+      'priorities',
+      'default_priority',
+      'max_priority',
+    ].includes(option) || Object.values(NAMES).includes(option)
   )
 }
 

@@ -21,6 +21,7 @@ const OF_THE_LIMIT = new Set([
   'cost',
   'tiers',
   'tier_file',
+  'priorities',
 ])
 const OF_THE_DESCRIPTOR = new Set([
   'shadow_mode',

@@ -8,6 +8,7 @@ import type { Log } from '../../log.js'
 import { GrpcService } from './grpc-service.js'
 import { kuadrantService } from './kuadrant-service.js'
 import { limiterService } from './limiter-service.js'
+import { secretOf } from './priority.js'
 import { rlsService } from './rls-service.js'
 import { GrpcError, STATUS } from './status.js'
 
@@ -15,8 +16,6 @@ import { GrpcError, STATUS } from './status.js'
 const ADMIN_METHODS: ReadonlySet<string> = new Set(['/sluicegate.v1.Limiter/Refund'])
 /** For everyone: orchestrators have no token. */
 const HEALTH = '/grpc.health.'
-
-const BEARER = /^bearer +(\S+)$/i
 
 /** What the gRPC server is made with. */
 export interface GrpcContext {
@@ -31,7 +30,7 @@ export interface GrpcContext {
 /** The gRPC server of the service. */
 export function grpcServer({ engine, limits, access, clients, tls, log }: GrpcContext): GrpcService {
   const { maxConnections, maxConnectionsPerAddress, headersMs, requestMs } = clients
-  return new GrpcService([rlsService(limits), kuadrantService(limits), limiterService(engine)], {
+  return new GrpcService([rlsService(limits, access), kuadrantService(limits, access), limiterService(engine, access)], {
     bounds: { maxConnections, maxConnectionsPerAddress, headersMs, requestMs },
     tls,
     admit: (path, headers) => admit(access, path, headers),
@@ -39,11 +38,10 @@ export function grpcServer({ engine, limits, access, clients, tls, log }: GrpcCo
   })
 }
 
-function admit(access: Access, path: string, { authorization }: IncomingHttpHeaders): void {
+function admit(access: Access, path: string, headers: IncomingHttpHeaders): void {
   if (path.startsWith(HEALTH)) return
   const scope: Scope = ADMIN_METHODS.has(path) ? 'admin' : 'decide'
   if (!access.needsToken(scope)) return
-  const secret = BEARER.exec(authorization ?? '')?.[1]
-  if (access.allows(secret, scope)) return
+  if (access.allows(secretOf(headers), scope)) return
   throw new GrpcError(STATUS.unauthenticated, `this needs a token of scope ${scope}, in authorization: Bearer TOKEN`)
 }
