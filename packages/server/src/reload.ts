@@ -8,6 +8,7 @@ import type { PolicyConfig } from './config/policy-config.js'
 import { filesOf } from './config/read-config.js'
 import type { TierData } from './config/tiers/tier-data.js'
 import { loadTierFile, signatureOf } from './config/tiers/tier-file.js'
+import { findMoves } from './config/tiers/tier-moves.js'
 import { type Engine, PolicyError } from './engine/engine.js'
 import type { Log } from './log.js'
 
@@ -135,9 +136,11 @@ export class Reloader {
       const before = this.#policies
       const loaded = new Map<string, TierData>()
       for (const file of filesOfTiers(before)) loaded.set(file, await loadTierFile(file))
+      const configs = before.map((config) => withFileData(config, loaded))
+      for (const [i, { tiers }] of configs.entries())
+        if (tiers !== undefined && tiers !== before[i]?.tiers) await findMoves(before[i]?.tiers, tiers)
       // Another configuration came into force meanwhile, with the files as they are.
       if (before !== this.#policies) return
-      const configs = before.map((config) => withFileData(config, loaded))
       const changes = this.#engine.prepare(configs)()
       this.#policies = configs
       this.#succeeded()

@@ -3,6 +3,7 @@ import { type Decision, type HotKey, type HotKeys, type Key, type Policy, Policy
 import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from '../config/policy-config.js'
 import { NO_PREFIXES, type PrefixRules } from '../config/tiers/prefix-rules.js'
+import { movesBetween, type TierMove } from '../config/tiers/tier-moves.js'
 import type { Tiers } from '../config/tiers/tiers.js'
 import type { Awaitable } from './awaitable.js'
 import { canBecome } from './can-become.js'
@@ -82,7 +83,7 @@ export class TieredLimiter implements StoredLimiter {
       for (const limiter of fresh) limiter.close()
       throw error
     }
-    const moved = this.#own.isShared ? [] : [...movedKeys(this.#rules, config.tiers)]
+    const moved = this.#own.isShared ? [] : movesBetween(this.#rules, config.tiers)
     return () => {
       for (const update of updates) update()
       this.#commit(config.tiers, next, moved)
@@ -175,11 +176,7 @@ export class TieredLimiter implements StoredLimiter {
     this.#retired.clear()
   }
 
-  #commit(
-    rules: Tiers | undefined,
-    next: ReadonlyMap<string, StoredLimiter>,
-    moved: readonly (readonly [key: string, id: string])[],
-  ): void {
+  #commit(rules: Tiers | undefined, next: ReadonlyMap<string, StoredLimiter>, moved: readonly TierMove[]): void {
     const nowMs = this.#nowMs()
     const before = this.#rules
     for (const [key, id] of moved) {
@@ -247,17 +244,6 @@ function tierConfig({ maxKeys, growTo, onFull, priorities }: PolicyConfig, polic
   // Keys of the data alone can have this limit.
   const room = Math.max(LEAST_KEYS, keys)
   return maxKeys !== undefined && maxKeys <= room ? config : { ...config, maxKeys: room, growTo: undefined }
-}
-
-/** Keys with another limit than before, and the id of that one. */
-function* movedKeys(before: Tiers | undefined, after: Tiers | undefined): Generator<readonly [key: string, id: string]> {
-  if (before === after) return
-  for (const tiers of [before, after]) {
-    for (const key of tiers?.exactKeys() ?? []) {
-      const from = before?.idOf(key) ?? OWN
-      if (from !== (after?.idOf(key) ?? OWN)) yield [key, from]
-    }
-  }
 }
 
 /** In memory, where every answer comes at once. */
