@@ -105,7 +105,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ['/readyz', readyzRoute(() => phase.now)],
     ['/startupz', startupzRoute(() => phase.now)],
   ]
-  const routes = new Map<string, Route>(traced(decisionRoutes(engine, limits), telemetry.tracing))
+  const routes = new Map<string, Route>(traced(decisionRoutes(engine, limits, access), telemetry.tracing))
   const traffic = { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }
   const measures = measuresOf(engine, traffic, VERSION, { hits: limits.hits, reloads: reloader, snapshots })
   routes.set('/metrics', metricsRoute(createMetrics(measures)))

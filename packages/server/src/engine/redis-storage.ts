@@ -59,7 +59,7 @@ export class RedisStorage implements Storage {
     clearTimeout(timer)
   }
 
-  limiter({ policy, maxKeys }: PolicyConfig, { hotKeys }: LimiterMaking): StoredLimiter {
+  limiter({ policy, maxKeys, priorities }: PolicyConfig, { hotKeys }: LimiterMaking): StoredLimiter {
     const { prefix, mode, outage, timeoutMs } = this.#config
     const limiter: FleetLimiter = createRedisLimiter(policy, {
       client: this.#client,
@@ -68,12 +68,16 @@ export class RedisStorage implements Storage {
       hotKeys,
       ...(prefix !== undefined && { prefix }),
       // Leased is the default, and a policy that cannot be leased runs exact then.
-      ...(mode === 'exact' && { mode }),
+      // A lease says nothing about what is left at the store, which classes of requests depend on.
+      ...((mode === 'exact' || priorities !== undefined) && { mode: 'exact' as const }),
       ...(maxKeys !== undefined && { maxKeys: Math.min(maxKeys, MAX_LEASED_KEYS) }),
     })
     this.#limiters.add(limiter)
     return {
       isShared: true,
+      get policy() {
+        return limiter.policy
+      },
       take: (key, cost) => limiter.take(key, cost),
       peek: (key, cost) => limiter.peek(key, cost),
       reserve: (key, cost) => limiter.reserve(key, cost),

@@ -34,6 +34,8 @@ export type LimiterFigures = LimiterStats
 /** The verbs that the service needs of a limiter, wherever its keys are. */
 export interface StoredLimiter {
   readonly isShared: boolean
+  /** The policy in force; of several that of keys without a tier. */
+  readonly policy: Policy
   take(key: Key, cost: number): Awaitable<Decision>
   peek(key: Key, cost: number): Awaitable<Decision>
   reserve(key: Key, cost: number): Awaitable<StoredReservation>

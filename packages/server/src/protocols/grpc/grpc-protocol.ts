@@ -9,6 +9,7 @@ import type { CallTracing } from '../../telemetry/call-tracing.js'
 import { GrpcService } from './grpc-service.js'
 import { kuadrantService } from './kuadrant-service.js'
 import { limiterService } from './limiter-service.js'
+import { secretOf } from './priority.js'
 import { rlsService } from './rls-service.js'
 import { GrpcError, STATUS } from './status.js'
 import { tracedService } from './traced-service.js'
@@ -17,8 +18,6 @@ import { tracedService } from './traced-service.js'
 const ADMIN_METHODS: ReadonlySet<string> = new Set(['/sluicegate.v1.Limiter/Refund'])
 /** For everyone: orchestrators have no token. */
 const HEALTH = '/grpc.health.'
-
-const BEARER = /^bearer +(\S+)$/i
 
 /** What the gRPC server is made with. */
 export interface GrpcContext {
@@ -35,8 +34,9 @@ export interface GrpcContext {
 /** The gRPC server of the service. */
 export function grpcServer({ engine, limits, access, clients, tls, log, tracing }: GrpcContext): GrpcService {
   const { maxConnections, maxConnectionsPerAddress, headersMs, requestMs } = clients
-  const services = [rlsService(limits), kuadrantService(limits), limiterService(engine)].map((each) => tracedService(each, tracing))
-  return new GrpcService(services, {
+  const services = [rlsService(limits, access), kuadrantService(limits, access), limiterService(engine, access)]
+  const traced = services.map((each) => tracedService(each, tracing))
+  return new GrpcService(traced, {
     bounds: { maxConnections, maxConnectionsPerAddress, headersMs, requestMs },
     tls,
     admit: (path, headers) => admit(access, path, headers),
@@ -44,11 +44,10 @@ export function grpcServer({ engine, limits, access, clients, tls, log, tracing 
   })
 }
 
-function admit(access: Access, path: string, { authorization }: IncomingHttpHeaders): void {
+function admit(access: Access, path: string, headers: IncomingHttpHeaders): void {
   if (path.startsWith(HEALTH)) return
   const scope: Scope = ADMIN_METHODS.has(path) ? 'admin' : 'decide'
   if (!access.needsToken(scope)) return
-  const secret = BEARER.exec(authorization ?? '')?.[1]
-  if (access.allows(secret, scope)) return
+  if (access.allows(secretOf(headers), scope)) return
   throw new GrpcError(STATUS.unauthenticated, `this needs a token of scope ${scope}, in authorization: Bearer TOKEN`)
 }

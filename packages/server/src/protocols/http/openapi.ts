@@ -18,6 +18,7 @@ const KEY: Schema = {
   ],
 }
 const COST: Schema = { type: 'integer', minimum: 1, default: 1, description: 'Tokens.' }
+const PRIORITY: Schema = { type: 'string', maxLength: 64, description: 'The class of the request, under a policy with priorities.' }
 const POLICY: Schema = { type: 'string', description: 'Name of a policy of the configuration.' }
 
 /** An object with these members and no other; those in `optional` may be left out. */
@@ -124,11 +125,16 @@ function post(summary: string, body: Schema, schemas: Readonly<Record<number, Sc
 
 function get(summary: string, schemas: Readonly<Record<number, Schema>>): Schema {
   const parameter = (name: string, schema: Schema, required: boolean): Schema => ({ name, in: 'query', required, schema })
-  const parameters = [parameter('policy', POLICY, true), parameter('key', TEXT, true), parameter('cost', COST, false)]
+  const parameters = [
+    parameter('policy', POLICY, true),
+    parameter('key', TEXT, true),
+    parameter('cost', COST, false),
+    parameter('priority', PRIORITY, false),
+  ]
   return { summary, parameters, responses: responses(schemas) }
 }
 
-const ASK = object({ policy: POLICY, key: KEY, cost: COST }, ['cost'])
+const ASK = object({ policy: POLICY, key: KEY, cost: COST, priority: PRIORITY }, ['cost', 'priority'])
 const TTL: Schema = { type: 'integer', minimum: 1, description: 'Milliseconds.' }
 const ADMIN = { security: [{ token: [] }], tags: ['admin'] }
 const text = (summary: string, statuses: readonly number[]): Schema => ({
@@ -139,7 +145,11 @@ const text = (summary: string, statuses: readonly number[]): Schema => ({
 const PATHS: Readonly<Record<string, Schema>> = {
   '/v1/take': {
     get: get('Takes tokens.', decided(ref('Taken'))),
-    post: post('Takes tokens.', object({ policy: POLICY, key: KEY, cost: COST, ttlMs: TTL }, ['cost', 'ttlMs']), decided(ref('Taken'))),
+    post: post(
+      'Takes tokens.',
+      object({ policy: POLICY, key: KEY, cost: COST, ttlMs: TTL, priority: PRIORITY }, ['cost', 'ttlMs', 'priority']),
+      decided(ref('Taken')),
+    ),
   },
   '/v1/peek': {
     get: get('What a take would answer.', { 200: ref('Decision') }),
@@ -160,10 +170,10 @@ const PATHS: Readonly<Record<string, Schema>> = {
             type: 'array',
             minItems: 1,
             maxItems: 100,
-            items: object({ policy: POLICY, key: KEY, cost: COST, peek: { ...BOOLEAN, description: 'Look, and take nothing.' } }, [
-              'cost',
-              'peek',
-            ]),
+            items: object(
+              { policy: POLICY, key: KEY, cost: COST, peek: { ...BOOLEAN, description: 'Look, and take nothing.' }, priority: PRIORITY },
+              ['priority', 'cost', 'peek'],
+            ),
           },
           all: { ...BOOLEAN, default: false, description: 'All takes pass together, or none.' },
         },
@@ -175,7 +185,11 @@ const PATHS: Readonly<Record<string, Schema>> = {
   '/v1/reserve': {
     post: post(
       'Takes tokens whose exact number is known later.',
-      object({ policy: POLICY, key: KEY, cost: COST, ttlMs: { ...TTL, default: 60_000, maximum: 86_400_000 } }, ['cost', 'ttlMs']),
+      object({ policy: POLICY, key: KEY, cost: COST, ttlMs: { ...TTL, default: 60_000, maximum: 86_400_000 }, priority: PRIORITY }, [
+        'cost',
+        'ttlMs',
+        'priority',
+      ]),
       decided(ref('Reserved')),
     ),
   },
