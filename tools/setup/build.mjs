@@ -6,7 +6,7 @@ import { step } from './run.mjs'
 
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const STAMPS = join(ROOT, '.cache')
-const FOLDERS = ['packages', 'bench', 'chaos']
+const FOLDERS = ['packages', 'bench', 'chaos', 'lab']
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.base.json', 'tsconfig.json']
 
 /** Builds what changed since the last build: the tools, the generated sources, then all packages. */
