@@ -24,6 +24,7 @@ const TEST_FILES_AT_ONCE = 2 * availableParallelism()
 const ON_SERVERS = {
   'bench:redis': ['bench/dist/redis/main.js'],
   chaos: ['chaos/dist/main.js'],
+  lab: ['lab/dist/main.js'],
   'prove runtimes': ['packages/sluicegate/dist/redis/'],
 }
 
@@ -47,6 +48,7 @@ const TASKS = {
   'bench:redis': (args) => run(process.execPath, ['bench/dist/redis/main.js', ...args]),
   'bench:edge': (args) => run(process.execPath, ['bench/dist/middleware/main.js', ...args]),
   chaos: (args) => run(process.execPath, ['chaos/dist/main.js', ...args]),
+  lab: (args) => run(process.execPath, ['lab/dist/main.js', ...args]),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
 }

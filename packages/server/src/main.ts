@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError, Option } from 'commander'
 import { ENVIRONMENT } from './cli/environment.js'
+import type { LoadFlags } from './cli/load.js'
 import type { ServeTexts } from './cli/serve-options.js'
 import { TAKE_EXIT, take } from './cli/take.js'
 import { UsageError } from './cli/usage-error.js'
@@ -29,6 +30,14 @@ const GATE_EXAMPLES = `
 A threshold is N, "N for TIME" or "N below M for TIME": a verdict begins above N in the window, and ends when the count was below M
 (default N / 2) for TIME (default the window). At the end files are emptied; with SIGKILL they are not. A token comes from
 --token-file, ${ENVIRONMENT.adminToken} or ${ENVIRONMENT.token}.`
+
+const LOAD_EXAMPLES = `
+  sluicegate load http://127.0.0.1:8080 --policy api
+  sluicegate load resp://127.0.0.1:6380 --throttle '15 30 60' --arrivals poisson --rate 5000 --keys zipf:10000
+  sluicegate load grpc://127.0.0.1:8081 --domain web --descriptor user={key} --closed 32
+  sluicegate load 'http://127.0.0.1:3000/items?user={key}' --html report.html
+
+Latency counts from the intended start of each request. Ctrl-C ends the run and prints what was measured. A token comes from ${ENVIRONMENT.token}.`
 
 const program = new Command('sluicegate')
   .description(`Sluicegate ${VERSION}: rate limit decisions as a service`)
@@ -203,8 +212,42 @@ program
   .allowExcessArguments(false)
   .action(async (flags: GateFlags) => (await import('./gate/run-gate.js')).runGate(flags, tokenOf(), process.stdout))
 
+program
+  .command('load')
+  .description('send load to a service, or to a limiter in this process, and measure it')
+  .argument('<target>', 'http://HOST:PORT, resp://HOST:PORT, grpc://HOST:PORT, redis://HOST:PORT, unix:/PATH, or memory')
+  .addOption(option('--policy <name>', 'the policy to take from'))
+  .addOption(option('--rate <n>', 'requests a second').default('1000'))
+  .addOption(option('--duration <time>', 'length of the run').default('10s'))
+  .addOption(option('--arrivals <kind>', 'when requests are due: constant, poisson, ramp (see --to-rate) or burst').default('constant'))
+  .addOption(option('--to-rate <n>', 'requests a second at the end of a ramp'))
+  .addOption(option('--burst <n>', 'requests at once in bursts (default 100)'))
+  .addOption(option('--closed <callers>', 'a closed loop in place of a rate: each caller waits for its answer'))
+  .addOption(
+    option('--keys <keys>', 'hot, uniform:N, zipf:N, zipf:N:EXPONENT, or file:PATH with a key on each line').default('uniform:1000'),
+  )
+  .addOption(option('--cost <n>', 'tokens of each request').default('1'))
+  .addOption(option('--connections <n>', 'connections of each process').default('16'))
+  .addOption(option('--processes <n>', 'processes that share the load').default('1'))
+  .addOption(option('--seed <n>', 'repeats keys and Poisson arrivals of a run that printed it'))
+  .addOption(option('--throttle <burst count period>', 'resp: CL.THROTTLE with these numbers in place of a policy'))
+  .addOption(option('--domain <name>', "grpc: Envoy's ShouldRateLimit in place of a policy"))
+  .addOption(option('--descriptor <key=value>', 'grpc: an entry of the descriptor; {key} stands for the key').argParser(collected))
+  .addOption(option('--config <file>', 'memory and redis: the file with the policy'))
+  .addOption(option('--grace <time>', 'how long answers are awaited at the end').default('5s'))
+  .addOption(option('--record <file>', 'append each answer: sent and answered in microseconds, outcome, key'))
+  .addOption(option('--html <file>', 'write a report with plots'))
+  .addOption(option('--json', 'print the result as JSON'))
+  .addOption(option('--allow-remote', 'allow a target on another machine'))
+  .addHelpText('after', LOAD_EXAMPLES)
+  .allowExcessArguments(false)
+  .action(async (target: string, flags: LoadFlags) => {
+    const { load } = await import('./cli/load.js')
+    await load(target, flags, process.env[ENVIRONMENT.token] || undefined)
+  })
+
 try {
-  if (process.argv.length <= 2) throw new UsageError('say what to do: serve, check, take, top, replay, gate or --help')
+  if (process.argv.length <= 2) throw new UsageError('say what to do: serve, check, take, top, replay, gate, load or --help')
   await program.parseAsync()
 } catch (error) {
   if (error instanceof ConfigError) fail(error.message, 1)

@@ -57,6 +57,20 @@ test('requests are read as the compiler’s codec reads them', () => {
   )
 })
 
+test('fields that are not known are passed over, whatever their type', () => {
+  const known = Buffer.from(toBinary(RateLimitRequestSchema, create(RateLimitRequestSchema, { domain: 'web', hitsAddend: 3 })))
+  const unknown = [
+    [0xf8, 0x01, 0x96, 0x01],
+    [0xf9, 0x01, ...Array(8).fill(7)],
+    [0xfa, 0x01, 3, 1, 2, 3],
+    [0xfd, 0x01, 1, 2, 3, 4],
+  ]
+  for (const field of unknown) {
+    const bytes = Buffer.concat([Buffer.from(field), known])
+    assert.deepEqual(readLimitRequest(bytes), readByCompiler(bytes))
+  }
+})
+
 test('responses are written so that the compiler’s codec reads what was meant', () => {
   const limit = fc.record({ requestsPerUnit: uint32, unit, name: text })
   const status = fc.record({
