@@ -4,10 +4,11 @@ import { posix } from 'node:path'
 /** Pages about the project instead of its use, which stay in the repository. */
 const OWN = /^(adr|plots)\/|^(proof|benchmarks.*|sliding-window-accuracy)\.md$/
 const OF_SERVICE: readonly string[] = ['service.md', 'resp.md', 'envoy.md', 'replay.md', 'monitoring.md']
+const OF_BOTH: readonly string[] = ['gate.md']
 /** The guides and examples that each package contains. */
 const PACKAGES: readonly { readonly folder: string; readonly carries: (file: string) => boolean }[] = [
   { folder: 'packages/sluicegate', carries: (file) => !OWN.test(file) && !OF_SERVICE.includes(file) },
-  { folder: 'packages/server', carries: (file) => OF_SERVICE.includes(file) },
+  { folder: 'packages/server', carries: (file) => OF_SERVICE.includes(file) || OF_BOTH.includes(file) },
 ]
 
 /** Pictures that the pages of both packages show. Plots of measurements stay in the repository with their pages. */

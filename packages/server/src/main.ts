@@ -6,6 +6,7 @@ import { TAKE_EXIT, take } from './cli/take.js'
 import { UsageError } from './cli/usage-error.js'
 import type { Config } from './config/config.js'
 import { ConfigError } from './config/fault.js'
+import type { GateFlags } from './gate/gate-flags.js'
 import type { ReplayFlags } from './replay/run-replay.js'
 import { VERSION } from './version.js'
 
@@ -19,6 +20,15 @@ const REPLAY_EXAMPLES = `
   sluicegate replay access.log --config limits.yaml --html report.html
   sluicegate replay access.log*.gz --config today.yaml --config stricter.yaml
   zcat access.log.gz | sluicegate replay - --config limits.yaml --key '$http_x_api_key' --format '...'`
+
+const GATE_EXAMPLES = `
+  sluicegate gate --follow access.log --window 10s --block '1000 for 10m' --nginx-map /etc/nginx/verdicts.map --reload 'nginx -s reload'
+  sluicegate gate --follow access.log --from-start --once --dry-run --window 1m --flag 300 --block '1000 below 400 for 1h'
+  sluicegate gate --redis redis://127.0.0.1:6379 --stream requests --block 1000 --url http://127.0.0.1:9090 --policy per-client
+
+A threshold is N, "N for TIME" or "N below M for TIME": a verdict begins above N in the window, and ends when the count was below M
+(default N / 2) for TIME (default the window). At the end files are emptied; with SIGKILL they are not. A token comes from
+--token-file, ${ENVIRONMENT.adminToken} or ${ENVIRONMENT.token}.`
 
 const program = new Command('sluicegate')
   .description(`Sluicegate ${VERSION}: rate limit decisions as a service`)
@@ -160,8 +170,41 @@ program
   .addHelpText('after', REPLAY_EXAMPLES)
   .action(async (logs: string[], flags: ReplayFlags) => (await import('./replay/run-replay.js')).runReplay(logs, flags))
 
+program
+  .command('gate')
+  .description('follow access logs, and flag, throttle or block keys that send too much')
+  .addOption(option('--follow <log...>', 'access logs, also through rotation; from their end on'))
+  .addOption(option('--redis <url>', 'server of a stream', ENVIRONMENT.redis))
+  .addOption(option('--stream <name>', 'a stream of Redis whose entries have the fields key and cost'))
+  .addOption(option('--from-start', 'read what is there, too'))
+  .addOption(option('--once', 'read from the start to the end, and stop'))
+  .addOption(option('--format <format>', 'of the log, as for replay (default: known from the log)'))
+  .addOption(option('--key <template>', 'what is counted').default('$remote_addr'))
+  .addOption(option('--match <request>', 'which requests count, such as "POST /login" or "/api/*" (default all)'))
+  .addOption(option('--cost <variable>', 'count this, such as $body_bytes_sent, instead of requests'))
+  .addOption(option('--window <time>', 'over which a key is counted').default('10s'))
+  .addOption(option('--flag <threshold>', 'flag a key above it'))
+  .addOption(option('--throttle <threshold>', 'throttle it'))
+  .addOption(option('--block <threshold>', 'block it'))
+  .addOption(option('--width <n>', 'counters in a row of the sketch, a power of two (default 32768)'))
+  .addOption(option('--max-verdicts <n>', 'keys with a verdict at once (default 10000)'))
+  .addOption(option('--interval <time>', 'between two looks at the logs').default('500ms'))
+  .addOption(option('--nginx-map <file>', 'write verdicts as lines of an nginx map'))
+  .addOption(option('--deny-list <file>', 'write blocked keys, one a line'))
+  .addOption(option('--reload <command>', 'run it after a file has changed, such as "nginx -s reload"'))
+  .addOption(option('--reload-every <time>', 'write and reload at most this often').default('2s'))
+  .addOption(option('--url <url>', 'a running service whose policy blocks the keys; its admin listener, also unix:/PATH'))
+  .addOption(option('--policy <name>', 'the policy of that service'))
+  .addOption(option('--penalty <tokens>', 'charge a throttled key this many tokens there'))
+  .addOption(option('--token-file <file>', 'file with the token of that service'))
+  .addOption(option('--dry-run', 'write nothing, run nothing, call nothing'))
+  .addOption(option('--json', 'print verdicts and summaries as lines of JSON'))
+  .addHelpText('after', GATE_EXAMPLES)
+  .allowExcessArguments(false)
+  .action(async (flags: GateFlags) => (await import('./gate/run-gate.js')).runGate(flags, tokenOf(), process.stdout))
+
 try {
-  if (process.argv.length <= 2) throw new UsageError('say what to do: serve, check, take, top, replay or --help')
+  if (process.argv.length <= 2) throw new UsageError('say what to do: serve, check, take, top, replay, gate or --help')
   await program.parseAsync()
 } catch (error) {
   if (error instanceof ConfigError) fail(error.message, 1)
