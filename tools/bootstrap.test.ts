@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -231,4 +231,23 @@ test('what failed in a run stands once more at its end, and runs again by itself
   assert.equal(counts.pass, 1)
   assert.equal(counts.fail, 1)
   rmSync(folder, { recursive: true })
+})
+
+test('what was compiled from a source that is gone is removed, and nothing else', async () => {
+  const { removeStaleOutputs } = await setup('stale-outputs.mjs')
+  const home = mkdtempSync(join(tmpdir(), 'stale-outputs-'))
+  const files = (folder: string, ...names: readonly string[]): void => {
+    for (const name of names) {
+      mkdirSync(join(home, folder, name, '..'), { recursive: true })
+      writeFileSync(join(home, folder, name), '')
+    }
+  }
+  files('src', 'kept.ts', 'in/kept.ts', 'page/style.css')
+  files('dist', 'kept.js', 'kept.d.ts', 'kept.js.map', 'in/kept.js', 'commonjs/gone.cjs', 'src.tsbuildinfo')
+  files('dist', 'gone.js', 'gone.d.ts', 'in/gone.js', 'gone/a.js')
+  removeStaleOutputs(join(home, 'dist'), join(home, 'src'))
+  const left = readdirSync(join(home, 'dist'), { recursive: true, encoding: 'utf8' }).filter((name) => name.includes('.'))
+  assert.deepEqual(left.sort(), ['commonjs/gone.cjs', 'in/kept.js', 'kept.d.ts', 'kept.js', 'kept.js.map', 'src.tsbuildinfo'])
+  removeStaleOutputs(join(home, 'missing'), join(home, 'src'))
+  rmSync(home, { recursive: true })
 })

@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 
 /** Pages about the project instead of its use, which stay in the repository. */
 const OWN = /^(adr|plots)\/|^(proof|benchmarks.*|sliding-window-accuracy)\.md$/
-const OF_SERVICE: readonly string[] = ['service.md', 'resp.md', 'envoy.md', 'replay.md']
+const OF_SERVICE: readonly string[] = ['service.md', 'resp.md', 'envoy.md', 'replay.md', 'monitoring.md']
 const OF_BOTH: readonly string[] = ['gate.md']
 /** The guides and examples that each package contains. */
 const PACKAGES: readonly { readonly folder: string; readonly carries: (file: string) => boolean }[] = [
@@ -37,6 +37,7 @@ export function writePackedDocs(): string {
       )
     }
     if (folder === 'packages/sluicegate') copyExamples(`${folder}/docs/examples`)
+    else cpSync('examples/grafana', `${folder}/docs/examples/grafana`, { recursive: true })
     return `${folder}/docs: ${files.length} pages`
   })
   return counts.join('\n')

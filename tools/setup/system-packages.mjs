@@ -22,6 +22,13 @@ const PYTHON = '/usr/bin/python3'
 const COMMANDS = [
   { command: 'chromium', debian: 'chromium', usedBy: ['packages/server'], why: 'the dashboard is tested in a browser' },
   { command: 'nginx', debian: 'nginx-light', usedBy: ['packages/server'], why: 'the shipped configuration is tested in nginx' },
+  { command: 'promtool', debian: 'prometheus', usedBy: ['packages/server'], why: 'metrics, rules and queries are checked with it' },
+  {
+    command: 'prometheus',
+    debian: 'prometheus',
+    usedBy: ['packages/server'],
+    why: 'it scrapes the service and runs the queries of the dashboard',
+  },
   { command: 'zstd', debian: 'zstd', usedBy: ['packages/server'], why: 'logs packed by zstd are replayed' },
   {
     command: 'openssl',

@@ -2,6 +2,7 @@ import { type Clock, type Decision, PolicyError, preciseClock } from 'sluicegate
 import type { PolicyConfig } from '../config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
+import type { DecisionObserver } from './decision-observer.js'
 import { Latency } from './latency.js'
 import { Permits } from './permits.js'
 import { MAX_POLICIES, type PolicyChanges, prepareChanges } from './policy-changes.js'
@@ -14,6 +15,7 @@ import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
 export { type Decision, type HotKey, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
 export { type Awaitable, allDone, whenDone } from './awaitable.js'
 export { CallRates } from './call-rates.js'
+export type { DecisionObserver } from './decision-observer.js'
 export { TooManyHeldError } from './held-by-id.js'
 export { MAX_RESERVATION_MS } from './reservations.js'
 export { type Counts, ServedPolicy } from './served-policy.js'
@@ -33,6 +35,8 @@ export interface EngineOptions {
   readonly onUnusable?: (name: string, reason: string) => void
   /** Room for the keys whose rate comes with each call. */
   readonly callRates?: CallRateRoom
+  /** Receives each decision, within the call that it is made for. */
+  readonly observer?: DecisionObserver | undefined
 }
 
 /** The owner of the policies that the engine was made with. */
@@ -48,19 +52,21 @@ export class Engine {
   readonly reservations: Reservations
   readonly permits: Permits
   readonly #making: LimiterMaking
+  readonly observer: DecisionObserver | undefined
   readonly #policies = new Map<string, ServedPolicy>()
   /** Names of policies by who prepared them; those that were added singly have no owner. */
   readonly #owned = new Map<string, Set<string>>()
 
   /** @throws {PolicyError} when there is no room for a policy or its options are invalid. */
   constructor(policies: readonly PolicyConfig[], options: EngineOptions = {}) {
-    const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [] } = options
+    const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [], observer } = options
+    this.observer = observer
     this.storage = storage
-    this.callRates = new CallRates(storage, callRates, clock)
     this.#making = { clock, hotKeys }
+    this.callRates = new CallRates(storage, this, this.#making, callRates)
     const ticking = clock ?? preciseClock()
     const nowMs = (): number => ticking.nowMs()
-    this.reservations = new Reservations(nowMs)
+    this.reservations = new Reservations(nowMs, this.latency)
     this.permits = new Permits(nowMs)
     const savedByName = new Map(saved.map((each) => [each.name, each]))
     for (const config of policies) {
@@ -73,6 +79,11 @@ export class Engine {
   /** The policy of that name. Looked up in a map, so that only configured names are found. */
   policy(name: string): ServedPolicy | undefined {
     return this.#policies.get(name)
+  }
+
+  /** How many policies there are. */
+  get size(): number {
+    return this.#policies.size
   }
 
   /** In the order of the configuration. */
@@ -94,7 +105,7 @@ export class Engine {
     if (this.#policies.has(name)) throw new PolicyError('NAME_INVALID', 'name', name, 'must be given to one policy only')
     if (this.#policies.size >= MAX_POLICIES)
       throw new PolicyError('RANGE_UNSUPPORTED', 'policies', this.#policies.size + 1, `must be at most ${MAX_POLICIES}`)
-    const served = new ServedPolicy(config, restored ?? this.storage.limiter(config, this.#making), this.latency)
+    const served = new ServedPolicy(config, restored ?? this.storage.limiter(config, this.#making), this.latency, this.observer)
     this.#policies.set(name, served)
     return served
   }
@@ -132,7 +143,7 @@ export class Engine {
       served: this.#policies,
       own: this.#namesOf(owner),
       limiter: (config) => this.storage.limiter(config, this.#making),
-      add: (config, limiter) => new ServedPolicy(config, limiter, this.latency),
+      add: (config, limiter) => new ServedPolicy(config, limiter, this.latency, this.observer),
     })
   }
 
@@ -149,7 +160,7 @@ export class Engine {
    * @throws {StoreError} when no decision could be made; nothing is charged then.
    */
   takeAll(parts: readonly TakePart[], options?: TakeAllOptions): Awaitable<Decision[]> {
-    return takeAll(parts, options)
+    return takeAll(parts, { ...options, latency: this.latency })
   }
 
   /** Frees reservations and permits whose time is over; to be called about once a second. */

@@ -2,6 +2,7 @@ import { type Decision, type HotKeys, type Key, type Policy, StoreError } from '
 import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from '../config/policy-config.js'
 import { type Awaitable, whenDone } from './awaitable.js'
+import type { DecisionObserver } from './decision-observer.js'
 import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf } from './outcome.js'
 import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
@@ -38,9 +39,11 @@ export class ServedPolicy {
   readonly errors = new Map<string, number>()
   #limiter: StoredLimiter
   readonly #latency: Latency
+  readonly #observer: DecisionObserver | undefined
   #config: PolicyConfig
 
-  constructor(config: PolicyConfig, limiter: StoredLimiter, latency: Latency) {
+  constructor(config: PolicyConfig, limiter: StoredLimiter, latency: Latency, observer?: DecisionObserver) {
+    this.#observer = observer
     this.name = config.policy.name
     this.#config = config
     this.#limiter = limiter
@@ -93,6 +96,7 @@ export class ServedPolicy {
       () => this.#limiter.peek(key, cost),
       (decision) => {
         this.counts.peeks++
+        this.#observer?.decided({ policy: this.name, outcome: outcomeOf(decision), source: decision.source })
         return decision
       },
     )
@@ -152,6 +156,7 @@ export class ServedPolicy {
     const outcome = outcomeOf(decision)
     this.counts[outcome]++
     this.sources[decision.source]++
+    this.#observer?.decided({ policy: this.name, outcome, source: decision.source })
     if (outcome !== 'denied') return
     const denials = this.denialsByPart.get(decision.policy)
     if (denials !== undefined) this.denialsByPart.set(decision.policy, denials + 1)

@@ -5,11 +5,13 @@ import type { TlsConfig } from '../../config/tls.js'
 import type { Engine } from '../../engine/engine.js'
 import type { RateLimits } from '../../envoy/rate-limits.js'
 import type { Log } from '../../log.js'
+import type { CallTracing } from '../../telemetry/call-tracing.js'
 import { GrpcService } from './grpc-service.js'
 import { kuadrantService } from './kuadrant-service.js'
 import { limiterService } from './limiter-service.js'
 import { rlsService } from './rls-service.js'
 import { GrpcError, STATUS } from './status.js'
+import { tracedService } from './traced-service.js'
 
 /** Methods that change keys of other callers. */
 const ADMIN_METHODS: ReadonlySet<string> = new Set(['/sluicegate.v1.Limiter/Refund'])
@@ -26,12 +28,15 @@ export interface GrpcContext {
   readonly clients: ClientBounds
   readonly tls: TlsConfig | undefined
   readonly log: Log
+  /** Undefined: calls are not followed. */
+  readonly tracing?: CallTracing | undefined
 }
 
 /** The gRPC server of the service. */
-export function grpcServer({ engine, limits, access, clients, tls, log }: GrpcContext): GrpcService {
+export function grpcServer({ engine, limits, access, clients, tls, log, tracing }: GrpcContext): GrpcService {
   const { maxConnections, maxConnectionsPerAddress, headersMs, requestMs } = clients
-  return new GrpcService([rlsService(limits), kuadrantService(limits), limiterService(engine)], {
+  const services = [rlsService(limits), kuadrantService(limits), limiterService(engine)].map((each) => tracedService(each, tracing))
+  return new GrpcService(services, {
     bounds: { maxConnections, maxConnectionsPerAddress, headersMs, requestMs },
     tls,
     admit: (path, headers) => admit(access, path, headers),
