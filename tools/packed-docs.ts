@@ -28,7 +28,12 @@ export function writePackedDocs(): string {
       mkdirSync(posix.dirname(target), { recursive: true })
       writeFileSync(
         target,
-        linksWithin(file, readFileSync(`docs/${file}`, 'utf8'), (page) => files.includes(page) || IMAGES.includes(page)),
+        linksWithin(
+          file,
+          readFileSync(`docs/${file}`, 'utf8'),
+          (page) => files.includes(page) || IMAGES.includes(page),
+          folder === 'packages/sluicegate',
+        ),
       )
     }
     if (folder === 'packages/sluicegate') copyExamples(`${folder}/docs/examples`)
@@ -44,13 +49,13 @@ function copyExamples(target: string): void {
 }
 
 /** The page with links to packed files only; other links become plain text. */
-export function linksWithin(file: string, markdown: string, isPacked: (page: string) => boolean): string {
+export function linksWithin(file: string, markdown: string, isPacked: (page: string) => boolean, hasExamples = true): string {
   const folder = posix.dirname(file)
   return markdown.replace(/(!?)\[((?:[^\][]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g, (whole, image: string, words: string, target: string) => {
     if (/^([a-z]+:|#)/.test(target)) return whole
     const [path = ''] = target.split('#')
     const example = /^(?:\.\.\/)+examples\/([^/]+\.mjs)$/.exec(path)?.[1]
-    if (example !== undefined) return `[${words}](${posix.relative(folder, `examples/${example}`)})`
+    if (example !== undefined && hasExamples) return `[${words}](${posix.relative(folder, `examples/${example}`)})`
     if (isPacked(posix.join(folder, path))) return whole
     return image === '!' ? '' : words
   })

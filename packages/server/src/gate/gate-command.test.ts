@@ -196,6 +196,22 @@ describe('a log that grows', () => {
     assert.equal((await end).code, 0)
   })
 
+  test('a log whose times are hours behind is reported', async (t) => {
+    const log = join(folder(t), 'log')
+    writeFileSync(log, '')
+    const child = sluicegate(t, 'gate', '--follow', log, '--from-start', '--interval', '10ms', '--block', '5', '--json')
+    const end = ended(child)
+    let stdout = ''
+    child.stdout.on('data', (text) => {
+      stdout += text
+    })
+    await until('it follows', () => stdout.includes('"summary"'))
+    appendFileSync(log, lines('192.0.2.7', 3, new Date(Date.now() - 5 * 3_600_000)))
+    await until('it has read them', () => stdout.includes('"lines":3'))
+    child.kill('SIGTERM')
+    assert.match((await end).stderr, /new records are 1[78]\d{3} s behind the clock/)
+  })
+
   test('a service that does not answer and a command that does not end hold up no list', async (t) => {
     const at = folder(t)
     const [log, deny, map] = [join(at, 'log'), join(at, 'deny'), join(at, 'map')]

@@ -13,6 +13,8 @@ import { VerdictOutputs } from './verdict-outputs.js'
 
 const SUMMARY_MS = 1_000
 const TOP_KEYS = 10
+/** Beyond the window: servers write their logs in blocks. */
+const LATE_MS = 60_000
 
 /** A log or stream that is read on. */
 interface Source {
@@ -44,6 +46,12 @@ class GateRun {
   readonly #failing = new Set<Source>()
   #stream: StreamFollower | undefined
   #isStopping = false
+  /** What was there at the start has been read. */
+  #isFollowing = false
+  #wasBehind = false
+  /** The newest record of the last poll. */
+  #settledMs = Number.NaN
+  readonly #windowMs: number
   #wake: () => void = () => undefined
   #newestMs = Number.NaN
   #summaryMs = Number.NEGATIVE_INFINITY
@@ -56,7 +64,8 @@ class GateRun {
     const options = gateOptionsOf(flags)
     this.#gate = gateOf({ ...options, topKeys: TOP_KEYS * 10, onVerdict: (change) => this.#show(change) })
     this.#outputs = outputsOf(flags, token, (text) => this.#notice(text))
-    this.#openSources(options.window as number)
+    this.#windowMs = options.window as number
+    this.#openSources(this.#windowMs)
   }
 
   async run(): Promise<void> {
@@ -74,6 +83,7 @@ class GateRun {
       for (const source of this.#sources) await source.poll()
       if (this.#flags.once) for (const source of this.#sources) source.end()
       this.#settle()
+      this.#isFollowing = true
       while (!this.#flags.once && !this.#isStopping) {
         await this.#pause()
         for (const source of this.#sources) await this.#pollAgain(source)
@@ -130,7 +140,18 @@ class GateRun {
     }
   }
 
+  /** A log whose times have no zone, or the wrong one, gets verdicts that are over before they begin. */
+  #checkTimes(): void {
+    const isNew = this.#newestMs !== this.#settledMs
+    this.#settledMs = this.#newestMs
+    const behindMs = performance.timeOrigin + performance.now() - this.#newestMs
+    if (!this.#isFollowing || !isNew || this.#wasBehind || !(behindMs > this.#windowMs + LATE_MS)) return
+    this.#wasBehind = true
+    this.#notice(`new records are ${Math.round(behindMs / 1_000)} s behind the clock: do the times of the log have the right zone?`)
+  }
+
   #settle(): void {
+    this.#checkTimes()
     this.#gate.flush()
     this.#outputs.write(this.#gate.verdicts())
     this.#summarize(false)

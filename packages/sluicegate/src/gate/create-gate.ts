@@ -12,7 +12,7 @@ import { isVerdictMemory, VerdictSet, WrittenVerdictSet } from './verdict-set.js
  * A gate of relaxed accuracy: a request is looked up, and counted after it was answered. A key whose count in the window is above a threshold
  * gets a verdict for a time. Memory is fixed, whatever keys come.
  *
- * @throws {PolicyError} on an unknown option or one out of range.
+ * @throws {PolicyError} on an unknown option or one out of range; `RUNTIME_UNSUPPORTED` without shared memory.
  * @example
  * const gate = createGate({ window: '10s', throttle: 200, block: { above: 1000, for: '10m' } })
  * if (gate.check('192.0.2.7') === 'block') deny()

@@ -312,6 +312,17 @@ describe('misuse', () => {
     })
   }
 
+  test('a runtime without shared memory gets an error that says so', () => {
+    const before = globalThis.SharedArrayBuffer
+    const clock = manualClock()
+    Reflect.deleteProperty(globalThis, 'SharedArrayBuffer')
+    try {
+      assert.throws(() => createGate({ window: '1s', block: 5, clock }), { code: 'RUNTIME_UNSUPPORTED' })
+    } finally {
+      globalThis.SharedArrayBuffer = before
+    }
+  })
+
   test('keys, costs and times are checked, and nothing of a refused record is counted', () => {
     const { gate } = fixture()
     for (const key of ['', 'x'.repeat(1_025), 7, undefined]) {

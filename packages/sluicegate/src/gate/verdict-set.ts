@@ -1,3 +1,4 @@
+import { neededOfRuntime } from '../memory/core-memory.js'
 import type { GivenVerdict, Verdict } from './gate.js'
 
 // Verdicts in shared memory. One thread writes, any thread looks: a look reads two lines of 64 bytes and waits for nothing.
@@ -102,8 +103,8 @@ function tagOf(low: number, high: number): number {
 
 /** Whether it has the form of a set that was made here. */
 export function isVerdictMemory(memory: unknown): memory is SharedArrayBuffer {
-  if (!(memory instanceof SharedArrayBuffer) || memory.byteLength < 4 * (HEADER_WORDS + LINE_WORDS) || memory.byteLength % 4 !== 0)
-    return false
+  if (typeof SharedArrayBuffer === 'undefined' || !(memory instanceof SharedArrayBuffer)) return false
+  if (memory.byteLength < 4 * (HEADER_WORDS + LINE_WORDS) || memory.byteLength % 4 !== 0) return false
   const words = new Int32Array(memory)
   const lines = words[LINES_AT] as number
   return words[FORM_AT] === FORM && lines > 0 && (lines & (lines - 1)) === 0 && words.length === HEADER_WORDS + lines * LINE_WORDS
@@ -113,7 +114,8 @@ export function isVerdictMemory(memory: unknown): memory is SharedArrayBuffer {
 export class WrittenVerdictSet extends VerdictSet {
   constructor(maxKeys: number, baseMs: number) {
     const lines = 2 ** Math.ceil(Math.log2(Math.max(1, (maxKeys * PLACES_PER_KEY) / ENTRIES)))
-    const memory = new SharedArrayBuffer(4 * (HEADER_WORDS + lines * LINE_WORDS))
+    const bytes = 4 * (HEADER_WORDS + lines * LINE_WORDS)
+    const memory = neededOfRuntime('shared memory', () => new SharedArrayBuffer(bytes))
     const words = new Int32Array(memory)
     words[LINES_AT] = lines
     words[FORM_AT] = FORM
