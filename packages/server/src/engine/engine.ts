@@ -2,6 +2,7 @@ import { type Clock, type Decision, PolicyError, preciseClock } from 'sluicegate
 import type { PolicyConfig } from '../config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
+import type { DecisionObserver } from './decision-observer.js'
 import { Latency } from './latency.js'
 import { Permits } from './permits.js'
 import { MAX_POLICIES, type PolicyChanges, prepareChanges } from './policy-changes.js'
@@ -15,6 +16,7 @@ import { type MakeTier, TieredLimiter } from './tiered-limiter.js'
 export { type Decision, type HotKey, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
 export { type Awaitable, allDone, whenDone } from './awaitable.js'
 export { CallRates } from './call-rates.js'
+export type { DecisionObserver } from './decision-observer.js'
 export { TooManyHeldError } from './held-by-id.js'
 export type { AskedPriority } from './priorities.js'
 export { MAX_RESERVATION_MS } from './reservations.js'
@@ -35,6 +37,8 @@ export interface EngineOptions {
   readonly onUnusable?: (name: string, reason: string) => void
   /** Room for the keys whose rate comes with each call. */
   readonly callRates?: CallRateRoom
+  /** Receives each decision, within the call that it is made for. */
+  readonly observer?: DecisionObserver | undefined
 }
 
 /** The owner of the policies that the engine was made with. */
@@ -50,6 +54,7 @@ export class Engine {
   readonly reservations: Reservations
   readonly permits: Permits
   readonly #making: LimiterMaking
+  readonly observer: DecisionObserver | undefined
   readonly #nowMs: () => number
   /** Of tiers, by the name of the policy and the id of the limit; until all policies are made. */
   readonly #savedTiers = new Map<string, SavedPolicy>()
@@ -59,13 +64,14 @@ export class Engine {
 
   /** @throws {PolicyError} when there is no room for a policy or its options are invalid. */
   constructor(policies: readonly PolicyConfig[], options: EngineOptions = {}) {
-    const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [] } = options
+    const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [], observer } = options
+    this.observer = observer
     this.storage = storage
-    this.callRates = new CallRates(storage, callRates, clock)
     this.#making = { clock, hotKeys }
+    this.callRates = new CallRates(storage, this, this.#making, callRates)
     const ticking = clock ?? preciseClock()
     const nowMs = (): number => ticking.nowMs()
-    this.reservations = new Reservations(nowMs)
+    this.reservations = new Reservations(nowMs, this.latency)
     this.permits = new Permits(nowMs)
     this.#nowMs = nowMs
     const savedByName = new Map<string, SavedPolicy>()
@@ -84,6 +90,11 @@ export class Engine {
   /** The policy of that name. Looked up in a map, so that only configured names are found. */
   policy(name: string): ServedPolicy | undefined {
     return this.#policies.get(name)
+  }
+
+  /** How many policies there are. */
+  get size(): number {
+    return this.#policies.size
   }
 
   /** In the order of the configuration. */
@@ -111,7 +122,7 @@ export class Engine {
   }
 
   #served(config: PolicyConfig, limiter: StoredLimiter): ServedPolicy {
-    return new ServedPolicy(config, limiter, this.latency, (own, { policy }) => this.#tiered(own, policy.name))
+    return new ServedPolicy(config, limiter, this.latency, (own, { policy }) => this.#tiered(own, policy.name), this.observer)
   }
 
   #withTiers(own: StoredLimiter, config: PolicyConfig): StoredLimiter {
@@ -184,7 +195,7 @@ export class Engine {
    * @throws {StoreError} when no decision could be made; nothing is charged then.
    */
   takeAll(parts: readonly TakePart[], options?: TakeAllOptions): Awaitable<Decision[]> {
-    return takeAll(parts, options)
+    return takeAll(parts, { ...options, latency: this.latency })
   }
 
   /** Frees reservations and permits whose time is over; to be called about once a second. */

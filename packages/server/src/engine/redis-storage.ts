@@ -4,7 +4,7 @@ import { createRedisLimiter, createRedisRateTable, type FleetLimiter, type Redis
 import type { RedisStorageConfig } from '../config/config.js'
 import type { PolicyConfig } from '../config/policy-config.js'
 import type { Log } from '../log.js'
-import type { LimiterMaking, Storage, StoredLimiter, StoredRateTable } from './stored-limiter.js'
+import type { CallRateRoom, LimiterMaking, Storage, StoredLimiter, StoredRateTable } from './stored-limiter.js'
 
 /** How long the start waits for the store. Afterwards policies decide as `outage` says until it can be reached. */
 const CONNECT_MS = 2_000
@@ -101,12 +101,16 @@ export class RedisStorage implements Storage {
     return undefined
   }
 
-  rateTable(): StoredRateTable {
+  rateTable(_room: CallRateRoom, { hotKeys }: LimiterMaking): StoredRateTable {
     const { prefix, outage, timeoutMs } = this.#config
-    const table = createRedisRateTable({ client: this.#client, outage, timeoutMs, ...(prefix !== undefined && { prefix }) })
+    const table = createRedisRateTable({ client: this.#client, outage, timeoutMs, hotKeys, ...(prefix !== undefined && { prefix }) })
     return {
       throttle: (key, rate, quantity) => table.throttle(key, rate, quantity),
       stats: () => NO_TABLE,
+      get outageDecisions() {
+        return table.outageDecisions
+      },
+      hotKeys: (n) => table.hotKeys(n),
       close: () => table.close(),
     }
   }

@@ -2,6 +2,7 @@ import { type Decision, type HotKeys, type Key, type Permit, type Policy, StoreE
 import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from '../config/policy-config.js'
 import { type Awaitable, whenDone } from './awaitable.js'
+import type { DecisionObserver } from './decision-observer.js'
 import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf } from './outcome.js'
 import { type AskedPriority, floorOf } from './priorities.js'
@@ -43,12 +44,14 @@ export class ServedPolicy {
   readonly errors = new Map<string, number>()
   #limiter: StoredLimiter
   readonly #latency: Latency
+  readonly #observer: DecisionObserver | undefined
   #config: PolicyConfig
 
   readonly #makeTiered: MakeTiered
 
   /** @param makeTiered puts tiers around a limiter, for a policy that gets them later. */
-  constructor(config: PolicyConfig, limiter: StoredLimiter, latency: Latency, makeTiered: MakeTiered) {
+  constructor(config: PolicyConfig, limiter: StoredLimiter, latency: Latency, makeTiered: MakeTiered, observer?: DecisionObserver) {
+    this.#observer = observer
     this.name = config.policy.name
     this.#makeTiered = makeTiered
     this.#config = config
@@ -108,6 +111,7 @@ export class ServedPolicy {
       () => this.#limiter.peek(key, cost + this.#floor(key, priority)),
       (decision) => {
         this.counts.peeks++
+        this.#observer?.decided({ policy: this.name, outcome: outcomeOf(decision), source: decision.source })
         return decision
       },
     )
@@ -168,6 +172,7 @@ export class ServedPolicy {
     const outcome = outcomeOf(decision)
     this.counts[outcome]++
     this.sources[decision.source]++
+    this.#observer?.decided({ policy: this.name, outcome, source: decision.source })
     if (outcome !== 'denied') return
     const denials = this.denialsByPart.get(decision.policy)
     if (denials !== undefined) this.denialsByPart.set(decision.policy, denials + 1)

@@ -13,7 +13,7 @@ import {
 import { descriptorStatus, NO_LIMIT, UNLIMITED } from './descriptor-status.js'
 import { dynamicMetadata } from './dynamic-metadata.js'
 import { type Entry, findLimit } from './find-rule.js'
-import { HitCounts } from './hit-counts.js'
+import { HitCounts, type HitOutcome } from './hit-counts.js'
 import { limitHeaders } from './limit-headers.js'
 import { type Descriptor, type DescriptorStatus, type LimitRequest, LimitRequestError, type LimitResponse } from './limit-request.js'
 import { DEFAULT_LIMIT_SETTINGS, type LimitSettings } from './limit-settings.js'
@@ -31,6 +31,8 @@ interface Check {
   readonly limit: RuleLimit
   readonly key: string
   readonly metric: string
+  /** Whether requests give the name: with values in it, or as that of a limit that they bring along. */
+  readonly isNamedByRequest: boolean
   /** Undefined for a limit of 0. */
   readonly policy: ServedPolicy | undefined
   readonly hits: number
@@ -199,6 +201,7 @@ export class RateLimits {
       )
     })
     const { headers, dynamicMetadata: isWanted, shadowMode, quotaMode } = this.#settings
+    if (isVerdict) this.#engine.observer?.verdict(over && !shadowMode)
     const isQuota = (i: number): boolean => quotaMode || (typeof checks[i] === 'object' && (checks[i] as Check).limit.quotaMode)
     return {
       over: over && !shadowMode,
@@ -213,13 +216,24 @@ export class RateLimits {
     }
   }
 
-  #count({ metric, hits, isRefund, policy, limit }: Check, decision: Decision | undefined, isOver: boolean, isDenied: boolean): void {
+  #count(check: Check, decision: Decision | undefined, isOver: boolean, isDenied: boolean): void {
+    const { metric, hits, isNamedByRequest } = check
     if (hits === 0) return
-    if (isRefund) this.hits.count(metric, 'refunded', hits)
-    else if (decision?.wouldDeny || (policy === undefined && limit.shadowMode)) this.hits.count(metric, 'shadowed', hits)
-    else if (isOver) this.hits.count(metric, 'denied', hits)
+    const outcome = this.#outcomeOf(check, decision, isOver, isDenied)
+    if (outcome !== undefined) this.hits.count(metric, outcome, hits, isNamedByRequest)
+  }
+
+  #outcomeOf(
+    { isRefund, policy, limit }: Check,
+    decision: Decision | undefined,
+    isOver: boolean,
+    isDenied: boolean,
+  ): HitOutcome | undefined {
+    if (isRefund) return 'refunded'
+    if (decision?.wouldDeny || (policy === undefined && limit.shadowMode)) return 'shadowed'
+    if (isOver) return isDenied || !(limit.quotaMode || this.#settings.quotaMode) ? 'denied' : 'over_quota'
     // What another descriptor denied was not charged.
-    else if (!isDenied || limit.quotaMode || limit.chargeDenied) this.hits.count(metric, 'allowed', hits)
+    return isDenied && !limit.chargeDenied ? undefined : 'allowed'
   }
 
   #checks({ domain, descriptors, hitsAddend }: LimitRequest, priority?: AskedPriority): Checked[] {
@@ -227,6 +241,7 @@ export class RateLimits {
     if (descriptors.length === 0) throw new LimitRequestError('unset', 'rate limit descriptor list must not be empty')
     if (descriptors.length > MAX_DESCRIPTORS) throw new LimitRequestError('invalid', `a request has at most ${MAX_DESCRIPTORS} descriptors`)
     const rules = this.#domains.get(domain)
+    if (rules === undefined) this.hits.unknownDomains++
     let replaced: Set<string> | undefined
     const checks = descriptors.map((descriptor): Checked => {
       if (rules === undefined) return 'none'
@@ -252,7 +267,8 @@ export class RateLimits {
     const policy = limit.policy === undefined ? undefined : this.#engine.policy(limit.policy)
     // A limit that has just been taken out of the configuration.
     if (policy === undefined && limit.policy !== undefined) return undefined
-    return { limit, key, metric, policy, hits, tokens: Math.min(hits * limit.cost, MOST_TOKENS), isRefund, priority }
+    const isNamedByRequest = override !== undefined || metric !== limit.path
+    return { limit, key, metric, isNamedByRequest, policy, hits, tokens: Math.min(hits * limit.cost, MOST_TOKENS), isRefund, priority }
   }
 }
 

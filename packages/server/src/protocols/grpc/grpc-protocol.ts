@@ -5,12 +5,14 @@ import type { TlsConfig } from '../../config/tls.js'
 import type { Engine } from '../../engine/engine.js'
 import type { RateLimits } from '../../envoy/rate-limits.js'
 import type { Log } from '../../log.js'
+import type { CallTracing } from '../../telemetry/call-tracing.js'
 import { GrpcService } from './grpc-service.js'
 import { kuadrantService } from './kuadrant-service.js'
 import { limiterService } from './limiter-service.js'
 import { secretOf } from './priority.js'
 import { rlsService } from './rls-service.js'
 import { GrpcError, STATUS } from './status.js'
+import { tracedService } from './traced-service.js'
 
 /** Methods that change keys of other callers. */
 const ADMIN_METHODS: ReadonlySet<string> = new Set(['/sluicegate.v1.Limiter/Refund'])
@@ -25,12 +27,16 @@ export interface GrpcContext {
   readonly clients: ClientBounds
   readonly tls: TlsConfig | undefined
   readonly log: Log
+  /** Undefined: calls are not followed. */
+  readonly tracing?: CallTracing | undefined
 }
 
 /** The gRPC server of the service. */
-export function grpcServer({ engine, limits, access, clients, tls, log }: GrpcContext): GrpcService {
+export function grpcServer({ engine, limits, access, clients, tls, log, tracing }: GrpcContext): GrpcService {
   const { maxConnections, maxConnectionsPerAddress, headersMs, requestMs } = clients
-  return new GrpcService([rlsService(limits, access), kuadrantService(limits, access), limiterService(engine, access)], {
+  const services = [rlsService(limits, access), kuadrantService(limits, access), limiterService(engine, access)]
+  const traced = services.map((each) => tracedService(each, tracing))
+  return new GrpcService(traced, {
     bounds: { maxConnections, maxConnectionsPerAddress, headersMs, requestMs },
     tls,
     admit: (path, headers) => admit(access, path, headers),
