@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 
 /** Pages about the project instead of its use, which stay in the repository. */
 const OWN = /^(adr|plots)\/|^(proof|benchmarks.*|sliding-window-accuracy)\.md$/
-const OF_SERVICE: readonly string[] = ['service.md', 'resp.md', 'envoy.md', 'replay.md', 'monitoring.md']
+const OF_SERVICE: readonly string[] = ['service.md', 'resp.md', 'envoy.md', 'replay.md', 'tiers.md', 'monitoring.md']
 const OF_BOTH: readonly string[] = ['gate.md']
 /** The guides and examples that each package contains. */
 const PACKAGES: readonly { readonly folder: string; readonly carries: (file: string) => boolean }[] = [

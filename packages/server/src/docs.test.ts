@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ConfigError } from './config/fault.js'
-import { parseConfig } from './config/read-config.js'
+import { parseConfig, readConfig } from './config/read-config.js'
 import { Engine } from './engine/engine.js'
 import { measuresOf } from './measures.js'
 import { readExposition } from './testing/exposition.js'
@@ -70,6 +72,21 @@ test('the guide has every problem code that a client can receive', () => {
   const codes = read('../src/protocols/http/problem.ts').matchAll(/^ {2}\| '([A-Z_]+)'/gm)
   const missing = Array.from(codes, ([, code]) => code as string).filter((code) => code !== 'INTERNAL' && !GUIDE.includes(`\`${code}\``))
   assert.deepEqual(missing, [])
+})
+
+test('the configurations in the guide of tiers are accepted', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-docs-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const guide = read('../../../docs/tiers.md')
+  const [own = '', envoy = ''] = [...guide.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, yaml]) => yaml as string)
+  const [data = ''] = [...guide.matchAll(/```text\n([\s\S]*?)```/g)].map(([, text]) => text as string)
+  writeFileSync(join(folder, 'tenants.csv'), data)
+  writeFileSync(join(folder, 'own.yaml'), own)
+  writeFileSync(join(folder, 'envoy.yaml'), envoy)
+  const { policies, domains } = readConfig(folder)
+  const limits = ['acme', 'trial-1', 'globex', 'initech', 'partner-7', 'x'].map((key) => policies[0]?.tiers?.policyOf(key).limit)
+  assert.deepEqual(limits, [20_000, 10, 1_000, 500, 20_000, 100])
+  assert.equal(domains[0]?.policies[0]?.tiers?.policyOf('acme').limit, 1_000)
 })
 
 test('the rules in the guide of Envoy are accepted', () => {

@@ -20,7 +20,7 @@ export interface TierTarget {
 export type WrittenTarget = Omit<TierTarget, 'id' | 'keys'>
 
 /** The most keys and prefixes of a policy. */
-export const MAX_ROWS = 1_000_000
+const MAX_ROWS = 1_000_000
 /** Different limits of a policy, tiers and own limits of keys together. Each has a table of its own. */
 export const MAX_TARGETS = 500
 /** Prefixes are found by length, one look for each. */
