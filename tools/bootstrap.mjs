@@ -3,6 +3,7 @@
 import { availableParallelism } from 'node:os'
 import { buildWhenStale } from './setup/build.mjs'
 import { installWhenStale } from './setup/dependencies.mjs'
+import { failedFiles, printFailures, recordingOptions } from './setup/failed-tests.mjs'
 import { requireNode } from './setup/node-version.mjs'
 import { Refusal } from './setup/refusal.mjs'
 import { requireRivals } from './setup/rivals.mjs'
@@ -32,11 +33,11 @@ const TASKS = {
   build() {},
   api: () => run(process.execPath, ['tools/dist/write-public-api.js']),
   start: (args) => serve('packages/server/dist/main.js', ['serve', ...withConfig(args)]),
-  test: (args) => runTests(chooseTests(args), LONGEST_TEST_MS),
+  test: (args) => runTests(args.includes('--failed') ? failedTests(args) : chooseTests(args), LONGEST_TEST_MS),
   'test:long': (args) => {
     // Read by packages/testkit/src/run-length.ts.
     process.env.SLUICEGATE_TEST_RUN = 'long'
-    return runTests(chooseTests(args, { long: true }), LONGEST_LONG_TEST_MS)
+    return runTests(args.includes('--failed') ? failedTests(args) : chooseTests(args, { long: true }), LONGEST_LONG_TEST_MS)
   },
   'test:watch': (args) =>
     runTogether([
@@ -56,7 +57,15 @@ const TASKS = {
 
 async function runTests(chosen, longestMs) {
   requireRivals(chosen.files)
-  await run(process.execPath, nodeTestArguments({ ...chosen, files: inProcesses(chosen) }, longestMs))
+  const hasReporter = chosen.nodeOptions.some((option) => option.startsWith('--test-reporter'))
+  const nodeOptions = [...(hasReporter ? [] : recordingOptions()), ...chosen.nodeOptions]
+  await run(process.execPath, nodeTestArguments({ files: inProcesses(chosen), nodeOptions }, longestMs))
+  if (!hasReporter) printFailures()
+}
+
+/** Files that failed in the last run, as they are: some may be groups. */
+function failedTests(args) {
+  return { files: failedFiles(), textOf: () => '', nodeOptions: args.filter((arg) => arg !== '--failed') }
 }
 
 /** Long files first, so that none of them runs alone at the end. Long runs have few files, each long. */
@@ -72,6 +81,7 @@ function nodeTestArguments({ files, nodeOptions }, longestMs) {
 
 /** Compiled files of a task, which need what their folders need. */
 function filesOf(task, args) {
+  if (Object.hasOwn(TEST_HELP, task) && args.includes('--failed')) return failedFiles()
   if (Object.hasOwn(TEST_HELP, task)) return chooseTests(args, { long: task === 'test:long' }).files
   return ON_SERVERS[[task, ...args.slice(0, 1)].join(' ')] ?? ON_SERVERS[task] ?? []
 }

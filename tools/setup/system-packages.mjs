@@ -25,6 +25,13 @@ const COMMANDS = [
   { command: 'haproxy', debian: 'haproxy', usedBy: ['lab'], why: 'it balances the load over the nodes of the lab' },
   { command: 'prometheus', debian: 'prometheus', usedBy: ['lab'], why: 'it scrapes the nodes of the lab' },
   { command: 'nginx', debian: 'nginx-light', usedBy: ['packages/server'], why: 'the shipped configuration is tested in nginx' },
+  { command: 'promtool', debian: 'prometheus', usedBy: ['packages/server'], why: 'metrics, rules and queries are checked with it' },
+  {
+    command: 'prometheus',
+    debian: 'prometheus',
+    usedBy: ['packages/server'],
+    why: 'it scrapes the service and runs the queries of the dashboard',
+  },
   { command: 'zstd', debian: 'zstd', usedBy: ['packages/server'], why: 'logs packed by zstd are replayed' },
   {
     command: 'openssl',

@@ -7,7 +7,7 @@ import { ROOT, sourcesBelow } from './root.mjs'
 const LONG_FILE = '.long.test.ts'
 /** Names in a test file that is longer in the long run: see packages/testkit/src/run-length.ts. */
 const TESTKIT = 'packages/testkit/src/'
-const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|IS_LONG_RUN)\b[^}]*\} from|process\.env\.SLUICEGATE_TEST_RUN/m
+const LONGER = /^import \{[^}]*\b(shortOrLong|longTest|IS_LONG_RUN|clientsForRun)\b[^}]*\} from|process\.env\.SLUICEGATE_TEST_RUN/m
 
 /**
  * The compiled test files, and the options for `node --test`.

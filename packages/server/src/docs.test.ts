@@ -5,10 +5,14 @@ import { fileURLToPath } from 'node:url'
 import { ConfigError } from './config/fault.js'
 import { parseConfig } from './config/read-config.js'
 import { Engine } from './engine/engine.js'
-import { createMetrics } from './metrics.js'
+import { measuresOf } from './measures.js'
+import { readExposition } from './testing/exposition.js'
+import { runService } from './testing/running-service.js'
 
 const GUIDE = read('../../../docs/service.md')
 const ENVOY = read('../../../docs/envoy.md')
+const MONITORING = read('../../../docs/monitoring.md')
+const ALERTS = read('../../../examples/grafana/alerts.yml')
 
 function read(path: string): string {
   return readFileSync(fileURLToPath(new URL(path, import.meta.url)), 'utf8')
@@ -35,10 +39,31 @@ test('the faults in the guide are reported in these words', () => {
   )
 })
 
-test('the guide has every metric of the service, and no other', async () => {
-  const exposed = (await createMetrics(new Engine([]), { all: () => [] }, '0').render()).matchAll(/^# TYPE (sluicegate_\w+)/gm)
-  const described = GUIDE.matchAll(/^\| `(sluicegate_\w+)`/gm)
-  assert.deepEqual(Array.from(described, ([, name]) => name).sort(), Array.from(exposed, ([, name]) => name).sort())
+test('the table of metrics has every metric of the service with its type, and no other', () => {
+  const exposed = measuresOf(new Engine([]), { all: () => [] }, '0').map(({ name, type }) => `${name} ${type}`)
+  const described = Array.from(MONITORING.matchAll(/^\| `(sluicegate_\w+)` \| (\w+) \|/gm), ([, name, type]) => `${name} ${type}`)
+  assert.deepEqual(described.sort(), exposed.sort())
+})
+
+test('the table of metrics has the labels of each', async (t) => {
+  const service = await runService(t)
+  service.engine.policy('burst')?.take('alice', 1)
+  const samples = readExposition(await (await fetch(`${service.url}/metrics`)).text())
+  const rows = MONITORING.matchAll(/^\| `(sluicegate_\w+)` \| \w+ \|(.*?)\|/gm)
+  const labels = new Map(Array.from(rows, ([, name, text]) => [name, text]))
+  for (const { name, labels: exposed } of samples.filter((each) => each.name.startsWith('sluicegate_'))) {
+    const described = labels.get(name.replace(/_(bucket|sum|count)$/, '')) ?? assert.fail(name)
+    for (const label of Object.keys(exposed)) if (label !== 'le') assert.ok(described.includes(`\`${label}\``), `${label} of ${name}`)
+  }
+})
+
+test('the table of alerts has every alert with its severity, and no other', () => {
+  const described = Array.from(
+    MONITORING.matchAll(/^\| `(Sluicegate\w+)` \| .* \| (\w+) \|$/gm),
+    ([, name, severity]) => `${name} ${severity}`,
+  )
+  const shipped = Array.from(ALERTS.matchAll(/alert: (\w+)[\s\S]*?severity: (\w+)/g), ([, name, severity]) => `${name} ${severity}`)
+  assert.deepEqual(described.sort(), shipped.sort())
 })
 
 test('the guide has every problem code that a client can receive', () => {

@@ -4,7 +4,11 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Config } from './config/config.js'
 import { allPolicies } from './config/domains.js'
 import { ConfigError } from './config/fault.js'
+import type { PolicyConfig } from './config/policy-config.js'
 import { filesOf } from './config/read-config.js'
+import type { TierData } from './config/tiers/tier-data.js'
+import { loadTierFile, signatureOf } from './config/tiers/tier-file.js'
+import { findMoves } from './config/tiers/tier-moves.js'
 import { type Engine, PolicyError } from './engine/engine.js'
 import type { Log } from './log.js'
 
@@ -58,6 +62,11 @@ export class Reloader {
   #signature: string | undefined
   #seen: string | undefined
   #looking: NodeJS.Timeout | undefined
+  /** With the data files as they are in force. */
+  #policies: readonly PolicyConfig[]
+  #dataSignature: string
+  #dataSeen: string | undefined
+  #isLoading = false
   #state: ReloadState = { succeeded: 0, failed: 0, lastSuccessMs: Date.now(), fault: undefined }
 
   constructor(source: ConfigSource, started: Config, engine: Engine, log: Log) {
@@ -66,6 +75,8 @@ export class Reloader {
     this.#engine = engine
     this.#log = log
     this.#signature = this.#look()
+    this.#policies = allPolicies(started)
+    this.#dataSignature = this.#lookAtData()
   }
 
   get state(): ReloadState {
@@ -95,23 +106,65 @@ export class Reloader {
     this.#signature = this.#look()
     try {
       const config = this.#source.read()
-      const policies = this.#engine.prepare(allPolicies(config))
+      const configs = allPolicies(config)
+      const policies = this.#engine.prepare(configs)
       const commits = this.#prepare.map((prepare) => prepare(config))
       const changes = policies()
       for (const commit of commits) commit()
-      this.#state = { ...this.#state, succeeded: this.#state.succeeded + 1, lastSuccessMs: Date.now(), fault: undefined }
+      this.#policies = configs
+      this.#dataSignature = this.#lookAtData()
+      this.#succeeded()
       this.#log.info({ trigger, ...changes }, 'configuration reloaded')
       const waiting = AT_START.filter((section) => !isDeepStrictEqual(config[section], this.#started[section]))
       if (waiting.length > 0) this.#log.warn({ sections: waiting }, 'these sections take effect at the next start')
     } catch (error) {
-      if (!isConfigFault(error)) throw error
-      this.#state = { ...this.#state, failed: this.#state.failed + 1, fault: error.message }
-      this.#log.error({ trigger, fault: error.message }, 'the changed configuration cannot be used: the one before stays in force')
+      this.#failed(error, trigger)
       throw error
     }
   }
 
+  /**
+   * Reads the data files of tiers and puts them in force, all or nothing; the configuration itself stays as it is.
+   *
+   * Rejects with `ConfigError`, `PolicyError` or `RangeError` when one cannot be used. The ones before are in force then.
+   */
+  async reloadData(trigger: 'file' | 'admin' = 'file'): Promise<void> {
+    if (this.#isLoading) return
+    this.#isLoading = true
+    this.#dataSignature = this.#lookAtData()
+    try {
+      const before = this.#policies
+      const loaded = new Map<string, TierData>()
+      for (const file of filesOfTiers(before)) loaded.set(file, await loadTierFile(file))
+      const configs = before.map((config) => withFileData(config, loaded))
+      for (const [i, { tiers }] of configs.entries())
+        if (tiers !== undefined && tiers !== before[i]?.tiers) await findMoves(before[i]?.tiers, tiers)
+      // Another configuration came into force meanwhile, with the files as they are.
+      if (before !== this.#policies) return
+      const changes = this.#engine.prepare(configs)()
+      this.#policies = configs
+      this.#succeeded()
+      this.#log.info({ trigger, files: [...loaded.keys()], ...changes }, 'tiers reloaded')
+    } catch (error) {
+      this.#failed(error, trigger)
+      throw error
+    } finally {
+      this.#isLoading = false
+    }
+  }
+
+  #succeeded(): void {
+    this.#state = { ...this.#state, succeeded: this.#state.succeeded + 1, lastSuccessMs: Date.now(), fault: undefined }
+  }
+
+  #failed(error: unknown, trigger: string): void {
+    if (!isConfigFault(error)) throw error
+    this.#state = { ...this.#state, failed: this.#state.failed + 1, fault: error.message }
+    this.#log.error({ trigger, fault: error.message }, 'the changed configuration cannot be used: the one before stays in force')
+  }
+
   #reloadIfChanged(): void {
+    this.#reloadDataIfChanged()
     const signature = this.#look()
     const isSettled = signature === this.#seen
     this.#seen = signature
@@ -121,6 +174,20 @@ export class Reloader {
     } catch (error) {
       if (!isConfigFault(error)) throw error
     }
+  }
+
+  #reloadDataIfChanged(): void {
+    const signature = this.#lookAtData()
+    const isSettled = signature === this.#dataSeen
+    this.#dataSeen = signature
+    if (!isSettled || signature === this.#dataSignature) return
+    this.reloadData().catch((error: unknown) => {
+      if (!isConfigFault(error)) throw error
+    })
+  }
+
+  #lookAtData(): string {
+    return filesOfTiers(this.#policies).map(signatureOf).join('\n')
   }
 
   /** What changes with every change of the files: their names, sizes, times and inodes. */
@@ -136,6 +203,16 @@ export class Reloader {
     }
     return hash.digest('hex')
   }
+}
+
+/** The data files of policies, each once. */
+function filesOfTiers(policies: readonly PolicyConfig[]): string[] {
+  return [...new Set(policies.flatMap(({ tiers }) => tiers?.file ?? []))]
+}
+
+function withFileData(config: PolicyConfig, loaded: ReadonlyMap<string, TierData>): PolicyConfig {
+  const data = config.tiers?.file === undefined ? undefined : loaded.get(config.tiers.file)
+  return data === undefined ? config : { ...config, tiers: config.tiers?.withFileData(data) }
 }
 
 /** Faults of a configuration; a RangeError is one that this machine has no memory for. */

@@ -9,11 +9,11 @@ import { dashboardRoutes } from './dashboard/routes.js'
 import { Sampler } from './dashboard/sampler.js'
 import { Stream } from './dashboard/stream.js'
 import { Engine } from './engine/engine.js'
-import { RedisStorage } from './engine/redis-storage.js'
 import { MEMORY } from './engine/stored-limiter.js'
 import { type LimitSettings, limitSettings } from './envoy/limit-settings.js'
 import { RateLimits } from './envoy/rate-limits.js'
 import { createLog, type Log } from './log.js'
+import { measuresOf } from './measures.js'
 import { createMetrics } from './metrics.js'
 import { PROTOCOL_SERVERS } from './protocol-servers.js'
 import { adminSurface, httpSurface } from './protocols/http/access.js'
@@ -23,10 +23,12 @@ import { HttpServer } from './protocols/http/http-server.js'
 import { livezRoute, metricsRoute, readyzRoute, startupzRoute } from './protocols/http/observe.js'
 import { reloadRoute } from './protocols/http/reload.js'
 import { router } from './protocols/http/router.js'
+import { traced } from './protocols/http/traced.js'
 import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
 import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
 import { type ConfigSource, isConfigFault, Reloader } from './reload.js'
 import { Snapshots, savedPolicies } from './snapshots.js'
+import { telemetryOf } from './telemetry/telemetry.js'
 import { VERSION } from './version.js'
 
 /** A service that listens. */
@@ -72,10 +74,14 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const { clock, sampleMs = 1_000, log = createLog(config.log.level) } = options
   const clients = { ...config.clients, ...options.clients }
   const pageServed = config.dashboard.keys !== 'off'
-  const storage = config.storage.kind === 'redis' ? new RedisStorage(config.storage, log) : MEMORY
+  // The client of a store takes longer to load than the rest of the service.
+  const storage =
+    config.storage.kind === 'redis' ? new (await import('./engine/redis-storage.js')).RedisStorage(config.storage, log) : MEMORY
   // A store keeps its keys itself.
   const snapshotFile = config.storage.kind === 'memory' ? config.snapshot.file : undefined
+  const telemetry = await telemetryOf(VERSION)
   const engine = new Engine(allPolicies(config), {
+    observer: telemetry.tracing,
     ...(clock && { clock }),
     storage,
     hotKeys: pageServed ? HOT_KEYS_TRACKED : 0,
@@ -99,17 +105,11 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ['/readyz', readyzRoute(() => phase.now)],
     ['/startupz', startupzRoute(() => phase.now)],
   ]
-  const routes = new Map<string, Route>(decisionRoutes(engine))
-  routes.set(
-    '/metrics',
-    metricsRoute(
-      createMetrics(engine, { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }, VERSION, {
-        hits: limits.hits,
-        reloads: reloader,
-        snapshots,
-      }),
-    ),
-  )
+  const routes = new Map<string, Route>(traced(decisionRoutes(engine, limits, access), telemetry.tracing))
+  const traffic = { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }
+  const measures = measuresOf(engine, traffic, VERSION, { hits: limits.hits, reloads: reloader, snapshots })
+  routes.set('/metrics', metricsRoute(createMetrics(measures)))
+  const endReport = telemetry.report(measures)
   const changes = changeRoutes(engine)
   if (reloader !== undefined) changes.push(['/v1/reload', reloadRoute(() => reloader.reload('admin'), isConfigFault)])
 
@@ -123,6 +123,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   }
   const http = httpServer('http')
   const admin = httpServer('admin')
+  const context = { engine, limits, access, config, clients, log, reloader, tracing: telemetry.tracing }
   const servers = new Map<ListenerName, ProtocolServer>()
   for (const name of LISTENER_NAMES) {
     if (config.listen[name] === undefined) continue
@@ -130,14 +131,14 @@ export async function startService(config: Config, options: ServiceOptions = {})
     else if (name === 'admin') servers.set(name, admin)
     else {
       const make = PROTOCOL_SERVERS[name]
-      if (make !== undefined)
-        servers.set(name, make({ engine, limits, access, config, clients, tls: tlsOf(config, config.listen[name]), log, reloader }))
+      if (make !== undefined) servers.set(name, make({ ...context, tls: tlsOf(config, config.listen[name]) }))
     }
   }
   await storage.connect()
   const urls = await listenAll(servers, config).catch(async (error: unknown) => {
     http.connections.close()
     admin.connections.close()
+    endReport()
     engine.close()
     await storage.close()
     throw error
@@ -163,6 +164,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
     clearInterval(sweeping)
     snapshots?.stop()
     await snapshots?.write()
+    await telemetry.flush()
+    endReport()
     http.connections.close()
     admin.connections.close()
     engine.close()

@@ -9,9 +9,15 @@ import type { Flow, History, PartSample, PolicySample, RankedKey, Sample } from 
 /** Past samples that a newly opened page receives: two minutes. */
 export const HISTORY_LENGTH = 120
 const RANKED_KEYS = 10
+/** The name of calls with their own rate. */
+const THROTTLE = 'CL.THROTTLE'
 
 type Flows = Pick<PolicySample, 'allowed' | 'denied' | 'impossible'>
 type Rates = { readonly allowed: number; readonly denied: number }
+
+/** What decides: a policy, or calls with their own rate, which have none. */
+type Sampled = Pick<ServedPolicy, 'name' | 'counts' | 'hotKeys'> &
+  Partial<Pick<ServedPolicy, 'policy' | 'denialsByPart'>> & { stats(): { readonly keys: number } }
 
 /** Derives rates since the last sample from the engine's counters. */
 export class Sampler {
@@ -34,7 +40,7 @@ export class Sampler {
   /** The changes since the last call of `sample` or `tick`. */
   sample(): Sample {
     this.tick()
-    const policies = Array.from(this.#engine.policies, (served) => this.#policy(served, this.#last.get(served.name) as Flows))
+    const policies = this.#sampled().map((served) => this.#policy(served, this.#last.get(served.name) as Flows))
     const { fault, lastSuccessMs = 0 } = this.#reloads() ?? {}
     return { atS: Date.now() / 1000, keys: this.#keys, policies, ...(fault !== undefined && { staleSinceS: lastSuccessMs / 1000 }) }
   }
@@ -45,7 +51,7 @@ export class Sampler {
     // Two calls within a millisecond would yield a meaningless rate.
     const seconds = Math.max(1, nowMs - this.#lastMs) / 1000
     const before = this.#last
-    this.#last = new Map(Array.from(this.#engine.policies, ({ name, counts }) => [name, flows(counts, before.get(name), seconds)]))
+    this.#last = new Map(this.#sampled().map(({ name, counts }) => [name, flows(counts, before.get(name), seconds)]))
     this.#lastMs = nowMs
     const rates = new Map(
       Array.from(this.#last, ([name, { allowed, denied }]) => [name, { allowed: allowed.perSecond, denied: denied.perSecond }]),
@@ -59,7 +65,7 @@ export class Sampler {
     const column = (name: string, flow: keyof Rates): number[] => this.#past.map(({ rates }) => rates.get(name)?.[flow] ?? 0)
     return {
       atS: this.#past.map(({ atS }) => atS),
-      policies: Array.from(this.#engine.policies, ({ name }) => ({
+      policies: this.#sampled().map(({ name }) => ({
         name,
         allowed: column(name, 'allowed'),
         denied: column(name, 'denied'),
@@ -67,11 +73,21 @@ export class Sampler {
     }
   }
 
-  #policy(served: ServedPolicy, { allowed, denied, impossible }: Flows): PolicySample {
+  /** The policies, and calls with their own rate once there are any. */
+  #sampled(): Sampled[] {
+    const policies: Sampled[] = [...this.#engine.policies]
+    const { callRates } = this.#engine
+    const { allowed, denied, impossible } = callRates.counts
+    if (allowed + denied + impossible > 0 && this.#engine.policy(THROTTLE) === undefined)
+      policies.push({ name: THROTTLE, counts: callRates.counts, stats: () => callRates.stats(), hotKeys: (n) => callRates.hotKeys(n) })
+    return policies
+  }
+
+  #policy(served: Sampled, { allowed, denied, impossible }: Flows): PolicySample {
     const { demand, denials } = served.hotKeys(RANKED_KEYS)
     return {
       name: served.name,
-      description: describePolicy(served.policy),
+      description: served.policy === undefined ? 'the rate comes with each call' : describePolicy(served.policy),
       allowed,
       denied,
       impossible,
@@ -87,9 +103,12 @@ export class Sampler {
   }
 }
 
-function partsOf({ policy, denialsByPart }: ServedPolicy): PartSample[] {
-  const { policies = [] } = policy
-  return policies.map((part) => ({ name: part.name, description: describePolicy(part), denied: denialsByPart.get(part.name) ?? 0 }))
+function partsOf({ policy, denialsByPart }: Sampled): PartSample[] {
+  return (policy?.policies ?? []).map((part) => ({
+    name: part.name,
+    description: describePolicy(part),
+    denied: denialsByPart?.get(part.name) ?? 0,
+  }))
 }
 
 function flows(counts: Counts, before: Flows | undefined, seconds: number): Flows {
