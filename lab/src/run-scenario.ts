@@ -27,6 +27,7 @@ export interface ScenarioResult {
   readonly denied: number
   readonly errors: number
   readonly unanswered: number
+  readonly errorTexts: Readonly<Record<string, number>>
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
@@ -110,6 +111,7 @@ export async function runScenario(
     denied: result.denied,
     errors: result.errors,
     unanswered: result.unanswered,
+    errorTexts: result.errorTexts,
     perSecond: result.perSecond,
     p50Ms: result.latencyMs.p50,
     p99Ms: result.latencyMs.p99,
@@ -137,7 +139,7 @@ function violationsOf(scenario: Scenario, result: Omit<ScenarioResult, 'violatio
   const violations: string[] = []
   if (over > allowedOver) violations.push(`a key is ${over} tokens over its policy, ${allowedOver} are allowed`)
   if (allowed === 0) violations.push('nothing was admitted')
-  if (!scenario.mayFail && errors > 0) violations.push(`${errors} requests failed`)
+  if (!scenario.mayFail && errors > 0) violations.push(`${errors} requests failed: ${JSON.stringify(result.errorTexts)}`)
   if (unanswered > 0) violations.push(`${unanswered} requests have no answer`)
   if (scenario.allPass && denied > 0) violations.push(`${denied} requests were denied below the limit`)
   if (scenario.hotKey !== undefined && hotShard?.key !== scenario.hotKey)
