@@ -65,7 +65,7 @@ async function own(url: string): Promise<Figure> {
 
 async function wrk(): Promise<Figure> {
   const { stdout } = await run('wrk', ['-t', '1', '-c', CONNECTIONS, '-d', `${values.seconds}s`, '--latency', path])
-  return { perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]), p50Ms: msIn(/50%\s+(\S+)/.exec(stdout)?.[1]) }
+  return { perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]), p50Ms: msIn(/^\s+50%\s+(\S+)/m.exec(stdout)?.[1]) }
 }
 
 async function h2load(): Promise<Figure> {
