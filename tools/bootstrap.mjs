@@ -25,6 +25,7 @@ const ON_SERVERS = {
   'bench:redis': ['bench/dist/redis/main.js'],
   chaos: ['chaos/dist/main.js'],
   lab: ['lab/dist/main.js'],
+  'lab:compare': ['lab/dist/compare-main.js'],
   'prove runtimes': ['packages/sluicegate/dist/redis/'],
 }
 
@@ -49,6 +50,7 @@ const TASKS = {
   'bench:edge': (args) => run(process.execPath, ['bench/dist/middleware/main.js', ...args]),
   chaos: (args) => run(process.execPath, ['chaos/dist/main.js', ...args]),
   lab: (args) => run(process.execPath, ['lab/dist/main.js', ...args]),
+  'lab:compare': (args) => run(process.execPath, ['lab/dist/compare-main.js', ...args]),
   // The gate builds for itself, as its first step: a fault in the types is one of its findings.
   check: (args) => run(process.execPath, ['tools/dist/check.js', ...args]),
 }

@@ -4,9 +4,18 @@ import { until } from 'sluicegate-testkit'
 import { LabProcess } from './lab-process.js'
 import type { ServiceNode } from './service-node.js'
 
-/** haproxy before the nodes: round robin, and a node that is not ready gets no requests. */
-export async function startBalancer(port: number, nodes: readonly ServiceNode[], folder: string): Promise<LabProcess> {
-  const file = join(folder, 'haproxy.cfg')
+/**
+ * haproxy before the nodes; a node that is not ready gets no requests.
+ *
+ * @param isAffine whether requests with the same key go to the same node, by consistent hashing, in place of round robin.
+ */
+export async function startBalancer(
+  port: number,
+  nodes: readonly ServiceNode[],
+  folder: string,
+  { isAffine = false } = {},
+): Promise<LabProcess> {
+  const file = join(folder, `haproxy-${port}.cfg`)
   const servers = nodes.map((node) => `  server ${node.name} 127.0.0.1:${node.port}`)
   writeFileSync(
     file,
@@ -23,7 +32,7 @@ frontend lab
   bind 127.0.0.1:${port}
   default_backend nodes
 backend nodes
-  balance roundrobin
+  ${isAffine ? 'balance url_param key\n  hash-type consistent' : 'balance roundrobin'}
   option httpchk GET /readyz
   default-server check inter 200ms fall 1 rise 1
 ${servers.join('\n')}

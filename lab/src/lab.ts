@@ -54,6 +54,11 @@ export class Lab {
     return new Lab({ nodes, cluster, folder, balancerPort, prometheusPort, settings }, servers)
   }
 
+  /** Addresses of the cluster. */
+  get redis(): string[] {
+    return this.cluster.roots.map(({ host, port }) => `redis://${host}:${port}`)
+  }
+
   /** Restarts the nodes with other settings, if they differ. */
   async use(settings: Partial<NodeSettings>): Promise<void> {
     const next = { ...this.settings, ...settings }
@@ -66,10 +71,18 @@ export class Lab {
     }
   }
 
-  /** The primary that holds a key of the policy, and the key's slot. */
+  /** The primary that holds a name. */
   async primaryOf(key: string): Promise<RedisProcess> {
-    const slot = await (this.cluster.nodes[0] as RedisProcess).ask('CLUSTER', 'KEYSLOT', key)
-    return this.cluster.primaryOf(Number(slot))
+    return this.cluster.primaryOf(await this.#slotOf(key))
+  }
+
+  /** As any server that answers computes it. */
+  async #slotOf(key: string): Promise<number> {
+    for (const server of this.cluster.nodes) {
+      const slot = await server.ask('CLUSTER', 'KEYSLOT', key).catch(() => undefined)
+      if (slot !== undefined) return Number(slot)
+    }
+    throw new Error('no server of the cluster answers')
   }
 
   async shardUse(): Promise<ShardUse[]> {

@@ -4,7 +4,7 @@ import type { LoadResult } from 'sluicegate-server/dist/load/load-result.js'
 import type { ReportMark } from 'sluicegate-server/dist/report/report.js'
 import { until } from 'sluicegate-testkit'
 import { budgetUse, readRecord, worstKey } from './admissions.js'
-import type { Lab, ShardUse } from './lab.js'
+import { type Lab, POLICY, type ShardUse } from './lab.js'
 import { LabProcess } from './lab-process.js'
 import { prometheusRange } from './lab-servers.js'
 import type { Scenario } from './scenarios.js'
@@ -27,6 +27,7 @@ export interface ScenarioResult {
   readonly denied: number
   readonly errors: number
   readonly unanswered: number
+  readonly errorTexts: Readonly<Record<string, number>>
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
@@ -49,7 +50,13 @@ export interface ScenarioResult {
   readonly violations: readonly string[]
 }
 
-export async function runScenario(lab: Lab, scenario: Scenario, rate: number, seed: number): Promise<ScenarioResult> {
+export async function runScenario(
+  lab: Lab,
+  scenario: Scenario,
+  rate: number,
+  seed: number,
+  port = lab.balancerPort,
+): Promise<ScenarioResult> {
   await lab.use({ mode: scenario.mode ?? 'leased' })
   const record = join(lab.folder, 'record')
   rmSync(record, { force: true })
@@ -60,7 +67,7 @@ export async function runScenario(lab: Lab, scenario: Scenario, rate: number, se
   const load = new LabProcess(process.execPath, [
     SLUICEGATE,
     'load',
-    `http://127.0.0.1:${lab.balancerPort}`,
+    `http://127.0.0.1:${port}`,
     ...['--policy', 'api', '--json', '--record', record, '--connections', '32', ...requests],
   ])
   await until('the load runs', () => existsSync(record))
@@ -86,7 +93,7 @@ export async function runScenario(lab: Lab, scenario: Scenario, rate: number, se
   if (load.stdout === '') throw new Error(`the load ended without a result: ${load.stderr}`)
   const result = JSON.parse(load.stdout) as LoadResult
   const answers = readRecord(record)
-  const policy = { ...lab.settings.policy, limit: scenario.highestLimit ?? lab.settings.policy.limit }
+  const policy = { ...POLICY, limit: scenario.highestLimit ?? POLICY.limit }
   const { over } = worstKey(policy, answers)
   const outageTokens = after.outageTokens - before.outageTokens
   const forgotten = (scenario.failovers ?? 0) * (policy.burst + (policy.limit * FORGOTTEN_MS) / policy.windowMs)
@@ -94,7 +101,7 @@ export async function runScenario(lab: Lab, scenario: Scenario, rate: number, se
   const shards = shardsOf(before.shards, after.shards, result.seconds)
   const hotShard = await hotShardOf(lab, shards, hot)
   const keys = Number(/^uniform:(\d+)$/.exec(scenario.keys)?.[1] ?? Number.NaN)
-  const use = budgetUse(lab.settings.policy, answers)
+  const use = budgetUse(POLICY, answers)
   const measured = {
     name: scenario.name,
     seed,
@@ -104,6 +111,7 @@ export async function runScenario(lab: Lab, scenario: Scenario, rate: number, se
     denied: result.denied,
     errors: result.errors,
     unanswered: result.unanswered,
+    errorTexts: result.errorTexts,
     perSecond: result.perSecond,
     p50Ms: result.latencyMs.p50,
     p99Ms: result.latencyMs.p99,
@@ -116,7 +124,7 @@ export async function runScenario(lab: Lab, scenario: Scenario, rate: number, se
     hotShard,
     plot: {
       ...admittedOverTime(answers, startUs, result.seconds),
-      budget: keys <= 100 ? (keys * lab.settings.policy.limit * 1_000) / lab.settings.policy.windowMs : null,
+      budget: keys <= 100 ? (keys * POLICY.limit * 1_000) / POLICY.windowMs : null,
     },
     marks,
     scraped: (await prometheusRange(lab.prometheusPort, 'sum(rate(sluicegate_decisions_total[3s]))', startedS, endedS)).map(
@@ -131,7 +139,7 @@ function violationsOf(scenario: Scenario, result: Omit<ScenarioResult, 'violatio
   const violations: string[] = []
   if (over > allowedOver) violations.push(`a key is ${over} tokens over its policy, ${allowedOver} are allowed`)
   if (allowed === 0) violations.push('nothing was admitted')
-  if (!scenario.mayFail && errors > 0) violations.push(`${errors} requests failed`)
+  if (!scenario.mayFail && errors > 0) violations.push(`${errors} requests failed: ${JSON.stringify(result.errorTexts)}`)
   if (unanswered > 0) violations.push(`${unanswered} requests have no answer`)
   if (scenario.allPass && denied > 0) violations.push(`${denied} requests were denied below the limit`)
   if (scenario.hotKey !== undefined && hotShard?.key !== scenario.hotKey)

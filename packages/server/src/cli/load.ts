@@ -77,7 +77,7 @@ function showSecond({ second, sent, allowed, denied, errors, p50Ms, p99Ms }: Loa
 }
 
 /** @throws {UsageError} */
-export function planOf(url: string, flags: LoadFlags, token: string | undefined): LoadPlan {
+function planOf(url: string, flags: LoadFlags, token: string | undefined): LoadPlan {
   const target = targetOf(url, flags, token)
   if (!flags.allowRemote) refuseRemote(target)
   const durationMs = spanOf('duration', flags.duration, 1, MAX_DURATION_MS)

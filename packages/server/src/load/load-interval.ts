@@ -3,7 +3,7 @@ import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64, type His
 const LONGEST_US = 3_600_000_000
 
 /** Latencies in microseconds, to three digits, up to an hour. */
-export function latencyHistogram(): Histogram {
+function latencyHistogram(): Histogram {
   return build({ lowestDiscernibleValue: 1, highestTrackableValue: LONGEST_US, numberOfSignificantValueDigits: 3 })
 }
 

@@ -4,7 +4,7 @@ import { LoadInterval, recordMs } from './load-interval.js'
 import type { LoadPlan } from './load-plan.js'
 import type { LoadOutcome, LoadTarget } from './load-target.js'
 
-export const INTERVAL_MS = 1_000
+const INTERVAL_MS = 1_000
 
 /** Time as a run sees it. */
 export interface LoadClock {

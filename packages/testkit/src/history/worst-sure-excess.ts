@@ -17,31 +17,33 @@ export function worstSureExcess({ limit, windowMs, burst }: RateSpec, spent: rea
     levels.raise(indexOf.get(fromUs) as number)
     worst = Math.max(worst, levels.highest - perUs * (toUs - (starts[0] ?? 0)) - burst)
   }
-  return worst
+  // Below it are roundings of doubles.
+  return worst < 1e-6 ? 0 : worst
 }
 
-/** Numbers of which all up to some index are raised by one, and the highest; each in logarithmic time. */
+/** Numbers of which all up to some index are raised by one, and the highest of those that count; each in logarithmic time. */
 class PrefixLevels {
+  readonly #levels: readonly number[]
   readonly #size: number
   readonly #highest: Float64Array
   readonly #raised: Float64Array
 
   constructor(levels: readonly number[]) {
+    this.#levels = levels
     this.#size = 2 ** Math.ceil(Math.log2(Math.max(1, levels.length)))
     this.#highest = new Float64Array(2 * this.#size).fill(Number.NEGATIVE_INFINITY)
     this.#raised = new Float64Array(2 * this.#size)
-    this.#highest.set(levels, this.#size)
-    for (let i = this.#size - 1; i >= 1; i--) this.#join(i)
   }
 
   get highest(): number {
     return this.#highest[1] as number
   }
 
-  /** Raises all up to `last`, that one included. */
+  /** Raises all up to `last`, which counts from now on. */
   raise(last: number): void {
     let node = this.#size + last
     this.#add(node)
+    this.#highest[node] = (this.#levels[last] as number) + (this.#raised[node] as number)
     for (; node > 1; node >>= 1) {
       // Of two siblings the right one was raised in part: the left one lies before it.
       if (node % 2 === 1) this.#add(node - 1)

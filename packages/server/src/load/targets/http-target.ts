@@ -53,7 +53,7 @@ const MAX_HEAD_BYTES = 65_536
 const EMPTY = Buffer.alloc(0)
 
 /** Reads status and length of answers; bodies are passed over. */
-export class HttpAnswerReader implements AnswerReader {
+class HttpAnswerReader implements AnswerReader {
   #held: Buffer = EMPTY
   /** Bytes of a body that are still to come; undefined before a head, `chunked` until an empty chunk. */
   #rest: number | 'chunked' | undefined

@@ -41,7 +41,7 @@ function command(...words: readonly string[]): string {
 }
 
 /** Reads replies that are a simple text, an error, an integer, or an array of integers whose first is 1 for a denial. */
-export class RespAnswerReader implements AnswerReader {
+class RespAnswerReader implements AnswerReader {
   #held = ''
 
   read(bytes: Buffer, answered: (outcome: LoadOutcome, error?: string) => void): void {
