@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
 import type { FleetStats } from 'sluicegate/redis'
+import type { Candidate } from './candidate/candidate.js'
 import type { CallRates, Engine, ServedPolicy } from './engine/engine.js'
 import { LATENCY_BOUNDS_S } from './engine/latency.js'
 import type { HitCounts } from './envoy/hit-counts.js'
@@ -32,13 +33,15 @@ export interface MoreMetrics {
   readonly hits?: HitCounts | undefined
   readonly reloads?: { readonly state: ReloadState } | undefined
   readonly snapshots?: { readonly state: SnapshotState } | undefined
+  readonly candidate?: Candidate | undefined
 }
 
 /**
  * Metrics of `engine`, read at each scrape: a decision costs a plain addition, never a label. Keys are
  * unbounded text from clients and never appear.
  */
-export function createMetrics(engine: Engine, traffic: Traffic, version: string, { hits, reloads, snapshots }: MoreMetrics = {}): Metrics {
+export function createMetrics(engine: Engine, traffic: Traffic, version: string, more: MoreMetrics = {}): Metrics {
+  const { hits, reloads, snapshots, candidate } = more
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   // Gauges with a counter's name: Prometheus' own check refuses them.
@@ -118,6 +121,7 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string,
     eachPolicy((served) => served.stats().memoryBytes),
   )
   addCallRates(engine.callRates, add)
+  if (candidate !== undefined) addCandidate(candidate, engine, add)
   const eachShared = (read: (stats: FleetStats) => number) => (): Sample[] =>
     Array.from(engine.policies).flatMap((served) => {
       const stats = served.storeStats()
@@ -207,6 +211,25 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string,
 }
 
 type Add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]) => void
+
+/** Decisions of the candidate beside those in force. */
+function addCandidate(candidate: Candidate, engine: Engine, add: Add): void {
+  add(
+    'counter',
+    'sluicegate_candidate_decisions_total',
+    'Takes that the candidate decided as well, by difference: same, would_deny, would_allow or failed. From 0 when the candidate is read.',
+    () =>
+      candidate.state(engine, 0).policies.flatMap(({ policy, same, wouldDeny, wouldAllow, failed }) =>
+        Object.entries({ same, would_deny: wouldDeny, would_allow: wouldAllow, failed }).map(([difference, value]) => ({
+          labels: { policy, difference },
+          value,
+        })),
+      ),
+  )
+  add('gauge', 'sluicegate_candidate_failed', 'Whether the files of the candidate cannot be used.', () => [
+    { labels: {}, value: candidate.state(engine, 0).fault === undefined ? 0 : 1 },
+  ])
+}
 
 /** Decisions of `CL.THROTTLE`, which belong to no policy. */
 function addCallRates(rates: CallRates, add: Add): void {

@@ -1,10 +1,8 @@
-import { createHash } from 'node:crypto'
-import { statSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from './config/config.js'
 import { allPolicies } from './config/domains.js'
 import { ConfigError } from './config/fault.js'
-import { filesOf } from './config/read-config.js'
+import { FileWatch } from './config/file-watch.js'
 import { type Engine, PolicyError } from './engine/engine.js'
 import type { Log } from './log.js'
 
@@ -29,8 +27,8 @@ export interface ReloadState {
   readonly fault: string | undefined
 }
 
-/** A change must be the same at two looks, since a file may be half written at the first. */
-const LOOK_MS = 1_000
+/** How often changed files are looked for. */
+export const LOOK_MS = 1_000
 /** Sections that take effect at a start only. */
 const AT_START: readonly (keyof Config)[] = [
   'listen',
@@ -43,6 +41,7 @@ const AT_START: readonly (keyof Config)[] = [
   'dashboard',
   'log',
   'snapshot',
+  'candidate',
 ]
 
 /**
@@ -54,9 +53,8 @@ export class Reloader {
   readonly #engine: Engine
   readonly #log: Log
   readonly #prepare: PrepareReload[] = []
+  readonly #watch: FileWatch
   #started: Config
-  #signature: string | undefined
-  #seen: string | undefined
   #looking: NodeJS.Timeout | undefined
   #state: ReloadState = { succeeded: 0, failed: 0, lastSuccessMs: Date.now(), fault: undefined }
 
@@ -65,7 +63,7 @@ export class Reloader {
     this.#started = started
     this.#engine = engine
     this.#log = log
-    this.#signature = this.#look()
+    this.#watch = new FileWatch(source.path)
   }
 
   get state(): ReloadState {
@@ -92,7 +90,7 @@ export class Reloader {
    * @throws {ConfigError | PolicyError | RangeError} when it cannot be used. The one before is in force then.
    */
   reload(trigger: 'file' | 'SIGHUP' | 'admin'): void {
-    this.#signature = this.#look()
+    this.#watch.note()
     try {
       const config = this.#source.read()
       const policies = this.#engine.prepare(allPolicies(config))
@@ -112,29 +110,12 @@ export class Reloader {
   }
 
   #reloadIfChanged(): void {
-    const signature = this.#look()
-    const isSettled = signature === this.#seen
-    this.#seen = signature
-    if (!isSettled || signature === this.#signature) return
+    if (!this.#watch.hasSettledChange()) return
     try {
       this.reload('file')
     } catch (error) {
       if (!isConfigFault(error)) throw error
     }
-  }
-
-  /** What changes with every change of the files: their names, sizes, times and inodes. */
-  #look(): string {
-    const hash = createHash('sha256')
-    try {
-      for (const file of filesOf(this.#source.path)) {
-        const { ino, size, mtimeMs, ctimeMs } = statSync(file)
-        hash.update(JSON.stringify([file, ino, size, mtimeMs, ctimeMs]))
-      }
-    } catch (error) {
-      hash.update(String(error))
-    }
-    return hash.digest('hex')
   }
 }
 

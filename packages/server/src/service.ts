@@ -1,6 +1,8 @@
 import type { Clock } from 'sluicegate'
 import { Access } from './access.js'
 import { after } from './after.js'
+import { Candidate } from './candidate/candidate.js'
+import { diffRoute } from './candidate/diff-route.js'
 import { type ClientBounds, type Config, type KeyDisplay, LISTENER_NAMES, type ListenerName, type StopTimes } from './config/config.js'
 import { allPolicies } from './config/domains.js'
 import { ConfigError } from './config/fault.js'
@@ -25,7 +27,7 @@ import { reloadRoute } from './protocols/http/reload.js'
 import { router } from './protocols/http/router.js'
 import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
 import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
-import { type ConfigSource, isConfigFault, Reloader } from './reload.js'
+import { type ConfigSource, isConfigFault, LOOK_MS, Reloader } from './reload.js'
 import { Snapshots, savedPolicies } from './snapshots.js'
 import { VERSION } from './version.js'
 
@@ -75,8 +77,10 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const storage = config.storage.kind === 'redis' ? new RedisStorage(config.storage, log) : MEMORY
   // A store keeps its keys itself.
   const snapshotFile = config.storage.kind === 'memory' ? config.snapshot.file : undefined
+  const candidate = config.candidate === undefined ? undefined : new Candidate(config.candidate, log, { clock, tracksKeys: pageServed })
   const engine = new Engine(allPolicies(config), {
     ...(clock && { clock }),
+    ...(candidate && { follower: candidate.follower }),
     storage,
     hotKeys: pageServed ? HOT_KEYS_TRACKED : 0,
     callRates: config.throttle,
@@ -89,6 +93,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const phase: { now: 'starting' | 'ready' | 'stopping' } = { now: 'starting' }
   const reloader = options.source && new Reloader(options.source, config, engine, log)
   reloader?.add((next) => () => limits.use(next.domains))
+  if (candidate !== undefined) reloader?.add(() => () => candidate.reload())
   const page = pageOf(engine, config.dashboard.keys, reloader)
   // Its callers may reset and block keys, so they see which they are.
   const adminPage = pageOf(engine, 'shown', reloader)
@@ -107,11 +112,14 @@ export async function startService(config: Config, options: ServiceOptions = {})
         hits: limits.hits,
         reloads: reloader,
         snapshots,
+        candidate,
       }),
     ),
   )
   const changes = changeRoutes(engine)
   if (reloader !== undefined) changes.push(['/v1/reload', reloadRoute(() => reloader.reload('admin'), isConfigFault)])
+
+  if (candidate !== undefined) changes.push(['/v1/diff', diffRoute(candidate, engine)])
 
   const onError = (name: ListenerName) => (error: Error) => log.error({ listener: name, err: error }, 'a connection could not be taken')
   const httpServer = (name: 'http' | 'admin'): HttpServer => {
@@ -138,6 +146,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const urls = await listenAll(servers, config).catch(async (error: unknown) => {
     http.connections.close()
     admin.connections.close()
+    candidate?.close()
     engine.close()
     await storage.close()
     throw error
@@ -148,6 +157,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   }, sampleMs).unref()
   const sweeping = setInterval(() => engine.sweep(), SWEEP_MS).unref()
   reloader?.watch(options.watchMs)
+  candidate?.watch(options.watchMs ?? LOOK_MS)
   snapshots?.start(config.snapshot.everyMs)
   phase.now = 'ready'
 
@@ -156,6 +166,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     phase.now = 'stopping'
     for (const server of servers.values()) server.drain()
     reloader?.stop()
+    candidate?.close()
     clearInterval(sampling)
     for (const { stream } of pages) stream.end()
     await after(drainMs)

@@ -27,6 +27,7 @@ export function configObject({
   dashboard,
   log,
   snapshot,
+  candidate,
 }: Config): object {
   return {
     listen: Object.fromEntries(Object.entries(listen).map(([name, at]) => [name, listenAddressText(at)])),
@@ -63,6 +64,7 @@ export function configObject({
     dashboard,
     log,
     ...(snapshot.file !== undefined && { snapshot: { file: snapshot.file, every: timeSpanText(snapshot.everyMs) } }),
+    ...(candidate !== undefined && { candidate }),
   }
 }
 

@@ -2,6 +2,7 @@ import { type Clock, type Decision, PolicyError, preciseClock } from 'sluicegate
 import type { PolicyConfig } from '../config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
+import type { Follower } from './follower.js'
 import { Latency } from './latency.js'
 import { Permits } from './permits.js'
 import { MAX_POLICIES, type PolicyChanges, prepareChanges } from './policy-changes.js'
@@ -33,6 +34,8 @@ export interface EngineOptions {
   readonly onUnusable?: (name: string, reason: string) => void
   /** Room for the keys whose rate comes with each call. */
   readonly callRates?: CallRateRoom
+  /** Sees the decisions of all policies. */
+  readonly follower?: Follower
 }
 
 /** The owner of the policies that the engine was made with. */
@@ -48,6 +51,7 @@ export class Engine {
   readonly reservations: Reservations
   readonly permits: Permits
   readonly #making: LimiterMaking
+  readonly #follower: Follower | undefined
   readonly #policies = new Map<string, ServedPolicy>()
   /** Names of policies by who prepared them; those that were added singly have no owner. */
   readonly #owned = new Map<string, Set<string>>()
@@ -57,6 +61,7 @@ export class Engine {
     const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [] } = options
     this.storage = storage
     this.callRates = new CallRates(storage, callRates, clock)
+    this.#follower = options.follower
     this.#making = { clock, hotKeys }
     const ticking = clock ?? preciseClock()
     const nowMs = (): number => ticking.nowMs()
@@ -94,7 +99,7 @@ export class Engine {
     if (this.#policies.has(name)) throw new PolicyError('NAME_INVALID', 'name', name, 'must be given to one policy only')
     if (this.#policies.size >= MAX_POLICIES)
       throw new PolicyError('RANGE_UNSUPPORTED', 'policies', this.#policies.size + 1, `must be at most ${MAX_POLICIES}`)
-    const served = new ServedPolicy(config, restored ?? this.storage.limiter(config, this.#making), this.latency)
+    const served = new ServedPolicy(config, restored ?? this.storage.limiter(config, this.#making), this.latency, this.#follower)
     this.#policies.set(name, served)
     return served
   }
@@ -132,7 +137,7 @@ export class Engine {
       served: this.#policies,
       own: this.#namesOf(owner),
       limiter: (config) => this.storage.limiter(config, this.#making),
-      add: (config, limiter) => new ServedPolicy(config, limiter, this.latency),
+      add: (config, limiter) => new ServedPolicy(config, limiter, this.latency, this.#follower),
     })
   }
 

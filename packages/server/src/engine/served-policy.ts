@@ -2,6 +2,7 @@ import { type Decision, type HotKeys, type Key, type Policy, StoreError } from '
 import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from '../config/policy-config.js'
 import { type Awaitable, whenDone } from './awaitable.js'
+import type { Follower, KeyChange } from './follower.js'
 import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf } from './outcome.js'
 import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
@@ -39,8 +40,11 @@ export class ServedPolicy {
   #limiter: StoredLimiter
   readonly #latency: Latency
   #config: PolicyConfig
+  /** Sees what was decided. */
+  readonly follower: Follower | undefined
 
-  constructor(config: PolicyConfig, limiter: StoredLimiter, latency: Latency) {
+  constructor(config: PolicyConfig, limiter: StoredLimiter, latency: Latency, follower?: Follower) {
+    this.follower = follower
     this.name = config.policy.name
     this.#config = config
     this.#limiter = limiter
@@ -81,10 +85,10 @@ export class ServedPolicy {
     if (answer instanceof Promise) {
       return this.#counting(
         () => answer,
-        (decision) => this.#taken(decision, startMs),
+        (decision) => this.#taken(decision, startMs, key, cost),
       )
     }
-    return this.#taken(answer, startMs)
+    return this.#taken(answer, startMs, key, cost)
   }
 
   /** What {@link ServedPolicy.take} would answer now; changes nothing. */
@@ -111,27 +115,32 @@ export class ServedPolicy {
 
   /** Gives back `tokens`, at most to full. Answers as `peek(key, 1)` then does, like the next three. */
   refund(key: Key, tokens: number): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.refund(key, tokens), unchanged)
+    return this.#changing('refund', key, tokens, () => this.#limiter.refund(key, tokens))
   }
 
   /** Takes `tokens` whether they are there or not, down to a debt of ten bursts. */
   penalize(key: Key, tokens: number): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.penalize(key, tokens), unchanged)
+    return this.#changing('penalize', key, tokens, () => this.#limiter.penalize(key, tokens))
   }
 
   /** Denies everything to the key for `forMs`; the longest block wins, 0 lifts it. */
   block(key: Key, forMs: number): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.block(key, forMs), unchanged)
+    return this.#changing('block', key, forMs, () => this.#limiter.block(key, forMs))
   }
 
   /** Refills the key and lifts its block. */
   reset(key: Key): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.reset(key), unchanged)
+    return this.#changing('reset', key, 0, () => this.#limiter.reset(key))
   }
 
   /** {@link ServedPolicy.take} without counting: for takes of several policies, whose outcome is known only together. */
   takeUncounted(key: Key, cost: number): Awaitable<Decision> {
     return this.#counting(() => this.#limiter.take(key, cost), unchanged)
+  }
+
+  /** {@link ServedPolicy.refund} of a take that was not counted. */
+  refundUncounted(key: Key, tokens: number): Awaitable<Decision> {
+    return this.#counting(() => this.#limiter.refund(key, tokens), unchanged)
   }
 
   /** {@link ServedPolicy.peek} without counting. */
@@ -202,10 +211,18 @@ export class ServedPolicy {
     this.#limiter.close()
   }
 
-  #taken(decision: Decision, startMs: number): Decision {
+  #taken(decision: Decision, startMs: number, key: Key, cost: number): Decision {
     this.#latency.observe((performance.now() - startMs) / 1000)
     this.count(decision)
+    if (this.follower !== undefined) this.follower.taken(this, key, cost, decision)
     return decision
+  }
+
+  #changing(change: KeyChange, key: Key, amount: number, verb: () => Awaitable<Decision>): Awaitable<Decision> {
+    return this.#counting(verb, (state) => {
+      this.follower?.changed(this, change, key, amount)
+      return state
+    })
   }
 
   #nameParts(): void {

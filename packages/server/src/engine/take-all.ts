@@ -28,15 +28,22 @@ export interface TakeAllOptions {
  *
  * Parts with the same policy and key are counted together.
  */
-export function takeAll(parts: readonly TakePart[], { passes = everyOne }: TakeAllOptions = {}): Awaitable<Decision[]> {
+export function takeAll(parts: readonly TakePart[], options: TakeAllOptions = {}): Awaitable<Decision[]> {
+  const { passes = everyOne } = options
   const [only] = parts
   if (parts.length === 1 && only !== undefined && passes === everyOne && !only.peekOnly) {
     return whenDone(only.policy.take(only.key, only.cost), (decision) => [shadowed(only, decision)])
   }
-  return whenDone(seenNow(parts), (seen) => {
+  const taken = whenDone(seenNow(parts), (seen) => {
     if (!passes(seen)) return refuse(parts, seen)
     if (!parts.some(({ policy }) => policy.isShared)) return takeHere(parts, seen)
     return whenDone(reserveSeen(parts, seen, passes), ({ decisions }) => decisions)
+  }) as Awaitable<Decision[]>
+  const follower = parts[0]?.policy.follower
+  if (follower === undefined) return taken
+  return whenDone(taken, (decisions) => {
+    follower.takenAll(parts, decisions, options)
+    return decisions
   }) as Awaitable<Decision[]>
 }
 
@@ -89,7 +96,7 @@ function noteDenial({ policy, key }: TakePart, cost: number): void {
   const taken = policy.takeUncounted(key, cost) as Decision | Permit
   if (!taken.allowed) return
   if ('release' in taken) taken.release()
-  else policy.refund(key, cost)
+  else policy.refundUncounted(key, cost)
 }
 
 function countPart(policy: ServedPolicy, decision: Decision, isTaken: boolean): void {
