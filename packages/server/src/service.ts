@@ -8,7 +8,7 @@ import { allPolicies } from './config/domains.js'
 import { ConfigError } from './config/fault.js'
 import type { ListenAddress } from './config/listen-address.js'
 import { dashboardRoutes } from './dashboard/routes.js'
-import { Sampler } from './dashboard/sampler.js'
+import { Sampler, type Shown } from './dashboard/sampler.js'
 import { Stream } from './dashboard/stream.js'
 import { Engine } from './engine/engine.js'
 import { RedisStorage } from './engine/redis-storage.js'
@@ -94,9 +94,9 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const reloader = options.source && new Reloader(options.source, config, engine, log)
   reloader?.add((next) => () => limits.use(next.domains))
   if (candidate !== undefined) reloader?.add(() => () => candidate.reload())
-  const page = pageOf(engine, config.dashboard.keys, reloader)
+  const page = pageOf(engine, config.dashboard.keys, { reloads: () => reloader?.state, candidate })
   // Its callers may reset and block keys, so they see which they are.
-  const adminPage = pageOf(engine, 'shown', reloader)
+  const adminPage = pageOf(engine, 'shown', { reloads: () => reloader?.state, candidate, isAdmin: true })
   const pages = pageServed ? [page, ...(config.listen.admin === undefined ? [] : [adminPage])] : []
 
   const probes: [string, Route][] = [
@@ -125,7 +125,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const httpServer = (name: 'http' | 'admin'): HttpServer => {
     const surface = name === 'admin' ? adminSurface : httpSurface
     const { sampler, stream } = name === 'admin' ? adminPage : page
-    const all = pageServed ? [...routes, ...dashboardRoutes(sampler, stream)] : routes
+    const all = pageServed ? [...routes, ...dashboardRoutes(engine, sampler, stream)] : routes
     const handle = router(surface({ probes, routes: all, changes, access }))
     return new HttpServer({ handle, bounds: clients, tls: tlsOf(config, config.listen[name]), onError: onError(name) })
   }
@@ -193,8 +193,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
 }
 
 /** The live page of a listener: what it samples, and who reads it. */
-function pageOf(engine: Engine, keys: KeyDisplay, reloader: Reloader | undefined): { sampler: Sampler; stream: Stream } {
-  return { sampler: new Sampler(engine, keys, () => reloader?.state), stream: new Stream() }
+function pageOf(engine: Engine, keys: KeyDisplay, shown: Shown): { sampler: Sampler; stream: Stream } {
+  return { sampler: new Sampler(engine, keys, shown), stream: new Stream() }
 }
 
 /** Connections of the protocols beside HTTP. */

@@ -5,7 +5,7 @@ import { type Awaitable, whenDone } from './awaitable.js'
 import type { Follower, KeyChange } from './follower.js'
 import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf } from './outcome.js'
-import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
+import type { LimiterFigures, ServerCalls, StoredLimiter, StoredReservation } from './stored-limiter.js'
 
 /** What a policy has answered since the service started. */
 export type Counts = Record<Outcome | 'peeks', number>
@@ -195,6 +195,11 @@ export class ServedPolicy {
   /** Figures of the calls to the store since the start; undefined in memory. */
   storeStats(): FleetStats | undefined {
     return this.#limiter.storeStats()
+  }
+
+  /** Calls to each server of the store; empty in memory. */
+  servers(): readonly ServerCalls[] {
+    return this.#limiter.servers?.() ?? []
   }
 
   /** The `n` keys with the highest demand, and the `n` with the most denials. */

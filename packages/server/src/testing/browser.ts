@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import type { TestContext } from 'node:test'
-import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { after, type TestContext } from 'node:test'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
 const FLAGS = [
   '--no-sandbox',
@@ -19,12 +19,27 @@ export interface WatchedPage {
   readonly complaints: readonly string[]
 }
 
+/** The system's own Chromium, without a window. */
+export function launchBrowser(): Promise<Browser> {
+  const executablePath = execFileSync('sh', ['-c', 'command -v chromium']).toString().trim()
+  return chromium.launch({ executablePath, headless: true, args: FLAGS })
+}
+
+let shared: Promise<Browser> | undefined
+/** One browser for all tests of a file, closed after the last. */
+function sharedBrowser(): Promise<Browser> {
+  if (shared === undefined) {
+    shared = launchBrowser()
+    after(async () => (await shared)?.close())
+  }
+  return shared
+}
+
 /** Opens `url` and records errors until the test ends. */
 export async function openPage(t: TestContext, url: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
-  const executablePath = execFileSync('sh', ['-c', 'command -v chromium']).toString().trim()
-  const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS })
-  t.after(() => browser.close())
-  const page = await (await browser.newContext(options)).newPage()
+  const context = await (await sharedBrowser()).newContext(options)
+  t.after(() => context.close())
+  const page = await context.newPage()
   const complaints: string[] = []
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) complaints.push(`console: ${message.text()}`)
