@@ -1,16 +1,6 @@
-import { execFileSync } from 'node:child_process'
 import { after, type TestContext } from 'node:test'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-
-const FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { launchBrowser } from './launch-browser.js'
 
 /** A page in the system's own Chromium, and its errors. */
 export interface WatchedPage {
@@ -19,25 +9,13 @@ export interface WatchedPage {
   readonly complaints: readonly string[]
 }
 
-/** The system's own Chromium, without a window. */
-export function launchBrowser(): Promise<Browser> {
-  const executablePath = execFileSync('sh', ['-c', 'command -v chromium']).toString().trim()
-  return chromium.launch({ executablePath, headless: true, args: FLAGS })
-}
-
-let shared: Promise<Browser> | undefined
 /** One browser for all tests of a file, closed after the last. */
-function sharedBrowser(): Promise<Browser> {
-  if (shared === undefined) {
-    shared = launchBrowser()
-    after(async () => (await shared)?.close())
-  }
-  return shared
-}
+let shared: Promise<Browser> | undefined
+after(async () => (await shared)?.close())
 
 /** Opens `url` and records errors until the test ends. */
 export async function openPage(t: TestContext, url: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
-  const context = await (await sharedBrowser()).newContext(options)
+  const context = await (await (shared ??= launchBrowser())).newContext(options)
   t.after(() => context.close())
   const page = await context.newPage()
   const complaints: string[] = []

@@ -4,22 +4,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseConfig } from '../config/read-config.js'
 import { type Service, startService } from '../service.js'
-import { launchBrowser } from './browser.js'
+import { launchBrowser } from './launch-browser.js'
 
 const POLICIES = (perUser: number, uploads: number): string => `policies:
   per-user: { algorithm: token-bucket, limit: ${perUser}, window: 1m }
   uploads: { algorithm: gcra, limit: ${uploads}, window: 1s, burst: ${uploads} }
 `
-/** Between two samples of the page: faster than the service's own, so that two minutes of figures take a quarter of one. */
-const SAMPLE_MS = 250
-const SAMPLES = 100
+/** Two minutes of figures fill the charts. */
+const SAMPLES = 122
 
 const [folder = '../../docs/images'] = process.argv.slice(2)
 const scratch = mkdtempSync(join(tmpdir(), 'sluicegate-'))
 const candidate = join(scratch, 'next.yaml')
 writeFileSync(candidate, POLICIES(20, 8))
 const live = `listen: { port: 0, admin: "127.0.0.1:0" }\nlog: { level: silent }\n${POLICIES(30, 5)}`
-const service = await startService({ ...parseConfig(live), candidate }, { sampleMs: SAMPLE_MS })
+const service = await startService({ ...parseConfig(live), candidate })
 const browser = await launchBrowser()
 try {
   const url = service.urls.get('admin') ?? ''
@@ -31,7 +30,9 @@ try {
   const wide = await open(1440, 900, 'light')
   const dark = await open(1440, 900, 'dark')
   const narrow = await open(360, 740, 'light')
-  for (let i = 0; i < SAMPLES; i++) await demand(service, i)
+  let step = 0
+  const asking = setInterval(() => demand(service, step++ / 10), 100)
+  await new Promise((resolve) => setTimeout(resolve, SAMPLES * 1_000))
   await dark.keyboard.press('/')
   await dark.keyboard.type('user-1')
   await dark.keyboard.press('Enter')
@@ -39,18 +40,18 @@ try {
   await wide.screenshot({ path: join(folder, 'page.png'), fullPage: true })
   await dark.screenshot({ path: join(folder, 'page-dark.png'), fullPage: true })
   await narrow.screenshot({ path: join(folder, 'page-narrow.png') })
+  clearInterval(asking)
 } finally {
   await browser.close()
   await service.stop({ drainMs: 0, finishMs: 0 })
   rmSync(scratch, { recursive: true })
 }
 
-/** One sample's requests: a few keys ask often, many rarely. */
-async function demand({ engine }: Service, step: number): Promise<void> {
-  const wave = 12 + Math.round(8 * Math.sin(step / 9))
+/** The requests of a tenth of a second: a few keys ask often, many rarely. */
+function demand({ engine }: Service, seconds: number): void {
+  const wave = 9 + Math.round(5 * Math.sin(seconds / 9) + 2 * Math.sin(seconds / 2.3))
   for (let i = 0; i < wave; i++) {
-    engine.policy('per-user')?.take(`user-${Math.floor(40 * ((i * 0.618 + step * 0.37) % 1) ** 3)}`, 1)
-    engine.policy('uploads')?.take(`user-${Math.floor(12 * ((i * 0.414 + step * 0.71) % 1) ** 2)}`, 1)
+    engine.policy('per-user')?.take(`user-${Math.floor(90 * ((i * 0.618 + seconds * 3.7) % 1) ** 3)}`, 1)
+    engine.policy('uploads')?.take(`user-${Math.floor(24 * ((i * 0.414 + seconds * 7.1) % 1) ** 2)}`, 1)
   }
-  await new Promise((resolve) => setTimeout(resolve, SAMPLE_MS))
 }

@@ -85,7 +85,13 @@ export class Chart {
       },
       axes: [
         { ...axis, size: 26, gap: 7, space: 80, values: (_, ticks) => ticks.map(clockTime) },
-        { ...axis, size: 46, space: 34, values: (_, ticks) => ticks.map((value) => (value === null ? '' : tick(value))) },
+        {
+          ...axis,
+          ...(isLog && { splits: (_, __, min, max) => powersBetween(min, max) }),
+          size: 46,
+          space: 34,
+          values: (_, ticks) => ticks.map((value) => (value === null ? '' : tick(value))),
+        },
       ],
       series: [
         {},
@@ -106,6 +112,12 @@ export class Chart {
 function lastMinutes(_: uPlot, __: number, max: number | null): [number, number] {
   const end = max ?? Date.now() / 1000
   return [end - LENGTH, end]
+}
+
+/** A line of the grid for each power of ten. */
+function powersBetween(min: number, max: number): number[] {
+  const first = Math.round(Math.log10(min))
+  return Array.from({ length: Math.round(Math.log10(max)) - first + 1 }, (_, i) => 10 ** (first + i))
 }
 
 /** Whole powers of ten around the values, two of them at least. */
