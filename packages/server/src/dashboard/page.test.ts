@@ -60,14 +60,14 @@ test('the page’s figures follow real takes, without console output and without
 
 test('the rates rise with takes and the chart draws them', async (t) => {
   const { service, page } = await openAt(t)
-  await page.locator('canvas').first().waitFor()
+  await page.locator('.policy canvas').first().waitFor()
   const rate = page.locator('#total-allowed')
   const pouring = setInterval(() => void take(service, 'alice').catch(() => {}), 5)
   t.after(() => clearInterval(pouring))
   await rate.filter({ hasText: /[1-9]/ }).waitFor()
   // Points in the colour that stands for what was allowed: #0b7a75.
   const colours = await page.evaluate(`(() => {
-    const canvas = document.querySelector('canvas')
+    const canvas = document.querySelector('.policy canvas')
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
     return data.reduce((n, red, i) => (i % 4 === 0 && red === 0x0b && data[i + 1] === 0x7a && data[i + 2] === 0x75 ? n + 1 : n), 0)
   })()`)
@@ -156,7 +156,7 @@ test('each chart has a text in its place, and each figure a name', async (t) => 
   const { service, page } = await openAt(t)
   await take(service, 'alice', 2)
   await shows(page, 'allowed-total', '2')
-  assert.match((await page.locator('.chart').first().getAttribute('aria-label')) ?? '', /burst: now .* allowed and .* denied a second/)
+  assert.match((await page.locator('.policy .chart').first().getAttribute('aria-label')) ?? '', /burst: now .* allowed and .* denied a second/)
   assert.equal(await textOf(page.getByRole('heading', { level: 1 })), 'Sluicegate')
   assert.equal(await textOf(page.getByRole('status')), 'Live')
   assert.equal(await page.locator('html').getAttribute('lang'), 'en')

@@ -15,7 +15,8 @@ after(async () => (await shared)?.close())
 
 /** Opens `url` and records errors until the test ends. */
 export async function openPage(t: TestContext, url: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
-  const context = await (await (shared ??= launchBrowser())).newContext(options)
+  shared ??= launchBrowser()
+  const context = await (await shared).newContext(options)
   t.after(() => context.close())
   const page = await context.newPage()
   const complaints: string[] = []
