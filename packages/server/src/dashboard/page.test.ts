@@ -156,7 +156,10 @@ test('each chart has a text in its place, and each figure a name', async (t) => 
   const { service, page } = await openAt(t)
   await take(service, 'alice', 2)
   await shows(page, 'allowed-total', '2')
-  assert.match((await page.locator('.policy .chart').first().getAttribute('aria-label')) ?? '', /burst: now .* allowed and .* denied a second/)
+  assert.match(
+    (await page.locator('.policy .chart').first().getAttribute('aria-label')) ?? '',
+    /burst: now .* allowed and .* denied a second/,
+  )
   assert.equal(await textOf(page.getByRole('heading', { level: 1 })), 'Sluicegate')
   assert.equal(await textOf(page.getByRole('status')), 'Live')
   assert.equal(await page.locator('html').getAttribute('lang'), 'en')
