@@ -80,6 +80,7 @@ program
     option('--max-connections <n>', 'connections at once, half of them of one address (default 10000)', ENVIRONMENT.maxConnections),
   )
   .addOption(option('--snapshot <file>', 'keep the keys in memory over restarts: written each minute and at the end', ENVIRONMENT.snapshot))
+  .addOption(option('--candidate <path>', 'file or folder whose decisions are compared, without effect', ENVIRONMENT.candidate))
   .addOption(option('--log-level <level>', 'debug, info, warn, error or silent (default info)', ENVIRONMENT.logLevel))
   .addOption(option('--print-config', 'print the configuration in force, secrets masked, and serve nothing'))
   .addOption(option('--json', 'print addresses, or the configuration, as JSON'))

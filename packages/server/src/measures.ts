@@ -1,4 +1,5 @@
 import type { FleetStats } from 'sluicegate/redis'
+import type { Candidate } from './candidate/candidate.js'
 import type { CallRates, Engine, ServedPolicy } from './engine/engine.js'
 import { LATENCY_BOUNDS_S } from './engine/latency.js'
 import type { HitCounts } from './envoy/hit-counts.js'
@@ -33,6 +34,7 @@ export interface MoreFigures {
   readonly hits?: HitCounts | undefined
   readonly reloads?: { readonly state: ReloadState } | undefined
   readonly snapshots?: { readonly state: SnapshotState } | undefined
+  readonly candidate?: Candidate | undefined
 }
 
 /**
@@ -46,6 +48,7 @@ export function measuresOf(engine: Engine, traffic: Traffic, version: string, mo
     ...descriptorMeasures(more.hits),
     ...tableMeasures(engine),
     ...throttleMeasures(engine.callRates),
+    ...candidateMeasures(engine, more.candidate),
     ...storeMeasures(engine),
     ...heldMeasures(engine),
     ...configMeasures(engine, more),
@@ -276,6 +279,27 @@ function heldMeasures({ reservations, permits }: Engine): Measure[] {
       'sluicegate_permits_expired_total',
       'Permits that ended without a release.',
       one(() => permits.expired),
+    ),
+  ]
+}
+
+/** Without a candidate they have no samples. */
+function candidateMeasures(engine: Engine, candidate: Candidate | undefined): Measure[] {
+  const decisions = (): Sample[] =>
+    (candidate?.state(engine, 0).policies ?? []).flatMap(({ policy, same, wouldDeny, wouldAllow, failed }) =>
+      Object.entries({ same, would_deny: wouldDeny, would_allow: wouldAllow, failed }).map(([difference, value]) => ({
+        labels: { policy, difference },
+        value,
+      })),
+    )
+  return [
+    counter(
+      'sluicegate_candidate_decisions_total',
+      'Takes that the candidate decided as well, by difference: same, would_deny, would_allow or failed. From 0 when the candidate is read.',
+      decisions,
+    ),
+    gauge('sluicegate_candidate_failed', 'Whether the files of the candidate cannot be used.', () =>
+      candidate === undefined ? [] : [{ labels: {}, value: candidate.state(engine, 0).fault === undefined ? 0 : 1 }],
     ),
   ]
 }

@@ -1,11 +1,9 @@
-import { createHash } from 'node:crypto'
-import { statSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from './config/config.js'
 import { allPolicies } from './config/domains.js'
 import { ConfigError } from './config/fault.js'
+import { FileWatch } from './config/file-watch.js'
 import type { PolicyConfig } from './config/policy-config.js'
-import { filesOf } from './config/read-config.js'
 import type { TierData } from './config/tiers/tier-data.js'
 import { loadTierFile, signatureOf } from './config/tiers/tier-file.js'
 import { findMoves } from './config/tiers/tier-moves.js'
@@ -33,8 +31,8 @@ export interface ReloadState {
   readonly fault: string | undefined
 }
 
-/** A change must be the same at two looks, since a file may be half written at the first. */
-const LOOK_MS = 1_000
+/** How often changed files are looked for. */
+export const LOOK_MS = 1_000
 /** Sections that take effect at a start only. */
 const AT_START: readonly (keyof Config)[] = [
   'listen',
@@ -47,6 +45,7 @@ const AT_START: readonly (keyof Config)[] = [
   'dashboard',
   'log',
   'snapshot',
+  'candidate',
 ]
 
 /**
@@ -58,9 +57,8 @@ export class Reloader {
   readonly #engine: Engine
   readonly #log: Log
   readonly #prepare: PrepareReload[] = []
+  readonly #watch: FileWatch
   #started: Config
-  #signature: string | undefined
-  #seen: string | undefined
   #looking: NodeJS.Timeout | undefined
   /** With the data files as they are in force. */
   #policies: readonly PolicyConfig[]
@@ -74,7 +72,7 @@ export class Reloader {
     this.#started = started
     this.#engine = engine
     this.#log = log
-    this.#signature = this.#look()
+    this.#watch = new FileWatch(source.path)
     this.#policies = allPolicies(started)
     this.#dataSignature = this.#lookAtData()
   }
@@ -103,7 +101,7 @@ export class Reloader {
    * @throws {ConfigError | PolicyError | RangeError} when it cannot be used. The one before is in force then.
    */
   reload(trigger: 'file' | 'SIGHUP' | 'admin'): void {
-    this.#signature = this.#look()
+    this.#watch.note()
     try {
       const config = this.#source.read()
       const configs = allPolicies(config)
@@ -165,10 +163,7 @@ export class Reloader {
 
   #reloadIfChanged(): void {
     this.#reloadDataIfChanged()
-    const signature = this.#look()
-    const isSettled = signature === this.#seen
-    this.#seen = signature
-    if (!isSettled || signature === this.#signature) return
+    if (!this.#watch.hasSettledChange()) return
     try {
       this.reload('file')
     } catch (error) {
@@ -188,20 +183,6 @@ export class Reloader {
 
   #lookAtData(): string {
     return filesOfTiers(this.#policies).map(signatureOf).join('\n')
-  }
-
-  /** What changes with every change of the files: their names, sizes, times and inodes. */
-  #look(): string {
-    const hash = createHash('sha256')
-    try {
-      for (const file of filesOf(this.#source.path)) {
-        const { ino, size, mtimeMs, ctimeMs } = statSync(file)
-        hash.update(JSON.stringify([file, ino, size, mtimeMs, ctimeMs]))
-      }
-    } catch (error) {
-      hash.update(String(error))
-    }
-    return hash.digest('hex')
   }
 }
 

@@ -29,6 +29,7 @@ export function configObject({
   dashboard,
   log,
   snapshot,
+  candidate,
 }: Config): object {
   return {
     listen: Object.fromEntries(Object.entries(listen).map(([name, at]) => [name, listenAddressText(at)])),
@@ -67,6 +68,7 @@ export function configObject({
     dashboard,
     log,
     ...(snapshot.file !== undefined && { snapshot: { file: snapshot.file, every: timeSpanText(snapshot.everyMs) } }),
+    ...(candidate !== undefined && { candidate }),
   }
 }
 

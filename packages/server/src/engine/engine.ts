@@ -3,6 +3,7 @@ import type { PolicyConfig } from '../config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
 import type { DecisionObserver } from './decision-observer.js'
+import type { Follower } from './follower.js'
 import { Latency } from './latency.js'
 import { Permits } from './permits.js'
 import { MAX_POLICIES, type PolicyChanges, prepareChanges } from './policy-changes.js'
@@ -39,6 +40,8 @@ export interface EngineOptions {
   readonly callRates?: CallRateRoom
   /** Receives each decision, within the call that it is made for. */
   readonly observer?: DecisionObserver | undefined
+  /** Sees the decisions of all policies. */
+  readonly follower?: Follower
 }
 
 /** The owner of the policies that the engine was made with. */
@@ -58,6 +61,7 @@ export class Engine {
   readonly #nowMs: () => number
   /** Of tiers, by the name of the policy and the id of the limit; until all policies are made. */
   readonly #savedTiers = new Map<string, SavedPolicy>()
+  readonly #follower: Follower | undefined
   readonly #policies = new Map<string, ServedPolicy>()
   /** Names of policies by who prepared them; those that were added singly have no owner. */
   readonly #owned = new Map<string, Set<string>>()
@@ -67,6 +71,7 @@ export class Engine {
     const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [], observer } = options
     this.observer = observer
     this.storage = storage
+    this.#follower = options.follower
     this.#making = { clock, hotKeys }
     this.callRates = new CallRates(storage, this, this.#making, callRates)
     const ticking = clock ?? preciseClock()
@@ -122,7 +127,10 @@ export class Engine {
   }
 
   #served(config: PolicyConfig, limiter: StoredLimiter): ServedPolicy {
-    return new ServedPolicy(config, limiter, this.latency, (own, { policy }) => this.#tiered(own, policy.name), this.observer)
+    return new ServedPolicy(config, limiter, this.latency, (own, { policy }) => this.#tiered(own, policy.name), {
+      observer: this.observer,
+      follower: this.#follower,
+    })
   }
 
   #withTiers(own: StoredLimiter, config: PolicyConfig): StoredLimiter {

@@ -88,6 +88,7 @@ export class RedisStorage implements Storage {
       update: (next) => limiter.update(next),
       stats: () => ({ ...NO_TABLE, keys: limiter.stats().leases }),
       storeStats: () => limiter.stats(),
+      servers: () => limiter.shards(1).servers,
       hotKeys: (n) => limiter.hotKeys(n),
       snapshot: () => undefined,
       close: () => {

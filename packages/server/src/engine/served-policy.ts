@@ -3,10 +3,11 @@ import type { FleetStats } from 'sluicegate/redis'
 import type { PolicyConfig } from '../config/policy-config.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import type { DecisionObserver } from './decision-observer.js'
+import type { Follower, KeyChange } from './follower.js'
 import type { Latency } from './latency.js'
 import { type Outcome, outcomeOf } from './outcome.js'
 import { type AskedPriority, floorOf } from './priorities.js'
-import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
+import type { LimiterFigures, ServerCalls, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { TieredLimiter } from './tiered-limiter.js'
 
 /** What a policy has answered since the service started. */
@@ -46,12 +47,21 @@ export class ServedPolicy {
   readonly #latency: Latency
   readonly #observer: DecisionObserver | undefined
   #config: PolicyConfig
+  /** Sees what was decided. */
+  readonly follower: Follower | undefined
 
   readonly #makeTiered: MakeTiered
 
   /** @param makeTiered puts tiers around a limiter, for a policy that gets them later. */
-  constructor(config: PolicyConfig, limiter: StoredLimiter, latency: Latency, makeTiered: MakeTiered, observer?: DecisionObserver) {
+  constructor(
+    config: PolicyConfig,
+    limiter: StoredLimiter,
+    latency: Latency,
+    makeTiered: MakeTiered,
+    { observer, follower }: { readonly observer?: DecisionObserver | undefined; readonly follower?: Follower | undefined } = {},
+  ) {
     this.#observer = observer
+    this.follower = follower
     this.name = config.policy.name
     this.#makeTiered = makeTiered
     this.#config = config
@@ -86,7 +96,7 @@ export class ServedPolicy {
     if (this.#config.priorities !== undefined) {
       return this.#counting(
         () => this.#takeAbove(key, cost, this.#floor(key, priority)),
-        (decision) => this.#taken(decision, startMs),
+        (decision) => this.#taken(decision, startMs, key, cost),
       )
     }
     let answer: Awaitable<Decision>
@@ -99,10 +109,10 @@ export class ServedPolicy {
     if (answer instanceof Promise) {
       return this.#counting(
         () => answer,
-        (decision) => this.#taken(decision, startMs),
+        (decision) => this.#taken(decision, startMs, key, cost),
       )
     }
-    return this.#taken(answer, startMs)
+    return this.#taken(answer, startMs, key, cost)
   }
 
   /** What {@link ServedPolicy.take} would answer now; changes nothing. */
@@ -130,27 +140,32 @@ export class ServedPolicy {
 
   /** Gives back `tokens`, at most to full. Answers as `peek(key, 1)` then does, like the next three. */
   refund(key: Key, tokens: number): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.refund(key, tokens), unchanged)
+    return this.#changing('refund', key, tokens, () => this.#limiter.refund(key, tokens))
   }
 
   /** Takes `tokens` whether they are there or not, down to a debt of ten bursts. */
   penalize(key: Key, tokens: number): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.penalize(key, tokens), unchanged)
+    return this.#changing('penalize', key, tokens, () => this.#limiter.penalize(key, tokens))
   }
 
   /** Denies everything to the key for `forMs`; the longest block wins, 0 lifts it. */
   block(key: Key, forMs: number): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.block(key, forMs), unchanged)
+    return this.#changing('block', key, forMs, () => this.#limiter.block(key, forMs))
   }
 
   /** Refills the key and lifts its block. */
   reset(key: Key): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.reset(key), unchanged)
+    return this.#changing('reset', key, 0, () => this.#limiter.reset(key))
   }
 
   /** {@link ServedPolicy.take} without counting: for takes of several policies, whose outcome is known only together. */
   takeUncounted(key: Key, cost: number, priority?: AskedPriority): Awaitable<Decision> {
     return this.#counting(() => this.#takeAbove(key, cost, this.#floor(key, priority)), unchanged)
+  }
+
+  /** {@link ServedPolicy.refund} of a take that was not counted. */
+  refundUncounted(key: Key, tokens: number): Awaitable<Decision> {
+    return this.#counting(() => this.#limiter.refund(key, tokens), unchanged)
   }
 
   /** {@link ServedPolicy.peek} without counting. */
@@ -229,6 +244,11 @@ export class ServedPolicy {
     return this.#limiter.storeStats()
   }
 
+  /** Calls to each server of the store; empty in memory. */
+  servers(): readonly ServerCalls[] {
+    return this.#limiter.servers?.() ?? []
+  }
+
   /** The `n` keys with the highest demand, and the `n` with the most denials. */
   hotKeys(n: number): HotKeys {
     return this.#limiter.hotKeys(n)
@@ -270,10 +290,18 @@ export class ServedPolicy {
     }) as Awaitable<Decision>
   }
 
-  #taken(decision: Decision, startMs: number): Decision {
+  #taken(decision: Decision, startMs: number, key: Key, cost: number): Decision {
     this.#latency.observe((performance.now() - startMs) / 1000)
     this.count(decision)
+    if (this.follower !== undefined) this.follower.taken(this, key, cost, decision)
     return decision
+  }
+
+  #changing(change: KeyChange, key: Key, amount: number, verb: () => Awaitable<Decision>): Awaitable<Decision> {
+    return this.#counting(verb, (state) => {
+      this.follower?.changed(this, change, key, amount)
+      return state
+    })
   }
 
   #nameParts(): void {

@@ -31,6 +31,13 @@ export interface StoredReservation {
 /** Figures of a limiter in memory; at a store the tables are elsewhere, and all of them are 0 but `keys`, those with a lease here. */
 export type LimiterFigures = LimiterStats
 
+/** Calls to one server of a store. */
+export interface ServerCalls {
+  /** Undefined where there is one only. */
+  readonly server: string | undefined
+  readonly calls: number
+}
+
 /** The verbs that the service needs of a limiter, wherever its keys are. */
 export interface StoredLimiter {
   readonly isShared: boolean
@@ -47,6 +54,8 @@ export interface StoredLimiter {
   stats(): LimiterFigures
   /** Figures of the calls to a store; undefined in memory. */
   storeStats(): FleetStats | undefined
+  /** By server; absent in memory. */
+  servers?(): readonly ServerCalls[]
   hotKeys(n: number): HotKeys
   /** All keys as bytes; undefined at a store, which keeps them. */
   snapshot(): Uint8Array | undefined

@@ -40,13 +40,19 @@ export function takeAll(parts: readonly TakePart[], options: TakeAllOptions = {}
   if (parts.length === 1 && only !== undefined && passes === everyOne && !only.peekOnly) {
     return whenDone(only.policy.take(only.key, only.cost, only.priority), (decision) => [shadowed(only, decision)])
   }
-  return timed(parts, options, () =>
+  const taken = timed(parts, options, () =>
     whenDone(seenNow(parts), (seen) => {
       if (!passes(seen)) return refuse(parts, seen)
       if (!parts.some(({ policy }) => policy.isShared)) return takeHere(parts, seen)
       return whenDone(reserveSeen(parts, seen, passes), ({ decisions }) => decisions)
     }),
   ) as Awaitable<Decision[]>
+  const follower = parts[0]?.policy.follower
+  if (follower === undefined) return taken
+  return whenDone(taken, (decisions) => {
+    follower.takenAll(parts, decisions, options)
+    return decisions
+  }) as Awaitable<Decision[]>
 }
 
 function timed<Value>(parts: readonly TakePart[], { latency }: TakeAllOptions, decide: () => Awaitable<Value>): Awaitable<Value> {
@@ -107,7 +113,7 @@ function noteDenial({ policy, key }: TakePart, cost: number): void {
   const taken = policy.takeUncounted(key, cost) as Decision | Permit
   if (!taken.allowed) return
   if ('release' in taken) taken.release()
-  else policy.refund(key, cost)
+  else policy.refundUncounted(key, cost)
 }
 
 function countPart(policy: ServedPolicy, decision: Decision, isTaken: boolean): void {

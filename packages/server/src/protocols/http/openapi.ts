@@ -223,6 +223,7 @@ const PATHS: Readonly<Record<string, Schema>> = {
       }),
     },
   },
+  '/v1/diff': { get: { summary: 'Differences of the candidate.', responses: responses({ 200: { type: 'object' } }), ...ADMIN } },
   '/livez': { get: text('The process answers.', [200]) },
   '/readyz': { get: text('Requests are welcome.', [200, 503]) },
   '/startupz': { get: text('The start is done.', [200, 503]) },
