@@ -14,7 +14,7 @@ import { type CallRateRoom, type LimiterMaking, MEMORY, type Storage, type Store
 import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
 import { type MakeTier, TieredLimiter } from './tiered-limiter.js'
 
-export { type Decision, type HotKey, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
+export { type Decision, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
 export { type Awaitable, allDone, whenDone } from './awaitable.js'
 export { CallRates } from './call-rates.js'
 export type { DecisionObserver } from './decision-observer.js'

@@ -79,8 +79,8 @@ class GateRun {
       for (const source of this.#sources) await source.open()
       // A file of an earlier run may block keys that no one would free.
       await this.#outputs.start()
-      // A log that cannot be read at the start is a mistake; later it may be one of the moment.
-      for (const source of this.#sources) await source.poll()
+      // A log that cannot be opened at the start is a mistake; later it may be a fault of the moment.
+      for (const source of this.#sources) await (this.#flags.once ? source.poll() : this.#pollAgain(source))
       if (this.#flags.once) for (const source of this.#sources) source.end()
       this.#settle()
       this.#isFollowing = true
