@@ -26,6 +26,7 @@ export interface ServeTexts {
   readonly tlsClientCa?: string
   readonly logLevel?: string
   readonly snapshot?: string
+  readonly candidate?: string
 }
 
 /**
@@ -48,6 +49,7 @@ export function overridesOf(texts: ServeTexts, environment: NodeJS.ProcessEnv): 
     maxConnections: integerOf('max-connections', texts.maxConnections, 1, MAX_CONNECTIONS),
     logLevel: logLevelOf(texts.logLevel),
     snapshotFile: texts.snapshot,
+    candidate: texts.candidate,
   }
 }
 

@@ -21,6 +21,8 @@ export interface Config {
   readonly dashboard: DashboardConfig
   readonly log: LogConfig
   readonly snapshot: SnapshotConfig
+  /** A file or folder with a configuration that is compared with this one; undefined: none. */
+  readonly candidate: string | undefined
 }
 
 /** Where each protocol listens; undefined for one that is off. */

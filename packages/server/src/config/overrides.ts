@@ -17,11 +17,12 @@ export interface Overrides {
   readonly maxConnections: number | undefined
   readonly logLevel: LogLevel | undefined
   readonly snapshotFile: string | undefined
+  readonly candidate: string | undefined
 }
 
 /** The configuration of the files with what wins over it. */
 export function withOverrides(config: Config, overrides: Overrides): Config {
-  const { listen, tls, redisUrl, tokens, drainMs, maxConnections, logLevel, snapshotFile } = overrides
+  const { listen, tls, redisUrl, tokens, drainMs, maxConnections, logLevel, snapshotFile, candidate } = overrides
   const ports = { ...config.listen }
   for (const name of LISTENER_NAMES) if (name in listen) ports[name] = listen[name]
   return {
@@ -34,6 +35,7 @@ export function withOverrides(config: Config, overrides: Overrides): Config {
     storage: redisUrl === undefined ? config.storage : redisAt(redisUrl, config.storage),
     log: { level: logLevel ?? config.log.level },
     snapshot: { ...config.snapshot, file: snapshotFile ?? config.snapshot.file },
+    candidate: candidate ?? config.candidate,
   }
 }
 

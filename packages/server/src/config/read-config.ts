@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { LineCounter, parseDocument } from 'yaml'
 import { readClients, readStop } from './clients.js'
 import { type Config, DEFAULT_DASHBOARD, DEFAULT_LOG, KEY_DISPLAYS, LOG_LEVELS } from './config.js'
@@ -19,7 +19,7 @@ const MAX_FILE_CHARACTERS = 1_000_000
 const MAX_FILES = 1_000
 const YAML_FILE = /^[^.].*\.ya?ml$/i
 /** Sections that stand in one file only. */
-const SETTINGS = ['listen', 'tls', 'tokens', 'clients', 'stop', 'storage', 'throttle', 'dashboard', 'log', 'snapshot'] as const
+const SETTINGS = ['listen', 'tls', 'tokens', 'clients', 'stop', 'storage', 'throttle', 'dashboard', 'log', 'snapshot', 'candidate'] as const
 
 /** Messages of the parser that address programmers, in words for the author of a file. */
 const REASON_BY_CODE: Readonly<Record<string, string>> = {
@@ -107,6 +107,7 @@ function readSources(sources: readonly Source[]): Config {
     dashboard: { keys: dashboard.oneOf('keys', KEY_DISPLAYS) ?? DEFAULT_DASHBOARD.keys },
     log: { level: log.oneOf('level', LOG_LEVELS) ?? DEFAULT_LOG.level },
     snapshot: readSnapshotSection(settings('snapshot').section('snapshot')),
+    candidate: readCandidate(settings('candidate')),
   }
   for (const section of [dashboard, log, ...own]) section.done()
   return config
@@ -122,6 +123,12 @@ function settingsOf(roots: readonly Section[]): (setting: (typeof SETTINGS)[numb
 }
 
 const NO_SOURCE: Source = { file: '', document: parseDocument(''), lines: new LineCounter(), faults: [] }
+
+/** Relative to the file that names it. */
+function readCandidate(root: Section): string | undefined {
+  const path = root.text('candidate', 'next.yaml')
+  return path === undefined ? undefined : resolve(dirname(root.file), path)
+}
 
 function readTlsSection(root: Section): TlsConfig | undefined {
   const section = root.section('tls')

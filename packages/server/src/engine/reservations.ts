@@ -1,6 +1,7 @@
 import { type Decision, type Key, PolicyError, StoreError } from 'sluicegate'
 import { type Awaitable, allDone, whenDone } from './awaitable.js'
 import { HeldById } from './held-by-id.js'
+import type { Latency } from './latency.js'
 import type { ServedPolicy } from './served-policy.js'
 import { type HeldPart, reserveAll, type TakeAllOptions, type TakePart } from './take-all.js'
 
@@ -26,8 +27,11 @@ export type ActualCost = number | ((part: TakePart) => number)
  */
 export class Reservations {
   readonly #held: HeldById<readonly HeldPart[]>
+  readonly #latency: Latency | undefined
 
-  constructor(nowMs: () => number) {
+  /** @param latency receives the time of each {@link Reservations.reserve}. */
+  constructor(nowMs: () => number, latency?: Latency) {
+    this.#latency = latency
     const bounds = { what: 'open reservations', max: MAX_RESERVATIONS, maxPerKey: MAX_RESERVATIONS_PER_KEY }
     this.#held = new HeldById(bounds, nowMs, () => undefined)
   }
@@ -51,7 +55,7 @@ export class Reservations {
     const [first] = parts
     const keyName = first === undefined ? '' : nameOf(first.policy, first.key)
     this.#held.requireRoom(keyName)
-    return whenDone(reserveAll(parts, options), ({ decisions, held }) => ({
+    return whenDone(reserveAll(parts, { ...options, ...(this.#latency && { latency: this.#latency }) }), ({ decisions, held }) => ({
       decisions,
       id: held === undefined ? undefined : this.#held.add(keyName, held, ttlMs),
     })) as Awaitable<Reserved>

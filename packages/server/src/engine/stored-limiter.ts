@@ -31,9 +31,18 @@ export interface StoredReservation {
 /** Figures of a limiter in memory; at a store the tables are elsewhere, and all of them are 0 but `keys`, those with a lease here. */
 export type LimiterFigures = LimiterStats
 
+/** Calls to one server of a store. */
+export interface ServerCalls {
+  /** Undefined where there is one only. */
+  readonly server: string | undefined
+  readonly calls: number
+}
+
 /** The verbs that the service needs of a limiter, wherever its keys are. */
 export interface StoredLimiter {
   readonly isShared: boolean
+  /** The policy in force; of several that of keys without a tier. */
+  readonly policy: Policy
   take(key: Key, cost: number): Awaitable<Decision>
   peek(key: Key, cost: number): Awaitable<Decision>
   reserve(key: Key, cost: number): Awaitable<StoredReservation>
@@ -45,6 +54,8 @@ export interface StoredLimiter {
   stats(): LimiterFigures
   /** Figures of the calls to a store; undefined in memory. */
   storeStats(): FleetStats | undefined
+  /** By server; absent in memory. */
+  servers?(): readonly ServerCalls[]
   hotKeys(n: number): HotKeys
   /** All keys as bytes; undefined at a store, which keeps them. */
   snapshot(): Uint8Array | undefined
@@ -73,6 +84,9 @@ export interface StoredRateTable {
   throttle(key: string, rate: CallRate, quantity: number): Awaitable<Throttled>
   /** At a store all figures are 0. */
   stats(): LimiterStats
+  /** Calls that a store would have decided and this process did, in an outage; 0 in memory. */
+  readonly outageDecisions: number
+  hotKeys(n: number): HotKeys
   close(): void
 }
 
@@ -87,7 +101,7 @@ export interface Storage {
    */
   restored(config: PolicyConfig, making: LimiterMaking, saved: Saved): StoredLimiter | undefined
   /** @throws {PolicyError} when there is no room for the table. */
-  rateTable(room: CallRateRoom, clock: Clock | undefined): StoredRateTable
+  rateTable(room: CallRateRoom, making: LimiterMaking): StoredRateTable
   /** Whether the store can be reached; always true in memory. */
   readonly isReachable: boolean
   /** Resolves when the store can be reached, or after a moment. */
@@ -119,12 +133,15 @@ export const MEMORY: Storage = {
     }
     return Object.assign(limiter, { isShared: false, storeStats: () => undefined })
   },
-  rateTable: ({ maxKeys, growTo }, clock) =>
-    createRateTable({
+  rateTable({ maxKeys, growTo }, { clock, hotKeys }) {
+    const table = createRateTable({
+      hotKeys,
       ...(clock && { clock }),
       ...(maxKeys !== undefined && { maxKeys }),
       ...(growTo !== undefined && { growTo }),
-    }),
+    })
+    return Object.assign(table, { outageDecisions: 0 })
+  },
   isReachable: true,
   async connect() {},
   async close() {},
