@@ -23,6 +23,8 @@ export interface BudgetOptions {
   readonly idleMs: number
   /** Until then nothing is assigned, as assignments of an earlier process may be in force. */
   readonly quietUntilMs?: number
+  /** Called for a holder of which nothing is in force any more. */
+  readonly onForgotten?: (holder: Holder) => void
 }
 
 /** Clocks may differ in pace by this part. */
@@ -55,7 +57,7 @@ const MAX_TOKENS_PER_FILL = 0xffff_ffff
 /**
  * Splits one budget among data planes that decide by themselves. A pure state machine: reports, acknowledgements and time in, messages out.
  *
- * In any interval of length t at most `burst + 1 + n + rate * t` requests are admitted by assignments, for n data planes that hold one (ADR 14). That
+ * In any interval of length t at most `burst + 1 + n + rate * t` requests are admitted by assignments, for n data planes that hold one (ADR 16). That
  * holds because the rates that may be in force never exceed the budget, and each new bucket is paid by what they leave of it.
  */
 export class QuotaBudget {
@@ -117,7 +119,7 @@ export class QuotaBudget {
     this.#passTo(nowMs)
     if (sent.kind === 'abandon') {
       this.#alter(holder, () => this.#clear(holder))
-      this.#holders.delete(holder)
+      this.#forget(holder)
       return
     }
     // A renewal that may have arrived after the end began a full bucket.
@@ -171,9 +173,8 @@ export class QuotaBudget {
     return this.#options.ttlSeconds * 1_000
   }
 
-  /** How long after its arrival an assignment may be in force. */
   get #longestMs(): number {
-    return this.#ttlMs * (1 + PACE) + EXPIRY_SLACK_MS
+    return longestMs(this.#options.ttlSeconds)
   }
 
   /** Tokens for a fill of all that is assigned, at most; `reserve` is the part kept back. */
@@ -195,12 +196,17 @@ export class QuotaBudget {
       if (goneUntilMs !== undefined && nowMs >= goneUntilMs) {
         if (holder.sent !== undefined) this.#ledger.settle(holder.sent.paid, true)
         this.#alter(holder, () => this.#clear(holder))
-        this.#holders.delete(holder)
+        this.#forget(holder)
       } else if (inForce !== undefined && nowMs >= inForce.expiresByMs)
         this.#alter(holder, () => {
           holder.inForce = undefined
         })
     }
+  }
+
+  #forget(holder: Holder): void {
+    this.#holders.delete(holder)
+    this.#options.onForgotten?.(holder)
   }
 
   #clear(holder: Holder): void {
@@ -369,6 +375,11 @@ export class QuotaBudget {
     const bucket = { maxTokens, tokensPerFill, fillSeconds: this.#fillSeconds }
     actions.push({ holder, assignment: maxTokens === 0 ? { kind: 'deny', ttlSeconds } : { kind: 'tokens', bucket, ttlSeconds } })
   }
+}
+
+/** How long after its arrival an assignment may be in force, by the clock of this side. */
+export function longestMs(ttlSeconds: number): number {
+  return ttlSeconds * 1_000 * (1 + PACE) + EXPIRY_SLACK_MS
 }
 
 /** Tokens that buckets hold beyond their first: a third, so that the ledger can renew all of them and still pay for a change. */

@@ -1,0 +1,56 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Holder } from './holder.js'
+import { type BudgetNumbers, type BudgetOptions, QuotaBudget } from './quota-budget.js'
+import type { FoundQuota, QuotaLimit } from './quota-rules.js'
+import type { Bucket } from './quota-stream.js'
+
+/** What the buckets of one key share: a budget, or the same blanket assignment. */
+export class SharedQuota {
+  readonly key: string
+  readonly policy: string
+  /** The client that made it, whose place it has. */
+  readonly host: string
+  readonly blanket: 'allow' | 'deny' | undefined
+  readonly budget: QuotaBudget | undefined
+  /** Buckets by what they hold; those whose stream broke included, until nothing of them is in force. */
+  readonly byHolder = new Map<Holder, Bucket>()
+  /** Buckets of open streams. */
+  readonly buckets = new Set<Bucket>()
+  /** Whether another one has taken its place: it only waits for its assignments to end. */
+  isRetired = false
+  #found: FoundQuota
+  #numbers: BudgetNumbers | undefined
+
+  constructor(found: FoundQuota, limit: QuotaLimit, options: BudgetOptions, nowMs: number, host: string) {
+    this.key = found.key
+    this.policy = found.policy
+    this.host = host
+    this.#found = found
+    if (typeof limit === 'string') this.blanket = limit
+    else {
+      this.#numbers = limit
+      this.budget = new QuotaBudget(limit, options, nowMs)
+    }
+  }
+
+  /** Whether nothing would be lost without it. */
+  get isDispensable(): boolean {
+    if (this.buckets.size > 0) return false
+    return this.budget === undefined || (this.isRetired ? this.budget.size === 0 : this.budget.isFresh)
+  }
+
+  /** Found again, by a configuration that may be another one. */
+  use(found: FoundQuota): void {
+    this.#found = found
+  }
+
+  /** Takes over the numbers that are configured now. False where they are of another kind, or none. */
+  follow(nowMs: number): boolean {
+    const limit = this.#found.limit()
+    if (limit === undefined) return false
+    if (typeof limit === 'string' || this.budget === undefined) return limit === this.blanket
+    if (!isDeepStrictEqual(limit, this.#numbers)) this.budget.resize(limit, nowMs)
+    this.#numbers = limit
+    return true
+  }
+}
