@@ -318,6 +318,12 @@ function quotaMeasures(quotas: QuotaService | undefined): Measure[] {
     gauge('sluicegate_quota_streams', 'Streams of data planes that are open.', () =>
       quotas === undefined ? [] : [{ labels: {}, value: quotas.streams }],
     ),
+    gauge('sluicegate_quota_unread_messages', 'Messages that data planes have not received yet.', () =>
+      quotas === undefined ? [] : [{ labels: {}, value: quotas.unreadMessages }],
+    ),
+    counter('sluicegate_quota_reports_total', 'Reports of data planes.', () =>
+      quotas === undefined ? [] : [{ labels: {}, value: quotas.counts.reports }],
+    ),
     gauge(
       'sluicegate_quota_buckets',
       'Buckets of data planes that have a part of a budget, or had one that is still in force.',

@@ -56,7 +56,7 @@ function readRule(section: Section, policies: ReadonlyMap<string, PolicyConfig>)
   const policy = section.text('policy', 'per-team')
   const domain = section.text('domain', 'edge')
   const matching = section.section('match')
-  const match = new Map(matching.names().flatMap((name) => valueOf(matching, name)))
+  const match = new Map(matching.names().flatMap((name) => entryOf(matching, name)))
   matching.done()
   if (match.size > MAX_ENTRIES) section.fault('match', `must be at most ${MAX_ENTRIES} entries, not ${match.size}`)
   const key = section.texts('key', 'names of entries, for example [team]')
@@ -70,7 +70,7 @@ function readRule(section: Section, policies: ReadonlyMap<string, PolicyConfig>)
   return policy === undefined ? undefined : { policy, domain, match, key, burst }
 }
 
-function valueOf(matching: Section, name: string): [string, string][] {
+function entryOf(matching: Section, name: string): [string, string][] {
   const value = matching.label(name, 'staging or "*"')
   return value === undefined ? [] : [[name, value]]
 }

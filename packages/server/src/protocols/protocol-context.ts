@@ -4,8 +4,8 @@ import type { TlsConfig } from '../config/tls.js'
 import type { Engine } from '../engine/engine.js'
 import type { RateLimits } from '../envoy/rate-limits.js'
 import type { Log } from '../log.js'
-import type { Reloader } from '../reload.js'
 import type { QuotaService } from '../quota/quota-service.js'
+import type { Reloader } from '../reload.js'
 import type { CallTracing } from '../telemetry/call-tracing.js'
 
 /** What the server of a protocol is made with. */

@@ -17,6 +17,7 @@ export type StreamCut = 'idle' | 'unread' | 'too_fast' | 'too_many_streams'
 
 /** Counts of the rate limit quota service, since its start. */
 export class QuotaCounts {
+  reports = 0
   readonly refused: Record<QuotaRefusal, number> = { no_rule: 0, invalid_id: 0, too_many_buckets: 0 }
   readonly cuts: Record<StreamCut, number> = { idle: 0, unread: 0, too_fast: 0, too_many_streams: 0 }
   readonly #byPolicy = new Map<string, PolicyQuotaCounts>()

@@ -67,7 +67,8 @@ export class QuotaRules {
   }
 
   #byRule({ id, rule, patterns }: ReadyRule, domain: string, entries: readonly Entry[]): FoundQuota | undefined {
-    const keys = rule.key ?? entries.map(({ key }) => key).filter((key) => patterns.every(([name, parts]) => name !== key || parts.length > 1))
+    const keys =
+      rule.key ?? entries.map(({ key }) => key).filter((key) => patterns.every(([name, parts]) => name !== key || parts.length > 1))
     const values = keys.map((name) => entries.find(({ key }) => key === name)?.value)
     if (!values.every((value) => value !== undefined)) return undefined
     const keyText = keyOf(values, digest)

@@ -102,6 +102,13 @@ export class QuotaService {
     return this.#streams.size
   }
 
+  /** Messages to data planes that have not arrived yet, as far as is known. */
+  get unreadMessages(): number {
+    let messages = 0
+    for (const { unreadMessages } of this.#streams) messages += unreadMessages
+    return messages
+  }
+
   /** Buckets that hold a part of a budget, those of broken streams included until their assignments have ended. */
   *figures(): Generator<{ readonly policy: string; readonly buckets: number; readonly assignedPerSecond: number }> {
     const byPolicy = new Map<string, { policy: string; buckets: number; assignedPerSecond: number }>()
@@ -188,6 +195,7 @@ export class QuotaService {
     stream.credit = Math.min(reportBurst, stream.credit + ((nowMs - stream.creditAtMs) * reportsPerSecond) / 1_000) - 1 - usages.length
     stream.creditAtMs = nowMs
     stream.heardAtMs = nowMs
+    this.counts.reports++
     if (stream.credit < 0) {
       this.#cut(stream, 'too_fast')
       return

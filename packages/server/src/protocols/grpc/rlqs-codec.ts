@@ -53,8 +53,7 @@ export function readUsageReports(message: Uint8Array, maxUsages: number): UsageR
     } else if (tag === REPORTS.domain) domain = reader.text()
     else reader.skip(tag)
   }
-  if (domain.length > MAX_DOMAIN_LENGTH)
-    throw new GrpcError(STATUS.invalidArgument, `a domain has at most ${MAX_DOMAIN_LENGTH} characters`)
+  if (domain.length > MAX_DOMAIN_LENGTH) throw new GrpcError(STATUS.invalidArgument, `a domain has at most ${MAX_DOMAIN_LENGTH} characters`)
   return { domain, usages }
 }
 

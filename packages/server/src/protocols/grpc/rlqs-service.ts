@@ -1,5 +1,5 @@
-import type { QuotaOutlet } from '../../quota/quota-stream.js'
 import { DEFAULT_QUOTA_BOUNDS, type QuotaService } from '../../quota/quota-service.js'
+import type { QuotaOutlet } from '../../quota/quota-stream.js'
 import type { ServedService } from './grpc-service.js'
 import { RateLimitQuotaService } from './messages/envoy/service/rate_limit_quota/v3/rlqs.gen.js'
 import type { Method, RequestHandler, ResponseStream } from './method.js'
