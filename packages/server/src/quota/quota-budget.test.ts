@@ -4,7 +4,6 @@ import { longTest, shortOrLong } from 'sluicegate-testkit'
 import { quotaHistory } from '../testing/quota-history.js'
 import { type QuotaLoad, runLoad, utilisation } from '../testing/quota-load.js'
 import { faultyBudget, QUOTA_MUTANTS } from '../testing/quota-mutants.js'
-import { SimulatedEnvoy } from '../testing/simulated-envoy.js'
 import { BurstLedger } from './burst-ledger.js'
 import { longestMs, QuotaBudget } from './quota-budget.js'
 
@@ -75,37 +74,6 @@ test('a payment that is under way leaves no room to fill', () => {
   ledger.settle(4, true)
   ledger.fill(100)
   assert.equal(ledger.level, 10)
-})
-
-/** What is admitted by one data plane that takes all it can at `nowMs`. */
-function admitAll(envoy: SimulatedEnvoy, nowMs: number): number {
-  return envoy.admit(1e9, nowMs / 1_000)
-}
-
-test('a renewal that arrives after the end of what it renews is paid like a new bucket', () => {
-  const budget = new QuotaBudget({ ratePerSecond: 10, burst: 30 }, TTL, 0)
-  const holder = budget.join(0)
-  const envoy = new SimulatedEnvoy()
-  let nowMs = 0
-  let admitted = 0
-  const plan = (delayMs: number): void => {
-    for (const { assignment } of budget.plan(nowMs)) {
-      nowMs += delayMs
-      envoy.apply(assignment, nowMs / 1_000)
-      admitted += admitAll(envoy, nowMs)
-      budget.confirm(holder, nowMs)
-    }
-  }
-  plan(1)
-  // Each renewal arrives when what it renews has ended, so that a full bucket begins every time.
-  for (let round = 0; round < 40; round++) {
-    nowMs += 1_500
-    budget.report(holder, 1_000, nowMs)
-    envoy.expire()
-    plan(TTL.ttlSeconds * 1_000 + 500)
-  }
-  const most = 30 + 1 + 1 + (10 * nowMs) / 1_000
-  assert.ok(admitted <= most, `${admitted} of ${most}`)
 })
 
 test('a budget of a restarted service waits for the assignments of before, and begins without a burst', () => {
