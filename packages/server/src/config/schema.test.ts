@@ -153,7 +153,7 @@ const TAKEN = [
 
 function accepts(yaml: string): boolean {
   const value: unknown = parse(yaml)
-  return yaml.includes('domain:') || yaml.startsWith('descriptors') ? isEnvoy(value) : isOwn(value)
+  return /^(domain|descriptors):/m.test(yaml) ? isEnvoy(value) : isOwn(value)
 }
 
 test('the schemas refuse what the reader refuses, and take what it takes', () => {
