@@ -51,6 +51,10 @@ export interface QuotaServiceOptions {
 const TICK_MS = 20
 /** In that number of ticks all budgets are planned once, and all streams are looked at. */
 const TICKS_OF_ROUND = 25
+/** How long one tick may plan. */
+const PLANNING_MS = 5
+/** What a report of a bucket costs that gets no assignment, beyond one that does: it is looked up each time. */
+const REFUSED_COST = 9
 /** Assignments to everything or nothing are renewed when this part of the time to live has passed. */
 const RENEW_PART = 1 / 8
 
@@ -174,16 +178,20 @@ export class QuotaService {
   /** Sends what is due; called by a timer. */
   tick(): void {
     const nowMs = this.#nowMs()
-    const due = new Set(this.#due)
-    this.#due.clear()
     for (let left = Math.ceil(this.#quotas.size / TICKS_OF_ROUND); left > 0; left--) {
       this.#round ??= this.#quotas.values()
       const { value, done } = this.#round.next()
       if (done === true) this.#round = undefined
-      else due.add(value)
+      else this.#due.add(value)
     }
     const actions = new Map<StreamState, Sent[]>()
-    for (const quota of due) this.#plan(quota, nowMs, actions)
+    const untilMs = performance.now() + PLANNING_MS
+    for (const quota of this.#due) {
+      this.#due.delete(quota)
+      this.#plan(quota, nowMs, actions)
+      // The others come first in the next tick.
+      if (performance.now() > untilMs) break
+    }
     for (const [stream, sent] of actions) this.#send(stream, sent, nowMs)
     if (++this.#ticks % TICKS_OF_ROUND === 0) this.#lookAtStreams(nowMs)
     if (this.#streams.size === 0 && this.#quotas.size === 0) this.close()
@@ -215,7 +223,10 @@ export class QuotaService {
     if (bucket !== undefined && bucket.foundIn !== this.#configured) bucket = this.#foundAgain(bucket, domain, nowMs, actions)
     const isNew = bucket === undefined
     bucket ??= this.#join(stream, domain, id, nowMs)
-    if (bucket === undefined) return
+    if (bucket === undefined) {
+      stream.credit -= REFUSED_COST
+      return
+    }
     const { quota, holder } = bucket
     const { reported } = this.counts.of(quota.policy)
     reported.allowed += allowed

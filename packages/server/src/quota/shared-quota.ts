@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Holder } from './holder.js'
 import { type BudgetNumbers, type BudgetOptions, QuotaBudget } from './quota-budget.js'
 import type { FoundQuota, QuotaLimit } from './quota-rules.js'
@@ -49,7 +48,7 @@ export class SharedQuota {
     const limit = this.#found.limit()
     if (limit === undefined) return false
     if (typeof limit === 'string' || this.budget === undefined) return limit === this.blanket
-    if (!isDeepStrictEqual(limit, this.#numbers)) this.budget.resize(limit, nowMs)
+    if (limit.ratePerSecond !== this.#numbers?.ratePerSecond || limit.burst !== this.#numbers.burst) this.budget.resize(limit, nowMs)
     this.#numbers = limit
     return true
   }

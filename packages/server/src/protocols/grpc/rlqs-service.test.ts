@@ -4,7 +4,7 @@ import { connect } from 'node:http2'
 import { type TestContext, test } from 'node:test'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { manualClock } from 'sluicegate'
-import { until } from 'sluicegate-testkit'
+import { FaultProxy, until } from 'sluicegate-testkit'
 import { parseConfig } from '../../config/read-config.js'
 import { Engine } from '../../engine/engine.js'
 import { longestMs } from '../../quota/quota-budget.js'
@@ -307,16 +307,41 @@ test('messages that are wrong end their stream with a status', async (t) => {
   assert.equal(await statusOf(damaged), STATUS.internal)
 })
 
+const FIRST_REPORT = framed(
+  toBinary(
+    RateLimitQuotaUsageReportsSchema,
+    create(RateLimitQuotaUsageReportsSchema, { domain: 'edge', bucketQuotaUsages: [{ bucketId: { bucket: BUCKET } }] }),
+  ),
+)
+
 test('a data plane that does not read its assignments is cut off', async (t) => {
   const { clock, quotas, url } = await setUp(t)
   const stream = await rawStream(t, url, 1)
-  const bucketQuotaUsages = [{ bucketId: { bucket: BUCKET } }]
-  const report = create(RateLimitQuotaUsageReportsSchema, { domain: 'edge', bucketQuotaUsages })
-  stream.write(framed(toBinary(RateLimitQuotaUsageReportsSchema, report)))
+  stream.write(FIRST_REPORT)
   await until('its assignment is on its way', () => quotas.unreadMessages === 1)
   clock.advance(30_000)
   await until('it is cut off', () => quotas.counts.cuts.unread === 1 && quotas.streams === 0)
   stream.session?.destroy()
+})
+
+test('an assignment that has left has not arrived: its data plane is cut off when nothing comes back', async (t) => {
+  const { clock, quotas, url, open, settle } = await setUp(t)
+  const proxy = await FaultProxy.before({ host: '127.0.0.1', port: Number(url.split(':').at(-1)) })
+  t.after(() => proxy.stop())
+  const stream = await rawStream(t, `http://127.0.0.1:${proxy.port}`)
+  await until('the stream is open', () => quotas.streams === 1)
+  proxy.set({ kind: 'half-open' })
+  stream.write(FIRST_REPORT)
+  await until('its assignment has left', () => quotas.counts.of('team').assignments.tokens === 1)
+  const other = open()
+  other.report('edge', { bucket: BUCKET })
+  await until('another one is served', () => other.actions.length > 0)
+  clock.advance(30_000)
+  other.report('edge', { bucket: BUCKET })
+  await until('it is cut off', () => quotas.counts.cuts.unread === 1)
+  assert.deepEqual([quotas.streams, other.status], [1, undefined])
+  await proxy.stop()
+  await settle(3)
 })
 
 test('a service that is about to stop ends the streams and takes in no others', async (t) => {
