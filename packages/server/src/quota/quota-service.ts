@@ -4,37 +4,12 @@ import type { Assignment } from './assignment.js'
 import { type BucketId, bucketIdOf } from './bucket-id.js'
 import type { Holder } from './holder.js'
 import { Places } from './places.js'
+import { DEFAULT_QUOTA_BOUNDS, type QuotaBounds } from './quota-bounds.js'
 import { longestMs } from './quota-budget.js'
 import { QuotaCounts } from './quota-counts.js'
 import { type FoundQuota, type QuotaConfig, QuotaRules } from './quota-rules.js'
 import type { Bucket, BucketAction, BucketUsage, QuotaOutlet, StreamState } from './quota-stream.js'
 import { SharedQuota } from './shared-quota.js'
-
-/** Bounds on what data planes may use. */
-export interface QuotaBounds {
-  readonly maxStreams: number
-  /** Buckets of all streams, and budgets that wait to be full again. */
-  readonly maxBuckets: number
-  readonly maxBucketsPerStream: number
-  /** Usages that one stream may report at once, and each second. */
-  readonly reportBurst: number
-  readonly reportsPerSecond: number
-  /** How long the first report of a stream may take, how long it may be without a report later, and how long it may leave an assignment unread. */
-  readonly firstReportMs: number
-  readonly idleStreamMs: number
-  readonly unreadMs: number
-}
-
-export const DEFAULT_QUOTA_BOUNDS: QuotaBounds = {
-  maxStreams: 2_000,
-  maxBuckets: 50_000,
-  maxBucketsPerStream: 1_000,
-  reportBurst: 20_000,
-  reportsPerSecond: 5_000,
-  firstReportMs: 15_000,
-  idleStreamMs: 300_000,
-  unreadMs: 30_000,
-}
 
 /** Options of {@link QuotaService}. */
 export interface QuotaServiceOptions {
@@ -79,10 +54,10 @@ export class QuotaService {
   readonly #streamPlaces: Places
   readonly #places: Places
   readonly #streams = new Set<StreamState>()
-  readonly #byKey = new Map<string, SharedQuota>()
-  readonly #quotas = new Set<SharedQuota>()
-  readonly #due = new Set<SharedQuota>()
-  #round: Iterator<SharedQuota> | undefined
+  readonly #byKey = new Map<string, Quota>()
+  readonly #quotas = new Set<Quota>()
+  readonly #due = new Set<Quota>()
+  #round: Iterator<Quota> | undefined
   #rules: QuotaRules
   /** Counts configurations. */
   #configured = 0
@@ -274,7 +249,7 @@ export class QuotaService {
     return bucket
   }
 
-  #quotaOf(found: FoundQuota | undefined, nowMs: number, host: string): SharedQuota | undefined {
+  #quotaOf(found: FoundQuota | undefined, nowMs: number, host: string): Quota | undefined {
     const known = found && this.#byKey.get(found.key)
     if (known !== undefined) return known
     const limit = found?.limit()
@@ -286,7 +261,7 @@ export class QuotaService {
       this.counts.refused.too_many_buckets++
       return undefined
     }
-    const quota: SharedQuota = new SharedQuota(
+    const quota: Quota = new SharedQuota(
       found,
       limit,
       {
@@ -302,7 +277,7 @@ export class QuotaService {
     return quota
   }
 
-  #plan(quota: SharedQuota, nowMs: number, actions: Map<StreamState, Sent[]>): void {
+  #plan(quota: Quota, nowMs: number, actions: Map<StreamState, Sent[]>): void {
     if (!quota.isRetired && !quota.follow(nowMs)) this.#retire(quota, nowMs)
     for (const { holder, assignment } of quota.budget?.plan(nowMs) ?? []) {
       const bucket = quota.byHolder.get(holder)
@@ -317,7 +292,7 @@ export class QuotaService {
   }
 
   /** Its buckets are looked up again when they are reported. What it has assigned ends with its time to live. */
-  #retire(quota: SharedQuota, nowMs: number): void {
+  #retire(quota: Quota, nowMs: number): void {
     quota.isRetired = true
     this.#byKey.delete(quota.key)
     this.#quietUntilMs = nowMs + longestMs(this.#options.times.ttlSeconds)
@@ -374,7 +349,7 @@ export class QuotaService {
   }
 
   /** Nothing of it is in force any more: its part is free. */
-  #forgotten(quota: SharedQuota, holder: Holder): void {
+  #forgotten(quota: Quota, holder: Holder): void {
     const bucket = quota.byHolder.get(holder)
     if (bucket === undefined) return
     quota.byHolder.delete(holder)
@@ -402,3 +377,6 @@ interface Sent {
   readonly bucket: Bucket
   readonly assignment: Assignment
 }
+
+/** What buckets share. */
+type Quota = SharedQuota<Bucket>

@@ -31,7 +31,7 @@ export interface QuotaOutlet {
 export interface Bucket {
   readonly id: BucketId
   readonly stream: StreamState
-  readonly quota: SharedQuota
+  readonly quota: SharedQuota<Bucket>
   /** Undefined where the quota allows or denies all. */
   readonly holder: Holder | undefined
   /** Of the configuration by which the quota was found. */

@@ -1,10 +1,9 @@
 import type { Holder } from './holder.js'
 import { type BudgetNumbers, type BudgetOptions, QuotaBudget } from './quota-budget.js'
 import type { FoundQuota, QuotaLimit } from './quota-rules.js'
-import type { Bucket } from './quota-stream.js'
 
 /** What the buckets of one key share: a budget, or the same blanket assignment. */
-export class SharedQuota {
+export class SharedQuota<Bucket> {
   readonly key: string
   readonly policy: string
   /** The client that made it, whose place it has. */

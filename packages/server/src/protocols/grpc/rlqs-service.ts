@@ -1,4 +1,5 @@
-import { DEFAULT_QUOTA_BOUNDS, type QuotaService } from '../../quota/quota-service.js'
+import { DEFAULT_QUOTA_BOUNDS } from '../../quota/quota-bounds.js'
+import type { QuotaService } from '../../quota/quota-service.js'
 import type { QuotaOutlet } from '../../quota/quota-stream.js'
 import type { ServedService } from './grpc-service.js'
 import { RateLimitQuotaService } from './messages/envoy/service/rate_limit_quota/v3/rlqs.gen.js'
