@@ -162,6 +162,7 @@ export class QuotaService {
     const actions = new Map<StreamState, Sent[]>()
     const untilMs = performance.now() + PLANNING_MS
     for (const quota of this.#due) {
+      if (!quota.isWorthPlanning(nowMs)) continue
       this.#due.delete(quota)
       this.#plan(quota, nowMs, actions)
       // The others come first in the next tick.
@@ -245,6 +246,7 @@ export class QuotaService {
     const bucket: Bucket = { id, stream, quota, holder, foundIn: this.#configured, sentAtMs: Number.NEGATIVE_INFINITY }
     stream.buckets.set(id.text, bucket)
     quota.buckets.add(bucket)
+    quota.hasNewcomer = true
     if (holder !== undefined) quota.byHolder.set(holder, bucket)
     return bucket
   }
@@ -278,6 +280,8 @@ export class QuotaService {
   }
 
   #plan(quota: Quota, nowMs: number, actions: Map<StreamState, Sent[]>): void {
+    quota.plannedAtMs = nowMs
+    quota.hasNewcomer = false
     if (!quota.isRetired && !quota.follow(nowMs)) this.#retire(quota, nowMs)
     for (const { holder, assignment } of quota.budget?.plan(nowMs) ?? []) {
       const bucket = quota.byHolder.get(holder)

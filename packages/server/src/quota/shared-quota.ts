@@ -2,6 +2,10 @@ import type { Holder } from './holder.js'
 import { type BudgetNumbers, type BudgetOptions, QuotaBudget } from './quota-budget.js'
 import type { FoundQuota, QuotaLimit } from './quota-rules.js'
 
+const SHORTEST_PAUSE_MS = 50
+const PAUSE_MS_OF_BUCKET = 10
+const LONGEST_PAUSE_MS = 1_000
+
 /** What the buckets of one key share: a budget, or the same blanket assignment. */
 export class SharedQuota<Bucket> {
   readonly key: string
@@ -14,6 +18,10 @@ export class SharedQuota<Bucket> {
   readonly byHolder = new Map<Holder, Bucket>()
   /** Buckets of open streams. */
   readonly buckets = new Set<Bucket>()
+  /** When its assignments were planned last. */
+  plannedAtMs = Number.NEGATIVE_INFINITY
+  /** Whether a data plane waits for its first assignment. */
+  hasNewcomer = false
   /** Whether another one has taken its place: it only waits for its assignments to end. */
   isRetired = false
   #found: FoundQuota
@@ -35,6 +43,13 @@ export class SharedQuota<Bucket> {
   get isDispensable(): boolean {
     if (this.buckets.size > 0) return false
     return this.budget === undefined || (this.isRetired ? this.budget.size === 0 : this.budget.isFresh)
+  }
+
+  /** Whether it is worth to plan again: that costs a time for each bucket, and reports of many come in all the time. */
+  isWorthPlanning(nowMs: number): boolean {
+    if (this.hasNewcomer) return true
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, PAUSE_MS_OF_BUCKET * this.byHolder.size))
+    return nowMs >= this.plannedAtMs + pauseMs
   }
 
   /** Found again, by a configuration that may be another one. */
