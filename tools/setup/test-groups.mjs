@@ -1,5 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ROOT } from './root.mjs'
 
@@ -43,12 +43,14 @@ export function groupTests(compiled, textOf) {
  * Writes a file for each group that imports its files, and returns their paths. Each file is a suite of its name: its hooks run around its
  * own tests, and a failure names the file.
  */
-export function writeGroups(groups) {
-  mkdirSync(join(ROOT, FOLDER), { recursive: true })
+export function writeGroups(groups, root = ROOT) {
+  mkdirSync(join(root, FOLDER), { recursive: true })
   return groups.map((files, i) => {
     const path = `${FOLDER}/group-${i + 1}.mjs`
-    const suites = files.map((file) => `describe('${file}', async () => void (await import('${pathToFileURL(join(ROOT, file)).href}')))\n`)
-    writeFileSync(join(ROOT, path), `import { describe } from 'node:test'\n${suites.join('')}`)
+    const suites = files.map(
+      (file) => `describe('${file}', async () => void (await import('${pathToFileURL(resolve(root, file)).href}')))\n`,
+    )
+    writeFileSync(join(root, path), `import { describe } from 'node:test'\n${suites.join('')}`)
     return path
   })
 }
