@@ -32,7 +32,10 @@ const NEEDS_OWN_PROCESS = [
  */
 export function groupTests(compiled, textOf) {
   if (compiled.length < MIN_FILES_TO_GROUP) return { alone: [...compiled], groups: [] }
-  const alone = compiled.filter((file) => NEEDS_OWN_PROCESS.some((pattern) => pattern.test(textOf(file))))
+  const alone = compiled.filter((file) => {
+    const text = textOf(file)
+    return NEEDS_OWN_PROCESS.some((pattern) => pattern.test(text))
+  })
   const together = compiled.filter((file) => !alone.includes(file))
   // Neighbours share what they import; every group gets some of each folder, as their lengths differ.
   const groups = Array.from({ length: GROUPS }, (_, i) => together.filter((_, at) => at % GROUPS === i))
