@@ -1,0 +1,167 @@
+import { createClient } from '@redis/client'
+import { tokenBucket } from 'sluicegate'
+import { createRedisLimiter, type FleetLimiter } from 'sluicegate/redis'
+import { Random, RedisProcess } from 'sluicegate-testkit'
+import { arrivalUs, keyOf, type NodeGroup } from './node-group.js'
+
+/** The part of a group that a measurement does not bring by itself. */
+export type MeasuredGroup = Omit<NodeGroup, 'roundTripUs' | 'serviceUs'>
+
+/** What real limiters did over a real server. */
+export interface MeasuredFigures {
+  readonly callsPerRequest: number
+  readonly callsPerToken: number
+  readonly budgetUse: number
+  readonly withoutStore: number
+  /** Times of calls, as a node sees them: 0th, 1st ... 100th percentile. Empty where most decisions made no call. */
+  readonly callUs: readonly number[]
+}
+
+/** Calls at once, and for how long, while the processor time of a call is measured. */
+const [AT_ONCE, SATURATED_MS] = [128, 2_000]
+/** Over these the memory of one is averaged. */
+const [CONNECTIONS, MEASURED_KEYS] = [500, 5_000]
+const PERCENTILES = 100
+
+/** Limiters of the library in this process, each with its own connection, on one real server. */
+export class MeasuredNodes {
+  readonly #server: RedisProcess
+  #runs = 0
+
+  private constructor(server: RedisProcess) {
+    this.#server = server
+  }
+
+  static async start(): Promise<MeasuredNodes> {
+    return new MeasuredNodes(await RedisProcess.start())
+  }
+
+  /** Requests are the same as those of a simulation, at times of this machine. */
+  async measure(group: MeasuredGroup): Promise<MeasuredFigures> {
+    const prefix = `run-${this.#runs++}`
+    const clients = await this.#clients(group.nodes)
+    const limiters = clients.map((client) =>
+      createRedisLimiter(group.policy, {
+        client,
+        prefix,
+        ...(group.horizonMs === 0 ? { mode: 'exact' } : { lease: { horizonMs: group.horizonMs } }),
+      }),
+    )
+    const figures = await sent(group, limiters)
+    for (const limiter of limiters) limiter.close()
+    for (const client of clients) client.destroy()
+    return figures
+  }
+
+  /** Processor time of the server for a call, with many calls at once: `take` in exact mode, or a lease of a new key. */
+  async serviceUs(group: Pick<NodeGroup, 'policy' | 'horizonMs'>): Promise<number> {
+    const prefix = `service-${this.#runs++}`
+    const [client] = await this.#clients(1)
+    if (client === undefined) throw new Error('no client')
+    const { policy, horizonMs } = group
+    const limiter = createRedisLimiter(policy, { client, prefix, timeoutMs: 60_000, ...(horizonMs === 0 ? { mode: 'exact' } : {}) })
+    await limiter.take('first')
+    const before = await this.#cpuUs()
+    const callsBefore = await this.#server.callsOf('evalsha')
+    const endMs = performance.now() + SATURATED_MS
+    let keys = 0
+    const caller = async (): Promise<void> => {
+      while (performance.now() < endMs) await limiter.take(String(keys++))
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, caller))
+    const us = ((await this.#cpuUs()) - before) / ((await this.#server.callsOf('evalsha')) - callsBefore)
+    limiter.close()
+    client.destroy()
+    return us
+  }
+
+  /** Memory of the server for an idle connection, and for a key of a rate. */
+  async memoryBytes(): Promise<{ readonly connection: number; readonly key: number }> {
+    const idle = await this.#usedBytes()
+    const clients = await this.#clients(CONNECTIONS)
+    const connected = await this.#usedBytes()
+    const [client] = clients
+    if (client === undefined) throw new Error('no client')
+    const limiter = createRedisLimiter(tokenBucket({ limit: 100, window: '1h' }), { client, prefix: 'memory', mode: 'exact' })
+    await Promise.all(Array.from({ length: MEASURED_KEYS }, (_, key) => limiter.take(`user:${key}`)))
+    const key = ((await this.#usedBytes()) - connected) / MEASURED_KEYS
+    limiter.close()
+    for (const each of clients) each.destroy()
+    return { connection: (connected - idle) / CONNECTIONS, key }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.stop()
+  }
+
+  #clients(count: number) {
+    const { url } = this.#server
+    return Promise.all(
+      Array.from({ length: count }, async () => {
+        const client = createClient({ url })
+        client.on('error', () => undefined)
+        await client.connect()
+        return client
+      }),
+    )
+  }
+
+  async #cpuUs(): Promise<number> {
+    const info = await this.#server.ask('INFO', 'cpu')
+    const seconds = (name: string): number => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(info)?.[1])
+    return (seconds('used_cpu_user') + seconds('used_cpu_sys')) * 1e6
+  }
+
+  async #usedBytes(): Promise<number> {
+    return Number(/^used_memory:(\d+)/m.exec(await this.#server.ask('INFO', 'memory'))?.[1])
+  }
+}
+
+async function sent(group: MeasuredGroup, limiters: readonly FleetLimiter[]): Promise<MeasuredFigures> {
+  const { policy, keys, seconds, warmUpSeconds } = group
+  const demand = new Random(group.seed)
+  const fromUs = warmUpSeconds * 1e6
+  const untilUs = fromUs + seconds * 1e6
+  const callsOf = (): number =>
+    limiters.map((limiter) => limiter.stats()).reduce((sum, each) => sum + each.storeCalls + each.storeFailures, 0)
+  const callsUs: number[] = []
+  const decisions: Promise<void>[] = []
+  let [requests, allowed, withoutStore, callsBefore] = [0, 0, 0, 0]
+  const startMs = performance.now()
+  const sinceUs = (): number => (performance.now() - startMs) * 1000
+  const take = async (key: number, node: number, isCounted: boolean): Promise<void> => {
+    const askedUs = sinceUs()
+    const decision = await limiters[node]?.take(String(key))
+    if (!isCounted || decision === undefined) return
+    requests++
+    if (decision.allowed) allowed++
+    if (decision.source === 'outage') withoutStore++
+    if (decision.source === 'store') callsUs.push(sinceUs() - askedUs)
+  }
+  let isWarm = false
+  for (let dueUs = arrivalUs(group, demand.fraction()); dueUs < untilUs; dueUs += arrivalUs(group, demand.fraction())) {
+    while (sinceUs() < dueUs) await new Promise((resolve) => setTimeout(resolve, 1))
+    if (!isWarm && dueUs >= fromUs) {
+      isWarm = true
+      callsBefore = callsOf()
+    }
+    const key = keyOf(group, demand.fraction())
+    decisions.push(take(key, demand.integer(0, group.nodes - 1), isWarm))
+  }
+  await Promise.all(decisions)
+  const calls = callsOf() - callsBefore
+  return {
+    callsPerRequest: calls / requests,
+    callsPerToken: calls / allowed,
+    budgetUse: allowed / ((keys * policy.limit * seconds * 1000) / policy.windowMs),
+    withoutStore,
+    callUs: percentilesOf(callsUs.sort((a, b) => a - b)),
+  }
+}
+
+function percentilesOf(sorted: readonly number[]): number[] {
+  if (sorted.length < PERCENTILES) return []
+  return Array.from({ length: PERCENTILES + 1 }, (_, i) =>
+    Math.round(sorted[Math.round((i / PERCENTILES) * (sorted.length - 1))] as number),
+  )
+}
