@@ -61,7 +61,7 @@ class LeaseNodes {
     const { nowUs } = this.#timeline
     this.#timeline.inUs(arrivalUs(group, random.fraction()), () => this.#arrive())
     const key = keyOf(group, random.fraction())
-    const node = random.integer(0, group.nodes - 1)
+    const node = Math.floor(random.fraction() * group.nodes)
     const keys = this.#nodes[node] as Map<number, NodeKey>
     let held = keys.get(key)
     if (held === undefined) {
@@ -122,7 +122,10 @@ class LeaseNodes {
   }
 
   #again(held: NodeKey, waiting: Waiting): void {
-    if (++waiting.looks < MOST_LOOKS) return this.#wait(held, waiting)
+    if (++waiting.looks < MOST_LOOKS) {
+      this.#wait(held, waiting)
+      return
+    }
     this.#store.call(
       held.key,
       this.#group.roundTripUs(held.node, this.#random.fraction()),

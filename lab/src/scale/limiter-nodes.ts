@@ -28,9 +28,13 @@ export async function simulateLimiters(group: NodeGroup): Promise<GroupFigures> 
     timeline.inUs(arrivalUs(group, demand.fraction()), arrive)
     const askedUs = timeline.nowUs
     const key = keyOf(group, demand.fraction())
-    const limiter = limiters[demand.integer(0, group.nodes - 1)] as SharedLimiter
+    const fraction = demand.fraction()
+    const node = group.nodeOf?.(fraction, secondsAt(askedUs)) ?? Math.floor(fraction * group.nodes)
+    const limiter = limiters[node] as SharedLimiter
     const decided = ({ allowed, source }: Decision): void => {
-      if (!isDone) meter.decided(key, askedUs, timeline.nowUs, allowed, source === 'outage')
+      if (isDone) return
+      meter.decided(key, askedUs, timeline.nowUs, allowed, source === 'outage')
+      group.onDecided?.(node, { askedS: secondsAt(askedUs), atS: secondsAt(timeline.nowUs), allowed })
     }
     const decision = limiter.take(String(key))
     // Also one that is decided at once may have begun a refill.
@@ -49,11 +53,17 @@ export async function simulateLimiters(group: NodeGroup): Promise<GroupFigures> 
   return meter.figures
 }
 
+function secondsAt(nowUs: number): number {
+  return (nowUs - START_US) / 1e6
+}
+
 function limiterOf(group: NodeGroup, store: SimulatedStore, clock: TimelineClock, random: Random, node: number): SharedLimiter {
   const { policy, horizonMs, timeoutMs = 100, localShare = 0.1 } = group
   const grantOf = grantsOf(store.encoding, store.leaseUs, () => random.fraction())
   const call = <Result>(key: string, run: (step: LeaseStep, nowUs: number) => Result): Promise<Result> =>
     new Promise((resolve) => {
+      // Without an answer the call times out.
+      if (group.isCutOff?.(node, secondsAt(clock.nowMs() * 1000))) return
       store.call(Number(key), group.roundTripUs(node, random.fraction()), run, (answer) => {
         clock.isUnsettled = true
         resolve(answer)

@@ -17,8 +17,8 @@ export interface MeasuredFigures {
   readonly callUs: readonly number[]
 }
 
-/** Calls at once, and for how long, while the processor time of a call is measured. */
-const [AT_ONCE, SATURATED_MS] = [128, 2_000]
+/** Connections, calls at once on each, and for how long, while the processor time of a call is measured. */
+const [BUSY_CONNECTIONS, AT_ONCE, SATURATED_MS] = [64, 4, 2_000]
 /** Over these the memory of one is averaged. */
 const [CONNECTIONS, MEASURED_KEYS] = [500, 5_000]
 const PERCENTILES = 100
@@ -56,22 +56,22 @@ export class MeasuredNodes {
   /** Processor time of the server for a call, with many calls at once: `take` in exact mode, or a lease of a new key. */
   async serviceUs(group: Pick<NodeGroup, 'policy' | 'horizonMs'>): Promise<number> {
     const prefix = `service-${this.#runs++}`
-    const [client] = await this.#clients(1)
-    if (client === undefined) throw new Error('no client')
+    const clients = await this.#clients(BUSY_CONNECTIONS)
     const { policy, horizonMs } = group
-    const limiter = createRedisLimiter(policy, { client, prefix, timeoutMs: 60_000, ...(horizonMs === 0 ? { mode: 'exact' } : {}) })
-    await limiter.take('first')
+    const options = { prefix, timeoutMs: 60_000, mode: horizonMs === 0 ? 'exact' : 'leased' } as const
+    const limiters = clients.map((client) => createRedisLimiter(policy, { ...options, client }))
+    for (const limiter of limiters) await limiter.take('first')
     const before = await this.#cpuUs()
     const callsBefore = await this.#server.callsOf('evalsha')
     const endMs = performance.now() + SATURATED_MS
     let keys = 0
-    const caller = async (): Promise<void> => {
+    const caller = async (limiter: FleetLimiter): Promise<void> => {
       while (performance.now() < endMs) await limiter.take(String(keys++))
     }
-    await Promise.all(Array.from({ length: AT_ONCE }, caller))
+    await Promise.all(limiters.flatMap((limiter) => Array.from({ length: AT_ONCE }, () => caller(limiter))))
     const us = ((await this.#cpuUs()) - before) / ((await this.#server.callsOf('evalsha')) - callsBefore)
-    limiter.close()
-    client.destroy()
+    for (const limiter of limiters) limiter.close()
+    for (const client of clients) client.destroy()
     return us
   }
 
@@ -146,7 +146,7 @@ async function sent(group: MeasuredGroup, limiters: readonly FleetLimiter[]): Pr
       callsBefore = callsOf()
     }
     const key = keyOf(group, demand.fraction())
-    decisions.push(take(key, demand.integer(0, group.nodes - 1), isWarm))
+    decisions.push(take(key, Math.floor(demand.fraction() * group.nodes), isWarm))
   }
   await Promise.all(decisions)
   const calls = callsOf() - callsBefore

@@ -9,6 +9,12 @@ export interface NodeGroup {
   readonly perSecond: number
   /** Key of a request in place of a uniform one: takes a fraction in [0, 1). */
   readonly keyOf?: (fraction: number) => number
+  /** Node of a request in place of a uniform one: takes a fraction in [0, 1) and the seconds since the start. */
+  readonly nodeOf?: (fraction: number, atS: number) => number
+  /** Whether a node cannot reach the store. */
+  readonly isCutOff?: (node: number, atS: number) => boolean
+  /** Called with each decision. */
+  readonly onDecided?: (node: number, decided: Decided) => void
   /** How far ahead nodes lease tokens; 0: every take is one call. */
   readonly horizonMs: number
   /** Time on the network of a call from a node, both ways together. */
@@ -22,6 +28,13 @@ export interface NodeGroup {
   readonly seconds: number
   readonly warmUpSeconds: number
   readonly seed: number
+}
+
+/** A decision about a request; times are seconds since the start. */
+export interface Decided {
+  readonly askedS: number
+  readonly atS: number
+  readonly allowed: boolean
 }
 
 /** What a group of nodes did, over the counted time. */
@@ -106,14 +119,14 @@ export class GroupMeter {
 }
 
 /** By how many tokens the worst interval of one key is over its policy; admissions come in the order of time. */
-class KeyExcess {
+export class KeyExcess {
   over = 0
   readonly #perUs: number
   readonly #burst: number
   #admitted = 0
   #lowest = Number.POSITIVE_INFINITY
 
-  constructor({ limit, windowMs, burst }: Policy) {
+  constructor({ limit, windowMs, burst }: Pick<Policy, 'limit' | 'windowMs' | 'burst'>) {
     this.#perUs = limit / (windowMs * 1000)
     this.#burst = burst
   }

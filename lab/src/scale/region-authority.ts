@@ -59,7 +59,10 @@ export class RegionAuthority {
     let others = 0
     for (let other = 0; other < regions; other++) {
       this.#keep(other, ({ endUs }) => endUs > nowUs)
-      if (other !== region) others += this.#booked(other)
+      if (other === region) continue
+      others += this.#booked(other)
+      // What a region wanted a term ago, and has not renewed since, keeps nothing from the others.
+      if (this.#outstanding[other]?.length === 0) this.#demand[other] = 0
     }
     const wanted = sharesByDemand(this.#budget, this.#demand)[region] as number
     const grant = { id: ++this.#id, limit: Math.max(floor, Math.min(wanted, limit - others)) }
