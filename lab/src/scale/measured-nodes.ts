@@ -54,12 +54,15 @@ export class MeasuredNodes {
   }
 
   /** Processor time of the server for a call, with many calls at once: `take` in exact mode, or a lease of a new key. */
-  async serviceUs(group: Pick<NodeGroup, 'policy' | 'horizonMs'>): Promise<number> {
+  async serviceTimes(): Promise<{ readonly exactUs: number; readonly leaseUs: number }> {
+    return { exactUs: await this.#serviceUs('exact'), leaseUs: await this.#serviceUs('leased') }
+  }
+
+  async #serviceUs(mode: 'exact' | 'leased'): Promise<number> {
     const prefix = `service-${this.#runs++}`
     const clients = await this.#clients(BUSY_CONNECTIONS)
-    const { policy, horizonMs } = group
-    const options = { prefix, timeoutMs: 60_000, mode: horizonMs === 0 ? 'exact' : 'leased' } as const
-    const limiters = clients.map((client) => createRedisLimiter(policy, { ...options, client }))
+    const policy = tokenBucket({ limit: 1_000, window: '1s' })
+    const limiters = clients.map((client) => createRedisLimiter(policy, { client, prefix, timeoutMs: 60_000, mode }))
     for (const limiter of limiters) await limiter.take('first')
     const before = await this.#cpuUs()
     const callsBefore = await this.#server.callsOf('evalsha')

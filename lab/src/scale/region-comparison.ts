@@ -8,7 +8,15 @@ import type { RegionBudget } from './region-budget.js'
 import { RegionStore, SOUND_REGION } from './region-store.js'
 
 /** The budget of the comparison. Two regions; the first has the authority, or the store of both. */
-export const COMPARED_BUDGET: RegionBudget = { limit: 1_000, windowMs: 1_000, burst: 2_000, regions: 2, floor: 100, termMs: 10_000, leaseMs: 100 }
+export const COMPARED_BUDGET: RegionBudget = {
+  limit: 1_000,
+  windowMs: 1_000,
+  burst: 2_000,
+  regions: 2,
+  floor: 100,
+  termMs: 10_000,
+  leaseMs: 100,
+}
 
 /** Demand of all regions, requests a second. */
 export const COMPARED_DEMAND = 1_500

@@ -165,7 +165,9 @@ class Regions {
 
   #gapUs(): number {
     const termUs = this.#budget.termMs * 1000
-    return this.#random.chance(this.#isPatient ? 0.2 : 0.8) ? this.#random.magnitude(1, termUs) : this.#random.integer(termUs / 4, 2 * termUs)
+    return this.#random.chance(this.#isPatient ? 0.2 : 0.8)
+      ? this.#random.magnitude(1, termUs)
+      : this.#random.integer(termUs / 4, 2 * termUs)
   }
 }
 
