@@ -8,7 +8,7 @@ import { boundInHistories } from './region-bound.js'
 import { compareRegions } from './region-comparison.js'
 import { filledPage, scalePlots, scaleTables } from './scale-page.js'
 import type { ScaleResults } from './scale-results.js'
-import { busiestShards, growthOfNodes, systemRows } from './scale-sweeps.js'
+import { busiestShards, growthOfNodes, overloadedStore, systemRows } from './scale-sweeps.js'
 
 const USAGE = `npm run lab:scale -- [--render]
 
@@ -35,8 +35,8 @@ async function run(): Promise<ScaleResults> {
   await using nodes = await MeasuredNodes.start()
   const begun = (what: string): void => console.error(what)
   begun('measuring the store')
-  const { exactUs, leaseUs } = await nodes.serviceTimes()
   const memory = await nodes.memoryBytes()
+  const { exactUs, leaseUs } = await nodes.serviceTimes()
   begun('measuring limiters, and simulating the same')
   const measuredRuns = await checkedRuns(nodes, leaseUs)
   begun('comparing the exact simulation with the coarse one')
@@ -56,6 +56,7 @@ async function run(): Promise<ScaleResults> {
     coarseRuns: coarse,
     keyCosts: costs,
     growth: growthOfNodes(),
+    overload: await overloadedStore(),
     systems: systemRows(costs),
     busiest: busiestShards(costs),
     regions: await compareRegions(),

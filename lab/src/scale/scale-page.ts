@@ -15,6 +15,7 @@ export function scaleTables(results: ScaleResults): ReadonlyMap<string, string> 
     ['costs', costsTable(results)],
     ['when', whenTable(results.keyCosts)],
     ['nodes', nodesTable(results.growth)],
+    ['overload', overloadTable(results)],
     ['systems', systemsTable(results)],
     ['shards', shardsTable(results)],
     ['regions', regionsTable(results)],
@@ -113,6 +114,19 @@ function nodesTable(growth: readonly NodeGrowth[]): string {
   return table(['nodes', ...of, 'calls/s, exact'], rows)
 }
 
+function overloadTable({ overload }: ScaleResults): string {
+  return table(
+    ['calls over what the store can answer', '`localShare`', '99 %, ms', 'decided without the store', 'limit used'],
+    overload.map(({ load, localShare, p99Ms, withoutStore, budgetUse }) => [
+      percent(load),
+      String(localShare),
+      p99Ms.toFixed(0),
+      percent(withoutStore),
+      percent(budgetUse),
+    ]),
+  )
+}
+
 function systemsTable({ systems, measured }: ScaleResults): string {
   const rows = systems.map(({ nodes, way, callers, callsPerSecond, callsPerRequest, hottestCallsPerSecond, isLeased }) => {
     const us = isLeased ? measured.leaseUs : measured.exactUs
@@ -122,7 +136,7 @@ function systemsTable({ systems, measured }: ScaleResults): string {
       rounded(callsPerSecond),
       callsPerRequest.toFixed(2),
       Math.max(1, Math.ceil((callsPerSecond * us) / (PLANNED_LOAD * 1e6))).toLocaleString('en'),
-      percent((hottestCallsPerSecond * us) / 1e6),
+      belowOrPercent((hottestCallsPerSecond * us) / 1e6),
       `${callers.toLocaleString('en')}, ${megabytes(callers * measured.connectionBytes)}`,
     ]
   })
@@ -262,6 +276,10 @@ function table(head: Cells, rows: readonly Cells[]): string {
 
 function percent(share: number): string {
   return `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`
+}
+
+function belowOrPercent(share: number): string {
+  return share < 0.001 ? 'below 0.1 %' : percent(share)
 }
 
 /** Two digits are what the simulation is good for. */

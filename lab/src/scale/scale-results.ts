@@ -17,6 +17,17 @@ export interface NodeGrowth {
   readonly budgetUse: number
 }
 
+/** Exact mode with more or fewer calls than the store can answer. */
+export interface Overload {
+  /** Calls over those that the store can answer. */
+  readonly load: number
+  readonly localShare: number
+  readonly p99Ms: number
+  /** Of all requests. */
+  readonly withoutStore: number
+  readonly budgetUse: number
+}
+
 /** A whole system under one way of limiting. */
 export interface SystemRow {
   readonly nodes: number
@@ -43,6 +54,7 @@ export interface ScaleResults {
   readonly coarseRuns: readonly ComparedRun[]
   readonly keyCosts: readonly KeyCost[]
   readonly growth: readonly NodeGrowth[]
+  readonly overload: readonly Overload[]
   readonly systems: readonly SystemRow[]
   /** By number of shards: calls of the busiest one over those of a mean one. */
   readonly busiest: readonly { readonly shards: number; readonly exact: number; readonly leased: number }[]

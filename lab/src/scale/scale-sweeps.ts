@@ -1,7 +1,8 @@
 import { tokenBucket } from 'sluicegate'
 import type { KeyCost } from './key-cost.js'
 import { simulateLeases } from './lease-nodes.js'
-import type { NodeGrowth, ScaleResults, SystemRow } from './scale-results.js'
+import { simulateLimiters } from './limiter-nodes.js'
+import type { NodeGrowth, Overload, ScaleResults, SystemRow } from './scale-results.js'
 import { busiestShard, type SystemLoad, systemCost } from './system-cost.js'
 
 /** One key whose demand is twice its limit, on any number of nodes. */
@@ -32,6 +33,34 @@ export function growthOfNodes(): NodeGrowth[] {
       return { nodes, leaseMs, callsPerSecond: calls / SECONDS, budgetUse }
     }),
   )
+}
+
+/** One key of 1,000 requests a second on 50 nodes, in exact mode, over a store that answers 2,000 calls a second. */
+export const OVERLOAD = { nodes: 50, limit: 1_000, serviceUs: 500, loads: [0.5, 0.9, 1.1, 2], seconds: 6 } as const
+
+/** What happens when a store gets more calls than it can answer, with the default share of an outage and with one for each node. */
+export async function overloadedStore(): Promise<Overload[]> {
+  const { nodes, limit, serviceUs, loads, seconds } = OVERLOAD
+  const found: Overload[] = []
+  for (const load of loads) {
+    for (const localShare of [0.1, 1 / nodes]) {
+      const { p99Ms, withoutStore, sent, budgetUse } = await simulateLimiters({
+        policy: tokenBucket({ limit, window: '1s' }),
+        nodes,
+        keys: 1,
+        perSecond: (load * 1e6) / serviceUs,
+        horizonMs: 0,
+        roundTripUs: () => 1_000,
+        serviceUs,
+        localShare,
+        seconds,
+        warmUpSeconds: WARM_UP_SECONDS,
+        seed: 1,
+      })
+      found.push({ load, localShare, p99Ms, withoutStore: withoutStore / sent, budgetUse })
+    }
+  }
+  return found
 }
 
 /** Systems of 10, 1,000 and 100,000 nodes, limited in different ways. */
