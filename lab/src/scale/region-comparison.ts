@@ -8,7 +8,7 @@ import type { RegionBudget } from './region-budget.js'
 import { RegionStore, SOUND_REGION } from './region-store.js'
 
 /** The budget of the comparison. Two regions; the first has the authority, or the store of both. */
-export const COMPARED_BUDGET: RegionBudget = {
+const COMPARED_BUDGET: RegionBudget = {
   limit: 1_000,
   windowMs: 1_000,
   burst: 2_000,
@@ -19,8 +19,8 @@ export const COMPARED_BUDGET: RegionBudget = {
 }
 
 /** Demand of all regions, requests a second. */
-export const COMPARED_DEMAND = 1_500
-export const REGION_ROUND_TRIP_MS = 80
+const COMPARED_DEMAND = 1_500
+const REGION_ROUND_TRIP_MS = 80
 const LOCAL_ROUND_TRIP_MS = 1
 const RENEWAL_MS = 1_000
 const NODES = 8

@@ -10,7 +10,7 @@ const MOST_EVENTS = 600
 const SIEGE_STEPS = 24
 const MOST_AT_ONCE = 400
 /** The fastest and the slowest clock: one part in two thousand, half of what the library allows between two clocks. */
-export const CLOCK_PACE = 2_000
+const CLOCK_PACE = 2_000
 const MOST_OFFSET_US = 600_000_000
 
 /** A history, what was admitted in it in true time, and the first interval over the bound. */

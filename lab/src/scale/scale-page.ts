@@ -5,7 +5,7 @@ import type { ComparedRun, NodeGrowth, ScaleResults } from './scale-results.js'
 import { GROWTH } from './scale-sweeps.js'
 
 /** The share of a shard's processor time that a plan may use. */
-export const PLANNED_LOAD = 0.6
+const PLANNED_LOAD = 0.6
 
 type Cells = readonly string[]
 
@@ -21,6 +21,7 @@ export function scaleTables(results: ScaleResults): ReadonlyMap<string, string> 
     ['regions', regionsTable(results)],
     ['bound', boundTable(results)],
     ['checks', checksTable(results)],
+    ['errors', errorsText(results)],
     ['where', `${results.where}.`],
   ])
 }
@@ -102,14 +103,14 @@ function nodesTable(growth: readonly NodeGrowth[]): string {
     nodes.toLocaleString('en'),
     ...GROWTH.leasesMs.flatMap((leaseMs) => {
       const found = growth.find((each) => each.nodes === nodes && each.leaseMs === leaseMs) as NodeGrowth
-      const tokens = (GROWTH.limit * leaseMs) / 1000 / nodes
-      return [tokens.toLocaleString('en'), rounded(found.callsPerSecond), percent(found.budgetUse)]
+      const requests = (GROWTH.perSecond * leaseMs) / 1000 / nodes
+      return [requests.toLocaleString('en'), rounded(found.callsPerSecond), percent(found.budgetUse)]
     }),
     GROWTH.perSecond.toLocaleString('en'),
   ])
   const of = GROWTH.leasesMs.flatMap((leaseMs) => {
     const length = leaseMs < 1000 ? `${leaseMs} ms` : `${leaseMs / 1000} s`
-    return [`tokens a lease and node, ${length}`, `calls/s, ${length}`, `limit used, ${length}`]
+    return [`requests a lease and node, ${length}`, `calls/s, ${length}`, `limit used, ${length}`]
   })
   return table(['nodes', ...of, 'calls/s, exact'], rows)
 }
@@ -207,6 +208,27 @@ function checksTable({ measuredRuns, coarseRuns }: ScaleResults): string {
     `limit used, ${to}`,
   ]
   return `${table(head('measured', 'simulated'), measuredRuns.map(rowOf))}\n\n${table(head('exact', 'coarse'), coarseRuns.map(rowOf))}`
+}
+
+/** How far the runs of each kind are from what they are compared with. */
+function errorsText({ measuredRuns, coarseRuns }: ScaleResults): string {
+  const isOfServices = ({ what }: ComparedRun): boolean => what.startsWith('many servers')
+  const isOfSum = ({ what }: ComparedRun): boolean => what.startsWith('sum')
+  const worst = (runs: readonly ComparedRun[]): string => {
+    const calls = runs.map(({ callsPerRequest: [from, to] }) => Math.abs(to / from - 1))
+    const use = runs.flatMap(({ budgetUse }) => (budgetUse === undefined ? [] : [Math.abs(budgetUse[1] - budgetUse[0]) * 100]))
+    const ofCalls = `${(Math.max(...calls) * 100).toFixed(1)} % of the calls`
+    return use.length === 0 ? ofCalls : `${ofCalls}, ${Math.max(...use).toFixed(1)} points of the limit used`
+  }
+  return table(
+    ['calibration error', 'at most'],
+    [
+      ['exact simulation, against measured limiters', worst(measuredRuns.filter((run) => !isOfServices(run)))],
+      ['exact simulation, against the service nodes', worst(measuredRuns.filter(isOfServices))],
+      ['coarse simulation, against the exact one', worst(coarseRuns.filter((run) => !isOfSum(run)))],
+      ['sum over keys, against the exact simulation', worst(coarseRuns.filter(isOfSum))],
+    ],
+  )
 }
 
 function leasesPlot({ keyCosts: costs, where }: ScaleResults): string {

@@ -8,7 +8,7 @@ import { busiestShard, type SystemLoad, systemCost } from './system-cost.js'
 /** One key whose demand is twice its limit, on any number of nodes. */
 export const GROWTH = { limit: 10_000, perSecond: 20_000, nodes: [10, 100, 1_000, 10_000, 100_000], leasesMs: [100, 1_000] } as const
 /** Requests a second and keys for each node of a system, and the limit of each key. */
-export const SYSTEM = { nodes: [10, 1_000, 100_000], perSecond: 20, keys: 10, limitPerSecond: 100, clientsPerServiceNode: 100 } as const
+const SYSTEM = { nodes: [10, 1_000, 100_000], perSecond: 20, keys: 10, limitPerSecond: 100, clientsPerServiceNode: 100 } as const
 const SHARDS = [3, 10, 30, 100]
 const SHARDED_KEYS = 100_000
 const [WARM_UP_SECONDS, SECONDS] = [5, 3]
@@ -36,7 +36,7 @@ export function growthOfNodes(): NodeGrowth[] {
 }
 
 /** One key of 1,000 requests a second on 50 nodes, in exact mode, over a store that answers 2,000 calls a second. */
-export const OVERLOAD = { nodes: 50, limit: 1_000, serviceUs: 500, loads: [0.5, 0.9, 1.1, 2], seconds: 6 } as const
+const OVERLOAD = { nodes: 50, limit: 1_000, serviceUs: 500, loads: [0.5, 0.9, 1.1, 2], seconds: 6 } as const
 
 /** What happens when a store gets more calls than it can answer, with the default share of an outage and with one for each node. */
 export async function overloadedStore(): Promise<Overload[]> {
