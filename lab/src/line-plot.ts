@@ -1,5 +1,5 @@
 const [WIDTH, HEIGHT] = [820, 420]
-const [LEFT, RIGHT, TOP, BOTTOM] = [60, 20, 60, 70]
+const [LEFT, RIGHT, TOP, BOTTOM] = [76, 34, 60, 70]
 const COLORS = ['#2563eb', '#d97706', '#059669', '#9333ea', '#6b7280', '#dc2626']
 /** Characters of the legend that fit between two names. */
 const [LEGEND_GAP, CHARACTER_WIDTH] = [44, 6.4]
@@ -43,7 +43,7 @@ export function linePlotSvg({ title, subtitle, xName, yName, xs, curves, xScale,
   const marked =
     mark === undefined
       ? ''
-      : `<rect x="${x(mark.fromX)}" y="${TOP}" width="${round(x(mark.toX) - x(mark.fromX))}" height="${HEIGHT - TOP - BOTTOM}" fill="#fee2e2"/><text x="${x(mark.fromX) + 6}" y="${TOP + 16}">${escaped(mark.label)}</text>`
+      : `<rect x="${x(mark.fromX)}" y="${TOP}" width="${round(Math.min(x(mark.toX), WIDTH - RIGHT) - x(mark.fromX))}" height="${HEIGHT - TOP - BOTTOM}" fill="#fee2e2"/><text x="${x(mark.fromX) + 6}" y="${TOP + 16}">${escaped(mark.label)}</text>`
   const drawn = curves.map(({ ys, isDashed }, i) => {
     const points = ys.map((value, at) => `${x(xs[at] as number)},${y(value)}`).join(' ')
     return `<polyline points="${points}" fill="none" stroke="${COLORS[i % COLORS.length]}" stroke-width="2"${isDashed ? ' stroke-dasharray="6 4"' : ''}/>`

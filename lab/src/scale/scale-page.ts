@@ -109,7 +109,7 @@ function nodesTable(growth: readonly NodeGrowth[]): string {
     GROWTH.perSecond.toLocaleString('en'),
   ])
   const of = GROWTH.leasesMs.flatMap((leaseMs) => {
-    const length = leaseMs < 1000 ? `${leaseMs} ms` : `${leaseMs / 1000} s`
+    const length = lengthText(leaseMs)
     return [`requests a lease and node, ${length}`, `calls/s, ${length}`, `limit used, ${length}`]
   })
   return table(['nodes', ...of, 'calls/s, exact'], rows)
@@ -265,7 +265,7 @@ function nodesPlot({ growth, where }: ScaleResults): string {
     yScale: 'log',
     curves: [
       ...GROWTH.leasesMs.map((leaseMs) => ({
-        name: `leases of ${leaseMs} ms`,
+        name: `leases of ${lengthText(leaseMs)}`,
         ys: growth.filter((each) => each.leaseMs === leaseMs).map(({ callsPerSecond }) => callsPerSecond),
       })),
       { name: 'exact', ys: GROWTH.nodes.map(() => GROWTH.perSecond), isDashed: true },
@@ -307,6 +307,10 @@ function belowOrPercent(share: number): string {
 /** Two digits are what the simulation is good for. */
 function rounded(value: number): string {
   return value < 10 ? value.toFixed(value === 0 ? 0 : 1) : Number(value.toPrecision(2)).toLocaleString('en')
+}
+
+function lengthText(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`
 }
 
 function kilobytes(bytes: number): string {
