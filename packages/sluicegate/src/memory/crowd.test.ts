@@ -10,7 +10,7 @@ const RATES = [
   { limit: 999_983, windowMs: 3_600_000, burst: 8 },
 ]
 /** The size of the table goes by the seed: that of 4 is the smallest. */
-const SEEDS = [4, 3, 2, 1].slice(0, shortOrLong(2, 4))
+const SEEDS = [4, 3, 2, 1].slice(0, shortOrLong(1, 4))
 
 for (const { name, specOf, keyOf } of CREW_ALGORITHMS) {
   for (const onFull of ['evict', 'deny'] as const) {
