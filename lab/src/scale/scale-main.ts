@@ -63,9 +63,12 @@ async function run(): Promise<ScaleResults> {
     bound: boundInHistories(HISTORIES),
   }
   mkdirSync(new URL('.', RESULTS), { recursive: true })
-  writeFileSync(
-    RESULTS,
-    `${JSON.stringify(results, (_, value) => (typeof value === 'number' ? Number(value.toPrecision(6)) : value), 1)}\n`,
-  )
-  return results
+  const text = JSON.stringify(results, (_, value) => (typeof value === 'number' ? rounded(value) : value), 1)
+  writeFileSync(RESULTS, `${text}\n`)
+  // As `--render` will read it.
+  return JSON.parse(text) as ScaleResults
+}
+
+function rounded(value: number): number {
+  return Number.isInteger(value) ? value : Number(value.toPrecision(6))
 }
