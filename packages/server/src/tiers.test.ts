@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type Clock, manualClock } from 'sluicegate'
 import { RedisProcess, until } from 'sluicegate-testkit'
 import { readConfig } from './config/read-config.js'
+import { Limiter } from './protocols/grpc/messages/sluicegate/v1/limiter.gen.js'
 import { type Service, startService } from './service.js'
+import { GrpcTestClient } from './testing/grpc-client.js'
 
 interface Answer {
   readonly status: number
@@ -25,7 +28,7 @@ async function setUp(t: TestContext, more = '', options: { clock?: Clock } = { c
   write('tenants.csv', 'key,tier,limit\nacme,pro,\nfree-*,,5\n')
   write(
     'own.yaml',
-    `listen: { port: 0, resp: "127.0.0.1:0" }\nlog: { level: silent }\n${more}policies:
+    `listen: { port: 0, grpc: "127.0.0.1:0", resp: "127.0.0.1:0" }\nlog: { level: silent }\n${more}policies:
   tenant: { algorithm: fixed-window, limit: 10, window: 30d, tiers: { pro: { limit: 100 } }, tier-file: tenants.csv }
 `,
   )
@@ -124,4 +127,46 @@ descriptors:
     [200, 200, 429],
   )
   assert.equal((await send('free-1')).status, 200)
+})
+
+test('a key has the limit of its tier over gRPC and over RESP, and both spend the same tokens', async (t) => {
+  const service = await (await setUp(t)).start()
+  using client = new GrpcTestClient(service.urls.get('grpc') ?? assert.fail())
+  const overGrpc = async (key: string) => {
+    const { limit, remaining } = await client.call(Limiter.method.take, { policy: 'tenant', keys: [key] })
+    return [Number(limit), Number(remaining)]
+  }
+  const { hostname, port } = new URL((service.urls.get('resp') ?? assert.fail()).replace(/^\w+:/, 'http:'))
+  const overResp = async (key: string) => {
+    const socket = createConnection(Number(port), hostname)
+    socket.end(`SG.TAKE tenant ${key}\r\n`)
+    let text = ''
+    for await (const chunk of socket.setEncoding('latin1')) text += chunk
+    const [, limit, remaining] = Array.from(text.matchAll(/:(-?\d+)/g), ([, number]) => Number(number))
+    return [limit, remaining]
+  }
+  assert.deepEqual(
+    [await overGrpc('acme'), await overResp('acme')],
+    [
+      [100, 99],
+      [100, 98],
+    ],
+    'a tier of the data file',
+  )
+  assert.deepEqual(
+    [await overGrpc('free-1'), await overResp('free-1')],
+    [
+      [5, 4],
+      [5, 3],
+    ],
+    'a prefix',
+  )
+  assert.deepEqual(
+    [await overGrpc('other'), await overResp('other')],
+    [
+      [10, 9],
+      [10, 8],
+    ],
+    'no tier',
+  )
 })
