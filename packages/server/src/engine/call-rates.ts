@@ -10,12 +10,16 @@ export class CallRates {
   readonly counts: Counts = { allowed: 0, denied: 0, impossible: 0, peeks: 0 }
   /** Outages by the code of their error. */
   readonly errors = new Map<string, number>()
+  readonly room: CallRateRoom
   readonly #open: () => StoredRateTable
+  readonly #restore: (saved: Uint8Array) => StoredRateTable
   /** Made by the first call: most services have none. */
   #table: StoredRateTable | undefined
 
   constructor(storage: Storage, room: CallRateRoom = {}, clock?: Clock) {
+    this.room = room
     this.#open = () => storage.rateTable(room, clock)
+    this.#restore = (saved) => storage.rateTable(room, clock, saved)
   }
 
   /**
@@ -35,6 +39,20 @@ export class CallRates {
       if (error instanceof StoreError) this.errors.set(error.code, (this.errors.get(error.code) ?? 0) + 1)
       throw error
     }
+  }
+
+  /**
+   * Begins with the keys of a snapshot, before the first call.
+   *
+   * @throws {PolicyError} `SNAPSHOT_INVALID`; the keys start full then.
+   */
+  restore(saved: Uint8Array): void {
+    this.#table = this.#restore(saved)
+  }
+
+  /** All keys as bytes; undefined where a store keeps them, and before the first call. */
+  snapshot(): Uint8Array | undefined {
+    return this.#table?.snapshot()
   }
 
   stats(): LimiterStats {

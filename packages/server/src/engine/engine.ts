@@ -7,7 +7,7 @@ import { Permits } from './permits.js'
 import { MAX_POLICIES, type PolicyChanges, prepareChanges } from './policy-changes.js'
 import { Reservations } from './reservations.js'
 import { ServedPolicy } from './served-policy.js'
-import type { SavedPolicy } from './snapshot-file.js'
+import { CALL_RATES, type SavedPolicy } from './snapshot-file.js'
 import { type CallRateRoom, type LimiterMaking, MEMORY, type Storage, type StoredLimiter } from './stored-limiter.js'
 import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
 
@@ -62,6 +62,8 @@ export class Engine {
     const nowMs = (): number => ticking.nowMs()
     this.reservations = new Reservations(nowMs)
     this.permits = new Permits(nowMs)
+    const savedRates = saved.find(({ name }) => name === CALL_RATES)
+    if (savedRates !== undefined) this.#restoreCallRates(savedRates, options.onUnusable)
     const savedByName = new Map(saved.map((each) => [each.name, each]))
     for (const config of policies) {
       const bytes = savedByName.get(config.policy.name)
@@ -108,6 +110,17 @@ export class Engine {
       if (!(error instanceof PolicyError)) throw error
       onUnusable?.(saved.name, error.message)
       return undefined
+    }
+  }
+
+  #restoreCallRates(saved: SavedPolicy, onUnusable: EngineOptions['onUnusable']): void {
+    const { maxKeys, growTo } = this.callRates.room
+    try {
+      if (saved.maxKeys === maxKeys && saved.growTo === growTo) this.callRates.restore(saved.bytes)
+      else onUnusable?.('CL.THROTTLE', 'its table is another now')
+    } catch (error) {
+      if (!(error instanceof PolicyError)) throw error
+      onUnusable?.('CL.THROTTLE', error.message)
     }
   }
 

@@ -11,6 +11,7 @@ import {
   type Policy,
   PolicyError,
   restoreLimiter,
+  restoreRateTable,
   type Throttled,
 } from 'sluicegate'
 import type { FleetStats } from 'sluicegate/redis'
@@ -73,6 +74,8 @@ export interface StoredRateTable {
   throttle(key: string, rate: CallRate, quantity: number): Awaitable<Throttled>
   /** At a store all figures are 0. */
   stats(): LimiterStats
+  /** All keys as bytes; undefined at a store, which keeps them. */
+  snapshot(): Uint8Array | undefined
   close(): void
 }
 
@@ -86,8 +89,11 @@ export interface Storage {
    * @throws {PolicyError} `SNAPSHOT_INVALID`
    */
   restored(config: PolicyConfig, making: LimiterMaking, saved: Saved): StoredLimiter | undefined
-  /** @throws {PolicyError} when there is no room for the table. */
-  rateTable(room: CallRateRoom, clock: Clock | undefined): StoredRateTable
+  /**
+   * @param saved an earlier `snapshot()`, to begin with; ignored at a store.
+   * @throws {PolicyError} `SNAPSHOT_INVALID`, and when there is no room for the table.
+   */
+  rateTable(room: CallRateRoom, clock: Clock | undefined, saved?: Uint8Array): StoredRateTable
   /** Whether the store can be reached; always true in memory. */
   readonly isReachable: boolean
   /** Resolves when the store can be reached, or after a moment. */
@@ -119,12 +125,14 @@ export const MEMORY: Storage = {
     }
     return Object.assign(limiter, { isShared: false, storeStats: () => undefined })
   },
-  rateTable: ({ maxKeys, growTo }, clock) =>
-    createRateTable({
+  rateTable({ maxKeys, growTo }, clock, saved) {
+    if (saved !== undefined) return restoreRateTable(saved, { ...(clock && { clock }) })
+    return createRateTable({
       ...(clock && { clock }),
       ...(maxKeys !== undefined && { maxKeys }),
       ...(growTo !== undefined && { growTo }),
-    }),
+    })
+  },
   isReachable: true,
   async connect() {},
   async close() {},
