@@ -65,6 +65,13 @@ program
     option('--max-connections <n>', 'connections at once, half of them of one address (default 10000)', ENVIRONMENT.maxConnections),
   )
   .addOption(option('--snapshot <file>', 'keep the keys in memory over restarts: written each minute and at the end', ENVIRONMENT.snapshot))
+  .addOption(
+    option(
+      '--processes <n>',
+      'processes that share the ports and one budget per policy, or auto: one per core (default 1)',
+      ENVIRONMENT.processes,
+    ),
+  )
   .addOption(option('--log-level <level>', 'debug, info, warn, error or silent (default info)', ENVIRONMENT.logLevel))
   .addOption(option('--print-config', 'print the configuration in force, secrets masked, and serve nothing'))
   .addOption(option('--json', 'print addresses, or the configuration, as JSON'))

@@ -25,7 +25,12 @@ export interface Metrics {
   readonly contentType: string
   /** Prometheus text format 0.0.4. It costs milliseconds. */
   render(): Promise<string>
+  /** The same as data, to be summed over processes. */
+  json(): Promise<MetricJson[]>
 }
+
+/** A metric of one process. */
+export type MetricJson = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number]
 
 /** Figures of parts of the service that may be missing. */
 export interface MoreMetrics {
@@ -203,7 +208,7 @@ export function createMetrics(engine: Engine, traffic: Traffic, version: string,
       value: sum(({ cuts }) => cuts[reason] ?? 0),
     })),
   )
-  return { contentType: registry.contentType, render: () => registry.metrics() }
+  return { contentType: registry.contentType, render: () => registry.metrics(), json: () => registry.getMetricsAsJSON() }
 }
 
 type Add = (type: 'counter' | 'gauge' | 'histogram', name: string, help: string, collect: () => Sample[]) => void

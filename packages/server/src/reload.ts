@@ -16,6 +16,9 @@ export interface ConfigSource {
   read(): Config
 }
 
+/** What made the service read its configuration again; `primary` in a worker, whose primary process decides. */
+export type ReloadTrigger = 'file' | 'SIGHUP' | 'admin' | 'primary'
+
 /** Prepares a new configuration; throws if it cannot be used. The returned function puts it in force, and does not throw. */
 export type PrepareReload = (config: Config) => () => void
 
@@ -43,6 +46,7 @@ const AT_START: readonly (keyof Config)[] = [
   'dashboard',
   'log',
   'snapshot',
+  'processes',
 ]
 
 /**
@@ -78,8 +82,8 @@ export class Reloader {
   }
 
   /** Looks for changed files from now on. */
-  watch(lookMs = LOOK_MS): void {
-    this.#looking = setInterval(() => this.#reloadIfChanged(), lookMs).unref()
+  watch(lookMs = LOOK_MS, reload = (): void => this.reload('file')): void {
+    this.#looking = setInterval(() => this.#reloadIfChanged(reload), lookMs).unref()
   }
 
   stop(): void {
@@ -91,33 +95,49 @@ export class Reloader {
    *
    * @throws {ConfigError | PolicyError | RangeError} when it cannot be used. The one before is in force then.
    */
-  reload(trigger: 'file' | 'SIGHUP' | 'admin'): void {
+  reload(trigger: ReloadTrigger): void {
+    this.prepare(trigger)()
+  }
+
+  /**
+   * {@link Reloader.reload} in two steps: all that can fail, and the returned function, which puts the configuration in force.
+   *
+   * @throws as `reload`.
+   */
+  prepare(trigger: ReloadTrigger): () => void {
     this.#signature = this.#look()
     try {
       const config = this.#source.read()
       const policies = this.#engine.prepare(allPolicies(config))
       const commits = this.#prepare.map((prepare) => prepare(config))
-      const changes = policies()
-      for (const commit of commits) commit()
-      this.#state = { ...this.#state, succeeded: this.#state.succeeded + 1, lastSuccessMs: Date.now(), fault: undefined }
-      this.#log.info({ trigger, ...changes }, 'configuration reloaded')
-      const waiting = AT_START.filter((section) => !isDeepStrictEqual(config[section], this.#started[section]))
-      if (waiting.length > 0) this.#log.warn({ sections: waiting }, 'these sections take effect at the next start')
+      return () => {
+        const changes = policies()
+        for (const commit of commits) commit()
+        this.#state = { ...this.#state, succeeded: this.#state.succeeded + 1, lastSuccessMs: Date.now(), fault: undefined }
+        if (trigger === 'primary') return
+        this.#log.info({ trigger, ...changes }, 'configuration reloaded')
+        const waiting = AT_START.filter((section) => !isDeepStrictEqual(config[section], this.#started[section]))
+        if (waiting.length > 0) this.#log.warn({ sections: waiting }, 'these sections take effect at the next start')
+      }
     } catch (error) {
-      if (!isConfigFault(error)) throw error
-      this.#state = { ...this.#state, failed: this.#state.failed + 1, fault: error.message }
-      this.#log.error({ trigger, fault: error.message }, 'the changed configuration cannot be used: the one before stays in force')
+      if (isConfigFault(error)) this.fail(trigger, error)
       throw error
     }
   }
 
-  #reloadIfChanged(): void {
+  /** Records that the changed configuration cannot be used. */
+  fail(trigger: ReloadTrigger, { message }: Error): void {
+    this.#state = { ...this.#state, failed: this.#state.failed + 1, fault: message }
+    this.#log.error({ trigger, fault: message }, 'the changed configuration cannot be used: the one before stays in force')
+  }
+
+  #reloadIfChanged(reload: () => void): void {
     const signature = this.#look()
     const isSettled = signature === this.#seen
     this.#seen = signature
     if (!isSettled || signature === this.#signature) return
     try {
-      this.reload('file')
+      reload()
     } catch (error) {
       if (!isConfigFault(error)) throw error
     }

@@ -9,12 +9,14 @@ import { dashboardRoutes } from './dashboard/routes.js'
 import { Sampler } from './dashboard/sampler.js'
 import { Stream } from './dashboard/stream.js'
 import { Engine } from './engine/engine.js'
+import type { Peers } from './engine/peers.js'
 import { RedisStorage } from './engine/redis-storage.js'
-import { MEMORY } from './engine/stored-limiter.js'
+import { MEMORY, type Storage } from './engine/stored-limiter.js'
 import { type LimitSettings, limitSettings } from './envoy/limit-settings.js'
 import { RateLimits } from './envoy/rate-limits.js'
 import { createLog, type Log } from './log.js'
-import { createMetrics } from './metrics.js'
+import { createMetrics, type Metrics } from './metrics.js'
+import type { SharedFigures } from './processes/shared-figures.js'
 import { PROTOCOL_SERVERS } from './protocol-servers.js'
 import { adminSurface, httpSurface } from './protocols/http/access.js'
 import type { Connections } from './protocols/http/connections.js'
@@ -25,7 +27,7 @@ import { reloadRoute } from './protocols/http/reload.js'
 import { router } from './protocols/http/router.js'
 import { changeRoutes, decisionRoutes } from './protocols/http/verbs.js'
 import type { ListenerTraffic, ProtocolServer } from './protocols/protocol-server.js'
-import { type ConfigSource, isConfigFault, Reloader } from './reload.js'
+import { type ConfigSource, isConfigFault, Reloader, type ReloadState } from './reload.js'
 import { Snapshots, savedPolicies } from './snapshots.js'
 import { VERSION } from './version.js'
 
@@ -39,6 +41,8 @@ export interface Service {
   readonly connections: Connections
   /** Undefined without a source. */
   readonly reloader: Reloader | undefined
+  /** Of this process. */
+  readonly metrics: Metrics
   /**
    * Stops in order. For `drainMs` it answers on while `/readyz` says 503, each answer the last of its connection. Then ports and
    * connections without a request are closed, and requests in flight have `finishMs` to finish before they are cut off.
@@ -57,6 +61,21 @@ export interface ServiceOptions {
   /** How often its files are looked at; default 1,000. */
   readonly watchMs?: number
   readonly log?: Log
+  /** In one of several processes of the service. */
+  readonly worker?: WorkerParts
+}
+
+/** What a worker shares with the other processes of the service. */
+export interface WorkerParts {
+  /** Undefined: as the configuration says. */
+  readonly storage?: Storage
+  readonly peers: Peers
+  /** Of all processes, for the page. */
+  readonly figures: SharedFigures
+  /** Of all processes. */
+  metrics(): Promise<string>
+  reload(): Promise<void>
+  reloadState(): ReloadState | undefined
 }
 
 /** How many keys the page can rank; the list behind it holds ten times as many, to be sure of the first ones. */
@@ -69,15 +88,16 @@ const SWEEP_MS = 1_000
  * @throws the system's error when it cannot listen, with its `listener`, for example with `code: 'EADDRINUSE'`. Nothing listens then.
  */
 export async function startService(config: Config, options: ServiceOptions = {}): Promise<Service> {
-  const { clock, sampleMs = 1_000, log = createLog(config.log.level) } = options
+  const { clock, sampleMs = 1_000, worker, log = createLog(config.log.level) } = options
   const clients = { ...config.clients, ...options.clients }
   const pageServed = config.dashboard.keys !== 'off'
-  const storage = config.storage.kind === 'redis' ? new RedisStorage(config.storage, log) : MEMORY
+  const storage = config.storage.kind === 'redis' ? new RedisStorage(config.storage, log) : (worker?.storage ?? MEMORY)
   // A store keeps its keys itself.
-  const snapshotFile = config.storage.kind === 'memory' ? config.snapshot.file : undefined
+  const snapshotFile = config.storage.kind === 'memory' && worker === undefined ? config.snapshot.file : undefined
   const engine = new Engine(allPolicies(config), {
     ...(clock && { clock }),
     storage,
+    peers: worker?.peers,
     hotKeys: pageServed ? HOT_KEYS_TRACKED : 0,
     callRates: config.throttle,
     saved: snapshotFile === undefined ? [] : await savedPolicies(snapshotFile, log),
@@ -89,9 +109,9 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const phase: { now: 'starting' | 'ready' | 'stopping' } = { now: 'starting' }
   const reloader = options.source && new Reloader(options.source, config, engine, log)
   reloader?.add((next) => () => limits.use(next.domains))
-  const page = pageOf(engine, config.dashboard.keys, reloader)
+  const page = pageOf(engine, config.dashboard.keys, reloader, worker)
   // Its callers may reset and block keys, so they see which they are.
-  const adminPage = pageOf(engine, 'shown', reloader)
+  const adminPage = pageOf(engine, 'shown', reloader, worker)
   const pages = pageServed ? [page, ...(config.listen.admin === undefined ? [] : [adminPage])] : []
 
   const probes: [string, Route][] = [
@@ -100,18 +120,15 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ['/startupz', startupzRoute(() => phase.now)],
   ]
   const routes = new Map<string, Route>(decisionRoutes(engine))
-  routes.set(
-    '/metrics',
-    metricsRoute(
-      createMetrics(engine, { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }, VERSION, {
-        hits: limits.hits,
-        reloads: reloader,
-        snapshots,
-      }),
-    ),
-  )
+  const metrics = createMetrics(engine, { all: () => [http.connections, admin.connections, ...trafficOf(servers)] }, VERSION, {
+    hits: limits.hits,
+    reloads: reloader,
+    snapshots,
+  })
+  routes.set('/metrics', metricsRoute(worker === undefined ? metrics : { ...metrics, render: worker.metrics }))
   const changes = changeRoutes(engine)
-  if (reloader !== undefined) changes.push(['/v1/reload', reloadRoute(() => reloader.reload('admin'), isConfigFault)])
+  if (reloader !== undefined)
+    changes.push(['/v1/reload', reloadRoute(() => (worker === undefined ? reloader.reload('admin') : worker.reload()), isConfigFault)])
 
   const onError = (name: ListenerName) => (error: Error) => log.error({ listener: name, err: error }, 'a connection could not be taken')
   const httpServer = (name: 'http' | 'admin'): HttpServer => {
@@ -147,7 +164,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
     for (const { sampler, stream } of pages) stream.isRead ? stream.send(sampler.sample()) : sampler.tick()
   }, sampleMs).unref()
   const sweeping = setInterval(() => engine.sweep(), SWEEP_MS).unref()
-  reloader?.watch(options.watchMs)
+  if (worker === undefined) reloader?.watch(options.watchMs)
+  else worker.figures.isRead = () => pages.some(({ stream }) => stream.isRead)
   snapshots?.start(config.snapshot.everyMs)
   phase.now = 'ready'
 
@@ -174,6 +192,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     engine,
     connections: http.connections,
     reloader,
+    metrics,
     stop(times = { drainMs: 0, finishMs: config.stop.finishMs }) {
       stopped ??= stopIn(times)
       return stopped
@@ -182,8 +201,16 @@ export async function startService(config: Config, options: ServiceOptions = {})
 }
 
 /** The live page of a listener: what it samples, and who reads it. */
-function pageOf(engine: Engine, keys: KeyDisplay, reloader: Reloader | undefined): { sampler: Sampler; stream: Stream } {
-  return { sampler: new Sampler(engine, keys, () => reloader?.state), stream: new Stream() }
+function pageOf(
+  engine: Engine,
+  keys: KeyDisplay,
+  reloader: Reloader | undefined,
+  worker: WorkerParts | undefined,
+): { sampler: Sampler; stream: Stream } {
+  return {
+    sampler: new Sampler(worker?.figures ?? engine, keys, () => (worker === undefined ? reloader?.state : worker.reloadState())),
+    stream: new Stream(),
+  }
 }
 
 /** Connections of the protocols beside HTTP. */

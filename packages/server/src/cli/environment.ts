@@ -11,6 +11,7 @@ export const ENVIRONMENT = {
   tlsClientCa: 'SLUICEGATE_TLS_CLIENT_CA',
   drain: 'SLUICEGATE_DRAIN',
   maxConnections: 'SLUICEGATE_MAX_CONNECTIONS',
+  processes: 'SLUICEGATE_PROCESSES',
   snapshot: 'SLUICEGATE_SNAPSHOT',
   logLevel: 'SLUICEGATE_LOG_LEVEL',
   url: 'SLUICEGATE_URL',

@@ -1,9 +1,12 @@
+import cluster from 'node:cluster'
 import type { Config, ListenerName, StopTimes } from '../config/config.js'
 import { timeSpanText } from '../config/time-span.js'
-import { createLog } from '../log.js'
+import { createLog, type Log } from '../log.js'
 import { describePolicy } from '../policy-text.js'
+import { type ServedProcesses, startProcesses } from '../processes/primary.js'
+import { SLOT_VARIABLE, serveWorker } from '../processes/worker.js'
 import { type ConfigSource, isConfigFault } from '../reload.js'
-import { type Service, startService } from '../service.js'
+import { startService } from '../service.js'
 import { VERSION } from '../version.js'
 import { listenFault } from './listen-fault.js'
 import { UsageError } from './usage-error.js'
@@ -26,22 +29,43 @@ export async function serve(source: ConfigSource, { json }: ServeOptions): Promi
   const config = source.read()
   const { stop } = config
   const log = createLog(config.log.level)
-  const service = await startService(config, { log, source }).catch((error: NodeJS.ErrnoException & { listener?: ListenerName }) => {
+  const slot = process.env[SLOT_VARIABLE]
+  if (slot !== undefined && cluster.isWorker) {
+    return serveWorker(source, Number(slot), log).catch((error: NodeJS.ErrnoException & { listener?: ListenerName }) => {
+      console.error(`sluicegate: ${explained(error, config).message}`)
+      // The channel to the primary process would keep this one alive.
+      process.exit(1)
+    })
+  }
+  const service = await startAll(config, source, log).catch((error: NodeJS.ErrnoException & { listener?: ListenerName }) => {
     throw explained(error, config)
   })
   // Before the service announces its address.
   process.on('SIGTERM', () => void end(service, 'SIGTERM', stop))
-  process.on('SIGHUP', () => reload(service))
+  process.on('SIGHUP', () => void reload(service))
   process.on('SIGINT', () => void end(service, 'SIGINT', { ...stop, drainMs: 0 }))
   if (json) console.log(JSON.stringify({ version: VERSION, listeners: Object.fromEntries(service.urls) }))
   else announce(service, config)
   for (const [listener, url] of service.urls) log.info({ listener, url }, 'listening')
 }
 
+/** What this process serves, alone or with others. */
+type Served = Pick<ServedProcesses, 'url' | 'urls' | 'engine' | 'stop'> & { reload(trigger: 'SIGHUP'): void | Promise<void> }
+
+async function startAll(config: Config, source: ConfigSource, log: Log): Promise<Served> {
+  if (config.processes > 1) {
+    return startProcesses(config, { log, source }).catch((error: Error) => {
+      throw error instanceof RangeError ? error : new UsageError(error.message, 1)
+    })
+  }
+  const service = await startService(config, { log, source })
+  return Object.assign(service, { reload: () => service.reloader?.reload('SIGHUP') })
+}
+
 /** A fault is in the log, in the metrics and on the page. */
-function reload({ reloader }: Service): void {
+async function reload(served: Served): Promise<void> {
   try {
-    reloader?.reload('SIGHUP')
+    await served.reload('SIGHUP')
   } catch (error) {
     if (!isConfigFault(error)) throw error
   }
@@ -49,7 +73,7 @@ function reload({ reloader }: Service): void {
 
 let ending = false
 
-async function end(service: Service, signal: string, times: StopTimes): Promise<void> {
+async function end(service: Served, signal: string, times: StopTimes): Promise<void> {
   if (ending) process.exit(1)
   ending = true
   const drain = times.drainMs > 0 ? `answering for ${timeSpanText(times.drainMs)} more while /readyz says 503, then ` : ''
@@ -66,7 +90,7 @@ const TRY_IT: Readonly<Record<ListenerName, ((url: string, policy: string) => st
   admin: undefined,
 }
 
-function announce({ url, urls, engine }: Service, { dashboard }: Config): void {
+function announce({ url, urls, engine }: Served, { dashboard }: Config): void {
   const policies = Array.from(engine.policies, ({ policy }) => policy)
   const rows = policies.flatMap((policy) => [
     [`  ${policy.name}`, describePolicy(policy)] as const,

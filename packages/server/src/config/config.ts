@@ -21,6 +21,8 @@ export interface Config {
   readonly dashboard: DashboardConfig
   readonly log: LogConfig
   readonly snapshot: SnapshotConfig
+  /** Processes that share the ports; 1: this one alone. */
+  readonly processes: number
 }
 
 /** Where each protocol listens; undefined for one that is off. */

@@ -7,6 +7,7 @@ import { isDomain, readDomains } from './domains.js'
 import { ConfigError, type Fault, fileError } from './fault.js'
 import { readListen } from './listen.js'
 import { readPolicies } from './policies.js'
+import { readProcesses } from './processes.js'
 import { Section, type Source } from './section.js'
 import { readSnapshotSection } from './snapshot.js'
 import { readStorage } from './storage.js'
@@ -19,7 +20,7 @@ const MAX_FILE_CHARACTERS = 1_000_000
 const MAX_FILES = 1_000
 const YAML_FILE = /^[^.].*\.ya?ml$/i
 /** Sections that stand in one file only. */
-const SETTINGS = ['listen', 'tls', 'tokens', 'clients', 'stop', 'storage', 'throttle', 'dashboard', 'log', 'snapshot'] as const
+const SETTINGS = ['listen', 'tls', 'tokens', 'clients', 'stop', 'storage', 'throttle', 'dashboard', 'log', 'snapshot', 'processes'] as const
 
 /** Messages of the parser that address programmers, in words for the author of a file. */
 const REASON_BY_CODE: Readonly<Record<string, string>> = {
@@ -107,6 +108,7 @@ function readSources(sources: readonly Source[]): Config {
     dashboard: { keys: dashboard.oneOf('keys', KEY_DISPLAYS) ?? DEFAULT_DASHBOARD.keys },
     log: { level: log.oneOf('level', LOG_LEVELS) ?? DEFAULT_LOG.level },
     snapshot: readSnapshotSection(settings('snapshot').section('snapshot')),
+    processes: readProcesses(settings('processes')),
   }
   for (const section of [dashboard, log, ...own]) section.done()
   return config

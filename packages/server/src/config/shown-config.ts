@@ -27,6 +27,7 @@ export function configObject({
   dashboard,
   log,
   snapshot,
+  processes,
 }: Config): object {
   return {
     listen: Object.fromEntries(Object.entries(listen).map(([name, at]) => [name, listenAddressText(at)])),
@@ -62,6 +63,7 @@ export function configObject({
     }),
     dashboard,
     log,
+    ...(processes > 1 && { processes }),
     ...(snapshot.file !== undefined && { snapshot: { file: snapshot.file, every: timeSpanText(snapshot.everyMs) } }),
   }
 }

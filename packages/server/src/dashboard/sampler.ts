@@ -1,7 +1,8 @@
 import type { KeyDisplay } from '../config/config.js'
-import type { Counts, Engine, HotKey, ServedPolicy } from '../engine/engine.js'
+import type { Counts, HotKey } from '../engine/engine.js'
 import type { Outcome } from '../engine/outcome.js'
 import { describePolicy } from '../policy-text.js'
+import type { SampledPolicy } from '../processes/shared-figures.js'
 import type { ReloadState } from '../reload.js'
 import { keyDisplay } from './key-display.js'
 import type { Flow, History, PartSample, PolicySample, RankedKey, Sample } from './sample.js'
@@ -13,9 +14,14 @@ const RANKED_KEYS = 10
 type Flows = Pick<PolicySample, 'allowed' | 'denied' | 'impossible'>
 type Rates = { readonly allowed: number; readonly denied: number }
 
+/** An engine, or the figures of several. */
+interface Sampled {
+  readonly policies: Iterable<SampledPolicy>
+}
+
 /** Derives rates since the last sample from the engine's counters. */
 export class Sampler {
-  readonly #engine: Engine
+  readonly #engine: Sampled
   readonly #keys: 'masked' | 'shown'
   readonly #display: (key: string) => string
   /** Rates only: names and keys of two minutes would be a hundred times as much. */
@@ -24,7 +30,7 @@ export class Sampler {
   #lastMs = performance.now()
   #last: ReadonlyMap<string, Flows> = new Map()
 
-  constructor(engine: Engine, keys: KeyDisplay, reloads: () => ReloadState | undefined = () => undefined) {
+  constructor(engine: Sampled, keys: KeyDisplay, reloads: () => ReloadState | undefined = () => undefined) {
     this.#reloads = reloads
     this.#engine = engine
     this.#keys = keys === 'shown' ? 'shown' : 'masked'
@@ -67,7 +73,7 @@ export class Sampler {
     }
   }
 
-  #policy(served: ServedPolicy, { allowed, denied, impossible }: Flows): PolicySample {
+  #policy(served: SampledPolicy, { allowed, denied, impossible }: Flows): PolicySample {
     const { demand, denials } = served.hotKeys(RANKED_KEYS)
     return {
       name: served.name,
@@ -87,7 +93,7 @@ export class Sampler {
   }
 }
 
-function partsOf({ policy, denialsByPart }: ServedPolicy): PartSample[] {
+function partsOf({ policy, denialsByPart }: SampledPolicy): PartSample[] {
   const { policies = [] } = policy
   return policies.map((part) => ({ name: part.name, description: describePolicy(part), denied: denialsByPart.get(part.name) ?? 0 }))
 }

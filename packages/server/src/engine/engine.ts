@@ -3,6 +3,7 @@ import type { PolicyConfig } from '../config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
 import { Latency } from './latency.js'
+import type { Peers } from './peers.js'
 import { Permits } from './permits.js'
 import { MAX_POLICIES, type PolicyChanges, prepareChanges } from './policy-changes.js'
 import { Reservations } from './reservations.js'
@@ -33,6 +34,8 @@ export interface EngineOptions {
   readonly onUnusable?: (name: string, reason: string) => void
   /** Room for the keys whose rate comes with each call. */
   readonly callRates?: CallRateRoom
+  /** Other processes of the same service. */
+  readonly peers?: Peers | undefined
 }
 
 /** The owner of the policies that the engine was made with. */
@@ -54,14 +57,14 @@ export class Engine {
 
   /** @throws {PolicyError} when there is no room for a policy or its options are invalid. */
   constructor(policies: readonly PolicyConfig[], options: EngineOptions = {}) {
-    const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [] } = options
+    const { clock, hotKeys = 0, storage = MEMORY, callRates, saved = [], peers } = options
     this.storage = storage
     this.callRates = new CallRates(storage, callRates, clock)
     this.#making = { clock, hotKeys }
     const ticking = clock ?? preciseClock()
     const nowMs = (): number => ticking.nowMs()
-    this.reservations = new Reservations(nowMs)
-    this.permits = new Permits(nowMs)
+    this.reservations = new Reservations(nowMs, peers)
+    this.permits = new Permits(nowMs, peers)
     const savedRates = saved.find(({ name }) => name === CALL_RATES)
     if (savedRates !== undefined) this.#restoreCallRates(savedRates, options.onUnusable)
     const savedByName = new Map(saved.map((each) => [each.name, each]))

@@ -17,6 +17,8 @@ export interface ServedReservation {
   settle(actualCost: number): Awaitable<Decision>
   /** Gives the tokens back. Works once. */
   cancel(): Awaitable<Decision>
+  /** Its time is over: it stays charged. */
+  lapse?(): void
 }
 
 /**
@@ -250,7 +252,12 @@ function passed({ parts, ...decision }: Decision): Decision {
 function dueNow(reservation: StoredReservation): Awaitable<ServedReservation> {
   const { allowed, waitMs, decision } = reservation
   if (allowed && waitMs === 0)
-    return { decision: passed(decision), settle: (cost) => reservation.settle(cost), cancel: () => reservation.cancel() }
+    return {
+      decision: passed(decision),
+      settle: (cost) => reservation.settle(cost),
+      cancel: () => reservation.cancel(),
+      lapse: () => reservation.lapse?.(),
+    }
   const refused = (state: Decision): ServedReservation => {
     const denied = { ...state, allowed: false, retryAfterMs: waitMs }
     return { decision: denied, settle: () => denied, cancel: () => denied }

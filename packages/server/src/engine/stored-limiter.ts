@@ -27,6 +27,8 @@ export interface StoredReservation {
   readonly decision: Decision
   settle(actualCost: number): Awaitable<Decision>
   cancel(): Awaitable<Decision>
+  /** Its time is over: it stays charged. */
+  lapse?(): void
 }
 
 /** Figures of a limiter in memory; at a store the tables are elsewhere, and all of them are 0 but `keys`, those with a lease here. */

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { lstatSync, unlinkSync } from 'node:fs'
 import { type AddressInfo, connect, isIPv6, type Server } from 'node:net'
 import type { ListenAddress } from '../config/listen-address.js'
@@ -12,7 +13,8 @@ const SOCKET_UMASK = 0o117
  * @throws the system's error, for example with `code: 'EADDRINUSE'`.
  */
 export async function listenOn(server: Server, at: ListenAddress, onError: (error: Error) => void): Promise<string> {
-  if ('path' in at) await removeStaleSocket(at.path)
+  // The sockets of workers are the primary's: see prepareSharedSocket.
+  if ('path' in at && !cluster.isWorker) await removeStaleSocket(at.path)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     const listening = (): void => {
@@ -34,6 +36,12 @@ export async function listenOn(server: Server, at: ListenAddress, onError: (erro
  */
 async function removeStaleSocket(path: string): Promise<void> {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() && (await isAbandoned(path))) unlinkSync(path)
+}
+
+/** In a primary process, before its workers listen at `path`: it opens the socket for them. */
+export async function prepareSharedSocket(path: string): Promise<void> {
+  process.umask(SOCKET_UMASK)
+  await removeStaleSocket(path)
 }
 
 /** Calls `bind`, which creates Unix sockets before it returns, so that they are never open to other users. */
