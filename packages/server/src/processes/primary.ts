@@ -166,6 +166,8 @@ export async function startProcesses(config: Config, { log, source }: { log: Log
     })
 
   for (const at of Object.values(config.listen)) if (at !== undefined && 'path' in at) await prepareSharedSocket(at.path)
+  // Workers accept connections themselves: one that dies takes none with it that this process has handed over.
+  cluster.schedulingPolicy = cluster.SCHED_NONE
   cluster.setupPrimary({ serialization: 'advanced' })
   let hasStarted = false
   try {

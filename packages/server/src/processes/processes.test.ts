@@ -38,6 +38,7 @@ function send(url: string, path: string, agent: Agent | false = false, value?: u
         response.on('error', reject)
       },
     )
+    sent.setTimeout(10_000, () => sent.destroy(new Error('no answer')))
     sent.on('error', reject)
     sent.end(value === undefined ? undefined : JSON.stringify(value))
   })
